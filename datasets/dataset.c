@@ -1,0 +1,402 @@
+/* Datasets in memory: samples, workloads, devices, groups, strings. dataset_file.c reads and writes them. */
+#include "datasets/dataset.h"
+#include "datasets/status.h"
+#include "datasets/version.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed", "synthetic"};
+const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
+const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training"};
+
+/* Enum columns need arrays of names; these follow the op and dtype tables. */
+static const char *op_names[RT_OP_COUNT], *dtype_names[RT_DTYPE_COUNT];
+
+__attribute__((constructor)) static void fill_names(void)
+{
+    for (int i = 0; i < RT_OP_COUNT; i++)
+        op_names[i] = rt_ops[i].name;
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        dtype_names[i] = rt_dtypes[i].name;
+}
+
+#define S(member) offsetof(struct rt_sample, member)
+#define W(member) offsetof(struct rt_workload, member)
+
+/* clang-format off */
+const struct rt_field rt_sample_fields[] = {
+    {"op", RT_H5_U8, S(op), NULL, "operator", op_names, RT_OP_COUNT},
+    {"dtype", RT_H5_U8, S(dtype), NULL, "element type of the operands", dtype_names, RT_DTYPE_COUNT},
+    {"phase", RT_H5_U8, S(phase), NULL, "forward, backward or gradient accumulation", rt_phases, RT_PHASE_COUNT},
+    {"split", RT_H5_U8, S(split), NULL, "marked by the source for training or testing", rt_splits, RT_SPLIT_COUNT},
+    {"device", RT_H5_I32, S(device), "1", "row of /devices", NULL, 0},
+    {"group", RT_H5_I32, S(group), "1", "group of named attributes, -1 for none", NULL, 0},
+    {"dim0", RT_H5_I64, S(dim[0]), "1", "first dim, by the op's dim names", NULL, 0},
+    {"dim1", RT_H5_I64, S(dim[1]), "1", "second dim", NULL, 0},
+    {"dim2", RT_H5_I64, S(dim[2]), "1", "third dim", NULL, 0},
+    {"dim3", RT_H5_I64, S(dim[3]), "1", "fourth dim", NULL, 0},
+    {"dim4", RT_H5_I64, S(dim[4]), "1", "fifth dim", NULL, 0},
+    {"dim5", RT_H5_I64, S(dim[5]), "1", "sixth dim", NULL, 0},
+    {"dim6", RT_H5_I64, S(dim[6]), "1", "seventh dim", NULL, 0},
+    {"dim7", RT_H5_I64, S(dim[7]), "1", "eighth dim", NULL, 0},
+    {"dim8", RT_H5_I64, S(dim[8]), "1", "ninth dim", NULL, 0},
+    {"dim9", RT_H5_I64, S(dim[9]), "1", "tenth dim", NULL, 0},
+    {"dim10", RT_H5_I64, S(dim[10]), "1", "eleventh dim", NULL, 0},
+    {"latency_us", RT_H5_F64, S(latency_us), "us", "latency that predictors are fitted to", NULL, 0},
+    {"latency_median_us", RT_H5_F64, S(latency_median_us), "us", "median of the timed runs", NULL, 0},
+    {"latency_min_us", RT_H5_F64, S(latency_min_us), "us", "fastest of the timed runs", NULL, 0},
+    {"latency_spread_us", RT_H5_F64, S(latency_spread_us), "us", "median absolute deviation of the timed runs", NULL, 0},
+    {"count", RT_H5_I32, S(count), "1", "number of timed runs", NULL, 0},
+    {"energy_mj", RT_H5_F64, S(energy_mj), "mJ", "energy of one run", NULL, 0},
+    {"tile0", RT_H5_I32, S(tile[0]), "1", "tile rows m, or elements", NULL, 0},
+    {"tile1", RT_H5_I32, S(tile[1]), "1", "tile columns n", NULL, 0},
+    {"tile2", RT_H5_I32, S(tile[2]), "1", "tile depth k", NULL, 0},
+    {"grid0", RT_H5_I32, S(grid[0]), "1", "thread blocks along x", NULL, 0},
+    {"grid1", RT_H5_I32, S(grid[1]), "1", "thread blocks along y", NULL, 0},
+    {"grid2", RT_H5_I32, S(grid[2]), "1", "thread blocks along z", NULL, 0},
+    {"block0", RT_H5_I32, S(block[0]), "1", "threads of a block along x", NULL, 0},
+    {"block1", RT_H5_I32, S(block[1]), "1", "threads of a block along y", NULL, 0},
+    {"block2", RT_H5_I32, S(block[2]), "1", "threads of a block along z", NULL, 0},
+    {"kernel", RT_H5_I32, S(kernel), "1", "main kernel, index into /strings/kernels", NULL, 0},
+    {"kernels", RT_H5_I32, S(kernels), "1", "all kernels, index into /strings/kernels", NULL, 0},
+    {"flags", RT_H5_U32, S(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0},
+};
+const struct rt_field rt_workload_fields[] = {
+    {"model", RT_H5_I32, W(model), "1", "model, index into /strings/texts", NULL, 0},
+    {"option", RT_H5_I32, W(option), "1", "fusion or parallelism, index into /strings/texts", NULL, 0},
+    {"mode", RT_H5_U8, W(mode), NULL, "inference or training", rt_modes, RT_MODE_COUNT},
+    {"dtype", RT_H5_U8, W(dtype), NULL, "element type of weights and activations", dtype_names, RT_DTYPE_COUNT},
+    {"device", RT_H5_I32, W(device), "1", "row of /devices", NULL, 0},
+    {"group", RT_H5_I32, W(group), "1", "group of named attributes, -1 for none", NULL, 0},
+    {"batch", RT_H5_I64, W(batch), "1", "sequences or images in a step", NULL, 0},
+    {"sequence", RT_H5_I64, W(sequence), "1", "tokens of a sequence", NULL, 0},
+    {"layers", RT_H5_I64, W(layers), "1", "layers of the model as it was run", NULL, 0},
+    {"forward_us", RT_H5_F64, W(forward_us), "us", "time of the forward pass", NULL, 0},
+    {"backward_us", RT_H5_F64, W(backward_us), "us", "time of the backward pass", NULL, 0},
+    {"end_to_end_us", RT_H5_F64, W(end_to_end_us), "us", "time of the whole step", NULL, 0},
+    {"energy_mj", RT_H5_F64, W(energy_mj), "mJ", "energy of the whole step", NULL, 0},
+    {"flags", RT_H5_U32, W(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0},
+};
+/* clang-format on */
+const size_t rt_sample_field_count = RT_COUNT(rt_sample_fields);
+const size_t rt_workload_field_count = RT_COUNT(rt_workload_fields);
+
+void rt_dataset_init(struct rt_dataset *dataset)
+{
+    memset(dataset, 0, sizeof *dataset);
+    dataset->uuid = rt_strdup("");
+    dataset->creator = rt_strdup("");
+    dataset->created = rt_strdup("");
+    dataset->source = rt_strdup("");
+    dataset->licence = rt_strdup("");
+}
+
+static void group_release(struct rt_group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        free(group->name[i]);
+        free(group->value[i]);
+    }
+    free(group->name);
+    free(group->value);
+}
+
+void rt_dataset_release(struct rt_dataset *dataset)
+{
+    for (size_t g = 0; g < dataset->group_count; g++)
+        group_release(&dataset->groups[g]);
+    free(dataset->samples);
+    free(dataset->workloads);
+    free(dataset->devices);
+    free(dataset->groups);
+    rt_strings_release(&dataset->kernels);
+    rt_strings_release(&dataset->texts);
+    free(dataset->uuid);
+    free(dataset->creator);
+    free(dataset->created);
+    free(dataset->source);
+    free(dataset->licence);
+    memset(dataset, 0, sizeof *dataset);
+}
+
+void rt_sample_init(struct rt_sample *sample)
+{
+    memset(sample, 0, sizeof *sample); /* padding too: samples are compared as bytes */
+    sample->latency_us = sample->latency_median_us = sample->latency_min_us = NAN;
+    sample->latency_spread_us = sample->energy_mj = NAN;
+    sample->count = sample->device = sample->group = sample->kernel = sample->kernels = -1;
+    for (int i = 0; i < RT_MAX_DIMS; i++)
+        sample->dim[i] = -1;
+    for (int i = 0; i < 3; i++)
+        sample->tile[i] = sample->grid[i] = sample->block[i] = -1;
+}
+
+void rt_workload_init(struct rt_workload *workload)
+{
+    memset(workload, 0, sizeof *workload);
+    workload->forward_us = workload->backward_us = workload->end_to_end_us = workload->energy_mj = NAN;
+    workload->batch = workload->sequence = workload->layers = -1;
+    workload->device = workload->group = workload->model = workload->option = -1;
+}
+
+struct rt_sample *rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample)
+{
+    if (dataset->sample_count == dataset->sample_capacity) {
+        dataset->sample_capacity = dataset->sample_capacity ? 2 * dataset->sample_capacity : 256;
+        dataset->samples = rt_realloc(dataset->samples, dataset->sample_capacity, sizeof *sample);
+    }
+    return memcpy(&dataset->samples[dataset->sample_count++], sample, sizeof *sample);
+}
+
+struct rt_workload *rt_dataset_add_workload(struct rt_dataset *dataset, const struct rt_workload *workload)
+{
+    if (dataset->workload_count == dataset->workload_capacity) {
+        dataset->workload_capacity = dataset->workload_capacity ? 2 * dataset->workload_capacity : 64;
+        dataset->workloads = rt_realloc(dataset->workloads, dataset->workload_capacity, sizeof *workload);
+    }
+    return memcpy(&dataset->workloads[dataset->workload_count++], workload, sizeof *workload);
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    for (;;) {
+        while (*a && strchr(" -_", *a))
+            a++;
+        while (*b && strchr(" -_", *b))
+            b++;
+        if (*a == '\0' || *b == '\0')
+            return *a == *b;
+        if (tolower((unsigned char)*a++) != tolower((unsigned char)*b++))
+            return false;
+    }
+}
+
+int32_t rt_dataset_find_device(const struct rt_dataset *dataset, const char *name)
+{
+    for (size_t d = 0; d < dataset->device_count; d++)
+        if (same_name(dataset->devices[d].name, name))
+            return (int32_t)d;
+    return -1;
+}
+
+int32_t rt_dataset_add_device(struct rt_dataset *dataset, const struct rt_device *device)
+{
+    int32_t there = rt_dataset_find_device(dataset, device->name);
+    if (there >= 0) {
+        if (!rt_device_same(&dataset->devices[there], device))
+            return RT_EFORMAT;
+        rt_device_fill(&dataset->devices[there], device);
+        return there;
+    }
+    dataset->devices = rt_realloc(dataset->devices, dataset->device_count + 1, sizeof *device);
+    dataset->devices[dataset->device_count] = *device;
+    return (int32_t)dataset->device_count++;
+}
+
+static bool group_equals(const struct rt_group *group, size_t count, const char *const *names, const char *const *values)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (values[i][0] == '\0')
+            continue;
+        size_t g = 0;
+        while (g < group->count && (strcmp(group->name[g], names[i]) != 0 || strcmp(group->value[g], values[i]) != 0))
+            g++;
+        if (g == group->count)
+            return false;
+        kept++;
+    }
+    return kept == group->count;
+}
+
+static void group_insert(struct rt_group *group, const char *name, const char *value)
+{
+    size_t at = group->count++;
+    group->name = rt_realloc(group->name, group->count, sizeof *group->name);
+    group->value = rt_realloc(group->value, group->count, sizeof *group->value);
+    for (; at > 0 && strcmp(group->name[at - 1], name) > 0; at--) {
+        group->name[at] = group->name[at - 1];
+        group->value[at] = group->value[at - 1];
+    }
+    group->name[at] = rt_strdup(name);
+    group->value[at] = rt_strdup(value);
+}
+
+int32_t rt_dataset_add_group(struct rt_dataset *dataset, size_t count, const char *const *names,
+                             const char *const *values)
+{
+    for (size_t g = dataset->group_count; g-- > 0;) /* the last added is the likeliest */
+        if (group_equals(&dataset->groups[g], count, names, values))
+            return (int32_t)g;
+    struct rt_group group = {0};
+    for (size_t i = 0; i < count; i++)
+        if (values[i][0] != '\0')
+            group_insert(&group, names[i], values[i]);
+    dataset->groups = rt_realloc(dataset->groups, dataset->group_count + 1, sizeof group);
+    dataset->groups[dataset->group_count] = group;
+    return (int32_t)dataset->group_count++;
+}
+
+const char *rt_dataset_attribute(const struct rt_dataset *dataset, int32_t group, const char *name)
+{
+    if (group < 0 || (size_t)group >= dataset->group_count)
+        return NULL;
+    const struct rt_group *g = &dataset->groups[group];
+    for (size_t i = 0; i < g->count; i++)
+        if (strcmp(g->name[i], name) == 0)
+            return g->value[i];
+    return NULL;
+}
+
+/* Where the tables of `from` end up in `dataset`; -1 stays -1. */
+struct remap {
+    int32_t *device, *group, *kernel, *text;
+};
+
+static int32_t mapped(const int32_t *map, int32_t index)
+{
+    return index < 0 ? -1 : map[index];
+}
+
+static int32_t *map_strings(struct rt_strings *to, const struct rt_strings *from)
+{
+    int32_t *map = rt_malloc(from->count * sizeof *map);
+    for (size_t i = 0; i < from->count; i++) {
+        const char *text = rt_strings_get(from, (int32_t)i);
+        map[i] = rt_strings_add(to, text, strlen(text));
+    }
+    return map;
+}
+
+int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from)
+{
+    int status = RT_OK;
+    struct remap map = {.device = rt_malloc(from->device_count * sizeof *map.device),
+                        .group = rt_malloc(from->group_count * sizeof *map.group)};
+    for (size_t d = 0; d < from->device_count; d++)
+        if ((map.device[d] = rt_dataset_add_device(dataset, &from->devices[d])) < 0) {
+            status = map.device[d];
+            goto done;
+        }
+    for (size_t g = 0; g < from->group_count; g++) {
+        const struct rt_group *group = &from->groups[g];
+        map.group[g] = rt_dataset_add_group(dataset, group->count, (const char *const *)group->name,
+                                            (const char *const *)group->value);
+    }
+    map.kernel = map_strings(&dataset->kernels, &from->kernels);
+    map.text = map_strings(&dataset->texts, &from->texts);
+    for (size_t i = 0; i < from->sample_count; i++) {
+        struct rt_sample *sample = rt_dataset_add_sample(dataset, &from->samples[i]);
+        sample->device = mapped(map.device, sample->device);
+        sample->group = mapped(map.group, sample->group);
+        sample->kernel = mapped(map.kernel, sample->kernel);
+        sample->kernels = mapped(map.kernel, sample->kernels);
+    }
+    for (size_t i = 0; i < from->workload_count; i++) {
+        struct rt_workload *workload = rt_dataset_add_workload(dataset, &from->workloads[i]);
+        workload->device = mapped(map.device, workload->device);
+        workload->group = mapped(map.group, workload->group);
+        workload->model = mapped(map.text, workload->model);
+        workload->option = mapped(map.text, workload->option);
+    }
+done:
+    free(map.device);
+    free(map.group);
+    free(map.kernel);
+    free(map.text);
+    return status;
+}
+
+/* Keeps the first of equal elements, in order. NaN equals NaN here: elements are compared as bytes. */
+static size_t drop_equal(void *elements, size_t *count, size_t size)
+{
+    char *base = elements;
+    size_t slots = 64, kept = 0;
+    while (slots < 2 * *count)
+        slots *= 2;
+    uint32_t *slot = rt_calloc(slots, sizeof *slot);
+    for (size_t i = 0; i < *count; i++) {
+        size_t at = rt_hash(RT_HASH_START, base + i * size, size) & (slots - 1);
+        while (slot[at] != 0 && memcmp(base + (slot[at] - 1) * size, base + i * size, size) != 0)
+            at = (at + 1) & (slots - 1);
+        if (slot[at] != 0)
+            continue;
+        memmove(base + kept * size, base + i * size, size);
+        slot[at] = (uint32_t)++kept;
+    }
+    free(slot);
+    size_t dropped = *count - kept;
+    *count = kept;
+    return dropped;
+}
+
+size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset)
+{
+    return drop_equal(dataset->samples, &dataset->sample_count, sizeof *dataset->samples) +
+           drop_equal(dataset->workloads, &dataset->workload_count, sizeof *dataset->workloads);
+}
+
+static void utc_now(char *text, size_t size)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH"); /* reproducible-builds.org */
+    time_t now = epoch != NULL ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static uint64_t hash_strings(uint64_t hash, const struct rt_strings *strings)
+{
+    return rt_hash(hash, strings->text, strings->size);
+}
+
+static uint64_t hash_content(const struct rt_dataset *dataset, uint64_t hash)
+{
+    hash = rt_hash(hash, dataset->samples, dataset->sample_count * sizeof *dataset->samples);
+    hash = rt_hash(hash, dataset->workloads, dataset->workload_count * sizeof *dataset->workloads);
+    hash = rt_hash(hash, dataset->devices, dataset->device_count * sizeof *dataset->devices);
+    for (size_t g = 0; g < dataset->group_count; g++)
+        for (size_t i = 0; i < dataset->groups[g].count; i++) {
+            hash = rt_hash(hash, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]) + 1);
+            hash = rt_hash(hash, dataset->groups[g].value[i], strlen(dataset->groups[g].value[i]) + 1);
+        }
+    hash = hash_strings(hash, &dataset->kernels);
+    return hash_strings(hash, &dataset->texts);
+}
+
+void rt_dataset_stamp(struct rt_dataset *dataset)
+{
+    char now[32];
+    utc_now(now, sizeof now);
+    free(dataset->creator);
+    free(dataset->created);
+    free(dataset->uuid);
+    dataset->creator = rt_strdup("rooftile " RT_VERSION);
+    dataset->created = rt_strdup(now);
+    /* Two passes with different starts make 128 bits; version 8 is RFC 9562's for such hashes. */
+    uint64_t a = hash_content(dataset, RT_HASH_START), b = hash_content(dataset, ~RT_HASH_START);
+    dataset->uuid = rt_format("%08x-%04x-8%03x-%04x-%012" PRIx64, (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xffff),
+                              (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
+                              b & UINT64_C(0xffffffffffff));
+}
+
+const struct rt_op *rt_sample_op(const struct rt_sample *sample)
+{
+    return &rt_ops[sample->op];
+}
+
+double rt_sample_flops(const struct rt_sample *sample)
+{
+    return rt_ops[sample->op].flops(sample->dim);
+}
+
+double rt_sample_bytes(const struct rt_sample *sample)
+{
+    return rt_ops[sample->op].bytes(sample->dim, rt_dtypes[sample->dtype].bytes);
+}

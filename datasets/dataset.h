@@ -1,0 +1,139 @@
+/*
+ * A dataset: samples (one measured op on one device), workloads (one measured run of a whole model), the
+ * devices they ran on, and where it all came from. On disk: one HDF5 file, described in FORMAT.md.
+ *
+ * Missing is NaN for reals and -1 for integers, never 0. Times are in microseconds.
+ */
+#ifndef ROOFTILE_DATASET_H
+#define ROOFTILE_DATASET_H
+
+#include "datasets/device.h"
+#include "datasets/h5.h"
+#include "datasets/op.h"
+#include "datasets/strings.h"
+
+#define RT_DATASET_FORMAT  "rooftile-dataset"
+#define RT_DATASET_VERSION 1
+
+enum rt_split { RT_SPLIT_NONE = 0, RT_SPLIT_TRAIN = 1, RT_SPLIT_TEST = 2, RT_SPLIT_COUNT };
+enum rt_mode { RT_INFERENCE = 0, RT_TRAINING = 1, RT_MODE_COUNT };
+
+/* Bits of rt_sample.flags. A flagged sample is kept and counted; who uses it decides. */
+enum {
+    RT_FLAG_UNKNOWN_TILE = 1 << 0, /* the tile could not be read off the kernel */
+    RT_FLAG_UNSTABLE = 1 << 1,     /* the collector's stopping criterion was not met */
+    RT_FLAG_THROTTLED = 1 << 2,    /* the clock fell while it was measured */
+    RT_FLAG_FAILED = 1 << 3,       /* could not run (out of memory, unsupported): latency is NaN */
+    RT_FLAG_SYNTHETIC = 1 << 4,    /* not a measurement */
+};
+#define RT_FLAG_COUNT 5
+extern const char *const rt_flag_names[RT_FLAG_COUNT];
+
+struct rt_sample {
+    double latency_us;        /* what predictors are fitted to; which statistic: its group's attribute
+                                 "latency_statistic" */
+    double latency_median_us, latency_min_us;
+    double latency_spread_us; /* median absolute deviation */
+    double energy_mj;
+    int64_t dim[RT_MAX_DIMS]; /* by the op's dim names; -1 past its last */
+    int32_t count;            /* timed runs behind the statistics */
+    int32_t device, group;    /* indices into the dataset's tables */
+    int32_t kernel;           /* index into kernels: name of the kernel that dominates */
+    int32_t kernels;          /* index into kernels: all names, ";" between, where several ran */
+    int32_t tile[3];          /* products: rows m, columns n, depth k; else: elements, -1, -1 */
+    int32_t grid[3], block[3];
+    uint32_t flags;
+    uint8_t op, dtype, phase, split; /* rt_op_id, rt_dtype, rt_phase, rt_split */
+};
+
+struct rt_workload {
+    double forward_us, backward_us, end_to_end_us;
+    double energy_mj;
+    int64_t batch, sequence;
+    int64_t layers;           /* of the model as it was run */
+    int32_t device, group;
+    int32_t model, option;    /* indices into `texts`: "gpt3_27"; "" plain, "fusion", "dp4", "tp4", "pp4_1" */
+    uint32_t flags;
+    uint8_t mode, dtype;      /* rt_mode, rt_dtype */
+};
+
+/* What holds for many samples at once: named attributes, as texts. Sorted by name, no name twice. */
+struct rt_group {
+    size_t count;
+    char **name, **value;
+};
+
+struct rt_dataset {
+    struct rt_sample *samples;
+    size_t sample_count, sample_capacity;
+    struct rt_workload *workloads;
+    size_t workload_count, workload_capacity;
+    struct rt_device *devices;
+    size_t device_count;
+    struct rt_group *groups;
+    size_t group_count;
+    struct rt_strings kernels, texts;
+    /* Provenance; heap texts, never NULL after rt_dataset_init. */
+    char *uuid;    /* of the content: rt_dataset_stamp */
+    char *creator; /* "rooftile 0.1.0" */
+    char *created; /* ISO 8601, UTC; SOURCE_DATE_EPOCH is respected */
+    char *source, *licence;
+};
+
+/* One row per column of /samples and /workloads: drives HDF5, CSV, ranges, `info` and `validate`. */
+struct rt_field {
+    const char *name;
+    enum rt_h5_type type;
+    size_t offset;                 /* in struct rt_sample or rt_workload */
+    const char *units, *long_name;
+    const char *const *names;      /* enum columns */
+    size_t name_count;
+};
+extern const struct rt_field rt_sample_fields[];
+extern const size_t rt_sample_field_count;
+extern const struct rt_field rt_workload_fields[];
+extern const size_t rt_workload_field_count;
+extern const char *const rt_splits[RT_SPLIT_COUNT];
+extern const char *const rt_modes[RT_MODE_COUNT];
+
+void rt_dataset_init(struct rt_dataset *dataset);
+void rt_dataset_release(struct rt_dataset *dataset); /* accepts what init made, twice too */
+
+/* A sample or workload with everything missing. The pointer from rt_dataset_add_* is to the new last element,
+ * valid until the next addition. */
+void rt_sample_init(struct rt_sample *sample);
+void rt_workload_init(struct rt_workload *workload);
+struct rt_sample *rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample);
+struct rt_workload *rt_dataset_add_workload(struct rt_dataset *dataset, const struct rt_workload *workload);
+
+/* Index of the device of that name, -1 where the dataset has none. Names are compared with case and
+ * "-", "_", space alike, because file names carry them so. */
+int32_t rt_dataset_find_device(const struct rt_dataset *dataset, const char *name);
+/* Index of the device, added where its name is new. RT_EFORMAT (negative) where the name is there with
+ * other numbers: the sentence names the field and both values. */
+int32_t rt_dataset_add_device(struct rt_dataset *dataset, const struct rt_device *device);
+/* Index of the group with exactly these attributes, added where it is new. Order does not matter; an
+ * attribute whose value is "" is left out. */
+int32_t rt_dataset_add_group(struct rt_dataset *dataset, size_t count, const char *const *names,
+                             const char *const *values);
+/* Value of an attribute of a sample's group, NULL where it has none. */
+const char *rt_dataset_attribute(const struct rt_dataset *dataset, int32_t group, const char *name);
+
+/* Appends all of `from`: devices, groups and strings are matched or added. Exact duplicates are not looked for:
+ * see rt_dataset_drop_duplicates. RT_EFORMAT where a device's descriptions clash. */
+int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from);
+/* Drops samples and workloads that equal an earlier one in every column; returns how many went. */
+size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset);
+
+/* Sets creator, created and uuid. The uuid is a hash of the content (not of `created`): the same samples in
+ * the same order have the same uuid. Call before writing; rt_dataset_write does not. */
+void rt_dataset_stamp(struct rt_dataset *dataset);
+
+int rt_dataset_write(const struct rt_dataset *dataset, const char *path); /* atomic */
+int rt_dataset_read(const char *path, struct rt_dataset *out);            /* every index and enum checked */
+
+const struct rt_op *rt_sample_op(const struct rt_sample *sample);
+double rt_sample_flops(const struct rt_sample *sample);
+double rt_sample_bytes(const struct rt_sample *sample);
+
+#endif

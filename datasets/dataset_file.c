@@ -1,0 +1,367 @@
+/* Dataset files: the layout that FORMAT.md describes, column by column. */
+#include "datasets/dataset.h"
+#include "datasets/status.h"
+#include "datasets/version.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADD(call)                                                                                            \
+    do {                                                                                                     \
+        if ((status = (call)) != RT_OK)                                                                      \
+            return status;                                                                                   \
+    } while (0)
+
+static struct rt_h5_array column_array(const struct rt_field *field, const char *path)
+{
+    return (struct rt_h5_array){path, field->type, field->units, field->long_name, field->names, field->name_count};
+}
+
+static int write_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields, size_t field_count,
+                         const void *rows, size_t size, size_t count)
+{
+    int status;
+    char path[128];
+    ADD(rt_h5_make_group(file, group));
+    for (size_t f = 0; f < field_count; f++) {
+        snprintf(path, sizeof path, "%s/%s", group, fields[f].name);
+        struct rt_h5_array array = column_array(&fields[f], path);
+        ADD(rt_h5_write(file, &array, (const char *)rows + fields[f].offset, size, count));
+    }
+    return RT_OK;
+}
+
+/* NUL-terminated strings one after the other; "count" says how many. */
+static int write_strings(struct rt_h5 *file, const char *path, const char *long_name, const char *text, size_t size,
+                         size_t count)
+{
+    int status;
+    struct rt_h5_array array = {path, RT_H5_U8, NULL, long_name, NULL, 0};
+    ADD(rt_h5_write(file, &array, text, 1, size));
+    return rt_h5_set_integer(file, path, "count", (int64_t)count);
+}
+
+static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
+{
+    int status;
+    char path[128];
+    ADD(rt_h5_make_group(file, "/devices"));
+    for (size_t t = 0; t < rt_device_text_count; t++) {
+        struct rt_strings column = {0};
+        for (size_t d = 0; d < dataset->device_count; d++) { /* repeats stay: one text per device */
+            const char *text = (const char *)&dataset->devices[d] + rt_device_texts[t].offset;
+            size_t length = strlen(text) + 1;
+            column.text = rt_realloc(column.text, column.size + length, 1);
+            memcpy(column.text + column.size, text, length);
+            column.size += length;
+        }
+        snprintf(path, sizeof path, "/devices/%s", rt_device_texts[t].key);
+        status = write_strings(file, path, rt_device_texts[t].key, column.text, column.size, dataset->device_count);
+        rt_strings_release(&column);
+        if (status != RT_OK)
+            return status;
+    }
+    for (size_t f = 0; f < rt_device_field_count; f++) {
+        const struct rt_device_field *field = &rt_device_fields[f];
+        snprintf(path, sizeof path, "/devices/%s", field->key);
+        struct rt_h5_array array = {path, RT_H5_F64, field->units, field->long_name, NULL, 0};
+        ADD(rt_h5_write(file, &array, (const char *)dataset->devices + field->offset, sizeof *dataset->devices,
+                        dataset->device_count));
+    }
+    return RT_OK;
+}
+
+static int write_groups(struct rt_h5 *file, const struct rt_dataset *dataset)
+{
+    int status;
+    char path[64];
+    ADD(rt_h5_make_group(file, "/groups"));
+    for (size_t g = 0; g < dataset->group_count; g++) {
+        snprintf(path, sizeof path, "/groups/%06zu", g);
+        ADD(rt_h5_make_group(file, path));
+        for (size_t i = 0; i < dataset->groups[g].count; i++)
+            ADD(rt_h5_set_text(file, path, dataset->groups[g].name[i], dataset->groups[g].value[i]));
+    }
+    return RT_OK;
+}
+
+static int write_root(struct rt_h5 *file, const struct rt_dataset *dataset)
+{
+    int status;
+    ADD(rt_h5_set_text(file, "/", "format", RT_DATASET_FORMAT));
+    ADD(rt_h5_set_integer(file, "/", "version", RT_DATASET_VERSION));
+    ADD(rt_h5_set_text(file, "/", "uuid", dataset->uuid));
+    ADD(rt_h5_set_text(file, "/", "creator", dataset->creator));
+    ADD(rt_h5_set_text(file, "/", "created", dataset->created));
+    ADD(rt_h5_set_text(file, "/", "source", dataset->source));
+    ADD(rt_h5_set_text(file, "/", "licence", dataset->licence));
+    ADD(rt_h5_set_text(file, "/", "tool_version", RT_VERSION));
+    ADD(rt_h5_set_text(file, "/", "hdf5_version", rt_h5_library()));
+    return rt_h5_set_text(file, "/", "jansson_version", JANSSON_VERSION);
+}
+
+static int write_all(struct rt_h5 *file, const struct rt_dataset *dataset)
+{
+    int status;
+    ADD(write_root(file, dataset));
+    ADD(write_devices(file, dataset));
+    ADD(write_groups(file, dataset));
+    ADD(rt_h5_make_group(file, "/strings"));
+    ADD(write_strings(file, "/strings/kernels", "names of kernels", dataset->kernels.text, dataset->kernels.size,
+                      dataset->kernels.count));
+    ADD(write_strings(file, "/strings/texts", "names of models and options", dataset->texts.text, dataset->texts.size,
+                      dataset->texts.count));
+    ADD(write_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
+                      sizeof *dataset->samples, dataset->sample_count));
+    return write_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
+                         sizeof *dataset->workloads, dataset->workload_count);
+}
+
+int rt_dataset_write(const struct rt_dataset *dataset, const char *path)
+{
+    struct rt_h5 *file;
+    int status = rt_h5_create(path, &file);
+    if (status != RT_OK)
+        return status;
+    status = write_all(file, dataset);
+    if (status != RT_OK) {
+        rt_h5_close(file);
+        return status;
+    }
+    return rt_h5_commit(file);
+}
+
+static int read_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields, size_t field_count,
+                        void *rows, size_t size, size_t count)
+{
+    int status;
+    char path[128];
+    for (size_t f = 0; f < field_count; f++) {
+        snprintf(path, sizeof path, "%s/%s", group, fields[f].name);
+        struct rt_h5_array array = column_array(&fields[f], path);
+        ADD(rt_h5_read(file, &array, (char *)rows + fields[f].offset, size, count));
+    }
+    return RT_OK;
+}
+
+static int count_rows(struct rt_h5 *file, const char *path, const struct rt_field *field, size_t *count)
+{
+    struct rt_h5_array array = column_array(field, path);
+    return rt_h5_count(file, &array, count);
+}
+
+/* The bytes of a string column and how many strings it holds; both are checked against each other. */
+static int read_text(struct rt_h5 *file, const char *path, char **text, size_t *size, size_t *count)
+{
+    struct rt_h5_array array = {path, RT_H5_U8, NULL, NULL, NULL, 0};
+    size_t bytes, strings = 0;
+    int64_t claimed;
+    int status;
+    ADD(rt_h5_count(file, &array, &bytes));
+    char *buffer = rt_malloc(bytes);
+    status = rt_h5_read(file, &array, buffer, 1, bytes);
+    if (status == RT_OK)
+        status = rt_h5_get_integer(file, path, "count", &claimed);
+    for (size_t i = 0; status == RT_OK && i < bytes; i++)
+        strings += buffer[i] == '\0';
+    if (status == RT_OK && ((bytes > 0 && buffer[bytes - 1] != '\0') || claimed < 0 || (size_t)claimed != strings))
+        status = rt_fail(RT_EFORMAT, "%s: %s holds %zu texts but claims %lld: the file is damaged", rt_h5_path(file), path,
+                         strings, (long long)claimed);
+    if (status != RT_OK) {
+        free(buffer);
+        return status;
+    }
+    *text = buffer;
+    *size = bytes;
+    *count = strings;
+    return RT_OK;
+}
+
+static int read_strings(struct rt_h5 *file, const char *path, struct rt_strings *out)
+{
+    char *text;
+    size_t size, count;
+    int status = read_text(file, path, &text, &size, &count);
+    if (status != RT_OK)
+        return status;
+    for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+        rt_strings_add(out, text + at, strlen(text + at));
+    free(text);
+    if (out->count != count)
+        return rt_fail(RT_EFORMAT, "%s: %s holds a text twice: the file is damaged", rt_h5_path(file), path);
+    return RT_OK;
+}
+
+static int read_device_text(struct rt_h5 *file, const struct rt_device_text *column, struct rt_dataset *dataset)
+{
+    char path[128], *text;
+    size_t size, count, at = 0;
+    snprintf(path, sizeof path, "/devices/%s", column->key);
+    int status = read_text(file, path, &text, &size, &count);
+    if (status != RT_OK)
+        return status;
+    if (dataset->devices == NULL && count > 0) {
+        dataset->devices = rt_calloc(count, sizeof *dataset->devices);
+        dataset->device_count = count;
+    }
+    if (count != dataset->device_count)
+        status = rt_fail(RT_EFORMAT, "%s: %s has %zu rows where /devices has %zu", rt_h5_path(file), path, count,
+                         dataset->device_count);
+    for (size_t d = 0; status == RT_OK && d < count; at += strlen(text + at) + 1, d++) {
+        if (strlen(text + at) >= column->size)
+            status = rt_fail(RT_EFORMAT, "%s: %s[%zu] is longer than %zu bytes", rt_h5_path(file), path, d, column->size);
+        else
+            strcpy((char *)&dataset->devices[d] + column->offset, text + at);
+    }
+    free(text);
+    return status;
+}
+
+static int read_devices(struct rt_h5 *file, struct rt_dataset *dataset)
+{
+    int status;
+    char path[128];
+    for (size_t t = 0; t < rt_device_text_count; t++) /* the first is the name: it says how many there are */
+        ADD(read_device_text(file, &rt_device_texts[t], dataset));
+    for (size_t f = 0; f < rt_device_field_count; f++) {
+        snprintf(path, sizeof path, "/devices/%s", rt_device_fields[f].key);
+        struct rt_h5_array array = {path, RT_H5_F64, NULL, NULL, NULL, 0};
+        ADD(rt_h5_read(file, &array, (char *)dataset->devices + rt_device_fields[f].offset, sizeof *dataset->devices,
+                       dataset->device_count));
+    }
+    for (size_t d = 0; d < dataset->device_count; d++)
+        ADD(rt_device_check(&dataset->devices[d], rt_h5_path(file)));
+    return RT_OK;
+}
+
+struct group_reader {
+    struct rt_dataset *dataset;
+    char path[64];
+    const char *names[64];
+    const char *values[64];
+    char *owned[128];
+    size_t count;
+};
+
+static int read_attribute(struct rt_h5 *file, const char *name, void *context)
+{
+    struct group_reader *reader = context;
+    if (reader->count == RT_COUNT(reader->names))
+        return rt_fail(RT_EFORMAT, "%s: %s has more than %zu attributes", rt_h5_path(file), reader->path,
+                       RT_COUNT(reader->names));
+    char *value;
+    int status = rt_h5_get_text(file, reader->path, name, &value);
+    if (status != RT_OK)
+        return status;
+    size_t i = reader->count++;
+    reader->names[i] = reader->owned[2 * i] = rt_strdup(name);
+    reader->values[i] = reader->owned[2 * i + 1] = value;
+    return RT_OK;
+}
+
+static int read_group(struct rt_h5 *file, const char *name, void *context)
+{
+    struct rt_dataset *dataset = context;
+    struct group_reader reader = {.dataset = dataset};
+    snprintf(reader.path, sizeof reader.path, "/groups/%.32s", name);
+    int status = rt_h5_each_attribute(file, reader.path, read_attribute, &reader);
+    if (status == RT_OK) {
+        size_t before = dataset->group_count;
+        int32_t index = rt_dataset_add_group(dataset, reader.count, reader.names, reader.values);
+        char expected[16];
+        snprintf(expected, sizeof expected, "%06zu", before);
+        if ((size_t)index != before || strcmp(expected, name) != 0)
+            status = rt_fail(RT_EFORMAT, "%s: /groups/%.32s is out of order or a repeat: the file is damaged",
+                             rt_h5_path(file), name);
+    }
+    for (size_t i = 0; i < 2 * reader.count; i++)
+        free(reader.owned[i]);
+    return status;
+}
+
+static int check_index(const char *path, const char *table, size_t row, const char *column, int32_t value, size_t limit,
+                       bool may_miss)
+{
+    if (value >= (may_miss ? -1 : 0) && (value < 0 || (size_t)value < limit))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "%s: %s/%s[%zu] is %d, but there are %zu: the file is damaged", path, table, column, row,
+                   value, limit);
+}
+
+static int check_indices(const struct rt_dataset *dataset, const char *path)
+{
+    int status;
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *s = &dataset->samples[i];
+        ADD(check_index(path, "/samples", i, "device", s->device, dataset->device_count, false));
+        ADD(check_index(path, "/samples", i, "group", s->group, dataset->group_count, true));
+        ADD(check_index(path, "/samples", i, "kernel", s->kernel, dataset->kernels.count, true));
+        ADD(check_index(path, "/samples", i, "kernels", s->kernels, dataset->kernels.count, true));
+        if (rt_op_check(s->op, s->dim) != RT_OK)
+            return rt_fail_context(RT_EFORMAT, "%s: /samples row %zu", path, i);
+    }
+    for (size_t i = 0; i < dataset->workload_count; i++) {
+        const struct rt_workload *w = &dataset->workloads[i];
+        ADD(check_index(path, "/workloads", i, "device", w->device, dataset->device_count, false));
+        ADD(check_index(path, "/workloads", i, "group", w->group, dataset->group_count, true));
+        ADD(check_index(path, "/workloads", i, "model", w->model, dataset->texts.count, false));
+        ADD(check_index(path, "/workloads", i, "option", w->option, dataset->texts.count, true));
+    }
+    return RT_OK;
+}
+
+static int read_root(struct rt_h5 *file, struct rt_dataset *dataset)
+{
+    char **texts[] = {&dataset->uuid, &dataset->creator, &dataset->created, &dataset->source, &dataset->licence};
+    const char *names[] = {"uuid", "creator", "created", "source", "licence"};
+    for (size_t i = 0; i < RT_COUNT(texts); i++) {
+        char *text;
+        int status = rt_h5_get_text(file, "/", names[i], &text);
+        if (status != RT_OK)
+            return status;
+        free(*texts[i]);
+        *texts[i] = text;
+    }
+    return RT_OK;
+}
+
+static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
+{
+    int status;
+    size_t samples, workloads;
+    ADD(read_root(file, dataset));
+    ADD(read_devices(file, dataset));
+    ADD(rt_h5_each_child(file, "/groups", read_group, dataset));
+    ADD(read_strings(file, "/strings/kernels", &dataset->kernels));
+    ADD(read_strings(file, "/strings/texts", &dataset->texts));
+    ADD(count_rows(file, "/samples/op", &rt_sample_fields[0], &samples));
+    ADD(count_rows(file, "/workloads/model", &rt_workload_fields[0], &workloads));
+    dataset->samples = rt_calloc(samples, sizeof *dataset->samples);
+    dataset->sample_count = dataset->sample_capacity = samples;
+    dataset->workloads = rt_calloc(workloads, sizeof *dataset->workloads);
+    dataset->workload_count = dataset->workload_capacity = workloads;
+    ADD(read_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
+                     sizeof *dataset->samples, samples));
+    ADD(read_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
+                     sizeof *dataset->workloads, workloads));
+    return check_indices(dataset, rt_h5_path(file));
+}
+
+int rt_dataset_read(const char *path, struct rt_dataset *out)
+{
+    struct rt_h5 *file;
+    int status = rt_h5_open(path, RT_DATASET_FORMAT, RT_DATASET_VERSION, &file);
+    if (status != RT_OK)
+        return status;
+    struct rt_dataset dataset;
+    rt_dataset_init(&dataset);
+    status = read_all(file, &dataset);
+    rt_h5_close(file);
+    if (status == RT_OK)
+        *out = dataset;
+    else
+        rt_dataset_release(&dataset);
+    return status;
+}

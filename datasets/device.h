@@ -1,0 +1,86 @@
+/*
+ * Devices as numbers. One JSON file per device in datasets/devices/ is compiled into the library, so a
+ * binary needs no data folder beside it. A quantity that a vendor does not publish is NaN, never 0.
+ */
+#ifndef ROOFTILE_DEVICE_H
+#define ROOFTILE_DEVICE_H
+
+#include "datasets/op.h"
+
+#include <stdbool.h>
+
+struct rt_device {
+    char name[96];         /* as the driver reports it */
+    char vendor[32];
+    char architecture[32];
+    char compute_capability[16]; /* "9.0", "gfx90a", "" where unknown */
+    double sms;            /* multiprocessors: SMs, CUs, CPU threads */
+    double cores_per_sm;   /* fp32 lanes of one */
+    double clock_mhz;      /* boost */
+    double fp32_vector_tflops, fp32_matrix_tflops; /* dense peaks, 10^12 FLOP/s */
+    double tf32_matrix_tflops;
+    double fp16_vector_tflops, fp16_matrix_tflops;
+    double bf16_vector_tflops, bf16_matrix_tflops;
+    double fp8_matrix_tflops, fp4_matrix_tflops, int8_matrix_tops;
+    double memory_gib;
+    double bandwidth_gbs;  /* 10^9 bytes/s */
+    double l2_mib;
+    double shared_kib_per_sm;
+    double power_w;        /* board */
+    double link_gbs;       /* to a peer GPU, one direction, 10^9 bytes/s */
+};
+
+/* One row per numeric field: drives JSON, HDF5, CSV, overrides and range checks. */
+struct rt_device_field {
+    const char *key;
+    size_t offset; /* of the double in struct rt_device */
+    const char *units, *long_name;
+    double min, max;
+    bool required;
+};
+extern const struct rt_device_field rt_device_fields[];
+extern const size_t rt_device_field_count;
+
+/* One row per text field, in the same files. */
+struct rt_device_text {
+    const char *key;
+    size_t offset, size;
+};
+extern const struct rt_device_text rt_device_texts[];
+extern const size_t rt_device_text_count;
+
+static inline double *rt_device_value(struct rt_device *device, size_t field)
+{
+    return (double *)((char *)device + rt_device_fields[field].offset);
+}
+
+/* All numbers NaN, all texts "". */
+void rt_device_init(struct rt_device *device, const char *name);
+
+/* Required numbers are there and every number lies in its range, or RT_EFORMAT naming `where` and field. */
+int rt_device_check(const struct rt_device *device, const char *where);
+
+/* One device file. RT_EIO, or RT_EFORMAT naming file, line and field. */
+int rt_device_load(const char *path, struct rt_device *out);
+
+/* The device a user means: a catalogue name or alias (case and -_ space alike), or the path of a JSON file;
+ * then any number of ",field=value" overrides: "H100,sms=100,bandwidth_gbs=3000".
+ * RT_ENOTFOUND suggests the nearest names. */
+int rt_device_find(const char *spec, struct rt_device *out);
+
+/* The catalogue, for listings. `i` < rt_device_catalogue_size(). */
+size_t rt_device_catalogue_size(void);
+int rt_device_catalogue(size_t i, struct rt_device *out);
+
+/* True where both describe the same hardware: same name, no number known to both that differs. A
+ * difference is told through rt_error() ("X: bandwidth_gbs is 900 in one and 897 in the other"). */
+bool rt_device_same(const struct rt_device *a, const struct rt_device *b);
+
+/* Fills what `device` lacks (NaN, "") from `from`. */
+void rt_device_fill(struct rt_device *device, const struct rt_device *from);
+
+/* Dense peak for an op family and dtype in FLOP/s: matrix units for products where the dtype has them on
+ * this device, vector lanes otherwise. NaN where the descriptor does not say. */
+double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
+
+#endif

@@ -1,0 +1,286 @@
+/* The op table. FLOPs of vector ops follow NeuSight (ASPLOS 2025, section 5): softmax 5 and layer norm 6 an
+ * element, every other elementwise op 1. */
+#include "datasets/op.h"
+#include "datasets/status.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* linear: batch, m, n, k; the bias adds one FLOP an output. */
+static double linear_flops(const int64_t *d)
+{
+    return (double)d[0] * d[1] * d[2] * (2.0 * d[3] + 1);
+}
+static double linear_bytes(const int64_t *d, double width)
+{
+    double matrices = (double)d[1] * d[3] + (double)d[3] * d[2] + (double)d[1] * d[2];
+    return width * (d[0] * matrices + d[2]);
+}
+
+/* gemm: m, n, k */
+static double gemm_flops(const int64_t *d)
+{
+    return 2.0 * d[0] * d[1] * d[2];
+}
+static double gemm_bytes(const int64_t *d, double width)
+{
+    return width * ((double)d[0] * d[2] + (double)d[2] * d[1] + (double)d[0] * d[1]);
+}
+
+/* bmm: batch, m, n, k */
+static double bmm_flops(const int64_t *d)
+{
+    return d[0] * gemm_flops(d + 1);
+}
+static double bmm_bytes(const int64_t *d, double width)
+{
+    return d[0] * gemm_bytes(d + 1, width);
+}
+
+/* conv2d: batch, channels in, channels out, height, width, kernel height, kernel width, stride, padding, dilation,
+ * groups. Output size as ONNX defines Conv. */
+static double conv_out(int64_t in, int64_t kernel, const int64_t *d)
+{
+    double reach = (double)d[9] * (kernel - 1) + 1;
+    double out = floor((in + 2.0 * d[8] - reach) / d[7]) + 1;
+    return out > 0 ? out : 0;
+}
+static double conv_outputs(const int64_t *d)
+{
+    return (double)d[0] * d[2] * conv_out(d[3], d[5], d) * conv_out(d[4], d[6], d);
+}
+static double conv_flops(const int64_t *d)
+{
+    return 2.0 * conv_outputs(d) * ((double)d[1] / d[10]) * d[5] * d[6];
+}
+static double conv_bytes(const int64_t *d, double width)
+{
+    double input = (double)d[0] * d[1] * d[3] * d[4];
+    double weights = (double)d[2] * ((double)d[1] / d[10]) * d[5] * d[6];
+    return width * (input + weights + conv_outputs(d));
+}
+
+/* rows, columns */
+static double elements(const int64_t *d)
+{
+    return (double)d[0] * d[1];
+}
+static double softmax_flops(const int64_t *d)
+{
+    return 5 * elements(d);
+}
+static double layernorm_flops(const int64_t *d)
+{
+    return 6 * elements(d);
+}
+static double unary_bytes(const int64_t *d, double width)
+{
+    return 2 * width * elements(d);
+}
+static double binary_bytes(const int64_t *d, double width)
+{
+    return 3 * width * elements(d);
+}
+
+/* Attention: two products, Q K^T and P V, over the keys a query sees. FlashAttention (Dao 2022) counts
+ * 4 x tokens x keys x head_dim x heads; a causal mask halves the part within the new tokens. */
+
+/* attention_context: batch, tokens, cached, heads, kv_heads, head_dim, window */
+static double context_flops(const int64_t *d)
+{
+    double tokens = d[1], cached = d[2], window = d[6];
+    double keys = cached + (tokens + 1) / 2; /* mean over the queries of a causal mask */
+    if (window > 0 && window < keys)
+        keys = window;
+    return 4.0 * d[0] * tokens * keys * d[3] * d[5];
+}
+static double context_bytes(const int64_t *d, double width)
+{
+    double queries = 2.0 * d[1] * d[3];                    /* read Q, write the output */
+    double keys = 2.0 * ((double)d[1] + d[2]) * d[4];      /* K and V */
+    return width * d[0] * d[5] * (queries + keys);
+}
+/* attention_generation: batch, tokens (of a step), context, heads, kv_heads, head_dim, window */
+static double generation_keys(const int64_t *d)
+{
+    double keys = (double)d[2] + d[1];
+    return d[6] > 0 && d[6] < keys ? d[6] : keys;
+}
+static double generation_flops(const int64_t *d)
+{
+    return 4.0 * d[0] * d[1] * generation_keys(d) * d[3] * d[5];
+}
+static double generation_bytes(const int64_t *d, double width)
+{
+    return width * d[0] * d[5] * (2.0 * d[1] * d[3] + 2 * generation_keys(d) * d[4]);
+}
+/* attention_encoder: batch, tokens, heads, head_dim */
+static double encoder_flops(const int64_t *d)
+{
+    return 4.0 * d[0] * d[1] * d[1] * d[2] * d[3];
+}
+static double encoder_bytes(const int64_t *d, double width)
+{
+    return width * 4.0 * d[0] * d[1] * d[2] * d[3];
+}
+
+/* moe: tokens, hidden, inter, topk, experts, tensor parallel, expert parallel: a gated layer, three products a
+ * token and expert; what one of tp x ep GPUs does. */
+static double moe_flops(const int64_t *d)
+{
+    return 6.0 * d[0] * d[3] * d[1] * d[2] / ((double)d[5] * d[6]);
+}
+static double moe_bytes(const int64_t *d, double width)
+{
+    double experts = (double)d[4] / d[6], routed = (double)d[0] * d[3];
+    double touched = routed < experts ? routed : experts;
+    return width * (touched * 3.0 * d[1] * d[2] / d[5] + 2.0 * d[0] * d[1]);
+}
+
+/* Collectives: gpus, elements. Bytes each GPU must send over its links in a ring (Thakur 2005): all-reduce
+ * 2 (p-1)/p, the others (p-1)/p of the message. */
+static double no_flops(const int64_t *d)
+{
+    (void)d;
+    return 0;
+}
+static double ring_bytes(const int64_t *d, double width)
+{
+    return width * d[1] * (d[0] - 1.0) / d[0];
+}
+static double all_reduce_bytes(const int64_t *d, double width)
+{
+    return 2 * ring_bytes(d, width);
+}
+
+#define ROWS_COLS {"rows", "cols"}
+#define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window"}
+#define RING      {"gpus", "elements"}
+#define MATMUL    {"batch", "m", "n", "k"}
+
+/* clang-format off */
+const struct rt_op rt_ops[RT_OP_COUNT] = {
+    [RT_OP_LINEAR]     = {"linear", RT_FAMILY_LINEAR, MATMUL, linear_flops, linear_bytes, "Gemm", "linear"},
+    [RT_OP_GEMM]       = {"gemm", RT_FAMILY_LINEAR, {"m", "n", "k"}, gemm_flops, gemm_bytes, "MatMul", NULL},
+    [RT_OP_BMM]        = {"bmm", RT_FAMILY_BMM, MATMUL, bmm_flops, bmm_bytes, NULL, "bmm"},
+    [RT_OP_CONV2D]     = {"conv2d", RT_FAMILY_CONV,
+                          {"batch", "in_channels", "out_channels", "height", "width", "kernel_h", "kernel_w",
+                           "stride", "padding", "dilation", "groups"},
+                          conv_flops, conv_bytes, "Conv", "conv"},
+    [RT_OP_SOFTMAX]    = {"softmax", RT_FAMILY_SOFTMAX, ROWS_COLS, softmax_flops, unary_bytes, "Softmax", "softmax"},
+    [RT_OP_LAYERNORM]  = {"layernorm", RT_FAMILY_LAYERNORM, ROWS_COLS, layernorm_flops, unary_bytes,
+                          "LayerNormalization", "ln"},
+    [RT_OP_ADD]        = {"add", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, binary_bytes, "Add", "add"},
+    [RT_OP_ADD_SCALAR] = {"add_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, NULL, "addu"},
+    [RT_OP_MUL]        = {"mul", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, binary_bytes, "Mul", "mul"},
+    [RT_OP_MUL_SCALAR] = {"mul_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, NULL, "mulu"},
+    [RT_OP_DIV]        = {"div", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, binary_bytes, "Div", "div"},
+    [RT_OP_DIV_SCALAR] = {"div_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, NULL, "divu"},
+    [RT_OP_POW]        = {"pow", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, binary_bytes, "Pow", "pow"},
+    [RT_OP_POW_SCALAR] = {"pow_scalar", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, NULL, "powu"},
+    [RT_OP_RELU]       = {"relu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, "Relu", "relu"},
+    [RT_OP_GELU]       = {"gelu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, "Gelu", "gelu"},
+    [RT_OP_TANH]       = {"tanh", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, "Tanh", "tanh"},
+    [RT_OP_ATTENTION_CONTEXT]    = {"attention_context", RT_FAMILY_ATTENTION, ATTENTION, context_flops,
+                                    context_bytes, "Attention", NULL},
+    [RT_OP_ATTENTION_GENERATION] = {"attention_generation", RT_FAMILY_ATTENTION, ATTENTION, generation_flops,
+                                    generation_bytes, NULL, NULL},
+    [RT_OP_ATTENTION_ENCODER]    = {"attention_encoder", RT_FAMILY_ATTENTION,
+                                    {"batch", "tokens", "heads", "head_dim"}, encoder_flops, encoder_bytes,
+                                    NULL, NULL},
+    [RT_OP_MOE]        = {"moe", RT_FAMILY_MOE,
+                          {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"}, moe_flops, moe_bytes,
+                          NULL, NULL},
+    [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING, no_flops, all_reduce_bytes, NULL, NULL},
+    [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
+    [RT_OP_REDUCE_SCATTER] = {"reduce_scatter", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
+    [RT_OP_ALL_TO_ALL] = {"all_to_all", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
+};
+
+const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
+    [RT_FP32]      = {"fp32", 4, "float32 float single"},
+    [RT_TF32]      = {"tf32", 4, "tensorfloat32"},
+    [RT_FP16]      = {"fp16", 2, "float16 half"},
+    [RT_BF16]      = {"bf16", 2, "bfloat16"},
+    [RT_FP8]       = {"fp8", 1, "float8 float8_e4m3 fp8_e4m3"},
+    [RT_FP8_BLOCK] = {"fp8_block", 1 + 4.0 / (128 * 128), "fp8_blockwise"},
+    [RT_FP4]       = {"fp4", 0.5 + 1.0 / 16, "nvfp4 float4"},
+    [RT_INT8]      = {"int8", 1, "sq int8_wo"},
+    [RT_FP64]      = {"fp64", 8, "float64 double"},
+    [RT_INT4]      = {"int4", 0.5, "int4_wo w4a16"},
+};
+/* clang-format on */
+
+const char *const rt_families[RT_FAMILY_COUNT] = {"bmm",  "linear",    "elementwise", "softmax",   "layernorm",
+                                                  "conv", "attention", "moe",         "collective"};
+const char *const rt_phases[RT_PHASE_COUNT] = {"forward", "backward", "accumulate"};
+
+int rt_op_find(const char *name)
+{
+    for (int i = 0; i < RT_OP_COUNT; i++)
+        if (strcmp(rt_ops[i].name, name) == 0)
+            return i;
+    for (int i = 0; i < RT_OP_COUNT; i++)
+        if (rt_ops[i].neusight != NULL && strcmp(rt_ops[i].neusight, name) == 0)
+            return i;
+    return -1;
+}
+
+static int has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strcasestr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return 1;
+    return 0;
+}
+
+int rt_dtype_find(const char *name)
+{
+    if (name[0] == '\0')
+        return -1;
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        if (strcasecmp(rt_dtypes[i].name, name) == 0 || has_word(rt_dtypes[i].aliases, name))
+            return i;
+    return -1;
+}
+
+int rt_family_find(const char *name)
+{
+    for (int i = 0; i < RT_FAMILY_COUNT; i++)
+        if (strcmp(rt_families[i], name) == 0)
+            return i;
+    return -1;
+}
+
+int rt_op_ndims(enum rt_op_id op)
+{
+    int n = 0;
+    while (rt_ops[op].dims[n] != NULL)
+        n++;
+    return n;
+}
+
+/* Dims for which nothing (no padding, no window, an empty cache) is a sensible value. */
+static int may_be_zero(const char *dim)
+{
+    return strcmp(dim, "padding") == 0 || strcmp(dim, "cached") == 0 || strcmp(dim, "window") == 0;
+}
+
+int rt_op_check(enum rt_op_id op, const int64_t *dim)
+{
+    const int64_t most = (int64_t)1 << 40;
+    for (int i = 0; i < rt_op_ndims(op); i++) {
+        const char *name = rt_ops[op].dims[i];
+        int64_t least = may_be_zero(name) ? 0 : 1;
+        if (dim[i] < least || dim[i] > most)
+            return rt_fail(RT_EFORMAT, "%s: %s is %" PRId64 "; it must lie in %" PRId64 "..2^40", rt_ops[op].name,
+                           name, dim[i], least);
+    }
+    if (op == RT_OP_CONV2D && conv_outputs(dim) < 1)
+        return rt_fail(RT_EFORMAT, "conv2d: the kernel is larger than the padded input, so nothing comes out");
+    return RT_OK;
+}

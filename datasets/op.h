@@ -1,0 +1,109 @@
+/*
+ * Ops: one row per operator that can be measured or forecast. A new op in a known family is one row in op.c.
+ *
+ * The dims of an op are named; a sample stores them in this order. Matrix products follow BLAS letters:
+ * C(m,n) = A(m,k) B(k,n).
+ */
+#ifndef ROOFTILE_OP_H
+#define ROOFTILE_OP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RT_MAX_DIMS 11
+
+/* The numbers are stored in dataset files (enum types): append, never renumber. */
+enum rt_dtype {
+    RT_FP32 = 0,
+    RT_TF32 = 1,
+    RT_FP16 = 2,
+    RT_BF16 = 3,
+    RT_FP8 = 4,       /* one scale per tensor */
+    RT_FP8_BLOCK = 5, /* one scale per 128 x 128 block */
+    RT_FP4 = 6,       /* NVFP4: 4-bit float, one fp8 scale per 16 values */
+    RT_INT8 = 7,
+    RT_FP64 = 8,
+    RT_INT4 = 9,      /* 4-bit weights with 16-bit activations (w4a16) */
+    RT_DTYPE_COUNT
+};
+
+enum rt_family {
+    RT_FAMILY_BMM,
+    RT_FAMILY_LINEAR,
+    RT_FAMILY_ELEMENTWISE,
+    RT_FAMILY_SOFTMAX,
+    RT_FAMILY_LAYERNORM,
+    RT_FAMILY_CONV,
+    RT_FAMILY_ATTENTION,
+    RT_FAMILY_MOE,
+    RT_FAMILY_COLLECTIVE,
+    RT_FAMILY_COUNT
+};
+
+/* The numbers are stored in dataset files (enum types): append, never renumber. */
+enum rt_op_id {
+    RT_OP_LINEAR = 0,
+    RT_OP_GEMM = 1,
+    RT_OP_BMM = 2,
+    RT_OP_CONV2D = 3,
+    RT_OP_SOFTMAX = 4,
+    RT_OP_LAYERNORM = 5,
+    RT_OP_ADD = 6,
+    RT_OP_ADD_SCALAR = 7,
+    RT_OP_MUL = 8,
+    RT_OP_MUL_SCALAR = 9,
+    RT_OP_DIV = 10,
+    RT_OP_DIV_SCALAR = 11,
+    RT_OP_POW = 12,
+    RT_OP_POW_SCALAR = 13,
+    RT_OP_RELU = 14,
+    RT_OP_GELU = 15,
+    RT_OP_TANH = 16,
+    RT_OP_ATTENTION_CONTEXT = 17,
+    RT_OP_ATTENTION_GENERATION = 18,
+    RT_OP_ATTENTION_ENCODER = 19,
+    RT_OP_MOE = 20,
+    RT_OP_ALL_REDUCE = 21,
+    RT_OP_ALL_GATHER = 22,
+    RT_OP_REDUCE_SCATTER = 23,
+    RT_OP_ALL_TO_ALL = 24,
+    RT_OP_COUNT
+};
+
+enum rt_phase { RT_FORWARD = 0, RT_BACKWARD = 1, RT_ACCUMULATE = 2, RT_PHASE_COUNT };
+
+struct rt_op {
+    const char *name;
+    enum rt_family family;
+    const char *dims[RT_MAX_DIMS + 1]; /* NULL-terminated */
+    /* Floating-point operations of one call; a multiply-add counts two. */
+    double (*flops)(const int64_t *dim);
+    /* Compulsory traffic of one call in bytes: every operand once, at `width` bytes an element. */
+    double (*bytes)(const int64_t *dim, double width);
+    const char *onnx;     /* operator name in ONNX, NULL where there is none */
+    const char *neusight; /* name in NeuSight's data, NULL where it has none */
+};
+
+struct rt_dtype_row {
+    const char *name;
+    double bytes;         /* of one element, scales included */
+    const char *aliases;  /* other spellings, space-separated */
+};
+
+extern const struct rt_op rt_ops[RT_OP_COUNT];
+extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
+extern const char *const rt_families[RT_FAMILY_COUNT];
+extern const char *const rt_phases[RT_PHASE_COUNT];
+
+/* Index of the row of that name (an alias or NeuSight's name also counts), -1 where there is none. */
+int rt_op_find(const char *name);
+int rt_dtype_find(const char *name);
+int rt_family_find(const char *name);
+
+int rt_op_ndims(enum rt_op_id op);
+
+/* RT_OK, or RT_EFORMAT with a sentence that names the dim: every dim the op requires lies in 1..2^40
+ * (a padding, window, step or cached length may be 0), and flops and bytes stay finite. */
+int rt_op_check(enum rt_op_id op, const int64_t *dim);
+
+#endif

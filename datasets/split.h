@@ -1,0 +1,20 @@
+/*
+ * Which samples train, validate and test. What a source marked as train or test stays so; unmarked samples are
+ * dealt by a hash of seed and shape, so a shape falls on the same side on every device, in every run, and in
+ * `train` and `evaluate` alike (the predictor file keeps the seed).
+ */
+#ifndef ROOFTILE_SPLIT_H
+#define ROOFTILE_SPLIT_H
+
+#include "datasets/dataset.h"
+
+enum rt_part { RT_PART_TRAIN, RT_PART_VALIDATION, RT_PART_TEST };
+
+struct rt_split_rule {
+    uint64_t seed;
+    double validation, test; /* fractions; `test` applies to unmarked samples only */
+};
+
+enum rt_part rt_split_of(const struct rt_split_rule *rule, const struct rt_sample *sample);
+
+#endif

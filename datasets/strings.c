@@ -1,0 +1,168 @@
+/* String interning and number parsing. See strings.h. */
+#include "datasets/strings.h"
+#include "datasets/status.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ byte[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Eight bytes a step: kernel names run to kilobytes and are hashed for every row of an import. */
+static uint64_t hash_text(const char *text, size_t length)
+{
+    uint64_t hash = length * 0x9e3779b97f4a7c15u, word;
+    for (; length >= 8; text += 8, length -= 8) {
+        memcpy(&word, text, 8);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    return hash ^ hash >> 29;
+}
+
+void rt_strings_release(struct rt_strings *strings)
+{
+    free(strings->text);
+    free(strings->offset);
+    free(strings->slot);
+    *strings = (struct rt_strings){0};
+}
+
+static int equal_at(const struct rt_strings *strings, uint32_t index, const char *text, size_t length)
+{
+    const char *there = strings->text + strings->offset[index];
+    return strncmp(there, text, length) == 0 && there[length] == '\0';
+}
+
+/* The slot that holds the string, or the empty one where it belongs. */
+static size_t find_slot(const struct rt_strings *strings, const char *text, size_t length)
+{
+    size_t at = hash_text(text, length) & (strings->slots - 1);
+    while (strings->slot[at] != 0 && !equal_at(strings, strings->slot[at] - 1, text, length))
+        at = (at + 1) & (strings->slots - 1);
+    return at;
+}
+
+static void grow_slots(struct rt_strings *strings)
+{
+    strings->slots = strings->slots ? 2 * strings->slots : 64;
+    free(strings->slot);
+    strings->slot = rt_calloc(strings->slots, sizeof *strings->slot);
+    for (size_t i = 0; i < strings->count; i++) {
+        const char *text = strings->text + strings->offset[i];
+        strings->slot[find_slot(strings, text, strlen(text))] = (uint32_t)i + 1;
+    }
+}
+
+int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size_t length)
+{
+    length = strnlen(text, length);
+    if (strings->slots == 0)
+        return -1;
+    return (int32_t)strings->slot[find_slot(strings, text, length)] - 1;
+}
+
+int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t length)
+{
+    length = strnlen(text, length);
+    if (2 * (strings->count + 1) > strings->slots)
+        grow_slots(strings);
+    size_t at = find_slot(strings, text, length);
+    if (strings->slot[at] != 0)
+        return (int32_t)strings->slot[at] - 1;
+    if (strings->size + length + 1 > strings->capacity) {
+        strings->capacity = 2 * (strings->size + length + 1);
+        strings->text = rt_realloc(strings->text, strings->capacity, 1);
+    }
+    if (strings->count == strings->offset_capacity) {
+        strings->offset_capacity = strings->count ? 2 * strings->count : 64;
+        strings->offset = rt_realloc(strings->offset, strings->offset_capacity, sizeof *strings->offset);
+    }
+    strings->offset[strings->count] = strings->size;
+    memcpy(strings->text + strings->size, text, length);
+    strings->text[strings->size + length] = '\0';
+    strings->size += length + 1;
+    strings->slot[at] = (uint32_t)++strings->count;
+    return (int32_t)strings->count - 1;
+}
+
+const char *rt_strings_get(const struct rt_strings *strings, int32_t index)
+{
+    return index >= 0 && (size_t)index < strings->count ? strings->text + strings->offset[index] : "";
+}
+
+int rt_parse_integer(const char *text, size_t length, int64_t *value)
+{
+    size_t at = 0;
+    int negative = length > 0 && text[0] == '-';
+    uint64_t sum = 0;
+    at = negative;
+    if (at == length || length - at > 18) /* 18 digits fit; no measured quantity has more */
+        return -1;
+    for (; at < length; at++) {
+        unsigned digit = (unsigned char)text[at] - '0';
+        if (digit > 9)
+            return -1;
+        sum = 10 * sum + digit;
+    }
+    *value = negative ? -(int64_t)sum : (int64_t)sum;
+    return 0;
+}
+
+static double parse_in_c_locale(const char *text, char **end)
+{
+    static locale_t c_locale;
+    locale_t current = __atomic_load_n(&c_locale, __ATOMIC_ACQUIRE);
+    if (current == (locale_t)0) {
+        locale_t made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        if (__atomic_compare_exchange_n(&c_locale, &current, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            current = made;
+        else
+            freelocale(made);
+    }
+    return strtod_l(text, end, current);
+}
+
+int rt_parse_real(const char *text, size_t length, double *value)
+{
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    /* Decimal digits without exponent that fit 2^53 convert exactly with one division (Clinger 1990). */
+    uint64_t digits = 0;
+    size_t at = 0, point = length, count = 0;
+    for (; at < length; at++) {
+        unsigned digit = (unsigned char)text[at] - '0';
+        if (digit <= 9 && ++count <= 18)
+            digits = 10 * digits + digit;
+        else if (text[at] == '.' && point == length)
+            point = at;
+        else
+            break;
+    }
+    size_t decimals = point < length ? length - point - 1 : 0;
+    if (at == length && count > 0 && digits <= (uint64_t)1 << 53 && decimals < RT_COUNT(power)) {
+        *value = (double)digits / power[decimals];
+        return 0;
+    }
+    char copy[64], *end;
+    if (length == 0 || length >= sizeof copy || strspn(text, "+-.0123456789eE") < length)
+        return -1; /* also refuses spaces, hexadecimal, inf and nan */
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    double parsed = parse_in_c_locale(copy, &end);
+    if (*end != '\0' || !isfinite(parsed))
+        return -1;
+    *value = parsed;
+    return 0;
+}

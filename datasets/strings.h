@@ -1,0 +1,35 @@
+/* A table of distinct strings: kernel names repeat, so samples keep an index. Also text <-> number. */
+#ifndef ROOFTILE_STRINGS_H
+#define ROOFTILE_STRINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rt_strings {
+    char *text;       /* all strings one after the other, each NUL-terminated */
+    size_t size, capacity;
+    size_t *offset;   /* of each string in text */
+    size_t count, offset_capacity;
+    uint32_t *slot;   /* open-addressing hash of index + 1 */
+    size_t slots;
+};
+
+/* An empty table is {0}. */
+void rt_strings_release(struct rt_strings *strings);
+
+/* Index of the string of that length, added where it is new. Bytes 0 inside end it there. */
+int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t length);
+int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size_t length); /* -1: none */
+
+/* The string of an index; "" for -1 and for what is out of range. */
+const char *rt_strings_get(const struct rt_strings *strings, int32_t index);
+
+/* 64-bit FNV-1a, continued from `hash` (start with RT_HASH_START). */
+#define RT_HASH_START 0xcbf29ce484222325u
+uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size);
+
+/* A whole decimal number, a finite real number: 0, or -1 where the text is anything else. Locale-free. */
+int rt_parse_integer(const char *text, size_t length, int64_t *value);
+int rt_parse_real(const char *text, size_t length, double *value);
+
+#endif

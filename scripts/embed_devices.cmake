@@ -1,0 +1,13 @@
+# Writes the device catalogue as a C array of JSON texts: cmake -DOUT=file.c "-DFILES=a.json;b.json" -P this
+set(text "/* Made from datasets/devices/ by scripts/embed_devices.cmake. */\n#include <stddef.h>\n\n")
+string(APPEND text "extern const char *const rt_device_catalogue_json[];\n")
+string(APPEND text "const char *const rt_device_catalogue_json[] = {\n")
+foreach(file ${FILES})
+  file(READ ${file} json)
+  string(REPLACE "\\" "\\\\" json "${json}")
+  string(REPLACE "\"" "\\\"" json "${json}")
+  string(REPLACE "\n" "\\n\"\n    \"" json "${json}")
+  string(APPEND text "    \"${json}\",\n")
+endforeach()
+string(APPEND text "    NULL,\n};\n")
+file(WRITE ${OUT} "${text}")

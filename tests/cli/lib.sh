@@ -1,0 +1,45 @@
+# Helpers for the command-line tests: one "ok NAME" or "not ok NAME" line per check.
+# $ROOFTILE is the program; $work a fresh folder that goes away at the end.
+set -u
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
+failures=0
+
+ok() { echo "ok $1"; }
+not_ok() {
+    echo "not ok $1"
+    shift
+    printf '# %s\n' "$@"
+    failures=$((failures + 1))
+}
+
+# succeeds NAME COMMAND...: exit status 0. Output is kept in $work/stdout and $work/stderr.
+succeeds() {
+    local name=$1 status
+    shift
+    "$@" >"$work/stdout" 2>"$work/stderr" </dev/null
+    status=$?
+    if [ $status = 0 ]; then ok "$name"; else not_ok "$name" "exit status $status" "$(tail -n 3 "$work/stderr")"; fi
+}
+
+# refuses NAME STATUS WORDS COMMAND...: that exit status, one line on stderr that begins "rooftile: " and holds WORDS.
+refuses() {
+    local name=$1 expected=$2 words=$3 status lines
+    shift 3
+    "$@" >"$work/stdout" 2>"$work/stderr" </dev/null
+    status=$?
+    lines=$(grep -c '^rooftile: ' "$work/stderr")
+    if [ $status = "$expected" ] && [ "$lines" = 1 ] && grep -qF -- "$words" "$work/stderr"; then
+        ok "$name"
+    else
+        not_ok "$name" "exit status $status, expected $expected; wanted: $words" "$(tail -n 3 "$work/stderr")"
+    fi
+}
+
+# holds NAME WORDS FILE: the file contains the words.
+holds() {
+    if grep -qF -- "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in $3:" "$(head -n 5 "$3")"; fi
+}
+
+skip_all() { echo "skipped $1: $2"; exit 77; }
+finish() { [ $failures = 0 ]; exit; }
