@@ -54,7 +54,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    rt_blas_reexec(argc, argv);
+    rt_blas_tune(argv);
     argp_err_exit_status = 2;
     if (argc < 2) {
         print_help(stderr);

@@ -1,0 +1,273 @@
+/*
+ * The synthetic backend: two devices that do not exist, whose kernels take the time of a wave-quantised
+ * roofline times seeded noise. For tests of everything around measuring, on any machine and in no time: its
+ * clock moves only by what it "ran". Every sample carries RT_FLAG_SYNTHETIC and every device "synthetic" in
+ * its name.
+ *
+ * --faults oom=0.05,noise=0.1,throttle=0.02,lost=0.001: shares of the shapes that run out of memory, whose
+ * times scatter by half, that throttle, or at which the device is lost. Which shapes these are follows from
+ * the seed, so a rerun meets the same ones; a lost device comes back in the next run, as a restarted worker
+ * would.
+ */
+#include "collect/backend.h"
+#include "datasets/status.h"
+#include "datasets/strings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum fault { FAULT_OOM, FAULT_NOISE, FAULT_THROTTLE, FAULT_LOST, FAULT_COUNT };
+static const char *const fault_names[FAULT_COUNT] = {"oom", "noise", "throttle", "lost"};
+
+static const struct machine {
+    const char *name, *choice;
+    double sms, tflops, bandwidth_gbs, memory_gib, l2_mib, clock_mhz;
+} machines[] = {
+    {"synthetic small", "small", 8,  4,  100, 4,  2,  1000},
+    {"synthetic large", "large", 80, 40, 900, 32, 40, 1500},
+};
+
+struct synthetic_context {
+    const struct machine *device[RT_COUNT(machines)];
+    size_t device_count;
+    double fault[FAULT_COUNT];
+    uint64_t seed;
+    double now; /* seconds "run" so far */
+};
+
+struct synthetic_work {
+    uint64_t hash;
+    double us, scatter;
+    uint32_t flags;
+    bool lost;
+};
+
+static double uniform(uint64_t hash, uint64_t salt)
+{
+    hash += (salt + 1) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
+    hash ^= hash >> 31;
+    return (double)(hash >> 11) * 0x1p-53;
+}
+
+/* The comma-separated parts of `list`, one call each; stops at the first failure. */
+static int each_part(struct synthetic_context *context, const char *list,
+                     int (*part)(struct synthetic_context *context, const char *text, size_t length))
+{
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        int status = part(context, at, length);
+        if (status != RT_OK)
+            return status;
+        at += length;
+        if (*at == '\0')
+            return RT_OK;
+    }
+}
+
+static int add_fault(struct synthetic_context *context, const char *text, size_t length)
+{
+    for (int f = 0; f < FAULT_COUNT; f++) {
+        size_t name = strlen(fault_names[f]);
+        double share;
+        if (length > name && strncmp(text, fault_names[f], name) == 0 && text[name] == '=' &&
+            rt_parse_real(text + name + 1, length - name - 1, &share) == 0 && share >= 0 && share <= 1) {
+            context->fault[f] = share;
+            return RT_OK;
+        }
+    }
+    return rt_fail(RT_EUSAGE,
+                   "--faults: \"%.*s\" is no fault; give oom, noise, throttle or lost with a share, such as "
+                   "oom=0.05",
+                   (int)length, text);
+}
+
+static int add_machine(struct synthetic_context *context, const char *text, size_t length)
+{
+    for (size_t m = 0; m < RT_COUNT(machines); m++) {
+        if (strlen(machines[m].choice) != length || strncmp(machines[m].choice, text, length) != 0)
+            continue;
+        for (size_t d = 0; d < context->device_count; d++)
+            if (context->device[d] == &machines[m])
+                return RT_OK;
+        context->device[context->device_count++] = &machines[m];
+        return RT_OK;
+    }
+    return rt_fail(RT_EUSAGE, "--device %.*s is no synthetic device; give small, large or both", (int)length,
+                   text);
+}
+
+static void synthetic_close(void *context)
+{
+    free(context);
+}
+
+static int synthetic_open(const struct rt_backend_options *options, void **out)
+{
+    struct synthetic_context *context = rt_calloc(1, sizeof *context);
+    context->seed = options->seed;
+    int status = each_part(context, options->devices != NULL ? options->devices : "small,large", add_machine);
+    if (status == RT_OK && options->faults != NULL)
+        status = each_part(context, options->faults, add_fault);
+    if (status != RT_OK) {
+        free(context);
+        return status;
+    }
+    *out = context;
+    return RT_OK;
+}
+
+static size_t synthetic_device_count(void *opaque)
+{
+    return ((struct synthetic_context *)opaque)->device_count;
+}
+
+static const char *synthetic_device_name(void *opaque, size_t device)
+{
+    return ((struct synthetic_context *)opaque)->device[device]->name;
+}
+
+static int synthetic_describe(void *opaque, size_t which, struct rt_device *out)
+{
+    const struct machine *machine = ((struct synthetic_context *)opaque)->device[which];
+    rt_device_init(out, machine->name);
+    strcpy(out->vendor, "none");
+    strcpy(out->architecture, "synthetic");
+    out->sms = machine->sms;
+    out->clock_mhz = machine->clock_mhz;
+    out->fp32_vector_tflops = machine->tflops;
+    out->memory_gib = machine->memory_gib;
+    out->bandwidth_gbs = machine->bandwidth_gbs;
+    out->l2_mib = machine->l2_mib;
+    return RT_OK;
+}
+
+static void synthetic_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
+{
+    (void)opaque;
+    (void)which;
+    visit(to, "synthetic", "not a measurement: roofline of waves times seeded noise");
+}
+
+static double synthetic_clock(void *opaque)
+{
+    return ((struct synthetic_context *)opaque)->now;
+}
+
+static bool synthetic_can(const struct rt_task *task)
+{
+    switch (rt_ops[task->op].family) {
+    case RT_FAMILY_BMM:
+    case RT_FAMILY_LINEAR:
+    case RT_FAMILY_ELEMENTWISE:
+    case RT_FAMILY_SOFTMAX:
+    case RT_FAMILY_LAYERNORM:
+        return task->dtype == RT_FP32 && task->phase == RT_FORWARD;
+    default:
+        return false;
+    }
+}
+
+/* Outputs of an op as rows and columns, and how many such matrices. */
+static void output_of(const struct rt_task *task, double out[3])
+{
+    bool batched = task->op == RT_OP_BMM || task->op == RT_OP_LINEAR;
+    out[0] = (double)task->dim[batched ? 1 : 0];
+    out[1] = (double)task->dim[batched ? 2 : 1];
+    out[2] = batched ? (double)task->dim[0] : 1;
+}
+
+/* 128 x 128 tiles of products, 4096 elements of anything else; a partial wave costs a whole one. */
+static double lay_tiles(const struct machine *machine, const struct rt_task *task, struct rt_kernel *kernel)
+{
+    double out[3], tiles;
+    output_of(task, out);
+    bool product = rt_ops[task->op].family == RT_FAMILY_BMM || rt_ops[task->op].family == RT_FAMILY_LINEAR;
+    *kernel = (struct rt_kernel){
+        .name = product ? "synthetic_product_128x128" : "synthetic_vector_4096",
+        .tile = {product ? 128 : 4096, product ? 128 : -1, -1},
+        .grid = {1,                    1,                  1 },
+        .block = {256,                  1,                  1 }
+    };
+    if (product)
+        tiles = out[2] * ceil(out[0] / 128) * ceil(out[1] / 128);
+    else
+        tiles = ceil(out[0] * out[1] / 4096);
+    kernel->grid[0] = (int32_t)fmin(tiles, INT32_MAX);
+    double flops = rt_task_flops(task) / (1e6 * machine->tflops);
+    double bytes = rt_task_bytes(task) / (1e3 * machine->bandwidth_gbs);
+    double waves = ceil(tiles / machine->sms) / (tiles / machine->sms);
+    return 2 + fmax(flops * fmin(waves, machine->sms), bytes) * 1.1; /* us; 2 for the launch */
+}
+
+static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *task, struct rt_kernel *kernel,
+                             void **out, const char **refused)
+{
+    const struct synthetic_context *context = opaque;
+    const struct machine *machine = context->device[which];
+    uint64_t hash = rt_hash(rt_hash(RT_HASH_START, task, sizeof *task), &context->seed, sizeof context->seed);
+    *out = NULL;
+    *refused = NULL;
+    if (!synthetic_can(task))
+        *refused = "not supported";
+    else if (uniform(hash, FAULT_OOM) < context->fault[FAULT_OOM] ||
+             rt_task_bytes(task) > machine->memory_gib * 0x1p30)
+        *refused = "out of memory";
+    if (*refused != NULL)
+        return RT_OK;
+    struct synthetic_work *work = rt_calloc(1, sizeof *work);
+    work->us = lay_tiles(machine, task, kernel);
+    work->hash = rt_hash(hash, machine->name, strlen(machine->name));
+    work->scatter = uniform(hash, FAULT_NOISE) < context->fault[FAULT_NOISE] ? 0.5 : 0.005;
+    work->flags = uniform(hash, FAULT_THROTTLE) < context->fault[FAULT_THROTTLE] ? RT_FLAG_THROTTLED : 0;
+    work->lost = uniform(hash, FAULT_LOST) < context->fault[FAULT_LOST];
+    *out = work;
+    return RT_OK;
+}
+
+static int synthetic_time(void *opaque, void *opaque_work, uint64_t first, uint64_t runs, double *us)
+{
+    struct synthetic_context *context = opaque;
+    const struct synthetic_work *work = opaque_work;
+    if (work->lost)
+        return rt_fail(
+            RT_EIO,
+            "the synthetic device was lost (--faults lost=); run the same command without it to go on");
+    double factor = 1 + work->scatter * (uniform(work->hash, FAULT_COUNT + first) - 0.5);
+    *us = work->us * (double)runs * factor;
+    context->now += 1e-6 * *us;
+    return RT_OK;
+}
+
+static uint32_t synthetic_health(void *opaque, void *work)
+{
+    (void)opaque;
+    return ((struct synthetic_work *)work)->flags;
+}
+
+static void synthetic_finish(void *opaque, void *work)
+{
+    (void)opaque;
+    free(work);
+}
+
+const struct rt_backend rt_backend_synthetic = {
+    .name = "synthetic",
+    .about = "devices that do not exist, for tests; samples are marked",
+    .devices_help = "small,large",
+    .flags = RT_FLAG_SYNTHETIC,
+    .can = synthetic_can,
+    .open = synthetic_open,
+    .close = synthetic_close,
+    .device_count = synthetic_device_count,
+    .device_name = synthetic_device_name,
+    .describe = synthetic_describe,
+    .facts = synthetic_facts,
+    .clock = synthetic_clock,
+    .prepare = synthetic_prepare,
+    .time = synthetic_time,
+    .health = synthetic_health,
+    .finish = synthetic_finish,
+};

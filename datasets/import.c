@@ -1,0 +1,129 @@
+/* The importer table and the report of an import. See import.h. */
+#include "datasets/import.h"
+#include "datasets/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct rt_importer rt_importers[] = {
+    {"neusight", "a tree of NeuSight's CSV and JSON files (ASPLOS 2025)", rt_import_neusight},
+    {"aiconfigurator", "a tree of AIConfigurator's tables as CSV", rt_import_aiconfigurator},
+    {"csv", "a folder that `rooftile dataset export --format csv` wrote", rt_import_csv},
+};
+const size_t rt_importer_count = RT_COUNT(rt_importers);
+
+static const struct rt_importer *find_importer(const char *name)
+{
+    for (size_t i = 0; i < rt_importer_count; i++)
+        if (strcmp(rt_importers[i].name, name) == 0)
+            return &rt_importers[i];
+    return NULL;
+}
+
+static int by_op_and_device(const void *one, const void *other)
+{
+    const struct rt_import_row *a = one, *b = other;
+    int op = strcmp(a->op, b->op);
+    return op != 0 ? op : strcmp(a->device, b->device);
+}
+
+static int by_kind(const void *one, const void *other)
+{
+    return strcmp(((const struct rt_import_other *)one)->kind, ((const struct rt_import_other *)other)->kind);
+}
+
+static void finish_report(struct rt_import_report *report)
+{
+    if (report->row_count > 0)
+        qsort(report->rows, report->row_count, sizeof *report->rows, by_op_and_device);
+    if (report->other_count > 0)
+        qsort(report->others, report->other_count, sizeof *report->others, by_kind);
+    for (size_t i = 0; i < report->row_count; i++) {
+        const struct rt_import_count *count = &report->rows[i].count;
+        report->total.read += count->read;
+        report->total.kept += count->kept;
+        report->total.duplicates += count->duplicates;
+        report->total.refused += count->refused;
+        report->total.unknown_tiles += count->unknown_tiles;
+    }
+}
+
+/* The sentence that explains best why nothing, or not everything, was imported. */
+static const char *first_reason(const struct rt_import_report *report)
+{
+    return report->refused.count > 0   ? report->refused.text[0]
+           : report->skipped.count > 0 ? report->skipped.text[0]
+                                       : "no file in it has the columns of a measurement";
+}
+
+int rt_import(const char *format, const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+              struct rt_import_report *report)
+{
+    const struct rt_importer *importer = find_importer(format);
+    if (importer == NULL)
+        return rt_fail(RT_EUSAGE, "no importer is called \"%s\"; `rooftile dataset import --help` lists them", format);
+    struct rt_dataset dataset;
+    rt_dataset_init(&dataset);
+    int status = importer->run(path, options, &dataset, report);
+    finish_report(report);
+    if (status == RT_OK && dataset.sample_count + dataset.workload_count == 0)
+        status = rt_fail(RT_EFORMAT, "%s: nothing to import as %s: %s", path, format, first_reason(report));
+    if (status == RT_OK && options->strict && report->refused.count + report->skipped.count > 0)
+        status = rt_fail(RT_EFORMAT, "%s (with --strict nothing may be refused; %zu rows and %zu files were)",
+                         first_reason(report), report->total.refused, report->skipped.count);
+    if (status == RT_OK)
+        *out = dataset;
+    else
+        rt_dataset_release(&dataset);
+    return status;
+}
+
+static void release_sentences(struct rt_import_sentences *sentences)
+{
+    for (size_t i = 0; i < sentences->count && i < RT_IMPORT_SENTENCES; i++)
+        free(sentences->text[i]);
+}
+
+void rt_import_report_release(struct rt_import_report *report)
+{
+    for (size_t i = 0; i < report->other_count; i++)
+        free(report->others[i].kind);
+    free(report->others);
+    free(report->rows);
+    release_sentences(&report->refused);
+    release_sentences(&report->skipped);
+    release_sentences(&report->warned);
+    *report = (struct rt_import_report){0};
+}
+
+void rt_import_note(struct rt_import_sentences *sentences, const char *text)
+{
+    if (sentences->count < RT_IMPORT_SENTENCES)
+        sentences->text[sentences->count] = rt_strdup(text);
+    sentences->count++;
+}
+
+void rt_import_other(struct rt_import_report *report, const char *kind, size_t files)
+{
+    for (size_t i = 0; i < report->other_count; i++)
+        if (strcmp(report->others[i].kind, kind) == 0) {
+            report->others[i].files += files;
+            return;
+        }
+    report->others = rt_realloc(report->others, report->other_count + 1, sizeof *report->others);
+    report->others[report->other_count++] = (struct rt_import_other){rt_strdup(kind), files};
+}
+
+struct rt_import_count *rt_import_counter(struct rt_import_report *report, const char *op, const char *device)
+{
+    for (size_t i = report->row_count; i-- > 0;) /* the last added is the likeliest */
+        if (strcmp(report->rows[i].op, op) == 0 && strcmp(report->rows[i].device, device) == 0)
+            return &report->rows[i].count;
+    report->rows = rt_realloc(report->rows, report->row_count + 1, sizeof *report->rows);
+    struct rt_import_row *row = &report->rows[report->row_count++];
+    memset(row, 0, sizeof *row);
+    snprintf(row->op, sizeof row->op, "%s", op);
+    snprintf(row->device, sizeof row->device, "%s", device);
+    return &row->count;
+}

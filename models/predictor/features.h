@@ -1,0 +1,19 @@
+/*
+ * Features by name: what a network sees of a launch. A predictor file lists its features by these names; a
+ * new feature is a row in features.c.
+ */
+#ifndef ROOFTILE_FEATURES_H
+#define ROOFTILE_FEATURES_H
+
+#include "models/predictor/tile.h"
+
+struct rt_feature {
+    const char *name, *what;
+    double (*value)(const struct rt_launch *launch);
+};
+
+extern const struct rt_feature rt_features[];
+extern const size_t rt_feature_count;
+int rt_feature_find(const char *name); /* -1 where there is none */
+
+#endif

@@ -1,0 +1,44 @@
+/* The head table. See head.h. */
+#include "models/predictor/head.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <string.h>
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* out = (alpha, gamma): NeuSight, equation 6 (ASPLOS 2025). */
+static double utilisation(const rt_real *out, const struct rt_bound *bound)
+{
+    return fmax(sigmoid(out[1]) - sigmoid(out[0]) / bound->waves, RT_LEAST_UTILISATION);
+}
+
+static double utilisation_latency(const rt_real *out, const struct rt_bound *bound)
+{
+    return bound->bound_us / utilisation(out, bound);
+}
+
+/* d latency / d utilisation = -latency / utilisation; d sigmoid(x) = sigmoid(x) (1 - sigmoid(x)) dx. */
+static void utilisation_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout)
+{
+    double alpha = sigmoid(out[0]), gamma = sigmoid(out[1]), u = utilisation(out, bound);
+    double dutilisation = -dlatency * bound->bound_us / (u * u);
+    dout[0] = (rt_real)(-dutilisation * alpha * (1 - alpha) / bound->waves);
+    dout[1] = (rt_real)(dutilisation * gamma * (1 - gamma));
+}
+
+const struct rt_head rt_heads[] = {
+    {"utilisation", 2, utilisation_latency, utilisation_gradient},
+};
+const int rt_head_count = RT_COUNT(rt_heads);
+
+int rt_head_find(const char *name)
+{
+    for (int i = 0; i < rt_head_count; i++)
+        if (strcmp(rt_heads[i].name, name) == 0)
+            return i;
+    return -1;
+}

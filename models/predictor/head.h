@@ -1,0 +1,34 @@
+/*
+ * Heads: from the outputs of a network to a latency, and back. A predictor file names its head.
+ *
+ * "utilisation" is NeuSight's: utilisation = sigmoid(gamma) - sigmoid(alpha) / waves, latency = bound /
+ * utilisation, outputs (alpha, gamma). The published formula may reach zero or below with one wave; here the
+ * utilisation is held at RT_LEAST_UTILISATION or more, and the gradient flows as if it were not held, so a
+ * sample that falls there finds back.
+ */
+#ifndef ROOFTILE_HEAD_H
+#define ROOFTILE_HEAD_H
+
+#include "models/predictor/real.h"
+
+#define RT_LEAST_UTILISATION 1e-3
+
+/* What a head knows of a kernel beside the network's outputs. */
+struct rt_bound {
+    double bound_us; /* latency if every wave reached the roofline */
+    double waves;
+};
+
+struct rt_head {
+    const char *name;
+    int outputs;
+    double (*latency)(const rt_real *out, const struct rt_bound *bound);
+    /* dout = dlatency x d latency / d out */
+    void (*gradient)(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout);
+};
+
+extern const struct rt_head rt_heads[];
+extern const int rt_head_count;
+int rt_head_find(const char *name); /* -1 where there is none */
+
+#endif

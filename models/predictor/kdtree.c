@@ -1,0 +1,83 @@
+/* Implicit k-d tree. See kdtree.h. */
+#include "models/predictor/kdtree.h"
+#include "datasets/status.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* The root of [first, last) is its middle; left of it is not above, right of it not below, along the axis. */
+static size_t middle(size_t first, size_t last)
+{
+    return first + (last - first) / 2;
+}
+
+struct key {
+    const double *points;
+    size_t dims, axis;
+};
+
+/* By the axis, then by place in the input: a total order, so the tree does not depend on qsort. */
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct key *key = context;
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    double x = key->points[i * key->dims + key->axis], y = key->points[j * key->dims + key->axis];
+    return x < y ? -1 : x > y ? 1 : i < j ? -1 : i > j;
+}
+
+static void order_range(const double *points, size_t dims, uint32_t *order, size_t first, size_t last, size_t axis)
+{
+    if (last - first < 2)
+        return;
+    struct key key = {points, dims, axis};
+    qsort_r(order + first, last - first, sizeof *order, compare, &key);
+    size_t root = middle(first, last), next = (axis + 1) % dims;
+    order_range(points, dims, order, first, root, next);
+    order_range(points, dims, order, root + 1, last, next);
+}
+
+void rt_kdtree_order(const double *points, size_t count, size_t dims, uint32_t *order)
+{
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    if (dims > 0)
+        order_range(points, dims, order, 0, count, 0);
+}
+
+struct search {
+    const struct rt_kdtree *tree;
+    const double *query;
+    double *best;
+    size_t place;
+};
+
+static void search_range(struct search *search, size_t first, size_t last, size_t axis)
+{
+    if (first >= last)
+        return;
+    const struct rt_kdtree *tree = search->tree;
+    size_t root = middle(first, last), next = (axis + 1) % tree->dims;
+    const double *point = tree->points + root * tree->dims;
+    double distance = 0;
+    for (size_t d = 0; d < tree->dims; d++) {
+        double apart = search->query[d] - point[d];
+        distance += apart * apart;
+    }
+    if (distance < *search->best || (distance == *search->best && root < search->place)) {
+        *search->best = distance;
+        search->place = root;
+    }
+    double apart = search->query[axis] - point[axis];
+    bool left_first = apart <= 0;
+    search_range(search, left_first ? first : root + 1, left_first ? root : last, next);
+    if (apart * apart <= *search->best)
+        search_range(search, left_first ? root + 1 : first, left_first ? last : root, next);
+}
+
+size_t rt_kdtree_nearest(const struct rt_kdtree *tree, const double *query, double *best)
+{
+    struct search search = {tree, query, best, SIZE_MAX};
+    if (tree->dims > 0)
+        search_range(&search, 0, tree->count, 0);
+    return search.place;
+}

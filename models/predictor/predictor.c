@@ -1,0 +1,200 @@
+/* Forecasting with a predictor: queries to tiles to features to a network to latencies. See predictor.h. */
+#include "models/predictor/predictor.h"
+#include "datasets/status.h"
+#include "datasets/version.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row"};
+const char *const rt_skip_words[RT_SKIP_COUNT] = {
+    "forecast", "the predictor has no network for this family", "the device descriptor has no peak for it",
+    "no tile of anything like it was measured"};
+
+void rt_predictor_init(struct rt_predictor *predictor, const char *kind)
+{
+    *predictor = (struct rt_predictor){.complete = true};
+    predictor->kind = rt_strdup(kind);
+    predictor->creator = rt_strdup("rooftile " RT_VERSION);
+    predictor->data_uuids = rt_strdup("");
+    predictor->data_sources = rt_strdup("");
+    predictor->data_licences = rt_strdup("");
+    predictor->devices = rt_strdup("");
+    predictor->held_out_gpus = rt_strdup("");
+    predictor->held_out_ops = rt_strdup("");
+}
+
+void rt_family_net_release(struct rt_family_net *net)
+{
+    rt_mlp_release(&net->mlp);
+    rt_tiles_release(&net->tiles);
+    free(net->loss);
+    net->loss = NULL;
+}
+
+void rt_predictor_release(struct rt_predictor *predictor)
+{
+    for (size_t i = 0; i < predictor->net_count; i++)
+        rt_family_net_release(&predictor->nets[i]);
+    free(predictor->nets);
+    char *texts[] = {predictor->kind, predictor->creator, predictor->data_uuids, predictor->data_sources,
+                     predictor->data_licences, predictor->devices, predictor->held_out_gpus, predictor->held_out_ops};
+    for (size_t i = 0; i < RT_COUNT(texts); i++)
+        free(texts[i]);
+    *predictor = (struct rt_predictor){0};
+}
+
+int rt_predictor_open(const char *name, struct rt_predictor *out)
+{
+    if (strcmp(name, "roofline") == 0) {
+        rt_predictor_init(out, "roofline");
+        return RT_OK;
+    }
+    struct rt_h5 *file;
+    int status = rt_h5_open(name, RT_PREDICTOR_FORMAT, RT_PREDICTOR_VERSION, &file);
+    if (status != RT_OK)
+        return status;
+    status = rt_predictor_read(file, out);
+    rt_h5_close(file);
+    return status;
+}
+
+const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predictor, enum rt_family family)
+{
+    for (size_t i = 0; i < predictor->net_count; i++)
+        if (predictor->nets[i].family == family)
+            return &predictor->nets[i];
+    return NULL;
+}
+
+/* Is `name` one of the lines of `list`? */
+static bool has_line(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = list; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strcspn(line, "\n") == length && strncasecmp(line, name, length) == 0)
+            return true;
+    return false;
+}
+
+bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name)
+{
+    return has_line(predictor->devices, name);
+}
+
+bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op)
+{
+    return has_line(predictor->held_out_gpus, device) || has_line(predictor->held_out_ops, rt_ops[op].name);
+}
+
+void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query)
+{
+    *query = (struct rt_query){.op = sample->op, .dtype = sample->dtype, .tile = {-1, -1}};
+    memcpy(query->dim, sample->dim, sizeof query->dim);
+    if (with_tile)
+        memcpy(query->tile, sample->tile, sizeof query->tile);
+}
+
+/* The tile given, or the one the net's policy finds. */
+static bool choose_tile(const struct rt_family_net *net, const struct rt_query *query, const struct rt_device *device,
+                        int32_t tile[2])
+{
+    if (net->policy == RT_TILE_ROW) { /* also over a measured tile: the net was fitted to rows */
+        tile[0] = query->dim[1] > INT32_MAX ? INT32_MAX : (int32_t)query->dim[1];
+        tile[1] = -1;
+        return true;
+    }
+    memcpy(tile, query->tile, 2 * sizeof *tile);
+    return tile[0] >= 1 || rt_tiles_nearest(&net->tiles, query, device, tile);
+}
+
+enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
+                                  const struct rt_device *device, rt_real *features, struct rt_bound *bound)
+{
+    struct rt_launch launch;
+    int32_t tile[2];
+    if (isnan(rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype)))
+        return RT_SKIP_NO_PEAK;
+    if (!choose_tile(net, query, device, tile) || !rt_launch_init(&launch, query, tile, device))
+        return RT_SKIP_NO_TILE;
+    for (int f = 0; f < net->feature_count; f++)
+        features[f] = (rt_real)((rt_features[net->feature[f]].value(&launch) - net->offset[f]) * net->scale[f]);
+    *bound = (struct rt_bound){launch.bound_us, launch.waves};
+    return RT_SKIP_NONE;
+}
+
+enum { CHUNK = 4096 }; /* kernels gathered for one pass through a network */
+
+struct gathered {
+    size_t count;
+    size_t place[CHUNK]; /* of each in the caller's arrays */
+    struct rt_bound bound[CHUNK];
+    rt_real *features; /* (CHUNK, feature_count) */
+    rt_real *out;      /* (CHUNK, outputs) */
+};
+
+static void forecast_gathered(const struct rt_family_net *net, struct gathered *gathered, struct rt_team *team,
+                              double *latency_us)
+{
+    const struct rt_head *head = &rt_heads[net->head];
+    if (gathered->count == 0)
+        return;
+    rt_mlp_infer(&net->mlp, team, gathered->features, gathered->count, gathered->out);
+    for (size_t i = 0; i < gathered->count; i++)
+        latency_us[gathered->place[i]] = head->latency(gathered->out + i * head->outputs, &gathered->bound[i]);
+    gathered->count = 0;
+}
+
+static void forecast_family(const struct rt_family_net *net, const struct rt_device *device,
+                            const struct rt_query *queries, size_t count, struct rt_team *team, double *latency_us,
+                            uint8_t *skip)
+{
+    struct gathered *gathered = rt_calloc(1, sizeof *gathered);
+    gathered->features = rt_malloc(CHUNK * net->feature_count * sizeof(rt_real));
+    gathered->out = rt_malloc(CHUNK * rt_heads[net->head].outputs * sizeof(rt_real));
+    for (size_t i = 0; i < count; i++) {
+        if (rt_ops[queries[i].op].family != net->family)
+            continue;
+        size_t row = gathered->count;
+        skip[i] = rt_family_net_inputs(net, &queries[i], device, gathered->features + row * net->feature_count,
+                                       &gathered->bound[row]);
+        if (skip[i] != RT_SKIP_NONE)
+            continue;
+        gathered->place[row] = i;
+        if (++gathered->count == CHUNK)
+            forecast_gathered(net, gathered, team, latency_us);
+    }
+    forecast_gathered(net, gathered, team, latency_us);
+    free(gathered->features);
+    free(gathered->out);
+    free(gathered);
+}
+
+static void forecast_roofline(const struct rt_device *device, const struct rt_query *queries, size_t count,
+                              double *latency_us, uint8_t *skip)
+{
+    for (size_t i = 0; i < count; i++) {
+        latency_us[i] = rt_roofline_us(&queries[i], device);
+        skip[i] = isfinite(latency_us[i]) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+    }
+}
+
+void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
+                           const struct rt_query *queries, size_t count, struct rt_team *team, double *latency_us,
+                           uint8_t *skip)
+{
+    uint8_t *reasons = skip != NULL ? skip : rt_malloc(count);
+    for (size_t i = 0; i < count; i++) {
+        latency_us[i] = NAN;
+        reasons[i] = RT_SKIP_NO_FAMILY;
+    }
+    if (strcmp(predictor->kind, "roofline") == 0)
+        forecast_roofline(device, queries, count, latency_us, reasons);
+    for (size_t n = 0; n < predictor->net_count; n++)
+        forecast_family(&predictor->nets[n], device, queries, count, team, latency_us, reasons);
+    if (reasons != skip)
+        free(reasons);
+}

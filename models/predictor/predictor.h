@@ -1,0 +1,102 @@
+/*
+ * A predictor: one network per op family with its features, scaling and tiles, in one self-describing file
+ * (FORMAT.md). Also "roofline", which needs no file.
+ *
+ * Everything that tells predictors apart is data: features by name, architecture, head, tile policy. A new kind
+ * of predictor is a row in recipe.c.
+ */
+#ifndef ROOFTILE_PREDICTOR_H
+#define ROOFTILE_PREDICTOR_H
+
+#include "datasets/dataset.h"
+#include "datasets/h5.h"
+#include "datasets/split.h"
+#include "models/predictor/features.h"
+#include "models/predictor/head.h"
+#include "models/predictor/mlp.h"
+#include "models/predictor/tiles.h"
+
+#define RT_PREDICTOR_FORMAT  "rooftile-predictor"
+#define RT_PREDICTOR_VERSION 1
+#define RT_MAX_FEATURES      32
+
+/* How the tile of a kernel is found where it was not given. */
+enum rt_tile_policy {
+    RT_TILE_NEAREST, /* the measured tile of the nearest shape */
+    RT_TILE_ROW,     /* one row of the operand (softmax, layer norm) */
+    RT_TILE_POLICY_COUNT
+};
+extern const char *const rt_tile_policies[RT_TILE_POLICY_COUNT];
+
+/* The part of a predictor that forecasts one family. */
+struct rt_family_net {
+    enum rt_family family;
+    int feature[RT_MAX_FEATURES]; /* indices into rt_features */
+    int feature_count;
+    double offset[RT_MAX_FEATURES], scale[RT_MAX_FEATURES]; /* the net sees (feature - offset) * scale */
+    int head;                     /* index into rt_heads */
+    enum rt_tile_policy policy;
+    struct rt_mlp mlp;
+    struct rt_tiles tiles;
+    char *loss;                   /* what it was fitted with, by name */
+    int64_t rows_train, rows_validation, epochs, best_epoch;
+    double validation_mape;       /* percent */
+};
+
+struct rt_predictor {
+    char *kind;                   /* "neusight", "roofline" */
+    struct rt_family_net *nets;
+    size_t net_count;
+    /* Where it comes from; lists have one entry a line. Never NULL. */
+    char *creator, *data_uuids, *data_sources, *data_licences;
+    char *devices;                /* names of the GPUs it was fitted to */
+    char *held_out_gpus, *held_out_ops;
+    struct rt_split_rule split;
+    int64_t threads;
+    bool complete;                /* false: training was interrupted, these are the best weights so far */
+};
+
+void rt_predictor_init(struct rt_predictor *predictor, const char *kind);
+void rt_predictor_release(struct rt_predictor *predictor);
+void rt_family_net_release(struct rt_family_net *net);
+
+/* `name` is the path of a predictor file, or "roofline". */
+int rt_predictor_open(const char *name, struct rt_predictor *out);
+int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /* atomic */
+
+/* The families and provenance inside an open file; checkpoints hold them too. */
+int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file);
+int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out);
+
+/* The net of a family, NULL where the predictor has none. */
+const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predictor, enum rt_family family);
+
+/* Was the predictor fitted to this device (by name)? Is it on its held-out list? */
+bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name);
+bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op);
+
+/* Why a kernel was not forecast. */
+enum rt_skip {
+    RT_SKIP_NONE = 0,
+    RT_SKIP_NO_FAMILY, /* the predictor has no network for this op's family */
+    RT_SKIP_NO_PEAK,   /* the device descriptor has no peak for this dtype (or no link, for collectives) */
+    RT_SKIP_NO_TILE,   /* no tile is known for anything like it */
+    RT_SKIP_COUNT
+};
+extern const char *const rt_skip_words[RT_SKIP_COUNT];
+
+/* Forecasts `count` kernels on one device: latency_us (count), NaN where skip (count, may be NULL) is not
+ * RT_SKIP_NONE. A query's tile is used where it is known (>= 1), found by the policy otherwise. `team` may be
+ * NULL: this thread alone; results do not depend on it. */
+void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
+                           const struct rt_query *queries, size_t count, struct rt_team *team, double *latency_us,
+                           uint8_t *skip);
+
+/* The query a sample asks; its tile is left unknown unless `with_tile`. */
+void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);
+
+/* For training: features (feature_count, scaled) and bound of one kernel with its tile. RT_SKIP_NONE or why not. */
+enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
+                                  const struct rt_device *device, rt_real *features, struct rt_bound *bound);
+
+#endif

@@ -1,0 +1,357 @@
+/* Predictor files: the layout that FORMAT.md describes. */
+#include "datasets/status.h"
+#include "models/predictor/predictor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADD(call)                                                                                            \
+    do {                                                                                                     \
+        if ((status = (call)) != RT_OK)                                                                      \
+            return status;                                                                                   \
+    } while (0)
+
+/* The texts of a predictor and the names of their root attributes. */
+struct text_row {
+    const char *name;
+    size_t offset;
+};
+#define ROW(member) {#member, offsetof(struct rt_predictor, member)}
+static const struct text_row texts[] = {ROW(kind),          ROW(creator), ROW(data_uuids),    ROW(data_sources),
+                                        ROW(data_licences), ROW(devices), ROW(held_out_gpus), ROW(held_out_ops)};
+
+static char **text_at(const struct rt_predictor *predictor, size_t i)
+{
+    return (char **)((char *)(uintptr_t)predictor + texts[i].offset);
+}
+
+static struct rt_h5_array reals(const char *path, const char *long_name)
+{
+    return (struct rt_h5_array){path, RT_H5_F32, "1", long_name, NULL, 0};
+}
+
+static struct rt_h5_array doubles(const char *path, const char *long_name)
+{
+    return (struct rt_h5_array){path, RT_H5_F64, "1", long_name, NULL, 0};
+}
+
+static int write_tile_set(struct rt_h5 *file, const char *group, size_t index, const struct rt_tile_set *set)
+{
+    int status;
+    char base[128], path[160];
+    snprintf(base, sizeof base, "%s/%04zu", group, index);
+    ADD(rt_h5_make_group(file, base));
+    ADD(rt_h5_set_text(file, base, "op", rt_ops[set->op].name));
+    ADD(rt_h5_set_text(file, base, "dtype", rt_dtypes[set->dtype].name));
+    snprintf(path, sizeof path, "%s/device", base);
+    struct rt_h5_array array = doubles(path, "SMs, peak GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB");
+    ADD(rt_h5_write(file, &array, set->device, sizeof *set->device, RT_TILE_DEVICE_NUMBERS));
+    for (size_t d = 0; d < set->dims; d++) {
+        snprintf(path, sizeof path, "%s/%s", base, rt_ops[set->op].dims[d]);
+        array = doubles(path, "dim of the measured shapes, in k-d tree order");
+        ADD(rt_h5_write(file, &array, set->points + d, set->dims * sizeof *set->points, set->count));
+    }
+    for (size_t t = 0; t < 2; t++) {
+        snprintf(path, sizeof path, "%s/tile%zu", base, t);
+        array = (struct rt_h5_array){path, RT_H5_I32, "1", "tile of the measured shapes", NULL, 0};
+        ADD(rt_h5_write(file, &array, set->tile + t, 2 * sizeof *set->tile, set->count));
+    }
+    return RT_OK;
+}
+
+static char *feature_names(const struct rt_family_net *net)
+{
+    char *names = rt_strdup("");
+    for (int f = 0; f < net->feature_count; f++) {
+        char *longer = rt_format("%s%s%s", names, f ? " " : "", rt_features[net->feature[f]].name);
+        free(names);
+        names = longer;
+    }
+    return names;
+}
+
+static int write_shape(struct rt_h5 *file, const char *base, const struct rt_family_net *net)
+{
+    int status;
+    const struct rt_mlp_shape *shape = &net->mlp.shape;
+    char *names = feature_names(net);
+    status = rt_h5_set_text(file, base, "features", names);
+    free(names);
+    if (status != RT_OK)
+        return status;
+    ADD(rt_h5_set_text(file, base, "head", rt_heads[net->head].name));
+    ADD(rt_h5_set_text(file, base, "tile_policy", rt_tile_policies[net->policy]));
+    ADD(rt_h5_set_text(file, base, "activation", rt_activations[shape->activation].name));
+    ADD(rt_h5_set_text(file, base, "loss", net->loss));
+    ADD(rt_h5_set_integer(file, base, "inputs", shape->inputs));
+    ADD(rt_h5_set_integer(file, base, "hidden", shape->hidden));
+    ADD(rt_h5_set_integer(file, base, "layers", shape->layers));
+    ADD(rt_h5_set_integer(file, base, "outputs", shape->outputs));
+    ADD(rt_h5_set_integer(file, base, "rows_train", net->rows_train));
+    ADD(rt_h5_set_integer(file, base, "rows_validation", net->rows_validation));
+    ADD(rt_h5_set_integer(file, base, "epochs", net->epochs));
+    ADD(rt_h5_set_integer(file, base, "best_epoch", net->best_epoch));
+    return rt_h5_set_real(file, base, "validation_mape_percent", net->validation_mape);
+}
+
+static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
+{
+    int status;
+    char base[64], path[96];
+    snprintf(base, sizeof base, "/families/%s", rt_families[net->family]);
+    ADD(rt_h5_make_group(file, base));
+    ADD(write_shape(file, base, net));
+    snprintf(path, sizeof path, "%s/offset", base);
+    struct rt_h5_array array = doubles(path, "the net sees (feature - offset) x scale");
+    ADD(rt_h5_write(file, &array, net->offset, sizeof *net->offset, net->feature_count));
+    snprintf(path, sizeof path, "%s/scale", base);
+    array = doubles(path, "the net sees (feature - offset) x scale");
+    ADD(rt_h5_write(file, &array, net->scale, sizeof *net->scale, net->feature_count));
+    snprintf(path, sizeof path, "%s/parameters", base);
+    array = reals(path, "layer after layer: weight (outputs,inputs), bias (outputs)");
+    ADD(rt_h5_write(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count));
+    snprintf(path, sizeof path, "%s/tiles", base);
+    ADD(rt_h5_make_group(file, path));
+    for (size_t i = 0; i < net->tiles.count; i++)
+        ADD(write_tile_set(file, path, i, &net->tiles.sets[i]));
+    return RT_OK;
+}
+
+int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
+{
+    int status;
+    for (size_t i = 0; i < RT_COUNT(texts); i++)
+        ADD(rt_h5_set_text(file, "/", texts[i].name, *text_at(predictor, i)));
+    ADD(rt_h5_set_integer(file, "/", "seed", (int64_t)predictor->split.seed));
+    ADD(rt_h5_set_real(file, "/", "split_validation", predictor->split.validation));
+    ADD(rt_h5_set_real(file, "/", "split_test", predictor->split.test));
+    ADD(rt_h5_set_integer(file, "/", "threads", predictor->threads));
+    ADD(rt_h5_set_integer(file, "/", "complete", predictor->complete));
+    ADD(rt_h5_make_group(file, "/families"));
+    for (size_t i = 0; i < predictor->net_count; i++)
+        ADD(write_net(file, &predictor->nets[i]));
+    return RT_OK;
+}
+
+int rt_predictor_save(const struct rt_predictor *predictor, const char *path)
+{
+    struct rt_h5 *file;
+    int status = rt_h5_create(path, &file);
+    if (status != RT_OK)
+        return status;
+    if ((status = rt_h5_set_text(file, "/", "format", RT_PREDICTOR_FORMAT)) != RT_OK ||
+        (status = rt_h5_set_integer(file, "/", "version", RT_PREDICTOR_VERSION)) != RT_OK ||
+        (status = rt_predictor_write(predictor, file)) != RT_OK) {
+        rt_h5_close(file);
+        return status;
+    }
+    return rt_h5_commit(file);
+}
+
+/* A text attribute that must name a row of a table: its index through `find`. */
+static int read_name(struct rt_h5 *file, const char *base, const char *attribute, int (*find)(const char *), int *out)
+{
+    char *name;
+    int status = rt_h5_get_text(file, base, attribute, &name);
+    if (status != RT_OK)
+        return status;
+    int index = find(name);
+    if (index < 0)
+        status = rt_fail(RT_EVERSION, "%s: %s needs the %s \"%.60s\", which this build does not have; use a newer rooftile",
+                         rt_h5_path(file), base, attribute, name);
+    else
+        *out = index;
+    free(name);
+    return status;
+}
+
+static int policy_find(const char *name)
+{
+    for (int i = 0; i < RT_TILE_POLICY_COUNT; i++)
+        if (strcmp(rt_tile_policies[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static int read_features(struct rt_h5 *file, const char *base, struct rt_family_net *net)
+{
+    char *names;
+    int status = rt_h5_get_text(file, base, "features", &names);
+    if (status != RT_OK)
+        return status;
+    char *rest = names;
+    for (char *name; status == RT_OK && (name = strtok_r(rest, " ", &rest)) != NULL;) {
+        int feature = rt_feature_find(name);
+        if (net->feature_count == RT_MAX_FEATURES)
+            status = rt_fail(RT_EFORMAT, "%s: %s lists more than %d features", rt_h5_path(file), base, RT_MAX_FEATURES);
+        else if (feature < 0)
+            status = rt_fail(RT_EVERSION,
+                             "%s: %s needs the feature \"%.60s\", which this build does not have; use a newer rooftile",
+                             rt_h5_path(file), base, name);
+        else
+            net->feature[net->feature_count++] = feature;
+    }
+    free(names);
+    return status;
+}
+
+static int read_width(struct rt_h5 *file, const char *base, const char *name, uint32_t *out)
+{
+    int64_t value = 0;
+    int status = rt_h5_get_integer(file, base, name, &value);
+    if (status == RT_OK && (value < 1 || value > INT32_MAX))
+        status = rt_fail(RT_EFORMAT, "%s: %s of %s is %lld; it must be positive", rt_h5_path(file), name, base,
+                         (long long)value);
+    if (status == RT_OK)
+        *out = (uint32_t)value;
+    return status;
+}
+
+/* In reals, because a hostile file may claim a product that no integer holds. */
+static double parameter_count(const struct rt_mlp_shape *shape)
+{
+    double in = shape->inputs, hidden = shape->hidden, out = shape->outputs;
+    if (shape->layers == 1)
+        return (in + 1) * out;
+    return (in + 1) * hidden + (shape->layers - 2.0) * (hidden + 1) * hidden + (hidden + 1) * out;
+}
+
+static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net *net)
+{
+    int status, activation = 0, policy = 0;
+    struct rt_mlp_shape shape;
+    ADD(read_features(file, base, net));
+    ADD(read_name(file, base, "head", rt_head_find, &net->head));
+    ADD(read_name(file, base, "tile_policy", policy_find, &policy));
+    ADD(read_name(file, base, "activation", rt_activation_find, &activation));
+    ADD(rt_h5_get_text(file, base, "loss", &net->loss));
+    ADD(read_width(file, base, "inputs", &shape.inputs));
+    ADD(read_width(file, base, "hidden", &shape.hidden));
+    ADD(read_width(file, base, "layers", &shape.layers));
+    ADD(read_width(file, base, "outputs", &shape.outputs));
+    ADD(rt_h5_get_integer(file, base, "rows_train", &net->rows_train));
+    ADD(rt_h5_get_integer(file, base, "rows_validation", &net->rows_validation));
+    ADD(rt_h5_get_integer(file, base, "epochs", &net->epochs));
+    ADD(rt_h5_get_integer(file, base, "best_epoch", &net->best_epoch));
+    ADD(rt_h5_get_real(file, base, "validation_mape_percent", &net->validation_mape));
+    if (shape.inputs != (uint32_t)net->feature_count || shape.outputs != (uint32_t)rt_heads[net->head].outputs)
+        return rt_fail(RT_EFORMAT, "%s: %s has %u inputs and %u outputs where its features and head make %d and %d",
+                       rt_h5_path(file), base, shape.inputs, shape.outputs, net->feature_count,
+                       rt_heads[net->head].outputs);
+    net->policy = (enum rt_tile_policy)policy;
+    shape.activation = (enum rt_activation_id)activation;
+    char path[96];
+    snprintf(path, sizeof path, "%s/parameters", base);
+    struct rt_h5_array array = reals(path, NULL);
+    size_t stored;
+    ADD(rt_h5_count(file, &array, &stored)); /* bounded by the file's size, before a wide shape is allocated */
+    if (parameter_count(&shape) != (double)stored)
+        return rt_fail(RT_EFORMAT, "%s: %s claims %u layers of %u, %.0f parameters, but %s holds %zu", rt_h5_path(file),
+                       base, shape.layers, shape.hidden, parameter_count(&shape), path, stored);
+    if (rt_mlp_init(&net->mlp, &shape) != RT_OK)
+        return rt_fail_context(RT_EFORMAT, "%s: %s", rt_h5_path(file), base);
+    return rt_h5_read(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count);
+}
+
+static int read_tile_arrays(struct rt_h5 *file, const char *base, struct rt_tile_set *set)
+{
+    int status;
+    char path[160];
+    snprintf(path, sizeof path, "%s/device", base);
+    struct rt_h5_array array = doubles(path, NULL);
+    ADD(rt_h5_read(file, &array, set->device, sizeof *set->device, RT_TILE_DEVICE_NUMBERS));
+    snprintf(path, sizeof path, "%s/tile0", base);
+    array = (struct rt_h5_array){path, RT_H5_I32, NULL, NULL, NULL, 0};
+    ADD(rt_h5_count(file, &array, &set->count));
+    set->dims = (size_t)rt_op_ndims(set->op);
+    set->points = rt_calloc(set->count * set->dims, sizeof *set->points);
+    set->tile = rt_calloc(set->count * 2, sizeof *set->tile);
+    for (size_t t = 0; t < 2; t++) {
+        snprintf(path, sizeof path, "%s/tile%zu", base, t);
+        ADD(rt_h5_read(file, &array, set->tile + t, 2 * sizeof *set->tile, set->count));
+    }
+    for (size_t d = 0; d < set->dims; d++) {
+        snprintf(path, sizeof path, "%s/%s", base, rt_ops[set->op].dims[d]);
+        array = doubles(path, NULL);
+        ADD(rt_h5_read(file, &array, set->points + d, set->dims * sizeof *set->points, set->count));
+    }
+    return RT_OK;
+}
+
+struct net_reader {
+    struct rt_family_net *net;
+    char tiles[96];
+};
+
+static int read_tile_set(struct rt_h5 *file, const char *name, void *context)
+{
+    struct net_reader *reader = context;
+    struct rt_tiles *tiles = &reader->net->tiles;
+    char base[128];
+    int status, op, dtype;
+    snprintf(base, sizeof base, "%s/%.16s", reader->tiles, name);
+    ADD(read_name(file, base, "op", rt_op_find, &op));
+    ADD(read_name(file, base, "dtype", rt_dtype_find, &dtype));
+    tiles->sets = rt_realloc(tiles->sets, tiles->count + 1, sizeof *tiles->sets);
+    struct rt_tile_set *set = &tiles->sets[tiles->count++];
+    *set = (struct rt_tile_set){.op = (uint8_t)op, .dtype = (uint8_t)dtype};
+    return read_tile_arrays(file, base, set);
+}
+
+static int read_net(struct rt_h5 *file, const char *name, void *context)
+{
+    struct rt_predictor *predictor = context;
+    int family = rt_family_find(name), status;
+    char base[64], path[96];
+    if (family < 0)
+        return rt_fail(RT_EVERSION, "%s: has a network for \"%.40s\", a family this build does not know; use a newer rooftile",
+                       rt_h5_path(file), name);
+    predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *predictor->nets);
+    struct rt_family_net *net = &predictor->nets[predictor->net_count++];
+    *net = (struct rt_family_net){.family = (enum rt_family)family};
+    snprintf(base, sizeof base, "/families/%s", rt_families[family]);
+    ADD(read_shape(file, base, net));
+    snprintf(path, sizeof path, "%s/offset", base);
+    struct rt_h5_array array = doubles(path, NULL);
+    ADD(rt_h5_read(file, &array, net->offset, sizeof *net->offset, (size_t)net->feature_count));
+    snprintf(path, sizeof path, "%s/scale", base);
+    ADD(rt_h5_read(file, &array, net->scale, sizeof *net->scale, (size_t)net->feature_count));
+    struct net_reader reader = {.net = net};
+    snprintf(reader.tiles, sizeof reader.tiles, "%s/tiles", base);
+    return rt_h5_each_child(file, reader.tiles, read_tile_set, &reader);
+}
+
+static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)
+{
+    int status;
+    int64_t seed = 0, complete = 0;
+    for (size_t i = 0; i < RT_COUNT(texts); i++) {
+        char *text;
+        ADD(rt_h5_get_text(file, "/", texts[i].name, &text));
+        free(*text_at(predictor, i));
+        *text_at(predictor, i) = text;
+    }
+    ADD(rt_h5_get_integer(file, "/", "seed", &seed));
+    ADD(rt_h5_get_real(file, "/", "split_validation", &predictor->split.validation));
+    ADD(rt_h5_get_real(file, "/", "split_test", &predictor->split.test));
+    ADD(rt_h5_get_integer(file, "/", "threads", &predictor->threads));
+    ADD(rt_h5_get_integer(file, "/", "complete", &complete));
+    predictor->split.seed = (uint64_t)seed;
+    predictor->complete = complete != 0;
+    return RT_OK;
+}
+
+int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out)
+{
+    struct rt_predictor predictor;
+    rt_predictor_init(&predictor, "");
+    int status = read_root(file, &predictor);
+    if (status == RT_OK)
+        status = rt_h5_each_child(file, "/families", read_net, &predictor);
+    if (status == RT_OK)
+        *out = predictor;
+    else
+        rt_predictor_release(&predictor);
+    return status;
+}

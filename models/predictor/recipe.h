@@ -1,0 +1,33 @@
+/*
+ * Recipes: what `rooftile train --predictor KIND` builds for each family. One row per kind and family; all of it
+ * ends up as data in the predictor file, so a forecast never asks which recipe made it.
+ */
+#ifndef ROOFTILE_RECIPE_H
+#define ROOFTILE_RECIPE_H
+
+#include "models/predictor/predictor.h"
+
+struct rt_recipe {
+    const char *kind;
+    enum rt_family family;
+    const char *features; /* names, separated by spaces */
+    bool standardise;     /* inputs to mean 0, deviation 1 over the training rows; else as they are */
+    uint32_t layers, hidden;
+    const char *activation, *head, *loss;
+    enum rt_tile_policy policy;
+    /* Defaults of training, chosen as docs/neusight.md tells. */
+    int batch, epochs, patience;
+    double learning_rate, weight_decay;
+    const char *schedule;
+};
+
+extern const struct rt_recipe rt_recipes[];
+extern const size_t rt_recipe_count;
+
+/* Is there a recipe of that kind? */
+bool rt_recipe_kind(const char *kind);
+
+/* An untrained net after a recipe: parameters 0, scaling the identity, no tiles. */
+int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out);
+
+#endif

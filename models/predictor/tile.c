@@ -1,0 +1,89 @@
+/* Tiles, waves and the roofline. See tile.h. */
+#include "models/predictor/tile.h"
+
+#include <math.h>
+
+/* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof by
+ * this factor. Kept, because the utilisation the networks learn is relative to it. */
+static const double GIB_PER_GB = 1073741824.0 / 1e9;
+
+bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k)
+{
+    bool batched = query->op == RT_OP_LINEAR || query->op == RT_OP_BMM;
+    if (!batched && query->op != RT_OP_GEMM)
+        return false;
+    const int64_t *dim = query->dim + (batched ? 1 : 0);
+    *batch = batched ? query->dim[0] : 1;
+    *m = dim[0];
+    *n = dim[1];
+    *k = dim[2];
+    return true;
+}
+
+static bool is_vector(const struct rt_query *query)
+{
+    enum rt_family family = rt_ops[query->op].family;
+    return family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
+}
+
+static double round_up(double value, double multiple)
+{
+    return ceil(value / multiple) * multiple;
+}
+
+/* NeuSight: a tile is (tm x k) (k x tn); the intensity counts the padded product against unpadded operands. */
+static void launch_product(struct rt_launch *launch, double batch, double m, double n, double k, double tm, double tn,
+                           double width)
+{
+    launch->tiles = batch * ceil(m / tm) * ceil(n / tn);
+    launch->tile_flops = 2 * tm * tn * k;
+    launch->tile_bytes = width * (tm * k + k * tn + tm * tn);
+    launch->intensity = 2 * round_up(m, tm) * round_up(n, tn) * k / (width * (m * k + k * n + m * n));
+}
+
+/* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
+static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements, double width)
+{
+    const struct rt_op *op = &rt_ops[query->op];
+    double rows = (double)query->dim[0], cols = (double)query->dim[1];
+    double flops = op->flops(query->dim) / (rows * cols), bytes = op->bytes(query->dim, width) / (rows * cols);
+    launch->tiles = rows * ceil(cols / elements);
+    launch->tile_flops = flops * elements;
+    launch->tile_bytes = bytes * elements;
+    launch->intensity = flops * round_up(cols, elements) / (bytes * cols);
+}
+
+bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
+                    const struct rt_device *device)
+{
+    int64_t batch, m, n, k;
+    double width = rt_dtypes[query->dtype].bytes;
+    if (rt_query_product(query, &batch, &m, &n, &k)) {
+        if (tile[0] < 1 || tile[1] < 1)
+            return false;
+        launch_product(launch, batch, m, n, k, tile[0], tile[1], width);
+    } else if (is_vector(query) && tile[0] >= 1) {
+        launch_vector(launch, query, tile[0], width);
+    } else {
+        return false;
+    }
+    launch->device = device;
+    launch->waves = ceil(launch->tiles / device->sms);
+    launch->peak_flops = rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    double roof = fmin(launch->peak_flops, launch->intensity * GIB_PER_GB * launch->bandwidth);
+    launch->bound_us = 1e6 * launch->waves * launch->tile_flops * device->sms / roof;
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
+{
+    const struct rt_op *op = &rt_ops[query->op];
+    double bytes = op->bytes(query->dim, rt_dtypes[query->dtype].bytes);
+    if (op->family == RT_FAMILY_COLLECTIVE)
+        return 1e6 * bytes / (1e9 * device->link_gbs);
+    double peak = rt_device_peak_flops(device, op->family, query->dtype);
+    if (isnan(peak))
+        return NAN; /* fmax would drop it */
+    return 1e6 * fmax(op->flops(query->dim) / peak, bytes / (1e9 * device->bandwidth_gbs));
+}

@@ -1,0 +1,45 @@
+/*
+ * From an op with dims, a tile and a device to waves: the arithmetic of NeuSight (Lee et al., ASPLOS 2025,
+ * section 4), which every predictor here builds on.
+ */
+#ifndef ROOFTILE_TILE_H
+#define ROOFTILE_TILE_H
+
+#include "datasets/device.h"
+#include "datasets/op.h"
+
+#include <stdbool.h>
+
+/* What is asked of a predictor: an op, its dims, and its tile where it is known. */
+struct rt_query {
+    uint8_t op, dtype;        /* rt_op_id, rt_dtype */
+    int64_t dim[RT_MAX_DIMS];
+    int32_t tile[2];          /* products: rows m, columns n; vector ops: elements; -1: unknown */
+};
+
+/* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
+bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);
+
+/* One kernel on one device, tile by tile. */
+struct rt_launch {
+    double tiles;            /* thread blocks */
+    double waves;            /* ceil(tiles / SMs) */
+    double tile_flops;       /* of one tile, padding included */
+    double tile_bytes;       /* operands and result of one tile */
+    double intensity;        /* FLOP per byte of the whole op, padding included */
+    double peak_flops;       /* FLOP/s of the device for this family and dtype */
+    double bandwidth;        /* bytes/s */
+    double bound_us;         /* waves x FLOPs per wave / min(peak, intensity x bandwidth) */
+    const struct rt_device *device;
+};
+
+/* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
+ * neither product nor vector op, the tile is not positive, or the device has no peak for the dtype. */
+bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
+                    const struct rt_device *device);
+
+/* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
+ * over the link. NaN where the device lacks what it needs. */
+double rt_roofline_us(const struct rt_query *query, const struct rt_device *device);
+
+#endif

@@ -1,0 +1,125 @@
+/* Measured tiles by nearest shape. See tiles.h. */
+#include "models/predictor/tiles.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void device_numbers(const struct rt_device *device, enum rt_op_id op, enum rt_dtype dtype,
+                           double numbers[RT_TILE_DEVICE_NUMBERS])
+{
+    numbers[0] = device->sms;
+    numbers[1] = rt_device_peak_flops(device, rt_ops[op].family, dtype) / 1e9;
+    numbers[2] = device->memory_gib;
+    numbers[3] = device->bandwidth_gbs;
+    numbers[4] = device->l2_mib;
+}
+
+static struct rt_tile_set *find_set(struct rt_tiles *tiles, const struct rt_sample *sample,
+                                    const struct rt_device *device)
+{
+    double numbers[RT_TILE_DEVICE_NUMBERS];
+    device_numbers(device, sample->op, sample->dtype, numbers);
+    for (size_t i = 0; i < tiles->count; i++) {
+        struct rt_tile_set *set = &tiles->sets[i];
+        if (set->op == sample->op && set->dtype == sample->dtype && memcmp(set->device, numbers, sizeof numbers) == 0)
+            return set;
+    }
+    tiles->sets = rt_realloc(tiles->sets, tiles->count + 1, sizeof *tiles->sets);
+    struct rt_tile_set *set = &tiles->sets[tiles->count++];
+    *set = (struct rt_tile_set){.op = sample->op, .dtype = sample->dtype, .dims = rt_op_ndims(sample->op)};
+    memcpy(set->device, numbers, sizeof numbers);
+    return set;
+}
+
+static void append(struct rt_tile_set *set, const struct rt_sample *sample)
+{
+    if ((set->count & (set->count - 1)) == 0) { /* capacity is the next power of two */
+        size_t capacity = set->count ? 2 * set->count : 1;
+        set->points = rt_realloc(set->points, capacity * set->dims, sizeof *set->points);
+        set->tile = rt_realloc(set->tile, capacity, 2 * sizeof *set->tile);
+    }
+    for (size_t d = 0; d < set->dims; d++)
+        set->points[set->count * set->dims + d] = (double)sample->dim[d];
+    memcpy(set->tile + 2 * set->count++, sample->tile, 2 * sizeof *set->tile);
+}
+
+static void into_tree_order(struct rt_tile_set *set)
+{
+    uint32_t *order = rt_malloc(set->count * sizeof *order);
+    double *points = rt_malloc(set->count * set->dims * sizeof *points);
+    int32_t *tile = rt_malloc(set->count * 2 * sizeof *tile);
+    rt_kdtree_order(set->points, set->count, set->dims, order);
+    for (size_t i = 0; i < set->count; i++) {
+        memcpy(points + i * set->dims, set->points + order[i] * set->dims, set->dims * sizeof *points);
+        memcpy(tile + 2 * i, set->tile + 2 * order[i], 2 * sizeof *tile);
+    }
+    free(order);
+    free(set->points);
+    free(set->tile);
+    set->points = points;
+    set->tile = tile;
+}
+
+void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked, size_t count)
+{
+    *tiles = (struct rt_tiles){0};
+    for (size_t i = 0; i < count; i++) {
+        const struct rt_sample *sample = &dataset->samples[picked[i]];
+        append(find_set(tiles, sample, &dataset->devices[sample->device]), sample);
+    }
+    for (size_t i = 0; i < tiles->count; i++)
+        into_tree_order(&tiles->sets[i]);
+}
+
+void rt_tiles_release(struct rt_tiles *tiles)
+{
+    for (size_t i = 0; i < tiles->count; i++) {
+        free(tiles->sets[i].points);
+        free(tiles->sets[i].tile);
+    }
+    free(tiles->sets);
+    *tiles = (struct rt_tiles){0};
+}
+
+/* How well a set's op and dtype answer a query: 0 exactly, more is worse, -1 not at all. */
+static int mismatch(const struct rt_tile_set *set, const struct rt_query *query)
+{
+    if (set->dims != (size_t)rt_op_ndims(query->op))
+        return -1;
+    return 2 * (set->op != query->op) + (set->dtype != query->dtype);
+}
+
+bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query, const struct rt_device *device,
+                      int32_t tile[2])
+{
+    double numbers[RT_TILE_DEVICE_NUMBERS], dims[RT_MAX_DIMS], best = INFINITY;
+    int least = 4;
+    bool found = false;
+    device_numbers(device, query->op, query->dtype, numbers);
+    for (int d = 0; d < RT_MAX_DIMS; d++)
+        dims[d] = (double)query->dim[d];
+    for (size_t i = 0; i < tiles->count; i++) {
+        int m = mismatch(&tiles->sets[i], query);
+        least = m >= 0 && m < least ? m : least;
+    }
+    for (size_t i = 0; i < tiles->count; i++) {
+        const struct rt_tile_set *set = &tiles->sets[i];
+        if (mismatch(set, query) != least)
+            continue;
+        double apart = 0;
+        for (int d = 0; d < RT_TILE_DEVICE_NUMBERS; d++)
+            apart += (set->device[d] - numbers[d]) * (set->device[d] - numbers[d]);
+        if (!(apart < best))
+            continue;
+        double within = best - apart;
+        size_t place = rt_kdtree_nearest(&(struct rt_kdtree){set->count, set->dims, set->points}, dims, &within);
+        if (place == SIZE_MAX)
+            continue;
+        best = apart + within;
+        memcpy(tile, set->tile + 2 * place, 2 * sizeof *tile);
+        found = true;
+    }
+    return found;
+}

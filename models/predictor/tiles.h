@@ -1,0 +1,37 @@
+/*
+ * Measured tiles: which tile did the library choose for the nearest shape it was seen with? One set per
+ * (op, dtype, device); distance is Euclidean over the dims and the device's numbers as NeuSight's descriptors
+ * carry them (SMs, GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB), unscaled as published.
+ */
+#ifndef ROOFTILE_TILES_H
+#define ROOFTILE_TILES_H
+
+#include "datasets/dataset.h"
+#include "models/predictor/kdtree.h"
+#include "models/predictor/tile.h"
+
+#define RT_TILE_DEVICE_NUMBERS 5
+
+struct rt_tile_set {
+    uint8_t op, dtype;
+    double device[RT_TILE_DEVICE_NUMBERS];
+    size_t count, dims;
+    double *points; /* (count,dims), tree order */
+    int32_t *tile;  /* (count,2) */
+};
+
+struct rt_tiles {
+    struct rt_tile_set *sets;
+    size_t count;
+};
+
+/* From samples[picked[0..count)], all of one family, with known tiles. */
+void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked, size_t count);
+void rt_tiles_release(struct rt_tiles *tiles);
+
+/* Tile of the nearest measured shape of the same op and dtype; of any op or dtype in the table where that op
+ * or dtype was never measured. False where the table is empty or the dims don't compare. */
+bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query, const struct rt_device *device,
+                      int32_t tile[2]);
+
+#endif
