@@ -138,10 +138,10 @@ static int add_device(struct cpu_context *context, const char *text, size_t leng
     if (context->device_count == MAX_DEVICES)
         return rt_fail(RT_EUSAGE, "--device names more than %d devices; measure the others in another run",
                        MAX_DEVICES);
-    struct cpu_device *device = &context->device[context->device_count++];
-    device->threads = threads;
-    snprintf(device->name, sizeof device->name, "CPU %s %d thread%s", context->machine.model, threads,
+    struct cpu_device device = {.threads = threads};
+    snprintf(device.name, sizeof device.name, "CPU %s %d thread%s", context->machine.model, threads,
              threads == 1 ? "" : "s");
+    context->device[context->device_count++] = device;
     return RT_OK;
 }
 

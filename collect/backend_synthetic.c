@@ -232,9 +232,7 @@ static int synthetic_time(void *opaque, void *opaque_work, uint64_t first, uint6
     struct synthetic_context *context = opaque;
     const struct synthetic_work *work = opaque_work;
     if (work->lost)
-        return rt_fail(
-            RT_EIO,
-            "the synthetic device was lost (--faults lost=); run the same command without it to go on");
+        return rt_fail(RT_EIO, "the synthetic device was lost, as --faults asked");
     double factor = 1 + work->scatter * (uniform(work->hash, FAULT_COUNT + first) - 0.5);
     *us = work->us * (double)runs * factor;
     context->now += 1e-6 * *us;

@@ -110,9 +110,10 @@ static int check_bytes(struct rt_csv *csv, size_t length)
     if (csv->block_nul && memchr(csv->block + csv->at, 0, length) != NULL)
         return fail_at(csv, csv->line, "holds bytes 0: this is a binary file, not CSV");
     if (csv->row_bytes + length > RT_CSV_ROW_LIMIT)
-        return rt_fail(RT_EFORMAT,
-                       "%s:%zu: the row is longer than %zu MiB: this is not CSV, or a quote is opened and never closed",
-                       csv->path, csv->row_line, RT_CSV_ROW_LIMIT >> 20);
+        return rt_fail(
+            RT_EFORMAT,
+            "%s:%zu: the row is longer than %zu MiB: this is not CSV, or a quote is opened and never closed",
+            csv->path, csv->row_line, RT_CSV_ROW_LIMIT >> 20);
     return RT_OK;
 }
 
@@ -137,7 +138,8 @@ static int parse_piece(struct rt_csv *csv)
     csv->at += length;
     csv->line += newline != NULL;
     if (csv->row_extra)
-        return fail_at(csv, csv->row_line, "holds a carriage return within the line; end lines with \\n or \\r\\n");
+        return fail_at(csv, csv->row_line,
+                       "holds a carriage return within the line; end lines with \\n or \\r\\n");
     if (newline != NULL && !csv->row_ready && csv->cell_count == 0 && csv->parser.pstate == 0)
         csv->row_bytes = 0; /* an empty line */
     return RT_OK;
@@ -161,7 +163,8 @@ static int parse_row(struct rt_csv *csv)
         return RT_OK;
     csv->finished = true;
     if (csv_fini(&csv->parser, on_cell, on_row, csv) != 0)
-        return fail_at(csv, csv->row_line, "a quote is opened and never closed: the file is cut off or damaged");
+        return fail_at(csv, csv->row_line,
+                       "a quote is opened and never closed: the file is cut off or damaged");
     return RT_OK;
 }
 
@@ -195,12 +198,13 @@ static bool is_utf8(const unsigned char *s, size_t length)
 static int check_row(struct rt_csv *csv)
 {
     if (csv->finished) {
-        fail_at(csv, csv->row_line, "the line has no newline at its end, so it may be cut off; add one if it is whole");
+        fail_at(csv, csv->row_line,
+                "the line has no newline at its end, so it may be cut off; add one if it is whole");
         return RT_CSV_REFUSED;
     }
     if (csv->column_count > 0 && csv->cell_count != csv->column_count) {
-        rt_fail(RT_EFORMAT, "%s:%zu: the row has %zu columns where the header has %zu", csv->path, csv->row_line,
-                csv->cell_count, csv->column_count);
+        rt_fail(RT_EFORMAT, "%s:%zu: the row has %zu columns where the header has %zu", csv->path,
+                csv->row_line, csv->cell_count, csv->column_count);
         return RT_CSV_REFUSED;
     }
     if (csv->row_high && !is_utf8((const unsigned char *)csv->row, csv->row_used)) {

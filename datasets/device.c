@@ -275,6 +275,11 @@ static int find_in_catalogue(const char *name, size_t length, struct rt_device *
                    (int)(length < 80 ? length : 80), name, hints.name[0], hints.name[1], hints.name[2]);
 }
 
+int rt_device_named(const char *name, struct rt_device *out)
+{
+    return find_in_catalogue(name, strlen(name), out);
+}
+
 static int override(struct rt_device *device, const char *text, size_t length, const char *spec)
 {
     const char *equals = memchr(text, '=', length);

@@ -68,6 +68,9 @@ int rt_device_load(const char *path, struct rt_device *out);
  * RT_ENOTFOUND suggests the nearest names. */
 int rt_device_find(const char *spec, struct rt_device *out);
 
+/* A catalogue device by name or alias and nothing else: for names that come out of files. */
+int rt_device_named(const char *name, struct rt_device *out);
+
 /* The catalogue, for listings. `i` < rt_device_catalogue_size(). */
 size_t rt_device_catalogue_size(void);
 int rt_device_catalogue(size_t i, struct rt_device *out);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 const struct rt_importer rt_importers[] = {
-    {"neusight", "a tree of NeuSight's CSV and JSON files (ASPLOS 2025)", rt_import_neusight},
-    {"aiconfigurator", "a tree of AIConfigurator's tables as CSV", rt_import_aiconfigurator},
-    {"csv", "a folder that `rooftile dataset export --format csv` wrote", rt_import_csv},
+    {"neusight",       "a tree of NeuSight's CSV and JSON files (ASPLOS 2025)",      rt_import_neusight      },
+    {"aiconfigurator", "a tree of AIConfigurator's tables as CSV",                   rt_import_aiconfigurator},
+    {"csv",            "a folder that `rooftile dataset export --format csv` wrote", rt_import_csv           },
 };
 const size_t rt_importer_count = RT_COUNT(rt_importers);
 
@@ -57,12 +57,13 @@ static const char *first_reason(const struct rt_import_report *report)
                                        : "no file in it has the columns of a measurement";
 }
 
-int rt_import(const char *format, const char *path, const struct rt_import_options *options, struct rt_dataset *out,
-              struct rt_import_report *report)
+int rt_import(const char *format, const char *path, const struct rt_import_options *options,
+              struct rt_dataset *out, struct rt_import_report *report)
 {
     const struct rt_importer *importer = find_importer(format);
     if (importer == NULL)
-        return rt_fail(RT_EUSAGE, "no importer is called \"%s\"; `rooftile dataset import --help` lists them", format);
+        return rt_fail(RT_EUSAGE, "no importer is called \"%s\"; `rooftile dataset import --help` lists them",
+                       format);
     struct rt_dataset dataset;
     rt_dataset_init(&dataset);
     int status = importer->run(path, options, &dataset, report);

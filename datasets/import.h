@@ -12,9 +12,9 @@
 #include <stdbool.h>
 
 struct rt_import_options {
-    int threads;   /* files are read side by side on so many; 0: all cores. The result does not depend on it */
+    int threads; /* files are read side by side on so many; 0: all cores. The result does not depend on it */
     bool quiet;
-    bool strict;   /* anything refused or skipped ends the import */
+    bool strict; /* anything refused or skipped ends the import */
 };
 
 struct rt_import_count {
@@ -48,14 +48,15 @@ struct rt_import_report {
     struct rt_import_sentences warned;  /* device descriptions that clash with an earlier one */
     struct rt_import_other *others;     /* by name */
     size_t other_count;
-    size_t files;                       /* that samples came from */
-    double bytes;                       /* of those files */
+    size_t files; /* that samples came from */
+    double bytes; /* of those files */
 };
 void rt_import_report_release(struct rt_import_report *report); /* an empty report is {0} */
 void rt_import_note(struct rt_import_sentences *sentences, const char *text);
 void rt_import_other(struct rt_import_report *report, const char *kind, size_t files);
 /* The counter of an op and device, added where it is new. */
-struct rt_import_count *rt_import_counter(struct rt_import_report *report, const char *op, const char *device);
+struct rt_import_count *rt_import_counter(struct rt_import_report *report, const char *op,
+                                          const char *device);
 
 struct rt_importer {
     const char *name, *reads; /* "neusight", what it reads in a few words */
@@ -73,8 +74,8 @@ int rt_import(const char *format, const char *path, const struct rt_import_optio
 /* The importers. */
 int rt_import_neusight(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
                        struct rt_import_report *report);
-int rt_import_aiconfigurator(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
-                             struct rt_import_report *report);
+int rt_import_aiconfigurator(const char *path, const struct rt_import_options *options,
+                             struct rt_dataset *out, struct rt_import_report *report);
 int rt_import_csv(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
                   struct rt_import_report *report);
 

@@ -15,6 +15,9 @@ struct rt_split_rule {
     double validation, test; /* fractions; `test` applies to unmarked samples only */
 };
 
+/* What `train` deals by unless it is told otherwise, and `evaluate` where nothing was trained. */
+#define RT_SPLIT_DEFAULT {.seed = 1, .validation = 0.1, .test = 0.2}
+
 enum rt_part rt_split_of(const struct rt_split_rule *rule, const struct rt_sample *sample);
 
 #endif

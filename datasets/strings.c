@@ -2,6 +2,7 @@
 #include "datasets/strings.h"
 #include "datasets/status.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -100,6 +101,27 @@ int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t leng
 const char *rt_strings_get(const struct rt_strings *strings, int32_t index)
 {
     return index >= 0 && (size_t)index < strings->count ? strings->text + strings->offset[index] : "";
+}
+
+/* Does `name` go on with `part`, separators aside? */
+static bool starts_with(const char *name, const char *part)
+{
+    for (;;) {
+        part += strspn(part, " -_");
+        name += strspn(name, " -_");
+        if (*part == '\0')
+            return true;
+        if (tolower((unsigned char)*name++) != tolower((unsigned char)*part++))
+            return false;
+    }
+}
+
+bool rt_name_contains(const char *name, const char *part)
+{
+    for (; *name; name++)
+        if (starts_with(name, part))
+            return true;
+    return false;
 }
 
 int rt_parse_integer(const char *text, size_t length, int64_t *value)

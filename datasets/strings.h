@@ -2,6 +2,7 @@
 #ifndef ROOFTILE_STRINGS_H
 #define ROOFTILE_STRINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size
 
 /* The string of an index; "" for -1 and for what is out of range. */
 const char *rt_strings_get(const struct rt_strings *strings, int32_t index);
+
+/* Does `name` contain `part`, with case and " ", "-", "_" alike? "A100" is in "NVIDIA A100-PCIE-40GB". */
+bool rt_name_contains(const char *name, const char *part);
 
 /* 64-bit FNV-1a, continued from `hash` (start with RT_HASH_START). */
 #define RT_HASH_START 0xcbf29ce484222325u

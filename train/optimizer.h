@@ -20,7 +20,7 @@ struct rt_optimizer {
     size_t count;   /* of parameters */
     uint64_t steps; /* begun so far */
     rt_real *state; /* (2,count): first moments, then second moments; with `steps`, all there is to save */
-    rt_real decay, step_size, root_scale; /* of the step begun last */
+    rt_real keep, step_size, root_scale; /* of the step begun last */
 };
 
 void rt_optimizer_init(struct rt_optimizer *optimizer, const struct rt_adamw *adamw, size_t count);

@@ -1,6 +1,10 @@
 /*
- * The layers of a network, each forward beside its backward, on a part of the batch or of the layer: plain
- * loops or one GEMM. Nothing is checked in here: mlp.c and step.c checked.
+ * The layers of a network, each forward beside its backward: plain loops or one GEMM. Nothing is checked in
+ * here; mlp.c and step.c checked.
+ *
+ * Samples are columns: x is (inputs, samples), feature after feature, because OpenBLAS multiplies W x up to a
+ * tenth faster than x W^T at a training batch. `ld` is the distance between two features of every such
+ * matrix; shifted pointers and smaller counts make each function work on a part of the layer or of the batch.
  */
 #ifndef ROOFTILE_LAYER_H
 #define ROOFTILE_LAYER_H
@@ -10,33 +14,34 @@
 
 #include "models/predictor/real.h"
 
+/* y (outputs, samples) = weight (outputs, inputs) x (inputs, samples) + bias (outputs). */
+void rt_linear_forward(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
+                       const rt_real *bias, const rt_real *x, rt_real *y);
+
+/* dx (inputs, samples) = weight (outputs, inputs)^T dy (outputs, samples); the rows of weight lie `weight_ld`
+ * apart, so that a part of the inputs can be asked for. */
+void rt_linear_backward_input(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
+                              size_t weight_ld, const rt_real *dy, rt_real *dx);
+
+/* dweight (outputs, inputs) = dy (outputs, samples) x (inputs, samples)^T, dbias (outputs) = sums of dy's
+ * rows. */
+void rt_linear_backward_parameters(size_t outputs, size_t inputs, size_t samples, size_t ld,
+                                   const rt_real *dy, const rt_real *x, rt_real *dweight, rt_real *dbias);
+
 /* Stored by name in predictor files. */
 enum rt_activation_id { RT_IDENTITY, RT_RELU, RT_TANH, RT_SILU, RT_ACTIVATION_COUNT };
 
-/* a = f(z) element by element, and dz = da f'(z) in place: `d` is da before and dz after. Where the
- * derivative can be had from a, keeps_z is false, z and a are the same memory and backward reads a only. */
+/* a = f(z), and d f'(z) in place of d; all are (features, samples). Where the derivative can be had from a,
+ * keeps_z is false, z and a may be the same memory, and backward reads a only. */
 struct rt_activation {
     const char *name;
     bool keeps_z;
-    void (*forward)(size_t count, const rt_real *z, rt_real *a);
-    void (*backward)(size_t count, const rt_real *z, const rt_real *a, rt_real *d);
+    void (*forward)(size_t features, size_t samples, size_t ld, const rt_real *z, rt_real *a);
+    void (*backward)(size_t features, size_t samples, size_t ld, const rt_real *z, const rt_real *a,
+                     rt_real *d);
 };
 
 extern const struct rt_activation rt_activations[RT_ACTIVATION_COUNT];
 int rt_activation_find(const char *name); /* -1 where there is none */
-
-/* y (rows,outputs) = x (rows,inputs) weight^T + bias, weight (outputs,inputs), bias (outputs). */
-void rt_linear_forward(size_t rows, size_t inputs, size_t outputs, const rt_real *x, const rt_real *weight,
-                       const rt_real *bias, rt_real *y);
-
-/* dx (rows,inputs) = dy (rows,outputs) weight (outputs,inputs). */
-void rt_linear_backward_input(size_t rows, size_t inputs, size_t outputs, const rt_real *dy,
-                              const rt_real *weight, rt_real *dx);
-
-/* Rows [first, last) of the gradient, so that members of a team need no copies that are added up later:
- * dweight (last-first,inputs) = dy[:, first:last]^T x, dbias (last-first) = column sums of dy[:, first:last];
- * dy (rows,outputs), x (rows,inputs). */
-void rt_linear_backward_parameters(size_t rows, size_t inputs, size_t outputs, size_t first, size_t last,
-                                   const rt_real *dy, const rt_real *x, rt_real *dweight, rt_real *dbias);
 
 #endif

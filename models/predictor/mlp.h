@@ -2,6 +2,8 @@
  * A multi-layer perceptron: `layers` linear layers, the activation after all but the last, every parameter in
  * one block. "8 x 512" as NeuSight counts is layers = 8, hidden = 512: inputs -> 512, six times 512 -> 512,
  * 512 -> outputs.
+ *
+ * Callers hand over samples as rows, x (rows, inputs), and get rows; inside, samples are columns (layer.h).
  */
 #ifndef ROOFTILE_MLP_H
 #define ROOFTILE_MLP_H
@@ -21,16 +23,15 @@ struct rt_mlp_shape {
     enum rt_activation_id activation;
 };
 
-/* Where a layer's parameters lie in the block: weight (outputs,inputs) then bias (outputs). */
+/* Where a layer's parameters begin in the block: weight (outputs, inputs), bias (outputs). */
 struct rt_mlp_layer {
     size_t inputs, outputs, weight, bias;
 };
 
 struct rt_mlp {
     struct rt_mlp_shape shape;
-    size_t count; /* of parameters */
-    rt_real
-        *parameters; /* (count), layer after layer; 64-byte aligned; free to read, write, save as one block */
+    size_t count;        /* of parameters */
+    rt_real *parameters; /* (count), layer after layer: read, written, saved as one block */
     struct rt_mlp_layer layer[RT_MLP_MAX_LAYERS];
 };
 
@@ -42,34 +43,41 @@ void rt_mlp_release(struct rt_mlp *mlp);
 /* PyTorch's default for nn.Linear: weights and biases uniform in +-1/sqrt(inputs of the layer). */
 void rt_mlp_randomize(struct rt_mlp *mlp, struct rt_random *random);
 
-/* What a training step keeps between forward and backward, for up to `rows` samples. One allocation. */
+/* Inference: y (rows, outputs) from x (rows, inputs), any number of rows, shared out over the team in blocks
+ * that do not depend on it: the same bytes for every team. Allocates its own small workspace. */
+void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows, rt_real *y);
+
+/* What follows is for train/step.c and the tests: the parts of a training step. */
+
+/* What is kept between forward and backward for a batch of up to `rows` samples. */
 struct rt_mlp_work {
-    size_t rows;
-    rt_real
-        *a[RT_MLP_MAX_LAYERS]; /* (rows,outputs) output of each layer after its activation; last: the net's */
-    rt_real *z[RT_MLP_MAX_LAYERS]; /* (rows,outputs) before it; the same memory as a unless keeps_z */
-    rt_real *d[RT_MLP_MAX_LAYERS]; /* (rows,outputs) derivative of the loss by z; last: by the net's output */
-    rt_real *block;
+    rt_real *x;                    /* (inputs, samples) */
+    rt_real *z[RT_MLP_MAX_LAYERS]; /* (outputs, samples) of each layer before the activation, */
+    rt_real *
+        a[RT_MLP_MAX_LAYERS]; /* after it: the same memory unless keeps_z; the last is the network's output */
+    rt_real *d[RT_MLP_MAX_LAYERS]; /* derivative of what is minimised by z; every third is the same memory */
+    rt_real *gradient;             /* (members, gradient_size), each member's piece of a gradient */
+    size_t gradient_size;
+    rt_real *forward, *backward; /* the blocks that a and z, and d, point into */
 };
 
-void rt_mlp_work_init(struct rt_mlp_work *work, const struct rt_mlp *mlp, size_t rows);
+/* `training` false leaves out what only the way back needs: forward only, and a, z are two by turns. */
+void rt_mlp_work_init(struct rt_mlp_work *work, const struct rt_mlp *mlp, size_t rows, size_t members,
+                      bool training);
 void rt_mlp_work_release(struct rt_mlp_work *work);
 
-/* Rows [first, last) of the batch x (B,inputs), through all layers into work; the net's output is
- * work->a[layers - 1] (B,outputs). Different rows may be computed by different threads at once. */
-void rt_mlp_forward(const struct rt_mlp *mlp, struct rt_mlp_work *work, const rt_real *x, size_t first,
-                    size_t last);
+/* Called by every member inside rt_team_run(): from x (rows, inputs) to work->a of every layer, complete when
+ * it returns. */
+void rt_mlp_forward(const struct rt_mlp *mlp, struct rt_mlp_work *work, struct rt_team *team, size_t member,
+                    const rt_real *x, size_t rows);
 
-/* Rows [first, last): from work->d[layers - 1], the derivative by the net's output, to work->d of every
- * layer. */
-void rt_mlp_backward(const struct rt_mlp *mlp, struct rt_mlp_work *work, size_t first, size_t last);
+/* Takes the gradient of parameters [first, first + count), (count). */
+typedef void rt_mlp_take(void *context, size_t first, size_t count, const rt_real *gradient);
 
-/* The gradient of all parameters after forward and backward of all rows, (count) as mlp->parameters. */
-void rt_mlp_gradient(const struct rt_mlp *mlp, const struct rt_mlp_work *work, const rt_real *x, size_t rows,
-                     rt_real *gradient);
-
-/* Inference: y (rows,outputs) from x (rows,inputs), any number of rows, shared out over the team (NULL: in
- * this thread). The same bytes for every team; allocates its own small workspace. */
-void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows, rt_real *y);
+/* Called by every member inside rt_team_run(), with work->d of the last layer complete: hands the gradient of
+ * every parameter over once, in pieces, from any member. When it does, nothing of this step reads those
+ * parameters any more, so `take` may already update them. */
+void rt_mlp_backward(const struct rt_mlp *mlp, struct rt_mlp_work *work, struct rt_team *team, size_t member,
+                     size_t rows, rt_mlp_take *take, void *context);
 
 #endif

@@ -129,8 +129,11 @@ int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
     ADD(rt_h5_set_integer(file, "/", "threads", predictor->threads));
     ADD(rt_h5_set_integer(file, "/", "complete", predictor->complete));
     ADD(rt_h5_make_group(file, "/families"));
-    for (size_t i = 0; i < predictor->net_count; i++)
-        ADD(write_net(file, &predictor->nets[i]));
+    for (int family = 0; family < RT_FAMILY_COUNT; family++) { /* a fixed order: the same nets, the same bytes */
+        const struct rt_family_net *net = rt_predictor_net(predictor, (enum rt_family)family);
+        if (net != NULL)
+            ADD(write_net(file, net));
+    }
     return RT_OK;
 }
 
@@ -289,7 +292,7 @@ static int read_tile_set(struct rt_h5 *file, const char *name, void *context)
     struct net_reader *reader = context;
     struct rt_tiles *tiles = &reader->net->tiles;
     char base[128];
-    int status, op, dtype;
+    int status, op = -1, dtype = -1;
     snprintf(base, sizeof base, "%s/%.16s", reader->tiles, name);
     ADD(read_name(file, base, "op", rt_op_find, &op));
     ADD(read_name(file, base, "dtype", rt_dtype_find, &dtype));

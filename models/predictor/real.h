@@ -1,7 +1,6 @@
 /*
  * The number the networks are made of: float in the library and in predictor files. The same sources are also
- * compiled with -DRT_REAL=double by the tests, where finite differences and PyTorch's float64 need the
- * digits.
+ * compiled with RT_REAL double by the tests, where finite differences and PyTorch's float64 need the digits.
  */
 #ifndef ROOFTILE_REAL_H
 #define ROOFTILE_REAL_H
@@ -12,10 +11,10 @@
 
 typedef RT_REAL rt_real;
 
-/* On a loop that touches every number once: compiled for the vector widths of old and new CPUs, chosen when
- * the program is loaded. No sums are reordered and nothing is contracted, so every width gives the same
- * bytes. */
-#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(RT_SANITIZED)
+/* On a function whose loop touches every number once: compiled for old and new vector widths, one of which is
+ * chosen when the program is loaded. No sum is reordered and nothing is contracted, so all give the same
+ * bytes. Only where the compiler can and no sanitizer runs ahead of that choice. */
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define RT_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define RT_WIDE

@@ -1,0 +1,54 @@
+/* The doorway to CBLAS: see blas.h. */
+#include "models/predictor/blas.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void rt_blas_tune(char **argv)
+{
+#ifdef __x86_64__
+    static const char *const avx512_cores[] = {"SkylakeX", "Cooperlake", "Sapphirerapids"};
+    if (getenv("OPENBLAS_CORETYPE") != NULL || strstr(openblas_get_config(), "DYNAMIC_ARCH") == NULL)
+        return;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
+        return;
+    for (size_t i = 0; i < sizeof avx512_cores / sizeof avx512_cores[0]; i++)
+        if (strcasecmp(openblas_get_corename(), avx512_cores[i]) == 0)
+            return;
+    if (setenv("OPENBLAS_CORETYPE", "SkylakeX", 0) == 0)
+        execv("/proc/self/exe", argv);
+#endif
+    (void)argv;
+}
+
+const char *rt_blas_core(void)
+{
+    return openblas_get_corename();
+}
+
+const char *rt_blas_library(void)
+{
+    return openblas_get_config();
+}
+
+void rt_blas_single_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+
+void rt_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const rt_real *a, size_t lda,
+             const rt_real *b, size_t ldb, rt_real beta, rt_real *c, size_t ldc)
+{
+    CBLAS_TRANSPOSE ta = transpose_a ? CblasTrans : CblasNoTrans,
+                    tb = transpose_b ? CblasTrans : CblasNoTrans;
+    blasint rows = (blasint)m, columns = (blasint)n, inner = (blasint)k;
+    if (sizeof(rt_real) == sizeof(float))
+        cblas_sgemm(CblasRowMajor, ta, tb, rows, columns, inner, 1, (const void *)a, (blasint)lda,
+                    (const void *)b, (blasint)ldb, (float)beta, (void *)c, (blasint)ldc);
+    else
+        cblas_dgemm(CblasRowMajor, ta, tb, rows, columns, inner, 1, (const void *)a, (blasint)lda,
+                    (const void *)b, (blasint)ldb, (double)beta, (void *)c, (blasint)ldc);
+}

@@ -1,0 +1,331 @@
+/* `rooftile evaluate`: how far forecasts are from measurements. */
+#include "datasets/status.h"
+#include "predict/evaluate.h"
+#include "predict/report.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rt_cmd_evaluate(int argc, char **argv);
+
+enum { SPLIT = 256, GPU, OP, DTYPE, TILES, REPORT, JSON, NO_BASELINE };
+
+static const struct argp_option argument_options[] = {
+    {"predictor",                                          'p', "P.h5", 0,
+     "A predictor file, or \"roofline\" (required); repeatable: the first is shown in full, the others "
+     "beside it", 0},
+    {"split",                                              SPLIT, "PART", 0, "test, train, validation or all (default test)", 0},
+    {"gpu",                                          GPU, "NAME", 0, "Only devices whose name contains NAME; repeatable", 0},
+    {"op",                                                    OP, "NAME", 0, "Only this op or family of ops; repeatable", 0},
+    {"dtype",  DTYPE, "NAME", 0, "Only this element type; repeatable", 0},
+    {"tiles",                                                   TILES, "WHICH", 0,
+     "forecast: find tiles as for a GPU that nobody measured; measured: take those of the data (default "
+     "forecast)", 0},
+    {"report",                                                   REPORT, "FILE", 0, "Also write a report: .txt, .json or .csv by its ending; repeatable", 0},
+    {"no-baseline",                                                NO_BASELINE, NULL, 0, "No roofline beside the predictors", 0},
+    {"threads",                                              't', "N", 0, "Threads (default: every processor); results do not depend on it", 0},
+    {"json", JSON, NULL, 0, "Print JSON instead of text", 0},
+    {"quiet",                                                    'q', NULL, 0, "No progress on stderr", 0},
+    {0},
+};
+
+static const char description[] =
+    "Forecasts the samples of DATA.h5 and reports how far the forecasts are from the measurements: per op "
+    "and device, "
+    "and pooled, beside the roofline."
+    "\vWhat a source marked as test is the test split; unmarked shapes are dealt by the rule in the (first) "
+    "predictor "
+    "file, as `rooftile train` dealt them. Of a device that the predictor was not fitted to every sample was "
+    "unseen; the "
+    "split chooses test rows there too, so that numbers compare across devices. All predictors are judged on "
+    "the same "
+    "rows. docs/evaluate.md defines the numbers.\n\n"
+    "Example: the A100 was held out from predictor.h5; how wrong are its matrix products?\n"
+    "  rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 --op linear --op bmm --report a100.txt";
+
+struct names {
+    const char **name;
+    size_t count;
+};
+
+struct arguments {
+    struct names predictors, data, gpus, ops, dtypes, reports;
+    size_t threads;
+    int part;
+    bool measured_tiles, no_baseline, json, quiet;
+};
+
+/* The data with what was asked for of it. */
+struct input {
+    struct rt_dataset dataset;
+    struct rt_evaluation_file *files;
+    size_t file_count, duplicates;
+    bool *devices; /* (device_count); NULL: all */
+    bool ops[RT_OP_COUNT], dtypes[RT_DTYPE_COUNT];
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    names->name = rt_realloc(names->name, names->count + 1, sizeof *names->name);
+    names->name[names->count++] = name;
+}
+
+static int parse_threads(const char *text, size_t *threads)
+{
+    int64_t value;
+    if (rt_parse_integer(text, strlen(text), &value) != 0 || value < 1 || value > RT_TEAM_MAX)
+        return rt_fail(RT_EUSAGE, "--threads %s: must be a whole number from 1 to %d", text, RT_TEAM_MAX);
+    *threads = (size_t)value;
+    return RT_OK;
+}
+
+static int parse_tiles(const char *text, bool *measured)
+{
+    *measured = strcmp(text, "measured") == 0;
+    if (!*measured && strcmp(text, "forecast") != 0)
+        return rt_fail(RT_EUSAGE, "--tiles %s: choose forecast or measured", text);
+    return RT_OK;
+}
+
+static int check_arguments(const struct arguments *arguments)
+{
+    if (arguments->predictors.count == 0)
+        return rt_fail(RT_EUSAGE, "say what to evaluate: --predictor P.h5 (`rooftile train` makes one) or "
+                                  "--predictor roofline");
+    if (arguments->data.count == 0)
+        return rt_fail(RT_EUSAGE, "name at least one dataset, DATA.h5, to evaluate on");
+    return RT_OK;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'p':
+        add_name(&arguments->predictors, text);
+        break;
+    case SPLIT:
+        return rt_part_find(text, &arguments->part);
+    case GPU:
+        add_name(&arguments->gpus, text);
+        break;
+    case OP:
+        add_name(&arguments->ops, text);
+        break;
+    case DTYPE:
+        add_name(&arguments->dtypes, text);
+        break;
+    case TILES:
+        return parse_tiles(text, &arguments->measured_tiles);
+    case REPORT:
+        add_name(&arguments->reports, text);
+        return rt_report_check(text);
+    case NO_BASELINE:
+        arguments->no_baseline = true;
+        break;
+    case 't':
+        return parse_threads(text, &arguments->threads);
+    case JSON:
+        arguments->json = true;
+        break;
+    case 'q':
+        arguments->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        add_name(&arguments->data, text);
+        break;
+    case ARGP_KEY_END:
+        return check_arguments(arguments);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* Appends a file to the input and keeps where it comes from. */
+static int read_file(const char *path, struct input *input)
+{
+    struct rt_dataset next;
+    int status = rt_dataset_read(path, &next);
+    if (status != RT_OK)
+        return status;
+    if ((status = rt_dataset_append(&input->dataset, &next)) != RT_OK) {
+        rt_fail_context(status, "%s", path);
+        goto done;
+    }
+    input->files = rt_realloc(input->files, input->file_count + 1, sizeof *input->files);
+    input->files[input->file_count++] = (struct rt_evaluation_file){.path = path,
+                                                                    .uuid = rt_strdup(next.uuid),
+                                                                    .source = rt_strdup(next.source),
+                                                                    .licence = rt_strdup(next.licence),
+                                                                    .samples = next.sample_count};
+done:
+    rt_dataset_release(&next);
+    return status;
+}
+
+static void input_release(struct input *input)
+{
+    for (size_t f = 0; f < input->file_count; f++) {
+        free(input->files[f].uuid);
+        free(input->files[f].source);
+        free(input->files[f].licence);
+    }
+    free(input->files);
+    free(input->devices);
+    rt_dataset_release(&input->dataset);
+}
+
+/* Names of the devices in the data, "A, B and C". Free with free(). */
+static char *device_names(const struct rt_dataset *dataset)
+{
+    char *text = rt_strdup(dataset->device_count == 0 ? "none" : "");
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        const char *comma = d == 0 ? "" : d + 1 < dataset->device_count ? ", " : " and ";
+        char *longer = rt_format("%s%s%s", text, comma, dataset->devices[d].name);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static int choose_devices(const struct names *gpus, struct input *input)
+{
+    const struct rt_dataset *dataset = &input->dataset;
+    if (gpus->count == 0)
+        return RT_OK;
+    input->devices = rt_calloc(dataset->device_count, sizeof *input->devices);
+    for (size_t i = 0; i < gpus->count; i++) {
+        bool found = false;
+        int32_t exact = rt_dataset_find_device(dataset, gpus->name[i]);
+        for (size_t d = 0; d < dataset->device_count; d++)
+            if (exact >= 0 ? (size_t)exact == d : strcasestr(dataset->devices[d].name, gpus->name[i]) != NULL)
+                input->devices[d] = found = true;
+        if (!found) {
+            char *known = device_names(dataset);
+            int status =
+                rt_fail(RT_ENOTFOUND, "--gpu %s: no device of the data has that in its name; it has %s",
+                        gpus->name[i], known);
+            free(known);
+            return status;
+        }
+    }
+    return RT_OK;
+}
+
+static int choose_ops(const struct names *names, bool *ops)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        int op = rt_op_find(names->name[i]), family = op < 0 ? rt_family_find(names->name[i]) : -1;
+        if (op < 0 && family < 0)
+            return rt_fail(RT_ENOTFOUND,
+                           "--op %s: there is no op or family of that name; `rooftile dataset info` lists "
+                           "the ops of a dataset",
+                           names->name[i]);
+        for (int o = 0; o < RT_OP_COUNT; o++)
+            ops[o] |= op >= 0 ? o == op : (int)rt_ops[o].family == family;
+    }
+    return RT_OK;
+}
+
+static int choose_dtypes(const struct names *names, bool *dtypes)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        int dtype = rt_dtype_find(names->name[i]);
+        if (dtype < 0)
+            return rt_fail(RT_ENOTFOUND,
+                           "--dtype %s: there is no element type of that name; fp32, tf32, fp16, bf16 and "
+                           "fp8 are some",
+                           names->name[i]);
+        dtypes[dtype] = true;
+    }
+    return RT_OK;
+}
+
+static int read_input(const struct arguments *arguments, struct input *input)
+{
+    int status = choose_ops(&arguments->ops, input->ops);
+    if (status == RT_OK)
+        status = choose_dtypes(&arguments->dtypes, input->dtypes);
+    for (size_t i = 0; status == RT_OK && i < arguments->data.count; i++)
+        status = read_file(arguments->data.name[i], input);
+    if (status == RT_OK && arguments->data.count > 1)
+        input->duplicates = rt_dataset_drop_duplicates(&input->dataset);
+    return status == RT_OK ? choose_devices(&arguments->gpus, input) : status;
+}
+
+static int write_reports(const struct arguments *arguments, const struct rt_evaluation *evaluation)
+{
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < arguments->reports.count; i++)
+        status = rt_report_write(evaluation, arguments->reports.name[i]);
+    if (status == RT_OK)
+        status = arguments->json ? rt_report_json(evaluation, stdout) : rt_report_text(evaluation, stdout);
+    return status;
+}
+
+static int evaluate(const struct arguments *arguments, const struct rt_candidate *candidates, size_t count)
+{
+    struct input input = {.file_count = 0};
+    struct rt_team *team = NULL;
+    struct rt_evaluation evaluation;
+    rt_dataset_init(&input.dataset);
+    int status = read_input(arguments, &input);
+    if (status != RT_OK)
+        goto done;
+    team = rt_team_new(arguments->threads);
+    struct rt_evaluate_options options = {.part = arguments->part,
+                                          .measured_tiles = arguments->measured_tiles,
+                                          .quiet = arguments->quiet,
+                                          .devices = input.devices,
+                                          .ops = arguments->ops.count > 0 ? input.ops : NULL,
+                                          .dtypes = arguments->dtypes.count > 0 ? input.dtypes : NULL,
+                                          .team = team,
+                                          .files = input.files,
+                                          .file_count = input.file_count,
+                                          .duplicates = input.duplicates};
+    status = rt_evaluate(&input.dataset, candidates, count, &options, &evaluation);
+    if (status != RT_OK) {
+        rt_fail_context(status, "%s", arguments->data.count == 1 ? arguments->data.name[0] : "the data");
+        goto done;
+    }
+    status = write_reports(arguments, &evaluation);
+    rt_evaluation_release(&evaluation);
+done:
+    rt_team_free(team);
+    input_release(&input);
+    return status;
+}
+
+/* The predictors that were named and, unless it is among them or not wanted, the roofline. */
+static void add_baseline(struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->predictors.count; i++)
+        if (strcmp(arguments->predictors.name[i], "roofline") == 0)
+            return;
+    if (!arguments->no_baseline)
+        add_name(&arguments->predictors, "roofline");
+}
+
+int rt_cmd_evaluate(int argc, char **argv)
+{
+    struct arguments arguments = {.threads = rt_team_processors(), .part = RT_PART_TEST};
+    const struct argp argp = {argument_options, parse_option, "DATA.h5...", description, NULL, NULL, NULL};
+    struct rt_candidate candidates[RT_MAX_CANDIDATES];
+    int status = argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (status == RT_OK) {
+        add_baseline(&arguments);
+        status = rt_candidates_open(arguments.predictors.name, arguments.predictors.count, candidates);
+    }
+    if (status == RT_OK) {
+        status = evaluate(&arguments, candidates, arguments.predictors.count);
+        rt_candidates_release(candidates, arguments.predictors.count);
+    }
+    struct names *lists[] = {&arguments.predictors, &arguments.data,   &arguments.gpus,
+                             &arguments.ops,        &arguments.dtypes, &arguments.reports};
+    for (size_t i = 0; i < RT_COUNT(lists); i++)
+        free(lists[i]->name);
+    return status;
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The main job on this machine's own CPU: sets up, builds, measures real kernels for about a minute, trains a
+# predictor on one device and evaluates it on shapes and on a device it never saw. Under 5 minutes on 2 cores.
+#
+#   scripts/demo.sh [FOLDER]        results go to FOLDER (default demo-out)
+set -eu
+. "$(dirname "$0")/setup.sh"
+out=${1:-$source_folder/demo-out}
+
+# shellcheck disable=SC2086  # a list of words
+setup_packages $build_packages
+setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release
+rooftile=$source_folder/build/rooftile
+mkdir -p "$out"
+
+# One thread and all threads are two devices. With a single processor there is nothing to hold out.
+hold_out=(--hold-out-gpu threads)
+[ "$(nproc)" -gt 1 ] || hold_out=()
+
+echo
+echo "1/3 Measuring this CPU for 60 s (OpenBLAS products, softmax, layer norm, elementwise ops) ..."
+"$rooftile" collect -o "$out/cpu.h5" --plan quick --budget 60s --overwrite
+echo
+echo "2/3 Training the neusight predictor, the device of all threads held out ..."
+"$rooftile" train "$out/cpu.h5" -o "$out/predictor.h5" --epochs 40 ${hold_out[@]+"${hold_out[@]}"}
+echo
+echo "3/3 Evaluating on shapes it never saw, and on the device it never saw ..."
+"$rooftile" evaluate --predictor "$out/predictor.h5" "$out/cpu.h5" \
+    --report "$out/report.txt" --report "$out/report.json" --report "$out/report.csv"
+echo
+echo "The report lies in $out/report.txt (also .json and .csv), the measurements in $out/cpu.h5,"
+echo "the predictor in $out/predictor.h5. The bigger run, on public GPU measurements: scripts/reproduce_neusight.sh"

@@ -1,0 +1,56 @@
+# Sourced by demo.sh and test.sh: makes sure the packages are there, then builds.
+#
+#   setup_packages PACKAGE...     installs what is missing with apt, naming it; nothing is touched and no network
+#                                 is needed where everything is there
+#   setup_build FOLDER OPTION...  configures (cmake options) and builds
+#
+# Works on Debian 12 and Ubuntu 24.04. Elsewhere it names the packages and goes on.
+source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_packages="gcc make cmake pkg-config libc6-dev libopenblas-dev libhdf5-dev libcsv-dev libjansson-dev libcunit1-dev"
+
+setup_packages() {
+    local missing=() package as_root=()
+    if ! command -v dpkg-query >/dev/null; then
+        echo "This is not a Debian or Ubuntu machine; these packages are needed: $*" >&2
+        return 0
+    fi
+    for package in "$@"; do
+        case "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" in
+        installed) ;;
+        *) missing+=("$package") ;;
+        esac
+    done
+    [ ${#missing[@]} = 0 ] && return 0
+    echo "Installing: ${missing[*]}" >&2
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "Not root and no sudo: ask an administrator to run: apt-get install ${missing[*]}" >&2
+            return 1
+        fi
+        as_root=(sudo)
+    fi
+    local quiet
+    quiet=$(mktemp)
+    if ! { "${as_root[@]}" apt-get update -qq &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } \
+        >"$quiet" 2>&1; then
+        tail -n 20 "$quiet" >&2
+        echo "The packages could not be installed; see above." >&2
+        rm -f "$quiet"
+        return 1
+    fi
+    rm -f "$quiet"
+}
+
+setup_build() {
+    local folder=$1 log
+    shift
+    log=$folder/build.log
+    mkdir -p "$folder"
+    echo "Building in ${folder#"$source_folder"/} ..." >&2
+    if ! { cmake -S "$source_folder" -B "$folder" "$@" && cmake --build "$folder" -j "$(nproc)"; } >"$log" 2>&1; then
+        grep -E 'error|Error|CMake' "$log" | head -n 20 >&2
+        echo "The build failed; the whole log is $log" >&2
+        return 1
+    fi
+}

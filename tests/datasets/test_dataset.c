@@ -1,0 +1,248 @@
+/* Datasets in memory and on disk: round trip, merging, damage, versions. */
+#include "datasets/dataset.h"
+#include "datasets/split.h"
+#include "test.h"
+
+#include <math.h>
+
+static void add_bmm(struct rt_dataset *dataset, int64_t m, double latency_us)
+{
+    struct rt_sample sample;
+    rt_sample_init(&sample);
+    sample.op = RT_OP_BMM;
+    sample.device = 0;
+    sample.dim[0] = 2, sample.dim[1] = m, sample.dim[2] = 8, sample.dim[3] = 16;
+    sample.latency_us = latency_us;
+    sample.kernel = rt_strings_add(&dataset->kernels, m % 2 ? "odd" : "even", 9);
+    sample.group = rt_dataset_add_group(dataset, 2, (const char *[]){"torch", "cuda"},
+                                        (const char *[]){"2.1", m % 3 ? "12" : ""});
+    rt_dataset_add_sample(dataset, &sample);
+}
+
+static void make(struct rt_dataset *dataset, int count)
+{
+    struct rt_device device;
+    rt_dataset_init(dataset);
+    CU_ASSERT_EQUAL_FATAL(rt_device_find("V100", &device), RT_OK);
+    rt_dataset_add_device(dataset, &device);
+    for (int i = 1; i <= count; i++)
+        add_bmm(dataset, i, 1.5 * i);
+    struct rt_workload workload;
+    rt_workload_init(&workload);
+    workload.device = 0;
+    workload.model = rt_strings_add(&dataset->texts, "gpt2", 4);
+    workload.end_to_end_us = 1e6;
+    rt_dataset_add_workload(dataset, &workload);
+    rt_dataset_stamp(dataset);
+}
+
+static char *read_bytes(const char *path, long *size)
+{
+    FILE *file = fopen(path, "rb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fseek(file, 0, SEEK_END);
+    *size = ftell(file);
+    rewind(file);
+    char *bytes = rt_malloc((size_t)*size);
+    CU_ASSERT_EQUAL_FATAL(fread(bytes, 1, (size_t)*size, file), (size_t)*size);
+    fclose(file);
+    return bytes;
+}
+
+static void write_bytes(const char *path, const char *bytes, long size)
+{
+    FILE *file = fopen(path, "wb");
+    CU_ASSERT_EQUAL_FATAL(fwrite(bytes, 1, (size_t)size, file), (size_t)size);
+    fclose(file);
+}
+
+static void test_round_trip(void)
+{
+    struct rt_dataset a, b;
+    char one[512], two[512];
+    snprintf(one, sizeof one, "%s", rt_test_path("one.h5"));
+    snprintf(two, sizeof two, "%s", rt_test_path("two.h5"));
+    make(&a, 1000);
+    RT_ASSERT_OK(rt_dataset_write(&a, one));
+    RT_ASSERT_OK(rt_dataset_read(one, &b));
+    CU_ASSERT_EQUAL(b.sample_count, 1000);
+    CU_ASSERT_EQUAL(memcmp(a.samples, b.samples, 1000 * sizeof *a.samples), 0);
+    CU_ASSERT_STRING_EQUAL(rt_strings_get(&b.kernels, b.samples[1].kernel), "even");
+    CU_ASSERT_STRING_EQUAL(rt_dataset_attribute(&b, b.samples[0].group, "cuda"), "12");
+    CU_ASSERT_PTR_NULL(rt_dataset_attribute(&b, b.samples[2].group, "cuda"));
+    CU_ASSERT_EQUAL(b.workloads[0].end_to_end_us, 1e6);
+    RT_ASSERT_OK(rt_dataset_write(&b, two));
+    long size_one, size_two;
+    char *bytes_one = read_bytes(one, &size_one), *bytes_two = read_bytes(two, &size_two);
+    CU_ASSERT_EQUAL(size_one, size_two);
+    CU_ASSERT_EQUAL(memcmp(bytes_one, bytes_two, (size_t)size_one), 0);
+    free(bytes_one);
+    free(bytes_two);
+    rt_dataset_release(&a);
+    rt_dataset_release(&b);
+}
+
+static void test_append_and_duplicates(void)
+{
+    struct rt_dataset a, b;
+    make(&a, 10);
+    make(&b, 12);
+    RT_ASSERT_OK(rt_dataset_append(&a, &b));
+    CU_ASSERT_EQUAL(a.sample_count, 22);
+    CU_ASSERT_EQUAL(a.device_count, 1);
+    CU_ASSERT_EQUAL(rt_dataset_drop_duplicates(&a), 10 + 1); /* samples and the workload */
+    CU_ASSERT_EQUAL(a.sample_count, 12);
+    b.devices[0].bandwidth_gbs = 1;
+    RT_ASSERT_FAILS(rt_dataset_append(&a, &b), RT_EFORMAT, "bandwidth_gbs is 900 in one description and 1");
+    rt_dataset_release(&a);
+    rt_dataset_release(&b);
+}
+
+static bool same_content(const struct rt_dataset *a, const struct rt_dataset *b)
+{
+    return a->sample_count == b->sample_count && a->workload_count == b->workload_count &&
+           memcmp(a->samples, b->samples, a->sample_count * sizeof *a->samples) == 0 &&
+           memcmp(a->devices, b->devices, a->device_count * sizeof *a->devices) == 0 &&
+           strcmp(a->source, b->source) == 0 && strcmp(a->uuid, b->uuid) == 0 && a->kernels.size == b->kernels.size &&
+           memcmp(a->kernels.text, b->kernels.text, a->kernels.size) == 0;
+}
+
+/* A flipped byte anywhere is noticed, or lies where nothing is stored. */
+static void test_flipped_bytes(void)
+{
+    struct rt_dataset a, b;
+    char path[512];
+    long size;
+    snprintf(path, sizeof path, "%s", rt_test_path("flip.h5"));
+    make(&a, 300);
+    RT_ASSERT_OK(rt_dataset_write(&a, path));
+    char *bytes = read_bytes(path, &size);
+    int refused = 0, wrong = 0;
+    for (long at = 3; at < size; at += 97) {
+        bytes[at] ^= 0x10;
+        write_bytes(path, bytes, size);
+        bytes[at] ^= 0x10;
+        if (rt_dataset_read(path, &b) != RT_OK) {
+            refused++;
+            wrong += strstr(rt_error(), "flip.h5: ") == NULL;
+        } else {
+            wrong += !same_content(&a, &b);
+            rt_dataset_release(&b);
+        }
+    }
+    CU_ASSERT_TRUE(refused > 100);
+    CU_ASSERT_EQUAL(wrong, 0);
+    free(bytes);
+    rt_dataset_release(&a);
+}
+
+static void test_truncated(void)
+{
+    struct rt_dataset a, b;
+    char path[512];
+    long size;
+    snprintf(path, sizeof path, "%s", rt_test_path("cut.h5"));
+    make(&a, 100);
+    RT_ASSERT_OK(rt_dataset_write(&a, path));
+    char *bytes = read_bytes(path, &size);
+    for (long keep = 1; keep < size; keep += size / 23) {
+        write_bytes(path, bytes, keep);
+        CU_ASSERT_EQUAL(rt_dataset_read(path, &b), RT_EFORMAT);
+    }
+    write_bytes(path, "", 0);
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "is empty");
+    RT_ASSERT_FAILS(rt_dataset_read(rt_test_write("text.h5", "not hdf5 at all"), &b), RT_EFORMAT, "is not an HDF5 file");
+    RT_ASSERT_FAILS(rt_dataset_read("/nonexistent.h5", &b), RT_EIO, "cannot be read");
+    RT_ASSERT_FAILS(rt_dataset_read(rt_test_folder(), &b), RT_EIO, "is a folder");
+    free(bytes);
+    rt_dataset_release(&a);
+}
+
+static void write_root(const char *path, const char *format, int version)
+{
+    struct rt_h5 *file;
+    RT_ASSERT_OK(rt_h5_create(path, &file));
+    RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", format));
+    RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", version));
+    RT_ASSERT_OK(rt_h5_commit(file));
+}
+
+static void test_versions(void)
+{
+    struct rt_dataset b;
+    const char *path = rt_test_path("version.h5");
+    write_root(path, RT_DATASET_FORMAT, 7);
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EVERSION, "version 7, this build reads versions 1 to 1");
+    write_root(path, "rooftile-predictor", 1);
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "is a rooftile-predictor file where a rooftile-dataset");
+    write_root(path, RT_DATASET_FORMAT, 1);
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "no attribute \"uuid\"");
+}
+
+static void test_wrong_types(void)
+{
+    struct rt_h5 *file;
+    double real = 1;
+    size_t count;
+    char path[512];
+    snprintf(path, sizeof path, "%s", rt_test_path("types.h5"));
+    RT_ASSERT_OK(rt_h5_create(path, &file));
+    RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", "test"));
+    RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", 1));
+    struct rt_h5_array reals = {"/x", RT_H5_F64, NULL, NULL, NULL, 0}, integers = {"/x", RT_H5_I32, NULL, NULL, NULL, 0};
+    RT_ASSERT_OK(rt_h5_write(file, &reals, &real, sizeof real, 1));
+    RT_ASSERT_OK(rt_h5_commit(file));
+    RT_ASSERT_OK(rt_h5_open(path, "test", 1, &file));
+    RT_ASSERT_FAILS(rt_h5_count(file, &integers, &count), RT_EFORMAT, "/x is of another type");
+    reals.path = "/y";
+    RT_ASSERT_FAILS(rt_h5_count(file, &reals, &count), RT_EFORMAT, "has no /y");
+    int64_t integer;
+    RT_ASSERT_FAILS(rt_h5_get_integer(file, "/", "format", &integer), RT_EFORMAT, "\"format\" of / is of another type");
+    rt_h5_close(file);
+}
+
+static void test_writing_leaves_no_trace(void)
+{
+    struct rt_dataset a;
+    make(&a, 3);
+    RT_ASSERT_FAILS(rt_dataset_write(&a, "/nonexistent/a.h5"), RT_EIO, "/nonexistent/a.h5: cannot be written");
+    RT_ASSERT_FAILS(rt_dataset_write(&a, rt_test_folder()), RT_EIO, "is a folder");
+    struct rt_h5 *file;
+    const char *path = rt_test_path("abandoned.h5");
+    RT_ASSERT_OK(rt_h5_create(path, &file));
+    rt_h5_close(file);
+    CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
+    rt_dataset_release(&a);
+}
+
+static void test_split(void)
+{
+    struct rt_split_rule rule = {.seed = 3, .validation = 0.1, .test = 0.25};
+    struct rt_sample sample;
+    int parts[3] = {0}, moved = 0;
+    rt_sample_init(&sample);
+    for (int i = 0; i < 10000; i++) {
+        sample.dim[0] = i;
+        sample.device = i % 5; /* the device does not matter: a shape falls on one side everywhere */
+        enum rt_part part = rt_split_of(&rule, &sample);
+        sample.device = 7;
+        CU_ASSERT_EQUAL_FATAL(rt_split_of(&rule, &sample), part);
+        struct rt_split_rule other = {.seed = 4, .validation = 0.1, .test = 0.25};
+        moved += rt_split_of(&other, &sample) != part;
+        parts[part]++;
+    }
+    CU_ASSERT_TRUE(parts[RT_PART_TEST] > 2350 && parts[RT_PART_TEST] < 2650);
+    CU_ASSERT_TRUE(parts[RT_PART_VALIDATION] > 650 && parts[RT_PART_VALIDATION] < 850);
+    CU_ASSERT_TRUE(moved > 3000);
+    sample.split = RT_SPLIT_TEST;
+    CU_ASSERT_EQUAL(rt_split_of(&rule, &sample), RT_PART_TEST);
+    sample.split = RT_SPLIT_TRAIN;
+    for (int i = 0; i < 1000; i++) {
+        sample.dim[0] = i;
+        CU_ASSERT_NOT_EQUAL_FATAL(rt_split_of(&rule, &sample), RT_PART_TEST);
+    }
+}
+
+RT_TESTS(RT_TEST(test_round_trip), RT_TEST(test_append_and_duplicates), RT_TEST(test_flipped_bytes),
+         RT_TEST(test_truncated), RT_TEST(test_versions), RT_TEST(test_wrong_types),
+         RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))

@@ -1,0 +1,75 @@
+/* The op table: sums worked out by hand, checks of dims, lookups. */
+#include "datasets/op.h"
+#include "test.h"
+
+static void test_flops_and_bytes(void)
+{
+    int64_t linear[RT_MAX_DIMS] = {1, 4, 8, 16}; /* batch, m, n, k */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_LINEAR].flops(linear), 4 * 8 * 2 * 16 + 4 * 8);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_LINEAR].bytes(linear, 4), 4 * (4 * 16 + 16 * 8 + 4 * 8 + 8));
+    int64_t bmm[RT_MAX_DIMS] = {3, 4, 8, 16};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_BMM].flops(bmm), 3 * 2 * 4 * 8 * 16);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_BMM].bytes(bmm, 2), 3 * 2 * (4 * 16 + 16 * 8 + 4 * 8));
+    int64_t rows[RT_MAX_DIMS] = {10, 7};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_SOFTMAX].flops(rows), 350);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ADD].bytes(rows, 4), 3 * 4 * 70);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_GELU].bytes(rows, 4), 2 * 4 * 70);
+    /* ResNet-50's first convolution: 118 M multiply-adds an image (He 2015, table 1). */
+    int64_t conv[RT_MAX_DIMS] = {1, 3, 64, 224, 224, 7, 7, 2, 3, 1, 1};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_CONV2D].flops(conv), 2.0 * 64 * 112 * 112 * 3 * 49);
+    int64_t ring[RT_MAX_DIMS] = {4, 1000};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ALL_REDUCE].bytes(ring, 2), 2 * 2 * 1000 * 3 / 4.0);
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ALL_GATHER].bytes(ring, 2), 2 * 1000 * 3 / 4.0);
+}
+
+static void test_attention(void)
+{
+    /* One query over one key: 4 x head_dim; a window caps the keys. */
+    int64_t one[RT_MAX_DIMS] = {1, 1, 0, 1, 1, 64, 0};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CONTEXT].flops(one), 4 * 64);
+    int64_t window[RT_MAX_DIMS] = {1, 1, 4096, 8, 8, 64, 128};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_GENERATION].flops(window), 4.0 * 128 * 8 * 64);
+    int64_t encoder[RT_MAX_DIMS] = {2, 10, 3, 5};
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_ENCODER].flops(encoder), 4.0 * 2 * 100 * 3 * 5);
+}
+
+static void test_every_row_is_whole(void)
+{
+    int64_t ones[RT_MAX_DIMS] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    for (int op = 0; op < RT_OP_COUNT; op++) {
+        CU_ASSERT_PTR_NOT_NULL_FATAL(rt_ops[op].name);
+        CU_ASSERT_EQUAL(rt_op_find(rt_ops[op].name), op);
+        CU_ASSERT_TRUE(rt_op_ndims(op) >= 2);
+        CU_ASSERT_TRUE(rt_ops[op].bytes(ones, 4) > 0);
+        CU_ASSERT_TRUE(rt_ops[op].family == RT_FAMILY_COLLECTIVE || rt_ops[op].flops(ones) > 0);
+    }
+    for (int d = 0; d < RT_DTYPE_COUNT; d++)
+        CU_ASSERT_EQUAL(rt_dtype_find(rt_dtypes[d].name), d);
+}
+
+static void test_lookups(void)
+{
+    CU_ASSERT_EQUAL(rt_op_find("ln"), RT_OP_LAYERNORM); /* NeuSight's name */
+    CU_ASSERT_EQUAL(rt_op_find("addu"), RT_OP_ADD_SCALAR);
+    CU_ASSERT_EQUAL(rt_op_find("lin"), -1);
+    CU_ASSERT_EQUAL(rt_dtype_find("bfloat16"), RT_BF16);
+    CU_ASSERT_EQUAL(rt_dtype_find("half"), RT_FP16);
+    CU_ASSERT_EQUAL(rt_dtype_find("float"), RT_FP32);
+    CU_ASSERT_EQUAL(rt_dtype_find("floa"), -1);
+    CU_ASSERT_EQUAL(rt_dtype_find(""), -1);
+}
+
+static void test_check(void)
+{
+    int64_t dims[RT_MAX_DIMS] = {1, 4, 8, 16};
+    RT_ASSERT_OK(rt_op_check(RT_OP_BMM, dims));
+    dims[2] = 0;
+    RT_ASSERT_FAILS(rt_op_check(RT_OP_BMM, dims), RT_EFORMAT, "n is 0");
+    dims[2] = ((int64_t)1 << 40) + 1;
+    RT_ASSERT_FAILS(rt_op_check(RT_OP_BMM, dims), RT_EFORMAT, "2^40");
+    int64_t conv[RT_MAX_DIMS] = {1, 3, 64, 4, 4, 7, 7, 1, 0, 1, 1};
+    RT_ASSERT_FAILS(rt_op_check(RT_OP_CONV2D, conv), RT_EFORMAT, "larger than the padded input");
+}
+
+RT_TESTS(RT_TEST(test_flops_and_bytes), RT_TEST(test_attention), RT_TEST(test_every_row_is_whole),
+         RT_TEST(test_lookups), RT_TEST(test_check))

@@ -1,0 +1,35 @@
+/*
+ * Checkpoints: everything needed to go on with training as if it had never stopped. Written between epochs,
+ * atomically, to OUT.checkpoint; a run that was killed and resumed gives the same bytes as one that was not.
+ */
+#ifndef ROOFTILE_CHECKPOINT_H
+#define ROOFTILE_CHECKPOINT_H
+
+#include "models/predictor/predictor.h"
+#include "train/optimizer.h"
+
+#define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
+#define RT_CHECKPOINT_VERSION 1
+
+/* The family being fitted, between two epochs. */
+struct rt_fit {
+    size_t recipe;      /* index among the recipes of this kind; finished families are in the predictor */
+    int64_t epoch;      /* epochs done */
+    int64_t best_epoch; /* 0: none yet */
+    double best_mape;   /* percent, INFINITY before the first */
+    size_t count;       /* of parameters */
+    rt_real *parameters;      /* (count); the network's own block: borrowed when saved */
+    rt_real *best;            /* (count) */
+    rt_real *optimizer_state; /* (2,count) */
+    uint64_t optimizer_steps;
+};
+
+/* `signature` says which options and data the training has; resuming with another is refused. */
+int rt_checkpoint_save(const char *path, const char *signature, const struct rt_predictor *finished,
+                       const struct rt_fit *fit);
+
+/* *finished and *fit are the caller's to release (fit with rt_checkpoint_release). RT_EUSAGE where the signature differs. */
+int rt_checkpoint_load(const char *path, const char *signature, struct rt_predictor *finished, struct rt_fit *fit);
+void rt_checkpoint_release(struct rt_fit *fit);
+
+#endif

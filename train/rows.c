@@ -1,0 +1,107 @@
+/* Gathering training rows. See rows.h. */
+#include "train/rows.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void rt_rows_release(struct rt_rows *rows)
+{
+    free(rows->features);
+    free(rows->bounds);
+    free(rows->target_us);
+    *rows = (struct rt_rows){0};
+}
+
+static void append(struct rt_rows *rows, int features, const rt_real *x, const struct rt_bound *bound, double target_us)
+{
+    if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
+        size_t capacity = rows->count ? 2 * rows->count : 1;
+        rows->features = rt_realloc(rows->features, capacity * (size_t)features, sizeof *rows->features);
+        rows->bounds = rt_realloc(rows->bounds, capacity, sizeof *rows->bounds);
+        rows->target_us = rt_realloc(rows->target_us, capacity, sizeof *rows->target_us);
+    }
+    for (int f = 0; f < features; f++)
+        rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
+    rows->bounds[rows->count] = *bound;
+    rows->target_us[rows->count++] = target_us;
+}
+
+/* Counts why a sample is of no use; false where it is of use. */
+static bool leave_out(const struct rt_sample *sample, const struct rt_family_net *net, bool held_out, enum rt_part part,
+                      struct rt_rows_left_out *left_out)
+{
+    bool tileless = net->policy == RT_TILE_NEAREST && sample->tile[0] < 1;
+    if (held_out)
+        left_out->held_out++;
+    else if (part == RT_PART_TEST)
+        left_out->test++;
+    else if (!(sample->latency_us > 0) || !isfinite(sample->latency_us) || (sample->flags & RT_FLAG_FAILED))
+        left_out->failed++;
+    else if (tileless)
+        left_out->unknown_tile++;
+    else
+        return false;
+    return true;
+}
+
+void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule, const bool *held_out_device,
+                    const bool *held_out_op, struct rt_family_net *net, struct rt_rows *train,
+                    struct rt_rows *validation, struct rt_rows_left_out *left_out)
+{
+    uint32_t *picked = rt_malloc(dataset->sample_count * sizeof *picked);
+    size_t picked_count = 0;
+    *train = *validation = (struct rt_rows){0};
+    *left_out = (struct rt_rows_left_out){0};
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        if (rt_ops[sample->op].family != net->family)
+            continue;
+        enum rt_part part = rt_split_of(rule, sample);
+        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->op], part, left_out))
+            continue;
+        struct rt_query query;
+        struct rt_bound bound;
+        rt_real x[RT_MAX_FEATURES];
+        rt_query_of_sample(sample, true, &query);
+        enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);
+        if (skip == RT_SKIP_NONE) {
+            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound, sample->latency_us);
+            picked[picked_count++] = (uint32_t)i;
+        } else if (skip == RT_SKIP_NO_PEAK) {
+            left_out->no_peak++;
+        } else {
+            left_out->unknown_tile++;
+        }
+    }
+    if (net->policy == RT_TILE_NEAREST)
+        rt_tiles_build(&net->tiles, dataset, picked, picked_count);
+    free(picked);
+}
+
+static void scale_rows(const struct rt_family_net *net, struct rt_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (int f = 0; f < net->feature_count; f++) {
+            rt_real *x = &rows->features[i * (size_t)net->feature_count + (size_t)f];
+            *x = (rt_real)((*x - net->offset[f]) * net->scale[f]);
+        }
+}
+
+void rt_rows_standardise(struct rt_family_net *net, struct rt_rows *train, struct rt_rows *validation)
+{
+    for (int f = 0; f < net->feature_count; f++) {
+        double sum = 0, squares = 0, n = (double)train->count;
+        for (size_t i = 0; i < train->count; i++)
+            sum += train->features[i * (size_t)net->feature_count + (size_t)f];
+        for (size_t i = 0; i < train->count; i++) {
+            double apart = train->features[i * (size_t)net->feature_count + (size_t)f] - sum / n;
+            squares += apart * apart;
+        }
+        double deviation = sqrt(squares / n);
+        net->offset[f] = sum / n;
+        net->scale[f] = deviation > 1e-12 ? 1 / deviation : 1; /* a constant feature says nothing */
+    }
+    scale_rows(net, train);
+    scale_rows(net, validation);
+}

@@ -1,0 +1,515 @@
+/* The training loop. See train.h. */
+#include "train/train.h"
+#include "datasets/progress.h"
+#include "datasets/status.h"
+#include "datasets/version.h"
+#include "models/predictor/recipe.h"
+#include "train/checkpoint.h"
+#include "train/loss.h"
+#include "train/rows.h"
+#include "train/step.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct rt_train_options rt_train_defaults = {.kind = "neusight",
+                                                   .split = {.seed = 1, .validation = 0.1, .test = 0.2},
+                                                   .checkpoint_seconds = 5};
+
+const struct rt_column rt_train_columns[] = {
+    {"family", NULL, 's', 0},
+    {"rows_train", "train", 'd', 0},
+    {"rows_validation", "validation", 'd', 0},
+    {"held_out", "held out", 'd', 0},
+    {"test", "test", 'd', 0},
+    {"failed", "failed", 'd', 0},
+    {"unknown_tile", "no tile", 'd', 0},
+    {"no_peak", "no peak", 'd', 0},
+    {"epochs", NULL, 'd', 0},
+    {"best_epoch", "best", 'd', 0},
+    {"validation_mape", "validation MAPE %", 'f', 2},
+    {"seconds", "s", 'f', 1},
+};
+const size_t rt_train_column_count = RT_COUNT(rt_train_columns);
+
+enum { STREAM_PARAMETERS = 0, STREAM_SHUFFLE = 1 }; /* random streams; each epoch shuffles with its own */
+
+/* One training run. */
+struct run {
+    const struct rt_dataset *dataset;
+    const struct rt_train_options *options;
+    bool *held_out_device;
+    bool held_out_op[RT_OP_COUNT];
+    char *signature, *checkpoint;
+    struct rt_predictor predictor; /* finished families */
+    struct rt_team *team;
+    struct rt_progress progress;
+    double done_before; /* samples of families finished */
+    double saved;       /* clock of the last checkpoint */
+};
+
+/* One family being fitted. */
+struct family {
+    const struct rt_recipe *recipe;
+    size_t index; /* of the recipe */
+    struct rt_family_net net;
+    struct rt_rows train, validation;
+    struct rt_rows_left_out left_out;
+    struct rt_optimizer optimizer;
+    struct rt_schedule schedule;
+    struct rt_step *step;
+    int epochs, batch, patience;
+    struct rt_fit fit; /* parameters and moments are borrowed from net and optimizer, `best` is its own */
+    uint32_t *order;   /* (train.count) */
+    rt_real *x;        /* (batch, features) */
+    const uint32_t *rows; /* of the batch in train, (batch_rows) */
+    size_t batch_rows;    /* the last batch of an epoch may be short */
+    const struct rt_loss *loss;
+    const struct rt_head *head;
+    rt_real *out; /* (validation.count, outputs) */
+    double started;
+};
+
+/* Derivative of the mean loss of the batch by the network's outputs: rt_gradient of step.h. */
+static double batch_gradient(void *context, size_t first, size_t rows, const rt_real *out, rt_real *dout)
+{
+    const struct family *family = context;
+    int outputs = family->head->outputs;
+    double sum = 0, share = 1.0 / (double)family->batch_rows;
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t row = family->rows[first + i];
+        const struct rt_bound *bound = &family->train.bounds[row];
+        double derivative;
+        double latency_us = family->head->latency(out + i * (size_t)outputs, bound);
+        sum += family->loss->value(latency_us, family->train.target_us[row], &derivative);
+        family->head->gradient(out + i * (size_t)outputs, bound, derivative * share, dout + i * (size_t)outputs);
+    }
+    return sum;
+}
+
+static void gather_batch(struct family *family, size_t first, size_t rows)
+{
+    size_t features = (size_t)family->net.feature_count;
+    family->rows = family->order + first;
+    family->batch_rows = rows;
+    for (size_t i = 0; i < rows; i++)
+        memcpy(family->x + i * features, family->train.features + family->rows[i] * features,
+               features * sizeof(rt_real));
+}
+
+static void show_progress(struct run *run, const struct family *family, double done, double loss_sum, double began)
+{
+    const struct rt_fit *fit = &family->fit;
+    char best[32] = "-";
+    if (fit->best_epoch > 0)
+        snprintf(best, sizeof best, "%.2f%%", fit->best_mape);
+    rt_progress_update(&run->progress, run->done_before + (double)fit->epoch * (double)family->train.count + done,
+                       "%s epoch %d/%d  loss %.4f  best validation MAPE %s  %.0f samples/s",
+                       rt_families[family->recipe->family], (int)fit->epoch + 1, family->epochs, loss_sum / done, best,
+                       done / (rt_clock() - began + 1e-9));
+}
+
+/* One pass over the training rows; *loss is their mean. False where Ctrl-C came in between. */
+static bool run_epoch(struct run *run, struct family *family, double *loss)
+{
+    struct rt_random random;
+    size_t count = family->train.count;
+    uint64_t stream = (uint64_t)family->recipe->family << 32 | (uint64_t)family->fit.epoch << 1 | STREAM_SHUFFLE;
+    double sum = 0, began = rt_clock();
+    rt_random_seed(&random, run->options->split.seed, stream);
+    for (size_t i = 0; i < count; i++)
+        family->order[i] = (uint32_t)i;
+    rt_random_shuffle(&random, family->order, count);
+    for (size_t first = 0; first < count; first += (size_t)family->batch) {
+        size_t rows = count - first < (size_t)family->batch ? count - first : (size_t)family->batch;
+        gather_batch(family, first, rows);
+        double rate = rt_learning_rate(&family->schedule, family->optimizer.steps);
+        sum += rt_step_run(family->step, family->x, rows, rate, batch_gradient, family);
+        if (rt_interrupted())
+            return false;
+        show_progress(run, family, (double)(first + rows), sum, began);
+    }
+    *loss = sum / (double)count;
+    return true;
+}
+
+/* Mean absolute percentage error over the validation rows; over the training rows where there are none. */
+static double validate(struct run *run, struct family *family)
+{
+    const struct rt_rows *rows = family->validation.count > 0 ? &family->validation : &family->train;
+    double sum = 0;
+    rt_mlp_infer(&family->net.mlp, run->team, rows->features, rows->count, family->out);
+    for (size_t i = 0; i < rows->count; i++) {
+        double latency_us = family->head->latency(family->out + i * (size_t)family->head->outputs, &rows->bounds[i]);
+        sum += fabs(latency_us - rows->target_us[i]) / rows->target_us[i];
+    }
+    return 100 * sum / (double)rows->count;
+}
+
+static int save_checkpoint(struct run *run, struct family *family)
+{
+    family->fit.optimizer_steps = family->optimizer.steps;
+    run->saved = rt_clock();
+    return rt_checkpoint_save(run->checkpoint, run->signature, &run->predictor, &family->fit);
+}
+
+static int either(int chosen, int recipe)
+{
+    return chosen > 0 ? chosen : recipe;
+}
+
+/* Net, rows and optimizer of a recipe; family->train.count is 0 where there is nothing to fit. */
+static int family_init(struct run *run, const struct rt_recipe *recipe, size_t index, struct family *family)
+{
+    const struct rt_train_options *options = run->options;
+    *family = (struct family){.recipe = recipe, .index = index, .started = rt_clock()};
+    int status = rt_recipe_net(recipe, &family->net);
+    if (status != RT_OK)
+        return status;
+    rt_rows_gather(run->dataset, &options->split, run->held_out_device, run->held_out_op, &family->net, &family->train,
+                   &family->validation, &family->left_out);
+    if (family->train.count == 0)
+        return RT_OK;
+    if (recipe->standardise)
+        rt_rows_standardise(&family->net, &family->train, &family->validation);
+    family->epochs = either(options->epochs, recipe->epochs);
+    family->batch = either(options->batch, recipe->batch);
+    family->patience = either(options->patience, recipe->patience);
+    family->head = &rt_heads[family->net.head];
+    family->loss = &rt_losses[rt_loss_find(recipe->loss)];
+    struct rt_random random;
+    rt_random_seed(&random, options->split.seed, (uint64_t)recipe->family << 32 | STREAM_PARAMETERS);
+    rt_mlp_randomize(&family->net.mlp, &random);
+    struct rt_adamw adamw = rt_adamw_default;
+    adamw.weight_decay = recipe->weight_decay;
+    rt_optimizer_init(&family->optimizer, &adamw, family->net.mlp.count);
+    size_t batches = (family->train.count + (size_t)family->batch - 1) / (size_t)family->batch;
+    family->schedule = rt_schedule_default;
+    family->schedule.id = (enum rt_schedule_id)rt_schedule_find(recipe->schedule);
+    family->schedule.rate = options->learning_rate > 0 ? options->learning_rate : recipe->learning_rate;
+    family->schedule.steps = batches * (size_t)family->epochs;
+    family->step = rt_step_new(&family->net.mlp, &family->optimizer, run->team, (size_t)family->batch);
+    size_t most = family->validation.count > 0 ? family->validation.count : family->train.count;
+    family->order = rt_malloc(family->train.count * sizeof *family->order);
+    family->x = rt_malloc((size_t)family->batch * (size_t)family->net.feature_count * sizeof(rt_real));
+    family->out = rt_malloc(most * (size_t)family->head->outputs * sizeof(rt_real));
+    family->fit = (struct rt_fit){.recipe = index, .best_mape = INFINITY, .count = family->net.mlp.count,
+                                  .parameters = family->net.mlp.parameters,
+                                  .optimizer_state = family->optimizer.state};
+    family->fit.best = rt_malloc(family->fit.count * sizeof(rt_real));
+    memcpy(family->fit.best, family->fit.parameters, family->fit.count * sizeof(rt_real));
+    return RT_OK;
+}
+
+static void family_release(struct family *family)
+{
+    rt_step_free(family->step);
+    rt_optimizer_release(&family->optimizer);
+    rt_family_net_release(&family->net);
+    rt_rows_release(&family->train);
+    rt_rows_release(&family->validation);
+    free(family->fit.best);
+    free(family->order);
+    free(family->x);
+    free(family->out);
+}
+
+/* Puts the family back to where a checkpoint left it. */
+static int family_restore(struct run *run, struct family *family, const struct rt_fit *from)
+{
+    struct rt_fit *fit = &family->fit;
+    if (from->count != fit->count)
+        return rt_fail(RT_EFORMAT, "%s: holds %zu parameters where the network has %zu: the file is damaged",
+                       run->checkpoint, from->count, fit->count);
+    memcpy(fit->parameters, from->parameters, fit->count * sizeof(rt_real));
+    memcpy(fit->best, from->best, fit->count * sizeof(rt_real));
+    memcpy(fit->optimizer_state, from->optimizer_state, 2 * fit->count * sizeof(rt_real));
+    family->optimizer.steps = from->optimizer_steps;
+    fit->epoch = from->epoch;
+    fit->best_epoch = from->best_epoch;
+    fit->best_mape = from->best_mape;
+    return RT_OK;
+}
+
+/* Epochs until the last, or until `patience` of them brought nothing, or until Ctrl-C. */
+static int fit_family(struct run *run, struct family *family)
+{
+    struct rt_fit *fit = &family->fit;
+    while (fit->epoch < family->epochs && fit->epoch - fit->best_epoch < family->patience) {
+        double loss = NAN;
+        if (!run_epoch(run, family, &loss))
+            return RT_EINTERRUPTED;
+        fit->epoch++;
+        double mape = validate(run, family);
+        if (!isfinite(loss) || !isfinite(mape))
+            return rt_fail(RT_EFORMAT, "%s: training diverged in epoch %d (loss %g); try a smaller --learning-rate",
+                           rt_families[family->recipe->family], (int)fit->epoch, loss);
+        if (mape < fit->best_mape) {
+            fit->best_mape = mape;
+            fit->best_epoch = fit->epoch;
+            memcpy(fit->best, fit->parameters, fit->count * sizeof(rt_real));
+        }
+        if (rt_clock() - run->saved >= run->options->checkpoint_seconds) {
+            int status = save_checkpoint(run, family);
+            if (status != RT_OK)
+                return status;
+        }
+    }
+    return RT_OK;
+}
+
+/* Moves the family's net, with its best parameters, to the predictor. */
+static void finish_family(struct run *run, struct family *family)
+{
+    struct rt_family_net *net = &family->net;
+    struct rt_fit *fit = &family->fit;
+    memcpy(net->mlp.parameters, fit->best, fit->count * sizeof(rt_real));
+    net->rows_train = (int64_t)family->train.count;
+    net->rows_validation = (int64_t)family->validation.count;
+    net->epochs = fit->epoch;
+    net->best_epoch = fit->best_epoch;
+    net->validation_mape = fit->best_mape;
+    struct rt_predictor *predictor = &run->predictor;
+    predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *net);
+    predictor->nets[predictor->net_count++] = *net;
+    rt_step_free(family->step); /* it borrows the network */
+    family->step = NULL;
+    memset(net, 0, sizeof *net);
+}
+
+static void summarise(struct rt_table *summary, const struct family *family)
+{
+    const struct rt_rows_left_out *out = &family->left_out;
+    if (summary != NULL)
+        rt_table_row(summary, rt_families[family->recipe->family], (long long)family->train.count,
+                     (long long)family->validation.count, (long long)out->held_out, (long long)out->test,
+                     (long long)out->failed, (long long)out->unknown_tile, (long long)out->no_peak,
+                     (long long)family->fit.epoch, (long long)family->fit.best_epoch,
+                     family->fit.best_epoch > 0 ? family->fit.best_mape : NAN, rt_clock() - family->started);
+}
+
+static bool names_family(const struct rt_names *names, const char *family)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], family) == 0)
+            return true;
+    return names->count == 0;
+}
+
+static bool wanted(const struct run *run, size_t recipe)
+{
+    return strcmp(rt_recipes[recipe].kind, run->options->kind) == 0 &&
+           names_family(&run->options->families, rt_families[rt_recipes[recipe].family]);
+}
+
+/* Epochs x rows over all families, for the progress bar. A first guess: early stopping shortens it. */
+static double total_work(const struct run *run)
+{
+    double total = 0;
+    for (size_t r = 0; r < rt_recipe_count; r++)
+        for (size_t i = 0; wanted(run, r) && i < run->dataset->sample_count; i++) {
+            const struct rt_sample *sample = &run->dataset->samples[i];
+            bool out = run->held_out_device[sample->device] || run->held_out_op[sample->op];
+            if (rt_ops[sample->op].family == rt_recipes[r].family && !out &&
+                rt_split_of(&run->options->split, sample) == RT_PART_TRAIN)
+                total += either(run->options->epochs, rt_recipes[r].epochs);
+        }
+    return total;
+}
+
+static int fit_recipe(struct run *run, size_t recipe, const struct rt_fit *resumed, struct rt_table *summary)
+{
+    struct family family;
+    int status = family_init(run, &rt_recipes[recipe], recipe, &family);
+    if (status == RT_OK && family.train.count == 0) {
+        summarise(summary, &family);
+        family_release(&family);
+        return RT_OK;
+    }
+    if (status == RT_OK && resumed != NULL)
+        status = family_restore(run, &family, resumed);
+    if (status == RT_OK)
+        status = fit_family(run, &family);
+    if (status == RT_OK || (status == RT_EINTERRUPTED && family.fit.best_epoch > 0)) {
+        run->done_before += (double)family.epochs * (double)family.train.count;
+        summarise(summary, &family);
+        finish_family(run, &family);
+    }
+    family_release(&family);
+    return status;
+}
+
+/* The state between two families: the next recipe, no parameters yet. */
+static int save_between(struct run *run, size_t next)
+{
+    struct rt_fit fit = {.recipe = next, .best_mape = INFINITY};
+    run->saved = rt_clock();
+    return rt_checkpoint_save(run->checkpoint, run->signature, &run->predictor, &fit);
+}
+
+static int fit_all(struct run *run, size_t first, const struct rt_fit *resumed, struct rt_table *summary)
+{
+    int status = RT_OK;
+    run->saved = rt_clock();
+    for (size_t r = first; status == RT_OK && r < rt_recipe_count; r++) {
+        if (!wanted(run, r))
+            continue;
+        bool goes_on = resumed != NULL && r == resumed->recipe && resumed->count > 0;
+        size_t nets = run->predictor.net_count;
+        status = fit_recipe(run, r, goes_on ? resumed : NULL, summary);
+        if (status == RT_OK && run->predictor.net_count > nets)
+            status = save_between(run, r + 1);
+    }
+    return status;
+}
+
+static char *add_line(char *list, const char *line)
+{
+    char *longer = rt_format("%s%s%s", list, list[0] ? "\n" : "", line);
+    free(list);
+    return longer;
+}
+
+/* Marks held-out devices and ops; fills the predictor's lists. */
+static int hold_out(struct run *run)
+{
+    const struct rt_train_options *options = run->options;
+    struct rt_predictor *predictor = &run->predictor;
+    run->held_out_device = rt_calloc(run->dataset->device_count, sizeof *run->held_out_device);
+    for (size_t n = 0; n < options->held_out_gpus.count; n++) {
+        bool found = false;
+        for (size_t d = 0; d < run->dataset->device_count; d++)
+            if (rt_name_contains(run->dataset->devices[d].name, options->held_out_gpus.name[n]))
+                found = run->held_out_device[d] = true;
+        if (!found)
+            return rt_fail(RT_EUSAGE, "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset info` lists them",
+                           options->held_out_gpus.name[n]);
+    }
+    for (size_t n = 0; n < options->held_out_ops.count; n++) {
+        int op = rt_op_find(options->held_out_ops.name[n]);
+        if (op < 0)
+            return rt_fail(RT_EUSAGE, "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
+                           options->held_out_ops.name[n]);
+        run->held_out_op[op] = true;
+        predictor->held_out_ops = add_line(predictor->held_out_ops, rt_ops[op].name);
+    }
+    bool *seen = rt_calloc(run->dataset->device_count, sizeof *seen);
+    for (size_t i = 0; i < run->dataset->sample_count; i++)
+        seen[run->dataset->samples[i].device] = true;
+    for (size_t d = 0; d < run->dataset->device_count; d++) {
+        const char *name = run->dataset->devices[d].name;
+        if (run->held_out_device[d])
+            predictor->held_out_gpus = add_line(predictor->held_out_gpus, name);
+        else if (seen[d])
+            predictor->devices = add_line(predictor->devices, name);
+    }
+    free(seen);
+    return RT_OK;
+}
+
+/* Everything that decides the result. */
+static char *make_signature(const struct run *run)
+{
+    const struct rt_train_options *o = run->options;
+    char *text = rt_format("%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
+                           "patience %d rate %.17g families",
+                           RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus,
+                           run->predictor.held_out_ops, (unsigned long long)o->split.seed, o->split.validation,
+                           o->split.test, rt_team_size(run->team), o->epochs, o->batch, o->patience, o->learning_rate);
+    for (size_t i = 0; i < o->families.count; i++) {
+        char *longer = rt_format("%s %s", text, o->families.name[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static int run_init(struct run *run, const struct rt_dataset *dataset, const struct rt_train_options *options)
+{
+    *run = (struct run){.dataset = dataset, .options = options};
+    rt_predictor_init(&run->predictor, options->kind);
+    struct rt_predictor *predictor = &run->predictor;
+    if (!rt_recipe_kind(options->kind))
+        return rt_fail(RT_EUSAGE, strcmp(options->kind, "roofline") == 0
+                                      ? "\"%s\" needs no training; `rooftile evaluate --predictor roofline` uses it as it is"
+                                      : "there is no predictor \"%s\" to train; `rooftile train --help` lists them",
+                       options->kind);
+    int status = hold_out(run);
+    if (status != RT_OK)
+        return status;
+    predictor->data_uuids = add_line(predictor->data_uuids, dataset->uuid);
+    predictor->data_sources = add_line(predictor->data_sources, dataset->source);
+    predictor->data_licences = add_line(predictor->data_licences, dataset->licence);
+    predictor->split = options->split;
+    run->team = rt_team_new(options->threads > 0 ? options->threads : rt_team_processors());
+    predictor->threads = (int64_t)rt_team_size(run->team);
+    run->signature = make_signature(run);
+    run->checkpoint = rt_format("%s.checkpoint", options->out);
+    return RT_OK;
+}
+
+static void run_release(struct run *run)
+{
+    rt_predictor_release(&run->predictor);
+    rt_team_free(run->team);
+    free(run->held_out_device);
+    free(run->signature);
+    free(run->checkpoint);
+}
+
+/* Takes up the checkpoint where --resume finds one; *found says so. */
+static int take_up(struct run *run, struct rt_fit *fit, bool *found)
+{
+    *found = run->options->resume && access(run->checkpoint, F_OK) == 0;
+    if (!*found)
+        return RT_OK;
+    struct rt_predictor finished;
+    int status = rt_checkpoint_load(run->checkpoint, run->signature, &finished, fit);
+    if (status != RT_OK)
+        return status;
+    rt_predictor_release(&run->predictor);
+    run->predictor = finished;
+    return RT_OK;
+}
+
+static int save_result(struct run *run, int status)
+{
+    bool interrupted = status == RT_EINTERRUPTED;
+    if (status != RT_OK && !interrupted)
+        return status;
+    if (run->predictor.net_count == 0)
+        return interrupted ? rt_fail(RT_EINTERRUPTED, "interrupted before the first epoch ended: nothing to save")
+                           : rt_fail(RT_EFORMAT, "the data holds nothing to fit \"%s\" to; see the table for what was left out",
+                                     run->options->kind);
+    run->predictor.complete = !interrupted;
+    status = rt_predictor_save(&run->predictor, run->options->out);
+    if (status != RT_OK)
+        return status;
+    if (interrupted)
+        return rt_fail(RT_EINTERRUPTED, "interrupted: %s holds the best so far; the same command with --resume goes on",
+                       run->options->out);
+    unlink(run->checkpoint);
+    return RT_OK;
+}
+
+int rt_train(const struct rt_dataset *dataset, const struct rt_train_options *options, struct rt_table *summary)
+{
+    struct run run;
+    struct rt_fit fit = {0};
+    bool resumed = false;
+    int status = run_init(&run, dataset, options);
+    if (status == RT_OK)
+        status = take_up(&run, &fit, &resumed);
+    if (status == RT_OK) {
+        rt_progress_start(&run.progress, "train", total_work(&run), options->quiet);
+        status = fit_all(&run, resumed ? fit.recipe : 0, resumed ? &fit : NULL, summary);
+        rt_progress_end(&run.progress);
+        status = save_result(&run, status);
+    }
+    rt_checkpoint_release(&fit);
+    run_release(&run);
+    return status;
+}
