@@ -45,11 +45,13 @@ bool rt_cpuinfo_value(const char *text, const char *key, char *value, size_t siz
     return false;
 }
 
-/* A small file's first number, -1 where there is none; *suffix is the character behind it. */
+/* A small file's first number, -1 where there is none; *suffix is the character behind it, NUL where there is
+ * none. */
 static double read_number(const char *path, char *suffix)
 {
     char *text, *end;
     size_t size;
+    *suffix = '\0';
     if (rt_file_read(path, TEXT_LIMIT, &text, &size) != RT_OK)
         return -1;
     double value = strtod(text, &end);

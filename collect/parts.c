@@ -5,11 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define PART_NAME "part-%06u.h5"
 
 static char *path_in(const struct rt_parts *parts, const char *name)
 {
@@ -61,28 +64,37 @@ static int take_lock(struct rt_parts *parts)
             char who[32] = "";
             if (pread(parts->lock, who, sizeof who - 1, 0) < 0)
                 who[0] = '\0';
-            return rt_fail(RT_EUSAGE, "%s: another collector (process %ld) is writing it; wait for it, or choose another -o",
-                           parts->output, strtol(who, NULL, 10));
+            close(parts->lock);
+            parts->lock = -1;
+            return rt_fail(
+                RT_EUSAGE,
+                "%s: another collector (process %ld) is writing it; wait for it, or choose another -o",
+                parts->output, strtol(who, NULL, 10));
         }
         if (lock_is_current(parts)) {
             char who[32];
             int length = snprintf(who, sizeof who, "%ld\n", (long)getpid());
             if (ftruncate(parts->lock, 0) != 0 || pwrite(parts->lock, who, (size_t)length, 0) != length)
-                return rt_fail(RT_EIO, "%s: cannot be written: %s; free some space", parts->folder, strerror(errno));
+                return rt_fail(RT_EIO, "%s: cannot be written: %s; free some space", parts->folder,
+                               strerror(errno));
             return RT_OK;
         }
         close(parts->lock);
         parts->lock = -1;
     }
-    return rt_fail(RT_EIO, "%s: comes and goes; is another collector being started over and over?", parts->folder);
+    return rt_fail(RT_EIO, "%s: comes and goes; is another collector being started over and over?",
+                   parts->folder);
 }
 
 /* ---- what is there ---- */
 
 static bool is_part(const char *name, unsigned *number)
 {
-    int end = 0;
-    return sscanf(name, "part-%6u.h5%n", number, &end) == 1 && end > 0 && name[end] == '\0';
+    char again[32];
+    if (sscanf(name, "part-%6u.h5", number) != 1)
+        return false;
+    snprintf(again, sizeof again, PART_NAME, *number);
+    return strcmp(name, again) == 0;
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -129,7 +141,7 @@ static int read_part(struct rt_parts *parts, unsigned number)
 {
     struct rt_dataset part;
     rt_dataset_init(&part);
-    char *path = rt_format("%s/part-%06u.h5", parts->folder, number);
+    char *path = rt_format("%s/" PART_NAME, parts->folder, number);
     int status = rt_dataset_read(path, &part);
     if (status == RT_OK)
         status = rt_dataset_append(&parts->saved, &part);
@@ -157,10 +169,11 @@ static int read_header(struct rt_parts *parts)
 static int remove_strays(struct rt_parts *parts, const struct listing *list)
 {
     if (list->count > 0 && access(parts->output, F_OK) != 0)
-        return rt_fail(RT_EFORMAT, "%s: holds parts but no header.h5; remove the folder to begin anew", parts->folder);
+        return rt_fail(RT_EFORMAT, "%s: holds parts but no header.h5; remove the folder to begin anew",
+                       parts->folder);
     for (size_t i = 0; i < list->count; i++) {
         char name[32];
-        snprintf(name, sizeof name, "part-%06u.h5", list->part[i]);
+        snprintf(name, sizeof name, PART_NAME, list->part[i]);
         remove_in(parts, name);
     }
     return RT_OK;
@@ -202,7 +215,7 @@ int rt_parts_begin(struct rt_parts *parts, const struct rt_dataset *header)
 
 int rt_parts_save(struct rt_parts *parts, const struct rt_dataset *part)
 {
-    char *path = rt_format("%s/part-%06u.h5", parts->folder, parts->last + 1);
+    char *path = rt_format("%s/" PART_NAME, parts->folder, parts->last + 1);
     int status = rt_dataset_write(part, path);
     free(path);
     if (status != RT_OK)
@@ -220,7 +233,7 @@ int rt_parts_discard(struct rt_parts *parts)
     remove_in(parts, "header.h5");
     for (size_t i = 0; i < list.count; i++) {
         char name[32];
-        snprintf(name, sizeof name, "part-%06u.h5", list.part[i]);
+        snprintf(name, sizeof name, PART_NAME, list.part[i]);
         remove_in(parts, name);
     }
     free(list.part);

@@ -26,9 +26,10 @@ struct layout {
     struct dim dims[RT_MAX_DIMS];
 };
 
-#define ATTENTION_DIMS                                                                                       \
+#define ATTENTION(may_lack_step)                                                                             \
+    {"attn_dtype"},                                                                                          \
     {                                                                                                        \
-        {"batch_size", false}, {"isl", false}, {"step", true}, {"num_heads", false},                         \
+        {"batch_size", false}, {"isl", false}, {"step", may_lack_step}, {"num_heads", false},                \
             {"num_key_value_heads", false}, {"head_dim", false},                                             \
         {                                                                                                    \
             "window_size", true                                                                              \
@@ -46,8 +47,8 @@ struct layout {
 /* clang-format off */
 static const struct layout layouts[] = {
     {"gemm", RT_OP_GEMM, {"gemm_dtype"}, {{"m", false}, {"n", false}, {"k", false}}},
-    {"context_attention", RT_OP_ATTENTION_CONTEXT, {"attn_dtype"}, ATTENTION_DIMS},
-    {"generation_attention", RT_OP_ATTENTION_GENERATION, {"attn_dtype"}, ATTENTION_DIMS},
+    {"context_attention", RT_OP_ATTENTION_CONTEXT, ATTENTION(true)},
+    {"generation_attention", RT_OP_ATTENTION_GENERATION, ATTENTION(false)},
     {"encoder_attention", RT_OP_ATTENTION_ENCODER, {"attn_dtype"},
      {{"batch_size", false}, {"isl", false}, {"num_heads", false}, {"head_dim", false}}},
     {"moe", RT_OP_MOE, {"moe_dtype"},
@@ -181,6 +182,8 @@ static int read_sample(struct reading *r, const struct layout *layout, struct rt
         return status;
     sample->op = (uint8_t)layout->op;
     sample->latency_us *= 1000; /* ms */
+    if (rt_ops[layout->op].family != RT_FAMILY_COLLECTIVE)
+        sample->flags = RT_FLAG_UNKNOWN_TILE; /* no table names its kernels' tiles */
     sample->group =
         rt_part_group(r->part, r->csv, r->row, places->attributes, places->attribute_count, 0, NULL, NULL);
     return sample->group < 0 ? sample->group : RT_OK;
@@ -210,7 +213,6 @@ static void read_rows(struct reading *r)
     struct rt_sample blank;
     rt_sample_init(&blank);
     blank.split = r->part->split;
-    blank.flags = RT_FLAG_UNKNOWN_TILE; /* no table names its kernels' tiles */
     for (size_t l = 0; l < RT_COUNT(layouts); l++)
         find_places(r, l);
     int got;

@@ -57,12 +57,13 @@ static void print_candidate(FILE *file, const char *label, const struct rt_candi
         print_formatted(file, label, rt_format("%s, which is fitted to nothing", candidate->label));
         return;
     }
+    bool by_kind = strcmp(candidate->label, p->kind) == 0, ops_held_out = p->held_out_ops[0] != '\0';
     char *devices = comma_list(p->devices), *gpus = comma_list(p->held_out_gpus),
          *ops = comma_list(p->held_out_ops);
     print_formatted(file, label,
-                    rt_format("%s, %s: %s, fitted to %s; held out: %s%s%s", candidate->label, candidate->name,
-                              p->kind, devices, gpus, p->held_out_ops[0] != '\0' ? "; ops held out: " : "",
-                              p->held_out_ops[0] != '\0' ? ops : ""));
+                    rt_format("%s%s%s (%s), fitted to %s; held out: %s%s%s", by_kind ? "" : candidate->label,
+                              by_kind ? "" : ": ", p->kind, candidate->name, devices, gpus,
+                              ops_held_out ? "; ops held out: " : "", ops_held_out ? ops : ""));
     if (!p->complete)
         print_labelled(file, "",
                        "WARNING: its training was interrupted; these are the best weights up to then");
@@ -143,6 +144,19 @@ static const char *pooled_device(const char *device)
     return strcmp(device, "all") == 0 ? "all devices" : "held-out devices";
 }
 
+/* Does a row per op and device hold the same samples, or the twin of an "all" row that is all held out? */
+static bool told_already(const struct rt_evaluation *evaluation, const struct rt_evaluation_row *pooled)
+{
+    if (strcmp(pooled->device, "all") == 0 && pooled->held_out[0])
+        return true;
+    for (size_t r = 0; r < evaluation->row_count; r++)
+        if (strcmp(evaluation->rows[r].op, pooled->op) == 0 &&
+            evaluation->rows[r].metrics[0].count == pooled->metrics[0].count &&
+            evaluation->rows[r].held_out[0] == pooled->held_out[0])
+            return true;
+    return false;
+}
+
 static void print_rows(FILE *file, const struct rt_evaluation *evaluation,
                        const struct rt_evaluation_row *rows, size_t count, bool pooled)
 {
@@ -155,6 +169,8 @@ static void print_rows(FILE *file, const struct rt_evaluation *evaluation,
     }
     struct rt_table *table = rt_table_new(columns, OWN_COLUMNS + evaluation->candidate_count - 1);
     for (size_t r = 0; r < count; r++) {
+        if (pooled && told_already(evaluation, &rows[r]))
+            continue;
         const struct rt_metrics *m = rows[r].metrics; /* more arguments than columns are left unread */
         rt_table_row(table, rows[r].op, pooled ? pooled_device(rows[r].device) : rows[r].device,
                      (int)rows[r].held_out[0], (long long)m->count, m->mape, m->median, m->p90, m->bias,
@@ -215,7 +231,7 @@ int rt_report_text(const struct rt_evaluation *evaluation, FILE *file)
     print_head(file, evaluation);
     fputc('\n', file);
     print_rows(file, evaluation, evaluation->rows, evaluation->row_count, false);
-    fputc('\n', file);
+    fputs("\npooled (a pool of one row above is not repeated)\n", file);
     print_rows(file, evaluation, evaluation->pooled, evaluation->pooled_count, true);
     print_worst(file, evaluation);
     print_left_out(file, evaluation);

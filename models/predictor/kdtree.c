@@ -63,7 +63,8 @@ static void search_range(struct search *search, size_t first, size_t last, size_
         double apart = search->query[d] - point[d];
         distance += apart * apart;
     }
-    if (distance < *search->best || (distance == *search->best && root < search->place)) {
+    bool tie = distance == *search->best && search->place != SIZE_MAX && root < search->place;
+    if (distance < *search->best || tie) {
         *search->best = distance;
         search->place = root;
     }

@@ -71,6 +71,8 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
     launch->waves = ceil(launch->tiles / device->sms);
     launch->peak_flops = rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype);
     launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    if (isnan(launch->peak_flops))
+        return false; /* fmin would drop it */
     double roof = fmin(launch->peak_flops, launch->intensity * GIB_PER_GB * launch->bandwidth);
     launch->bound_us = 1e6 * launch->waves * launch->tile_flops * device->sms / roof;
     return isfinite(launch->bound_us) && launch->bound_us > 0;

@@ -1,0 +1,405 @@
+/* `rooftile collect`: measures kernels on the devices of this machine. */
+#include "collect/collect.h"
+#include "datasets/progress.h"
+#include "datasets/status.h"
+#include "datasets/table.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <libgen.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rt_cmd_collect(int argc, char **argv);
+
+enum {
+    BACKEND = 256,
+    DEVICE,
+    PLAN,
+    COUNT,
+    OPS,
+    BUDGET,
+    REL_ERROR,
+    MAX_TIME,
+    CACHE,
+    LIKE,
+    OVERWRITE,
+    LIST,
+    DRY_RUN,
+    FAULTS,
+    JSON
+};
+
+static const struct argp_option argument_options[] = {
+    {"output",                                                                      'o', "OUT.h5", 0, "Where the dataset goes (required); OUT.h5.parts holds it until it is whole",
+     0},
+    {"backend",                                                                     BACKEND, "NAME", 0, "Where kernels run: see --list (default cpu)", 0},
+    {"device", DEVICE, "LIST", 0, "Devices of the backend; of cpu, numbers of threads (default 1,all)", 0},
+    {"plan",                                                                             PLAN, "PLAN", 0,
+     "quick, or a file with a line per shape: bmm,batch=8,m=64,n=64,k=64 (default quick)", 0},
+    {"count",  COUNT, "N", 0, "Shapes of the quick plan (default 2000)", 0},
+    {"ops",                                                                            OPS, "LIST", 0, "Only these ops or families (default: all that the backend can run)", 0},
+    {"seed",                                                                            's', "N", 0, "Seed of the quick plan and of the operands (default 1)", 0},
+    {"budget",                                                                      BUDGET, "TIME", 0,
+     "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)", 0},
+    {"rel-error",                                                                       REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.01)", 0},
+    {"max-time",         MAX_TIME, "TIME", 0, "Give up on that after this time per kernel (default 200ms)", 0},
+    {"cache",                                                                             CACHE, "STATE", 0,
+     "cold: operands rotate through more than the cache; warm: they stay (default cold)", 0},
+    {"like",LIKE, "DATA.h5", 0,
+     "Take the devices' descriptors from an earlier dataset, so that the two merge", 0},
+    {"overwrite",                                                                            OVERWRITE, NULL, 0, "Replace an output, or parts of another collection, that is there", 0},
+    {"list",                                                                            LIST, NULL, 0, "List backends, devices and ops that can be measured, then stop", 0},
+    {"dry-run",                                                                       DRY_RUN, NULL, 0, "Count shapes, memory and time, then stop", 0},
+    {"faults",                                                                          FAULTS, "LIST", 0,
+     "Faults of the synthetic backend: oom=0.05,noise=0.1,throttle=0.02,lost=0.001", 0},
+    {"json",                                    JSON, NULL, 0, "Print tables as JSON", 0},
+    {"quiet",                                                                             'q', NULL, 0, "No progress on stderr", 0},
+    {0},
+};
+
+static const char description[] =
+    "Measures the kernels of a plan, each on every device, and writes a dataset."
+    "\vThe plan is ordered so that it may be stopped anywhere. What is measured is saved every few seconds: "
+    "after Ctrl-C, "
+    "kill -9 or a power cut the same command goes on where it was.\n\n"
+    "Example: a minute on this machine, where one thread and all threads are two devices:\n"
+    "  rooftile collect -o cpu.h5 --budget 60s";
+
+struct arguments {
+    struct rt_collect_options options;
+    const struct rt_backend *backend;
+    const char *backend_name, *plan, *ops;
+    size_t count;
+    bool list, dry_run, json;
+};
+
+/* "200ms", "60s", "8m", "2h", "1.5" (seconds); negative where it is none of these. */
+static double parse_time(const char *text)
+{
+    static const struct {
+        const char *suffix;
+        double seconds;
+    } units[] = {
+        {"ms", 1e-3},
+        {"s",  1   },
+        {"m",  60  },
+        {"h",  3600},
+        {"",   1   }
+    };
+    size_t length = strlen(text), digits = length;
+    while (digits > 0 && isalpha((unsigned char)text[digits - 1]))
+        digits--;
+    double value;
+    if (rt_parse_real(text, digits, &value) != 0)
+        return -1;
+    for (size_t u = 0; u < RT_COUNT(units); u++)
+        if (strcmp(text + digits, units[u].suffix) == 0)
+            return value * units[u].seconds;
+    return -1;
+}
+
+static double time_argument(struct argp_state *state, const char *option, const char *text)
+{
+    double seconds = parse_time(text);
+    if (!(seconds >= 0))
+        argp_error(state, "%s must be a time such as 200ms, 60s, 8m or 2h, not \"%s\"", option, text);
+    return seconds;
+}
+
+static int64_t integer_argument(struct argp_state *state, const char *option, const char *text, int64_t least,
+                                int64_t most)
+{
+    int64_t value = 0;
+    if (rt_parse_integer(text, strlen(text), &value) != 0 || value < least || value > most)
+        argp_error(state, "%s must be a whole number from %lld to %lld, not \"%s\"", option, (long long)least,
+                   (long long)most, text);
+    return value;
+}
+
+static double share_argument(struct argp_state *state, const char *option, const char *text)
+{
+    double value = 0;
+    if (rt_parse_real(text, strlen(text), &value) != 0 || value < 1e-6 || value > 1)
+        argp_error(state, "%s must be a share from 0.000001 to 1, not \"%s\"", option, text);
+    return value;
+}
+
+static error_t parse_measuring(int key, char *text, struct argp_state *state)
+{
+    struct rt_collect_options *options = &((struct arguments *)state->input)->options;
+    switch (key) {
+    case BUDGET:
+        options->budget_s = time_argument(state, "--budget", text);
+        break;
+    case REL_ERROR:
+        options->stopping.rel_error = share_argument(state, "--rel-error", text);
+        break;
+    case MAX_TIME:
+        options->stopping.max_time_s = time_argument(state, "--max-time", text);
+        break;
+    case CACHE:
+        if (strcmp(text, "cold") != 0 && strcmp(text, "warm") != 0)
+            argp_error(state, "--cache must be cold or warm, not \"%s\"", text);
+        options->backend.warm = strcmp(text, "warm") == 0;
+        break;
+    case FAULTS:
+        options->backend.faults = text;
+        break;
+    case LIKE:
+        options->like = text;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    struct rt_collect_options *options = &arguments->options;
+    switch (key) {
+    case 'o':
+        options->output = text;
+        break;
+    case BACKEND:
+        arguments->backend_name = text;
+        break;
+    case DEVICE:
+        options->backend.devices = text;
+        break;
+    case PLAN:
+        arguments->plan = text;
+        break;
+    case COUNT:
+        arguments->count = (size_t)integer_argument(state, "--count", text, 1, 1000000);
+        break;
+    case OPS:
+        arguments->ops = text;
+        break;
+    case 's':
+        options->backend.seed = (uint64_t)integer_argument(state, "--seed", text, 0, INT64_MAX);
+        break;
+    case OVERWRITE:
+        options->overwrite = true;
+        break;
+    case LIST:
+        arguments->list = true;
+        break;
+    case DRY_RUN:
+        arguments->dry_run = true;
+        break;
+    case JSON:
+        arguments->json = true;
+        break;
+    case 'q':
+        options->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "\"%s\" is not an option; the output is named with -o", text);
+        break;
+    case ARGP_KEY_END:
+        if (options->output == NULL && !arguments->list && !arguments->dry_run)
+            argp_error(state, "say where the dataset goes: -o OUT.h5");
+        break;
+    default:
+        return parse_measuring(key, text, state);
+    }
+    return 0;
+}
+
+/* ---- --list ---- */
+
+static void list_ops(const struct rt_backend *backend, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int op = 0; op < RT_OP_COUNT; op++) {
+        struct rt_task task;
+        rt_task_init(&task, op, RT_FP32);
+        if (backend->can(&task) && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? "," : "", rt_ops[op].name);
+    }
+}
+
+static void list_backend(const struct rt_backend *backend, struct rt_table *table)
+{
+    char ops[512];
+    void *context = NULL;
+    struct rt_backend_options options = {.seed = 1};
+    if (backend->open(&options, &context) != RT_OK) {
+        rt_table_row(table, backend->name, NULL, NULL, rt_error());
+        return;
+    }
+    list_ops(backend, ops, sizeof ops);
+    for (size_t d = 0; d < backend->device_count(context); d++)
+        rt_table_row(table, backend->name, backend->device_name(context, d), ops, backend->about);
+    backend->close(context);
+}
+
+static int run_list(bool json)
+{
+    static const struct rt_column columns[] = {
+        {"backend", NULL,         's', 0},
+        {"device",  NULL,         's', 0},
+        {"ops",     "ops (fp32)", 's', 0},
+        {"about",   NULL,         's', 0}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t b = 0; b < rt_backend_count; b++)
+        list_backend(rt_backends[b], table);
+    if (json)
+        rt_json_print(rt_table_json(table), stdout);
+    else
+        rt_table_text(table, stdout);
+    rt_table_free(table);
+    return RT_OK;
+}
+
+/* ---- --dry-run ---- */
+
+static int run_dry(const struct arguments *arguments, const struct rt_plan *plan)
+{
+    static const struct rt_column columns[] = {
+        {"op",          NULL, 's', 0},
+        {"shapes",      NULL, 'd', 0},
+        {"kernels",     NULL, 'd', 0},
+        {"largest_mib", NULL, 'f', 1},
+        {"estimated_s", NULL, 'f', 1}
+    };
+    struct rt_collect_estimate rows[RT_OP_COUNT];
+    size_t count, kernels = 0;
+    double seconds = 0;
+    int status = rt_collect_estimate(arguments->backend, plan, &arguments->options, rows, &count);
+    if (status != RT_OK)
+        return status;
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t i = 0; i < count; i++) {
+        kernels += rows[i].kernels;
+        seconds += rows[i].seconds;
+        rt_table_row(table, rt_ops[rows[i].op].name, (long long)rows[i].shapes, (long long)rows[i].kernels,
+                     rows[i].largest_bytes * 0x1p-20, rows[i].seconds);
+    }
+    if (arguments->json) {
+        json_t *json = json_pack("{s:o, s:I, s:I, s:f, s:I}", "rows", rt_table_json(table), "shapes",
+                                 (json_int_t)plan->count, "kernels", (json_int_t)kernels, "estimated_s",
+                                 seconds, "duplicates", (json_int_t)plan->duplicates);
+        rt_json_print(json, stdout);
+    } else {
+        rt_table_text(table, stdout);
+        printf("%zu shapes, %zu kernels, about %.0f s", plan->count, kernels, seconds);
+        if (plan->duplicates > 0)
+            printf("; %zu repeated shapes are left out", plan->duplicates);
+        putchar('\n');
+    }
+    rt_table_free(table);
+    return RT_OK;
+}
+
+/* ---- measuring ---- */
+
+static void print_summary(const struct rt_collect_summary *summary, const char *output, bool json)
+{
+    static const struct rt_column columns[] = {
+        {"op",        NULL, 's', 0},
+        {"device",    NULL, 's', 0},
+        {"measured",  NULL, 'd', 0},
+        {"unstable",  NULL, 'd', 0},
+        {"throttled", NULL, 'd', 0},
+        {"failed",    NULL, 'd', 0},
+        {"median_us", NULL, 'f', 1}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t i = 0; i < summary->row_count; i++) {
+        const struct rt_collect_row *row = &summary->rows[i];
+        rt_table_row(table, rt_ops[row->op].name, summary->dataset.devices[row->device].name,
+                     (long long)row->measured, (long long)row->unstable, (long long)row->throttled,
+                     (long long)row->failed, row->median_us);
+    }
+    if (json) {
+        rt_json_print(json_pack("{s:o, s:s, s:I, s:I}", "rows", rt_table_json(table), "output", output,
+                                "kernels", (json_int_t)summary->dataset.sample_count, "planned",
+                                (json_int_t)summary->planned),
+                      stdout);
+    } else {
+        rt_table_text(table, stdout);
+        printf("%zu of %zu planned kernels are in %s\n", summary->dataset.sample_count, summary->planned,
+               output);
+    }
+    rt_table_free(table);
+}
+
+/* The command line as a shell would take it; free() it. */
+static char *command_line(int argc, char **argv)
+{
+    char *text = rt_strdup("rooftile collect");
+    for (int i = 1; i < argc; i++) {
+        bool plain =
+            argv[i][0] != '\0' && strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                  "0123456789-_=+./,:@%") == strlen(argv[i]);
+        char *longer = rt_format(plain ? "%s %s" : "%s '%s'", text, argv[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static int run_collect(struct arguments *arguments, const struct rt_plan *plan)
+{
+    struct rt_collect_summary summary;
+    rt_interrupt_catch();
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk, not the end of the program */
+    int status = rt_collect(arguments->backend, plan, &arguments->options, &summary);
+    if (status != RT_OK)
+        return status;
+    print_summary(&summary, arguments->options.output, arguments->json);
+    rt_collect_summary_release(&summary);
+    return RT_OK;
+}
+
+static int make_plan(struct arguments *arguments, struct rt_plan *plan)
+{
+    struct rt_op_set ops;
+    int status = rt_op_set_parse(arguments->ops, arguments->backend, &ops);
+    if (status != RT_OK)
+        return status;
+    if (strcmp(arguments->plan, "quick") == 0)
+        return rt_plan_quick(arguments->options.backend.seed, &ops, arguments->count, plan);
+    return rt_plan_read(arguments->plan, arguments->backend, &ops, plan);
+}
+
+int rt_cmd_collect(int argc, char **argv)
+{
+    struct arguments arguments = {
+        .options = {.backend = {.seed = 1}, .stopping = RT_STOPPING_DEFAULT, .budget_s = INFINITY},
+        .backend_name = "cpu",
+        .plan = "quick",
+        .count = 2000
+    };
+    struct argp parser = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
+    char *command = command_line(argc, argv); /* argp moves words about */
+    struct rt_plan plan = {0};
+    argp_parse(&parser, argc, argv, 0, NULL, &arguments);
+    arguments.options.command = command;
+    char *plan_path = rt_strdup(arguments.plan);
+    arguments.options.plan_name = basename(plan_path); /* no folders of this machine in a dataset */
+    int status = RT_OK;
+    if (arguments.list) {
+        status = run_list(arguments.json);
+        goto done;
+    }
+    status = rt_backend_find(arguments.backend_name, &arguments.backend);
+    if (status == RT_OK)
+        status = make_plan(&arguments, &plan);
+    if (status == RT_OK)
+        status = arguments.dry_run ? run_dry(&arguments, &plan) : run_collect(&arguments, &plan);
+done:
+    rt_plan_release(&plan);
+    free(plan_path);
+    free(command);
+    return status;
+}

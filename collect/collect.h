@@ -1,0 +1,60 @@
+/*
+ * A collection: every task of a plan measured on every device of a backend, saved in parts as it goes, one
+ * dataset at the end. Killed at any moment it goes on where it was when it is started again with the same
+ * options.
+ */
+#ifndef ROOFTILE_COLLECT_H
+#define ROOFTILE_COLLECT_H
+
+#include "collect/backend.h"
+#include "collect/measure.h"
+#include "collect/plan.h"
+
+#define RT_PART_SAMPLES 64 /* of a part, at most */
+#define RT_PART_SECONDS 5  /* between parts, as soon as a kernel is done */
+
+struct rt_collect_options {
+    const char *output;    /* OUT.h5 */
+    const char *plan_name; /* "quick", or the name of a plan file */
+    const char *command;   /* to tell a user who comes back with another one */
+    const char *like;      /* dataset to take devices' descriptors from, NULL: measure them */
+    struct rt_backend_options backend;
+    struct rt_stopping stopping;
+    double budget_s; /* of the backend's clock, for measuring; infinity: until the plan is done */
+    bool overwrite, quiet;
+};
+
+/* Per op and device of what was collected. */
+struct rt_collect_row {
+    uint8_t op;
+    int32_t device;
+    size_t measured, unstable, throttled, failed;
+    double median_us; /* latency; NaN where nothing was measured */
+};
+
+struct rt_collect_summary {
+    struct rt_dataset dataset; /* as written */
+    struct rt_collect_row *rows;
+    size_t row_count;
+    size_t planned; /* kernels: tasks x devices */
+};
+
+/* RT_EINTERRUPTED after Ctrl-C: what was measured is saved. Release the summary where it returns RT_OK. */
+int rt_collect(const struct rt_backend *backend, const struct rt_plan *plan,
+               const struct rt_collect_options *options, struct rt_collect_summary *out);
+void rt_collect_summary_release(struct rt_collect_summary *summary);
+
+/* What a plan costs before it is run. */
+struct rt_collect_estimate {
+    uint8_t op;
+    size_t shapes, kernels;
+    double seconds;       /* roughly: from the roofline of each device */
+    double largest_bytes; /* operands and result of the largest shape */
+};
+
+/* One row per op of the plan, at most RT_OP_COUNT; describes the devices, which may take a second each. */
+int rt_collect_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
+                        const struct rt_collect_options *options, struct rt_collect_estimate *rows,
+                        size_t *count);
+
+#endif
