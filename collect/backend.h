@@ -43,8 +43,9 @@ typedef void (*rt_fact_visit)(void *to, const char *name, const char *value);
 
 struct rt_backend {
     const char *name, *about;
-    const char *devices_help;                /* what --device means here */
-    uint32_t flags;                          /* in every sample: RT_FLAG_SYNTHETIC */
+    const char *devices_help; /* what --device means here */
+    uint32_t flags;           /* in every sample: RT_FLAG_SYNTHETIC */
+    bool measures_peaks;      /* describe measures peaks: the better of two descriptions is the truer */
     bool (*can)(const struct rt_task *task); /* is there such a kernel at all? */
 
     int (*open)(const struct rt_backend_options *options, void **context);

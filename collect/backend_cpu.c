@@ -319,8 +319,9 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
     visit(to, "buffers", text);
     visit(to, "operand_values", "uniform in 0.5..1.5");
     visit(to, "fp32_vector_tflops_source",
-          "best of many sgemm calls on all threads at once, before the kernels");
-    visit(to, "bandwidth_gbs_source", "best of many triads, 12 bytes an element counted, before the kernels");
+          "best of many sgemm calls on all threads at once, before and after the kernels");
+    visit(to, "bandwidth_gbs_source",
+          "best of many triads, 12 bytes an element counted, before and after the kernels");
     visit(to, "l2_mib_source",
           context->machine.cache_known ? "last-level cache as the system tells it"
                                        : "assumed: the system does not tell its last-level cache");
@@ -461,6 +462,7 @@ const struct rt_backend rt_backend_cpu = {
     .name = "cpu",
     .about = "OpenBLAS and plain loops on this machine",
     .devices_help = "numbers of threads: 1,all",
+    .measures_peaks = true,
     .can = cpu_can,
     .open = cpu_open,
     .close = cpu_close,

@@ -302,23 +302,37 @@ static int run_dry(const struct arguments *arguments, const struct rt_plan *plan
 
 /* ---- measuring ---- */
 
+/* Kernels faster than the roofline mean that the peaks were measured while the machine was busy. */
+static void warn_faster(const struct rt_collect_summary *summary)
+{
+    size_t faster = 0;
+    for (size_t i = 0; i < summary->row_count; i++)
+        faster += summary->rows[i].faster;
+    if (20 * faster > summary->dataset.sample_count)
+        rt_warn("%zu of %zu kernels ran faster than the measured peaks allow: the machine was busy when its "
+                "peaks were "
+                "measured; collect again when it is quiet",
+                faster, summary->dataset.sample_count);
+}
+
 static void print_summary(const struct rt_collect_summary *summary, const char *output, bool json)
 {
     static const struct rt_column columns[] = {
-        {"op",        NULL, 's', 0},
-        {"device",    NULL, 's', 0},
-        {"measured",  NULL, 'd', 0},
-        {"unstable",  NULL, 'd', 0},
-        {"throttled", NULL, 'd', 0},
-        {"failed",    NULL, 'd', 0},
-        {"median_us", NULL, 'f', 1}
+        {"op",             NULL,             's', 0},
+        {"device",         NULL,             's', 0},
+        {"measured",       NULL,             'd', 0},
+        {"unstable",       NULL,             'd', 0},
+        {"throttled",      NULL,             'd', 0},
+        {"failed",         NULL,             'd', 0},
+        {"above_roofline", "above roofline", 'd', 0},
+        {"median_us",      NULL,             'f', 1},
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i < summary->row_count; i++) {
         const struct rt_collect_row *row = &summary->rows[i];
         rt_table_row(table, rt_ops[row->op].name, summary->dataset.devices[row->device].name,
                      (long long)row->measured, (long long)row->unstable, (long long)row->throttled,
-                     (long long)row->failed, row->median_us);
+                     (long long)row->failed, (long long)row->faster, row->median_us);
     }
     if (json) {
         rt_json_print(json_pack("{s:o, s:s, s:I, s:I}", "rows", rt_table_json(table), "output", output,
@@ -357,6 +371,7 @@ static int run_collect(struct arguments *arguments, const struct rt_plan *plan)
     if (status != RT_OK)
         return status;
     print_summary(&summary, arguments->options.output, arguments->json);
+    warn_faster(&summary);
     rt_collect_summary_release(&summary);
     return RT_OK;
 }

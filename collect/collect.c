@@ -13,6 +13,9 @@
 
 /* ---- attributes of samples ---- */
 
+#define DESCRIPTOR_MADE  "made for this dataset"
+#define DESCRIPTOR_TAKEN "taken from an earlier dataset"
+
 enum { FACTS = 32 };
 
 struct facts {
@@ -138,8 +141,7 @@ static int begin(struct collector *c)
     rt_dataset_init(&header);
     struct facts facts = {0};
     collection_facts(c->backend, c->plan, c->options, &facts);
-    add_fact(&facts, "descriptor",
-             c->options->like != NULL ? "taken from an earlier dataset" : "made for this one");
+    add_fact(&facts, "descriptor", c->options->like != NULL ? DESCRIPTOR_TAKEN : DESCRIPTOR_MADE);
     add_group(&header, &facts);
     facts_release(&facts);
     free(header.source);
@@ -384,6 +386,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Clearly faster than the device's peaks allow. */
+static bool beats_roofline(const struct rt_sample *sample, const struct rt_device *device)
+{
+    double peak = rt_device_peak_flops(device, rt_ops[sample->op].family, sample->dtype);
+    double bound_s =
+        fmax(rt_sample_flops(sample) / peak, rt_sample_bytes(sample) / (1e9 * device->bandwidth_gbs));
+    return sample->latency_us < 1e6 * bound_s / 1.05;
+}
+
 static void summarise_row(const struct rt_dataset *dataset, struct rt_collect_row *row, double *scratch)
 {
     size_t timed = 0;
@@ -395,6 +406,7 @@ static void summarise_row(const struct rt_dataset *dataset, struct rt_collect_ro
         row->measured += (sample->flags & RT_FLAG_FAILED) == 0;
         row->unstable += (sample->flags & RT_FLAG_UNSTABLE) != 0;
         row->throttled += (sample->flags & RT_FLAG_THROTTLED) != 0;
+        row->faster += beats_roofline(sample, &dataset->devices[sample->device]);
         if (!isnan(sample->latency_us))
             scratch[timed++] = sample->latency_us;
     }
@@ -419,6 +431,27 @@ static void summarise(struct rt_collect_summary *summary)
     free(scratch);
 }
 
+/* Describes the devices again and keeps the better peaks. */
+static int raise_peaks(struct collector *c)
+{
+    const char *made = rt_dataset_attribute(&c->parts.header, 0, "descriptor");
+    if (!c->backend->measures_peaks || made == NULL || strcmp(made, DESCRIPTOR_MADE) != 0)
+        return RT_OK;
+    for (size_t d = 0; d < c->devices; d++) {
+        struct rt_device again;
+        int32_t there = rt_dataset_find_device(&c->parts.saved, c->backend->device_name(c->context, d));
+        int status = there >= 0 ? c->backend->describe(c->context, d, &again) : RT_OK;
+        if (status != RT_OK)
+            return status;
+        if (there >= 0) {
+            struct rt_device *device = &c->parts.saved.devices[there];
+            device->fp32_vector_tflops = fmax(device->fp32_vector_tflops, again.fp32_vector_tflops);
+            device->bandwidth_gbs = fmax(device->bandwidth_gbs, again.bandwidth_gbs);
+        }
+    }
+    return RT_OK;
+}
+
 static int finish(struct collector *c, struct rt_collect_summary *out)
 {
     int status = save_part(c);
@@ -429,6 +462,9 @@ static int finish(struct collector *c, struct rt_collect_summary *out)
         return rt_fail(RT_EUSAGE, "%s: nothing was measured in a --budget of %g s; give it more",
                        c->options->output, c->options->budget_s);
     }
+    status = raise_peaks(c);
+    if (status != RT_OK)
+        return stop_early(c, status);
     free(c->parts.saved.source);
     c->parts.saved.source = rt_format("rooftile collect: %s backend, plan %s, seed %" PRIu64,
                                       c->backend->name, c->options->plan_name, c->options->backend.seed);

@@ -29,6 +29,7 @@ struct rt_collect_row {
     uint8_t op;
     int32_t device;
     size_t measured, unstable, throttled, failed;
+    size_t faster;    /* than 1.05 times what the descriptor's peaks allow */
     double median_us; /* latency; NaN where nothing was measured */
 };
 

@@ -351,23 +351,48 @@ static void utc_now(char *text, size_t size)
     strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-static uint64_t hash_strings(uint64_t hash, const struct rt_strings *strings)
+/* 128 bits over all bytes, 16 a step: the content of a large dataset is as much as its import. */
+struct digest {
+    uint64_t a, b;
+};
+
+static uint64_t rotate(uint64_t x, int by)
 {
-    return rt_hash(hash, strings->text, strings->size);
+    return x << by | x >> (64 - by);
 }
 
-static uint64_t hash_content(const struct rt_dataset *dataset, uint64_t hash)
+static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
 {
-    hash = rt_hash(hash, dataset->samples, dataset->sample_count * sizeof *dataset->samples);
-    hash = rt_hash(hash, dataset->workloads, dataset->workload_count * sizeof *dataset->workloads);
-    hash = rt_hash(hash, dataset->devices, dataset->device_count * sizeof *dataset->devices);
+    uint64_t a = digest->a ^ size, b = digest->b, word[2];
+    const char *at = bytes;
+    for (; size >= 16; at += 16, size -= 16) {
+        memcpy(word, at, 16);
+        a = rotate(a ^ word[0], 29) * 0x9e3779b97f4a7c15u;
+        b = rotate(b ^ word[1], 31) * 0xc4ceb9fe1a85ec53u;
+    }
+    word[0] = word[1] = 0;
+    if (size > 0)
+        memcpy(word, at, size);
+    a = (a ^ word[0] ^ rotate(b, 17)) * 0xbf58476d1ce4e5b9u;
+    b = (b ^ word[1] ^ rotate(a, 41)) * 0x94d049bb133111ebu;
+    digest->a = a ^ b >> 31;
+    digest->b = b ^ a >> 29;
+}
+
+static struct digest digest_content(const struct rt_dataset *dataset)
+{
+    struct digest digest = {RT_HASH_START, ~RT_HASH_START};
+    digest_bytes(&digest, dataset->samples, dataset->sample_count * sizeof *dataset->samples);
+    digest_bytes(&digest, dataset->workloads, dataset->workload_count * sizeof *dataset->workloads);
+    digest_bytes(&digest, dataset->devices, dataset->device_count * sizeof *dataset->devices);
     for (size_t g = 0; g < dataset->group_count; g++)
         for (size_t i = 0; i < dataset->groups[g].count; i++) {
-            hash = rt_hash(hash, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]) + 1);
-            hash = rt_hash(hash, dataset->groups[g].value[i], strlen(dataset->groups[g].value[i]) + 1);
+            digest_bytes(&digest, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]) + 1);
+            digest_bytes(&digest, dataset->groups[g].value[i], strlen(dataset->groups[g].value[i]) + 1);
         }
-    hash = hash_strings(hash, &dataset->kernels);
-    return hash_strings(hash, &dataset->texts);
+    digest_bytes(&digest, dataset->kernels.text, dataset->kernels.size);
+    digest_bytes(&digest, dataset->texts.text, dataset->texts.size);
+    return digest;
 }
 
 void rt_dataset_stamp(struct rt_dataset *dataset)
@@ -379,11 +404,11 @@ void rt_dataset_stamp(struct rt_dataset *dataset)
     free(dataset->uuid);
     dataset->creator = rt_strdup("rooftile " RT_VERSION);
     dataset->created = rt_strdup(now);
-    /* Two passes with different starts make 128 bits; version 8 is RFC 9562's for such hashes. */
-    uint64_t a = hash_content(dataset, RT_HASH_START), b = hash_content(dataset, ~RT_HASH_START);
-    dataset->uuid = rt_format("%08x-%04x-8%03x-%04x-%012" PRIx64, (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xffff),
-                              (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
-                              b & UINT64_C(0xffffffffffff));
+    struct digest digest = digest_content(dataset);
+    /* Version 8 is RFC 9562's for hashes of one's own. */
+    dataset->uuid = rt_format("%08x-%04x-8%03x-%04x-%012" PRIx64, (unsigned)(digest.a >> 32),
+                              (unsigned)(digest.a >> 16 & 0xffff), (unsigned)(digest.a & 0xfff),
+                              (unsigned)(0x8000 | (digest.b >> 48 & 0x3fff)), digest.b & UINT64_C(0xffffffffffff));
 }
 
 const struct rt_op *rt_sample_op(const struct rt_sample *sample)

@@ -365,6 +365,7 @@ static const struct {
     [RT_FP4] = {0, offsetof(struct rt_device, fp4_matrix_tflops)},
     [RT_INT8] = {0, offsetof(struct rt_device, int8_matrix_tops)},
     [RT_INT4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* 4-bit weights, 16-bit arithmetic */
+    [RT_MXFP4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* as above */
 };
 
 static double tflops_at(const struct rt_device *device, size_t offset)

@@ -76,8 +76,7 @@ struct reading {
     int op_name, device, latency; /* columns */
     struct places places[RT_COUNT(layouts)];
     size_t layout; /* of the last row: neighbours mostly share it, and the dtype */
-    char dtype_text[DTYPE_LENGTH];
-    int dtype;
+    char dtype_text[RT_DTYPE_COUNT][DTYPE_LENGTH]; /* how the file last spelled each dtype */
 };
 
 static int fail_row(const struct reading *r, const char *column, const char *text, const char *must)
@@ -139,18 +138,27 @@ static int fail_columns(const struct reading *r, const struct layout *layout)
                    rt_csv_line(r->csv), layout->op_name, missing);
 }
 
+static int find_dtype(struct reading *r, const struct rt_csv_field *field)
+{
+    if (field->length == 0 || field->length >= DTYPE_LENGTH)
+        return -1;
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+        if (strcmp(field->text, r->dtype_text[dtype]) == 0)
+            return dtype;
+    int dtype = rt_dtype_find(field->text);
+    if (dtype >= 0)
+        strcpy(r->dtype_text[dtype], field->text);
+    return dtype;
+}
+
 static int read_dtype(struct reading *r, const struct places *places, struct rt_sample *sample)
 {
     const struct rt_csv_field *field = &r->row[places->dtype];
-    if (strcmp(field->text, r->dtype_text) != 0 || field->length == 0) {
-        int dtype = field->length < DTYPE_LENGTH ? rt_dtype_find(field->text) : -1;
-        if (dtype < 0)
-            return fail_row(r, rt_csv_header(r->csv, (size_t)places->dtype), field->text,
-                            "a dtype that datasets/op.c has a row for");
-        r->dtype = dtype;
-        strcpy(r->dtype_text, field->text);
-    }
-    sample->dtype = (uint8_t)r->dtype;
+    int dtype = find_dtype(r, field);
+    if (dtype < 0)
+        return fail_row(r, rt_csv_header(r->csv, (size_t)places->dtype), field->text,
+                        "a dtype that datasets/op.c has a row for");
+    sample->dtype = (uint8_t)dtype;
     return RT_OK;
 }
 
@@ -231,7 +239,7 @@ static void read_rows(struct reading *r)
 
 static void read_csv(struct rt_part *part)
 {
-    struct reading r = {.part = part, .dtype_text = ""};
+    struct reading r = {.part = part};
     if (rt_csv_open(part->path, &r.csv) != RT_OK) {
         rt_part_skip(part);
         return;

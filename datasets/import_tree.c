@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -301,100 +300,35 @@ void rt_part_sample(struct rt_part *part, const struct rt_sample *sample)
     part->hashes[part->data.sample_count - 1] = hash_sample(part, sample);
 }
 
-/* ---- reading side by side ---- */
-
-struct crew {
-    struct rt_tree *tree;
-    size_t *order; /* largest file first, so that no thread is left alone with it at the end */
-    atomic_size_t next;
-    atomic_size_t done;
-    void (*work)(struct rt_part *part, void *context);
-    void *context;
-    struct rt_progress *progress;
-    pthread_t main;
-};
-
-static void *work(void *shared)
-{
-    struct crew *crew = shared;
-    size_t at, count = crew->tree->paths.count;
-    while ((at = atomic_fetch_add(&crew->next, 1)) < count) {
-        crew->work(&crew->tree->parts[crew->order[at]], crew->context);
-        size_t done = 1 + atomic_fetch_add(&crew->done, 1);
-        if (pthread_equal(pthread_self(), crew->main))
-            rt_progress_update(crew->progress, (double)done, "%zu of %zu files", done, count);
-    }
-    return NULL;
-}
-
-static void run_crew(struct crew *crew, int threads)
-{
-    enum { MOST = 256 };
-    pthread_t thread[MOST];
-    int started = 0;
-    long cores = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
-    size_t files = crew->tree->paths.count;
-    crew->main = pthread_self();
-    for (long t = 1; t < cores && t < MOST && (size_t)t < files; t++)
-        if (pthread_create(&thread[started], NULL, work, crew) == 0) /* else the rest does it */
-            started++;
-    work(crew);
-    for (int t = 0; t < started; t++)
-        pthread_join(thread[t], NULL);
-}
-
-struct sized {
-    size_t index;
-    off_t size;
-};
-
-static int by_size(const void *one, const void *other)
-{
-    const struct sized *a = one, *b = other;
-    if (a->size != b->size)
-        return a->size < b->size ? 1 : -1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-static size_t *order_by_size(const struct rt_paths *paths)
-{
-    struct sized *files = rt_calloc(paths->count, sizeof *files);
-    size_t *order = rt_calloc(paths->count, sizeof *order);
-    for (size_t i = 0; i < paths->count; i++) {
-        struct stat file;
-        files[i] = (struct sized){i, stat(paths->path[i], &file) == 0 ? file.st_size : 0};
-    }
-    if (paths->count > 0)
-        qsort(files, paths->count, sizeof *files, by_size);
-    for (size_t i = 0; i < paths->count; i++)
-        order[i] = files[i].index;
-    free(files);
-    return order;
-}
-
-/* ---- putting the parts together ---- */
+/* ---- putting the parts together, in path order, while later files are still being read ---- */
 
 enum { UNSEEN = -2 };
-#define DROPPED (1u << 31) /* of rt_sample.flags, within the merge only */
-
-struct maps {
-    int32_t *group, *kernel; /* of a part: index in the dataset, UNSEEN until a kept sample uses it */
-    size_t base, kept;       /* first sample of the part in the dataset */
-};
 
 struct slot {
-    uint32_t row, tag; /* 1 + number of the sample over all parts; upper half of its hash */
+    uint32_t sample, tag; /* 1 + index of a sample in the dataset; its hash */
+};
+
+/* Room for the samples of a file, handed on from part to part: fresh memory costs more than filling it. */
+struct room {
+    struct rt_sample *samples;
+    uint64_t *hashes;
+    size_t capacity;
 };
 
 struct merge {
     struct rt_tree *tree;
     struct rt_dataset *out;
-    struct maps *maps; /* per part */
-    size_t *first;     /* per part: number of its first sample over all parts */
-    int32_t *device;   /* of the tree: index in the dataset */
-    struct slot *slots;
-    size_t mask, samples;
+    pthread_mutex_t lock;
+    size_t next;        /* part that comes next */
+    bool *ready;        /* per part: it has been read */
+    struct room *rooms; /* that no part uses now */
+    size_t room_count;
+    int32_t *device; /* of the tree: index in the dataset */
+    size_t device_count;
     struct rt_import_count *counts; /* (device of the tree, op) */
+    int32_t *group, *kernel; /* of the part: index in the dataset, UNSEEN until a kept sample uses it */
+    struct slot *slots;
+    size_t slot_count;
 };
 
 static int32_t *unseen(size_t count)
@@ -405,145 +339,237 @@ static int32_t *unseen(size_t count)
     return map;
 }
 
+/* The tree may have found more devices since the last part. */
+static void know_devices(struct merge *merge, size_t count)
+{
+    merge->device = rt_realloc(merge->device, count, sizeof *merge->device);
+    merge->counts = rt_realloc(merge->counts, count * RT_OP_COUNT, sizeof *merge->counts);
+    for (; merge->device_count < count; merge->device_count++) {
+        merge->device[merge->device_count] = UNSEEN;
+        memset(merge->counts + merge->device_count * RT_OP_COUNT, 0, RT_OP_COUNT * sizeof *merge->counts);
+    }
+}
+
 static int32_t map_device(struct merge *merge, int32_t device)
 {
-    if (merge->device[device] == UNSEEN)
+    if (merge->device[device] == UNSEEN) {
+        pthread_mutex_lock(&merge->tree->lock);
         merge->device[device] = rt_dataset_add_device(merge->out, &merge->tree->devices.devices[device]);
+        pthread_mutex_unlock(&merge->tree->lock);
+    }
     return merge->device[device];
 }
 
-static int32_t map_group(struct merge *merge, size_t part, int32_t group)
+static int32_t map_group(struct merge *merge, const struct rt_part *part, int32_t group)
 {
     if (group < 0)
         return -1;
-    int32_t *to = &merge->maps[part].group[group];
-    const struct rt_group *from = &merge->tree->parts[part].data.groups[group];
-    if (*to == UNSEEN)
-        *to = rt_dataset_add_group(merge->out, from->count, (const char *const *)from->name,
-                                   (const char *const *)from->value);
-    return *to;
+    const struct rt_group *from = &part->data.groups[group];
+    if (merge->group[group] == UNSEEN)
+        merge->group[group] = rt_dataset_add_group(merge->out, from->count, (const char *const *)from->name,
+                                                   (const char *const *)from->value);
+    return merge->group[group];
 }
 
-static int32_t map_kernel(struct merge *merge, size_t part, int32_t kernel)
+static int32_t map_kernel(struct merge *merge, const struct rt_part *part, int32_t kernel)
 {
     if (kernel < 0)
         return -1;
-    int32_t *to = &merge->maps[part].kernel[kernel];
-    if (*to == UNSEEN) {
-        const char *name = rt_strings_get(&merge->tree->parts[part].data.kernels, kernel);
-        *to = rt_strings_add(&merge->out->kernels, name, strlen(name));
+    if (merge->kernel[kernel] == UNSEEN) {
+        const char *name = rt_strings_get(&part->data.kernels, kernel);
+        merge->kernel[kernel] = rt_strings_add(&merge->out->kernels, name, strlen(name));
     }
-    return *to;
+    return merge->kernel[kernel];
 }
 
-/* The part that holds the sample of that number. */
-static size_t part_of(const struct merge *merge, size_t row)
+static bool same_sample(const struct merge *merge, const struct rt_sample *a, const struct rt_sample *b)
 {
-    size_t low = 0, high = merge->tree->paths.count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (merge->first[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool same_sample(struct merge *merge, size_t row, size_t part, const struct rt_sample *b)
-{
-    size_t there = part_of(merge, row);
-    const struct rt_sample *a = &merge->tree->parts[there].data.samples[row - merge->first[there]];
     return a->op == b->op && a->dtype == b->dtype && a->phase == b->phase && a->split == b->split &&
            a->device == b->device && memcmp(&a->latency_us, &b->latency_us, sizeof a->latency_us) == 0 &&
            memcmp(a->dim, b->dim, sizeof a->dim) == 0 && memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
-           memcmp(a->block, b->block, sizeof a->block) == 0 &&
-           map_kernel(merge, there, a->kernel) == map_kernel(merge, part, b->kernel) &&
-           (!merge->tree->reader->groups_differ ||
-            map_group(merge, there, a->group) == map_group(merge, part, b->group));
+           memcmp(a->block, b->block, sizeof a->block) == 0 && a->kernel == b->kernel &&
+           (!merge->tree->reader->groups_differ || a->group == b->group);
 }
 
-/* True where an equal sample came before; otherwise takes a slot for this one. */
-static bool is_duplicate(struct merge *merge, size_t row, size_t part, const struct rt_sample *sample,
-                         uint64_t hash)
+/* Room for `more` samples at no more than half full. Slots are found by the tag, so that they can move. */
+static void grow_slots(struct merge *merge, size_t more)
 {
-    size_t at = hash & merge->mask;
-    uint32_t tag = (uint32_t)(hash >> 32);
-    for (; merge->slots[at].row != 0; at = (at + 1) & merge->mask)
-        if (merge->slots[at].tag == tag && same_sample(merge, merge->slots[at].row - 1, part, sample))
+    size_t old_count = merge->slot_count, count = old_count ? old_count : 1024;
+    struct slot *old = merge->slots;
+    while (count < 2 * (merge->out->sample_count + more))
+        count *= 2;
+    if (count == old_count)
+        return;
+    merge->slots = rt_calloc(count, sizeof *merge->slots);
+    merge->slot_count = count;
+    for (size_t i = 0; i < old_count; i++) {
+        size_t at = old[i].tag & (count - 1);
+        while (old[i].sample != 0 && merge->slots[at].sample != 0)
+            at = (at + 1) & (count - 1);
+        if (old[i].sample != 0)
+            merge->slots[at] = old[i];
+    }
+    free(old);
+}
+
+/* True where an equal sample came before; otherwise takes a slot for this one, which will be the next. */
+static bool is_duplicate(struct merge *merge, const struct rt_sample *sample, uint32_t tag)
+{
+    const struct rt_dataset *out = merge->out;
+    size_t mask = merge->slot_count - 1, at = tag & mask;
+    for (; merge->slots[at].sample != 0; at = (at + 1) & mask)
+        if (merge->slots[at].tag == tag &&
+            same_sample(merge, &out->samples[merge->slots[at].sample - 1], sample))
             return true;
-    merge->slots[at] = (struct slot){(uint32_t)row + 1, tag};
+    merge->slots[at] = (struct slot){(uint32_t)out->sample_count + 1, tag};
     return false;
 }
 
-/* Decides what is kept and numbers devices, groups and kernels by first use. */
-static void decide(struct merge *merge, size_t p)
+static void merge_samples(struct merge *merge, struct rt_part *part)
 {
     enum { AHEAD = 12 };
-    struct rt_part *part = &merge->tree->parts[p];
-    struct maps *maps = &merge->maps[p];
-    maps->group = unseen(part->data.group_count);
-    maps->kernel = unseen(part->data.kernels.count);
-    maps->base = merge->out->sample_count;
-    for (size_t i = 0; i < part->data.sample_count; i++) {
+    size_t count = part->data.sample_count;
+    grow_slots(merge, count);
+    for (size_t i = 0; i < count; i++) {
         struct rt_sample *sample = &part->data.samples[i];
-        if (i + AHEAD < part->data.sample_count)
-            __builtin_prefetch(&merge->slots[part->hashes[i + AHEAD] & merge->mask], 1);
-        struct rt_import_count *count = &merge->counts[(size_t)sample->device * RT_OP_COUNT + sample->op];
-        count->read++;
-        if (is_duplicate(merge, merge->first[p] + i, p, sample, part->hashes[i])) {
-            sample->flags |= DROPPED;
-            count->duplicates++;
+        struct rt_import_count *counts = &merge->counts[(size_t)sample->device * RT_OP_COUNT + sample->op];
+        if (i + AHEAD < count)
+            __builtin_prefetch(&merge->slots[(uint32_t)part->hashes[i + AHEAD] & (merge->slot_count - 1)], 1);
+        sample->device = map_device(merge, sample->device);
+        sample->group = map_group(merge, part, sample->group);
+        sample->kernel = map_kernel(merge, part, sample->kernel);
+        counts->read++;
+        if (is_duplicate(merge, sample, (uint32_t)part->hashes[i])) {
+            counts->duplicates++;
             continue;
         }
-        count->kept++;
-        count->unknown_tiles += (sample->flags & RT_FLAG_UNKNOWN_TILE) != 0;
-        maps->kept++;
-        map_device(merge, sample->device);
-        map_group(merge, p, sample->group);
-        map_kernel(merge, p, sample->kernel);
-        map_kernel(merge, p, sample->kernels);
+        sample->kernels = map_kernel(merge, part, sample->kernels);
+        counts->kept++;
+        counts->unknown_tiles += (sample->flags & RT_FLAG_UNKNOWN_TILE) != 0;
+        rt_dataset_add_sample(merge->out, sample);
     }
-    merge->out->sample_count += maps->kept;
 }
 
-/* Moves what is kept of a part to its place in the dataset; parts don't overlap, so threads share the work.
- */
-static void place(struct rt_part *part, void *context)
+static void merge_workloads(struct merge *merge, const struct rt_part *part)
 {
-    const struct merge *merge = context;
-    const struct maps *maps = &merge->maps[part - merge->tree->parts];
-    struct rt_sample *to = merge->out->samples + maps->base;
-    for (size_t i = 0; i < part->data.sample_count; i++) {
-        const struct rt_sample *from = &part->data.samples[i];
-        if (from->flags & DROPPED)
-            continue;
-        *to = *from;
-        to->device = merge->device[from->device];
-        to->group = from->group < 0 ? -1 : maps->group[from->group];
-        to->kernel = from->kernel < 0 ? -1 : maps->kernel[from->kernel];
-        to->kernels = from->kernels < 0 ? -1 : maps->kernel[from->kernels];
-        to++;
-    }
-    free(part->data.samples);
-    part->data.samples = NULL;
-    part->data.sample_count = 0;
-}
-
-static void merge_workloads(struct merge *merge, size_t p)
-{
-    const struct rt_part *part = &merge->tree->parts[p];
     struct rt_dataset *out = merge->out;
     for (size_t i = 0; i < part->data.workload_count; i++) {
         struct rt_workload workload = part->data.workloads[i];
         const char *model = rt_strings_get(&part->data.texts, workload.model);
         const char *option = rt_strings_get(&part->data.texts, workload.option);
         workload.device = map_device(merge, workload.device);
-        workload.group = map_group(merge, p, workload.group);
+        workload.group = map_group(merge, part, workload.group);
         workload.model = rt_strings_add(&out->texts, model, strlen(model));
         workload.option = rt_strings_add(&out->texts, option, strlen(option));
         rt_dataset_add_workload(out, &workload);
     }
+}
+
+static void add_sentences(struct rt_import_sentences *to, const struct rt_import_sentences *from)
+{
+    size_t kept = from->count < RT_IMPORT_SENTENCES ? from->count : RT_IMPORT_SENTENCES;
+    for (size_t i = 0; i < kept; i++)
+        rt_import_note(to, from->text[i]);
+    to->count += from->count - kept;
+}
+
+static void merge_report(struct rt_import_report *to, const struct rt_part *part)
+{
+    for (size_t i = 0; i < part->report.row_count; i++) {
+        const struct rt_import_row *row = &part->report.rows[i];
+        struct rt_import_count *count = rt_import_counter(to, row->op, row->device);
+        count->read += row->count.read;
+        count->refused += row->count.refused;
+    }
+    for (size_t i = 0; i < part->report.other_count; i++)
+        rt_import_other(to, part->report.others[i].kind, part->report.others[i].files);
+    add_sentences(&to->refused, &part->report.refused);
+    add_sentences(&to->skipped, &part->report.skipped);
+    to->files += part->bytes > 0;
+    to->bytes += part->bytes;
+}
+
+static void release_part(struct rt_part *part)
+{
+    rt_dataset_release(&part->data);
+    rt_import_report_release(&part->report);
+    rt_strings_release(&part->device_names);
+    rt_strings_release(&part->group_keys);
+    free(part->hashes);
+    free(part->kernel_hashes);
+    free(part->device_index);
+    free(part->group_index);
+    free(part->key);
+    free(part->last_key);
+    part->hashes = NULL;
+    part->kernel_hashes = NULL;
+    part->device_index = part->group_index = NULL;
+    part->key = part->last_key = NULL;
+}
+
+static void give_room(struct merge *merge, struct rt_part *part)
+{
+    if (part->data.sample_capacity == 0)
+        return;
+    merge->rooms = rt_realloc(merge->rooms, merge->room_count + 1, sizeof *merge->rooms);
+    merge->rooms[merge->room_count++] =
+        (struct room){part->data.samples, part->hashes, part->data.sample_capacity};
+    part->data.samples = NULL;
+    part->data.sample_count = part->data.sample_capacity = part->hash_capacity = 0;
+    part->hashes = NULL;
+}
+
+static void take_room(struct merge *merge, struct rt_part *part)
+{
+    if (merge->room_count == 0)
+        return;
+    struct room room = merge->rooms[--merge->room_count];
+    part->data.samples = room.samples;
+    part->data.sample_capacity = part->hash_capacity = room.capacity;
+    part->hashes = room.hashes;
+}
+
+static void merge_part(struct merge *merge, struct rt_part *part)
+{
+    pthread_mutex_lock(&merge->tree->lock);
+    size_t devices = merge->tree->devices.device_count;
+    pthread_mutex_unlock(&merge->tree->lock);
+    know_devices(merge, devices);
+    merge->group = unseen(part->data.group_count);
+    merge->kernel = unseen(part->data.kernels.count);
+    merge_samples(merge, part);
+    merge_workloads(merge, part);
+    merge_report(merge->tree->report, part);
+    free(merge->group);
+    free(merge->kernel);
+    give_room(merge, part);
+    release_part(part);
+}
+
+/* A part has been read: it and those that waited for it are put in place. */
+static void merge_ready(struct merge *merge, size_t at)
+{
+    pthread_mutex_lock(&merge->lock);
+    merge->ready[at] = true;
+    for (; merge->next < merge->tree->paths.count && merge->ready[merge->next]; merge->next++)
+        merge_part(merge, &merge->tree->parts[merge->next]);
+    pthread_mutex_unlock(&merge->lock);
+}
+
+static void count_samples(const struct merge *merge, struct rt_import_report *report)
+{
+    for (size_t d = 0; d < merge->device_count; d++)
+        for (int op = 0; op < RT_OP_COUNT; op++) {
+            const struct rt_import_count *from = &merge->counts[d * RT_OP_COUNT + op];
+            if (from->read == 0)
+                continue;
+            struct rt_import_count *to =
+                rt_import_counter(report, rt_ops[op].name, merge->tree->devices.devices[d].name);
+            to->read += from->read;
+            to->kept += from->kept;
+            to->duplicates += from->duplicates;
+            to->unknown_tiles += from->unknown_tiles;
+        }
 }
 
 /* A model measured once is one workload, however many copies of its file there are. */
@@ -573,116 +599,76 @@ static void count_workloads(struct rt_dataset *out, struct rt_import_report *rep
     free(slot);
 }
 
-static void add_sentences(struct rt_import_sentences *to, const struct rt_import_sentences *from)
-{
-    size_t kept = from->count < RT_IMPORT_SENTENCES ? from->count : RT_IMPORT_SENTENCES;
-    for (size_t i = 0; i < kept; i++)
-        rt_import_note(to, from->text[i]);
-    to->count += from->count - kept;
-}
-
-static void merge_report(struct rt_import_report *to, const struct rt_part *part)
-{
-    for (size_t i = 0; i < part->report.row_count; i++) {
-        const struct rt_import_row *row = &part->report.rows[i];
-        struct rt_import_count *count = rt_import_counter(to, row->op, row->device);
-        count->read += row->count.read;
-        count->refused += row->count.refused;
-    }
-    for (size_t i = 0; i < part->report.other_count; i++)
-        rt_import_other(to, part->report.others[i].kind, part->report.others[i].files);
-    add_sentences(&to->refused, &part->report.refused);
-    add_sentences(&to->skipped, &part->report.skipped);
-    to->files += part->bytes > 0;
-    to->bytes += part->bytes;
-}
-
-static void count_samples(const struct merge *merge, struct rt_import_report *report)
-{
-    for (size_t d = 0; d < merge->tree->devices.device_count; d++)
-        for (int op = 0; op < RT_OP_COUNT; op++) {
-            const struct rt_import_count *from = &merge->counts[d * RT_OP_COUNT + op];
-            if (from->read == 0)
-                continue;
-            struct rt_import_count *to =
-                rt_import_counter(report, rt_ops[op].name, merge->tree->devices.devices[d].name);
-            to->read += from->read;
-            to->kept += from->kept;
-            to->duplicates += from->duplicates;
-            to->unknown_tiles += from->unknown_tiles;
-        }
-}
-
-static int start_merge(struct merge *merge)
-{
-    struct rt_tree *tree = merge->tree;
-    size_t parts = tree->paths.count, slots = 64;
-    merge->maps = rt_calloc(parts, sizeof *merge->maps);
-    merge->first = rt_calloc(parts + 1, sizeof *merge->first);
-    merge->device = unseen(tree->devices.device_count);
-    merge->counts = rt_calloc(tree->devices.device_count * RT_OP_COUNT, sizeof *merge->counts);
-    for (size_t p = 0; p < parts; p++)
-        merge->first[p + 1] = merge->first[p] + tree->parts[p].data.sample_count;
-    merge->samples = merge->first[parts];
-    if (merge->samples >= UINT32_MAX)
-        return rt_fail(RT_EFORMAT, "%s: holds %zu rows; import fewer than 2^32 at a time", tree->root,
-                       merge->samples);
-    while (slots < 2 * merge->samples)
-        slots *= 2;
-    merge->slots = rt_calloc(slots, sizeof *merge->slots);
-    merge->mask = slots - 1;
-    return RT_OK;
-}
-
 static void end_merge(struct merge *merge)
 {
-    for (size_t p = 0; p < merge->tree->paths.count; p++) {
-        free(merge->maps[p].group);
-        free(merge->maps[p].kernel);
+    for (size_t i = 0; i < merge->room_count; i++) {
+        free(merge->rooms[i].samples);
+        free(merge->rooms[i].hashes);
     }
-    free(merge->maps);
-    free(merge->first);
+    free(merge->rooms);
+    free(merge->ready);
     free(merge->device);
     free(merge->counts);
     free(merge->slots);
+    pthread_mutex_destroy(&merge->lock);
 }
 
-static int merge_parts(struct rt_tree *tree, struct crew *crew, struct rt_dataset *out)
+/* ---- reading side by side ---- */
+
+struct crew {
+    struct rt_tree *tree;
+    struct merge *merge;
+    atomic_size_t next, done;
+    struct rt_progress *progress;
+    pthread_t main;
+};
+
+static void *work(void *shared)
 {
-    struct merge merge = {.tree = tree, .out = out};
-    int status = start_merge(&merge);
-    if (status == RT_OK) {
-        for (size_t p = 0; p < tree->paths.count; p++) {
-            decide(&merge, p);
-            merge_workloads(&merge, p);
-            merge_report(tree->report, &tree->parts[p]);
-        }
-        out->samples = rt_malloc(out->sample_count * sizeof *out->samples);
-        out->sample_capacity = out->sample_count;
-        crew->work = place;
-        crew->context = &merge;
-        atomic_store(&crew->next, 0);
-        atomic_store(&crew->done, 0);
-        run_crew(crew, tree->options->threads);
-        count_samples(&merge, tree->report);
-        count_workloads(out, tree->report);
+    struct crew *crew = shared;
+    struct rt_tree *tree = crew->tree;
+    size_t at;
+    while ((at = atomic_fetch_add(&crew->next, 1)) < tree->paths.count) {
+        pthread_mutex_lock(&crew->merge->lock);
+        take_room(crew->merge, &tree->parts[at]);
+        pthread_mutex_unlock(&crew->merge->lock);
+        tree->reader->read(&tree->parts[at]);
+        merge_ready(crew->merge, at);
+        size_t done = 1 + atomic_fetch_add(&crew->done, 1);
+        if (pthread_equal(pthread_self(), crew->main))
+            rt_progress_update(crew->progress, (double)done, "%zu of %zu files", done, tree->paths.count);
     }
-    end_merge(&merge);
-    return status;
+    return NULL;
 }
 
-static void release_part(struct rt_part *part)
+static void run_crew(struct crew *crew)
 {
-    rt_dataset_release(&part->data);
-    rt_import_report_release(&part->report);
-    rt_strings_release(&part->device_names);
-    rt_strings_release(&part->group_keys);
-    free(part->hashes);
-    free(part->kernel_hashes);
-    free(part->device_index);
-    free(part->group_index);
-    free(part->key);
-    free(part->last_key);
+    enum { MOST = 256 };
+    pthread_t thread[MOST];
+    int started = 0, threads = crew->tree->options->threads;
+    long cores = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
+    for (long t = 1; t < cores && t < MOST && (size_t)t < crew->tree->paths.count; t++)
+        if (pthread_create(&thread[started], NULL, work, crew) == 0) /* else the rest does it */
+            started++;
+    work(crew);
+    for (int t = 0; t < started; t++)
+        pthread_join(thread[t], NULL);
+}
+
+static void read_files(struct rt_tree *tree, struct rt_dataset *out)
+{
+    struct rt_progress progress;
+    struct merge merge = {.tree = tree, .out = out, .ready = rt_calloc(tree->paths.count, sizeof(bool))};
+    struct crew crew = {.tree = tree, .merge = &merge, .progress = &progress, .main = pthread_self()};
+    pthread_mutex_init(&merge.lock, NULL);
+    rt_progress_start(&progress, "import", (double)tree->paths.count, tree->options->quiet);
+    if (tree->reader->prepare != NULL)
+        tree->reader->prepare(tree);
+    run_crew(&crew);
+    rt_progress_end(&progress);
+    count_samples(&merge, tree->report);
+    count_workloads(out, tree->report);
+    end_merge(&merge);
 }
 
 static void init_part(struct rt_part *part, struct rt_tree *tree, const char *path)
@@ -694,12 +680,6 @@ static void init_part(struct rt_part *part, struct rt_tree *tree, const char *pa
     rt_dataset_init(&part->data);
 }
 
-static void run_reader(struct rt_part *part, void *context)
-{
-    (void)context;
-    part->tree->reader->read(part);
-}
-
 int rt_tree_import(const char *root, const struct rt_tree_reader *reader,
                    const struct rt_import_options *options, struct rt_dataset *out,
                    struct rt_import_report *report)
@@ -708,32 +688,19 @@ int rt_tree_import(const char *root, const struct rt_tree_reader *reader,
     int status = rt_file_walk(root, &tree.paths);
     if (status != RT_OK)
         return status;
-    struct rt_progress progress;
-    struct crew crew = {
-        .tree = &tree, .order = order_by_size(&tree.paths), .work = run_reader, .progress = &progress};
     pthread_mutex_init(&tree.lock, NULL);
     rt_dataset_init(&tree.devices);
     tree.parts = rt_calloc(tree.paths.count, sizeof *tree.parts);
     for (size_t p = 0; p < tree.paths.count; p++)
         init_part(&tree.parts[p], &tree, tree.paths.path[p]);
-    rt_progress_start(&progress, "import", (double)tree.paths.count, options->quiet);
-    if (reader->prepare != NULL)
-        reader->prepare(&tree);
-    run_crew(&crew, options->threads);
-    rt_progress_end(&progress);
-    status = merge_parts(&tree, &crew, out);
-    if (status == RT_OK) {
-        free(out->source);
-        free(out->licence);
-        out->source = rt_strdup(reader->source);
-        out->licence = rt_strdup(reader->licence);
-    }
-    for (size_t p = 0; p < tree.paths.count; p++)
-        release_part(&tree.parts[p]);
+    read_files(&tree, out);
+    free(out->source);
+    free(out->licence);
+    out->source = rt_strdup(reader->source);
+    out->licence = rt_strdup(reader->licence);
     free(tree.parts);
-    free(crew.order);
     rt_dataset_release(&tree.devices);
     rt_paths_release(&tree.paths);
     pthread_mutex_destroy(&tree.lock);
-    return status;
+    return RT_OK;
 }

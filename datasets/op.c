@@ -211,6 +211,7 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
     [RT_INT8]      = {"int8", 1, "sq int8_wo"},
     [RT_FP64]      = {"fp64", 8, "float64 double"},
     [RT_INT4]      = {"int4", 0.5, "int4_wo w4a16"},
+    [RT_MXFP4]     = {"mxfp4", 0.5 + 1.0 / 32, "w4a16_mxfp4"},
 };
 /* clang-format on */
 
@@ -274,6 +275,8 @@ int rt_op_check(enum rt_op_id op, const int64_t *dim)
 {
     const int64_t most = (int64_t)1 << 40;
     for (int i = 0; i < rt_op_ndims(op); i++) {
+        if (dim[i] >= 1 && dim[i] <= most)
+            continue;
         const char *name = rt_ops[op].dims[i];
         int64_t least = may_be_zero(name) ? 0 : 1;
         if (dim[i] < least || dim[i] > most)

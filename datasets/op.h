@@ -24,6 +24,7 @@ enum rt_dtype {
     RT_INT8 = 7,
     RT_FP64 = 8,
     RT_INT4 = 9,      /* 4-bit weights with 16-bit activations (w4a16) */
+    RT_MXFP4 = 10,    /* 4-bit float weights, one 8-bit scale per 32, with 16-bit activations (w4a16_mxfp4) */
     RT_DTYPE_COUNT
 };
 

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -156,27 +157,49 @@ static double parse_in_c_locale(const char *text, char **end)
     return strtod_l(text, end, current);
 }
 
-int rt_parse_real(const char *text, size_t length, double *value)
+/* digits / 10^decimals to the last bit, where that takes no long arithmetic: 0, or -1. */
+static int divide_exactly(uint64_t digits, size_t decimals, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    /* Decimal digits without exponent that fit 2^53 convert exactly with one division (Clinger 1990). */
+    if (decimals >= RT_COUNT(power))
+        return -1;
+    /* Both are exact, so one division rounds once (Clinger 1990). */
+    if (digits <= (uint64_t)1 << 53) {
+        *value = (double)digits / power[decimals];
+        return 0;
+    }
+#if LDBL_MANT_DIG == 64
+    /* The same with 64 bits; rounding those to 53 is right unless they lie half way. */
+    long double quotient = (long double)digits / (long double)power[decimals];
+    uint64_t mantissa;
+    memcpy(&mantissa, &quotient, sizeof mantissa);
+    if ((mantissa & 0x7ff) != 0x400) {
+        *value = (double)quotient;
+        return 0;
+    }
+#endif
+    return -1;
+}
+
+int rt_parse_real(const char *text, size_t length, double *value)
+{
     uint64_t digits = 0;
     size_t at = 0, point = length, count = 0;
     for (; at < length; at++) {
         unsigned digit = (unsigned char)text[at] - '0';
-        if (digit <= 9 && ++count <= 18)
+        if (digit <= 9 && count < 18) {
             digits = 10 * digits + digit;
-        else if (text[at] == '.' && point == length)
+            count += digits > 0;
+        } else if (text[at] == '.' && point == length) {
             point = at;
-        else
+        } else {
             break;
+        }
     }
     size_t decimals = point < length ? length - point - 1 : 0;
-    if (at == length && count > 0 && digits <= (uint64_t)1 << 53 && decimals < RT_COUNT(power)) {
-        *value = (double)digits / power[decimals];
+    if (at == length && length > (point < length) && divide_exactly(digits, decimals, value) == 0)
         return 0;
-    }
     char copy[64], *end;
     if (length == 0 || length >= sizeof copy || strspn(text, "+-.0123456789eE") < length)
         return -1; /* also refuses spaces, hexadecimal, inf and nan */

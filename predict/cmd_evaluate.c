@@ -43,7 +43,8 @@ static const char description[] =
     "the same "
     "rows. docs/evaluate.md defines the numbers.\n\n"
     "Example: the A100 was held out from predictor.h5; how wrong are its matrix products?\n"
-    "  rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 --op linear --op bmm --report a100.txt";
+    "  rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 \\\n"
+    "    --op linear --op bmm --report a100.txt";
 
 struct names {
     const char **name;

@@ -457,18 +457,30 @@ size_t rt_evaluation_left_out(const struct rt_evaluation *evaluation, enum rt_le
     return sum;
 }
 
+/* The reason to tell where nothing is left: samples that got furthest count, so a wrong split is not told
+ * where the split has samples, but none can be forecast. */
+static enum rt_left_out telling_reason(const struct rt_evaluation *evaluation)
+{
+    enum rt_left_out most = RT_LEFT_NOT_ASKED;
+    for (int r = RT_LEFT_OTHER_SPLIT; r < RT_LEFT_COUNT; r++) {
+        size_t count = rt_evaluation_left_out(evaluation, r);
+        bool further = most <= RT_LEFT_OTHER_SPLIT; /* those two are checked first, in this order */
+        if (count > 0 && (further || count > rt_evaluation_left_out(evaluation, most)))
+            most = r;
+    }
+    return most;
+}
+
 static int refuse_empty(const struct rt_evaluation *evaluation)
 {
-    enum rt_left_out most = 0;
     size_t samples = evaluation->dataset->sample_count;
     if (samples == 0)
         return rt_fail(RT_EFORMAT, "nothing to evaluate: the data holds no samples of kernels");
-    for (int r = 1; r < RT_LEFT_COUNT; r++)
-        if (rt_evaluation_left_out(evaluation, r) > rt_evaluation_left_out(evaluation, most))
-            most = r;
+    enum rt_left_out reason = telling_reason(evaluation);
     return rt_fail(RT_EFORMAT, "nothing to evaluate (split %s): of %zu samples %zu are %s; %s",
-                   rt_part_name(evaluation->options.part), samples, rt_evaluation_left_out(evaluation, most),
-                   rt_left_outs[most].words, rt_left_outs[most].remedy);
+                   rt_part_name(evaluation->options.part), samples,
+                   rt_evaluation_left_out(evaluation, reason), rt_left_outs[reason].words,
+                   rt_left_outs[reason].remedy);
 }
 
 static void run_release(struct run *run)

@@ -54,7 +54,7 @@ static void print_candidate(FILE *file, const char *label, const struct rt_candi
 {
     const struct rt_predictor *p = &candidate->predictor;
     if (p->net_count == 0) {
-        print_formatted(file, label, rt_format("%s, which is fitted to nothing", candidate->label));
+        print_formatted(file, label, rt_format("%s, fitted to nothing", candidate->label));
         return;
     }
     bool by_kind = strcmp(candidate->label, p->kind) == 0, ops_held_out = p->held_out_ops[0] != '\0';

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "datasets/progress.h"
@@ -22,9 +23,11 @@
 #include "train/step.h"
 
 #define MATRIX     2048
-#define TURN       0.25 /* seconds of steps in a turn */
+#define TURN       0.1 /* seconds of steps in a turn */
 #define MAX_TURNS  999
 #define MAX_SETUPS 4
+#define RETRIES    400
+#define DISTURBED  0.02 /* share of the processors that others may take in a turn */
 
 static const size_t batches[] = {128, 1024};
 
@@ -121,6 +124,25 @@ static double time_steps(struct setup *setup)
     return (double)(steps * setup->batch) / seconds;
 }
 
+/* Processor seconds that everything but this program has taken so far, the host included; 0 where the system
+ * does not say. */
+static double other_work(void)
+{
+    unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
+    struct rusage own;
+    FILE *file = fopen("/proc/stat", "r");
+    int found = file == NULL ? 0
+                             : fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice,
+                                      &system, &idle, &iowait, &irq, &softirq, &steal);
+    if (file != NULL)
+        fclose(file);
+    if (found != 8 || getrusage(RUSAGE_SELF, &own) != 0)
+        return 0;
+    double all = (double)(user + nice + system + irq + softirq + steal) / (double)sysconf(_SC_CLK_TCK);
+    return all - (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) -
+           1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec);
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -142,16 +164,29 @@ static double flops_per_sample(const struct rt_mlp *mlp)
     return 3 * 2 * weights;
 }
 
-static void run_turns(struct setup *setups, size_t count, size_t turns, float *block)
+static void run_turn(struct setup *setups, size_t count, size_t turn, float *block)
 {
-    for (size_t turn = 0; turn < turns; turn++)
-        for (size_t s = 0; s < count; s++) {
-            struct setup *setup = &setups[s], *single = &setups[s % RT_COUNT(batches)];
-            setup->sgemm[turn] = time_sgemm(setup->threads, block);
-            setup->rate[turn] = time_steps(setup);
-            setup->share[turn] = setup->rate[turn] * flops_per_sample(&setup->mlp) / setup->sgemm[turn];
-            setup->speedup[turn] = setup->rate[turn] / single->rate[turn];
-        }
+    for (size_t s = 0; s < count; s++) {
+        struct setup *setup = &setups[s], *single = &setups[s % RT_COUNT(batches)];
+        setup->sgemm[turn] = time_sgemm(setup->threads, block);
+        setup->rate[turn] = time_steps(setup);
+        setup->share[turn] = setup->rate[turn] * flops_per_sample(&setup->mlp) / setup->sgemm[turn];
+        setup->speedup[turn] = setup->rate[turn] / single->rate[turn];
+    }
+}
+
+/* Returns how many turns were disturbed. */
+static size_t run_turns(struct setup *setups, size_t count, size_t turns, float *block)
+{
+    size_t disturbed = 0, retries = 0;
+    for (size_t turn = 0; turn < turns;) {
+        double others = other_work(), began = rt_clock();
+        run_turn(setups, count, turn, block);
+        double share = (other_work() - others) / (rt_clock() - began) / (double)rt_team_processors();
+        disturbed += share > DISTURBED;
+        turn += share <= DISTURBED || ++retries > RETRIES;
+    }
+    return disturbed;
 }
 
 int main(int argc, char **argv)
@@ -175,8 +210,9 @@ int main(int argc, char **argv)
         time_sgemm(setups[s].threads, block);
         time_steps(&setups[s]);
     }
-    run_turns(setups, count, turns, block);
-    printf("# %s, kernels for %s, %zu turns\n", rt_blas_library(), rt_blas_core(), turns);
+    size_t disturbed = run_turns(setups, count, turns, block);
+    printf("# %s, kernels for %s\n# %zu turns; %zu disturbed by other work\n", rt_blas_library(),
+           rt_blas_core(), turns, disturbed);
     printf("# threads batch samples/s GFLOP/s sgemm-GFLOP/s share%% times-one-thread\n");
     for (size_t s = 0; s < count; s++) {
         struct setup *setup = &setups[s];

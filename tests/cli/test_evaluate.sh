@@ -1,0 +1,115 @@
+# `rooftile evaluate` from the shell: numbers known in advance, held-out marks, reports, and bad input.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+
+# A small tree of NeuSight's layout: softmax and layer norm on two GPUs, at exactly twice the memory roofline.
+mkdir -p tree/devices tree/train tree/test
+device() { # NAME MEMORY BANDWIDTH SMS CORES MHZ GFLOPS L2
+    printf '{"Device": "%s", "Dev_Mem": %s, "Mem_Bw": %s, "Num_Sm": %s, "Core_Per_SM": %s, "Freq": %s, ' "$1" "$2" "$3" "$4" "$5" "$6"
+    printf '"SingleFLOPs": %s, "L2Cache": %s}\n' "$7" "$8"
+}
+device "Tesla V100-PCIE-32GB" 32 900 80 64 1370 14029 6 >tree/devices/v100.json
+device "NVIDIA A100-PCIE-40GB" 40 1555 108 64 1410 19492 40 >tree/devices/a100.json
+kernels() { # OP GPU BANDWIDTH FIRST
+    awk -v op="$1" -v gpu="$2" -v bandwidth="$3" -v first="$4" 'BEGIN {
+        print "OPName,Latency,Device,Kernel Name,Grid x,Grid y,Grid z,Block x,Block y,Block z,B,H"
+        for (i = 0; i < 40; i++) {
+            rows = 1024 + 64 * i; cols = first + 128 * (i % 7)
+            printf "%s,%.17g,%s,%s_kernel,%d,1,1,128,1,1,%d,%d\n", op, 2 * 8 * rows * cols / bandwidth / 1e6, gpu, op, rows, rows, cols
+        } }'
+}
+for op in softmax ln; do
+    kernels $op "Tesla V100-PCIE-32GB" 900 512 >"tree/train/$op-v100.csv"
+    kernels $op "Tesla V100-PCIE-32GB" 900 576 >"tree/test/$op-v100.csv"
+    kernels $op "NVIDIA A100-PCIE-40GB" 1555 512 >"tree/train/$op-a100.csv"
+    kernels $op "NVIDIA A100-PCIE-40GB" 1555 576 >"tree/test/$op-a100.csv"
+done
+succeeds "import made-up measurements" "$ROOFTILE" dataset import --format neusight tree -o data.h5
+succeeds "train on one of two GPUs" "$ROOFTILE" train data.h5 -o p.h5 --epochs 1 --hold-out-gpu A100 --family softmax --threads 1 --quiet
+
+# What was measured at twice the roofline is forecast by the roofline at half: 50% off, always too fast.
+succeeds "roofline alone" "$ROOFTILE" evaluate --predictor roofline data.h5 --json --quiet
+cp stdout roofline.json
+cat >known.py <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+for row in report["rows"] + report["pooled"]:
+    if row["predictor"] == "roofline":
+        for key, value in {"mape": 50, "median": 50, "p90": 50, "bias": -50, "within10": 0}.items():
+            assert abs(row[key] - value) < 1e-6, (key, row)
+assert {(r["op"], r["n"], r["held_out"]) for r in report["rows"]} == {("softmax", 40, False), ("layernorm", 40, False)}
+assert report["pooled"][-1]["n"] == 160 and report["skipped"]["other_split"] == 160, report["skipped"]
+assert report["worst"][0]["dims"]["rows"] >= 1024 and len(report["worst"]) == 10
+END
+succeeds "its errors are those that were made" /usr/bin/python3 known.py roofline.json
+
+succeeds "a predictor beside the roofline" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --report r.json --report r.csv --report r.txt
+cp stdout text
+holds "the predictor is introduced" "predictor  neusight (p.h5), fitted to Tesla V100-PCIE-32GB; held out: NVIDIA A100-PCIE-40GB" text
+tr -s ' ' <text >squeezed
+holds "pooled over held-out devices" "all held-out devices yes 40" squeezed
+holds "what has no network is counted" "80  of a family that a predictor has no network for: layernorm 80" text
+succeeds "the text report is what was printed" cmp text r.txt
+holds "CSV has the keys" "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic" r.csv
+cat >marked.py <<'END'
+import json
+report = json.load(open("r.json"))
+marks = {(r["device"], r["predictor"]): r["held_out"] for r in report["rows"]}
+assert marks == {(d, p): "A100" in d for d in ("Tesla V100-PCIE-32GB", "NVIDIA A100-PCIE-40GB") for p in ("neusight", "roofline")}
+assert {r["device"] for r in report["pooled"]} == {"all", "held out"}
+assert report["predictor"]["held_out_gpus"] == ["NVIDIA A100-PCIE-40GB"] and report["predictor"]["complete"]
+assert report["beside"][0]["label"] == "roofline" and report["data"]["split"] == "test"
+assert report["data"]["files"][0]["uuid"] in report["predictor"]["data_uuids"]
+END
+succeeds "held-out devices are marked" /usr/bin/python3 marked.py
+succeeds "evaluate --threads 2" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --threads 2 --report two.json
+succeeds "threads change nothing" cmp r.json two.json
+succeeds "one GPU, no baseline, all splits" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu a100 --no-baseline --split all --op softmax --quiet
+tr -s ' ' <stdout >squeezed
+holds "only that GPU" "samples 80, split all" squeezed
+if grep -q roofline stdout; then not_ok "no roofline"; else ok "no roofline"; fi
+succeeds "the same data twice counts once" "$ROOFTILE" evaluate -p p.h5 data.h5 data.h5 --quiet
+holds "and says so" "320 samples were in the data twice and count once" stdout
+
+# Bad input: one sentence each.
+head -c 20000 p.h5 >cut.h5
+printf 'not HDF5' >text.h5
+/usr/bin/python3 - <<'END'
+data = bytearray(open("p.h5", "rb").read())
+data[len(data) // 2] ^= 16
+open("flipped.h5", "wb").write(data)
+END
+e="$ROOFTILE evaluate --quiet" # unquoted below: three words
+refuses "no predictor" 2 "--predictor P.h5" $e data.h5
+refuses "no data" 2 "DATA.h5" $e -p p.h5
+refuses "missing predictor" 1 "nowhere.h5: cannot be read" $e -p nowhere.h5 data.h5
+refuses "cut predictor" 1 "cut.h5" $e -p cut.h5 data.h5
+refuses "flipped byte in the predictor" 1 "flipped.h5" $e -p flipped.h5 data.h5
+refuses "predictor that is text" 1 "text.h5: is not an HDF5 file" $e -p text.h5 data.h5
+refuses "dataset as predictor" 1 "data.h5: is a rooftile-dataset file where a rooftile-predictor file is needed" $e -p data.h5 data.h5
+refuses "predictor as dataset" 1 "p.h5: is a rooftile-predictor file where a rooftile-dataset file is needed" $e -p roofline p.h5
+refuses "missing data" 1 "nowhere.h5: cannot be read" $e -p p.h5 nowhere.h5
+refuses "unknown GPU" 1 "it has" $e -p p.h5 data.h5 --gpu H100
+holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr
+refuses "unknown op" 1 "--op convolve: there is no op" $e -p p.h5 data.h5 --op convolve
+refuses "unknown dtype" 1 "--dtype fp7" $e -p p.h5 data.h5 --dtype fp7
+refuses "nothing left" 1 "data.h5: nothing to evaluate (split test): of 320 samples 320 are of another GPU, op or dtype" $e -p p.h5 data.h5 --op bmm
+refuses "nothing forecast" 1 "of 320 samples 80 are of a family that a predictor has no network for" $e -p p.h5 data.h5 --op layernorm
+refuses "unknown ending" 2 "ends in .txt, .json or .csv" $e -p p.h5 data.h5 --report r.pdf
+refuses "unknown split" 2 "choose test, train, validation or all" $e -p p.h5 data.h5 --split half
+refuses "unknown tiles" 2 "choose forecast or measured" $e -p p.h5 data.h5 --tiles guessed
+refuses "too many threads" 2 "--threads 0" $e -p p.h5 data.h5 --threads 0
+refuses "predictor named twice" 2 "named twice" $e -p p.h5 -p p.h5 data.h5
+refuses "report in no folder" 1 "nowhere/r.txt: cannot be written" $e -p p.h5 data.h5 --report nowhere/r.txt
+mkdir locked && chmod a-w locked
+if [ -w locked ]; then # root writes everywhere
+    mkdir locked/r.txt
+    refuses "report onto a folder" 1 "locked/r.txt: is a folder" $e -p p.h5 data.h5 --report locked/r.txt
+else
+    refuses "report in a read-only folder" 1 "locked/r.txt: cannot be written" $e -p p.h5 data.h5 --report locked/r.txt
+fi
+if [ -e /dev/full ]; then
+    "$ROOFTILE" evaluate --quiet -p p.h5 data.h5 >/dev/full 2>stderr
+    if [ $? = 1 ] && grep -q "^rooftile: standard output" stderr; then ok "full disk"; else not_ok "full disk" "$(cat stderr)"; fi
+fi
+finish

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# `rooftile train` from the shell, on synthetic data: usage, refusals, kill -9 at random moments, Ctrl-C.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+"$ROOFTILE" collect --backend synthetic -o data.h5 --budget 5s --quiet >/dev/null 2>collect.log ||
+    { not_ok "collect synthetic data" "$(tail -n 2 collect.log)"; finish; }
+train=("$ROOFTILE" train data.h5 --quiet --family softmax --family layernorm --epochs 4 --threads 2)
+
+succeeds "train writes a predictor" "${train[@]}" -o whole.h5
+holds "the summary names the families" softmax stdout
+succeeds "train again" "${train[@]}" -o again.h5 --json
+if cmp -s whole.h5 again.h5; then ok "same seed and threads, same bytes"; else not_ok "same seed and threads, same bytes"; fi
+holds "--json has the families" '"family": "softmax"' stdout
+
+usage() { # NAME WORDS ARGUMENT...
+    local name=$1 words=$2
+    shift 2
+    "$ROOFTILE" train "$@" >stdout 2>stderr </dev/null
+    if [ $? = 2 ] && grep -qF -- "$words" stderr; then ok "$name"; else not_ok "$name" "$(head -n 2 stderr)"; fi
+}
+usage "no output named" "say where the predictor goes" data.h5
+usage "no data named" "name at least one dataset" -o x.h5
+usage "a learning rate that is none" "--learning-rate must be a number" data.h5 -o x.h5 --learning-rate fast
+usage "negative epochs" "--epochs must be a whole number" data.h5 -o x.h5 --epochs -3
+usage "an unknown family" "there is no family \"soup\"" data.h5 -o x.h5 --family soup
+refuses "an unknown GPU" 2 "no device of the data has that in its name" "${train[@]}" -o x.h5 --hold-out-gpu H900
+refuses "an unknown op" 2 "there is no op of that name" "${train[@]}" -o x.h5 --hold-out-op soup
+refuses "an unknown predictor" 2 "there is no predictor \"oracle\"" "${train[@]}" -o x.h5 --predictor oracle
+refuses "missing data" 1 "nowhere.h5: cannot be read" "$ROOFTILE" train nowhere.h5 -o x.h5
+: >empty.h5
+refuses "empty data" 1 "empty.h5: is empty" "$ROOFTILE" train empty.h5 -o x.h5
+head -c 3000 data.h5 >short.h5
+refuses "truncated data" 1 "short.h5: cannot be opened" "$ROOFTILE" train short.h5 -o x.h5
+refuses "a predictor where data is needed" 1 "is a rooftile-predictor file where a rooftile-dataset" \
+    "$ROOFTILE" train whole.h5 -o x.h5
+refuses "a place that cannot be written" 1 "cannot be written" "${train[@]}" -o data.h5/x.h5
+refuses "everything held out" 1 "nothing to fit" "${train[@]}" -o x.h5 --hold-out-op softmax --hold-out-op layernorm
+(ulimit -f 64; exec "${train[@]}" -o full.h5) >stdout 2>stderr </dev/null
+status=$?
+if [ $status != 0 ] && [ ! -e full.h5 ]; then ok "a full disk leaves no torn file"; else not_ok "a full disk leaves no torn file" "exit $status"; fi
+
+# kill -9 at random moments: --resume always goes on; the output is the old whole file or the new whole one.
+"${train[@]}" -o old.h5 --seed 7 >/dev/null 2>&1
+cp old.h5 killed.h5
+RANDOM=20261121
+bad=0
+for round in $(seq 20); do
+    "${train[@]}" -o killed.h5 --resume --checkpoint-every 0 >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    cmp -s killed.h5 old.h5 || cmp -s killed.h5 whole.h5 || bad=$((bad + 1))
+    if cmp -s killed.h5 whole.h5; then # finished: start over, so that every round kills a training
+        cp old.h5 killed.h5
+        rm -f killed.h5.checkpoint
+    fi
+done
+if [ $bad = 0 ]; then ok "20 kills: the output is always whole"; else not_ok "20 kills: the output is always whole" "$bad torn"; fi
+succeeds "--resume goes on after the kills" "${train[@]}" -o killed.h5 --resume
+if cmp -s killed.h5 whole.h5; then ok "and ends in the same bytes"; else not_ok "and ends in the same bytes"; fi
+if [ ! -e killed.h5.checkpoint ]; then ok "no checkpoint is left"; else not_ok "no checkpoint is left"; fi
+refuses "--resume with other options" 2 "made with other options or data" bash -c '
+    "$0" train data.h5 --quiet --family softmax --epochs 400 --threads 2 --checkpoint-every 0 -o other.h5 >/dev/null 2>&1 &
+    for i in $(seq 100); do [ -e other.h5.checkpoint ] && break; sleep 0.05; done
+    kill -9 $!; wait $! 2>/dev/null
+    exec "$0" train data.h5 --quiet --family softmax --epochs 300 --threads 2 --resume -o other.h5' "$ROOFTILE"
+
+# Ctrl-C: the best so far is a usable predictor.
+"$ROOFTILE" train data.h5 --quiet --family softmax --epochs 4000 --patience 4000 --threads 2 -o best.h5 --checkpoint-every 0 \
+    >stdout 2>stderr </dev/null &
+pid=$!
+for i in $(seq 100); do [ -e best.h5.checkpoint ] && break; sleep 0.05; done
+kill -INT $pid
+wait $pid
+status=$?
+if [ $status = 1 ]; then ok "Ctrl-C is exit status 1"; else not_ok "Ctrl-C is exit status 1" "$status" "$(cat stderr)"; fi
+holds "and says how to go on" "with --resume goes on" stderr
+succeeds "the best so far evaluates" "$ROOFTILE" evaluate --predictor best.h5 data.h5 --op softmax --quiet
+finish
