@@ -39,12 +39,21 @@ static double median_deviation(const double *sorted, size_t count, double median
     return count % 2 ? last : 0.5 * (before + last);
 }
 
+/* Half the distance between the order statistics a standard error either side of the median. */
+static double rank_error(const double *sorted, size_t count)
+{
+    double half = 0.5 * sqrt((double)count), centre = 0.5 * ((double)count - 1);
+    size_t low = centre > half ? (size_t)(centre - half + 0.5) : 0;
+    return 0.5 * (sorted[count - 1 - low] - sorted[low]);
+}
+
 struct rt_statistics rt_statistics(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     struct rt_statistics s = {.median = middle(values, count), .min = values[0]};
     s.mad = median_deviation(values, count, s.median);
-    s.rel_error = 1.2533 * 1.4826 * s.mad / sqrt((double)count) / s.median;
+    double error = 1.2533 * 1.4826 * s.mad / sqrt((double)count);
+    s.rel_error = fmax(error, rank_error(values, count)) / s.median;
     return s;
 }
 

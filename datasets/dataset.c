@@ -3,7 +3,6 @@
 #include "datasets/status.h"
 #include "datasets/version.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -163,24 +162,10 @@ struct rt_workload *rt_dataset_add_workload(struct rt_dataset *dataset, const st
     return memcpy(&dataset->workloads[dataset->workload_count++], workload, sizeof *workload);
 }
 
-static bool same_name(const char *a, const char *b)
-{
-    for (;;) {
-        while (*a && strchr(" -_", *a))
-            a++;
-        while (*b && strchr(" -_", *b))
-            b++;
-        if (*a == '\0' || *b == '\0')
-            return *a == *b;
-        if (tolower((unsigned char)*a++) != tolower((unsigned char)*b++))
-            return false;
-    }
-}
-
 int32_t rt_dataset_find_device(const struct rt_dataset *dataset, const char *name)
 {
     for (size_t d = 0; d < dataset->device_count; d++)
-        if (same_name(dataset->devices[d].name, name))
+        if (rt_name_equal(dataset->devices[d].name, name))
             return (int32_t)d;
     return -1;
 }

@@ -19,18 +19,23 @@ static struct rt_h5_array column_array(const struct rt_field *field, const char 
     return (struct rt_h5_array){path, field->type, field->units, field->long_name, field->names, field->name_count};
 }
 
+enum { COLUMNS = 64, PATH = 64 };
+_Static_assert(RT_MAX_DIMS + 32 <= COLUMNS, "a table has at most so many columns");
+
 static int write_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields, size_t field_count,
                          const void *rows, size_t size, size_t count)
 {
+    struct rt_h5_array arrays[COLUMNS];
+    size_t offsets[COLUMNS];
+    char paths[COLUMNS][PATH];
     int status;
-    char path[128];
     ADD(rt_h5_make_group(file, group));
     for (size_t f = 0; f < field_count; f++) {
-        snprintf(path, sizeof path, "%s/%s", group, fields[f].name);
-        struct rt_h5_array array = column_array(&fields[f], path);
-        ADD(rt_h5_write(file, &array, (const char *)rows + fields[f].offset, size, count));
+        snprintf(paths[f], PATH, "%s/%s", group, fields[f].name);
+        arrays[f] = column_array(&fields[f], paths[f]);
+        offsets[f] = fields[f].offset;
     }
-    return RT_OK;
+    return rt_h5_write_columns(file, arrays, offsets, field_count, rows, size, count);
 }
 
 /* NUL-terminated strings one after the other; "count" says how many. */

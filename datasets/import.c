@@ -57,6 +57,27 @@ static const char *first_reason(const struct rt_import_report *report)
                                        : "no file in it has the columns of a measurement";
 }
 
+/* A source that carries provenance keeps it where the content is still what it was. */
+static void stamp(struct rt_dataset *dataset, const char *path)
+{
+    char *uuid = rt_strdup(dataset->uuid), *creator = rt_strdup(dataset->creator),
+         *created = rt_strdup(dataset->created);
+    rt_dataset_stamp(dataset);
+    if (uuid[0] != '\0' && strcmp(uuid, dataset->uuid) == 0) {
+        free(dataset->creator);
+        free(dataset->created);
+        dataset->creator = creator;
+        dataset->created = created;
+    } else {
+        if (uuid[0] != '\0')
+            rt_warn("%s: its content is no longer what was exported (uuid %.40s); it is imported as a new dataset", path,
+                    uuid);
+        free(creator);
+        free(created);
+    }
+    free(uuid);
+}
+
 int rt_import(const char *format, const char *path, const struct rt_import_options *options,
               struct rt_dataset *out, struct rt_import_report *report)
 {
@@ -73,10 +94,12 @@ int rt_import(const char *format, const char *path, const struct rt_import_optio
     if (status == RT_OK && options->strict && report->refused.count + report->skipped.count > 0)
         status = rt_fail(RT_EFORMAT, "%s (with --strict nothing may be refused; %zu rows and %zu files were)",
                          first_reason(report), report->total.refused, report->skipped.count);
-    if (status == RT_OK)
+    if (status == RT_OK) {
+        stamp(&dataset, path);
         *out = dataset;
-    else
+    } else {
         rt_dataset_release(&dataset);
+    }
     return status;
 }
 

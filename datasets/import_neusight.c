@@ -602,7 +602,7 @@ static int read_label(struct rt_part *part, json_t *root, struct rt_workload *wo
         (status = label_time(part, root, "fw_latency", false, &workload->forward_us)) != RT_OK ||
         (status = label_time(part, root, "bwall_latency", false, &workload->backward_us)) != RT_OK)
         return status;
-    if (layers != NULL &&
+    if (layers != NULL && !json_is_null(layers) &&
         (!json_is_integer(layers) || json_integer_value(layers) < 0 || json_integer_value(layers) > 1000000))
         return rt_fail(RT_EFORMAT, "%s: \"num_layer\" must be a whole number, 0 where it is unknown",
                        part->path);

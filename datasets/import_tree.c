@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -519,11 +520,21 @@ static void give_room(struct merge *merge, struct rt_part *part)
     part->hashes = NULL;
 }
 
+/* Room that another part left, or for as many rows as a file of that size seems to hold. */
 static void take_room(struct merge *merge, struct rt_part *part)
 {
-    if (merge->room_count == 0)
-        return;
-    struct room room = merge->rooms[--merge->room_count];
+    enum { ROW_BYTES = 64, MOST = 1 << 18 };
+    struct stat file;
+    struct room room = {0};
+    pthread_mutex_lock(&merge->lock);
+    if (merge->room_count > 0)
+        room = merge->rooms[--merge->room_count];
+    pthread_mutex_unlock(&merge->lock);
+    if (room.capacity == 0 && stat(part->path, &file) == 0) {
+        room.capacity = file.st_size / ROW_BYTES < MOST ? (size_t)file.st_size / ROW_BYTES + 1 : MOST;
+        room.samples = rt_malloc(room.capacity * sizeof *room.samples);
+        room.hashes = rt_malloc(room.capacity * sizeof *room.hashes);
+    }
     part->data.samples = room.samples;
     part->data.sample_capacity = part->hash_capacity = room.capacity;
     part->hashes = room.hashes;
@@ -629,9 +640,7 @@ static void *work(void *shared)
     struct rt_tree *tree = crew->tree;
     size_t at;
     while ((at = atomic_fetch_add(&crew->next, 1)) < tree->paths.count) {
-        pthread_mutex_lock(&crew->merge->lock);
         take_room(crew->merge, &tree->parts[at]);
-        pthread_mutex_unlock(&crew->merge->lock);
         tree->reader->read(&tree->parts[at]);
         merge_ready(crew->merge, at);
         size_t done = 1 + atomic_fetch_add(&crew->done, 1);

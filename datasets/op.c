@@ -135,8 +135,8 @@ static double moe_flops(const int64_t *d)
 }
 static double moe_bytes(const int64_t *d, double width)
 {
-    double experts = (double)d[4] / d[6], routed = (double)d[0] * d[3];
-    double touched = routed < experts ? routed : experts;
+    double routed = (double)d[0] * d[3], experts = d[4];
+    double touched = (routed < experts ? routed : experts) / d[6]; /* by one GPU, at an even spread */
     return width * (touched * 3.0 * d[1] * d[2] / d[5] + 2.0 * d[0] * d[1]);
 }
 

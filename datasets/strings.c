@@ -104,6 +104,17 @@ const char *rt_strings_get(const struct rt_strings *strings, int32_t index)
     return index >= 0 && (size_t)index < strings->count ? strings->text + strings->offset[index] : "";
 }
 
+bool rt_name_equal(const char *a, const char *b)
+{
+    do {
+        a += strspn(a, " -_");
+        b += strspn(b, " -_");
+        if (*a == '\0' || *b == '\0')
+            return *a == *b;
+    } while (tolower((unsigned char)*a++) == tolower((unsigned char)*b++));
+    return false;
+}
+
 /* Does `name` go on with `part`, separators aside? */
 static bool starts_with(const char *name, const char *part)
 {

@@ -25,6 +25,9 @@ int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size
 /* The string of an index; "" for -1 and for what is out of range. */
 const char *rt_strings_get(const struct rt_strings *strings, int32_t index);
 
+/* Is it the same name, with case and " ", "-", "_" alike? File names carry device names so. */
+bool rt_name_equal(const char *a, const char *b);
+
 /* Does `name` contain `part`, with case and " ", "-", "_" alike? "A100" is in "NVIDIA A100-PCIE-40GB". */
 bool rt_name_contains(const char *name, const char *part);
 

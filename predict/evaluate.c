@@ -256,6 +256,7 @@ static void keep_batch(struct run *run, struct group *group, const struct batch 
         for (size_t c = 0; c < evaluation->candidate_count; c++)
             run->forecast[c][at] = batch->forecast[c][i];
         group->synthetic += (flags & RT_FLAG_SYNTHETIC) != 0;
+        evaluation->dtypes[batch->sample[i]->dtype]++;
         evaluation->unstable += (flags & RT_FLAG_UNSTABLE) != 0;
         evaluation->throttled += (flags & RT_FLAG_THROTTLED) != 0;
     }

@@ -94,6 +94,7 @@ struct rt_evaluation {
     struct rt_evaluation_worst worst[RT_WORST_KERNELS]; /* largest |error| of the first candidate first */
     size_t worst_count;
     size_t evaluated, synthetic, unstable, throttled;
+    size_t dtypes[RT_DTYPE_COUNT]; /* of the evaluated, by element type */
     size_t left_out[RT_LEFT_COUNT][RT_OP_COUNT];
 };
 

@@ -100,7 +100,10 @@ static json_t *skipped_ops_json(const struct rt_evaluation *evaluation)
 
 static json_t *data_json(const struct rt_evaluation *evaluation)
 {
-    json_t *json = json_object(), *files = json_array();
+    json_t *json = json_object(), *files = json_array(), *dtypes = json_object();
+    for (int t = 0; t < RT_DTYPE_COUNT; t++)
+        if (evaluation->dtypes[t] > 0)
+            json_object_set_new(dtypes, rt_dtypes[t].name, json_integer((json_int_t)evaluation->dtypes[t]));
     for (size_t f = 0; f < evaluation->options.file_count; f++) {
         const struct rt_evaluation_file *file = &evaluation->options.files[f];
         json_array_append_new(files,
@@ -115,6 +118,7 @@ static json_t *data_json(const struct rt_evaluation *evaluation)
     json_object_set_new(json, "synthetic", json_integer((json_int_t)evaluation->synthetic));
     json_object_set_new(json, "unstable", json_integer((json_int_t)evaluation->unstable));
     json_object_set_new(json, "throttled", json_integer((json_int_t)evaluation->throttled));
+    json_object_set_new(json, "dtypes", dtypes);
     json_object_set_new(json, "split", json_string(rt_part_name(evaluation->options.part)));
     json_object_set_new(json, "split_seed", json_integer((json_int_t)evaluation->split.seed));
     json_object_set_new(json, "tiles",

@@ -89,15 +89,34 @@ static void print_data(FILE *file, const struct rt_evaluation *evaluation)
             rt_format("%zu samples were in the data twice and count once", evaluation->options.duplicates));
 }
 
+/* Which element types the rows pool, "fp32" or "bf16 10, fp8 20". Free with free(). */
+static char *dtype_list(const struct rt_evaluation *evaluation)
+{
+    char *text = rt_strdup("");
+    for (int t = 0; t < RT_DTYPE_COUNT; t++) {
+        if (evaluation->dtypes[t] == 0)
+            continue;
+        bool only = evaluation->dtypes[t] == evaluation->evaluated;
+        char *longer = only ? rt_strdup(rt_dtypes[t].name)
+                            : rt_format("%s%s%s %zu", text, text[0] != '\0' ? ", " : "", rt_dtypes[t].name,
+                                        evaluation->dtypes[t]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
 static void print_samples(FILE *file, const struct rt_evaluation *evaluation)
 {
     const struct rt_evaluate_options *options = &evaluation->options;
     const char *tiles = options->measured_tiles ? "measured tiles where they are known"
                                                 : "tiles found as for a GPU that nobody measured";
+    char *dtypes = dtype_list(evaluation);
     print_formatted(file, "samples",
-                    rt_format("%zu, split %s (seed %llu); %s", evaluation->evaluated,
+                    rt_format("%zu (%s), split %s (seed %llu); %s", evaluation->evaluated, dtypes,
                               rt_part_name(options->part), (unsigned long long)evaluation->split.seed,
                               tiles));
+    free(dtypes);
     if (evaluation->synthetic > 0)
         print_formatted(file, "",
                         rt_format("SYNTHETIC: %zu of them are made up, not measured", evaluation->synthetic));

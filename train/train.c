@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 const struct rt_train_options rt_train_defaults = {.kind = "neusight",
-                                                   .split = {.seed = 1, .validation = 0.1, .test = 0.2},
+                                                   .split = RT_SPLIT_DEFAULT,
                                                    .checkpoint_seconds = 5};
 
 const struct rt_column rt_train_columns[] = {

@@ -3,11 +3,9 @@
 #include "datasets/status.h"
 #include "datasets/version.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row"};
 const char *const rt_skip_words[RT_SKIP_COUNT] = {
@@ -73,11 +71,12 @@ const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predicto
 /* Is `name` one of the lines of `list`? */
 static bool has_line(const char *list, const char *name)
 {
-    size_t length = strlen(name);
-    for (const char *line = list; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (strcspn(line, "\n") == length && strncasecmp(line, name, length) == 0)
-            return true;
-    return false;
+    char *lines = rt_strdup(list), *rest = lines, *line;
+    bool found = false;
+    while (!found && (line = strtok_r(rest, "\n", &rest)) != NULL)
+        found = rt_name_equal(line, name);
+    free(lines);
+    return found;
 }
 
 bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name)

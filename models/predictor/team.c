@@ -12,6 +12,12 @@
 
 #include "datasets/status.h"
 
+/* Who waits at the barrier looks this often before it sleeps: about 20 us of looking only, then about 1 ms of
+ * letting others have the processor in between. A sleeper takes 50 us and more to come back, and a step has a
+ * barrier every 100 us. */
+#define SPINS  1000
+#define YIELDS 4000
+
 struct member {
     struct rt_team *team;
     size_t number;
@@ -43,7 +49,10 @@ static void wait_for_others(struct rt_team *team, unsigned generation)
     for (unsigned i = 0; i < team->spins; i++) {
         if (atomic_load_explicit(&team->generation, memory_order_acquire) != generation)
             return;
-        relax();
+        if (i < SPINS)
+            relax();
+        else
+            sched_yield();
     }
     atomic_fetch_add(&team->sleepers, 1);
     while (atomic_load(&team->generation) == generation)
@@ -99,7 +108,7 @@ struct rt_team *rt_team_new(size_t threads)
             break;
         }
     }
-    team->spins = team->size <= rt_team_processors() ? 2000 : 0;
+    team->spins = team->size <= rt_team_processors() ? SPINS + YIELDS : 0;
     pthread_mutex_unlock(&team->door);
     return team;
 }

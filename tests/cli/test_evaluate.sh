@@ -66,7 +66,7 @@ succeeds "evaluate --threads 2" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --t
 succeeds "threads change nothing" cmp r.json two.json
 succeeds "one GPU, no baseline, all splits" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu a100 --no-baseline --split all --op softmax --quiet
 tr -s ' ' <stdout >squeezed
-holds "only that GPU" "samples 80, split all" squeezed
+holds "only that GPU" "samples 80 (fp32), split all" squeezed
 if grep -q roofline stdout; then not_ok "no roofline"; else ok "no roofline"; fi
 succeeds "the same data twice counts once" "$ROOFTILE" evaluate -p p.h5 data.h5 data.h5 --quiet
 holds "and says so" "320 samples were in the data twice and count once" stdout

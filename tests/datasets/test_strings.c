@@ -62,6 +62,10 @@ static void test_names(void)
     CU_ASSERT_TRUE(rt_name_contains("NVIDIA A100-PCIE-40GB", "A100_pcie 40"));
     CU_ASSERT_FALSE(rt_name_contains("NVIDIA A100-PCIE-40GB", "A100-SXM"));
     CU_ASSERT_FALSE(rt_name_contains("A1", "A100"));
+    CU_ASSERT_TRUE(rt_name_equal("NVIDIA_A100-PCIE-40GB", "nvidia a100 PCIE 40GB"));
+    CU_ASSERT_FALSE(rt_name_equal("A100", "A100-PCIE"));
+    CU_ASSERT_FALSE(rt_name_equal("A100-PCIE", "A100"));
+    CU_ASSERT_TRUE(rt_name_equal("A100 ", "A100"));
 }
 
 RT_TESTS(RT_TEST(test_interning), RT_TEST(test_integers), RT_TEST(test_reals), RT_TEST(test_names))

@@ -143,6 +143,8 @@ static void test_every_sample_is_evaluated_or_counted(void)
     for (int r = 0; r < RT_LEFT_COUNT; r++)
         left += rt_evaluation_left_out(&e, r);
     CU_ASSERT_EQUAL(e.evaluated + left, data.sample_count);
+    CU_ASSERT_EQUAL(e.dtypes[RT_FP32], 6); /* the fp4 all-reduce is the seventh */
+    CU_ASSERT_EQUAL(e.dtypes[RT_FP4], 1);
     CU_ASSERT_EQUAL(e.left_out[RT_LEFT_OTHER_SPLIT][RT_OP_BMM], 1);
     CU_ASSERT_EQUAL(e.left_out[RT_LEFT_FAILED][RT_OP_BMM], 1);
     CU_ASSERT_EQUAL(e.left_out[RT_LEFT_NO_LATENCY][RT_OP_BMM], 1);

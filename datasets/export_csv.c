@@ -1,0 +1,259 @@
+/* The CSV files of a dataset. See export_csv.h. */
+#include "datasets/export_csv.h"
+#include "datasets/csv.h"
+#include "datasets/file.h"
+#include "datasets/status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum rt_csv_kind rt_csv_kind(const struct rt_field *field)
+{
+    static const struct {
+        const char *name;
+        enum rt_csv_kind kind;
+    } named[] = {
+        {"device",  RT_CSV_DEVICE},
+        {"kernel",  RT_CSV_KERNEL},
+        {"kernels", RT_CSV_KERNEL},
+        {"model",   RT_CSV_TEXT  },
+        {"option",  RT_CSV_TEXT  },
+        {"flags",   RT_CSV_FLAGS }
+    };
+    if (field->names != NULL)
+        return RT_CSV_ENUM;
+    for (size_t i = 0; i < RT_COUNT(named); i++)
+        if (strcmp(named[i].name, field->name) == 0)
+            return named[i].kind;
+    return RT_CSV_NUMBER;
+}
+
+const char *rt_csv_flag(int bit, char buffer[16])
+{
+    if (bit < RT_FLAG_COUNT)
+        return rt_flag_names[bit];
+    snprintf(buffer, 16, "bit%d", bit);
+    return buffer;
+}
+
+static void write_real(FILE *file, double value)
+{
+    if (!isnan(value))
+        fprintf(file, "%.17g", value);
+}
+
+static void write_integer(FILE *file, int64_t value)
+{
+    if (value != -1)
+        fprintf(file, "%" PRId64, value);
+}
+
+static void write_flags(FILE *file, uint32_t flags)
+{
+    char buffer[16];
+    const char *comma = "";
+    for (int bit = 0; bit < 32; bit++)
+        if (flags >> bit & 1) {
+            fprintf(file, "%s%s", comma, rt_csv_flag(bit, buffer));
+            comma = " ";
+        }
+}
+
+static void write_string(FILE *file, const struct rt_strings *strings, int32_t index)
+{
+    rt_csv_write(file, index < 0 ? NULL : rt_strings_get(strings, index));
+}
+
+static void write_number(FILE *file, const struct rt_field *field, const void *at)
+{
+    switch (field->type) {
+    case RT_H5_F32:
+        write_real(file, *(const float *)at);
+        break;
+    case RT_H5_F64:
+        write_real(file, *(const double *)at);
+        break;
+    case RT_H5_I32:
+        write_integer(file, *(const int32_t *)at);
+        break;
+    case RT_H5_I64:
+        write_integer(file, *(const int64_t *)at);
+        break;
+    case RT_H5_U8:
+        write_integer(file, *(const uint8_t *)at);
+        break;
+    case RT_H5_U32:
+        write_integer(file, *(const uint32_t *)at);
+        break;
+    }
+}
+
+static void write_cell(FILE *file, const struct rt_dataset *dataset, const struct rt_field *field,
+                       const void *row)
+{
+    const void *at = (const char *)row + field->offset;
+    switch (rt_csv_kind(field)) {
+    case RT_CSV_NUMBER:
+        write_number(file, field, at);
+        break;
+    case RT_CSV_ENUM:
+        rt_csv_write(file, field->names[*(const uint8_t *)at]);
+        break;
+    case RT_CSV_FLAGS:
+        write_flags(file, *(const uint32_t *)at);
+        break;
+    case RT_CSV_DEVICE:
+        rt_csv_write(file, dataset->devices[*(const int32_t *)at].name);
+        break;
+    case RT_CSV_KERNEL:
+        write_string(file, &dataset->kernels, *(const int32_t *)at);
+        break;
+    case RT_CSV_TEXT:
+        write_string(file, &dataset->texts, *(const int32_t *)at);
+        break;
+    }
+}
+
+static void write_rows(FILE *file, const struct rt_dataset *dataset, const struct rt_field *fields,
+                       size_t field_count, const void *rows, size_t size, size_t count)
+{
+    for (size_t f = 0; f < field_count; f++)
+        fprintf(file, "%s%s", f > 0 ? "," : "", fields[f].name);
+    for (size_t i = 0; i < count; i++)
+        for (size_t f = 0; f < field_count; f++) {
+            fputc(f > 0 ? ',' : '\n', file);
+            write_cell(file, dataset, &fields[f], (const char *)rows + i * size);
+        }
+    fputc('\n', file);
+}
+
+static void write_samples(FILE *file, const struct rt_dataset *dataset)
+{
+    write_rows(file, dataset, rt_sample_fields, rt_sample_field_count, dataset->samples,
+               sizeof *dataset->samples, dataset->sample_count);
+}
+
+static void write_workloads(FILE *file, const struct rt_dataset *dataset)
+{
+    write_rows(file, dataset, rt_workload_fields, rt_workload_field_count, dataset->workloads,
+               sizeof *dataset->workloads, dataset->workload_count);
+}
+
+static void write_devices(FILE *file, const struct rt_dataset *dataset)
+{
+    for (size_t t = 0; t < rt_device_text_count; t++)
+        fprintf(file, "%s%s", t > 0 ? "," : "", rt_device_texts[t].key);
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        fprintf(file, ",%s", rt_device_fields[f].key);
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        for (size_t t = 0; t < rt_device_text_count; t++) {
+            const char *text = (const char *)&dataset->devices[d] + rt_device_texts[t].offset;
+            fputc(t > 0 ? ',' : '\n', file);
+            rt_csv_write(file, text[0] != '\0' ? text : NULL);
+        }
+        for (size_t f = 0; f < rt_device_field_count; f++) {
+            fputc(',', file);
+            write_real(file, *rt_device_value(&dataset->devices[d], f));
+        }
+    }
+    fputc('\n', file);
+}
+
+/* One row per attribute; a group without any still has its row. */
+static void write_groups(FILE *file, const struct rt_dataset *dataset)
+{
+    fputs("group,name,value\n", file);
+    for (size_t g = 0; g < dataset->group_count; g++) {
+        const struct rt_group *group = &dataset->groups[g];
+        if (group->count == 0)
+            fprintf(file, "%zu,,\n", g);
+        for (size_t i = 0; i < group->count; i++) {
+            fprintf(file, "%zu,", g);
+            rt_csv_write(file, group->name[i]);
+            fputc(',', file);
+            rt_csv_write(file, group->value[i]);
+            fputc('\n', file);
+        }
+    }
+}
+
+static void write_table(FILE *file, const char *table, const struct rt_strings *strings)
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        fprintf(file, "%s,", table);
+        rt_csv_write(file, rt_strings_get(strings, (int32_t)i));
+        fputc('\n', file);
+    }
+}
+
+/* The order of the string tables, which samples.csv does not show. */
+static void write_strings(FILE *file, const struct rt_dataset *dataset)
+{
+    fputs("table,text\n", file);
+    write_table(file, "kernels", &dataset->kernels);
+    write_table(file, "texts", &dataset->texts);
+}
+
+static void write_meta(FILE *file, const struct rt_dataset *dataset)
+{
+    const char *const rows[][2] = {
+        {"uuid",    dataset->uuid   },
+        {"creator", dataset->creator},
+        {"created", dataset->created},
+        {"source",  dataset->source },
+        {"licence", dataset->licence}
+    };
+    fprintf(file, "name,value\nformat,%s\nversion,%d\n", RT_DATASET_FORMAT, RT_DATASET_VERSION);
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        fprintf(file, "%s,", rows[i][0]);
+        rt_csv_write(file, rows[i][1]);
+        fputc('\n', file);
+    }
+}
+
+/* Rows name their device, so names must tell devices apart. */
+static int check_names(const struct rt_dataset *dataset)
+{
+    for (size_t d = 0; d < dataset->device_count; d++)
+        if (rt_dataset_find_device(dataset, dataset->devices[d].name) != (int32_t)d)
+            return rt_fail(RT_EFORMAT,
+                           "device \"%s\" is described twice, so rows cannot name it; `rooftile dataset "
+                           "validate` tells more",
+                           dataset->devices[d].name);
+    return RT_OK;
+}
+
+int rt_export_csv(const struct rt_dataset *dataset, const char *folder)
+{
+    static const struct {
+        const char *name;
+        void (*write)(FILE *file, const struct rt_dataset *dataset);
+    } files[] = {
+        {"devices.csv",   write_devices  },
+        {"groups.csv",    write_groups   },
+        {"strings.csv",   write_strings  },
+        {"samples.csv",   write_samples  },
+        {"workloads.csv", write_workloads},
+        {"meta.csv",      write_meta     }
+    };
+    int status = check_names(dataset);
+    if (status != RT_OK)
+        return status;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return rt_fail(RT_EIO, "%s: cannot be made: %s; choose another place", folder, strerror(errno));
+    for (size_t i = 0; status == RT_OK && i < RT_COUNT(files); i++) {
+        FILE *file;
+        char *temporary, *path = rt_format("%s/%s", folder, files[i].name);
+        status = rt_file_create(path, &file, &temporary);
+        if (status == RT_OK) {
+            files[i].write(file, dataset);
+            status = rt_file_finish(file, temporary, path);
+        }
+        free(path);
+    }
+    return status;
+}

@@ -1,0 +1,162 @@
+/* Counting what a dataset holds. See summary.h. */
+#include "datasets/summary.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rt_table *rt_summary_samples(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {
+        {"op",            NULL,            's', 0},
+        {"device",        NULL,            's', 0},
+        {"dtype",         NULL,            's', 0},
+        {"split",         NULL,            's', 0},
+        {"samples",       NULL,            'd', 0},
+        {"unknown_tiles", "unknown tiles", 'd', 0}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    size_t cells = dataset->device_count * RT_OP_COUNT * RT_DTYPE_COUNT * RT_SPLIT_COUNT;
+    long long(*count)[2] = rt_calloc(cells, sizeof *count);
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *s = &dataset->samples[i];
+        size_t cell = ((s->op * dataset->device_count + (size_t)s->device) * RT_DTYPE_COUNT + s->dtype) *
+                          RT_SPLIT_COUNT +
+                      s->split;
+        count[cell][0]++;
+        count[cell][1] += (s->flags & RT_FLAG_UNKNOWN_TILE) != 0;
+    }
+    for (size_t cell = 0; cell < cells; cell++) {
+        size_t split = cell % RT_SPLIT_COUNT, dtype = cell / RT_SPLIT_COUNT % RT_DTYPE_COUNT;
+        size_t rest = cell / RT_SPLIT_COUNT / RT_DTYPE_COUNT;
+        if (count[cell][0] > 0)
+            rt_table_row(table, rt_ops[rest / dataset->device_count].name,
+                         dataset->devices[rest % dataset->device_count].name, rt_dtypes[dtype].name,
+                         rt_splits[split], count[cell][0], count[cell][1]);
+    }
+    free(count);
+    return table;
+}
+
+struct rt_table *rt_summary_workloads(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {
+        {"device",    NULL, 's', 0},
+        {"mode",      NULL, 's', 0},
+        {"workloads", NULL, 'd', 0}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    long long *count = rt_calloc(dataset->device_count * RT_MODE_COUNT, sizeof *count);
+    for (size_t i = 0; i < dataset->workload_count; i++)
+        count[(size_t)dataset->workloads[i].device * RT_MODE_COUNT + dataset->workloads[i].mode]++;
+    for (size_t cell = 0; cell < dataset->device_count * RT_MODE_COUNT; cell++)
+        if (count[cell] > 0)
+            rt_table_row(table, dataset->devices[cell / RT_MODE_COUNT].name, rt_modes[cell % RT_MODE_COUNT],
+                         count[cell]);
+    free(count);
+    return table;
+}
+
+/* A column's value as a real; NaN where it is missing. */
+static double value_at(const struct rt_field *field, const void *row)
+{
+    const void *at = (const char *)row + field->offset;
+    int64_t whole = field->type == RT_H5_I32   ? *(const int32_t *)at
+                    : field->type == RT_H5_I64 ? *(const int64_t *)at
+                                               : 0;
+    if (field->type == RT_H5_F64)
+        return *(const double *)at;
+    return whole == -1 ? NAN : (double)whole;
+}
+
+/* Enums, indices and bits have no range. */
+static int is_quantity(const struct rt_field *field)
+{
+    static const char *const indices[] = {"device", "group", "kernel", "kernels", "model", "option", "flags"};
+    for (size_t i = 0; i < RT_COUNT(indices); i++)
+        if (strcmp(indices[i], field->name) == 0)
+            return 0;
+    return field->names == NULL;
+}
+
+static void add_ranges(struct rt_table *table, const char *name, const struct rt_field *fields,
+                       size_t field_count, const void *rows, size_t size, size_t count)
+{
+    for (size_t f = 0; f < field_count && count > 0; f++) {
+        double least = NAN, most = NAN;
+        long long missing = 0;
+        if (!is_quantity(&fields[f]))
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            double value = value_at(&fields[f], (const char *)rows + i * size);
+            missing += isnan(value);
+            least = fmin(least, value);
+            most = fmax(most, value);
+        }
+        rt_table_row(table, name, fields[f].name, fields[f].units, least, most, missing);
+    }
+}
+
+struct rt_table *rt_summary_ranges(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {
+        {"table",   NULL, 's', 0},
+        {"column",  NULL, 's', 0},
+        {"units",   NULL, 's', 0},
+        {"min",     NULL, 'g', 6},
+        {"max",     NULL, 'g', 6},
+        {"missing", NULL, 'd', 0}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    add_ranges(table, "samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
+               sizeof *dataset->samples, dataset->sample_count);
+    add_ranges(table, "workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
+               sizeof *dataset->workloads, dataset->workload_count);
+    return table;
+}
+
+struct rt_table *rt_summary_flags(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {
+        {"flag",    NULL, 's', 0},
+        {"samples", NULL, 'd', 0}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (int flag = 0; flag < RT_FLAG_COUNT; flag++) {
+        long long count = 0;
+        for (size_t i = 0; i < dataset->sample_count; i++)
+            count += dataset->samples[i].flags >> flag & 1;
+        rt_table_row(table, rt_flag_names[flag], count);
+    }
+    return table;
+}
+
+struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {
+        {"attribute", NULL, 's', 0},
+        {"groups",    NULL, 'd', 0},
+        {"values",    NULL, 'd', 0},
+        {"example",   NULL, 's', 0}
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    struct rt_strings names = {0};
+    for (size_t g = 0; g < dataset->group_count; g++)
+        for (size_t i = 0; i < dataset->groups[g].count; i++)
+            rt_strings_add(&names, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]));
+    for (size_t n = 0; n < names.count; n++) {
+        const char *name = rt_strings_get(&names, (int32_t)n), *value;
+        struct rt_strings values = {0};
+        long long groups = 0;
+        for (size_t g = 0; g < dataset->group_count; g++)
+            if ((value = rt_dataset_attribute(dataset, (int32_t)g, name)) != NULL) {
+                rt_strings_add(&values, value, strlen(value));
+                groups++;
+            }
+        rt_table_row(table, name, groups, (long long)values.count, rt_strings_get(&values, 0));
+        rt_strings_release(&values);
+    }
+    rt_strings_release(&names);
+    return table;
+}

@@ -1,0 +1,19 @@
+/* What a dataset holds, as tables: counts, ranges, flags. For `rooftile dataset info`. */
+#ifndef ROOFTILE_SUMMARY_H
+#define ROOFTILE_SUMMARY_H
+
+#include "datasets/dataset.h"
+#include "datasets/table.h"
+
+/* Samples per op, device, dtype and split, with how many of them have no known tile. Workloads per device and
+ * mode. */
+struct rt_table *rt_summary_samples(const struct rt_dataset *dataset);
+struct rt_table *rt_summary_workloads(const struct rt_dataset *dataset);
+/* Least and largest value of every column of numbers, and how many are missing. */
+struct rt_table *rt_summary_ranges(const struct rt_dataset *dataset);
+/* Samples that carry each flag. */
+struct rt_table *rt_summary_flags(const struct rt_dataset *dataset);
+/* Names of group attributes: how many groups have them, and a value as an example. */
+struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset);
+
+#endif

@@ -1,0 +1,328 @@
+/* The checks of `rooftile dataset validate`. See validate.h. */
+#include "datasets/validate.h"
+#include "datasets/status.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *what;
+} check_names[RT_CHECK_COUNT] = {
+    [RT_CHECK_READING] = {"reading",    "every array reads, its checksums hold, every index points somewhere"},
+    [RT_CHECK_UNITS] = {"units",      "units and names of the columns are the format's"                    },
+    [RT_CHECK_UUID] = {"uuid",       "the content is what the uuid was made of"                           },
+    [RT_CHECK_RANGES] = {"ranges",     "every value lies where it can lie"                                  },
+    [RT_CHECK_DUPLICATES] = {"duplicates", "no sample or workload is there twice"                               },
+    [RT_CHECK_DEVICES] = {"devices",    "no GPU is there twice, and the peaks are there that samples need"   },
+    [RT_CHECK_ROOFLINE] = {"roofline",   "no sample is faster than its GPU's peaks allow"                     },
+};
+
+static void wrong(struct rt_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void wrong(struct rt_check *check, const char *format, ...)
+{
+    if (check->wrong++ > 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(check->first, sizeof check->first, format, arguments);
+    va_end(arguments);
+}
+
+void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size)
+{
+    const struct rt_op *op = &rt_ops[sample->op];
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; op->dims[i] != NULL && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s=%" PRId64, i > 0 ? " " : "", op->dims[i],
+                                 sample->dim[i]);
+}
+
+/* ---- units ---- */
+
+static bool attribute_is(struct rt_h5 *file, const char *path, const char *name, const char *expected)
+{
+    char *text;
+    if (expected == NULL)
+        return !rt_h5_has(file, path, name);
+    if (rt_h5_get_text(file, path, name, &text) != RT_OK)
+        return false;
+    bool same = strcmp(text, expected) == 0;
+    free(text);
+    return same;
+}
+
+static void check_column(struct rt_h5 *file, const char *table, const char *name, const char *units,
+                         const char *long_name, struct rt_check *check)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/%s/%s", table, name);
+    check->checked++;
+    if (!attribute_is(file, path, "units", units))
+        wrong(check, "%s: units are not \"%s\"", path, units != NULL ? units : "");
+    else if (!attribute_is(file, path, "long_name", long_name))
+        wrong(check, "%s: long_name is not \"%s\"", path, long_name);
+}
+
+static int check_units(const char *path, struct rt_check *check)
+{
+    struct rt_h5 *file;
+    int status = rt_h5_open(path, RT_DATASET_FORMAT, RT_DATASET_VERSION, &file);
+    if (status != RT_OK)
+        return status;
+    for (size_t f = 0; f < rt_sample_field_count; f++)
+        check_column(file, "samples", rt_sample_fields[f].name, rt_sample_fields[f].units,
+                     rt_sample_fields[f].long_name, check);
+    for (size_t f = 0; f < rt_workload_field_count; f++)
+        check_column(file, "workloads", rt_workload_fields[f].name, rt_workload_fields[f].units,
+                     rt_workload_fields[f].long_name, check);
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        check_column(file, "devices", rt_device_fields[f].key, rt_device_fields[f].units,
+                     rt_device_fields[f].long_name, check);
+    rt_h5_close(file);
+    return RT_OK;
+}
+
+/* ---- content ---- */
+
+static void check_uuid(struct rt_dataset *dataset, struct rt_check *check)
+{
+    char **kept[] = {&dataset->uuid, &dataset->creator, &dataset->created}, *before[3];
+    for (int i = 0; i < 3; i++)
+        before[i] = rt_strdup(*kept[i]);
+    rt_dataset_stamp(dataset);
+    check->checked++;
+    if (strcmp(before[0], dataset->uuid) != 0)
+        wrong(check, "the file says %.40s, its content makes %s", before[0], dataset->uuid);
+    for (int i = 0; i < 3; i++) {
+        free(*kept[i]);
+        *kept[i] = before[i];
+    }
+}
+
+/* Missing, or a finite number of at least `least`. */
+static bool lies(double value, double least)
+{
+    return isnan(value) || (value >= least && isfinite(value));
+}
+
+static bool is_size(int32_t value)
+{
+    return value == -1 || value >= 1;
+}
+
+/* The column of a sample that cannot be so, NULL where all can. */
+static const char *odd_column(const struct rt_sample *s)
+{
+    bool failed = s->flags & RT_FLAG_FAILED;
+    if (failed ? !isnan(s->latency_us) : !(s->latency_us > 0 && isfinite(s->latency_us)))
+        return "latency_us";
+    if (!(lies(s->latency_min_us, 0) && lies(s->latency_median_us, 0) &&
+          !(s->latency_min_us > s->latency_median_us)))
+        return "latency_median_us or latency_min_us";
+    if (!lies(s->latency_spread_us, 0))
+        return "latency_spread_us";
+    if (!lies(s->energy_mj, 0))
+        return "energy_mj";
+    if (!is_size(s->count))
+        return "count";
+    for (int i = 0; i < 3; i++)
+        if (!is_size(s->tile[i]) || !is_size(s->grid[i]) || !is_size(s->block[i]))
+            return "tile, grid or block";
+    for (int i = rt_op_ndims(s->op); i < RT_MAX_DIMS; i++)
+        if (s->dim[i] != -1)
+            return "a dim that its op does not have";
+    return s->flags >> RT_FLAG_COUNT != 0 ? "flags" : NULL;
+}
+
+static const char *odd_workload_column(const struct rt_workload *w)
+{
+    if (!(w->end_to_end_us > 0 && isfinite(w->end_to_end_us)))
+        return "end_to_end_us";
+    if (!lies(w->forward_us, 0) || !lies(w->backward_us, 0))
+        return "forward_us or backward_us";
+    if (!lies(w->energy_mj, 0))
+        return "energy_mj";
+    if ((w->batch != -1 && w->batch < 1) || (w->sequence != -1 && w->sequence < 1) ||
+        (w->layers != -1 && w->layers < 1))
+        return "batch, sequence or layers";
+    return w->flags >> RT_FLAG_COUNT != 0 ? "flags" : NULL;
+}
+
+static void check_ranges(const struct rt_dataset *dataset, struct rt_check *check)
+{
+    check->checked = dataset->sample_count + dataset->workload_count;
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const char *column = odd_column(&dataset->samples[i]);
+        if (column != NULL)
+            wrong(check, "/samples row %zu (%s, %g us): %s", i, rt_sample_op(&dataset->samples[i])->name,
+                  dataset->samples[i].latency_us, column);
+    }
+    for (size_t i = 0; i < dataset->workload_count; i++) {
+        const char *column = odd_workload_column(&dataset->workloads[i]);
+        if (column != NULL)
+            wrong(check, "/workloads row %zu (%s): %s", i,
+                  rt_strings_get(&dataset->texts, dataset->workloads[i].model), column);
+    }
+}
+
+/* Elements that equal an earlier one as bytes; the first pair's later one is *first. */
+static size_t count_equal(const void *elements, size_t count, size_t size, size_t *first)
+{
+    const char *base = elements;
+    size_t slots = 64, equal = 0;
+    while (slots < 2 * count)
+        slots *= 2;
+    uint32_t *slot = rt_calloc(slots, sizeof *slot);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = rt_hash(RT_HASH_START, base + i * size, size) & (slots - 1);
+        while (slot[at] != 0 && memcmp(base + (slot[at] - 1) * size, base + i * size, size) != 0)
+            at = (at + 1) & (slots - 1);
+        if (slot[at] == 0)
+            slot[at] = (uint32_t)i + 1;
+        else if (equal++ == 0)
+            *first = i;
+    }
+    free(slot);
+    return equal;
+}
+
+static void check_duplicates(const struct rt_dataset *dataset, struct rt_check *check)
+{
+    size_t first = 0;
+    check->checked = dataset->sample_count + dataset->workload_count;
+    size_t samples = count_equal(dataset->samples, dataset->sample_count, sizeof *dataset->samples, &first);
+    if (samples > 0)
+        wrong(check, "/samples row %zu equals an earlier one; `rooftile dataset merge` drops such rows",
+              first);
+    size_t workloads =
+        count_equal(dataset->workloads, dataset->workload_count, sizeof *dataset->workloads, &first);
+    if (workloads > 0)
+        wrong(check, "/workloads row %zu equals an earlier one; `rooftile dataset merge` drops such rows",
+              first);
+    check->wrong = samples + workloads;
+}
+
+/* ---- the roofline ---- */
+
+/* Bytes that must move, at the narrowest width that the sample's attributes name. */
+static double least_bytes(const struct rt_dataset *dataset, const struct rt_sample *sample)
+{
+    double width = rt_dtypes[sample->dtype].bytes;
+    const char *cache = rt_dataset_attribute(dataset, sample->group, "kv_cache_dtype");
+    int narrow = cache != NULL ? rt_dtype_find(cache) : -1;
+    if (narrow >= 0 && rt_dtypes[narrow].bytes < width)
+        width = rt_dtypes[narrow].bytes;
+    return rt_ops[sample->op].bytes(sample->dim, width);
+}
+
+double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_sample *sample,
+                          const char **limit)
+{
+    const struct rt_device *device = &dataset->devices[sample->device];
+    enum rt_family family = rt_ops[sample->op].family;
+    if (family == RT_FAMILY_COLLECTIVE)
+        return NAN; /* moves over links, not through the memory */
+    double share = family == RT_FAMILY_CONV ? 0.25 : 1;
+    double compute =
+        1e6 * share * rt_sample_flops(sample) / rt_device_peak_flops(device, family, sample->dtype);
+    double bytes = least_bytes(dataset, sample), memory = NAN;
+    /* How many experts a layer really reads depends on how its tokens fall. */
+    if (family != RT_FAMILY_MOE && bytes > 4 * device->l2_mib * 1024 * 1024)
+        memory = 1e6 * bytes / (1e9 * device->bandwidth_gbs);
+    *limit = memory > compute || isnan(compute) ? "memory" : "compute";
+    return fmax(compute, memory); /* of a NaN and a number, the number */
+}
+
+/* Keeps the worst, sorted: rows that come later must be worse to pass an equal one. */
+static void keep_worst(struct rt_validation *validation, const struct rt_impossible *found)
+{
+    size_t at = validation->worst_count;
+    double excess = found->least_us / found->latency_us;
+    while (at > 0 && validation->worst[at - 1].least_us / validation->worst[at - 1].latency_us < excess)
+        at--;
+    if (at == RT_IMPOSSIBLE_KEPT)
+        return;
+    if (validation->worst_count < RT_IMPOSSIBLE_KEPT)
+        validation->worst_count++;
+    memmove(&validation->worst[at + 1], &validation->worst[at],
+            (validation->worst_count - at - 1) * sizeof *validation->worst);
+    validation->worst[at] = *found;
+}
+
+static void check_roofline(const struct rt_dataset *dataset, struct rt_validation *validation)
+{
+    const double slack = 0.98; /* clocks and latencies are rounded */
+    struct rt_check *check = &validation->checks[RT_CHECK_ROOFLINE];
+    char dims[128];
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        struct rt_impossible found = {.sample = i, .latency_us = sample->latency_us};
+        found.least_us = rt_sample_least_us(dataset, sample, &found.limit);
+        check->checked += !isnan(found.least_us) && !isnan(found.latency_us);
+        if (!(found.latency_us < slack * found.least_us))
+            continue;
+        check->wrong++;
+        keep_worst(validation, &found);
+    }
+    if (validation->worst_count == 0)
+        return;
+    const struct rt_impossible *worst = &validation->worst[0];
+    const struct rt_sample *sample = &dataset->samples[worst->sample];
+    rt_sample_dims(sample, dims, sizeof dims);
+    snprintf(check->first, sizeof check->first,
+             "/samples row %zu: %s (%s) on %s took %.4g us, its %s allows no less than %.4g", worst->sample,
+             rt_sample_op(sample)->name, dims, dataset->devices[sample->device].name, worst->latency_us,
+             worst->limit, worst->least_us);
+}
+
+/* ---- devices ---- */
+
+static void check_devices(const struct rt_dataset *dataset, struct rt_check *check)
+{
+    bool *used = rt_calloc(dataset->device_count * RT_FAMILY_COUNT * RT_DTYPE_COUNT, sizeof *used);
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *s = &dataset->samples[i];
+        used[((size_t)s->device * RT_FAMILY_COUNT + rt_ops[s->op].family) * RT_DTYPE_COUNT + s->dtype] = true;
+    }
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        const struct rt_device *device = &dataset->devices[d];
+        check->checked++;
+        if (rt_dataset_find_device(dataset, device->name) != (int32_t)d)
+            wrong(check, "/devices row %zu: \"%s\" is described twice", d, device->name);
+        for (int family = 0; family < RT_FAMILY_COUNT; family++)
+            for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+                if (used[(d * RT_FAMILY_COUNT + (size_t)family) * RT_DTYPE_COUNT + (size_t)dtype] &&
+                    family != RT_FAMILY_COLLECTIVE &&
+                    isnan(rt_device_peak_flops(device, (enum rt_family)family, (enum rt_dtype)dtype)))
+                    wrong(check, "%s: has samples of %s in %s, but no peak for it", device->name,
+                          rt_families[family], rt_dtypes[dtype].name);
+    }
+    free(used);
+}
+
+int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validation *out)
+{
+    *out = (struct rt_validation){0};
+    for (int i = 0; i < RT_CHECK_COUNT; i++) {
+        out->checks[i].name = check_names[i].name;
+        out->checks[i].what = check_names[i].what;
+    }
+    int status = check_units(path, &out->checks[RT_CHECK_UNITS]);
+    if (status != RT_OK || (status = rt_dataset_read(path, dataset)) != RT_OK)
+        return status;
+    out->checks[RT_CHECK_READING].checked = rt_sample_field_count + rt_workload_field_count +
+                                            rt_device_field_count + rt_device_text_count +
+                                            2; /* two string tables */
+    check_uuid(dataset, &out->checks[RT_CHECK_UUID]);
+    check_ranges(dataset, &out->checks[RT_CHECK_RANGES]);
+    check_duplicates(dataset, &out->checks[RT_CHECK_DUPLICATES]);
+    check_devices(dataset, &out->checks[RT_CHECK_DEVICES]);
+    check_roofline(dataset, out);
+    return RT_OK;
+}
