@@ -109,10 +109,11 @@ static int add_group(struct rt_dataset *dataset, const struct facts *facts)
 static int describe_devices(struct collector *c, struct rt_dataset *header)
 {
     struct rt_dataset like;
-    rt_dataset_init(&like);
-    int status = RT_OK;
-    if (c->options->like != NULL)
-        status = rt_dataset_read(c->options->like, &like);
+    if (c->options->like == NULL)
+        rt_dataset_init(&like);
+    int status = c->options->like != NULL ? rt_dataset_read(c->options->like, &like) : RT_OK;
+    if (status != RT_OK)
+        return status;
     for (size_t d = 0; status == RT_OK && d < c->devices; d++) {
         const char *name = c->backend->device_name(c->context, d);
         int32_t there = rt_dataset_find_device(&like, name);
@@ -201,7 +202,7 @@ static void mark_done(struct collector *c)
     c->done = rt_calloc(c->plan->count * c->devices, sizeof *c->done);
     for (size_t i = 0; i < c->parts.saved.sample_count; i++) {
         const struct rt_sample *sample = &c->parts.saved.samples[i];
-        const char *name = c->parts.saved.devices[sample->device].name;
+        const char *name = sample->device >= 0 ? c->parts.saved.devices[sample->device].name : "";
         struct rt_task task;
         task_of_sample(sample, &task);
         ptrdiff_t at = rt_plan_find(c->plan, &task);
@@ -230,7 +231,8 @@ static int start(struct collector *c)
         status = begin(c);
     if (status != RT_OK)
         return status;
-    gather_facts(c, rt_dataset_attribute(&c->parts.header, 0, "descriptor"));
+    const char *descriptor = rt_dataset_attribute(&c->parts.header, 0, "descriptor");
+    gather_facts(c, descriptor != NULL ? descriptor : DESCRIPTOR_TAKEN);
     mark_done(c);
     return RT_OK;
 }
@@ -519,9 +521,9 @@ static double kernel_seconds(const struct rt_task *task, const struct rt_device 
 {
     double peak = rt_device_peak_flops(device, rt_ops[task->op].family, task->dtype);
     double run = fmax(rt_task_flops(task) / peak, rt_task_bytes(task) / (1e9 * device->bandwidth_gbs));
-    double batch = fmax(1.5 * run, 1e-6 * stopping->batch_us);
+    double batch = fmax(2.5 * run, 1e-6 * stopping->batch_us);
     double enough = fmax((stopping->least + 2) * batch, fmin(10 * batch, stopping->max_time_s));
-    return enough + 1e-3;
+    return enough + 2e-3;
 }
 
 int rt_collect_estimate(const struct rt_backend *backend, const struct rt_plan *plan,

@@ -2,8 +2,9 @@
  * The timed CPU kernels. See cpu_kernels.h.
  *
  * Loops are written so that the compiler vectorises them without -ffast-math: reductions run in LANES partial
- * sums, the exponential is a polynomial. On x86 each tile function is compiled for three instruction sets and
- * the loader picks one; sanitizer builds can't have that (the picker would run before the sanitizer starts).
+ * sums, exponential and logarithm are polynomials. On x86 each tile function is compiled for three
+ * instruction sets and the loader picks one; sanitizer builds can't have that (the picker would run before
+ * the sanitizer starts).
  */
 #include "collect/cpu_kernels.h"
 
@@ -260,14 +261,44 @@ static inline float tanh_of(float x)
     return 1 - 2 / (exp_of(2 * x) + 1);
 }
 
+/* Cephes' logf for x > 0: x = 2^n (1 + r) with 1 + r in sqrt(1/2)..sqrt(2) */
+static inline float log_of(float x)
+{
+    int32_t bits, mantissa;
+    memcpy(&bits, &x, sizeof bits);
+    mantissa = (bits & 0x007fffff) | 0x3f000000; /* 0.5..1 */
+    float r, n = (float)((bits >> 23) - 126);
+    memcpy(&r, &mantissa, sizeof r);
+    n = r < 0.707106781f ? n - 1 : n;
+    r = r < 0.707106781f ? r + r - 1 : r - 1;
+    float p = 7.0376836292e-2f;
+    p = p * r - 1.1514610310e-1f;
+    p = p * r + 1.1676998740e-1f;
+    p = p * r - 1.2420140846e-1f;
+    p = p * r + 1.4249322787e-1f;
+    p = p * r - 1.6668057665e-1f;
+    p = p * r + 2.0000714765e-1f;
+    p = p * r - 2.4999993993e-1f;
+    p = p * r + 3.3333331174e-1f;
+    float z = r * r, y = p * r * z;
+    y += n * -2.12194440e-4f - 0.5f * z;
+    return r + y + n * 0.693359375f;
+}
+
+/* x^y for x > 0, which the operands are; relative error about 1e-7 |y log x| */
+static inline float pow_of(float x, float y)
+{
+    return exp_of(y * log_of(x));
+}
+
 ELEMENTWISE(add_tile, false, x + y)
 ELEMENTWISE(mul_tile, false, (x * y))
 ELEMENTWISE(div_tile, false, x / y)
-ELEMENTWISE(pow_tile, false, powf(x, y)) /* libm, one element at a time */
+ELEMENTWISE(pow_tile, false, pow_of(x, y))
 ELEMENTWISE(add_scalar_tile, true, x + RT_CPU_SCALAR)
 ELEMENTWISE(mul_scalar_tile, true, (x * RT_CPU_SCALAR))
 ELEMENTWISE(div_scalar_tile, true, x / RT_CPU_SCALAR)
-ELEMENTWISE(pow_scalar_tile, true, powf(x, RT_CPU_POW_SCALAR))
+ELEMENTWISE(pow_scalar_tile, true, pow_of(x, RT_CPU_POW_SCALAR))
 ELEMENTWISE(relu_tile, true, x > 0 ? x : 0)
 ELEMENTWISE(tanh_tile, true, tanh_of(x))
 /* GPT-2's form: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */

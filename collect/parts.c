@@ -140,14 +140,14 @@ static int list_parts(const struct rt_parts *parts, struct listing *out)
 static int read_part(struct rt_parts *parts, unsigned number)
 {
     struct rt_dataset part;
-    rt_dataset_init(&part);
     char *path = rt_format("%s/" PART_NAME, parts->folder, number);
     int status = rt_dataset_read(path, &part);
-    if (status == RT_OK)
+    if (status == RT_OK) {
         status = rt_dataset_append(&parts->saved, &part);
+        rt_dataset_release(&part);
+    }
     if (status != RT_OK)
         status = rt_fail_context(status, "remove %s to measure its kernels again", path);
-    rt_dataset_release(&part);
     free(path);
     return status;
 }
@@ -157,8 +157,14 @@ static int read_header(struct rt_parts *parts)
     char *path = path_in(parts, "header.h5");
     int status = RT_OK;
     parts->begun = access(path, F_OK) == 0;
-    if (parts->begun)
-        status = rt_dataset_read(path, &parts->header);
+    if (parts->begun) {
+        struct rt_dataset header;
+        status = rt_dataset_read(path, &header);
+        if (status == RT_OK) {
+            rt_dataset_release(&parts->header);
+            parts->header = header;
+        }
+    }
     if (parts->begun && status != RT_OK)
         status = rt_fail_context(status, "remove the folder %s to begin anew", parts->folder);
     free(path);

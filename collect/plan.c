@@ -5,6 +5,7 @@
 #include "datasets/strings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,30 +19,16 @@ static const struct sweep {
     int64_t range[QUICK_DIMS][2];
     double least, most;
 } sweeps[] = {
-#define ROWS                                                                                                 \
-    {                                                                                                        \
-        8, 16384                                                                                             \
-    }
-#define COLS                                                                                                 \
-    {                                                                                                        \
-        32, 4096                                                                                             \
-    }
-    {RT_OP_LINEAR,     {{1, 1}, {16, 4096}, {16, 4096}, {16, 4096}},   0x1p20, 0x1p32},
-    {RT_OP_GEMM,       {{16, 2048}, {16, 2048}, {16, 2048}},           0x1p20, 0x1p32},
-    {RT_OP_BMM,        {{2, 128}, {16, 1024}, {16, 1024}, {16, 1024}}, 0x1p20, 0x1p32},
-    {RT_OP_SOFTMAX,    {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_LAYERNORM,  {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_ADD,        {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_ADD_SCALAR, {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_MUL,        {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_MUL_SCALAR, {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_DIV,        {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_DIV_SCALAR, {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_POW,        {ROWS, COLS},                                   0x1p12, 0x1p22}, /* pow: one libm call an element */
-    {RT_OP_POW_SCALAR, {ROWS, COLS},                                   0x1p12, 0x1p22},
-    {RT_OP_RELU,       {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_GELU,       {ROWS, COLS},                                   0x1p15, 0x1p24},
-    {RT_OP_TANH,       {ROWS, COLS},                                   0x1p15, 0x1p24},
+  /* clang-format off */
+#define VECTOR {{8, 16384}, {32, 4096}}, 0x1p15, 0x1p24
+    {RT_OP_LINEAR, {{1, 1}, {16, 4096}, {16, 4096}, {16, 4096}}, 0x1p20, 0x1p32},
+    {RT_OP_GEMM, {{16, 2048}, {16, 2048}, {16, 2048}}, 0x1p20, 0x1p32},
+    {RT_OP_BMM, {{2, 128}, {16, 1024}, {16, 1024}, {16, 1024}}, 0x1p20, 0x1p32},
+    {RT_OP_SOFTMAX, VECTOR}, {RT_OP_LAYERNORM, VECTOR}, {RT_OP_ADD, VECTOR}, {RT_OP_ADD_SCALAR, VECTOR},
+    {RT_OP_MUL, VECTOR}, {RT_OP_MUL_SCALAR, VECTOR}, {RT_OP_DIV, VECTOR}, {RT_OP_DIV_SCALAR, VECTOR},
+    {RT_OP_POW, VECTOR}, {RT_OP_POW_SCALAR, VECTOR}, {RT_OP_RELU, VECTOR}, {RT_OP_GELU, VECTOR},
+    {RT_OP_TANH, VECTOR},
+  /* clang-format on */
 };
 
 static const enum rt_family turns[] = {RT_FAMILY_LINEAR, RT_FAMILY_BMM, RT_FAMILY_SOFTMAX,
@@ -258,6 +245,15 @@ static int find_dim(enum rt_op_id op, const char *name)
     return -1;
 }
 
+static int no_such_dim(enum rt_op_id op, const char *name)
+{
+    char dims[256] = "";
+    size_t used = 0;
+    for (int d = 0; d < rt_op_ndims(op) && used < sizeof dims; d++)
+        used += (size_t)snprintf(dims + used, sizeof dims - used, " %s", rt_ops[op].dims[d]);
+    return rt_fail(RT_EFORMAT, "%s has no dim \"%.40s\"; it has%s", rt_ops[op].name, name, dims);
+}
+
 /* "name=value" of a task. */
 static int parse_setting(char *text, struct rt_task *task)
 {
@@ -276,8 +272,7 @@ static int parse_setting(char *text, struct rt_task *task)
         return RT_OK;
     }
     if (strcmp(text, "dtype") != 0)
-        return rt_fail(RT_EFORMAT, "%s has no dim \"%.40s\"; FORMAT.md lists its dims", rt_ops[task->op].name,
-                       text);
+        return no_such_dim(task->op, text);
     if ((dtype = rt_dtype_find(value)) < 0)
         return rt_fail(RT_EFORMAT, "dtype \"%.40s\" is unknown", value);
     task->dtype = (uint8_t)dtype;

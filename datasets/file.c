@@ -30,11 +30,8 @@ static int sync_path(const char *path, int flags)
 
 int rt_file_replace(const char *temporary, const char *path)
 {
-    struct stat target;
     int status = RT_OK;
-    if (stat(path, &target) == 0 && S_ISDIR(target.st_mode))
-        status = rt_fail(RT_EIO, "%s: is a folder; name a file to write to", path);
-    else if (sync_path(temporary, O_RDONLY) != 0)
+    if (sync_path(temporary, O_RDONLY) != 0)
         status = rt_fail(RT_EIO, "%s: cannot be synced to disk: %s; what was there is unchanged", path, strerror(errno));
     else if (rename(temporary, path) != 0)
         status = rt_fail(RT_EIO, "%s: cannot be put in place: %s; what was there is unchanged", path, strerror(errno));
@@ -51,6 +48,9 @@ int rt_file_replace(const char *temporary, const char *path)
 
 int rt_file_create(const char *path, FILE **file, char **temporary)
 {
+    struct stat target;
+    if (stat(path, &target) == 0 && S_ISDIR(target.st_mode))
+        return rt_fail(RT_EIO, "%s: is a folder; name a file to write to", path);
     char *name = rt_file_temporary(path);
     FILE *opened = fopen(name, "w");
     if (opened == NULL) {

@@ -21,7 +21,8 @@ struct rt_h5 {
     double size; /* bytes on disk, for reading */
 };
 
-enum { CHUNK = 16384, DEFLATE_LEVEL = 1 }; /* level 1: files a tenth larger than level 9 makes them, written 8 times faster */
+/* Level 1: files a tenth larger than level 9 makes them, written 8 times faster. */
+enum { CHUNK = 16384, DEFLATE_LEVEL = 1 };
 
 static hid_t memory_type(enum rt_h5_type type)
 {
@@ -75,10 +76,13 @@ static const char *reason(void)
     return text;
 }
 
+/* HDF5 buries the reason in a line of details; the system's own word for it is still in errno. */
 static int fail_write(const struct rt_h5 *file, const char *what)
 {
-    return rt_fail(RT_EIO, "%s: %s cannot be written: %s; is the disk full? What was there is unchanged", file->path, what,
-                   reason());
+    int code = errno;
+    bool disk = code == ENOSPC || code == EFBIG || code == EDQUOT || code == EIO;
+    return rt_fail(RT_EIO, "%s: %s cannot be written: %s; what was there is unchanged", file->path, what,
+                   disk ? strerror(code) : reason());
 }
 
 static int fail_read(const struct rt_h5 *file, const char *what)
@@ -87,8 +91,10 @@ static int fail_read(const struct rt_h5 *file, const char *what)
                    reason());
 }
 
+/* Before any other call: after a write that failed, HDF5 1.10 would try it again at exit, and crash. */
 static void quiet_library(void)
 {
+    H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 

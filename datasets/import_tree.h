@@ -1,6 +1,7 @@
 /*
  * What the importers of CSV trees share: the files of a tree are read side by side, each into a part of its
- * own, and the parts are put together in path order, so that the result does not depend on the threads.
+ * own, and the parts are put together in path order (import_merge.h), so that the result does not depend on
+ * the threads.
  *
  * A reader is called once per file. It adds samples and workloads to its part, refuses rows, or says what the
  * file is when it holds none. Device indices in a part are rows of the tree's devices; groups and strings are
@@ -24,6 +25,7 @@ struct rt_tree {
     struct rt_import_report *report; /* for prepare() and the merge; not for readers */
     pthread_mutex_t lock;
     struct rt_dataset devices; /* only its device table is used; under `lock` while files are read */
+    struct rt_merge *merge;    /* import_merge.h */
 };
 
 /* A text that is interned per row, and the one before it: neighbours mostly share it. */
@@ -39,9 +41,7 @@ struct rt_part {
     struct rt_dataset data;
     struct rt_import_report report; /* refusals, skips, other kinds of this file */
     double bytes;                   /* of the file, where it holds samples */
-    uint64_t *hashes;               /* of what makes two samples the same, one per sample */
-    size_t hash_capacity;
-    uint64_t *kernel_hashes; /* one per string of data.kernels */
+    uint64_t *kernel_hashes;        /* one per string of data.kernels */
     size_t kernel_hash_count;
     struct rt_part_text device_text, kernel_text;
     struct rt_strings device_names; /* as the file spells them */
@@ -52,6 +52,7 @@ struct rt_part {
     char *key, *last_key;         /* of this row and of the row before */
     size_t key_capacity, last_key_length;
     int32_t last_group;
+    struct rt_part_merge *state; /* import_merge.c's */
 };
 
 struct rt_tree_reader {

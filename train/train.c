@@ -385,13 +385,13 @@ static int hold_out(struct run *run)
             if (rt_name_contains(run->dataset->devices[d].name, options->held_out_gpus.name[n]))
                 found = run->held_out_device[d] = true;
         if (!found)
-            return rt_fail(RT_EUSAGE, "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset info` lists them",
+            return rt_fail(RT_ENOTFOUND, "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset info` lists them",
                            options->held_out_gpus.name[n]);
     }
     for (size_t n = 0; n < options->held_out_ops.count; n++) {
         int op = rt_op_find(options->held_out_ops.name[n]);
         if (op < 0)
-            return rt_fail(RT_EUSAGE, "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
+            return rt_fail(RT_ENOTFOUND, "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
                            options->held_out_ops.name[n]);
         run->held_out_op[op] = true;
         predictor->held_out_ops = add_line(predictor->held_out_ops, rt_ops[op].name);
@@ -433,10 +433,9 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
     rt_predictor_init(&run->predictor, options->kind);
     struct rt_predictor *predictor = &run->predictor;
     if (!rt_recipe_kind(options->kind))
-        return rt_fail(RT_EUSAGE, strcmp(options->kind, "roofline") == 0
-                                      ? "\"%s\" needs no training; `rooftile evaluate --predictor roofline` uses it as it is"
-                                      : "there is no predictor \"%s\" to train; `rooftile train --help` lists them",
-                       options->kind);
+        return strcmp(options->kind, "roofline") == 0
+                   ? rt_fail(RT_EUSAGE, "\"roofline\" needs no training; `rooftile evaluate --predictor roofline` uses it as it is")
+                   : rt_fail(RT_ENOTFOUND, "there is no predictor \"%s\" to train; there is: neusight", options->kind);
     int status = hold_out(run);
     if (status != RT_OK)
         return status;

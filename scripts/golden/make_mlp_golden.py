@@ -78,7 +78,7 @@ def train(case, data, dtype, steps):
 
 
 def numbers(tensor):
-    """Shortest text that reads back to the same number."""
+    """Rounded to as many digits as bring back the same number in the tensor's own precision."""
     digits = 9 if tensor.dtype == torch.float32 else 17
     return [float(f"{v:.{digits}g}") for v in tensor.reshape(-1).tolist()]
 
@@ -91,8 +91,9 @@ def small(name, shape, rows, head, loss, learning_rate, weight_decay):
     waves = torch.randint(2, 9, (rows,)).float()
     target = torch.rand(rows) * 3 + 0.3
     parameters = flat(build(shape, torch.float32).parameters())
-    case.update(x=numbers(x), scale=numbers(scale), waves=numbers(waves), target=numbers(target),
-                parameters=numbers(parameters))
+    # float32 numbers, but written with all the digits that their float64 twins have
+    case.update(x=numbers(x.double()), scale=numbers(scale.double()), waves=numbers(waves.double()),
+                target=numbers(target.double()), parameters=numbers(parameters.double()))
     for dtype in (torch.float32, torch.float64):
         losses, gradient, after = train(case, (x, target, scale, waves, parameters), dtype, STEPS)
         case[str(dtype).split(".")[1]] = dict(losses=losses, gradient=numbers(gradient),

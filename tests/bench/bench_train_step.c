@@ -26,7 +26,7 @@
 #define TURN       0.1 /* seconds of steps in a turn */
 #define MAX_TURNS  999
 #define MAX_SETUPS 4
-#define RETRIES    400
+#define RETRIES    20
 #define DISTURBED  0.02 /* share of the processors that others may take in a turn */
 
 static const size_t batches[] = {128, 1024};

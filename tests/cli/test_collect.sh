@@ -8,6 +8,13 @@ collect() { "$ROOFTILE" collect --backend synthetic -q "$@"; }
 same_bytes() {
     if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1" "$2 and $3 differ: $(cmp "$2" "$3" 2>&1)"; fi
 }
+# until the collection has saved something
+wait_for_part() {
+    for _ in $(seq 1000); do
+        [ -e "$1.parts/part-000001.h5" ] || [ -e "$1" ] && break
+        sleep 0.005
+    done
+}
 absent() {
     if [ ! -e "$2" ]; then ok "$1"; else not_ok "$1" "$2 is there"; fi
 }
@@ -93,7 +100,7 @@ absent killed_parts killed.h5.parts
 # ---- Ctrl-C ----
 "${begun[@]}" -o ctrl.h5 >/dev/null 2>stderr &
 process=$!
-for _ in $(seq 1000); do [ -e ctrl.h5.parts/part-000001.h5 ] || [ -e ctrl.h5 ] && break; sleep 0.005; done
+wait_for_part ctrl.h5
 kill -INT $process
 wait $process
 status=$?
@@ -118,6 +125,14 @@ fi
 limited() { (ulimit -f "$1" && shift && "$ROOFTILE" collect --backend synthetic -q --count 3000 -o full.h5 "$@"); }
 refuses full_at_once 1 "full.h5.parts/header.h5" limited 1
 absent full_at_once_leaves_nothing full.h5.parts
+"${begun[@]}" -o full.h5 >/dev/null 2>&1 &
+process=$!
+wait_for_part full.h5
+kill -INT $process
+wait $process
+parts=$(ls full.h5.parts | grep -c part)
+refuses full_midway 1 "kernels are saved in full.h5.parts: run the same command to go on" limited 30
+[ "$(ls full.h5.parts | grep -c part)" = "$parts" ] && ok full_keeps_parts || not_ok full_keeps_parts "$(ls full.h5.parts)"
 largest=$(($(stat -c %s whole.h5) / 1024 - 1)) # parts fit, the whole does not
 refuses full_at_the_end 1 "the parts in full.h5.parts are whole" limited $largest
 absent full_output full.h5

@@ -65,7 +65,6 @@ static void test_a_whole_collection(void)
     RT_ASSERT_OK(rt_collect(backend(), &plan, &options, &summary));
     CU_ASSERT_EQUAL(summary.planned, 300);
     CU_ASSERT_FALSE(exists(output, ".parts"));
-    rt_dataset_init(&read);
     RT_ASSERT_OK(rt_dataset_read(output, &read));
     CU_ASSERT_TRUE(each_kernel_once(&plan, &read, 2));
     CU_ASSERT_STRING_EQUAL(read.uuid, summary.dataset.uuid);

@@ -159,7 +159,7 @@ static void test_bad_files(void)
     } cases[] = {
         {"softmax,rows=4,cols=5\nfoo,rows=4\n",  "plan.csv:2: \"foo\" is no op",                   RT_EFORMAT},
         {"softmax,rows=4\n",                     "plan.csv:1: dim \"cols\" of softmax is missing", RT_EFORMAT},
-        {"softmax,rows=4,cols=5,depth=3\n",      "softmax has no dim \"depth\"",                   RT_EFORMAT},
+        {"softmax,rows=4,cols=5,depth=3\n",      "softmax has no dim \"depth\"; it has rows cols", RT_EFORMAT},
         {"softmax,rows=4,rows=5,cols=1\n",       "\"rows\" is given twice",                        RT_EFORMAT},
         {"softmax,rows=4.5,cols=1\n",            "rows=4.5 is not a whole number",                 RT_EFORMAT},
         {"softmax,rows=-4,cols=1\n",             "rows=-4 is not a whole number",                  RT_EFORMAT},

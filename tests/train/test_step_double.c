@@ -1,6 +1,7 @@
 /*
- * The sources of the network compiled in double: finite differences of every parameter, and PyTorch's float64. They
- * are included here, so that this program has them once, in double; the rest comes from the library.
+ * The sources of the network compiled in double: finite differences of every parameter, and PyTorch's
+ * float64. They are included here, so that this program has them once, in double; the rest comes from the
+ * library.
  */
 #define RT_REAL double
 #include "models/predictor/blas.c"
@@ -12,7 +13,8 @@
 
 #define ROWS 7
 
-/* A batch of random rows whose predictions lie well away from their targets, where some losses have a kink. */
+/* A batch of random rows whose predictions lie well away from their targets, where some losses have a kink.
+ */
 static void random_batch(struct batch *batch, const struct rt_mlp *mlp, int loss, struct rt_random *random)
 {
     /* The square takes the bare output, the others need p > 0. */
@@ -97,9 +99,9 @@ static size_t check_differences(const struct rt_mlp_shape *shape, int loss, uint
 static void test_gradients_match_differences(void)
 {
     static const struct rt_mlp_shape shapes[] = {
-        {.inputs = 3, .hidden = 5, .layers = 3, .outputs = 2},
-        {.inputs = 2, .hidden = 4, .layers = 4, .outputs = 1},
-        {.inputs = 4, .layers = 1, .outputs = 2},
+        {.inputs = 3,   .hidden = 5, .layers = 3, .outputs = 2},
+        {.inputs = 2,             .hidden = 4,              .layers = 4,  .outputs = 1},
+        {.inputs = 4, .layers = 1,            .outputs = 2           },
     };
     for (size_t s = 0; s < RT_COUNT(shapes); s++)
         for (int activation = 0; activation < RT_ACTIVATION_COUNT; activation++)

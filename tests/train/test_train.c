@@ -175,15 +175,15 @@ static void test_refusals(void)
     struct rt_train_options options = options_for(rt_test_path("never.h5"));
     const char *nobody[] = {"H900"};
     options.kind = "crystal-ball";
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EUSAGE, "no predictor \"crystal-ball\"");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "no predictor \"crystal-ball\"");
     options.kind = "roofline";
     RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EUSAGE, "needs no training");
     options.kind = "neusight";
     options.held_out_gpus = (struct rt_names){nobody, 1};
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EUSAGE, "--hold-out-gpu H900");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "--hold-out-gpu H900");
     options.held_out_gpus.count = 0;
     options.held_out_ops = (struct rt_names){nobody, 1};
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EUSAGE, "--hold-out-op H900");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "--hold-out-op H900");
     options.held_out_ops.count = 0;
     const char *all[] = {"Synthetic"};
     options.held_out_gpus = (struct rt_names){all, 1};
