@@ -3,7 +3,8 @@
 #     tests/bench/bench_train.sh [BUILD [ROUNDS]]
 # Prints per number of threads and batch the medians over the rounds: samples/s, share of this machine's
 # cblas_sgemm, times one thread, and PyTorch's samples/s and how many times as fast rooftile is. Without PyTorch
-# ($PYTHON, /usr/bin/python3) those two columns stay empty.
+# ($PYTHON, /usr/bin/python3) those two columns stay empty. PyTorch gets OMP_WAIT_POLICY=passive, because its OpenMP
+# threads and OpenBLAS's own otherwise spin against each other: with two threads it is several times slower without.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build}
@@ -27,7 +28,8 @@ for ((round = 0; round < rounds; round++)); do
     "$bench" 3 "$threads" | sed 's/^\([^#]\)/rooftile \1/'
     for ((t = 1; t <= threads; t++)); do
         [ $pytorch = yes ] || break
-        OPENBLAS_NUM_THREADS=$t OMP_NUM_THREADS=$t "$python" "$here/bench_pytorch.py" $t | sed 's/^\([^#]\)/pytorch \1/'
+        OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=$t OMP_NUM_THREADS=$t "$python" "$here/bench_pytorch.py" "$t" |
+            sed 's/^\([^#]\)/pytorch \1/'
     done
 done >"$lines"
 grep '^#' "$lines" | grep -v 'threads batch' | sort -u
