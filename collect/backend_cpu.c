@@ -4,18 +4,22 @@
  *
  * Decisions, which a reader of the measurements needs:
  *   - A device is this CPU with a number of threads; one thread counts as one SM. "One thread" and "all
- * threads" are two devices, so that even one machine has a device to hold out.
+ *     threads" are two devices, so that even one machine has a device to hold out.
  *   - OpenBLAS runs with one thread of its own. The backend cuts each op into tiles (cpu_kernels.h) and its
- * pool shares them out over the threads in turn, so tiles and waves mean here what they mean on a GPU.
+ *     pool shares them out over the threads in turn, so tiles and waves mean here what they mean on a GPU.
+ *     The tile of a sample is what was computed: at most 128 x 128, less where the output is smaller (a CPU
+ *     does not pad); the elements of all rows of a tile of softmax or layer norm; the elements of a run of
+ *     elementwise. How OpenBLAS blocks the depth k is its own affair: tile[2] is -1.
  *   - Nobody publishes the peaks of "this CPU with n threads", so they are measured when the device is
- * described: the best of many sgemm calls on all its threads at once, and the best of many triads over arrays
- * far larger than the last-level cache. A kernel that beats them later is data, not an error: `dataset
- * validate` tells.
+ *     described: the best of many sgemm calls on all its threads at once, and the best of many triads over
+ *     arrays far larger than the last-level cache. The collector describes before and after the kernels and
+ *     keeps the better, because a machine that others use too would get a roof that its own kernels break.
+ *     One that still does is data, not an error: `dataset validate` tells.
  *   - Runs are cold: the operands are rotated through buffers that together exceed the last-level cache
- * fourfold (less where memory is short), so each run finds operands that were last touched that long ago.
- * --cache warm keeps one set.
+ *     eightfold (less where memory is short), so each run finds operands last touched that long ago. With
+ *     fourfold, vector ops still ran up to 15% above the bandwidth of memory. --cache warm keeps one set.
  *   - Operands are uniform in 0.5..1.5: no zeros, no subnormals, and defined for pow and div. None of the
- * kernels branches on a value.
+ *     kernels branches on a value.
  */
 #include "collect/backend.h"
 #include "collect/cpu_kernels.h"
@@ -31,7 +35,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { MAX_DEVICES = 16, CACHES = 4, TRIAD_CHUNK = 1 << 16 };
+enum { MAX_DEVICES = 16, ROTATED_CACHES = 8, TRIAD_CACHES = 4, TRIAD_CHUNK = 1 << 16 };
 
 /* Floats with random values that outlive a kernel: made once, grown when a kernel needs more. */
 struct arena {
@@ -178,7 +182,7 @@ static int cpu_open(const struct rt_backend_options *options, void **out)
     context->seed = options->seed;
     context->warm = options->warm;
     context->limit_bytes = context->machine.memory_bytes / 4;
-    context->rotate_bytes = options->warm ? 0 : CACHES * context->machine.cache_bytes;
+    context->rotate_bytes = options->warm ? 0 : ROTATED_CACHES * context->machine.cache_bytes;
     context->blas_threads = openblas_get_num_threads();
     openblas_set_num_threads(1);
     int status = add_devices(context, options->devices != NULL ? options->devices : "1,all");
@@ -271,7 +275,8 @@ static int probe_peak(struct cpu_context *context, const struct cpu_device *devi
 
 static int probe_bandwidth(struct cpu_context *context, const struct cpu_device *device, double *gbs)
 {
-    double bytes = fmin((double)CACHES * (double)context->machine.cache_bytes, context->limit_bytes / 4);
+    double bytes =
+        fmin((double)TRIAD_CACHES * (double)context->machine.cache_bytes, context->limit_bytes / 4);
     size_t count = (size_t)bytes / sizeof(float);
     if (!arena_reserve(&context->input, 2 * count, context->seed) ||
         !arena_reserve(&context->output, count, ~context->seed))
@@ -315,7 +320,7 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
         snprintf(text, sizeof text, "one set of operands, used again in every run");
     else
         snprintf(text, sizeof text, "operands rotated through %zu MiB, %d times the last-level cache",
-                 context->rotate_bytes >> 20, CACHES);
+                 context->rotate_bytes >> 20, ROTATED_CACHES);
     visit(to, "buffers", text);
     visit(to, "operand_values", "uniform in 0.5..1.5");
     visit(to, "fp32_vector_tflops_source",
@@ -326,7 +331,7 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
           context->machine.cache_known ? "last-level cache as the system tells it"
                                        : "assumed: the system does not tell its last-level cache");
     visit(to, "tiling",
-          "products 256x256, rows about 16384 elements, elementwise 16384; shared out over threads");
+          "products 128x128, rows about 16384 elements, elementwise 4096 of a row; shared out over threads");
     visit(to, "timer", "clock_gettime CLOCK_MONOTONIC around a batch of runs");
     visit(to, "openblas", openblas_get_config());
     visit(to, "openblas_core", openblas_get_corename());

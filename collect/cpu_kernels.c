@@ -228,12 +228,13 @@ static void layernorm_shape(const struct rt_cpu_kernel *kernel, const int64_t *d
 
 /* ---- elementwise ---- */
 
-static void flat_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim, struct rt_cpu_call *call)
+/* A tile is a run of elements of one row, as the tiles of NeuSight's vector ops are: rows never share one. */
+static void run_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim, struct rt_cpu_call *call)
 {
     int64_t count = dim[0] * dim[1];
     *call = (struct rt_cpu_call){.batch = 1, .m = dim[0], .n = dim[1], .k = 1, .tile_m = 1};
-    call->tile_n = smaller(count, RT_CPU_TILE_ELEMENTS);
-    call->tiles = (size_t)ceil_div(count, call->tile_n);
+    call->tile_n = smaller(dim[1], RT_CPU_TILE_RUN);
+    call->tiles = (size_t)(dim[0] * ceil_div(dim[1], call->tile_n));
     for (int i = 0; i < kernel->inputs; i++)
         call->input_count[i] = (size_t)count;
     call->output_count = (size_t)count;
@@ -243,9 +244,9 @@ static void flat_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim, s
 #define ELEMENTWISE(name, unary, expression)                                                                 \
     FOR_EACH_ISA static void name(const struct rt_cpu_call *call, size_t tile)                               \
     {                                                                                                        \
-        size_t first = tile * (size_t)call->tile_n;                                                          \
-        size_t count = call->output_count - first;                                                           \
-        count = count < (size_t)call->tile_n ? count : (size_t)call->tile_n;                                 \
+        size_t runs = (size_t)ceil_div(call->n, call->tile_n), run = tile % runs;                            \
+        size_t first = tile / runs * (size_t)call->n + run * (size_t)call->tile_n;                           \
+        size_t count = (size_t)smaller(call->n - (int64_t)run * call->tile_n, call->tile_n);                 \
         const float *restrict a = call->input[0] + first;                                                    \
         const float *restrict b = unary ? a : call->input[1] + first;                                        \
         float *restrict out = call->output + first;                                                          \
@@ -313,22 +314,22 @@ FOR_EACH_ISA void rt_cpu_triad(float *restrict a, const float *restrict b, const
 
 /* clang-format off */
 static const struct rt_cpu_kernel kernels[RT_OP_COUNT] = {
-    [RT_OP_LINEAR]     = {"openblas_sgemm_bias_tile256x256", 3, batched_shape, linear_tile},
-    [RT_OP_GEMM]       = {"openblas_sgemm_tile256x256", 2, gemm_shape, product_tile},
-    [RT_OP_BMM]        = {"openblas_sgemm_tile256x256", 2, batched_shape, product_tile},
+    [RT_OP_LINEAR]     = {"openblas_sgemm_bias_tile128x128", 3, batched_shape, linear_tile},
+    [RT_OP_GEMM]       = {"openblas_sgemm_tile128x128", 2, gemm_shape, product_tile},
+    [RT_OP_BMM]        = {"openblas_sgemm_tile128x128", 2, batched_shape, product_tile},
     [RT_OP_SOFTMAX]    = {"rooftile_softmax_rows", 1, row_shape, softmax_tile},
     [RT_OP_LAYERNORM]  = {"rooftile_layernorm_rows", 3, layernorm_shape, layernorm_tile},
-    [RT_OP_ADD]        = {"rooftile_add", 2, flat_shape, add_tile},
-    [RT_OP_ADD_SCALAR] = {"rooftile_add_scalar", 1, flat_shape, add_scalar_tile},
-    [RT_OP_MUL]        = {"rooftile_mul", 2, flat_shape, mul_tile},
-    [RT_OP_MUL_SCALAR] = {"rooftile_mul_scalar", 1, flat_shape, mul_scalar_tile},
-    [RT_OP_DIV]        = {"rooftile_div", 2, flat_shape, div_tile},
-    [RT_OP_DIV_SCALAR] = {"rooftile_div_scalar", 1, flat_shape, div_scalar_tile},
-    [RT_OP_POW]        = {"rooftile_pow", 2, flat_shape, pow_tile},
-    [RT_OP_POW_SCALAR] = {"rooftile_pow_scalar", 1, flat_shape, pow_scalar_tile},
-    [RT_OP_RELU]       = {"rooftile_relu", 1, flat_shape, relu_tile},
-    [RT_OP_GELU]       = {"rooftile_gelu_tanh", 1, flat_shape, gelu_tile},
-    [RT_OP_TANH]       = {"rooftile_tanh", 1, flat_shape, tanh_tile},
+    [RT_OP_ADD]        = {"rooftile_add", 2, run_shape, add_tile},
+    [RT_OP_ADD_SCALAR] = {"rooftile_add_scalar", 1, run_shape, add_scalar_tile},
+    [RT_OP_MUL]        = {"rooftile_mul", 2, run_shape, mul_tile},
+    [RT_OP_MUL_SCALAR] = {"rooftile_mul_scalar", 1, run_shape, mul_scalar_tile},
+    [RT_OP_DIV]        = {"rooftile_div", 2, run_shape, div_tile},
+    [RT_OP_DIV_SCALAR] = {"rooftile_div_scalar", 1, run_shape, div_scalar_tile},
+    [RT_OP_POW]        = {"rooftile_pow", 2, run_shape, pow_tile},
+    [RT_OP_POW_SCALAR] = {"rooftile_pow_scalar", 1, run_shape, pow_scalar_tile},
+    [RT_OP_RELU]       = {"rooftile_relu", 1, run_shape, relu_tile},
+    [RT_OP_GELU]       = {"rooftile_gelu_tanh", 1, run_shape, gelu_tile},
+    [RT_OP_TANH]       = {"rooftile_tanh", 1, run_shape, tanh_tile},
 };
 /* clang-format on */
 

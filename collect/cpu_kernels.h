@@ -3,9 +3,13 @@
  *
  * A call is one op with its dims and operands. Its output is cut into `tiles` pieces that don't overlap, so
  * any number of threads may compute them in any order; the backend shares them out as a GPU shares out thread
- * blocks. products          at most 256 x 256 outputs, one cblas_sgemm each over the whole depth k softmax,
- * layer norm   whole rows, about 16 Ki elements elementwise       16 Ki elements All matrices are row-major;
- * linear's weight is (n, k), as frameworks store it.
+ * blocks:
+ *
+ *     products               at most 128 x 128 outputs, one cblas_sgemm each over the whole depth k
+ *     softmax, layer norm    whole rows, about 16 Ki elements
+ *     elementwise            at most 4 Ki elements of one row
+ *
+ * All matrices are row-major; linear's weight is (n, k), as frameworks store it.
  */
 #ifndef ROOFTILE_CPU_KERNELS_H
 #define ROOFTILE_CPU_KERNELS_H
@@ -15,8 +19,9 @@
 #include <stddef.h>
 
 #define RT_CPU_INPUTS        3
-#define RT_CPU_TILE_EDGE     256   /* products: rows and columns of a tile */
-#define RT_CPU_TILE_ELEMENTS 16384 /* all others */
+#define RT_CPU_TILE_EDGE     128   /* products: rows and columns of a tile */
+#define RT_CPU_TILE_ELEMENTS 16384 /* softmax, layer norm: of whole rows */
+#define RT_CPU_TILE_RUN      4096  /* elementwise: of one row */
 #define RT_CPU_POW_SCALAR    3.0f
 #define RT_CPU_SCALAR        1.25f
 #define RT_CPU_EPSILON       1e-5f /* layer norm */
@@ -32,7 +37,7 @@ struct rt_cpu_call {
 };
 
 struct rt_cpu_kernel {
-    const char *name; /* "openblas_sgemm_tile256x256"; NULL: this op has no CPU kernel */
+    const char *name; /* "openblas_sgemm_tile128x128"; NULL: this op has no CPU kernel */
     int inputs;       /* operands of a product or of an elementwise op */
     void (*shape)(const struct rt_cpu_kernel *kernel, const int64_t *dim, struct rt_cpu_call *call);
     void (*tile)(const struct rt_cpu_call *call, size_t tile);

@@ -4,8 +4,9 @@
  *
  * The relative error of the median is its standard error over the median, with the scatter taken from the
  * median absolute deviation: 1.2533 * 1.4826 * MAD / sqrt(n) / median (both factors are those of a normal
- * distribution). It is looked at when the number of samples has grown by half, not after each: looking more
- * often stops too early.
+ * distribution). Times with two humps (a clock with two states) can have a MAD of 0, so it is never less than
+ * half the distance between the order statistics sqrt(n) / 2 to either side of the median. It is looked at
+ * when the number of samples has grown by half, not after each: looking more often stops too early.
  */
 #ifndef ROOFTILE_MEASURE_H
 #define ROOFTILE_MEASURE_H

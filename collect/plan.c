@@ -13,21 +13,23 @@ enum { QUICK_DIMS = 4, TRIES = 4096 };
 static const size_t file_limit = (size_t)64 << 20; /* bytes of a plan file */
 
 /* Shapes of one op: inclusive ranges of its dims, and of the work a shape may be (FLOPs of products, elements
- * of the others), so that a run takes about 10 us to 50 ms on one core of a laptop. */
+ * of the others), so that a run takes about 10 us to 50 ms on one core of a laptop. Products fill at least one tile. */
 static const struct sweep {
     enum rt_op_id op;
     int64_t range[QUICK_DIMS][2];
     double least, most;
 } sweeps[] = {
   /* clang-format off */
-#define VECTOR {{8, 16384}, {32, 4096}}, 0x1p15, 0x1p24
-    {RT_OP_LINEAR, {{1, 1}, {16, 4096}, {16, 4096}, {16, 4096}}, 0x1p20, 0x1p32},
-    {RT_OP_GEMM, {{16, 2048}, {16, 2048}, {16, 2048}}, 0x1p20, 0x1p32},
-    {RT_OP_BMM, {{2, 128}, {16, 1024}, {16, 1024}, {16, 1024}}, 0x1p20, 0x1p32},
-    {RT_OP_SOFTMAX, VECTOR}, {RT_OP_LAYERNORM, VECTOR}, {RT_OP_ADD, VECTOR}, {RT_OP_ADD_SCALAR, VECTOR},
-    {RT_OP_MUL, VECTOR}, {RT_OP_MUL_SCALAR, VECTOR}, {RT_OP_DIV, VECTOR}, {RT_OP_DIV_SCALAR, VECTOR},
-    {RT_OP_POW, VECTOR}, {RT_OP_POW_SCALAR, VECTOR}, {RT_OP_RELU, VECTOR}, {RT_OP_GELU, VECTOR},
-    {RT_OP_TANH, VECTOR},
+#define ROWS {{8, 16384}, {32, 4096}}, 0x1p15, 0x1p24
+/* Elementwise rows are long, so that a tile (at most 4 Ki elements of a row) is more than its dispatch. */
+#define RUNS {{8, 16384}, {256, 16384}}, 0x1p15, 0x1p24
+    {RT_OP_LINEAR, {{1, 1}, {128, 4096}, {128, 4096}, {16, 4096}}, 0x1p20, 0x1p32},
+    {RT_OP_GEMM, {{128, 2048}, {128, 2048}, {16, 2048}}, 0x1p20, 0x1p32},
+    {RT_OP_BMM, {{2, 64}, {128, 1024}, {128, 1024}, {16, 1024}}, 0x1p20, 0x1p32},
+    {RT_OP_SOFTMAX, ROWS}, {RT_OP_LAYERNORM, ROWS}, {RT_OP_ADD, RUNS}, {RT_OP_ADD_SCALAR, RUNS},
+    {RT_OP_MUL, RUNS}, {RT_OP_MUL_SCALAR, RUNS}, {RT_OP_DIV, RUNS}, {RT_OP_DIV_SCALAR, RUNS},
+    {RT_OP_POW, RUNS}, {RT_OP_POW_SCALAR, RUNS}, {RT_OP_RELU, RUNS}, {RT_OP_GELU, RUNS},
+    {RT_OP_TANH, RUNS},
   /* clang-format on */
 };
 

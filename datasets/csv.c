@@ -13,11 +13,6 @@
 
 enum { BLOCK = 1 << 18 };
 
-struct cell {
-    size_t offset, length; /* in `row` */
-    bool missing;
-};
-
 struct rt_csv {
     struct csv_parser parser;
     char *path;
@@ -31,15 +26,31 @@ struct rt_csv {
     size_t row_used, row_capacity;
     size_t row_bytes; /* of the file that went into it so far */
     size_t cell_count, cell_capacity;
-    struct cell *cells;
+    struct rt_csv_field *cells; /* texts point into `row` */
     bool row_ready, row_high;
     bool row_extra; /* a second row ended within the line: a lone carriage return */
     size_t line, row_line;
 
     size_t column_count; /* 0 until the header is read */
     char **columns;
-    struct rt_csv_field *fields;
 };
+
+/* memcpy for texts that are mostly a few bytes long: without a call, in two moves that may overlap. */
+static void copy_text(char *to, const char *from, size_t length)
+{
+    if (length > 16) {
+        memcpy(to, from, length);
+    } else if (length >= 8) {
+        uint64_t first, last;
+        memcpy(&first, from, 8);
+        memcpy(&last, from + length - 8, 8);
+        memcpy(to, &first, 8);
+        memcpy(to + length - 8, &last, 8);
+    } else {
+        for (size_t i = 0; i < length; i++)
+            to[i] = from[i];
+    }
+}
 
 static void on_cell(void *text, size_t length, void *context)
 {
@@ -50,10 +61,11 @@ static void on_cell(void *text, size_t length, void *context)
         csv->cell_count++;
         return;
     }
-    csv->cells[csv->cell_count++] = (struct cell){csv->row_used, length, text == NULL};
+    char *to = csv->row + csv->row_used;
+    csv->cells[csv->cell_count++] = (struct rt_csv_field){to, length, text == NULL};
     if (length > 0)
-        memcpy(csv->row + csv->row_used, text, length);
-    csv->row[csv->row_used + length] = '\0';
+        copy_text(to, text, length);
+    to[length] = '\0';
     csv->row_used += length + 1;
 }
 
@@ -98,11 +110,17 @@ static int read_block(struct rt_csv *csv)
 /* Room for the cells of a row of `bytes`: each byte is one of a text, or a comma that ends one. */
 static void reserve_row(struct rt_csv *csv, size_t bytes)
 {
-    size_t needed = 2 * bytes + 2;
+    size_t needed = 2 * bytes + 2, cells = csv->cell_count;
     if (needed <= csv->row_capacity)
         return;
+    char *row = rt_malloc(2 * needed);
+    if (csv->row_used > 0)
+        memcpy(row, csv->row, csv->row_used);
+    for (size_t c = 0; c < cells && c < csv->cell_capacity; c++)
+        csv->cells[c].text = row + (csv->cells[c].text - csv->row);
+    free(csv->row);
+    csv->row = row;
     csv->row_capacity = 2 * needed;
-    csv->row = rt_realloc(csv->row, csv->row_capacity, 1);
 }
 
 static int check_bytes(struct rt_csv *csv, size_t length)
@@ -226,11 +244,7 @@ int rt_csv_next(struct rt_csv *csv, const struct rt_csv_field **fields)
     status = check_row(csv);
     if (status != RT_CSV_ROW)
         return status;
-    for (size_t c = 0; c < csv->column_count; c++) {
-        const struct cell *cell = &csv->cells[c];
-        csv->fields[c] = (struct rt_csv_field){csv->row + cell->offset, cell->length, cell->missing};
-    }
-    *fields = csv->fields;
+    *fields = csv->cells;
     return RT_CSV_ROW;
 }
 
@@ -241,10 +255,9 @@ static int check_header(const struct rt_csv *csv)
                        csv->cell_count, RT_CSV_COLUMNS);
     for (size_t a = 0; a < csv->cell_count; a++)
         for (size_t b = 0; b < a; b++)
-            if (csv->cells[a].length > 0 &&
-                strcmp(csv->row + csv->cells[a].offset, csv->row + csv->cells[b].offset) == 0)
+            if (csv->cells[a].length > 0 && strcmp(csv->cells[a].text, csv->cells[b].text) == 0)
                 return rt_fail(RT_EFORMAT, "%s:1: the header names column \"%.100s\" twice", csv->path,
-                               csv->row + csv->cells[a].offset);
+                               csv->cells[a].text);
     return RT_OK;
 }
 
@@ -269,9 +282,8 @@ static int read_header(struct rt_csv *csv)
         return status;
     csv->column_count = csv->cell_capacity = csv->cell_count;
     csv->columns = rt_calloc(csv->column_count, sizeof *csv->columns);
-    csv->fields = rt_calloc(csv->column_count, sizeof *csv->fields);
     for (size_t c = 0; c < csv->column_count; c++)
-        csv->columns[c] = rt_strdup(csv->row + csv->cells[c].offset);
+        csv->columns[c] = rt_strdup(csv->cells[c].text);
     return RT_OK;
 }
 
@@ -309,7 +321,6 @@ void rt_csv_close(struct rt_csv *csv)
     for (size_t c = 0; c < csv->column_count; c++)
         free(csv->columns[c]);
     free(csv->columns);
-    free(csv->fields);
     free(csv->cells);
     free(csv->row);
     free(csv->block);

@@ -49,12 +49,31 @@ static void finish_report(struct rt_import_report *report)
     }
 }
 
-/* The sentence that explains best why nothing, or not everything, was imported. */
-static const char *first_reason(const struct rt_import_report *report)
+/* Why nothing, or not everything, was imported: the first row that was refused, and the first file that was
+ * skipped, which may be its cause. */
+static char *reasons(const struct rt_import_report *report)
 {
-    return report->refused.count > 0   ? report->refused.text[0]
-           : report->skipped.count > 0 ? report->skipped.text[0]
-                                       : "no file in it has the columns of a measurement";
+    const char *row = report->refused.count > 0 ? report->refused.text[0] : NULL;
+    const char *file = report->skipped.count > 0 ? report->skipped.text[0] : NULL;
+    if (row != NULL && file != NULL)
+        return rt_format("%s (and a file was skipped: %s)", row, file);
+    return rt_strdup(row != NULL    ? row
+                     : file != NULL ? file
+                                    : "no file in it has the columns of a measurement");
+}
+
+static int check_report(const struct rt_import_report *report, const char *format, const char *path,
+                        bool strict, size_t kept)
+{
+    int status = RT_OK;
+    char *why = reasons(report);
+    if (kept == 0)
+        status = rt_fail(RT_EFORMAT, "%s: nothing to import as %s: %s", path, format, why);
+    else if (strict && report->refused.count + report->skipped.count > 0)
+        status = rt_fail(RT_EFORMAT, "%s; with --strict nothing may be refused, %zu rows and %zu files were",
+                         why, report->total.refused, report->skipped.count);
+    free(why);
+    return status;
 }
 
 /* A source that carries provenance keeps it where the content is still what it was. */
@@ -70,8 +89,9 @@ static void stamp(struct rt_dataset *dataset, const char *path)
         dataset->created = created;
     } else {
         if (uuid[0] != '\0')
-            rt_warn("%s: its content is no longer what was exported (uuid %.40s); it is imported as a new dataset", path,
-                    uuid);
+            rt_warn("%s: its content is no longer what was exported (uuid %.40s); it is imported as a new "
+                    "dataset",
+                    path, uuid);
         free(creator);
         free(created);
     }
@@ -89,11 +109,9 @@ int rt_import(const char *format, const char *path, const struct rt_import_optio
     rt_dataset_init(&dataset);
     int status = importer->run(path, options, &dataset, report);
     finish_report(report);
-    if (status == RT_OK && dataset.sample_count + dataset.workload_count == 0)
-        status = rt_fail(RT_EFORMAT, "%s: nothing to import as %s: %s", path, format, first_reason(report));
-    if (status == RT_OK && options->strict && report->refused.count + report->skipped.count > 0)
-        status = rt_fail(RT_EFORMAT, "%s (with --strict nothing may be refused; %zu rows and %zu files were)",
-                         first_reason(report), report->total.refused, report->skipped.count);
+    if (status == RT_OK)
+        status = check_report(report, format, path, options->strict,
+                              dataset.sample_count + dataset.workload_count);
     if (status == RT_OK) {
         stamp(&dataset, path);
         *out = dataset;

@@ -64,6 +64,7 @@ static const struct layout layouts[] = {
 /* Where a layout's columns are in the file at hand. */
 struct places {
     bool found;
+    int dims;
     int dtype, dim[RT_MAX_DIMS]; /* -1: no such column */
     int *attributes;
     size_t attribute_count;
@@ -76,6 +77,7 @@ struct reading {
     int op_name, device, latency; /* columns */
     struct places places[RT_COUNT(layouts)];
     size_t layout; /* of the last row: neighbours mostly share it, and the dtype */
+    int last_dtype;
     char dtype_text[RT_DTYPE_COUNT][DTYPE_LENGTH]; /* how the file last spelled each dtype */
 };
 
@@ -99,7 +101,7 @@ static void find_places(struct reading *r, size_t l)
 {
     const struct layout *layout = &layouts[l];
     struct places *places = &r->places[l];
-    int dims = rt_op_ndims(layout->op), columns = (int)rt_csv_columns(r->csv);
+    int dims = places->dims = rt_op_ndims(layout->op), columns = (int)rt_csv_columns(r->csv);
     places->dtype = rt_csv_find(r->csv, layout->dtypes[0]);
     if (places->dtype < 0 && layout->dtypes[1] != NULL)
         places->dtype = rt_csv_find(r->csv, layout->dtypes[1]);
@@ -142,9 +144,11 @@ static int find_dtype(struct reading *r, const struct rt_csv_field *field)
 {
     if (field->length == 0 || field->length >= DTYPE_LENGTH)
         return -1;
+    if (strcmp(field->text, r->dtype_text[r->last_dtype]) == 0)
+        return r->last_dtype;
     for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
         if (strcmp(field->text, r->dtype_text[dtype]) == 0)
-            return dtype;
+            return r->last_dtype = dtype;
     int dtype = rt_dtype_find(field->text);
     if (dtype >= 0)
         strcpy(r->dtype_text[dtype], field->text);
@@ -165,8 +169,7 @@ static int read_dtype(struct reading *r, const struct places *places, struct rt_
 static int read_dims(struct reading *r, const struct layout *layout, const struct places *places,
                      struct rt_sample *sample)
 {
-    int dims = rt_op_ndims(layout->op);
-    for (int i = 0; i < dims; i++) {
+    for (int i = 0; i < places->dims; i++) {
         const struct rt_csv_field *field = places->dim[i] >= 0 ? &r->row[places->dim[i]] : NULL;
         if (layout->dims[i].optional && (field == NULL || field->missing))
             sample->dim[i] = 0;

@@ -274,7 +274,7 @@ static int may_be_zero(const char *dim)
 int rt_op_check(enum rt_op_id op, const int64_t *dim)
 {
     const int64_t most = (int64_t)1 << 40;
-    for (int i = 0; i < rt_op_ndims(op); i++) {
+    for (int i = 0; rt_ops[op].dims[i] != NULL; i++) {
         if (dim[i] >= 1 && dim[i] <= most)
             continue;
         const char *name = rt_ops[op].dims[i];

@@ -33,7 +33,8 @@ struct rt_step *rt_step_new(struct rt_mlp *mlp, struct rt_optimizer *optimizer, 
 void rt_step_free(struct rt_step *step); /* NULL is empty */
 
 /* One step at that learning rate on the batch x (rows,inputs), 1 <= rows <= the largest batch. Returns the
- * sum of the callback's parts. Same parameters, batch and team size: same bytes. */
+ * sum of the callback's parts. Same parameters, batch and size of the team: the same bytes;
+ * another size cuts the products elsewhere, and OpenBLAS then rounds some of them differently. */
 double rt_step_run(struct rt_step *step, const rt_real *x, size_t rows, double learning_rate,
                    rt_gradient *gradient, void *context);
 

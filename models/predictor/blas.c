@@ -6,23 +6,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
+/* Vector widths by generation: 2 AVX-512, 1 AVX2, 0 older. */
+
+static int generation_of_core(const char *core)
+{
+    static const struct {
+        const char *core;
+        int generation;
+    } cores[] = {
+        {"SapphireRapids", 2},
+        {"Cooperlake",     2},
+        {"SkylakeX",       2},
+        {"Zen",            1},
+        {"Haswell",        1}
+    };
+    for (size_t i = 0; i < sizeof cores / sizeof cores[0]; i++)
+        if (strcasecmp(core, cores[i].core) == 0)
+            return cores[i].generation;
+    return 0;
+}
+
+static int generation_of_cpu(void)
+{
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return 2;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : 0;
+}
+
 void rt_blas_tune(char **argv)
 {
-#ifdef __x86_64__
-    static const char *const avx512_cores[] = {"SkylakeX", "Cooperlake", "Sapphirerapids"};
-    if (getenv("OPENBLAS_CORETYPE") != NULL || strstr(openblas_get_config(), "DYNAMIC_ARCH") == NULL)
-        return;
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq") ||
-        !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
-        return;
-    for (size_t i = 0; i < sizeof avx512_cores / sizeof avx512_cores[0]; i++)
-        if (strcasecmp(openblas_get_corename(), avx512_cores[i]) == 0)
-            return;
-    if (setenv("OPENBLAS_CORETYPE", "SkylakeX", 0) == 0)
+    int generation = generation_of_cpu();
+    if (getenv("OPENBLAS_CORETYPE") == NULL && strstr(openblas_get_config(), "DYNAMIC_ARCH") != NULL &&
+        generation_of_core(openblas_get_corename()) < generation &&
+        setenv("OPENBLAS_CORETYPE", generation == 2 ? "SkylakeX" : "Haswell", 0) == 0)
         execv("/proc/self/exe", argv);
-#endif
+}
+#else
+void rt_blas_tune(char **argv)
+{
     (void)argv;
 }
+#endif
 
 const char *rt_blas_core(void)
 {

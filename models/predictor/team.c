@@ -31,9 +31,9 @@ struct rt_team {
     void *context;
     pthread_mutex_t door; /* held until the size is known */
     struct member *member;
-    /* The barrier, away from what is only read: who has come, how often all have, who sleeps. */
-    _Alignas(64) atomic_uint arrived;
-    atomic_uint generation;
+    char apart[64];         /* keeps the barrier off the cache line of what is only read */
+    atomic_uint arrived;    /* members at the barrier */
+    atomic_uint generation; /* times that all have come */
     atomic_uint sleepers;
 };
 
@@ -94,10 +94,9 @@ static void *serve(void *argument)
 struct rt_team *rt_team_new(size_t threads)
 {
     size_t wanted = threads < 1 ? 1 : threads > RT_TEAM_MAX ? RT_TEAM_MAX : threads;
-    struct rt_team *team = aligned_alloc(_Alignof(struct rt_team), sizeof *team);
-    if (team == NULL)
-        abort();
-    *team = (struct rt_team){.size = 1, .member = rt_calloc(wanted, sizeof(struct member))};
+    struct rt_team *team = rt_calloc(1, sizeof *team);
+    team->size = 1;
+    team->member = rt_calloc(wanted, sizeof *team->member);
     pthread_mutex_init(&team->door, NULL);
     pthread_mutex_lock(&team->door);
     for (; team->size < wanted; team->size++) {

@@ -99,7 +99,7 @@ static void test_products(void)
         struct fixture f;
         run_op(RT_OP_LINEAR, shapes[s], &f);
         CU_ASSERT_EQUAL(f.call.tiles,
-                        (size_t)(shapes[s][0] * ((shapes[s][1] + 255) / 256) * ((shapes[s][2] + 255) / 256)));
+                        (size_t)(shapes[s][0] * ((shapes[s][1] + 127) / 128) * ((shapes[s][2] + 127) / 128)));
         CU_ASSERT_TRUE(end_op(&f, want_linear) < 2e-5);
         run_op(RT_OP_BMM, shapes[s], &f);
         CU_ASSERT_TRUE(end_op(&f, want_product) < 2e-5);
@@ -207,8 +207,8 @@ static void test_elementwise(void)
         for (size_t s = 0; s < RT_COUNT(shapes); s++) {
             struct fixture f;
             run_op(op, shapes[s], &f);
-            CU_ASSERT_EQUAL(f.call.tiles, (size_t)(shapes[s][0] * shapes[s][1] + RT_CPU_TILE_ELEMENTS - 1) /
-                                              RT_CPU_TILE_ELEMENTS);
+            int64_t runs = (shapes[s][1] + RT_CPU_TILE_RUN - 1) / RT_CPU_TILE_RUN;
+            CU_ASSERT_EQUAL(f.call.tiles, (size_t)(shapes[s][0] * runs));
             double worst = end_op(&f, want_elementwise);
             if (!(worst < 1e-6))
                 printf("# %s: %g\n", rt_ops[op].name, worst);
@@ -331,16 +331,16 @@ static void test_kernel_is_described_and_timed(void)
         memcpy(task.dim, (const int64_t[]){3, 300, 100, 20}, 4 * sizeof task.dim[0]);
         RT_ASSERT_OK(backend->prepare(context, d, &task, &kernel, &work, &refused));
         CU_ASSERT_PTR_NULL_FATAL(refused);
-        CU_ASSERT_STRING_EQUAL(kernel.name, "openblas_sgemm_tile256x256");
-        CU_ASSERT_TRUE(kernel.tile[0] == 256 && kernel.tile[1] == 100 && kernel.tile[2] == -1);
-        CU_ASSERT_TRUE(kernel.grid[0] == 6 && kernel.grid[1] == 1 && kernel.block[0] == 1);
+        CU_ASSERT_STRING_EQUAL(kernel.name, "openblas_sgemm_tile128x128");
+        CU_ASSERT_TRUE(kernel.tile[0] == 128 && kernel.tile[1] == 100 && kernel.tile[2] == -1);
+        CU_ASSERT_TRUE(kernel.grid[0] == 9 && kernel.grid[1] == 1 && kernel.block[0] == 1);
         RT_ASSERT_OK(backend->time(context, work, 0, 3, &us));
         CU_ASSERT_TRUE(us > 0);
         backend->finish(context, work);
         rt_task_init(&task, RT_OP_GELU, RT_FP32);
         memcpy(task.dim, (const int64_t[]){30, 1000}, 2 * sizeof task.dim[0]);
         RT_ASSERT_OK(backend->prepare(context, d, &task, &kernel, &work, &refused));
-        CU_ASSERT_TRUE(kernel.tile[0] == 16384 && kernel.tile[1] == -1 && kernel.grid[0] == 2);
+        CU_ASSERT_TRUE(kernel.tile[0] == 1000 && kernel.tile[1] == -1 && kernel.grid[0] == 30);
         RT_ASSERT_OK(backend->time(context, work, 0, 3, &us));
         backend->finish(context, work);
     }

@@ -76,9 +76,10 @@ static double wants_zero(void *context, size_t first, size_t rows, const rt_real
 {
     size_t *seen = context;
     double sum = 0;
-    CU_ASSERT_TRUE(first % RT_STEP_BLOCK == 0 && rows <= RT_STEP_BLOCK);
+    size_t once =
+        first % RT_STEP_BLOCK == 0 && rows <= RT_STEP_BLOCK ? 1 : 100; /* a wrong block counts too often */
     for (size_t i = 0; i < rows; i++) {
-        seen[first + i]++;
+        seen[first + i] += once;
         dout[i] = 2 * out[i];
         sum += (double)(out[i] * out[i]);
     }
