@@ -534,28 +534,28 @@ static const struct {
     {"info",     run_info,     options_of_info,     "DATA.h5",
      "Tells what a dataset holds: where it comes from, counts per op, device, dtype and split, ranges, "
      "flags, attributes."
-     "\vExample:\n  rooftile dataset info data.h5"                                                          },
+     "\vExample:\n  rooftile dataset info data.h5"                                      },
     {"import",   run_import,   options_of_import,   "FILE-OR-FOLDER",
      "Turns the measurements of others into a dataset. What each file is, its columns say. Ends with a "
      "table: rows "
      "read, kept, dropped as duplicates, refused (with file, line and reason), tiles that could not be read."
      "\vA refused row is no failure; a source from which nothing was kept is one, and with --strict any "
      "refusal."
-     "\n\nExample:\n  rooftile dataset import --format neusight NeuSight/scripts/asplos/data -o neusight.h5"},
+     "\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5"},
     {"export",   run_export,   options_of_export,   "DATA.h5",
      "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
      "strings.csv, "
      "meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, byte for byte."
-     "\vExample:\n  rooftile dataset export --format csv data.h5 -o data/"                                  },
+     "\vExample:\n  rooftile dataset export --format csv data.h5 -o data/"              },
     {"merge",    run_merge,    options_of_merge,    "A.h5 B.h5...",
      "Puts datasets together. Refuses devices of one name with different numbers; drops exact duplicates and "
      "counts "
-     "them.\vExample:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5"                            },
+     "them.\vExample:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5"        },
     {"validate", run_validate, options_of_validate, "DATA.h5",
      "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
      "roofline of "
      "their GPU allows. One line per check; exit status 1 where one fails."
-     "\vExample:\n  rooftile dataset validate data.h5 --max-impossible 10"                                  },
+     "\vExample:\n  rooftile dataset validate data.h5 --max-impossible 10"              },
 };
 
 static void print_help(FILE *file)
@@ -565,7 +565,7 @@ static void print_help(FILE *file)
         fprintf(file, "  %-9s %.*s\n", subcommands[i].name, (int)strcspn(subcommands[i].what, ":.;"),
                 subcommands[i].what);
     fputs("\n`rooftile dataset COMMAND --help` tells the rest. Example:\n"
-          "  rooftile dataset import --format neusight NeuSight/scripts/asplos/data -o neusight.h5\n"
+          "  rooftile dataset import --format neusight NeuSight -o neusight.h5\n"
           "  rooftile dataset info neusight.h5\n",
           file);
 }
