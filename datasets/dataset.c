@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed", "synthetic"};
@@ -144,11 +145,20 @@ void rt_workload_init(struct rt_workload *workload)
     workload->device = workload->group = workload->model = workload->option = -1;
 }
 
+/* Large pages for large tables: an import otherwise spends a quarter of its time on page faults. A hint. */
+static void prefer_large_pages(void *block, size_t size)
+{
+    const size_t page = 2 << 20;
+    if (size >= 4 * page)
+        madvise((void *)(((uintptr_t)block + page - 1) & ~(page - 1)), size - page, MADV_HUGEPAGE);
+}
+
 struct rt_sample *rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample)
 {
     if (dataset->sample_count == dataset->sample_capacity) {
         dataset->sample_capacity = dataset->sample_capacity ? 2 * dataset->sample_capacity : 256;
         dataset->samples = rt_realloc(dataset->samples, dataset->sample_capacity, sizeof *sample);
+        prefer_large_pages(dataset->samples, dataset->sample_capacity * sizeof *sample);
     }
     return memcpy(&dataset->samples[dataset->sample_count++], sample, sizeof *sample);
 }

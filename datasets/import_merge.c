@@ -124,7 +124,9 @@ static void grow_slots(struct rt_merge *merge)
         count *= 2;
     if (count == old_count)
         return;
-    merge->slots = rt_calloc(count, sizeof *merge->slots);
+    /* Written before it is read: reading fresh memory maps the zero page, and then every page faults twice. */
+    merge->slots = rt_malloc(count * sizeof *merge->slots);
+    memset(merge->slots, 0, count * sizeof *merge->slots);
     merge->slot_count = count;
     for (size_t i = 0; i < old_count; i++) {
         size_t at = old[i].tag & (count - 1);
