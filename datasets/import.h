@@ -67,8 +67,8 @@ extern const struct rt_importer rt_importers[];
 extern const size_t rt_importer_count;
 
 /* Imports `path` with the importer of that name. *report is filled even where nothing was kept (RT_EFORMAT).
- * RT_EUSAGE where no importer has the name. *out is stamped; a source that carries creator and date of the same
- * content keeps them. */
+ * RT_EUSAGE where no importer has the name. *out is stamped; a source that carries creator and date of the
+ * same content keeps them. */
 int rt_import(const char *format, const char *path, const struct rt_import_options *options,
               struct rt_dataset *out, struct rt_import_report *report);
 

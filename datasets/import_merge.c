@@ -124,7 +124,8 @@ static void grow_slots(struct rt_merge *merge)
         count *= 2;
     if (count == old_count)
         return;
-    /* Written before it is read: reading fresh memory maps the zero page, and then every page faults twice. */
+    /* Written before it is read: reading fresh memory maps the zero page, and then every page faults twice.
+     */
     merge->slots = rt_malloc(count * sizeof *merge->slots);
     memset(merge->slots, 0, count * sizeof *merge->slots);
     merge->slot_count = count;

@@ -91,11 +91,13 @@ static double binary_bytes(const int64_t *d, double width)
 /* attention_context: batch, tokens, cached, heads, kv_heads, head_dim, window */
 static double context_flops(const int64_t *d)
 {
-    double tokens = d[1], cached = d[2], window = d[6];
-    double keys = cached + (tokens + 1) / 2; /* mean over the queries of a causal mask */
-    if (window > 0 && window < keys)
-        keys = window;
-    return 4.0 * d[0] * tokens * keys * d[3] * d[5];
+    double tokens = d[1], cached = d[2], window = d[6] > 0 ? d[6] : INFINITY;
+    /* Query i sees min(cached + i + 1, window) keys: a ramp, then a plateau. */
+    double ramp = fmin(tokens, fmax(0, window - cached));
+    double keys = ramp * (cached + (ramp + 1) / 2);
+    if (ramp < tokens)
+        keys += (tokens - ramp) * window;
+    return 4.0 * d[0] * keys * d[3] * d[5];
 }
 static double context_bytes(const int64_t *d, double width)
 {

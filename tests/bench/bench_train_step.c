@@ -23,11 +23,11 @@
 #include "train/step.h"
 
 #define MATRIX     2048
-#define TURN       0.1 /* seconds of steps in a turn */
+#define TURN       0.2 /* seconds of steps in a turn */
 #define MAX_TURNS  999
 #define MAX_SETUPS 4
-#define RETRIES    20
-#define DISTURBED  0.02 /* share of the processors that others may take in a turn */
+#define RETRIES    200
+#define DISTURBED  0.02 /* share of the processors that others may take in a measurement */
 
 static const size_t batches[] = {128, 1024};
 
@@ -164,28 +164,32 @@ static double flops_per_sample(const struct rt_mlp *mlp)
     return 3 * 2 * weights;
 }
 
-static void run_turn(struct setup *setups, size_t count, size_t turn, float *block)
+/* Product and steps of one setup, again while others disturb it. Returns how often they did. */
+static size_t measure(struct setup *setup, size_t turn, float *block, size_t *retries)
 {
-    for (size_t s = 0; s < count; s++) {
-        struct setup *setup = &setups[s], *single = &setups[s % RT_COUNT(batches)];
+    for (size_t disturbed = 0;; disturbed++) {
+        double others = other_work(), began = rt_clock();
         setup->sgemm[turn] = time_sgemm(setup->threads, block);
         setup->rate[turn] = time_steps(setup);
-        setup->share[turn] = setup->rate[turn] * flops_per_sample(&setup->mlp) / setup->sgemm[turn];
-        setup->speedup[turn] = setup->rate[turn] / single->rate[turn];
+        double share = (other_work() - others) / (rt_clock() - began) / (double)rt_team_processors();
+        if (share <= DISTURBED || *retries == 0)
+            return disturbed + (share > DISTURBED);
+        --*retries;
+        usleep(200000);
     }
 }
 
-/* Returns how many turns were disturbed. */
+/* Returns how many measurements were disturbed. */
 static size_t run_turns(struct setup *setups, size_t count, size_t turns, float *block)
 {
-    size_t disturbed = 0, retries = 0;
-    for (size_t turn = 0; turn < turns;) {
-        double others = other_work(), began = rt_clock();
-        run_turn(setups, count, turn, block);
-        double share = (other_work() - others) / (rt_clock() - began) / (double)rt_team_processors();
-        disturbed += share > DISTURBED;
-        turn += share <= DISTURBED || ++retries > RETRIES;
-    }
+    size_t disturbed = 0, retries = RETRIES;
+    for (size_t turn = 0; turn < turns; turn++)
+        for (size_t s = 0; s < count; s++) {
+            struct setup *setup = &setups[s], *single = &setups[s % RT_COUNT(batches)];
+            disturbed += measure(setup, turn, block, &retries);
+            setup->share[turn] = setup->rate[turn] * flops_per_sample(&setup->mlp) / setup->sgemm[turn];
+            setup->speedup[turn] = setup->rate[turn] / single->rate[turn];
+        }
     return disturbed;
 }
 
@@ -211,8 +215,8 @@ int main(int argc, char **argv)
         time_steps(&setups[s]);
     }
     size_t disturbed = run_turns(setups, count, turns, block);
-    printf("# %s, kernels for %s\n# %zu turns; %zu disturbed by other work\n", rt_blas_library(),
-           rt_blas_core(), turns, disturbed);
+    printf("# %s, kernels for %s\n# %zu turns; %zu measurements disturbed by other programs\n",
+           rt_blas_library(), rt_blas_core(), turns, disturbed);
     printf("# threads batch samples/s GFLOP/s sgemm-GFLOP/s share%% times-one-thread\n");
     for (size_t s = 0; s < count; s++) {
         struct setup *setup = &setups[s];

@@ -27,6 +27,12 @@ static void test_attention(void)
     /* One query over one key: 4 x head_dim; a window caps the keys. */
     int64_t one[RT_MAX_DIMS] = {1, 1, 0, 1, 1, 64, 0};
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CONTEXT].flops(one), 4 * 64);
+    int64_t causal[RT_MAX_DIMS] = {2, 10, 5, 3, 3, 64, 0}; /* 6 + 7 + ... + 15 keys */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CONTEXT].flops(causal), 4.0 * 2 * 105 * 3 * 64);
+    causal[6] = 8; /* 6 + 7 + 8 + 7 times 8 */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CONTEXT].flops(causal), 4.0 * 2 * (6 + 7 + 8 + 7 * 8) * 3 * 64);
+    causal[6] = 3; /* the cache alone fills the window */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CONTEXT].flops(causal), 4.0 * 2 * 30 * 3 * 64);
     int64_t window[RT_MAX_DIMS] = {1, 1, 4096, 8, 8, 64, 128};
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_GENERATION].flops(window), 4.0 * 128 * 8 * 64);
     int64_t encoder[RT_MAX_DIMS] = {2, 10, 3, 5};
