@@ -58,7 +58,6 @@ int main(int argc, char **argv)
     rt_blas_tune(argv);
     argp_err_exit_status = 2;
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), told in a sentence */
-    signal(SIGPIPE, SIG_IGN); /* so is a reader that went away */
     if (argc < 2) {
         print_help(stderr);
         return 2;

@@ -1,7 +1,8 @@
 /*
  * How fast a training step is: the network NeuSight publishes (8 x 512, 4 inputs, 2 outputs), forward, the
  * utilisation head with SMAPE, backward, AdamW; beside what cblas_sgemm reaches on 2048 x 2048 matrices with
- * as many threads, measured in turns in the same run, medians of all turns.
+ * as many threads, measured in turns in the same run, medians of all turns. A measurement during which other
+ * programs took processor time is made again, up to RETRIES times in all; how often it happened is said.
  *
  *     bench_train_step [TURNS [THREADS]]
  *
@@ -26,7 +27,7 @@
 #define TURN       0.2 /* seconds of steps in a turn */
 #define MAX_TURNS  999
 #define MAX_SETUPS 4
-#define RETRIES    200
+#define RETRIES    60
 #define DISTURBED  0.02 /* share of the processors that others may take in a measurement */
 
 static const size_t batches[] = {128, 1024};
