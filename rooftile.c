@@ -28,7 +28,8 @@ static const struct {
 
 static void print_help(FILE *file)
 {
-    fputs("rooftile " RT_VERSION ": forecasts how long deep-learning work takes on GPUs nobody in the room has\n\n"
+    fputs("rooftile " RT_VERSION
+          ": forecasts how long deep-learning work takes on GPUs nobody in the room has\n\n"
           "Usage: rooftile COMMAND [OPTION...]\n\nCommands:\n",
           file);
     for (size_t i = 0; i < RT_COUNT(commands); i++)

@@ -1,8 +1,8 @@
 /*
  * librooftile: forecasting how long deep-learning work takes on GPUs that nobody in the room has.
  *
- * Functions return RT_OK or a negative rt_status; rt_error() then holds one sentence. See the headers below for
- * shapes, units, ownership and the source of every formula.
+ * Functions return RT_OK or a negative rt_status; rt_error() then holds one sentence. See the headers below
+ * for shapes, units, ownership and the source of every formula.
  */
 #ifndef ROOFTILE_H
 #define ROOFTILE_H

@@ -248,12 +248,7 @@ static double best_seconds(struct rt_pool *pool, rt_pool_tile tile, const struct
 
 static int probe_peak(struct cpu_context *context, const struct cpu_device *device, double *tflops)
 {
-    static const int sizes[][3] = {
-        {256,  256,  512 },
-        {256,  256,  2048},
-        {768,  768,  768 },
-        {1024, 1024, 1024}
-    };
+    static const int sizes[][3] = {{256, 256, 512}, {256, 256, 2048}, {768, 768, 768}, {1024, 1024, 1024}};
     size_t tiles = (size_t)device->threads, edge = 1024 * 1024;
     *tflops = 0;
     if (!arena_reserve(&context->input, 2 * edge, context->seed) ||
@@ -416,9 +411,8 @@ static int cpu_prepare(void *opaque, size_t which, const struct rt_task *task, s
     *ran = (struct rt_kernel){
         .name = kernel->name,
         .tile = {(int32_t)(product ? rows : rows * columns), product ? (int32_t)columns : -1, -1},
-        .grid = {(int32_t)work->job.call.tiles,              1,                               1 },
-        .block = {1,                                          1,                               1 }
-    };
+        .grid = {(int32_t)work->job.call.tiles, 1, 1},
+        .block = {1, 1, 1}};
     *out = work;
     return RT_OK;
 }

@@ -24,7 +24,7 @@ static const struct machine {
     const char *name, *choice;
     double sms, tflops, bandwidth_gbs, memory_gib, l2_mib, clock_mhz;
 } machines[] = {
-    {"synthetic small", "small", 8,  4,  100, 4,  2,  1000},
+    {"synthetic small", "small", 8, 4, 100, 4, 2, 1000},
     {"synthetic large", "large", 80, 40, 900, 32, 40, 1500},
 };
 
@@ -185,12 +185,10 @@ static double lay_tiles(const struct machine *machine, const struct rt_task *tas
     double out[3], tiles;
     output_of(task, out);
     bool product = rt_ops[task->op].family == RT_FAMILY_BMM || rt_ops[task->op].family == RT_FAMILY_LINEAR;
-    *kernel = (struct rt_kernel){
-        .name = product ? "synthetic_product_128x128" : "synthetic_vector_4096",
-        .tile = {product ? 128 : 4096, product ? 128 : -1, -1},
-        .grid = {1,                    1,                  1 },
-        .block = {256,                  1,                  1 }
-    };
+    *kernel = (struct rt_kernel){.name = product ? "synthetic_product_128x128" : "synthetic_vector_4096",
+                                 .tile = {product ? 128 : 4096, product ? 128 : -1, -1},
+                                 .grid = {1, 1, 1},
+                                 .block = {256, 1, 1}};
     if (product)
         tiles = out[2] * ceil(out[0] / 128) * ceil(out[1] / 128);
     else

@@ -34,30 +34,30 @@ enum {
 };
 
 static const struct argp_option argument_options[] = {
-    {"output",                                                                      'o', "OUT.h5", 0, "Where the dataset goes (required); OUT.h5.parts holds it until it is whole",
+    {"output", 'o', "OUT.h5", 0, "Where the dataset goes (required); OUT.h5.parts holds it until it is whole",
      0},
-    {"backend",                                                                     BACKEND, "NAME", 0, "Where kernels run: see --list (default cpu)", 0},
+    {"backend", BACKEND, "NAME", 0, "Where kernels run: see --list (default cpu)", 0},
     {"device", DEVICE, "LIST", 0, "Devices of the backend; of cpu, numbers of threads (default 1,all)", 0},
-    {"plan",                                                                             PLAN, "PLAN", 0,
+    {"plan", PLAN, "PLAN", 0,
      "quick, or a file with a line per shape: bmm,batch=8,m=64,n=64,k=64 (default quick)", 0},
-    {"count",  COUNT, "N", 0, "Shapes of the quick plan (default 2000)", 0},
-    {"ops",                                                                            OPS, "LIST", 0, "Only these ops or families (default: all that the backend can run)", 0},
-    {"seed",                                                                            's', "N", 0, "Seed of the quick plan and of the operands (default 1)", 0},
-    {"budget",                                                                      BUDGET, "TIME", 0,
+    {"count", COUNT, "N", 0, "Shapes of the quick plan (default 2000)", 0},
+    {"ops", OPS, "LIST", 0, "Only these ops or families (default: all that the backend can run)", 0},
+    {"seed", 's', "N", 0, "Seed of the quick plan and of the operands (default 1)", 0},
+    {"budget", BUDGET, "TIME", 0,
      "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)", 0},
-    {"rel-error",                                                                       REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.01)", 0},
-    {"max-time",         MAX_TIME, "TIME", 0, "Give up on that after this time per kernel (default 200ms)", 0},
-    {"cache",                                                                             CACHE, "STATE", 0,
+    {"rel-error", REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.01)", 0},
+    {"max-time", MAX_TIME, "TIME", 0, "Give up on that after this time per kernel (default 200ms)", 0},
+    {"cache", CACHE, "STATE", 0,
      "cold: operands rotate through more than the cache; warm: they stay (default cold)", 0},
-    {"like",LIKE, "DATA.h5", 0,
+    {"like", LIKE, "DATA.h5", 0,
      "Take the devices' descriptors from an earlier dataset, so that the two merge", 0},
-    {"overwrite",                                                                            OVERWRITE, NULL, 0, "Replace an output, or parts of another collection, that is there", 0},
-    {"list",                                                                            LIST, NULL, 0, "List backends, devices and ops that can be measured, then stop", 0},
-    {"dry-run",                                                                       DRY_RUN, NULL, 0, "Count shapes, memory and time, then stop", 0},
-    {"faults",                                                                          FAULTS, "LIST", 0,
+    {"overwrite", OVERWRITE, NULL, 0, "Replace an output, or parts of another collection, that is there", 0},
+    {"list", LIST, NULL, 0, "List backends, devices and ops that can be measured, then stop", 0},
+    {"dry-run", DRY_RUN, NULL, 0, "Count shapes, memory and time, then stop", 0},
+    {"faults", FAULTS, "LIST", 0,
      "Faults of the synthetic backend: oom=0.05,noise=0.1,throttle=0.02,lost=0.001", 0},
-    {"json",                                    JSON, NULL, 0, "Print tables as JSON", 0},
-    {"quiet",                                                                             'q', NULL, 0, "No progress on stderr", 0},
+    {"json", JSON, NULL, 0, "Print tables as JSON", 0},
+    {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
     {0},
 };
 
@@ -83,13 +83,7 @@ static double parse_time(const char *text)
     static const struct {
         const char *suffix;
         double seconds;
-    } units[] = {
-        {"ms", 1e-3},
-        {"s",  1   },
-        {"m",  60  },
-        {"h",  3600},
-        {"",   1   }
-    };
+    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"", 1}};
     size_t length = strlen(text), digits = length;
     while (digits > 0 && isalpha((unsigned char)text[digits - 1]))
         digits--;
@@ -243,12 +237,10 @@ static void list_backend(const struct rt_backend *backend, struct rt_table *tabl
 
 static int run_list(bool json)
 {
-    static const struct rt_column columns[] = {
-        {"backend", NULL,         's', 0},
-        {"device",  NULL,         's', 0},
-        {"ops",     "ops (fp32)", 's', 0},
-        {"about",   NULL,         's', 0}
-    };
+    static const struct rt_column columns[] = {{"backend", NULL, 's', 0},
+                                               {"device", NULL, 's', 0},
+                                               {"ops", "ops (fp32)", 's', 0},
+                                               {"about", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t b = 0; b < rt_backend_count; b++)
         list_backend(rt_backends[b], table);
@@ -264,13 +256,11 @@ static int run_list(bool json)
 
 static int run_dry(const struct arguments *arguments, const struct rt_plan *plan)
 {
-    static const struct rt_column columns[] = {
-        {"op",          NULL, 's', 0},
-        {"shapes",      NULL, 'd', 0},
-        {"kernels",     NULL, 'd', 0},
-        {"largest_mib", NULL, 'f', 1},
-        {"estimated_s", NULL, 'f', 1}
-    };
+    static const struct rt_column columns[] = {{"op", NULL, 's', 0},
+                                               {"shapes", NULL, 'd', 0},
+                                               {"kernels", NULL, 'd', 0},
+                                               {"largest_mib", NULL, 'f', 1},
+                                               {"estimated_s", NULL, 'f', 1}};
     struct rt_collect_estimate rows[RT_OP_COUNT];
     size_t count, kernels = 0;
     double seconds = 0;
@@ -318,14 +308,14 @@ static void warn_faster(const struct rt_collect_summary *summary)
 static void print_summary(const struct rt_collect_summary *summary, const char *output, bool json)
 {
     static const struct rt_column columns[] = {
-        {"op",             NULL,             's', 0},
-        {"device",         NULL,             's', 0},
-        {"measured",       NULL,             'd', 0},
-        {"unstable",       NULL,             'd', 0},
-        {"throttled",      NULL,             'd', 0},
-        {"failed",         NULL,             'd', 0},
+        {"op", NULL, 's', 0},
+        {"device", NULL, 's', 0},
+        {"measured", NULL, 'd', 0},
+        {"unstable", NULL, 'd', 0},
+        {"throttled", NULL, 'd', 0},
+        {"failed", NULL, 'd', 0},
         {"above_roofline", "above roofline", 'd', 0},
-        {"median_us",      NULL,             'f', 1},
+        {"median_us", NULL, 'f', 1},
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i < summary->row_count; i++) {
@@ -393,8 +383,7 @@ int rt_cmd_collect(int argc, char **argv)
         .options = {.backend = {.seed = 1}, .stopping = RT_STOPPING_DEFAULT, .budget_s = INFINITY},
         .backend_name = "cpu",
         .plan = "quick",
-        .count = 2000
-    };
+        .count = 2000};
     struct argp parser = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
     char *command = command_line(argc, argv); /* argp moves words about */
     struct rt_plan plan = {0};

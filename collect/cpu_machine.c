@@ -110,11 +110,7 @@ void rt_cpu_machine_read(struct rt_cpu_machine *out)
 {
     static const struct {
         const char *id, *name;
-    } vendors[] = {
-        {"AuthenticAMD", "AMD"  },
-        {"GenuineIntel", "Intel"},
-        {"HygonGenuine", "Hygon"}
-    };
+    } vendors[] = {{"AuthenticAMD", "AMD"}, {"GenuineIntel", "Intel"}, {"HygonGenuine", "Hygon"}};
     char *text = NULL, id[64] = "";
     size_t size;
     struct utsname kernel;

@@ -13,13 +13,14 @@ enum { QUICK_DIMS = 4, TRIES = 4096 };
 static const size_t file_limit = (size_t)64 << 20; /* bytes of a plan file */
 
 /* Shapes of one op: inclusive ranges of its dims, and of the work a shape may be (FLOPs of products, elements
- * of the others), so that a run takes about 10 us to 50 ms on one core of a laptop. Products fill at least one tile. */
+ * of the others), so that a run takes about 10 us to 50 ms on one core of a laptop. Products fill at least
+ * one tile. */
 static const struct sweep {
     enum rt_op_id op;
     int64_t range[QUICK_DIMS][2];
     double least, most;
 } sweeps[] = {
-  /* clang-format off */
+/* clang-format off */
 #define ROWS {{8, 16384}, {32, 4096}}, 0x1p15, 0x1p24
 /* Elementwise rows are long, so that a tile (at most 4 Ki elements of a row) is more than its dispatch. */
 #define RUNS {{8, 16384}, {256, 16384}}, 0x1p15, 0x1p24
@@ -30,7 +31,7 @@ static const struct sweep {
     {RT_OP_MUL, RUNS}, {RT_OP_MUL_SCALAR, RUNS}, {RT_OP_DIV, RUNS}, {RT_OP_DIV_SCALAR, RUNS},
     {RT_OP_POW, RUNS}, {RT_OP_POW_SCALAR, RUNS}, {RT_OP_RELU, RUNS}, {RT_OP_GELU, RUNS},
     {RT_OP_TANH, RUNS},
-  /* clang-format on */
+    /* clang-format on */
 };
 
 static const enum rt_family turns[] = {RT_FAMILY_LINEAR, RT_FAMILY_BMM, RT_FAMILY_SOFTMAX,

@@ -28,40 +28,38 @@ struct arguments {
     bool json, quiet, strict;
 };
 
-static const struct argp_option options_of_info[] = {
-    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {0 }
-};
+static const struct argp_option options_of_info[] = {{"json", 'j', NULL, 0, "Print JSON instead of text", 0},
+                                                     {0}};
 
 static const struct argp_option options_of_import[] = {
-    {"format",                                      'f', "NAME", 0, "neusight, aiconfigurator or csv (required)", 0},
-    {"output",                                       'o', "FILE.h5", 0, "The dataset to write (required)", 0},
+    {"format", 'f', "NAME", 0, "neusight, aiconfigurator or csv (required)", 0},
+    {"output", 'o', "FILE.h5", 0, "The dataset to write (required)", 0},
     {"threads", 't', "N", 0, "Files are read side by side on N threads (default: every processor)", 0},
-    {"source",                                             SOURCE, "TEXT", 0, "Where the data come from (default: what the format's authors say)", 0},
-    {"licence",    LICENCE, "TEXT", 0, "The licence of the data (default: as the source)", 0},
-    {"strict",                                            STRICT, NULL, 0, "Fail where anything is refused or skipped", 0},
-    {"json",                                            'j', NULL, 0, "Print JSON instead of text", 0},
-    {"quiet",                                     'q', NULL, 0, "No progress on stderr", 0},
-    {0                                         },
+    {"source", SOURCE, "TEXT", 0, "Where the data come from (default: what the format's authors say)", 0},
+    {"licence", LICENCE, "TEXT", 0, "The licence of the data (default: as the source)", 0},
+    {"strict", STRICT, NULL, 0, "Fail where anything is refused or skipped", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
+    {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
+    {0},
 };
 
 static const struct argp_option options_of_export[] = {
-    {"format",         'f', "NAME", 0, "csv (default)", 0},
-    {"output",          'o', "FOLDER", 0, "The folder to write to (required)", 0},
+    {"format", 'f', "NAME", 0, "csv (default)", 0},
+    {"output", 'o', "FOLDER", 0, "The folder to write to (required)", 0},
     {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {0               },
+    {0},
 };
 
 static const struct argp_option options_of_merge[] = {
-    {"output",                           'o', "FILE.h5", 0, "The dataset to write (required)", 0},
-    {"json",                         'j', NULL, 0, "Print JSON instead of text", 0},
+    {"output", 'o', "FILE.h5", 0, "The dataset to write (required)", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},
 };
 
 static const struct argp_option options_of_validate[] = {
-    {"max-impossible",                                                  MAX_IMPOSSIBLE, "N", 0,
+    {"max-impossible", MAX_IMPOSSIBLE, "N", 0,
      "Samples that may be faster than the roofline allows (default 0)", 0},
-    {"json",                                                              'j', NULL, 0, "Print JSON instead of text", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},
 };
 
@@ -213,15 +211,13 @@ static int run_info(const struct arguments *arguments)
 
 static struct rt_table *import_rows(const struct rt_import_report *report)
 {
-    static const struct rt_column columns[] = {
-        {"op",            NULL,            's', 0},
-        {"device",        NULL,            's', 0},
-        {"read",          NULL,            'd', 0},
-        {"kept",          NULL,            'd', 0},
-        {"duplicates",    NULL,            'd', 0},
-        {"refused",       NULL,            'd', 0},
-        {"unknown_tiles", "unknown tiles", 'd', 0}
-    };
+    static const struct rt_column columns[] = {{"op", NULL, 's', 0},
+                                               {"device", NULL, 's', 0},
+                                               {"read", NULL, 'd', 0},
+                                               {"kept", NULL, 'd', 0},
+                                               {"duplicates", NULL, 'd', 0},
+                                               {"refused", NULL, 'd', 0},
+                                               {"unknown_tiles", "unknown tiles", 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i <= report->row_count; i++) {
         bool last = i == report->row_count;
@@ -413,12 +409,10 @@ static void print_merge(const struct arguments *arguments, const struct rt_datas
 
 static int run_merge(const struct arguments *arguments)
 {
-    static const struct rt_column columns[] = {
-        {"file",      NULL, 's', 0},
-        {"uuid",      NULL, 's', 0},
-        {"samples",   NULL, 'd', 0},
-        {"workloads", NULL, 'd', 0}
-    };
+    static const struct rt_column columns[] = {{"file", NULL, 's', 0},
+                                               {"uuid", NULL, 's', 0},
+                                               {"samples", NULL, 'd', 0},
+                                               {"workloads", NULL, 'd', 0}};
     int status = check_arguments(arguments, "the datasets to merge, A.h5 B.h5 ...", true, true);
     if (status != RT_OK)
         return status;
@@ -442,14 +436,9 @@ static int run_merge(const struct arguments *arguments)
 
 static struct rt_table *check_rows(const struct rt_validation *validation, size_t max_impossible)
 {
-    static const struct rt_column columns[] = {
-        {"check",   NULL, 's', 0},
-        {"ok",      NULL, 'b', 0},
-        {"checked", NULL, 'd', 0},
-        {"wrong",   NULL, 'd', 0},
-        {"allowed", NULL, 'd', 0},
-        {"what",    NULL, 's', 0}
-    };
+    static const struct rt_column columns[] = {{"check", NULL, 's', 0},   {"ok", NULL, 'b', 0},
+                                               {"checked", NULL, 'd', 0}, {"wrong", NULL, 'd', 0},
+                                               {"allowed", NULL, 'd', 0}, {"what", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (int i = 0; i < RT_CHECK_COUNT; i++) {
         const struct rt_check *check = &validation->checks[i];
@@ -464,16 +453,10 @@ static struct rt_table *check_rows(const struct rt_validation *validation, size_
 static struct rt_table *impossible_rows(const struct rt_dataset *dataset,
                                         const struct rt_validation *validation)
 {
-    static const struct rt_column columns[] = {
-        {"sample",     NULL, 'd', 0},
-        {"op",         NULL, 's', 0},
-        {"dtype",      NULL, 's', 0},
-        {"device",     NULL, 's', 0},
-        {"dims",       NULL, 's', 0},
-        {"latency_us", NULL, 'g', 5},
-        {"least_us",   NULL, 'g', 5},
-        {"limit",      NULL, 's', 0}
-    };
+    static const struct rt_column columns[] = {{"sample", NULL, 'd', 0},   {"op", NULL, 's', 0},
+                                               {"dtype", NULL, 's', 0},    {"device", NULL, 's', 0},
+                                               {"dims", NULL, 's', 0},     {"latency_us", NULL, 'g', 5},
+                                               {"least_us", NULL, 'g', 5}, {"limit", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     char dims[256];
     for (size_t i = 0; i < validation->worst_count; i++) {
@@ -531,31 +514,31 @@ static const struct {
     const struct argp_option *options;
     const char *arguments, *what; /* what: description, "\v", example */
 } subcommands[] = {
-    {"info",     run_info,     options_of_info,     "DATA.h5",
+    {"info", run_info, options_of_info, "DATA.h5",
      "Tells what a dataset holds: where it comes from, counts per op, device, dtype and split, ranges, "
      "flags, attributes."
-     "\vExample:\n  rooftile dataset info data.h5"                                      },
-    {"import",   run_import,   options_of_import,   "FILE-OR-FOLDER",
+     "\vExample:\n  rooftile dataset info data.h5"},
+    {"import", run_import, options_of_import, "FILE-OR-FOLDER",
      "Turns the measurements of others into a dataset. What each file is, its columns say. Ends with a "
      "table: rows "
      "read, kept, dropped as duplicates, refused (with file, line and reason), tiles that could not be read."
      "\vA refused row is no failure; a source from which nothing was kept is one, and with --strict any "
      "refusal."
      "\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5"},
-    {"export",   run_export,   options_of_export,   "DATA.h5",
+    {"export", run_export, options_of_export, "DATA.h5",
      "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
      "strings.csv, "
      "meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, byte for byte."
-     "\vExample:\n  rooftile dataset export --format csv data.h5 -o data/"              },
-    {"merge",    run_merge,    options_of_merge,    "A.h5 B.h5...",
+     "\vExample:\n  rooftile dataset export --format csv data.h5 -o data/"},
+    {"merge", run_merge, options_of_merge, "A.h5 B.h5...",
      "Puts datasets together. Refuses devices of one name with different numbers; drops exact duplicates and "
      "counts "
-     "them.\vExample:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5"        },
+     "them.\vExample:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5"},
     {"validate", run_validate, options_of_validate, "DATA.h5",
      "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
      "roofline of "
      "their GPU allows. One line per check; exit status 1 where one fails."
-     "\vExample:\n  rooftile dataset validate data.h5 --max-impossible 10"              },
+     "\vExample:\n  rooftile dataset validate data.h5 --max-impossible 10"},
 };
 
 static void print_help(FILE *file)

@@ -16,10 +16,7 @@ struct arguments {
     bool json;
 };
 
-static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {0 }
-};
+static const struct argp_option options[] = {{"json", 'j', NULL, 0, "Print JSON instead of text", 0}, {0}};
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -52,11 +49,7 @@ static json_t *device_json(struct rt_device *device)
 static void print_fields(struct rt_device *device)
 {
     static const struct rt_column columns[] = {
-        {"field",   NULL, 's', 0},
-        {"value",   NULL, 'g', 6},
-        {"units",   NULL, 's', 0},
-        {"meaning", NULL, 's', 0}
-    };
+        {"field", NULL, 's', 0}, {"value", NULL, 'g', 6}, {"units", NULL, 's', 0}, {"meaning", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t t = 0; t < rt_device_text_count; t++)
         printf("%s%s", t > 0 ? ", " : "", (const char *)device + rt_device_texts[t].offset);
@@ -90,18 +83,16 @@ static int print_specs(const struct arguments *arguments)
 
 static int print_catalogue(bool json)
 {
-    static const struct rt_column columns[] = {
-        {"name",         NULL,             's', 0},
-        {"architecture", NULL,             's', 0},
-        {"sms",          "SMs",            'g', 4},
-        {"fp32",         "fp32 TFLOP/s",   'g', 4},
-        {"matrix",       "16-bit TFLOP/s", 'g', 4},
-        {"fp8",          "fp8 TFLOP/s",    'g', 5},
-        {"memory",       "GiB",            'g', 4},
-        {"bandwidth",    "GB/s",           'g', 5},
-        {"l2",           "L2 MiB",         'g', 4},
-        {"power",        "W",              'g', 4}
-    };
+    static const struct rt_column columns[] = {{"name", NULL, 's', 0},
+                                               {"architecture", NULL, 's', 0},
+                                               {"sms", "SMs", 'g', 4},
+                                               {"fp32", "fp32 TFLOP/s", 'g', 4},
+                                               {"matrix", "16-bit TFLOP/s", 'g', 4},
+                                               {"fp8", "fp8 TFLOP/s", 'g', 5},
+                                               {"memory", "GiB", 'g', 4},
+                                               {"bandwidth", "GB/s", 'g', 5},
+                                               {"l2", "L2 MiB", 'g', 4},
+                                               {"power", "W", 'g', 4}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     json_t *list = json_array();
     int status = RT_OK;

@@ -11,7 +11,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed", "synthetic"};
+const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed",
+                                                  "synthetic"};
 const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
 const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training"};
 
@@ -194,14 +195,16 @@ int32_t rt_dataset_add_device(struct rt_dataset *dataset, const struct rt_device
     return (int32_t)dataset->device_count++;
 }
 
-static bool group_equals(const struct rt_group *group, size_t count, const char *const *names, const char *const *values)
+static bool group_equals(const struct rt_group *group, size_t count, const char *const *names,
+                         const char *const *values)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (values[i][0] == '\0')
             continue;
         size_t g = 0;
-        while (g < group->count && (strcmp(group->name[g], names[i]) != 0 || strcmp(group->value[g], values[i]) != 0))
+        while (g < group->count &&
+               (strcmp(group->name[g], names[i]) != 0 || strcmp(group->value[g], values[i]) != 0))
             g++;
         if (g == group->count)
             return false;
@@ -401,9 +404,10 @@ void rt_dataset_stamp(struct rt_dataset *dataset)
     dataset->created = rt_strdup(now);
     struct digest digest = digest_content(dataset);
     /* Version 8 is RFC 9562's for hashes of one's own. */
-    dataset->uuid = rt_format("%08x-%04x-8%03x-%04x-%012" PRIx64, (unsigned)(digest.a >> 32),
-                              (unsigned)(digest.a >> 16 & 0xffff), (unsigned)(digest.a & 0xfff),
-                              (unsigned)(0x8000 | (digest.b >> 48 & 0x3fff)), digest.b & UINT64_C(0xffffffffffff));
+    dataset->uuid =
+        rt_format("%08x-%04x-8%03x-%04x-%012" PRIx64, (unsigned)(digest.a >> 32),
+                  (unsigned)(digest.a >> 16 & 0xffff), (unsigned)(digest.a & 0xfff),
+                  (unsigned)(0x8000 | (digest.b >> 48 & 0x3fff)), digest.b & UINT64_C(0xffffffffffff));
 }
 
 const struct rt_op *rt_sample_op(const struct rt_sample *sample)

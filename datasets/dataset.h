@@ -30,8 +30,8 @@ enum {
 extern const char *const rt_flag_names[RT_FLAG_COUNT];
 
 struct rt_sample {
-    double latency_us;        /* what predictors are fitted to; which statistic: its group's attribute
-                                 "latency_statistic" */
+    double latency_us; /* what predictors are fitted to; which statistic: its group's attribute
+                          "latency_statistic" */
     double latency_median_us, latency_min_us;
     double latency_spread_us; /* median absolute deviation */
     double energy_mj;
@@ -50,11 +50,11 @@ struct rt_workload {
     double forward_us, backward_us, end_to_end_us;
     double energy_mj;
     int64_t batch, sequence;
-    int64_t layers;           /* of the model as it was run */
+    int64_t layers; /* of the model as it was run */
     int32_t device, group;
-    int32_t model, option;    /* indices into `texts`: "gpt3_27"; "" plain, "fusion", "dp4", "tp4", "pp4_1" */
+    int32_t model, option; /* indices into `texts`: "gpt3_27"; "" plain, "fusion", "dp4", "tp4", "pp4_1" */
     uint32_t flags;
-    uint8_t mode, dtype;      /* rt_mode, rt_dtype */
+    uint8_t mode, dtype; /* rt_mode, rt_dtype */
 };
 
 /* What holds for many samples at once: named attributes, as texts. Sorted by name, no name twice. */
@@ -84,9 +84,9 @@ struct rt_dataset {
 struct rt_field {
     const char *name;
     enum rt_h5_type type;
-    size_t offset;                 /* in struct rt_sample or rt_workload */
+    size_t offset; /* in struct rt_sample or rt_workload */
     const char *units, *long_name;
-    const char *const *names;      /* enum columns */
+    const char *const *names; /* enum columns */
     size_t name_count;
 };
 extern const struct rt_field rt_sample_fields[];
@@ -119,8 +119,8 @@ int32_t rt_dataset_add_group(struct rt_dataset *dataset, size_t count, const cha
 /* Value of an attribute of a sample's group, NULL where it has none. */
 const char *rt_dataset_attribute(const struct rt_dataset *dataset, int32_t group, const char *name);
 
-/* Appends all of `from`: devices, groups and strings are matched or added. Exact duplicates are not looked for:
- * see rt_dataset_drop_duplicates. RT_EFORMAT where a device's descriptions clash. */
+/* Appends all of `from`: devices, groups and strings are matched or added. Exact duplicates are not looked
+ * for: see rt_dataset_drop_duplicates. RT_EFORMAT where a device's descriptions clash. */
 int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from);
 /* Drops samples and workloads that equal an earlier one in every column; returns how many went. */
 size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset);

@@ -16,14 +16,15 @@
 
 static struct rt_h5_array column_array(const struct rt_field *field, const char *path)
 {
-    return (struct rt_h5_array){path, field->type, field->units, field->long_name, field->names, field->name_count};
+    return (struct rt_h5_array){path,         field->type,      field->units, field->long_name,
+                                field->names, field->name_count};
 }
 
 enum { COLUMNS = 64, PATH = 64 };
 _Static_assert(RT_MAX_DIMS + 32 <= COLUMNS, "a table has at most so many columns");
 
-static int write_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields, size_t field_count,
-                         const void *rows, size_t size, size_t count)
+static int write_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields,
+                         size_t field_count, const void *rows, size_t size, size_t count)
 {
     struct rt_h5_array arrays[COLUMNS];
     size_t offsets[COLUMNS];
@@ -39,8 +40,8 @@ static int write_columns(struct rt_h5 *file, const char *group, const struct rt_
 }
 
 /* NUL-terminated strings one after the other; "count" says how many. */
-static int write_strings(struct rt_h5 *file, const char *path, const char *long_name, const char *text, size_t size,
-                         size_t count)
+static int write_strings(struct rt_h5 *file, const char *path, const char *long_name, const char *text,
+                         size_t size, size_t count)
 {
     int status;
     struct rt_h5_array array = {path, RT_H5_U8, NULL, long_name, NULL, 0};
@@ -63,7 +64,8 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
             column.size += length;
         }
         snprintf(path, sizeof path, "/devices/%s", rt_device_texts[t].key);
-        status = write_strings(file, path, rt_device_texts[t].key, column.text, column.size, dataset->device_count);
+        status = write_strings(file, path, rt_device_texts[t].key, column.text, column.size,
+                               dataset->device_count);
         rt_strings_release(&column);
         if (status != RT_OK)
             return status;
@@ -72,8 +74,8 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
         const struct rt_device_field *field = &rt_device_fields[f];
         snprintf(path, sizeof path, "/devices/%s", field->key);
         struct rt_h5_array array = {path, RT_H5_F64, field->units, field->long_name, NULL, 0};
-        ADD(rt_h5_write(file, &array, (const char *)dataset->devices + field->offset, sizeof *dataset->devices,
-                        dataset->device_count));
+        ADD(rt_h5_write(file, &array, (const char *)dataset->devices + field->offset,
+                        sizeof *dataset->devices, dataset->device_count));
     }
     return RT_OK;
 }
@@ -114,10 +116,10 @@ static int write_all(struct rt_h5 *file, const struct rt_dataset *dataset)
     ADD(write_devices(file, dataset));
     ADD(write_groups(file, dataset));
     ADD(rt_h5_make_group(file, "/strings"));
-    ADD(write_strings(file, "/strings/kernels", "names of kernels", dataset->kernels.text, dataset->kernels.size,
-                      dataset->kernels.count));
-    ADD(write_strings(file, "/strings/texts", "names of models and options", dataset->texts.text, dataset->texts.size,
-                      dataset->texts.count));
+    ADD(write_strings(file, "/strings/kernels", "names of kernels", dataset->kernels.text,
+                      dataset->kernels.size, dataset->kernels.count));
+    ADD(write_strings(file, "/strings/texts", "names of models and options", dataset->texts.text,
+                      dataset->texts.size, dataset->texts.count));
     ADD(write_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
                       sizeof *dataset->samples, dataset->sample_count));
     return write_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
@@ -138,8 +140,8 @@ int rt_dataset_write(const struct rt_dataset *dataset, const char *path)
     return rt_h5_commit(file);
 }
 
-static int read_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields, size_t field_count,
-                        void *rows, size_t size, size_t count)
+static int read_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields,
+                        size_t field_count, void *rows, size_t size, size_t count)
 {
     int status;
     char path[128];
@@ -171,9 +173,10 @@ static int read_text(struct rt_h5 *file, const char *path, char **text, size_t *
         status = rt_h5_get_integer(file, path, "count", &claimed);
     for (size_t i = 0; status == RT_OK && i < bytes; i++)
         strings += buffer[i] == '\0';
-    if (status == RT_OK && ((bytes > 0 && buffer[bytes - 1] != '\0') || claimed < 0 || (size_t)claimed != strings))
-        status = rt_fail(RT_EFORMAT, "%s: %s holds %zu texts but claims %lld: the file is damaged", rt_h5_path(file), path,
-                         strings, (long long)claimed);
+    if (status == RT_OK &&
+        ((bytes > 0 && buffer[bytes - 1] != '\0') || claimed < 0 || (size_t)claimed != strings))
+        status = rt_fail(RT_EFORMAT, "%s: %s holds %zu texts but claims %lld: the file is damaged",
+                         rt_h5_path(file), path, strings, (long long)claimed);
     if (status != RT_OK) {
         free(buffer);
         return status;
@@ -199,7 +202,8 @@ static int read_strings(struct rt_h5 *file, const char *path, struct rt_strings 
     return RT_OK;
 }
 
-static int read_device_text(struct rt_h5 *file, const struct rt_device_text *column, struct rt_dataset *dataset)
+static int read_device_text(struct rt_h5 *file, const struct rt_device_text *column,
+                            struct rt_dataset *dataset)
 {
     char path[128], *text;
     size_t size, count, at = 0;
@@ -212,11 +216,12 @@ static int read_device_text(struct rt_h5 *file, const struct rt_device_text *col
         dataset->device_count = count;
     }
     if (count != dataset->device_count)
-        status = rt_fail(RT_EFORMAT, "%s: %s has %zu rows where /devices has %zu", rt_h5_path(file), path, count,
-                         dataset->device_count);
+        status = rt_fail(RT_EFORMAT, "%s: %s has %zu rows where /devices has %zu", rt_h5_path(file), path,
+                         count, dataset->device_count);
     for (size_t d = 0; status == RT_OK && d < count; at += strlen(text + at) + 1, d++) {
         if (strlen(text + at) >= column->size)
-            status = rt_fail(RT_EFORMAT, "%s: %s[%zu] is longer than %zu bytes", rt_h5_path(file), path, d, column->size);
+            status = rt_fail(RT_EFORMAT, "%s: %s[%zu] is longer than %zu bytes", rt_h5_path(file), path, d,
+                             column->size);
         else
             strcpy((char *)&dataset->devices[d] + column->offset, text + at);
     }
@@ -233,8 +238,8 @@ static int read_devices(struct rt_h5 *file, struct rt_dataset *dataset)
     for (size_t f = 0; f < rt_device_field_count; f++) {
         snprintf(path, sizeof path, "/devices/%s", rt_device_fields[f].key);
         struct rt_h5_array array = {path, RT_H5_F64, NULL, NULL, NULL, 0};
-        ADD(rt_h5_read(file, &array, (char *)dataset->devices + rt_device_fields[f].offset, sizeof *dataset->devices,
-                       dataset->device_count));
+        ADD(rt_h5_read(file, &array, (char *)dataset->devices + rt_device_fields[f].offset,
+                       sizeof *dataset->devices, dataset->device_count));
     }
     for (size_t d = 0; d < dataset->device_count; d++)
         ADD(rt_device_check(&dataset->devices[d], rt_h5_path(file)));
@@ -286,13 +291,13 @@ static int read_group(struct rt_h5 *file, const char *name, void *context)
     return status;
 }
 
-static int check_index(const char *path, const char *table, size_t row, const char *column, int32_t value, size_t limit,
-                       bool may_miss)
+static int check_index(const char *path, const char *table, size_t row, const char *column, int32_t value,
+                       size_t limit, bool may_miss)
 {
     if (value >= (may_miss ? -1 : 0) && (value < 0 || (size_t)value < limit))
         return RT_OK;
-    return rt_fail(RT_EFORMAT, "%s: %s/%s[%zu] is %d, but there are %zu: the file is damaged", path, table, column, row,
-                   value, limit);
+    return rt_fail(RT_EFORMAT, "%s: %s/%s[%zu] is %d, but there are %zu: the file is damaged", path, table,
+                   column, row, value, limit);
 }
 
 static int check_indices(const struct rt_dataset *dataset, const char *path)
@@ -319,7 +324,8 @@ static int check_indices(const struct rt_dataset *dataset, const char *path)
 
 static int read_root(struct rt_h5 *file, struct rt_dataset *dataset)
 {
-    char **texts[] = {&dataset->uuid, &dataset->creator, &dataset->created, &dataset->source, &dataset->licence};
+    char **texts[] = {&dataset->uuid, &dataset->creator, &dataset->created, &dataset->source,
+                      &dataset->licence};
     const char *names[] = {"uuid", "creator", "created", "source", "licence"};
     for (size_t i = 0; i < RT_COUNT(texts); i++) {
         char *text;

@@ -13,8 +13,10 @@
 
 extern const char *const rt_device_catalogue_json[]; /* NULL-terminated; scripts/embed_devices.cmake */
 
-#define FIELD(member, units, long_name, min, max, required)                                                  \
+/* clang-format off */
+#define FIELD(member, units, long_name, min, max, required) \
     {#member, offsetof(struct rt_device, member), units, long_name, min, max, required}
+/* clang-format on */
 
 /* The ranges are wide on purpose: they catch a wrong unit, not an unusual chip. */
 const struct rt_device_field rt_device_fields[] = {
@@ -40,7 +42,9 @@ const struct rt_device_field rt_device_fields[] = {
 };
 const size_t rt_device_field_count = RT_COUNT(rt_device_fields);
 
+/* clang-format off */
 #define TEXT(member) {#member, offsetof(struct rt_device, member), sizeof((struct rt_device *)0)->member}
+/* clang-format on */
 const struct rt_device_text rt_device_texts[] = {TEXT(name), TEXT(vendor), TEXT(architecture),
                                                  TEXT(compute_capability)};
 const size_t rt_device_text_count = RT_COUNT(rt_device_texts);
@@ -71,11 +75,12 @@ int rt_device_check(const struct rt_device *device, const char *where)
         const struct rt_device_field *field = &rt_device_fields[f];
         double value = value_of(device, f);
         if (isnan(value) && field->required)
-            return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is missing; give it in %s", where, field->key, device->name,
-                           field->units[0] == '1' ? "units" : field->units);
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is missing; give it in %s", where, field->key,
+                           device->name, field->units[0] == '1' ? "units" : field->units);
         if (!isnan(value) && !(value >= field->min && value <= field->max))
             return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is %g; it must lie in %g..%g %s", where, field->key,
-                           device->name, value, field->min, field->max, field->units[0] == '1' ? "" : field->units);
+                           device->name, value, field->min, field->max,
+                           field->units[0] == '1' ? "" : field->units);
     }
     return RT_OK;
 }
@@ -99,8 +104,10 @@ static int set_from_json(struct rt_device *device, const char *key, json_t *valu
     const struct rt_device_field *field = find_field(key, strlen(key));
     if (field != NULL) {
         if (!json_is_number(value) && !json_is_null(value))
-            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number, or null where it is unknown", where, key);
-        *rt_device_value(device, field - rt_device_fields) = json_is_null(value) ? NAN : json_number_value(value);
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number, or null where it is unknown", where,
+                           key);
+        *rt_device_value(device, field - rt_device_fields) =
+            json_is_null(value) ? NAN : json_number_value(value);
         return RT_OK;
     }
     for (size_t t = 0; t < rt_device_text_count; t++) {
@@ -115,7 +122,8 @@ static int set_from_json(struct rt_device *device, const char *key, json_t *valu
     }
     if (is_other_key(key))
         return RT_OK;
-    return rt_fail(RT_EFORMAT, "%s: \"%s\" is no field of a device; `rooftile devices H100` shows all of them", where,
+    return rt_fail(RT_EFORMAT,
+                   "%s: \"%s\" is no field of a device; `rooftile devices H100` shows all of them", where,
                    key);
 }
 
@@ -133,9 +141,8 @@ static int device_from_json(const char *json, const char *where, struct rt_devic
     if (!json_is_object(root))
         status = rt_fail(RT_EFORMAT, "%s: a device file holds one JSON object", where);
     if (status == RT_OK)
-        json_object_foreach(root, key, value)
-            if (status == RT_OK)
-                status = set_from_json(&device, key, value, where);
+        json_object_foreach(root, key, value) if (status == RT_OK) status =
+            set_from_json(&device, key, value, where);
     if (status == RT_OK)
         status = rt_device_check(&device, where);
     if (status == RT_OK) {
@@ -270,9 +277,10 @@ static int find_in_catalogue(const char *name, size_t length, struct rt_device *
             return RT_OK;
         }
     }
-    return rt_fail(RT_ENOTFOUND,
-                   "unknown GPU \"%.*s\"; nearest names: %s, %s, %s; `rooftile devices` lists all, or give a JSON file",
-                   (int)(length < 80 ? length : 80), name, hints.name[0], hints.name[1], hints.name[2]);
+    return rt_fail(
+        RT_ENOTFOUND,
+        "unknown GPU \"%.*s\"; nearest names: %s, %s, %s; `rooftile devices` lists all, or give a JSON file",
+        (int)(length < 80 ? length : 80), name, hints.name[0], hints.name[1], hints.name[2]);
 }
 
 int rt_device_named(const char *name, struct rt_device *out)
@@ -287,11 +295,13 @@ static int override(struct rt_device *device, const char *text, size_t length, c
     const struct rt_device_field *field = find_field(text, key);
     double value;
     if (equals == NULL || field == NULL)
-        return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or bandwidth_gbs=3000",
-                       spec, (int)length, text);
+        return rt_fail(
+            RT_EUSAGE,
+            "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or bandwidth_gbs=3000", spec,
+            (int)length, text);
     if (rt_parse_real(equals + 1, length - key - 1, &value) != 0)
-        return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is not a number for %s", spec, (int)(length - key - 1), equals + 1,
-                       field->key);
+        return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is not a number for %s", spec, (int)(length - key - 1),
+                       equals + 1, field->key);
     *rt_device_value(device, field - rt_device_fields) = value;
     return RT_OK;
 }
@@ -334,8 +344,8 @@ bool rt_device_same(const struct rt_device *a, const struct rt_device *b)
     for (size_t f = 0; f < rt_device_field_count; f++) {
         double x = value_of(a, f), y = value_of(b, f);
         if (!isnan(x) && !isnan(y) && x != y) {
-            rt_fail(RT_EFORMAT, "%s: %s is %g in one description and %g in the other", a->name, rt_device_fields[f].key,
-                    x, y);
+            rt_fail(RT_EFORMAT, "%s: %s is %g in one description and %g in the other", a->name,
+                    rt_device_fields[f].key, x, y);
             return false;
         }
     }
@@ -352,19 +362,24 @@ void rt_device_fill(struct rt_device *device, const struct rt_device *from)
             strcpy(text_of(device, t), (const char *)from + rt_device_texts[t].offset);
 }
 
-/* Vector and matrix peak of each dtype, as offsets; 0 where the descriptor has no such field (offset 0 is the name). */
+/* Vector and matrix peak of each dtype, as offsets; 0 where the descriptor has no such field (offset 0 is the
+ * name). */
 static const struct {
     size_t vector, matrix;
 } peaks[RT_DTYPE_COUNT] = {
-    [RT_FP32] = {offsetof(struct rt_device, fp32_vector_tflops), offsetof(struct rt_device, fp32_matrix_tflops)},
-    [RT_TF32] = {offsetof(struct rt_device, fp32_vector_tflops), offsetof(struct rt_device, tf32_matrix_tflops)},
-    [RT_FP16] = {offsetof(struct rt_device, fp16_vector_tflops), offsetof(struct rt_device, fp16_matrix_tflops)},
-    [RT_BF16] = {offsetof(struct rt_device, bf16_vector_tflops), offsetof(struct rt_device, bf16_matrix_tflops)},
+    [RT_FP32] = {offsetof(struct rt_device, fp32_vector_tflops),
+                 offsetof(struct rt_device, fp32_matrix_tflops)},
+    [RT_TF32] = {offsetof(struct rt_device, fp32_vector_tflops),
+                 offsetof(struct rt_device, tf32_matrix_tflops)},
+    [RT_FP16] = {offsetof(struct rt_device, fp16_vector_tflops),
+                 offsetof(struct rt_device, fp16_matrix_tflops)},
+    [RT_BF16] = {offsetof(struct rt_device, bf16_vector_tflops),
+                 offsetof(struct rt_device, bf16_matrix_tflops)},
     [RT_FP8] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
     [RT_FP8_BLOCK] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
     [RT_FP4] = {0, offsetof(struct rt_device, fp4_matrix_tflops)},
     [RT_INT8] = {0, offsetof(struct rt_device, int8_matrix_tops)},
-    [RT_INT4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* 4-bit weights, 16-bit arithmetic */
+    [RT_INT4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)},  /* 4-bit weights, 16-bit arithmetic */
     [RT_MXFP4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* as above */
 };
 

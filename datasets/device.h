@@ -10,24 +10,24 @@
 #include <stdbool.h>
 
 struct rt_device {
-    char name[96];         /* as the driver reports it */
+    char name[96]; /* as the driver reports it */
     char vendor[32];
     char architecture[32];
-    char compute_capability[16]; /* "9.0", "gfx90a", "" where unknown */
-    double sms;            /* multiprocessors: SMs, CUs, CPU threads */
-    double cores_per_sm;   /* fp32 lanes of one */
-    double clock_mhz;      /* boost */
+    char compute_capability[16];                   /* "9.0", "gfx90a", "" where unknown */
+    double sms;                                    /* multiprocessors: SMs, CUs, CPU threads */
+    double cores_per_sm;                           /* fp32 lanes of one */
+    double clock_mhz;                              /* boost */
     double fp32_vector_tflops, fp32_matrix_tflops; /* dense peaks, 10^12 FLOP/s */
     double tf32_matrix_tflops;
     double fp16_vector_tflops, fp16_matrix_tflops;
     double bf16_vector_tflops, bf16_matrix_tflops;
     double fp8_matrix_tflops, fp4_matrix_tflops, int8_matrix_tops;
     double memory_gib;
-    double bandwidth_gbs;  /* 10^9 bytes/s */
+    double bandwidth_gbs; /* 10^9 bytes/s */
     double l2_mib;
     double shared_kib_per_sm;
-    double power_w;        /* board */
-    double link_gbs;       /* to a peer GPU, one direction, 10^9 bytes/s */
+    double power_w;  /* board */
+    double link_gbs; /* to a peer GPU, one direction, 10^9 bytes/s */
 };
 
 /* One row per numeric field: drives JSON, HDF5, CSV, overrides and range checks. */

@@ -16,14 +16,8 @@ enum rt_csv_kind rt_csv_kind(const struct rt_field *field)
     static const struct {
         const char *name;
         enum rt_csv_kind kind;
-    } named[] = {
-        {"device",  RT_CSV_DEVICE},
-        {"kernel",  RT_CSV_KERNEL},
-        {"kernels", RT_CSV_KERNEL},
-        {"model",   RT_CSV_TEXT  },
-        {"option",  RT_CSV_TEXT  },
-        {"flags",   RT_CSV_FLAGS }
-    };
+    } named[] = {{"device", RT_CSV_DEVICE}, {"kernel", RT_CSV_KERNEL}, {"kernels", RT_CSV_KERNEL},
+                 {"model", RT_CSV_TEXT},    {"option", RT_CSV_TEXT},   {"flags", RT_CSV_FLAGS}};
     if (field->names != NULL)
         return RT_CSV_ENUM;
     for (size_t i = 0; i < RT_COUNT(named); i++)
@@ -200,13 +194,11 @@ static void write_strings(FILE *file, const struct rt_dataset *dataset)
 
 static void write_meta(FILE *file, const struct rt_dataset *dataset)
 {
-    const char *const rows[][2] = {
-        {"uuid",    dataset->uuid   },
-        {"creator", dataset->creator},
-        {"created", dataset->created},
-        {"source",  dataset->source },
-        {"licence", dataset->licence}
-    };
+    const char *const rows[][2] = {{"uuid", dataset->uuid},
+                                   {"creator", dataset->creator},
+                                   {"created", dataset->created},
+                                   {"source", dataset->source},
+                                   {"licence", dataset->licence}};
     fprintf(file, "name,value\nformat,%s\nversion,%d\n", RT_DATASET_FORMAT, RT_DATASET_VERSION);
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
         fprintf(file, "%s,", rows[i][0]);
@@ -232,14 +224,9 @@ int rt_export_csv(const struct rt_dataset *dataset, const char *folder)
     static const struct {
         const char *name;
         void (*write)(FILE *file, const struct rt_dataset *dataset);
-    } files[] = {
-        {"devices.csv",   write_devices  },
-        {"groups.csv",    write_groups   },
-        {"strings.csv",   write_strings  },
-        {"samples.csv",   write_samples  },
-        {"workloads.csv", write_workloads},
-        {"meta.csv",      write_meta     }
-    };
+    } files[] = {{"devices.csv", write_devices},     {"groups.csv", write_groups},
+                 {"strings.csv", write_strings},     {"samples.csv", write_samples},
+                 {"workloads.csv", write_workloads}, {"meta.csv", write_meta}};
     int status = check_names(dataset);
     if (status != RT_OK)
         return status;

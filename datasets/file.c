@@ -32,9 +32,11 @@ int rt_file_replace(const char *temporary, const char *path)
 {
     int status = RT_OK;
     if (sync_path(temporary, O_RDONLY) != 0)
-        status = rt_fail(RT_EIO, "%s: cannot be synced to disk: %s; what was there is unchanged", path, strerror(errno));
+        status = rt_fail(RT_EIO, "%s: cannot be synced to disk: %s; what was there is unchanged", path,
+                         strerror(errno));
     else if (rename(temporary, path) != 0)
-        status = rt_fail(RT_EIO, "%s: cannot be put in place: %s; what was there is unchanged", path, strerror(errno));
+        status = rt_fail(RT_EIO, "%s: cannot be put in place: %s; what was there is unchanged", path,
+                         strerror(errno));
     if (status != RT_OK) {
         unlink(temporary);
         return status;
@@ -54,7 +56,8 @@ int rt_file_create(const char *path, FILE **file, char **temporary)
     char *name = rt_file_temporary(path);
     FILE *opened = fopen(name, "w");
     if (opened == NULL) {
-        int status = rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
+        int status =
+            rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
         free(name);
         return status;
     }
@@ -70,7 +73,8 @@ int rt_file_finish(FILE *file, char *temporary, const char *path)
     failed |= fclose(file) != 0;
     int status;
     if (failed) {
-        status = rt_fail(RT_EIO, "%s: writing failed: %s; what was there is unchanged", path, strerror(code ? code : EIO));
+        status = rt_fail(RT_EIO, "%s: writing failed: %s; what was there is unchanged", path,
+                         strerror(code ? code : EIO));
         unlink(temporary);
     } else {
         status = rt_file_replace(temporary, path);
@@ -105,7 +109,8 @@ int rt_file_read(const char *path, size_t limit, char **text, size_t *size)
     if (ferror(file))
         status = rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));
     else if (used > limit)
-        status = rt_fail(RT_EFORMAT, "%s: is larger than %zu bytes, which no file of its kind is", path, limit);
+        status =
+            rt_fail(RT_EFORMAT, "%s: is larger than %zu bytes, which no file of its kind is", path, limit);
     fclose(file);
     if (status != RT_OK) {
         free(buffer);

@@ -87,8 +87,8 @@ static int fail_write(const struct rt_h5 *file, const char *what)
 
 static int fail_read(const struct rt_h5 *file, const char *what)
 {
-    return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): the file is damaged, restore it from a copy", file->path, what,
-                   reason());
+    return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): the file is damaged, restore it from a copy",
+                   file->path, what, reason());
 }
 
 /* Before any other call: after a write that failed, HDF5 1.10 would try it again at exit, and crash. */
@@ -115,7 +115,8 @@ int rt_h5_create(const char *path, struct rt_h5 **out)
     char *temporary = rt_file_temporary(path);
     FILE *probe = fopen(temporary, "w"); /* HDF5 hides errno; this keeps the reason */
     if (probe == NULL) {
-        int status = rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
+        int status =
+            rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
         free(temporary);
         return status;
     }
@@ -194,15 +195,18 @@ static int check_format(struct rt_h5 *file, const char *format, int newest)
     char *found = NULL;
     int64_t version;
     if (!rt_h5_has(file, "/", "format"))
-        return rt_fail(RT_EFORMAT, "%s: an HDF5 file, but not a %s file (no attribute \"format\")", file->path, format);
+        return rt_fail(RT_EFORMAT, "%s: an HDF5 file, but not a %s file (no attribute \"format\")",
+                       file->path, format);
     int status = rt_h5_get_text(file, "/", "format", &found);
     if (status == RT_OK && strcmp(found, format) != 0)
-        status = rt_fail(RT_EFORMAT, "%s: is a %.64s file where a %s file is needed", file->path, found, format);
+        status =
+            rt_fail(RT_EFORMAT, "%s: is a %.64s file where a %s file is needed", file->path, found, format);
     free(found);
     if (status == RT_OK)
         status = rt_h5_get_integer(file, "/", "version", &version);
     if (status == RT_OK && (version < 1 || version > newest))
-        status = rt_fail(RT_EVERSION, "%s: %s version %lld, this build reads versions 1 to %d; use a newer rooftile",
+        status = rt_fail(RT_EVERSION,
+                         "%s: %s version %lld, this build reads versions 1 to %d; use a newer rooftile",
                          file->path, format, (long long)version, newest);
     if (status == RT_OK)
         file->version = (int)version;
@@ -222,7 +226,8 @@ int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **
     hid_t id = H5Fopen(path, H5F_ACC_RDONLY, access);
     H5Pclose(access);
     if (id < 0)
-        return rt_fail(RT_EFORMAT, "%s: cannot be opened (%s): truncated or damaged, restore it from a copy", path, reason());
+        return rt_fail(RT_EFORMAT, "%s: cannot be opened (%s): truncated or damaged, restore it from a copy",
+                       path, reason());
     struct rt_h5 *file = rt_calloc(1, sizeof *file);
     *file = (struct rt_h5){.id = id, .path = rt_strdup(path), .size = size};
     status = check_format(file, format, newest);
@@ -266,7 +271,8 @@ bool rt_h5_exists(struct rt_h5 *file, const char *path)
         if (path[i] == '/' || path[i] == '\0') {
             memcpy(step, path, i);
             step[i] = '\0';
-            if (H5Lexists(file->id, step, H5P_DEFAULT) <= 0 || H5Oexists_by_name(file->id, step, H5P_DEFAULT) <= 0)
+            if (H5Lexists(file->id, step, H5P_DEFAULT) <= 0 ||
+                H5Oexists_by_name(file->id, step, H5P_DEFAULT) <= 0)
                 return false;
         }
     return true;
@@ -298,7 +304,8 @@ static herr_t visit_attribute(hid_t object, const char *name, const H5A_info_t *
 int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, void *context)
 {
     struct visitor visitor = {file, visit, context, 0};
-    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor, H5P_DEFAULT) < 0)
+    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
+                           H5P_DEFAULT) < 0)
         return fail_read(file, group);
     return visitor.result;
 }
@@ -306,7 +313,8 @@ int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, v
 int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit visit, void *context)
 {
     struct visitor visitor = {file, visit, context, 0};
-    if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor, H5P_DEFAULT) < 0)
+    if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor,
+                           H5P_DEFAULT) < 0)
         return fail_read(file, object);
     return visitor.result;
 }
@@ -365,8 +373,8 @@ static hid_t create_array(struct rt_h5 *file, const struct rt_h5_array *array, h
     hid_t space = H5Screate_simple(1, &extent, &most), creation = creation_properties(count);
     if (missing != NULL)
         H5Pset_fill_value(creation, named >= 0 ? named : memory_type(array->type), missing);
-    hid_t dataset = H5Dcreate2(file->id, array->path, named >= 0 ? named : file_type(array->type), space, H5P_DEFAULT,
-                               creation, H5P_DEFAULT);
+    hid_t dataset = H5Dcreate2(file->id, array->path, named >= 0 ? named : file_type(array->type), space,
+                               H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Pclose(creation);
     H5Sclose(space);
     return dataset;
@@ -382,7 +390,8 @@ static int describe_array(struct rt_h5 *file, const struct rt_h5_array *array)
     return status;
 }
 
-int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void *base, size_t stride, size_t count)
+int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void *base, size_t stride,
+                size_t count)
 {
     hid_t named = array->names != NULL ? enum_type(array) : -1;
     hid_t dataset = create_array(file, array, named, count, NULL);
@@ -390,7 +399,8 @@ int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void 
     if (dataset < 0)
         status = fail_write(file, array->path);
     else
-        status = write_values(file, array, dataset, named >= 0 ? named : memory_type(array->type), base, stride, count);
+        status = write_values(file, array, dataset, named >= 0 ? named : memory_type(array->type), base,
+                              stride, count);
     if (dataset >= 0 && H5Dclose(dataset) < 0 && status == RT_OK)
         status = fail_write(file, array->path);
     if (named >= 0)
@@ -445,7 +455,8 @@ int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, co
     rt_chunks_make(base, stride, count, columns, column_count, rows, DEFLATE_LEVEL, &chunks);
     int status = RT_OK;
     for (size_t k = 0; status == RT_OK && k < column_count; k++)
-        status = write_chunks(file, &arrays[k], columns[k].missing, count, chunks + k * chunk_count, chunk_count);
+        status =
+            write_chunks(file, &arrays[k], columns[k].missing, count, chunks + k * chunk_count, chunk_count);
     rt_chunks_free(chunks, column_count * chunk_count);
     free(columns);
     return status;
@@ -467,8 +478,8 @@ static int check_extent(struct rt_h5 *file, const struct rt_h5_array *array, hid
     if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &extent, NULL) != 1)
         return rt_fail(RT_EFORMAT, "%s: %s is not one-dimensional", file->path, array->path);
     if ((double)extent * (double)type_size(array->type) > 1100 * file->size + 65536)
-        return rt_fail(RT_EFORMAT, "%s: %s claims %llu values, more than a file of %.0f bytes can hold", file->path,
-                       array->path, (unsigned long long)extent, file->size);
+        return rt_fail(RT_EFORMAT, "%s: %s claims %llu values, more than a file of %.0f bytes can hold",
+                       file->path, array->path, (unsigned long long)extent, file->size);
     *count = (size_t)extent;
     return RT_OK;
 }
@@ -485,7 +496,8 @@ static int open_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_t
     if (type < 0 || space < 0)
         status = fail_read(file, array->path);
     else if (!class_matches(type, array))
-        status = rt_fail(RT_EFORMAT, "%s: %s is of another type than its format says", file->path, array->path);
+        status =
+            rt_fail(RT_EFORMAT, "%s: %s is of another type than its format says", file->path, array->path);
     else
         status = check_extent(file, array, space, count);
     if (type >= 0)
@@ -508,7 +520,8 @@ int rt_h5_count(struct rt_h5 *file, const struct rt_h5_array *array, size_t *cou
     return status;
 }
 
-/* map[value in file] = value of this build, by the names of the file's enum; 255 where the name is unknown. */
+/* map[value in file] = value of this build, by the names of the file's enum; 255 where the name is unknown.
+ */
 static void enum_map(hid_t dataset, const struct rt_h5_array *array, uint8_t map[256])
 {
     memset(map, 255, 256);
@@ -526,14 +539,15 @@ static void enum_map(hid_t dataset, const struct rt_h5_array *array, uint8_t map
     H5Tclose(type);
 }
 
-static int apply_enum(const struct rt_h5 *file, hid_t dataset, const struct rt_h5_array *array, uint8_t *values,
-                      size_t count)
+static int apply_enum(const struct rt_h5 *file, hid_t dataset, const struct rt_h5_array *array,
+                      uint8_t *values, size_t count)
 {
     uint8_t map[256];
     enum_map(dataset, array, map);
     for (size_t i = 0; i < count; i++) {
         if (map[values[i]] == 255)
-            return rt_fail(RT_EFORMAT, "%s: %s[%zu] is %u, a value this build has no name for; use a newer rooftile",
+            return rt_fail(RT_EFORMAT,
+                           "%s: %s[%zu] is %u, a value this build has no name for; use a newer rooftile",
                            file->path, array->path, i, values[i]);
         values[i] = map[values[i]];
     }
@@ -549,7 +563,8 @@ int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, 
         return status;
     if (found != count) {
         H5Dclose(dataset);
-        return rt_fail(RT_EFORMAT, "%s: %s holds %zu values where %zu are expected", file->path, array->path, found, count);
+        return rt_fail(RT_EFORMAT, "%s: %s holds %zu values where %zu are expected", file->path, array->path,
+                       found, count);
     }
     char *packed = stride == size ? base : rt_malloc(count * size);
     hid_t stored = array->names != NULL ? H5Dget_type(dataset) : -1;
@@ -569,10 +584,12 @@ int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, 
     return status;
 }
 
-static int set_attribute(struct rt_h5 *file, const char *object, const char *name, hid_t type, const void *value)
+static int set_attribute(struct rt_h5 *file, const char *object, const char *name, hid_t type,
+                         const void *value)
 {
     hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate_by_name(file->id, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t attribute =
+        H5Acreate_by_name(file->id, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     int status = RT_OK;
     if (attribute < 0 || H5Awrite(attribute, type, value) < 0)
         status = fail_write(file, name);
@@ -608,24 +625,26 @@ bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name)
     return H5Aexists_by_name(file->id, object, name, H5P_DEFAULT) > 0;
 }
 
-static int open_attribute(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class, hid_t *out,
-                          hid_t *type_out)
+static int open_attribute(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
+                          hid_t *out, hid_t *type_out)
 {
     if (!rt_h5_has(file, object, name))
-        return rt_fail(RT_EFORMAT, "%s: %s has no attribute \"%s\", which its format requires", file->path, object, name);
+        return rt_fail(RT_EFORMAT, "%s: %s has no attribute \"%s\", which its format requires", file->path,
+                       object, name);
     hid_t attribute = H5Aopen_by_name(file->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
     if (attribute < 0)
         return fail_read(file, name);
     hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    bool right = type >= 0 && space >= 0 && H5Tget_class(type) == class && H5Sget_simple_extent_npoints(space) == 1;
+    bool right =
+        type >= 0 && space >= 0 && H5Tget_class(type) == class && H5Sget_simple_extent_npoints(space) == 1;
     if (space >= 0)
         H5Sclose(space);
     if (!right) {
         if (type >= 0)
             H5Tclose(type);
         H5Aclose(attribute);
-        return rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is of another type than its format says", file->path, name,
-                       object);
+        return rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is of another type than its format says",
+                       file->path, name, object);
     }
     *out = attribute;
     *type_out = type;
@@ -641,7 +660,8 @@ int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, cha
     size_t size = H5Tget_size(type);
     char *buffer = NULL;
     if (H5Tis_variable_str(type) > 0 || size > (1 << 20)) {
-        status = rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is not a fixed-length text", file->path, name, object);
+        status = rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is not a fixed-length text", file->path,
+                         name, object);
     } else {
         buffer = rt_calloc(size + 1, 1);
         if (H5Aread(attribute, type, buffer) < 0)
@@ -656,8 +676,8 @@ int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, cha
     return status;
 }
 
-static int get_number(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class, hid_t memory,
-                      void *value)
+static int get_number(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
+                      hid_t memory, void *value)
 {
     hid_t attribute, type;
     int status = open_attribute(file, object, name, class, &attribute, &type);

@@ -49,9 +49,9 @@ int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit vis
 int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void *base, size_t stride,
                 size_t count);
 
-/* Columns of an array of `count` structs at once, compressed on all cores; arrays[k] lies `offsets[k]` bytes into a
- * struct. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not stored: it reads as the
- * array's fill value. */
+/* Columns of an array of `count` structs at once, compressed on all cores; arrays[k] lies `offsets[k]` bytes
+ * into a struct. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not stored: it
+ * reads as the array's fill value. */
 int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, const size_t *offsets,
                         size_t column_count, const void *base, size_t stride, size_t count);
 
@@ -60,8 +60,7 @@ int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, co
 int rt_h5_count(struct rt_h5 *file, const struct rt_h5_array *array, size_t *count);
 /* Reads exactly `count` values. Enums are matched by name, so a file whose enum is numbered otherwise
  * reads right; a name this build does not know is refused. */
-int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, size_t stride,
-               size_t count);
+int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, size_t stride, size_t count);
 
 /* Attributes of the object at `object` ("/" is the file). Texts are UTF-8; *text is freed by the caller. */
 int rt_h5_set_text(struct rt_h5 *file, const char *object, const char *name, const char *text);

@@ -73,13 +73,11 @@ static int take_meta(struct reading *r)
     const struct {
         const char *name;
         char **text;
-    } texts[] = {
-        {"uuid",    &d->uuid   },
-        {"creator", &d->creator},
-        {"created", &d->created},
-        {"source",  &d->source },
-        {"licence", &d->licence}
-    };
+    } texts[] = {{"uuid", &d->uuid},
+                 {"creator", &d->creator},
+                 {"created", &d->created},
+                 {"source", &d->source},
+                 {"licence", &d->licence}};
     int64_t version;
     if (strcmp(r->row[0].text, "format") == 0 && strcmp(value->text, RT_DATASET_FORMAT) != 0)
         return fail_cell(r, "format", value, RT_DATASET_FORMAT);

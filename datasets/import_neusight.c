@@ -46,33 +46,33 @@ static const struct {
     const char *header;
     enum role role;
 } headers[] = {
-    {"OPName",         OP_NAME     },
-    {"Latency",        LATENCY     },
-    {"Device",         DEVICE      },
-    {"Kernel Name",    KERNEL      },
-    {"Kernels",        KERNELS     },
-    {"Grid x",         GRID        },
-    {"Grid y",         GRID + 1    },
-    {"Grid z",         GRID + 2    },
-    {"Block x",        BLOCK       },
-    {"Block y",        BLOCK + 1   },
-    {"Block z",        BLOCK + 2   },
-    {"B",              B           },
-    {"M",              M           },
-    {"N",              N           },
-    {"K",              K           },
-    {"H",              H           },
-    {"Input_Channel",  IN_CHANNELS },
+    {"OPName", OP_NAME},
+    {"Latency", LATENCY},
+    {"Device", DEVICE},
+    {"Kernel Name", KERNEL},
+    {"Kernels", KERNELS},
+    {"Grid x", GRID},
+    {"Grid y", GRID + 1},
+    {"Grid z", GRID + 2},
+    {"Block x", BLOCK},
+    {"Block y", BLOCK + 1},
+    {"Block z", BLOCK + 2},
+    {"B", B},
+    {"M", M},
+    {"N", N},
+    {"K", K},
+    {"H", H},
+    {"Input_Channel", IN_CHANNELS},
     {"Output_Channel", OUT_CHANNELS},
-    {"Kernel_Szie",    KERNEL_SIZE }, /* as NeuSight spells it */
-    {"Kernel_Size",    KERNEL_SIZE },
-    {"Input_Size",     INPUT_SIZE  },
-    {"Stride",         STRIDE      },
-    {"Padding",        PADDING     },
-    {"Warps per SM",   IGNORED     },
-    {"Blocks per SM",  IGNORED     },
-    {"",               IGNORED     }, /* row numbers that a data frame was saved with */
-    {"Unnamed: 0",     IGNORED     },
+    {"Kernel_Szie", KERNEL_SIZE}, /* as NeuSight spells it */
+    {"Kernel_Size", KERNEL_SIZE},
+    {"Input_Size", INPUT_SIZE},
+    {"Stride", STRIDE},
+    {"Padding", PADDING},
+    {"Warps per SM", IGNORED},
+    {"Blocks per SM", IGNORED},
+    {"", IGNORED}, /* row numbers that a data frame was saved with */
+    {"Unnamed: 0", IGNORED},
 };
 
 static const char *const fixed_names[] = {"latency_statistic"};
@@ -378,14 +378,12 @@ static void find_columns(struct reading *r)
 
 static void read_kernels(struct rt_part *part, struct rt_csv *csv)
 {
-    struct reading r = {
-        .part = part,
-        .csv = csv,
-        .op = RT_OP_COUNT,
-        .single_kernel = -2,
-        .tile_of = -1,
-        .kernels_text = {-1, 0}
-    };
+    struct reading r = {.part = part,
+                        .csv = csv,
+                        .op = RT_OP_COUNT,
+                        .single_kernel = -2,
+                        .tile_of = -1,
+                        .kernels_text = {-1, 0}};
     find_columns(&r);
     read_rows(&r);
     free(r.attributes);
@@ -399,14 +397,14 @@ static const struct {
     const char *kind; /* NULL: kernels */
     const char *columns[4];
 } layouts[] = {
-    {NULL,                           {"OPName", "Latency", "Device"}         },
-    {"measured models node by node", {"op", "target", "latency"}             },
-    {"operator graphs",              {"OpName", "FwOps", "BwOps"}            },
-    {"forecasts of others",          {"workload", "measured_ms"}             },
-    {"forecasts of others",          {"OPName", "Latency", "Prediction"}     },
-    {"lists of shapes",              {"B", "M", "N", "K"}                    },
-    {"lists of shapes",              {"B", "H"}                              },
-    {"lists of shapes",              {"B", "Input_Channel", "Output_Channel"}},
+    {NULL, {"OPName", "Latency", "Device"}},
+    {"measured models node by node", {"op", "target", "latency"}},
+    {"operator graphs", {"OpName", "FwOps", "BwOps"}},
+    {"forecasts of others", {"workload", "measured_ms"}},
+    {"forecasts of others", {"OPName", "Latency", "Prediction"}},
+    {"lists of shapes", {"B", "M", "N", "K"}},
+    {"lists of shapes", {"B", "H"}},
+    {"lists of shapes", {"B", "Input_Channel", "Output_Channel"}},
 };
 
 static bool has_columns(const struct rt_csv *csv, const char *const columns[4])
@@ -449,15 +447,15 @@ static const struct {
     size_t offset;
     double factor;
 } device_keys[] = {
-    {"Dev_Mem",        offsetof(struct rt_device, memory_gib),         1   },
-    {"Mem_Bw",         offsetof(struct rt_device, bandwidth_gbs),      1   },
-    {"Num_Sm",         offsetof(struct rt_device, sms),                1   },
-    {"Core_Per_SM",    offsetof(struct rt_device, cores_per_sm),       1   },
-    {"Freq",           offsetof(struct rt_device, clock_mhz),          1   },
-    {"SingleFLOPs",    offsetof(struct rt_device, fp32_vector_tflops), 1e-3},
+    {"Dev_Mem", offsetof(struct rt_device, memory_gib), 1},
+    {"Mem_Bw", offsetof(struct rt_device, bandwidth_gbs), 1},
+    {"Num_Sm", offsetof(struct rt_device, sms), 1},
+    {"Core_Per_SM", offsetof(struct rt_device, cores_per_sm), 1},
+    {"Freq", offsetof(struct rt_device, clock_mhz), 1},
+    {"SingleFLOPs", offsetof(struct rt_device, fp32_vector_tflops), 1e-3},
     {"SingleFLOPsVEC", offsetof(struct rt_device, fp32_vector_tflops), 1e-3},
-    {"SingleFLOPsMM",  offsetof(struct rt_device, fp32_matrix_tflops), 1e-3},
-    {"L2Cache",        offsetof(struct rt_device, l2_mib),             1   },
+    {"SingleFLOPsMM", offsetof(struct rt_device, fp32_matrix_tflops), 1e-3},
+    {"L2Cache", offsetof(struct rt_device, l2_mib), 1},
 };
 
 static json_t *load_json(const char *path)

@@ -40,8 +40,8 @@ static double bmm_bytes(const int64_t *d, double width)
     return d[0] * gemm_bytes(d + 1, width);
 }
 
-/* conv2d: batch, channels in, channels out, height, width, kernel height, kernel width, stride, padding, dilation,
- * groups. Output size as ONNX defines Conv. */
+/* conv2d: batch, channels in, channels out, height, width, kernel height, kernel width, stride, padding,
+ * dilation, groups. Output size as ONNX defines Conv. */
 static double conv_out(int64_t in, int64_t kernel, const int64_t *d)
 {
     double reach = (double)d[9] * (kernel - 1) + 1;
@@ -101,8 +101,8 @@ static double context_flops(const int64_t *d)
 }
 static double context_bytes(const int64_t *d, double width)
 {
-    double queries = 2.0 * d[1] * d[3];                    /* read Q, write the output */
-    double keys = 2.0 * ((double)d[1] + d[2]) * d[4];      /* K and V */
+    double queries = 2.0 * d[1] * d[3];               /* read Q, write the output */
+    double keys = 2.0 * ((double)d[1] + d[2]) * d[4]; /* K and V */
     return width * d[0] * d[5] * (queries + keys);
 }
 /* attention_generation: batch, tokens (of a step), context, heads, kv_heads, head_dim, window */
@@ -129,8 +129,8 @@ static double encoder_bytes(const int64_t *d, double width)
     return width * 4.0 * d[0] * d[1] * d[2] * d[3];
 }
 
-/* moe: tokens, hidden, inter, topk, experts, tensor parallel, expert parallel: a gated layer, three products a
- * token and expert; what one of tp x ep GPUs does. */
+/* moe: tokens, hidden, inter, topk, experts, tensor parallel, expert parallel: a gated layer, three products
+ * a token and expert; what one of tp x ep GPUs does. */
 static double moe_flops(const int64_t *d)
 {
     return 6.0 * d[0] * d[3] * d[1] * d[2] / ((double)d[5] * d[6]);
@@ -158,12 +158,12 @@ static double all_reduce_bytes(const int64_t *d, double width)
     return 2 * ring_bytes(d, width);
 }
 
+/* clang-format off */
 #define ROWS_COLS {"rows", "cols"}
 #define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window"}
 #define RING      {"gpus", "elements"}
 #define MATMUL    {"batch", "m", "n", "k"}
 
-/* clang-format off */
 const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_LINEAR]     = {"linear", RT_FAMILY_LINEAR, MATMUL, linear_flops, linear_bytes, "Gemm", "linear"},
     [RT_OP_GEMM]       = {"gemm", RT_FAMILY_LINEAR, {"m", "n", "k"}, gemm_flops, gemm_bytes, "MatMul", NULL},
@@ -217,8 +217,8 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 };
 /* clang-format on */
 
-const char *const rt_families[RT_FAMILY_COUNT] = {"bmm",  "linear",    "elementwise", "softmax",   "layernorm",
-                                                  "conv", "attention", "moe",         "collective"};
+const char *const rt_families[RT_FAMILY_COUNT] = {
+    "bmm", "linear", "elementwise", "softmax", "layernorm", "conv", "attention", "moe", "collective"};
 const char *const rt_phases[RT_PHASE_COUNT] = {"forward", "backward", "accumulate"};
 
 int rt_op_find(const char *name)
@@ -282,10 +282,11 @@ int rt_op_check(enum rt_op_id op, const int64_t *dim)
         const char *name = rt_ops[op].dims[i];
         int64_t least = may_be_zero(name) ? 0 : 1;
         if (dim[i] < least || dim[i] > most)
-            return rt_fail(RT_EFORMAT, "%s: %s is %" PRId64 "; it must lie in %" PRId64 "..2^40", rt_ops[op].name,
-                           name, dim[i], least);
+            return rt_fail(RT_EFORMAT, "%s: %s is %" PRId64 "; it must lie in %" PRId64 "..2^40",
+                           rt_ops[op].name, name, dim[i], least);
     }
     if (op == RT_OP_CONV2D && conv_outputs(dim) < 1)
-        return rt_fail(RT_EFORMAT, "conv2d: the kernel is larger than the padded input, so nothing comes out");
+        return rt_fail(RT_EFORMAT,
+                       "conv2d: the kernel is larger than the padded input, so nothing comes out");
     return RT_OK;
 }

@@ -23,8 +23,8 @@ enum rt_dtype {
     RT_FP4 = 6,       /* NVFP4: 4-bit float, one fp8 scale per 16 values */
     RT_INT8 = 7,
     RT_FP64 = 8,
-    RT_INT4 = 9,      /* 4-bit weights with 16-bit activations (w4a16) */
-    RT_MXFP4 = 10,    /* 4-bit float weights, one 8-bit scale per 32, with 16-bit activations (w4a16_mxfp4) */
+    RT_INT4 = 9,   /* 4-bit weights with 16-bit activations (w4a16) */
+    RT_MXFP4 = 10, /* 4-bit float weights, one 8-bit scale per 32, with 16-bit activations (w4a16_mxfp4) */
     RT_DTYPE_COUNT
 };
 
@@ -87,8 +87,8 @@ struct rt_op {
 
 struct rt_dtype_row {
     const char *name;
-    double bytes;         /* of one element, scales included */
-    const char *aliases;  /* other spellings, space-separated */
+    double bytes;        /* of one element, scales included */
+    const char *aliases; /* other spellings, space-separated */
 };
 
 extern const struct rt_op rt_ops[RT_OP_COUNT];

@@ -17,8 +17,12 @@ double rt_clock(void)
 void rt_progress_start(struct rt_progress *progress, const char *what, double total, bool quiet)
 {
     double now = rt_clock();
-    *progress = (struct rt_progress){.what = what, .total = total, .started = now, .drawn = now,
-                                     .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
+    *progress = (struct rt_progress){.what = what,
+                                     .total = total,
+                                     .started = now,
+                                     .drawn = now,
+                                     .quiet = quiet,
+                                     .terminal = isatty(STDERR_FILENO)};
 }
 
 static void format_duration(char *text, size_t size, double seconds)
@@ -44,7 +48,8 @@ static void draw(const struct rt_progress *progress, const char *note)
     if (share > 0)
         format_duration(left, sizeof left, elapsed * (1 - share) / share);
     if (progress->terminal)
-        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s  %s, %s left", progress->what, bar, 100 * share, note, spent, left);
+        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s  %s, %s left", progress->what, bar, 100 * share, note,
+                spent, left);
     else
         fprintf(stderr, "%s %3.0f%%  %s  %s, %s left\n", progress->what, 100 * share, note, spent, left);
     fflush(stderr);

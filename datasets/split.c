@@ -1,7 +1,8 @@
 /* Dealing samples to train, validation and test. See split.h. */
 #include "datasets/split.h"
 
-/* Uniform in [0, 1): the finaliser of splitmix64 (Steele 2014) over a hash of seed, op, dtype, phase and dims. */
+/* Uniform in [0, 1): the finaliser of splitmix64 (Steele 2014) over a hash of seed, op, dtype, phase and
+ * dims. */
 static double deal(const struct rt_split_rule *rule, const struct rt_sample *sample, uint64_t salt)
 {
     uint64_t hash = RT_HASH_START;

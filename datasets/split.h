@@ -1,7 +1,7 @@
 /*
- * Which samples train, validate and test. What a source marked as train or test stays so; unmarked samples are
- * dealt by a hash of seed and shape, so a shape falls on the same side on every device, in every run, and in
- * `train` and `evaluate` alike (the predictor file keeps the seed).
+ * Which samples train, validate and test. What a source marked as train or test stays so; unmarked samples
+ * are dealt by a hash of seed and shape, so a shape falls on the same side on every device, in every run, and
+ * in `train` and `evaluate` alike (the predictor file keeps the seed).
  */
 #ifndef ROOFTILE_SPLIT_H
 #define ROOFTILE_SPLIT_H
@@ -16,7 +16,9 @@ struct rt_split_rule {
 };
 
 /* What `train` deals by unless it is told otherwise, and `evaluate` where nothing was trained. */
+/* clang-format off */
 #define RT_SPLIT_DEFAULT {.seed = 1, .validation = 0.1, .test = 0.2}
+/* clang-format on */
 
 enum rt_part rt_split_of(const struct rt_split_rule *rule, const struct rt_sample *sample);
 

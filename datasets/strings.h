@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct rt_strings {
-    char *text;       /* all strings one after the other, each NUL-terminated */
+    char *text; /* all strings one after the other, each NUL-terminated */
     size_t size, capacity;
-    size_t *offset;   /* of each string in text */
+    size_t *offset; /* of each string in text */
     size_t count, offset_capacity;
-    uint32_t *slot;   /* open-addressing hash of index + 1 */
+    uint32_t *slot; /* open-addressing hash of index + 1 */
     size_t slots;
 };
 

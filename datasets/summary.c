@@ -9,13 +9,8 @@
 struct rt_table *rt_summary_samples(const struct rt_dataset *dataset)
 {
     static const struct rt_column columns[] = {
-        {"op",            NULL,            's', 0},
-        {"device",        NULL,            's', 0},
-        {"dtype",         NULL,            's', 0},
-        {"split",         NULL,            's', 0},
-        {"samples",       NULL,            'd', 0},
-        {"unknown_tiles", "unknown tiles", 'd', 0}
-    };
+        {"op", NULL, 's', 0},    {"device", NULL, 's', 0},  {"dtype", NULL, 's', 0},
+        {"split", NULL, 's', 0}, {"samples", NULL, 'd', 0}, {"unknown_tiles", "unknown tiles", 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     size_t cells = dataset->device_count * RT_OP_COUNT * RT_DTYPE_COUNT * RT_SPLIT_COUNT;
     long long(*count)[2] = rt_calloc(cells, sizeof *count);
@@ -42,10 +37,7 @@ struct rt_table *rt_summary_samples(const struct rt_dataset *dataset)
 struct rt_table *rt_summary_workloads(const struct rt_dataset *dataset)
 {
     static const struct rt_column columns[] = {
-        {"device",    NULL, 's', 0},
-        {"mode",      NULL, 's', 0},
-        {"workloads", NULL, 'd', 0}
-    };
+        {"device", NULL, 's', 0}, {"mode", NULL, 's', 0}, {"workloads", NULL, 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     long long *count = rt_calloc(dataset->device_count * RT_MODE_COUNT, sizeof *count);
     for (size_t i = 0; i < dataset->workload_count; i++)
@@ -100,14 +92,9 @@ static void add_ranges(struct rt_table *table, const char *name, const struct rt
 
 struct rt_table *rt_summary_ranges(const struct rt_dataset *dataset)
 {
-    static const struct rt_column columns[] = {
-        {"table",   NULL, 's', 0},
-        {"column",  NULL, 's', 0},
-        {"units",   NULL, 's', 0},
-        {"min",     NULL, 'g', 6},
-        {"max",     NULL, 'g', 6},
-        {"missing", NULL, 'd', 0}
-    };
+    static const struct rt_column columns[] = {{"table", NULL, 's', 0}, {"column", NULL, 's', 0},
+                                               {"units", NULL, 's', 0}, {"min", NULL, 'g', 6},
+                                               {"max", NULL, 'g', 6},   {"missing", NULL, 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     add_ranges(table, "samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
                sizeof *dataset->samples, dataset->sample_count);
@@ -118,10 +105,7 @@ struct rt_table *rt_summary_ranges(const struct rt_dataset *dataset)
 
 struct rt_table *rt_summary_flags(const struct rt_dataset *dataset)
 {
-    static const struct rt_column columns[] = {
-        {"flag",    NULL, 's', 0},
-        {"samples", NULL, 'd', 0}
-    };
+    static const struct rt_column columns[] = {{"flag", NULL, 's', 0}, {"samples", NULL, 'd', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (int flag = 0; flag < RT_FLAG_COUNT; flag++) {
         long long count = 0;
@@ -134,12 +118,10 @@ struct rt_table *rt_summary_flags(const struct rt_dataset *dataset)
 
 struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset)
 {
-    static const struct rt_column columns[] = {
-        {"attribute", NULL, 's', 0},
-        {"groups",    NULL, 'd', 0},
-        {"values",    NULL, 'd', 0},
-        {"example",   NULL, 's', 0}
-    };
+    static const struct rt_column columns[] = {{"attribute", NULL, 's', 0},
+                                               {"groups", NULL, 'd', 0},
+                                               {"values", NULL, 'd', 0},
+                                               {"example", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     struct rt_strings names = {0};
     for (size_t g = 0; g < dataset->group_count; g++)

@@ -116,7 +116,8 @@ void rt_table_text(const struct rt_table *table, FILE *file)
             else
                 format_cell(column, &table->cells[(r - 1) * table->column_count + c], text, sizeof text);
             int left = column->kind == 's' || column->kind == 'b', last = c + 1 == table->column_count;
-            fprintf(file, left ? "%-*s%s" : "%*s%s", left && last ? 0 : (int)width[c], text, last ? "\n" : "  ");
+            fprintf(file, left ? "%-*s%s" : "%*s%s", left && last ? 0 : (int)width[c], text,
+                    last ? "\n" : "  ");
         }
     }
     free(width);
@@ -169,7 +170,7 @@ json_t *rt_table_json(const struct rt_table *table)
         for (size_t c = 0; c < table->column_count; c++) {
             const struct rt_column *column = &table->columns[c];
             const union cell *cell = &table->cells[r * table->column_count + c];
-            json_t *value = column->kind == 's'   ? (cell->text != NULL ? json_string(cell->text) : json_null())
+            json_t *value = column->kind == 's' ? (cell->text != NULL ? json_string(cell->text) : json_null())
                             : column->kind == 'd' ? json_integer(cell->integer)
                             : column->kind == 'b' ? json_boolean(cell->integer)
                                                   : rt_json_number(cell->real);

@@ -11,7 +11,7 @@
 /* How a column's numbers are printed in text: 'd' integer, 'f' fixed with `digits` decimals,
  * 'g' `digits` significant, 's' text, 'b' yes/no. JSON and CSV always carry full precision. */
 struct rt_column {
-    const char *key;   /* JSON and CSV name; the text heading where `title` is NULL */
+    const char *key; /* JSON and CSV name; the text heading where `title` is NULL */
     const char *title;
     char kind;
     int digits;

@@ -12,13 +12,13 @@
 static const struct {
     const char *name, *what;
 } check_names[RT_CHECK_COUNT] = {
-    [RT_CHECK_READING] = {"reading",    "every array reads, its checksums hold, every index points somewhere"},
-    [RT_CHECK_UNITS] = {"units",      "units and names of the columns are the format's"                    },
-    [RT_CHECK_UUID] = {"uuid",       "the content is what the uuid was made of"                           },
-    [RT_CHECK_RANGES] = {"ranges",     "every value lies where it can lie"                                  },
-    [RT_CHECK_DUPLICATES] = {"duplicates", "no sample or workload is there twice"                               },
-    [RT_CHECK_DEVICES] = {"devices",    "no GPU is there twice, and the peaks are there that samples need"   },
-    [RT_CHECK_ROOFLINE] = {"roofline",   "no sample is faster than its GPU's peaks allow"                     },
+    [RT_CHECK_READING] = {"reading", "every array reads, its checksums hold, every index points somewhere"},
+    [RT_CHECK_UNITS] = {"units", "units and names of the columns are the format's"},
+    [RT_CHECK_UUID] = {"uuid", "the content is what the uuid was made of"},
+    [RT_CHECK_RANGES] = {"ranges", "every value lies where it can lie"},
+    [RT_CHECK_DUPLICATES] = {"duplicates", "no sample or workload is there twice"},
+    [RT_CHECK_DEVICES] = {"devices", "no GPU is there twice, and the peaks are there that samples need"},
+    [RT_CHECK_ROOFLINE] = {"roofline", "no sample is faster than its GPU's peaks allow"},
 };
 
 static void wrong(struct rt_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));

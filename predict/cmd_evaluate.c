@@ -13,21 +13,23 @@ int rt_cmd_evaluate(int argc, char **argv);
 enum { SPLIT = 256, GPU, OP, DTYPE, TILES, REPORT, JSON, NO_BASELINE };
 
 static const struct argp_option argument_options[] = {
-    {"predictor",                                          'p', "P.h5", 0,
+    {"predictor", 'p', "P.h5", 0,
      "A predictor file, or \"roofline\" (required); repeatable: the first is shown in full, the others "
-     "beside it", 0},
-    {"split",                                              SPLIT, "PART", 0, "test, train, validation or all (default test)", 0},
-    {"gpu",                                          GPU, "NAME", 0, "Only devices whose name contains NAME; repeatable", 0},
-    {"op",                                                    OP, "NAME", 0, "Only this op or family of ops; repeatable", 0},
-    {"dtype",  DTYPE, "NAME", 0, "Only this element type; repeatable", 0},
-    {"tiles",                                                   TILES, "WHICH", 0,
+     "beside it",
+     0},
+    {"split", SPLIT, "PART", 0, "test, train, validation or all (default test)", 0},
+    {"gpu", GPU, "NAME", 0, "Only devices whose name contains NAME; repeatable", 0},
+    {"op", OP, "NAME", 0, "Only this op or family of ops; repeatable", 0},
+    {"dtype", DTYPE, "NAME", 0, "Only this element type; repeatable", 0},
+    {"tiles", TILES, "WHICH", 0,
      "forecast: find tiles as for a GPU that nobody measured; measured: take those of the data (default "
-     "forecast)", 0},
-    {"report",                                                   REPORT, "FILE", 0, "Also write a report: .txt, .json or .csv by its ending; repeatable", 0},
-    {"no-baseline",                                                NO_BASELINE, NULL, 0, "No roofline beside the predictors", 0},
-    {"threads",                                              't', "N", 0, "Threads (default: every processor); results do not depend on it", 0},
+     "forecast)",
+     0},
+    {"report", REPORT, "FILE", 0, "Also write a report: .txt, .json or .csv by its ending; repeatable", 0},
+    {"no-baseline", NO_BASELINE, NULL, 0, "No roofline beside the predictors", 0},
+    {"threads", 't', "N", 0, "Threads (default: every processor); results do not depend on it", 0},
     {"json", JSON, NULL, 0, "Print JSON instead of text", 0},
-    {"quiet",                                                    'q', NULL, 0, "No progress on stderr", 0},
+    {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
     {0},
 };
 

@@ -10,19 +10,19 @@
 #include <string.h>
 
 const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
-    [RT_LEFT_NOT_ASKED] = {"not_asked",   "of another GPU, op or dtype than asked for",
-                           "`rooftile dataset info` lists what the data has"                                                                      },
-    [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split",                                            "choose with --split, or take all"},
-    [RT_LEFT_FAILED] = {"failed",      "marked as failed when they were measured",                           "collect them again"              },
-    [RT_LEFT_NO_LATENCY] = {"no_latency",  "without a latency above 0",                                          "collect them again"              },
-    [RT_LEFT_NO_FAMILY] = {"no_family",   "of a family that a predictor has no network for",
-                           "train one with samples of that family"                                                                                },
-    [RT_LEFT_NO_PEAK] = {"no_peak",     "of a dtype that the device's description has no peak for",
-                           "complete the description of the device"                                                                               },
-    [RT_LEFT_NO_TILE] = {"no_tile",     "without a tile: none of anything like them is known to a predictor",
-                           "train one with samples whose tiles are known"                                                                         },
-    [RT_LEFT_NO_NUMBER] = {"no_number",   "whose forecast is not a positive number",
-                           "train the predictor again"                                                                                            },
+    [RT_LEFT_NOT_ASKED] = {"not_asked", "of another GPU, op or dtype than asked for",
+                           "`rooftile dataset info` lists what the data has"},
+    [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split", "choose with --split, or take all"},
+    [RT_LEFT_FAILED] = {"failed", "marked as failed when they were measured", "collect them again"},
+    [RT_LEFT_NO_LATENCY] = {"no_latency", "without a latency above 0", "collect them again"},
+    [RT_LEFT_NO_FAMILY] = {"no_family", "of a family that a predictor has no network for",
+                           "train one with samples of that family"},
+    [RT_LEFT_NO_PEAK] = {"no_peak", "of a dtype that the device's description has no peak for",
+                         "complete the description of the device"},
+    [RT_LEFT_NO_TILE] = {"no_tile", "without a tile: none of anything like them is known to a predictor",
+                         "train one with samples whose tiles are known"},
+    [RT_LEFT_NO_NUMBER] = {"no_number", "whose forecast is not a positive number",
+                           "train the predictor again"},
 };
 
 static const enum rt_left_out left_out_of_skip[RT_SKIP_COUNT] = {[RT_SKIP_NO_FAMILY] = RT_LEFT_NO_FAMILY,
@@ -32,12 +32,10 @@ static const enum rt_left_out left_out_of_skip[RT_SKIP_COUNT] = {[RT_SKIP_NO_FAM
 static const struct {
     int part;
     const char *name;
-} parts[] = {
-    {RT_PART_TEST,       "test"      },
-    {RT_PART_TRAIN,      "train"     },
-    {RT_PART_VALIDATION, "validation"},
-    {RT_PART_ANY,        "all"       }
-};
+} parts[] = {{RT_PART_TEST, "test"},
+             {RT_PART_TRAIN, "train"},
+             {RT_PART_VALIDATION, "validation"},
+             {RT_PART_ANY, "all"}};
 
 const char *rt_part_name(int part)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 const struct rt_report_writer rt_report_writers[] = {
-    {".txt",  "text for people",                       rt_report_text},
-    {".json", "everything, for programs",              rt_report_json},
-    {".csv",  "one line per op, device and predictor", rt_report_csv },
+    {".txt", "text for people", rt_report_text},
+    {".json", "everything, for programs", rt_report_json},
+    {".csv", "one line per op, device and predictor", rt_report_csv},
 };
 const size_t rt_report_writer_count = RT_COUNT(rt_report_writers);
 
@@ -56,17 +56,10 @@ int rt_report_write(const struct rt_evaluation *evaluation, const char *path)
 
 /* Percent everywhere. */
 static const struct rt_column columns[] = {
-    {"op",        NULL, 's', 0},
-    {"device",    NULL, 's', 0},
-    {"predictor", NULL, 's', 0},
-    {"held_out",  NULL, 'b', 0},
-    {"n",         NULL, 'd', 0},
-    {"mape",      NULL, 'f', 1},
-    {"median",    NULL, 'f', 1},
-    {"p90",       NULL, 'f', 1},
-    {"bias",      NULL, 'f', 1},
-    {"within10",  NULL, 'f', 1},
-    {"synthetic", NULL, 'd', 0},
+    {"op", NULL, 's', 0},       {"device", NULL, 's', 0},    {"predictor", NULL, 's', 0},
+    {"held_out", NULL, 'b', 0}, {"n", NULL, 'd', 0},         {"mape", NULL, 'f', 1},
+    {"median", NULL, 'f', 1},   {"p90", NULL, 'f', 1},       {"bias", NULL, 'f', 1},
+    {"within10", NULL, 'f', 1}, {"synthetic", NULL, 'd', 0},
 };
 
 void rt_report_table_add(struct rt_table *table, const struct rt_evaluation *evaluation,

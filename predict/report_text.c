@@ -147,15 +147,9 @@ static void print_head(FILE *file, const struct rt_evaluation *evaluation)
  * has as many columns as there are candidates: the table is made with the first of these. */
 enum { OWN_COLUMNS = 9 };
 static const struct rt_column own_columns[OWN_COLUMNS] = {
-    {"op",       NULL,       's', 0},
-    {"device",   NULL,       's', 0},
-    {"held_out", "held out", 'b', 0},
-    {"n",        NULL,       'd', 0},
-    {"mape",     "MAPE",     'f', 1},
-    {"median",   NULL,       'f', 1},
-    {"p90",      NULL,       'f', 1},
-    {"bias",     NULL,       'f', 1},
-    {"within10", "<=10%",    'f', 1},
+    {"op", NULL, 's', 0},  {"device", NULL, 's', 0}, {"held_out", "held out", 'b', 0},
+    {"n", NULL, 'd', 0},   {"mape", "MAPE", 'f', 1}, {"median", NULL, 'f', 1},
+    {"p90", NULL, 'f', 1}, {"bias", NULL, 'f', 1},   {"within10", "<=10%", 'f', 1},
 };
 
 static const char *pooled_device(const char *device)
@@ -202,12 +196,12 @@ static void print_rows(FILE *file, const struct rt_evaluation *evaluation,
 }
 
 static const struct rt_column worst_columns[] = {
-    {"error",       "error %",     'f', 1},
+    {"error", "error %", 'f', 1},
     {"measured_us", "measured us", 'f', 1},
     {"forecast_us", "forecast us", 'f', 1},
-    {"device",      NULL,          's', 0},
-    {"op",          NULL,          's', 0},
-    {"dims",        NULL,          's', 0},
+    {"device", NULL, 's', 0},
+    {"op", NULL, 's', 0},
+    {"dims", NULL, 's', 0},
 };
 
 static void print_worst(FILE *file, const struct rt_evaluation *evaluation)

@@ -1,6 +1,6 @@
 /*
- * A test program: CUnit underneath, one line per test on stdout ("ok NAME", "not ok NAME", "skipped NAME: why"),
- * counted by scripts/test.sh. Write
+ * A test program: CUnit underneath, one line per test on stdout ("ok NAME", "not ok NAME", "skipped NAME:
+ * why"), counted by scripts/test.sh. Write
  *
  *     static void test_adds(void) { CU_ASSERT_EQUAL(1 + 1, 2); }
  *     RT_TESTS(RT_TEST(test_adds))
@@ -82,8 +82,8 @@ static inline const char *rt_test_write(const char *name, const char *text)
 
 static char rt_test_skipped[256]; /* why the running test was skipped, "" if it was not */
 
-/* Folder of public measurements: environment variable, else ../shared/NAME beside the source tree; NULL (and the
- * test counts as skipped) where it is absent. */
+/* Folder of public measurements: environment variable, else ../shared/NAME beside the source tree; NULL (and
+ * the test counts as skipped) where it is absent. */
 static inline const char *rt_test_data(const char *variable, const char *name)
 {
     static char path[1024];
@@ -116,7 +116,9 @@ struct rt_test {
     const char *name;
     void (*run)(void);
 };
+/* clang-format off */
 #define RT_TEST(function) {#function, function}
+/* clang-format on */
 
 static inline int rt_test_main(const struct rt_test *tests, size_t count)
 {

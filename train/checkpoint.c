@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rt_h5_array parameters = {"/fit/parameters", RT_H5_F32, "1", "parameters after the epoch", NULL, 0};
+static const struct rt_h5_array parameters = {
+    "/fit/parameters", RT_H5_F32, "1", "parameters after the epoch", NULL, 0};
 static const struct rt_h5_array best = {"/fit/best", RT_H5_F32, "1", "parameters of the best epoch", NULL, 0};
-static const struct rt_h5_array moments = {"/fit/moments", RT_H5_F32, "1", "first, then second moments of AdamW", NULL, 0};
+static const struct rt_h5_array moments = {
+    "/fit/moments", RT_H5_F32, "1", "first, then second moments of AdamW", NULL, 0};
 
 static int write_fit(struct rt_h5 *file, const char *signature, const struct rt_fit *fit)
 {
@@ -43,7 +45,8 @@ int rt_checkpoint_save(const char *path, const char *signature, const struct rt_
         return status;
     if ((status = rt_h5_set_text(file, "/", "format", RT_CHECKPOINT_FORMAT)) != RT_OK ||
         (status = rt_h5_set_integer(file, "/", "version", RT_CHECKPOINT_VERSION)) != RT_OK ||
-        (status = rt_predictor_write(finished, file)) != RT_OK || (status = write_fit(file, signature, fit)) != RT_OK) {
+        (status = rt_predictor_write(finished, file)) != RT_OK ||
+        (status = write_fit(file, signature, fit)) != RT_OK) {
         rt_h5_close(file);
         return status;
     }
@@ -63,10 +66,11 @@ static int check_signature(struct rt_h5 *file, const char *signature)
     char *found;
     int status = rt_h5_get_text(file, "/fit", "signature", &found);
     if (status == RT_OK && strcmp(found, signature) != 0)
-        status = rt_fail(RT_EUSAGE,
-                         "%s: was made with other options or data; repeat the first command, or leave --resume out to "
-                         "start over",
-                         rt_h5_path(file));
+        status = rt_fail(
+            RT_EUSAGE,
+            "%s: was made with other options or data; repeat the first command, or leave --resume out to "
+            "start over",
+            rt_h5_path(file));
     free(status == RT_OK || status == RT_EUSAGE ? found : NULL);
     return status;
 }
@@ -110,7 +114,8 @@ static int read_fit(struct rt_h5 *file, const char *signature, struct rt_fit *fi
     return status;
 }
 
-int rt_checkpoint_load(const char *path, const char *signature, struct rt_predictor *finished, struct rt_fit *fit)
+int rt_checkpoint_load(const char *path, const char *signature, struct rt_predictor *finished,
+                       struct rt_fit *fit)
 {
     struct rt_h5 *file;
     int status = rt_h5_open(path, RT_CHECKPOINT_FORMAT, RT_CHECKPOINT_VERSION, &file);

@@ -13,13 +13,13 @@
 
 /* The family being fitted, between two epochs. */
 struct rt_fit {
-    size_t recipe;      /* index among the recipes of this kind; finished families are in the predictor */
-    int64_t epoch;      /* epochs done */
-    int64_t best_epoch; /* 0: none yet */
-    double best_mape;   /* percent, INFINITY before the first */
-    size_t count;       /* of parameters */
-    rt_real *parameters;      /* (count); the network's own block: borrowed when saved */
-    rt_real *best;            /* (count) */
+    size_t recipe;       /* index among the recipes of this kind; finished families are in the predictor */
+    int64_t epoch;       /* epochs done */
+    int64_t best_epoch;  /* 0: none yet */
+    double best_mape;    /* percent, INFINITY before the first */
+    size_t count;        /* of parameters */
+    rt_real *parameters; /* (count); the network's own block: borrowed when saved */
+    rt_real *best;       /* (count) */
     rt_real *optimizer_state; /* (2,count) */
     uint64_t optimizer_steps;
 };
@@ -28,8 +28,10 @@ struct rt_fit {
 int rt_checkpoint_save(const char *path, const char *signature, const struct rt_predictor *finished,
                        const struct rt_fit *fit);
 
-/* *finished and *fit are the caller's to release (fit with rt_checkpoint_release). RT_EUSAGE where the signature differs. */
-int rt_checkpoint_load(const char *path, const char *signature, struct rt_predictor *finished, struct rt_fit *fit);
+/* *finished and *fit are the caller's to release (fit with rt_checkpoint_release). RT_EUSAGE where the
+ * signature differs. */
+int rt_checkpoint_load(const char *path, const char *signature, struct rt_predictor *finished,
+                       struct rt_fit *fit);
 void rt_checkpoint_release(struct rt_fit *fit);
 
 #endif

@@ -13,7 +13,20 @@
 
 int rt_cmd_train(int argc, char **argv);
 
-enum { VALIDATION = 256, TEST, EPOCHS, BATCH, PATIENCE, RATE, HOLD_GPU, HOLD_OP, RESUME, CHECKPOINT, JSON, FAMILY };
+enum {
+    VALIDATION = 256,
+    TEST,
+    EPOCHS,
+    BATCH,
+    PATIENCE,
+    RATE,
+    HOLD_GPU,
+    HOLD_OP,
+    RESUME,
+    CHECKPOINT,
+    JSON,
+    FAMILY
+};
 
 static const struct argp_option argument_options[] = {
     {"output", 'o', "PREDICTOR.h5", 0, "Where the predictor goes (required)", 0},
@@ -22,15 +35,18 @@ static const struct argp_option argument_options[] = {
     {"hold-out-gpu", HOLD_GPU, "NAME", 0, "Leave out every device whose name contains NAME; repeatable", 0},
     {"hold-out-op", HOLD_OP, "NAME", 0, "Leave out this op; repeatable", 0},
     {"seed", 's', "N", 0, "Seed of split, weights and shuffling (default 1)", 0},
-    {"validation", VALIDATION, "FRACTION", 0, "Share of the training rows kept for early stopping (default 0.1)", 0},
+    {"validation", VALIDATION, "FRACTION", 0,
+     "Share of the training rows kept for early stopping (default 0.1)", 0},
     {"split", TEST, "FRACTION", 0,
      "Share of the shapes that no source marked which is kept for testing (default 0.2)", 0},
     {"threads", 't', "N", 0, "Threads a minibatch is shared out over (default: every processor)", 0},
     {"epochs", EPOCHS, "N", 0, "Most passes over the rows (default: per family, see docs/neusight.md)", 0},
     {"batch", BATCH, "N", 0, "Rows of a minibatch (default: per family, 64 or 128)", 0},
-    {"patience", PATIENCE, "N", 0, "Epochs without a better validation MAPE before it stops (default: per family, 15)", 0},
+    {"patience", PATIENCE, "N", 0,
+     "Epochs without a better validation MAPE before it stops (default: per family, 15)", 0},
     {"learning-rate", RATE, "R", 0, "Highest learning rate (default: per family, 0.001)", 0},
-    {"checkpoint-every", CHECKPOINT, "SECONDS", 0, "Least time between checkpoints, OUTPUT.checkpoint (default 5)", 0},
+    {"checkpoint-every", CHECKPOINT, "SECONDS", 0,
+     "Least time between checkpoints, OUTPUT.checkpoint (default 5)", 0},
     {"resume", RESUME, NULL, 0, "Go on from OUTPUT.checkpoint where there is one", 0},
     {"json", JSON, NULL, 0, "Print the summary as JSON", 0},
     {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
@@ -39,7 +55,8 @@ static const struct argp_option argument_options[] = {
 
 static const char description[] =
     "Fits one network per op family to the samples of DATA.h5 and writes them to one predictor file."
-    "\vSame data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in the output; after "
+    "\vSame data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in the "
+    "output; after "
     "Ctrl-C or a crash the same command with --resume goes on where the last checkpoint was.\n\n"
     "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
     "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
@@ -57,7 +74,8 @@ static void add_name(struct rt_names *names, const char *name)
     names->name[names->count++] = name;
 }
 
-static double real_argument(struct argp_state *state, const char *option, const char *text, double least, double most)
+static double real_argument(struct argp_state *state, const char *option, const char *text, double least,
+                            double most)
 {
     double value = NAN;
     if (rt_parse_real(text, strlen(text), &value) != 0 || value < least || value > most)
@@ -69,7 +87,8 @@ static int64_t integer_argument(struct argp_state *state, const char *option, co
 {
     int64_t value = 0;
     if (rt_parse_integer(text, strlen(text), &value) != 0 || value < 1 || value > most)
-        argp_error(state, "%s must be a whole number from 1 to %lld, not \"%s\"", option, (long long)most, text);
+        argp_error(state, "%s must be a whole number from 1 to %lld, not \"%s\"", option, (long long)most,
+                   text);
     return value;
 }
 
@@ -188,8 +207,8 @@ static void print_summary(const struct arguments *arguments, const struct rt_tab
         return;
     }
     rt_table_text(summary, stdout);
-    printf("\npredictor: %s (OpenBLAS %s kernels)\nnext: rooftile evaluate --predictor %s %s\n", arguments->options.out,
-           rt_blas_core(), arguments->options.out, arguments->data.name[0]);
+    printf("\npredictor: %s (OpenBLAS %s kernels)\nnext: rooftile evaluate --predictor %s %s\n",
+           arguments->options.out, rt_blas_core(), arguments->options.out, arguments->data.name[0]);
 }
 
 int rt_cmd_train(int argc, char **argv)

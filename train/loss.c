@@ -46,11 +46,9 @@ static double square(double p, double t, double *derivative)
 }
 
 const struct rt_loss rt_losses[RT_LOSS_COUNT] = {
-    [RT_LOSS_SMAPE] = {"smape",      smape       },
-      [RT_LOSS_MAPE] = {"mape",       mape        },
-    [RT_LOSS_LOG] = {"log",        log_absolute},
-      [RT_LOSS_LOG_SQUARE] = {"log-square", log_square  },
-    [RT_LOSS_SQUARE] = {"square",     square      },
+    [RT_LOSS_SMAPE] = {"smape", smape},    [RT_LOSS_MAPE] = {"mape", mape},
+    [RT_LOSS_LOG] = {"log", log_absolute}, [RT_LOSS_LOG_SQUARE] = {"log-square", log_square},
+    [RT_LOSS_SQUARE] = {"square", square},
 };
 
 int rt_loss_find(const char *name)

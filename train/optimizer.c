@@ -98,9 +98,9 @@ static double falling(const struct rt_schedule *schedule, uint64_t step)
 }
 
 const struct rt_schedule_row rt_schedules[RT_SCHEDULE_COUNT] = {
-    [RT_SCHEDULE_CONSTANT] = {"constant",  constant },
+    [RT_SCHEDULE_CONSTANT] = {"constant", constant},
     [RT_SCHEDULE_ONE_CYCLE] = {"one-cycle", one_cycle},
-    [RT_SCHEDULE_STEP] = {"step",      falling  },
+    [RT_SCHEDULE_STEP] = {"step", falling},
 };
 
 const struct rt_schedule rt_schedule_default = {.id = RT_SCHEDULE_CONSTANT,

@@ -13,7 +13,8 @@ void rt_rows_release(struct rt_rows *rows)
     *rows = (struct rt_rows){0};
 }
 
-static void append(struct rt_rows *rows, int features, const rt_real *x, const struct rt_bound *bound, double target_us)
+static void append(struct rt_rows *rows, int features, const rt_real *x, const struct rt_bound *bound,
+                   double target_us)
 {
     if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
         size_t capacity = rows->count ? 2 * rows->count : 1;
@@ -28,8 +29,8 @@ static void append(struct rt_rows *rows, int features, const rt_real *x, const s
 }
 
 /* Counts why a sample is of no use; false where it is of use. */
-static bool leave_out(const struct rt_sample *sample, const struct rt_family_net *net, bool held_out, enum rt_part part,
-                      struct rt_rows_left_out *left_out)
+static bool leave_out(const struct rt_sample *sample, const struct rt_family_net *net, bool held_out,
+                      enum rt_part part, struct rt_rows_left_out *left_out)
 {
     bool tileless = net->policy == RT_TILE_NEAREST && sample->tile[0] < 1;
     if (held_out)
@@ -45,9 +46,9 @@ static bool leave_out(const struct rt_sample *sample, const struct rt_family_net
     return true;
 }
 
-void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule, const bool *held_out_device,
-                    const bool *held_out_op, struct rt_family_net *net, struct rt_rows *train,
-                    struct rt_rows *validation, struct rt_rows_left_out *left_out)
+void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
+                    const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
+                    struct rt_rows *train, struct rt_rows *validation, struct rt_rows_left_out *left_out)
 {
     uint32_t *picked = rt_malloc(dataset->sample_count * sizeof *picked);
     size_t picked_count = 0;
@@ -58,7 +59,8 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
         if (rt_ops[sample->op].family != net->family)
             continue;
         enum rt_part part = rt_split_of(rule, sample);
-        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->op], part, left_out))
+        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->op], part,
+                      left_out))
             continue;
         struct rt_query query;
         struct rt_bound bound;
@@ -66,7 +68,8 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
         rt_query_of_sample(sample, true, &query);
         enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);
         if (skip == RT_SKIP_NONE) {
-            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound, sample->latency_us);
+            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound,
+                   sample->latency_us);
             picked[picked_count++] = (uint32_t)i;
         } else if (skip == RT_SKIP_NO_PEAK) {
             left_out->no_peak++;

@@ -1,4 +1,5 @@
-/* The rows a family is fitted to: features, bounds and targets of its samples, dealt to training and validation. */
+/* The rows a family is fitted to: features, bounds and targets of its samples, dealt to training and
+ * validation. */
 #ifndef ROOFTILE_ROWS_H
 #define ROOFTILE_ROWS_H
 
@@ -18,11 +19,11 @@ struct rt_rows_left_out {
 };
 
 /* Samples of net->family: `train` and `validation` get their rows, net->tiles the tiles of both. Held-out
- * devices are marked in held_out_device (by device index), ops in held_out_op (by rt_op_id). Features are as the net scales
- * them now. */
-void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule, const bool *held_out_device,
-                    const bool *held_out_op, struct rt_family_net *net, struct rt_rows *train,
-                    struct rt_rows *validation, struct rt_rows_left_out *left_out);
+ * devices are marked in held_out_device (by device index), ops in held_out_op (by rt_op_id). Features are as
+ * the net scales them now. */
+void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
+                    const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
+                    struct rt_rows *train, struct rt_rows *validation, struct rt_rows_left_out *left_out);
 
 /* Sets the net's scaling to mean 0, deviation 1 over `train`, and scales the features of both. */
 void rt_rows_standardise(struct rt_family_net *net, struct rt_rows *train, struct rt_rows *validation);

@@ -15,9 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct rt_train_options rt_train_defaults = {.kind = "neusight",
-                                                   .split = RT_SPLIT_DEFAULT,
-                                                   .checkpoint_seconds = 5};
+const struct rt_train_options rt_train_defaults = {
+    .kind = "neusight", .split = RT_SPLIT_DEFAULT, .checkpoint_seconds = 5};
 
 const struct rt_column rt_train_columns[] = {
     {"family", NULL, 's', 0},
@@ -62,9 +61,9 @@ struct family {
     struct rt_schedule schedule;
     struct rt_step *step;
     int epochs, batch, patience;
-    struct rt_fit fit; /* parameters and moments are borrowed from net and optimizer, `best` is its own */
-    uint32_t *order;   /* (train.count) */
-    rt_real *x;        /* (batch, features) */
+    struct rt_fit fit;    /* parameters and moments are borrowed from net and optimizer, `best` is its own */
+    uint32_t *order;      /* (train.count) */
+    rt_real *x;           /* (batch, features) */
     const uint32_t *rows; /* of the batch in train, (batch_rows) */
     size_t batch_rows;    /* the last batch of an epoch may be short */
     const struct rt_loss *loss;
@@ -85,7 +84,8 @@ static double batch_gradient(void *context, size_t first, size_t rows, const rt_
         double derivative;
         double latency_us = family->head->latency(out + i * (size_t)outputs, bound);
         sum += family->loss->value(latency_us, family->train.target_us[row], &derivative);
-        family->head->gradient(out + i * (size_t)outputs, bound, derivative * share, dout + i * (size_t)outputs);
+        family->head->gradient(out + i * (size_t)outputs, bound, derivative * share,
+                               dout + i * (size_t)outputs);
     }
     return sum;
 }
@@ -100,16 +100,18 @@ static void gather_batch(struct family *family, size_t first, size_t rows)
                features * sizeof(rt_real));
 }
 
-static void show_progress(struct run *run, const struct family *family, double done, double loss_sum, double began)
+static void show_progress(struct run *run, const struct family *family, double done, double loss_sum,
+                          double began)
 {
     const struct rt_fit *fit = &family->fit;
     char best[32] = "-";
     if (fit->best_epoch > 0)
         snprintf(best, sizeof best, "%.2f%%", fit->best_mape);
-    rt_progress_update(&run->progress, run->done_before + (double)fit->epoch * (double)family->train.count + done,
+    rt_progress_update(&run->progress,
+                       run->done_before + (double)fit->epoch * (double)family->train.count + done,
                        "%s epoch %d/%d  loss %.4f  best validation MAPE %s  %.0f samples/s",
-                       rt_families[family->recipe->family], (int)fit->epoch + 1, family->epochs, loss_sum / done, best,
-                       done / (rt_clock() - began + 1e-9));
+                       rt_families[family->recipe->family], (int)fit->epoch + 1, family->epochs,
+                       loss_sum / done, best, done / (rt_clock() - began + 1e-9));
 }
 
 /* One pass over the training rows; *loss is their mean. False where Ctrl-C came in between. */
@@ -117,7 +119,8 @@ static bool run_epoch(struct run *run, struct family *family, double *loss)
 {
     struct rt_random random;
     size_t count = family->train.count;
-    uint64_t stream = (uint64_t)family->recipe->family << 32 | (uint64_t)family->fit.epoch << 1 | STREAM_SHUFFLE;
+    uint64_t stream =
+        (uint64_t)family->recipe->family << 32 | (uint64_t)family->fit.epoch << 1 | STREAM_SHUFFLE;
     double sum = 0, began = rt_clock();
     rt_random_seed(&random, run->options->split.seed, stream);
     for (size_t i = 0; i < count; i++)
@@ -143,7 +146,8 @@ static double validate(struct run *run, struct family *family)
     double sum = 0;
     rt_mlp_infer(&family->net.mlp, run->team, rows->features, rows->count, family->out);
     for (size_t i = 0; i < rows->count; i++) {
-        double latency_us = family->head->latency(family->out + i * (size_t)family->head->outputs, &rows->bounds[i]);
+        double latency_us =
+            family->head->latency(family->out + i * (size_t)family->head->outputs, &rows->bounds[i]);
         sum += fabs(latency_us - rows->target_us[i]) / rows->target_us[i];
     }
     return 100 * sum / (double)rows->count;
@@ -169,8 +173,8 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     int status = rt_recipe_net(recipe, &family->net);
     if (status != RT_OK)
         return status;
-    rt_rows_gather(run->dataset, &options->split, run->held_out_device, run->held_out_op, &family->net, &family->train,
-                   &family->validation, &family->left_out);
+    rt_rows_gather(run->dataset, &options->split, run->held_out_device, run->held_out_op, &family->net,
+                   &family->train, &family->validation, &family->left_out);
     if (family->train.count == 0)
         return RT_OK;
     if (recipe->standardise)
@@ -196,7 +200,9 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     family->order = rt_malloc(family->train.count * sizeof *family->order);
     family->x = rt_malloc((size_t)family->batch * (size_t)family->net.feature_count * sizeof(rt_real));
     family->out = rt_malloc(most * (size_t)family->head->outputs * sizeof(rt_real));
-    family->fit = (struct rt_fit){.recipe = index, .best_mape = INFINITY, .count = family->net.mlp.count,
+    family->fit = (struct rt_fit){.recipe = index,
+                                  .best_mape = INFINITY,
+                                  .count = family->net.mlp.count,
                                   .parameters = family->net.mlp.parameters,
                                   .optimizer_state = family->optimizer.state};
     family->fit.best = rt_malloc(family->fit.count * sizeof(rt_real));
@@ -245,7 +251,8 @@ static int fit_family(struct run *run, struct family *family)
         fit->epoch++;
         double mape = validate(run, family);
         if (!isfinite(loss) || !isfinite(mape))
-            return rt_fail(RT_EFORMAT, "%s: training diverged in epoch %d (loss %g); try a smaller --learning-rate",
+            return rt_fail(RT_EFORMAT,
+                           "%s: training diverged in epoch %d (loss %g); try a smaller --learning-rate",
                            rt_families[family->recipe->family], (int)fit->epoch, loss);
         if (mape < fit->best_mape) {
             fit->best_mape = mape;
@@ -385,14 +392,18 @@ static int hold_out(struct run *run)
             if (rt_name_contains(run->dataset->devices[d].name, options->held_out_gpus.name[n]))
                 found = run->held_out_device[d] = true;
         if (!found)
-            return rt_fail(RT_ENOTFOUND, "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset info` lists them",
+            return rt_fail(RT_ENOTFOUND,
+                           "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset "
+                           "info` lists them",
                            options->held_out_gpus.name[n]);
     }
     for (size_t n = 0; n < options->held_out_ops.count; n++) {
         int op = rt_op_find(options->held_out_ops.name[n]);
         if (op < 0)
-            return rt_fail(RT_ENOTFOUND, "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
-                           options->held_out_ops.name[n]);
+            return rt_fail(
+                RT_ENOTFOUND,
+                "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
+                options->held_out_ops.name[n]);
         run->held_out_op[op] = true;
         predictor->held_out_ops = add_line(predictor->held_out_ops, rt_ops[op].name);
     }
@@ -414,11 +425,12 @@ static int hold_out(struct run *run)
 static char *make_signature(const struct run *run)
 {
     const struct rt_train_options *o = run->options;
-    char *text = rt_format("%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
-                           "patience %d rate %.17g families",
-                           RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus,
-                           run->predictor.held_out_ops, (unsigned long long)o->split.seed, o->split.validation,
-                           o->split.test, rt_team_size(run->team), o->epochs, o->batch, o->patience, o->learning_rate);
+    char *text =
+        rt_format("%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
+                  "patience %d rate %.17g families",
+                  RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus,
+                  run->predictor.held_out_ops, (unsigned long long)o->split.seed, o->split.validation,
+                  o->split.test, rt_team_size(run->team), o->epochs, o->batch, o->patience, o->learning_rate);
     for (size_t i = 0; i < o->families.count; i++) {
         char *longer = rt_format("%s %s", text, o->families.name[i]);
         free(text);
@@ -434,8 +446,10 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
     struct rt_predictor *predictor = &run->predictor;
     if (!rt_recipe_kind(options->kind))
         return strcmp(options->kind, "roofline") == 0
-                   ? rt_fail(RT_EUSAGE, "\"roofline\" needs no training; `rooftile evaluate --predictor roofline` uses it as it is")
-                   : rt_fail(RT_ENOTFOUND, "there is no predictor \"%s\" to train; there is: neusight", options->kind);
+                   ? rt_fail(RT_EUSAGE, "\"roofline\" needs no training; `rooftile evaluate --predictor "
+                                        "roofline` uses it as it is")
+                   : rt_fail(RT_ENOTFOUND, "there is no predictor \"%s\" to train; there is: neusight",
+                             options->kind);
     int status = hold_out(run);
     if (status != RT_OK)
         return status;
@@ -480,21 +494,25 @@ static int save_result(struct run *run, int status)
     if (status != RT_OK && !interrupted)
         return status;
     if (run->predictor.net_count == 0)
-        return interrupted ? rt_fail(RT_EINTERRUPTED, "interrupted before the first epoch ended: nothing to save")
-                           : rt_fail(RT_EFORMAT, "the data holds nothing to fit \"%s\" to; see the table for what was left out",
-                                     run->options->kind);
+        return interrupted
+                   ? rt_fail(RT_EINTERRUPTED, "interrupted before the first epoch ended: nothing to save")
+                   : rt_fail(RT_EFORMAT,
+                             "the data holds nothing to fit \"%s\" to; see the table for what was left out",
+                             run->options->kind);
     run->predictor.complete = !interrupted;
     status = rt_predictor_save(&run->predictor, run->options->out);
     if (status != RT_OK)
         return status;
     if (interrupted)
-        return rt_fail(RT_EINTERRUPTED, "interrupted: %s holds the best so far; the same command with --resume goes on",
+        return rt_fail(RT_EINTERRUPTED,
+                       "interrupted: %s holds the best so far; the same command with --resume goes on",
                        run->options->out);
     unlink(run->checkpoint);
     return RT_OK;
 }
 
-int rt_train(const struct rt_dataset *dataset, const struct rt_train_options *options, struct rt_table *summary)
+int rt_train(const struct rt_dataset *dataset, const struct rt_train_options *options,
+             struct rt_table *summary)
 {
     struct run run;
     struct rt_fit fit = {0};

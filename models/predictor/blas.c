@@ -14,13 +14,7 @@ static int generation_of_core(const char *core)
     static const struct {
         const char *core;
         int generation;
-    } cores[] = {
-        {"SapphireRapids", 2},
-        {"Cooperlake",     2},
-        {"SkylakeX",       2},
-        {"Zen",            1},
-        {"Haswell",        1}
-    };
+    } cores[] = {{"SapphireRapids", 2}, {"Cooperlake", 2}, {"SkylakeX", 2}, {"Zen", 1}, {"Haswell", 1}};
     for (size_t i = 0; i < sizeof cores / sizeof cores[0]; i++)
         if (strcasecmp(core, cores[i].core) == 0)
             return cores[i].generation;

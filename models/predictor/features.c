@@ -1,4 +1,5 @@
-/* The feature table. The first four are NeuSight's, in its units, so that networks see the published numbers. */
+/* The feature table. The first four are NeuSight's, in its units, so that networks see the published numbers.
+ */
 #include "models/predictor/features.h"
 #include "datasets/status.h"
 

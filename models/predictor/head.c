@@ -22,7 +22,8 @@ static double utilisation_latency(const rt_real *out, const struct rt_bound *bou
 }
 
 /* d latency / d utilisation = -latency / utilisation; d sigmoid(x) = sigmoid(x) (1 - sigmoid(x)) dx. */
-static void utilisation_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout)
+static void utilisation_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency,
+                                 rt_real *dout)
 {
     double alpha = sigmoid(out[0]), gamma = sigmoid(out[1]), u = utilisation(out, bound);
     double dutilisation = -dlatency * bound->bound_us / (u * u);

@@ -25,7 +25,8 @@ static int compare(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y ? 1 : i < j ? -1 : i > j;
 }
 
-static void order_range(const double *points, size_t dims, uint32_t *order, size_t first, size_t last, size_t axis)
+static void order_range(const double *points, size_t dims, uint32_t *order, size_t first, size_t last,
+                        size_t axis)
 {
     if (last - first < 2)
         return;

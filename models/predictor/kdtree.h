@@ -1,6 +1,6 @@
 /*
- * Nearest point by Euclidean distance: an implicit k-d tree (Bentley 1975). The points are kept in tree order,
- * the root of a range in its middle, so saving the points saves the tree and loading builds nothing.
+ * Nearest point by Euclidean distance: an implicit k-d tree (Bentley 1975). The points are kept in tree
+ * order, the root of a range in its middle, so saving the points saves the tree and loading builds nothing.
  */
 #ifndef ROOFTILE_KDTREE_H
 #define ROOFTILE_KDTREE_H

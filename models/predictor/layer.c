@@ -158,9 +158,9 @@ static void silu_backward(size_t features, size_t samples, size_t ld, const rt_r
 
 const struct rt_activation rt_activations[RT_ACTIVATION_COUNT] = {
     [RT_IDENTITY] = {"identity", false, identity_forward, identity_backward},
-    [RT_RELU] = {"relu",     false, relu_forward,     relu_backward    },
-    [RT_TANH] = {"tanh",     false, tanh_forward,     tanh_backward    },
-    [RT_SILU] = {"silu",     true,  silu_forward,     silu_backward    },
+    [RT_RELU] = {"relu", false, relu_forward, relu_backward},
+    [RT_TANH] = {"tanh", false, tanh_forward, tanh_backward},
+    [RT_SILU] = {"silu", true, silu_forward, silu_backward},
 };
 
 int rt_activation_find(const char *name)

@@ -32,10 +32,10 @@ static int check_shape(const struct rt_mlp_shape *shape)
         const char *name;
         uint32_t value, limit;
     } numbers[] = {
-        {"inputs",       shape->inputs,                         RT_MLP_MAX_WIDTH },
-        {"outputs",      shape->outputs,                        RT_MLP_MAX_WIDTH },
-        {"layers",       shape->layers,                         RT_MLP_MAX_LAYERS},
-        {"hidden width", shape->layers > 1 ? shape->hidden : 1, RT_MLP_MAX_WIDTH },
+        {"inputs", shape->inputs, RT_MLP_MAX_WIDTH},
+        {"outputs", shape->outputs, RT_MLP_MAX_WIDTH},
+        {"layers", shape->layers, RT_MLP_MAX_LAYERS},
+        {"hidden width", shape->layers > 1 ? shape->hidden : 1, RT_MLP_MAX_WIDTH},
     };
     for (size_t i = 0; i < RT_COUNT(numbers); i++)
         if (numbers[i].value < 1 || numbers[i].value > numbers[i].limit)

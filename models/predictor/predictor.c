@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row"};
-const char *const rt_skip_words[RT_SKIP_COUNT] = {
-    "forecast", "the predictor has no network for this family", "the device descriptor has no peak for it",
-    "no tile of anything like it was measured"};
+const char *const rt_skip_words[RT_SKIP_COUNT] = {"forecast", "the predictor has no network for this family",
+                                                  "the device descriptor has no peak for it",
+                                                  "no tile of anything like it was measured"};
 
 void rt_predictor_init(struct rt_predictor *predictor, const char *kind)
 {
@@ -38,8 +38,9 @@ void rt_predictor_release(struct rt_predictor *predictor)
     for (size_t i = 0; i < predictor->net_count; i++)
         rt_family_net_release(&predictor->nets[i]);
     free(predictor->nets);
-    char *texts[] = {predictor->kind, predictor->creator, predictor->data_uuids, predictor->data_sources,
-                     predictor->data_licences, predictor->devices, predictor->held_out_gpus, predictor->held_out_ops};
+    char *texts[] = {predictor->kind,          predictor->creator,       predictor->data_uuids,
+                     predictor->data_sources,  predictor->data_licences, predictor->devices,
+                     predictor->held_out_gpus, predictor->held_out_ops};
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         free(texts[i]);
     *predictor = (struct rt_predictor){0};
@@ -98,8 +99,8 @@ void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct r
 }
 
 /* The tile given, or the one the net's policy finds. */
-static bool choose_tile(const struct rt_family_net *net, const struct rt_query *query, const struct rt_device *device,
-                        int32_t tile[2])
+static bool choose_tile(const struct rt_family_net *net, const struct rt_query *query,
+                        const struct rt_device *device, int32_t tile[2])
 {
     if (net->policy == RT_TILE_ROW) { /* also over a measured tile: the net was fitted to rows */
         tile[0] = query->dim[1] > INT32_MAX ? INT32_MAX : (int32_t)query->dim[1];
@@ -120,7 +121,8 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     if (!choose_tile(net, query, device, tile) || !rt_launch_init(&launch, query, tile, device))
         return RT_SKIP_NO_TILE;
     for (int f = 0; f < net->feature_count; f++)
-        features[f] = (rt_real)((rt_features[net->feature[f]].value(&launch) - net->offset[f]) * net->scale[f]);
+        features[f] =
+            (rt_real)((rt_features[net->feature[f]].value(&launch) - net->offset[f]) * net->scale[f]);
     *bound = (struct rt_bound){launch.bound_us, launch.waves};
     return RT_SKIP_NONE;
 }
@@ -135,21 +137,22 @@ struct gathered {
     rt_real *out;      /* (CHUNK, outputs) */
 };
 
-static void forecast_gathered(const struct rt_family_net *net, struct gathered *gathered, struct rt_team *team,
-                              double *latency_us)
+static void forecast_gathered(const struct rt_family_net *net, struct gathered *gathered,
+                              struct rt_team *team, double *latency_us)
 {
     const struct rt_head *head = &rt_heads[net->head];
     if (gathered->count == 0)
         return;
     rt_mlp_infer(&net->mlp, team, gathered->features, gathered->count, gathered->out);
     for (size_t i = 0; i < gathered->count; i++)
-        latency_us[gathered->place[i]] = head->latency(gathered->out + i * head->outputs, &gathered->bound[i]);
+        latency_us[gathered->place[i]] =
+            head->latency(gathered->out + i * head->outputs, &gathered->bound[i]);
     gathered->count = 0;
 }
 
 static void forecast_family(const struct rt_family_net *net, const struct rt_device *device,
-                            const struct rt_query *queries, size_t count, struct rt_team *team, double *latency_us,
-                            uint8_t *skip)
+                            const struct rt_query *queries, size_t count, struct rt_team *team,
+                            double *latency_us, uint8_t *skip)
 {
     struct gathered *gathered = rt_calloc(1, sizeof *gathered);
     gathered->features = rt_malloc(CHUNK * net->feature_count * sizeof(rt_real));
@@ -158,8 +161,8 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
         if (rt_ops[queries[i].op].family != net->family)
             continue;
         size_t row = gathered->count;
-        skip[i] = rt_family_net_inputs(net, &queries[i], device, gathered->features + row * net->feature_count,
-                                       &gathered->bound[row]);
+        skip[i] = rt_family_net_inputs(net, &queries[i], device,
+                                       gathered->features + row * net->feature_count, &gathered->bound[row]);
         if (skip[i] != RT_SKIP_NONE)
             continue;
         gathered->place[row] = i;
@@ -182,8 +185,8 @@ static void forecast_roofline(const struct rt_device *device, const struct rt_qu
 }
 
 void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
-                           const struct rt_query *queries, size_t count, struct rt_team *team, double *latency_us,
-                           uint8_t *skip)
+                           const struct rt_query *queries, size_t count, struct rt_team *team,
+                           double *latency_us, uint8_t *skip)
 {
     uint8_t *reasons = skip != NULL ? skip : rt_malloc(count);
     for (size_t i = 0; i < count; i++) {

@@ -2,8 +2,8 @@
  * A predictor: one network per op family with its features, scaling and tiles, in one self-describing file
  * (FORMAT.md). Also "roofline", which needs no file.
  *
- * Everything that tells predictors apart is data: features by name, architecture, head, tile policy. A new kind
- * of predictor is a row in recipe.c.
+ * Everything that tells predictors apart is data: features by name, architecture, head, tile policy. A new
+ * kind of predictor is a row in recipe.c.
  */
 #ifndef ROOFTILE_PREDICTOR_H
 #define ROOFTILE_PREDICTOR_H
@@ -34,26 +34,26 @@ struct rt_family_net {
     int feature[RT_MAX_FEATURES]; /* indices into rt_features */
     int feature_count;
     double offset[RT_MAX_FEATURES], scale[RT_MAX_FEATURES]; /* the net sees (feature - offset) * scale */
-    int head;                     /* index into rt_heads */
+    int head;                                               /* index into rt_heads */
     enum rt_tile_policy policy;
     struct rt_mlp mlp;
     struct rt_tiles tiles;
-    char *loss;                   /* what it was fitted with, by name */
+    char *loss; /* what it was fitted with, by name */
     int64_t rows_train, rows_validation, epochs, best_epoch;
-    double validation_mape;       /* percent */
+    double validation_mape; /* percent */
 };
 
 struct rt_predictor {
-    char *kind;                   /* "neusight", "roofline" */
+    char *kind; /* "neusight", "roofline" */
     struct rt_family_net *nets;
     size_t net_count;
     /* Where it comes from; lists have one entry a line. Never NULL. */
     char *creator, *data_uuids, *data_sources, *data_licences;
-    char *devices;                /* names of the GPUs it was fitted to */
+    char *devices; /* names of the GPUs it was fitted to */
     char *held_out_gpus, *held_out_ops;
     struct rt_split_rule split;
     int64_t threads;
-    bool complete;                /* false: training was interrupted, these are the best weights so far */
+    bool complete; /* false: training was interrupted, these are the best weights so far */
 };
 
 void rt_predictor_init(struct rt_predictor *predictor, const char *kind);
@@ -89,13 +89,14 @@ extern const char *const rt_skip_words[RT_SKIP_COUNT];
  * RT_SKIP_NONE. A query's tile is used where it is known (>= 1), found by the policy otherwise. `team` may be
  * NULL: this thread alone; results do not depend on it. */
 void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
-                           const struct rt_query *queries, size_t count, struct rt_team *team, double *latency_us,
-                           uint8_t *skip);
+                           const struct rt_query *queries, size_t count, struct rt_team *team,
+                           double *latency_us, uint8_t *skip);
 
 /* The query a sample asks; its tile is left unknown unless `with_tile`. */
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);
 
-/* For training: features (feature_count, scaled) and bound of one kernel with its tile. RT_SKIP_NONE or why not. */
+/* For training: features (feature_count, scaled) and bound of one kernel with its tile. RT_SKIP_NONE or why
+ * not. */
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *features, struct rt_bound *bound);
 

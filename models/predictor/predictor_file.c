@@ -17,9 +17,12 @@ struct text_row {
     const char *name;
     size_t offset;
 };
+/* clang-format off */
 #define ROW(member) {#member, offsetof(struct rt_predictor, member)}
-static const struct text_row texts[] = {ROW(kind),          ROW(creator), ROW(data_uuids),    ROW(data_sources),
-                                        ROW(data_licences), ROW(devices), ROW(held_out_gpus), ROW(held_out_ops)};
+/* clang-format on */
+static const struct text_row texts[] = {ROW(kind),          ROW(creator),       ROW(data_uuids),
+                                        ROW(data_sources),  ROW(data_licences), ROW(devices),
+                                        ROW(held_out_gpus), ROW(held_out_ops)};
 
 static char **text_at(const struct rt_predictor *predictor, size_t i)
 {
@@ -129,7 +132,8 @@ int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
     ADD(rt_h5_set_integer(file, "/", "threads", predictor->threads));
     ADD(rt_h5_set_integer(file, "/", "complete", predictor->complete));
     ADD(rt_h5_make_group(file, "/families"));
-    for (int family = 0; family < RT_FAMILY_COUNT; family++) { /* a fixed order: the same nets, the same bytes */
+    /* In the order of the families: the same nets, the same bytes. */
+    for (int family = 0; family < RT_FAMILY_COUNT; family++) {
         const struct rt_family_net *net = rt_predictor_net(predictor, (enum rt_family)family);
         if (net != NULL)
             ADD(write_net(file, net));
@@ -153,7 +157,8 @@ int rt_predictor_save(const struct rt_predictor *predictor, const char *path)
 }
 
 /* A text attribute that must name a row of a table: its index through `find`. */
-static int read_name(struct rt_h5 *file, const char *base, const char *attribute, int (*find)(const char *), int *out)
+static int read_name(struct rt_h5 *file, const char *base, const char *attribute, int (*find)(const char *),
+                     int *out)
 {
     char *name;
     int status = rt_h5_get_text(file, base, attribute, &name);
@@ -161,8 +166,10 @@ static int read_name(struct rt_h5 *file, const char *base, const char *attribute
         return status;
     int index = find(name);
     if (index < 0)
-        status = rt_fail(RT_EVERSION, "%s: %s needs the %s \"%.60s\", which this build does not have; use a newer rooftile",
-                         rt_h5_path(file), base, attribute, name);
+        status =
+            rt_fail(RT_EVERSION,
+                    "%s: %s needs the %s \"%.60s\", which this build does not have; use a newer rooftile",
+                    rt_h5_path(file), base, attribute, name);
     else
         *out = index;
     free(name);
@@ -187,11 +194,13 @@ static int read_features(struct rt_h5 *file, const char *base, struct rt_family_
     for (char *name; status == RT_OK && (name = strtok_r(rest, " ", &rest)) != NULL;) {
         int feature = rt_feature_find(name);
         if (net->feature_count == RT_MAX_FEATURES)
-            status = rt_fail(RT_EFORMAT, "%s: %s lists more than %d features", rt_h5_path(file), base, RT_MAX_FEATURES);
+            status = rt_fail(RT_EFORMAT, "%s: %s lists more than %d features", rt_h5_path(file), base,
+                             RT_MAX_FEATURES);
         else if (feature < 0)
-            status = rt_fail(RT_EVERSION,
-                             "%s: %s needs the feature \"%.60s\", which this build does not have; use a newer rooftile",
-                             rt_h5_path(file), base, name);
+            status = rt_fail(
+                RT_EVERSION,
+                "%s: %s needs the feature \"%.60s\", which this build does not have; use a newer rooftile",
+                rt_h5_path(file), base, name);
         else
             net->feature[net->feature_count++] = feature;
     }
@@ -204,8 +213,8 @@ static int read_width(struct rt_h5 *file, const char *base, const char *name, ui
     int64_t value = 0;
     int status = rt_h5_get_integer(file, base, name, &value);
     if (status == RT_OK && (value < 1 || value > INT32_MAX))
-        status = rt_fail(RT_EFORMAT, "%s: %s of %s is %lld; it must be positive", rt_h5_path(file), name, base,
-                         (long long)value);
+        status = rt_fail(RT_EFORMAT, "%s: %s of %s is %lld; it must be positive", rt_h5_path(file), name,
+                         base, (long long)value);
     if (status == RT_OK)
         *out = (uint32_t)value;
     return status;
@@ -238,8 +247,10 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     ADD(rt_h5_get_integer(file, base, "epochs", &net->epochs));
     ADD(rt_h5_get_integer(file, base, "best_epoch", &net->best_epoch));
     ADD(rt_h5_get_real(file, base, "validation_mape_percent", &net->validation_mape));
-    if (shape.inputs != (uint32_t)net->feature_count || shape.outputs != (uint32_t)rt_heads[net->head].outputs)
-        return rt_fail(RT_EFORMAT, "%s: %s has %u inputs and %u outputs where its features and head make %d and %d",
+    if (shape.inputs != (uint32_t)net->feature_count ||
+        shape.outputs != (uint32_t)rt_heads[net->head].outputs)
+        return rt_fail(RT_EFORMAT,
+                       "%s: %s has %u inputs and %u outputs where its features and head make %d and %d",
                        rt_h5_path(file), base, shape.inputs, shape.outputs, net->feature_count,
                        rt_heads[net->head].outputs);
     net->policy = (enum rt_tile_policy)policy;
@@ -248,10 +259,12 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     snprintf(path, sizeof path, "%s/parameters", base);
     struct rt_h5_array array = reals(path, NULL);
     size_t stored;
-    ADD(rt_h5_count(file, &array, &stored)); /* bounded by the file's size, before a wide shape is allocated */
+    ADD(rt_h5_count(file, &array,
+                    &stored)); /* bounded by the file's size, before a wide shape is allocated */
     if (parameter_count(&shape) != (double)stored)
-        return rt_fail(RT_EFORMAT, "%s: %s claims %u layers of %u, %.0f parameters, but %s holds %zu", rt_h5_path(file),
-                       base, shape.layers, shape.hidden, parameter_count(&shape), path, stored);
+        return rt_fail(RT_EFORMAT, "%s: %s claims %u layers of %u, %.0f parameters, but %s holds %zu",
+                       rt_h5_path(file), base, shape.layers, shape.hidden, parameter_count(&shape), path,
+                       stored);
     if (rt_mlp_init(&net->mlp, &shape) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s: %s", rt_h5_path(file), base);
     return rt_h5_read(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count);
@@ -308,8 +321,10 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     int family = rt_family_find(name), status;
     char base[64], path[96];
     if (family < 0)
-        return rt_fail(RT_EVERSION, "%s: has a network for \"%.40s\", a family this build does not know; use a newer rooftile",
-                       rt_h5_path(file), name);
+        return rt_fail(
+            RT_EVERSION,
+            "%s: has a network for \"%.40s\", a family this build does not know; use a newer rooftile",
+            rt_h5_path(file), name);
     predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *predictor->nets);
     struct rt_family_net *net = &predictor->nets[predictor->net_count++];
     *net = (struct rt_family_net){.family = (enum rt_family)family};

@@ -14,7 +14,8 @@ typedef RT_REAL rt_real;
 /* On a function whose loop touches every number once: compiled for old and new vector widths, one of which is
  * chosen when the program is loaded. No sum is reordered and nothing is contracted, so all give the same
  * bytes. Only where the compiler can and no sanitizer runs ahead of that choice. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&                          \
+    !defined(__SANITIZE_THREAD__)
 #define RT_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define RT_WIDE

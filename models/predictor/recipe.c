@@ -6,16 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NeuSight (ASPLOS 2025) as published: four features, eight layers of 512, ReLU, SMAPE, batch 128 for products
- * and 64 for vector ops. Schedule, rate and epochs are ours: docs/neusight.md. */
+/* NeuSight (ASPLOS 2025) as published: four features, eight layers of 512, ReLU, SMAPE, batch 128 for
+ * products and 64 for vector ops. Schedule, rate and epochs are ours: docs/neusight.md. */
 #define NEUSIGHT_FEATURES                                                                                    \
     "log2_tile_flops_per_sm_peak log2_tile_bytes_per_sm_bandwidth log2_wave_bytes_per_sm_memory "            \
     "log2_wave_bytes_per_sm_l2"
-#define NEUSIGHT(family, policy, batch, epochs)                                                              \
-    {                                                                                                        \
-        "neusight", family, NEUSIGHT_FEATURES, false, 8, 512, "relu", "utilisation", "smape", policy, batch, \
-            epochs, 15, 1e-3, 0.01, "one-cycle"                                                              \
-    }
+/* clang-format off */
+#define NEUSIGHT(family_, policy_, batch_, epochs_) \
+    {.kind = "neusight", .family = family_, .features = NEUSIGHT_FEATURES, .layers = 8, .hidden = 512, \
+     .activation = "relu", .head = "utilisation", .loss = "smape", .policy = policy_, .batch = batch_, \
+     .epochs = epochs_, .patience = 15, .learning_rate = 1e-3, .weight_decay = 0.01, .schedule = "one-cycle"}
+/* clang-format on */
 
 const struct rt_recipe rt_recipes[] = {
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
@@ -45,8 +46,10 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
     }
     free(names);
     net.head = rt_head_find(recipe->head);
-    struct rt_mlp_shape shape = {.inputs = (uint32_t)net.feature_count, .hidden = recipe->hidden,
-                                 .layers = recipe->layers, .outputs = (uint32_t)rt_heads[net.head].outputs,
+    struct rt_mlp_shape shape = {.inputs = (uint32_t)net.feature_count,
+                                 .hidden = recipe->hidden,
+                                 .layers = recipe->layers,
+                                 .outputs = (uint32_t)rt_heads[net.head].outputs,
                                  .activation = rt_activation_find(recipe->activation)};
     int status = rt_mlp_init(&net.mlp, &shape);
     if (status != RT_OK)

@@ -1,6 +1,6 @@
 /*
- * Recipes: what `rooftile train --predictor KIND` builds for each family. One row per kind and family; all of it
- * ends up as data in the predictor file, so a forecast never asks which recipe made it.
+ * Recipes: what `rooftile train --predictor KIND` builds for each family. One row per kind and family; all of
+ * it ends up as data in the predictor file, so a forecast never asks which recipe made it.
  */
 #ifndef ROOFTILE_RECIPE_H
 #define ROOFTILE_RECIPE_H

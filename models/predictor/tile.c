@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof by
- * this factor. Kept, because the utilisation the networks learn is relative to it. */
+/* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof
+ * by this factor. Kept, because the utilisation the networks learn is relative to it. */
 static const double GIB_PER_GB = 1073741824.0 / 1e9;
 
 bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k)
@@ -31,9 +31,10 @@ static double round_up(double value, double multiple)
     return ceil(value / multiple) * multiple;
 }
 
-/* NeuSight: a tile is (tm x k) (k x tn); the intensity counts the padded product against unpadded operands. */
-static void launch_product(struct rt_launch *launch, double batch, double m, double n, double k, double tm, double tn,
-                           double width)
+/* NeuSight: a tile is (tm x k) (k x tn); the intensity counts the padded product against unpadded operands.
+ */
+static void launch_product(struct rt_launch *launch, double batch, double m, double n, double k, double tm,
+                           double tn, double width)
 {
     launch->tiles = batch * ceil(m / tm) * ceil(n / tn);
     launch->tile_flops = 2 * tm * tn * k;
@@ -42,11 +43,13 @@ static void launch_product(struct rt_launch *launch, double batch, double m, dou
 }
 
 /* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
-static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements, double width)
+static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements,
+                          double width)
 {
     const struct rt_op *op = &rt_ops[query->op];
     double rows = (double)query->dim[0], cols = (double)query->dim[1];
-    double flops = op->flops(query->dim) / (rows * cols), bytes = op->bytes(query->dim, width) / (rows * cols);
+    double flops = op->flops(query->dim) / (rows * cols),
+           bytes = op->bytes(query->dim, width) / (rows * cols);
     launch->tiles = rows * ceil(cols / elements);
     launch->tile_flops = flops * elements;
     launch->tile_bytes = bytes * elements;

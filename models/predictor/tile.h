@@ -12,9 +12,9 @@
 
 /* What is asked of a predictor: an op, its dims, and its tile where it is known. */
 struct rt_query {
-    uint8_t op, dtype;        /* rt_op_id, rt_dtype */
+    uint8_t op, dtype; /* rt_op_id, rt_dtype */
     int64_t dim[RT_MAX_DIMS];
-    int32_t tile[2];          /* products: rows m, columns n; vector ops: elements; -1: unknown */
+    int32_t tile[2]; /* products: rows m, columns n; vector ops: elements; -1: unknown */
 };
 
 /* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
@@ -22,14 +22,14 @@ bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, 
 
 /* One kernel on one device, tile by tile. */
 struct rt_launch {
-    double tiles;            /* thread blocks */
-    double waves;            /* ceil(tiles / SMs) */
-    double tile_flops;       /* of one tile, padding included */
-    double tile_bytes;       /* operands and result of one tile */
-    double intensity;        /* FLOP per byte of the whole op, padding included */
-    double peak_flops;       /* FLOP/s of the device for this family and dtype */
-    double bandwidth;        /* bytes/s */
-    double bound_us;         /* waves x FLOPs per wave / min(peak, intensity x bandwidth) */
+    double tiles;      /* thread blocks */
+    double waves;      /* ceil(tiles / SMs) */
+    double tile_flops; /* of one tile, padding included */
+    double tile_bytes; /* operands and result of one tile */
+    double intensity;  /* FLOP per byte of the whole op, padding included */
+    double peak_flops; /* FLOP/s of the device for this family and dtype */
+    double bandwidth;  /* bytes/s */
+    double bound_us;   /* waves x FLOPs per wave / min(peak, intensity x bandwidth) */
     const struct rt_device *device;
 };
 

@@ -23,7 +23,8 @@ static struct rt_tile_set *find_set(struct rt_tiles *tiles, const struct rt_samp
     device_numbers(device, sample->op, sample->dtype, numbers);
     for (size_t i = 0; i < tiles->count; i++) {
         struct rt_tile_set *set = &tiles->sets[i];
-        if (set->op == sample->op && set->dtype == sample->dtype && memcmp(set->device, numbers, sizeof numbers) == 0)
+        if (set->op == sample->op && set->dtype == sample->dtype &&
+            memcmp(set->device, numbers, sizeof numbers) == 0)
             return set;
     }
     tiles->sets = rt_realloc(tiles->sets, tiles->count + 1, sizeof *tiles->sets);
@@ -62,7 +63,8 @@ static void into_tree_order(struct rt_tile_set *set)
     set->tile = tile;
 }
 
-void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked, size_t count)
+void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked,
+                    size_t count)
 {
     *tiles = (struct rt_tiles){0};
     for (size_t i = 0; i < count; i++) {
@@ -91,8 +93,8 @@ static int mismatch(const struct rt_tile_set *set, const struct rt_query *query)
     return 2 * (set->op != query->op) + (set->dtype != query->dtype);
 }
 
-bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query, const struct rt_device *device,
-                      int32_t tile[2])
+bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query,
+                      const struct rt_device *device, int32_t tile[2])
 {
     double numbers[RT_TILE_DEVICE_NUMBERS], dims[RT_MAX_DIMS], best = INFINITY;
     int least = 4;
@@ -114,7 +116,8 @@ bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query
         if (!(apart < best))
             continue;
         double within = best - apart;
-        size_t place = rt_kdtree_nearest(&(struct rt_kdtree){set->count, set->dims, set->points}, dims, &within);
+        size_t place =
+            rt_kdtree_nearest(&(struct rt_kdtree){set->count, set->dims, set->points}, dims, &within);
         if (place == SIZE_MAX)
             continue;
         best = apart + within;

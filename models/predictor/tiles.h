@@ -26,12 +26,13 @@ struct rt_tiles {
 };
 
 /* From samples[picked[0..count)], all of one family, with known tiles. */
-void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked, size_t count);
+void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked,
+                    size_t count);
 void rt_tiles_release(struct rt_tiles *tiles);
 
 /* Tile of the nearest measured shape of the same op and dtype; of any op or dtype in the table where that op
  * or dtype was never measured. False where the table is empty or the dims don't compare. */
-bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query, const struct rt_device *device,
-                      int32_t tile[2]);
+bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query,
+                      const struct rt_device *device, int32_t tile[2]);
 
 #endif

@@ -85,16 +85,9 @@ static double want_product(const struct fixture *f, size_t at)
 /* Around the edge of a tile, one row, one column, depth 1. */
 static void test_products(void)
 {
-    static const int64_t shapes[][4] = {
-        {1, 1,   1,   1 },
-        {1, 256, 256, 7 },
-        {1, 257, 255, 33},
-        {2, 300, 513, 5 },
-        {3, 17,  600, 19},
-        {1, 1,   700, 64},
-        {1, 700, 1,   64},
-        {5, 64,  64,  1 }
-    };
+    static const int64_t shapes[][4] = {{1, 1, 1, 1},     {1, 256, 256, 7}, {1, 257, 255, 33},
+                                        {2, 300, 513, 5}, {3, 17, 600, 19}, {1, 1, 700, 64},
+                                        {1, 700, 1, 64},  {5, 64, 64, 1}};
     for (size_t s = 0; s < RT_COUNT(shapes); s++) {
         struct fixture f;
         run_op(RT_OP_LINEAR, shapes[s], &f);
@@ -135,16 +128,8 @@ static double want_layernorm(const struct fixture *f, size_t at)
 /* Rows shorter and longer than the lanes of the reductions and than a tile. */
 static void test_row_ops(void)
 {
-    static const int64_t shapes[][2] = {
-        {1,    2    },
-        {3,    15   },
-        {3,    16   },
-        {3,    17   },
-        {129,  31   },
-        {1000, 33   },
-        {7,    4096 },
-        {2,    20000}
-    };
+    static const int64_t shapes[][2] = {{1, 2},    {3, 15},    {3, 16},   {3, 17},
+                                        {129, 31}, {1000, 33}, {7, 4096}, {2, 20000}};
     for (size_t s = 0; s < RT_COUNT(shapes); s++) {
         struct fixture f;
         run_op(RT_OP_SOFTMAX, shapes[s], &f);
@@ -191,13 +176,7 @@ static double want_elementwise(const struct fixture *f, size_t at)
 
 static void test_elementwise(void)
 {
-    static const int64_t shapes[][2] = {
-        {1,   1    },
-        {3,   7    },
-        {128, 128  },
-        {129, 128  },
-        {5,   20000}
-    };
+    static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {128, 128}, {129, 128}, {5, 20000}};
     int ops = 0;
     for (int op = 0; op < RT_OP_COUNT; op++) {
         if (rt_ops[op].family != RT_FAMILY_ELEMENTWISE)
@@ -354,11 +333,11 @@ static void test_what_does_not_fit_is_refused(void)
         int64_t dim[4];
         const char *why;
     } cases[] = {
-        {RT_OP_GEMM,   {INT64_C(1) << 40, INT64_C(1) << 40, INT64_C(1) << 40}, "out of memory"                          },
-        {RT_OP_ADD,    {INT64_C(1) << 40, INT64_C(1) << 40},                   "out of memory"                          },
-        {RT_OP_BMM,    {INT64_C(1) << 40, 1, 1, 1},                            "out of memory"                          },
-        {RT_OP_RELU,   {1 << 24, 1},                                           "too long for the library's 32-bit sizes"},
-        {RT_OP_CONV2D, {1, 1, 1, 1},                                           "not supported"                          },
+        {RT_OP_GEMM, {INT64_C(1) << 40, INT64_C(1) << 40, INT64_C(1) << 40}, "out of memory"},
+        {RT_OP_ADD, {INT64_C(1) << 40, INT64_C(1) << 40}, "out of memory"},
+        {RT_OP_BMM, {INT64_C(1) << 40, 1, 1, 1}, "out of memory"},
+        {RT_OP_RELU, {1 << 24, 1}, "too long for the library's 32-bit sizes"},
+        {RT_OP_CONV2D, {1, 1, 1, 1}, "not supported"},
     };
     void *context;
     const struct rt_backend *backend = open_cpu("1", &context);

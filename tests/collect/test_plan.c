@@ -157,22 +157,22 @@ static void test_bad_files(void)
         const char *text, *words;
         int status;
     } cases[] = {
-        {"softmax,rows=4,cols=5\nfoo,rows=4\n",  "plan.csv:2: \"foo\" is no op",                   RT_EFORMAT},
-        {"softmax,rows=4\n",                     "plan.csv:1: dim \"cols\" of softmax is missing", RT_EFORMAT},
-        {"softmax,rows=4,cols=5,depth=3\n",      "softmax has no dim \"depth\"; it has rows cols", RT_EFORMAT},
-        {"softmax,rows=4,rows=5,cols=1\n",       "\"rows\" is given twice",                        RT_EFORMAT},
-        {"softmax,rows=4.5,cols=1\n",            "rows=4.5 is not a whole number",                 RT_EFORMAT},
-        {"softmax,rows=-4,cols=1\n",             "rows=-4 is not a whole number",                  RT_EFORMAT},
-        {"softmax,rows=,cols=1\n",               "rows= is not a whole number",                    RT_EFORMAT},
-        {"softmax,rows=0,cols=1\n",              "plan.csv:1: ",                                   RT_EFORMAT},
-        {"softmax,rows=99999999999999,cols=1\n", "plan.csv:1: ",                                   RT_EFORMAT},
-        {"softmax,rows,cols=1\n",                "\"rows\" is not dim=value",                      RT_EFORMAT},
-        {"softmax,rows=4,cols=1,dtype=fp99\n",   "dtype \"fp99\" is unknown",                      RT_EFORMAT},
-        {"softmax,rows=4,cols=1,dtype=fp16\n",   "the cpu backend cannot measure softmax in fp16", RT_EUSAGE },
-        {"all_reduce,gpus=2,elements=4\n",       "cannot measure all_reduce",                      RT_EUSAGE },
-        {"# nothing\n",                          "holds no shape",                                 RT_EFORMAT},
-        {"",                                     "holds no shape",                                 RT_EFORMAT},
-        {",,,\n",                                "is no op",                                       RT_EFORMAT},
+        {"softmax,rows=4,cols=5\nfoo,rows=4\n", "plan.csv:2: \"foo\" is no op", RT_EFORMAT},
+        {"softmax,rows=4\n", "plan.csv:1: dim \"cols\" of softmax is missing", RT_EFORMAT},
+        {"softmax,rows=4,cols=5,depth=3\n", "softmax has no dim \"depth\"; it has rows cols", RT_EFORMAT},
+        {"softmax,rows=4,rows=5,cols=1\n", "\"rows\" is given twice", RT_EFORMAT},
+        {"softmax,rows=4.5,cols=1\n", "rows=4.5 is not a whole number", RT_EFORMAT},
+        {"softmax,rows=-4,cols=1\n", "rows=-4 is not a whole number", RT_EFORMAT},
+        {"softmax,rows=,cols=1\n", "rows= is not a whole number", RT_EFORMAT},
+        {"softmax,rows=0,cols=1\n", "plan.csv:1: ", RT_EFORMAT},
+        {"softmax,rows=99999999999999,cols=1\n", "plan.csv:1: ", RT_EFORMAT},
+        {"softmax,rows,cols=1\n", "\"rows\" is not dim=value", RT_EFORMAT},
+        {"softmax,rows=4,cols=1,dtype=fp99\n", "dtype \"fp99\" is unknown", RT_EFORMAT},
+        {"softmax,rows=4,cols=1,dtype=fp16\n", "the cpu backend cannot measure softmax in fp16", RT_EUSAGE},
+        {"all_reduce,gpus=2,elements=4\n", "cannot measure all_reduce", RT_EUSAGE},
+        {"# nothing\n", "holds no shape", RT_EFORMAT},
+        {"", "holds no shape", RT_EFORMAT},
+        {",,,\n", "is no op", RT_EFORMAT},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         struct rt_plan plan = {0};

@@ -89,10 +89,10 @@ static void test_damage(void)
     static const struct {
         const char *name, *text, *words;
     } cases[] = {
-        {"open.csv",  "a,b\n1,2\n3,\"4\n5,6\n",    ":3: a quote is opened and never closed"     },
-        {"stray.csv", "a,b\n1,2\n3,4\"5\n5,6\n",   ":3: a quote stands where none may stand"    },
-        {"after.csv", "a,b\n1,2\n3,\"4\"5\n5,6\n", ":3: a quote stands where none may stand"    },
-        {"mac.csv",   "a,b\n1,2\n3,4\r5,6\n7,8\n", ":3: holds a carriage return within the line"},
+        {"open.csv", "a,b\n1,2\n3,\"4\n5,6\n", ":3: a quote is opened and never closed"},
+        {"stray.csv", "a,b\n1,2\n3,4\"5\n5,6\n", ":3: a quote stands where none may stand"},
+        {"after.csv", "a,b\n1,2\n3,\"4\"5\n5,6\n", ":3: a quote stands where none may stand"},
+        {"mac.csv", "a,b\n1,2\n3,4\r5,6\n7,8\n", ":3: holds a carriage return within the line"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         const struct rt_csv_field *row;

@@ -103,7 +103,8 @@ static bool same_content(const struct rt_dataset *a, const struct rt_dataset *b)
     return a->sample_count == b->sample_count && a->workload_count == b->workload_count &&
            memcmp(a->samples, b->samples, a->sample_count * sizeof *a->samples) == 0 &&
            memcmp(a->devices, b->devices, a->device_count * sizeof *a->devices) == 0 &&
-           strcmp(a->source, b->source) == 0 && strcmp(a->uuid, b->uuid) == 0 && a->kernels.size == b->kernels.size &&
+           strcmp(a->source, b->source) == 0 && strcmp(a->uuid, b->uuid) == 0 &&
+           a->kernels.size == b->kernels.size &&
            memcmp(a->kernels.text, b->kernels.text, a->kernels.size) == 0;
 }
 
@@ -151,7 +152,8 @@ static void test_truncated(void)
     }
     write_bytes(path, "", 0);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "is empty");
-    RT_ASSERT_FAILS(rt_dataset_read(rt_test_write("text.h5", "not hdf5 at all"), &b), RT_EFORMAT, "is not an HDF5 file");
+    RT_ASSERT_FAILS(rt_dataset_read(rt_test_write("text.h5", "not hdf5 at all"), &b), RT_EFORMAT,
+                    "is not an HDF5 file");
     RT_ASSERT_FAILS(rt_dataset_read("/nonexistent.h5", &b), RT_EIO, "cannot be read");
     RT_ASSERT_FAILS(rt_dataset_read(rt_test_folder(), &b), RT_EIO, "is a folder");
     free(bytes);
@@ -174,7 +176,8 @@ static void test_versions(void)
     write_root(path, RT_DATASET_FORMAT, 7);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EVERSION, "version 7, this build reads versions 1 to 1");
     write_root(path, "rooftile-predictor", 1);
-    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "is a rooftile-predictor file where a rooftile-dataset");
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT,
+                    "is a rooftile-predictor file where a rooftile-dataset");
     write_root(path, RT_DATASET_FORMAT, 1);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "no attribute \"uuid\"");
 }
@@ -189,7 +192,8 @@ static void test_wrong_types(void)
     RT_ASSERT_OK(rt_h5_create(path, &file));
     RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", "test"));
     RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", 1));
-    struct rt_h5_array reals = {"/x", RT_H5_F64, NULL, NULL, NULL, 0}, integers = {"/x", RT_H5_I32, NULL, NULL, NULL, 0};
+    struct rt_h5_array reals = {"/x", RT_H5_F64, NULL, NULL, NULL, 0},
+                       integers = {"/x", RT_H5_I32, NULL, NULL, NULL, 0};
     RT_ASSERT_OK(rt_h5_write(file, &reals, &real, sizeof real, 1));
     RT_ASSERT_OK(rt_h5_commit(file));
     RT_ASSERT_OK(rt_h5_open(path, "test", 1, &file));
@@ -197,7 +201,8 @@ static void test_wrong_types(void)
     reals.path = "/y";
     RT_ASSERT_FAILS(rt_h5_count(file, &reals, &count), RT_EFORMAT, "has no /y");
     int64_t integer;
-    RT_ASSERT_FAILS(rt_h5_get_integer(file, "/", "format", &integer), RT_EFORMAT, "\"format\" of / is of another type");
+    RT_ASSERT_FAILS(rt_h5_get_integer(file, "/", "format", &integer), RT_EFORMAT,
+                    "\"format\" of / is of another type");
     rt_h5_close(file);
 }
 
@@ -205,7 +210,8 @@ static void test_writing_leaves_no_trace(void)
 {
     struct rt_dataset a;
     make(&a, 3);
-    RT_ASSERT_FAILS(rt_dataset_write(&a, "/nonexistent/a.h5"), RT_EIO, "/nonexistent/a.h5: cannot be written");
+    RT_ASSERT_FAILS(rt_dataset_write(&a, "/nonexistent/a.h5"), RT_EIO,
+                    "/nonexistent/a.h5: cannot be written");
     RT_ASSERT_FAILS(rt_dataset_write(&a, rt_test_folder()), RT_EIO, "is a folder");
     struct rt_h5 *file;
     const char *path = rt_test_path("abandoned.h5");

@@ -30,12 +30,13 @@ static void test_every_number_has_a_source(void)
             json_object_foreach(json_object_get(root, "sources"), url, fields)
             {
                 CU_ASSERT_EQUAL(strncmp(url, "https://", 8), 0);
-                json_array_foreach(fields, index, field)
-                    named += strcmp(json_string_value(field), rt_device_fields[f].key) == 0;
+                json_array_foreach(fields, index, field) named +=
+                    strcmp(json_string_value(field), rt_device_fields[f].key) == 0;
             }
             int known = json_is_number(json_object_get(root, rt_device_fields[f].key));
             if (named != known)
-                printf("# %s: %s\n", json_string_value(json_object_get(root, "name")), rt_device_fields[f].key);
+                printf("# %s: %s\n", json_string_value(json_object_get(root, "name")),
+                       rt_device_fields[f].key);
             CU_ASSERT_EQUAL(named, known);
         }
         json_decref(root);
@@ -92,11 +93,12 @@ static void test_same_and_fill(void)
     CU_ASSERT_EQUAL(b.link_gbs, a.link_gbs);
     b.bandwidth_gbs = 897;
     CU_ASSERT_FALSE(rt_device_same(&a, &b));
-    CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "bandwidth_gbs is 900 in one description and 897 in the other"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(rt_error(), "bandwidth_gbs is 900 in one description and 897 in the other"));
 }
 
 #define GOOD                                                                                                 \
-    "{\"name\": \"X\", \"sms\": 10, \"fp32_vector_tflops\": 1, \"memory_gib\": 8, \"bandwidth_gbs\": 100, "    \
+    "{\"name\": \"X\", \"sms\": 10, \"fp32_vector_tflops\": 1, \"memory_gib\": 8, \"bandwidth_gbs\": 100, "  \
     "\"l2_mib\": 2"
 
 static void test_bad_files(void)
@@ -120,7 +122,8 @@ static void test_bad_files(void)
         {GOOD ", \"sms\": 10}", "duplicate", RT_EFORMAT},
     };
     for (size_t i = 0; i < RT_COUNT(bad); i++)
-        RT_ASSERT_FAILS(rt_device_load(rt_test_write("bad.json", bad[i].text), &d), bad[i].status, bad[i].words);
+        RT_ASSERT_FAILS(rt_device_load(rt_test_write("bad.json", bad[i].text), &d), bad[i].status,
+                        bad[i].words);
     RT_ASSERT_FAILS(rt_device_load("/nonexistent/x.json", &d), RT_EIO, "cannot be read");
 }
 

@@ -46,10 +46,8 @@ static void check_round_trip(const struct rt_dataset *dataset)
 
 static void test_imports_round_trip(void)
 {
-    static const char *const trees[][2] = {
-        {"neusight",       MINI "neusight_mini"      },
-        {"aiconfigurator", MINI "aiconfigurator_mini"}
-    };
+    static const char *const trees[][2] = {{"neusight", MINI "neusight_mini"},
+                                           {"aiconfigurator", MINI "aiconfigurator_mini"}};
     for (size_t i = 0; i < RT_COUNT(trees); i++) {
         struct rt_dataset dataset;
         struct rt_import_report report;
@@ -181,36 +179,36 @@ static void test_bad_csv(void)
         const char *name, *text, *words;
     } cases[] = {
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,-1,8,16\n",
-         "samples.csv:2: latency_us is -1"                                                                                                                        },
+         "samples.csv:2: latency_us is -1"},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,,8,16\n",
-         "samples.csv:2: latency_us is "                                                                                                                          },
+         "samples.csv:2: latency_us is "},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,nan,8,16\n",
-         "latency_us is \"nan\""                                                                                                                                  },
-        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1,8,x\n",                  "dim1 is \"x\""                                           },
-        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1,8,\n",                   "cols is -1"                                              },
-        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nsub,fp32,Mine,1,8,8\n",                  "op is \"sub\""                                           },
-        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp31,Mine,1,8,8\n",                  "dtype is \"fp31\""                                       },
+         "latency_us is \"nan\""},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1,8,x\n", "dim1 is \"x\""},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1,8,\n", "cols is -1"},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nsub,fp32,Mine,1,8,8\n", "op is \"sub\""},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp31,Mine,1,8,8\n", "dtype is \"fp31\""},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1,8\n",
-         "has 5 columns where the header has 6"                                                                                                                   },
+         "has 5 columns where the header has 6"},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1,flags\nadd,fp32,Mine,1,8,8,slow\n",
-         "flags is \"slow\""                                                                                                                                      },
+         "flags is \"slow\""},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1,group\nadd,fp32,Mine,1,8,8,3\n",
-         "group is 3, but groups.csv has 0"                                                                                                                       },
+         "group is 3, but groups.csv has 0"},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1,grid0\nadd,fp32,Mine,1,8,8,3000000000\n",
-         "grid0 is \"3000000000\""                                                                                                                                },
+         "grid0 is \"3000000000\""},
         {"samples.csv", "op,dtype,device,latency_us,diml\nadd,fp32,Mine,1,8\n",
-         "no column is called \"diml\""                                                                                                                           },
-        {"samples.csv", "op,dtype,device\nadd,fp32,Mine\n",                                             "has no column \"latency_us\""                            },
-        {"samples.csv", "",                                                                             "samples.csv: is empty"                                   },
-        {"devices.csv", "name,sms\nMine,10\n",                                                          "devices.csv:2: \"fp32_vector_tflops\" of Mine is missing"},
-        {"devices.csv", "name,sms\nMine,ten\n",                                                         "devices.csv:2: sms is \"ten\""                           },
-        {"devices.csv", DEVICES "mine,10,64,1000,1.28,8,100,4\n",                                       "device \"mine\" is described twice"                      },
-        {"groups.csv",  "group,name,value\n1,a,b\n",                                                    "groups.csv:2: group is \"1\""                            },
-        {"groups.csv",  "group,name,value\n0,a,b\n1,a,b\n",                                             "groups 0 and 1 are the same"                             },
-        {"groups.csv",  "name,group,value\n0,a,b\n",                                                    "groups.csv:1: column 1 must be \"group\""                },
-        {"strings.csv", "table,text\nwords,a\n",                                                        "table is \"words\""                                      },
-        {"meta.csv",    "name,value\nversion,99\n",                                                     "version 99, this build reads versions 1 to 1"            },
-        {"meta.csv",    "name,value\nformat,cake\n",                                                    "format is \"cake\""                                      },
+         "no column is called \"diml\""},
+        {"samples.csv", "op,dtype,device\nadd,fp32,Mine\n", "has no column \"latency_us\""},
+        {"samples.csv", "", "samples.csv: is empty"},
+        {"devices.csv", "name,sms\nMine,10\n", "devices.csv:2: \"fp32_vector_tflops\" of Mine is missing"},
+        {"devices.csv", "name,sms\nMine,ten\n", "devices.csv:2: sms is \"ten\""},
+        {"devices.csv", DEVICES "mine,10,64,1000,1.28,8,100,4\n", "device \"mine\" is described twice"},
+        {"groups.csv", "group,name,value\n1,a,b\n", "groups.csv:2: group is \"1\""},
+        {"groups.csv", "group,name,value\n0,a,b\n1,a,b\n", "groups 0 and 1 are the same"},
+        {"groups.csv", "name,group,value\n0,a,b\n", "groups.csv:1: column 1 must be \"group\""},
+        {"strings.csv", "table,text\nwords,a\n", "table is \"words\""},
+        {"meta.csv", "name,value\nversion,99\n", "version 99, this build reads versions 1 to 1"},
+        {"meta.csv", "name,value\nformat,cake\n", "format is \"cake\""},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         char folder[64], name[96];

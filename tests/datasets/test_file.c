@@ -40,9 +40,11 @@ static void test_refusals(void)
     char *temporary, *text;
     size_t size;
     FILE *file;
-    RT_ASSERT_FAILS(rt_file_create("/nonexistent/x", &file, &temporary), RT_EIO, "/nonexistent/x: cannot be written");
+    RT_ASSERT_FAILS(rt_file_create("/nonexistent/x", &file, &temporary), RT_EIO,
+                    "/nonexistent/x: cannot be written");
     RT_ASSERT_FAILS(rt_file_read("/nonexistent/x", 10, &text, &size), RT_EIO, "cannot be read");
-    RT_ASSERT_FAILS(rt_file_read(rt_test_write("long.txt", "12345678901"), 10, &text, &size), RT_EFORMAT, "larger than 10");
+    RT_ASSERT_FAILS(rt_file_read(rt_test_write("long.txt", "12345678901"), 10, &text, &size), RT_EFORMAT,
+                    "larger than 10");
 }
 
 static void test_walk(void)

@@ -195,28 +195,28 @@ static void test_refusals(void)
     static const struct {
         const char *row, *words;
     } cases[] = {
-        {ROW("fast",  "Tesla T4",                                                         "1", "8,8"), "Latency is \"fast\"; it must be a positive number"},
-        {ROW("-1",     "Tesla T4",                    "1", "8,8"), "Latency is \"-1\""},
-        {ROW("0",    "Tesla T4",                                                        "1", "8,8"), "Latency is \"0\""},
-        {ROW("nan",     "Tesla T4",                                                    "1", "8,8"), "Latency is \"nan\""},
-        {ROW("inf",     "Tesla T4",                                                          "1", "8,8"), "Latency is \"inf\""},
-        {ROW("1e999",     "Tesla T4",                                                     "1", "8,8"), "Latency is \"1e999\""},
-        {ROW("",   "Tesla T4",                                                       "1", "8,8"), "Latency is \"\""},
-        {ROW("1",     "Voodoo 2",                                                   "1", "8,8"),
+        {ROW("fast", "Tesla T4", "1", "8,8"), "Latency is \"fast\"; it must be a positive number"},
+        {ROW("-1", "Tesla T4", "1", "8,8"), "Latency is \"-1\""},
+        {ROW("0", "Tesla T4", "1", "8,8"), "Latency is \"0\""},
+        {ROW("nan", "Tesla T4", "1", "8,8"), "Latency is \"nan\""},
+        {ROW("inf", "Tesla T4", "1", "8,8"), "Latency is \"inf\""},
+        {ROW("1e999", "Tesla T4", "1", "8,8"), "Latency is \"1e999\""},
+        {ROW("", "Tesla T4", "1", "8,8"), "Latency is \"\""},
+        {ROW("1", "Voodoo 2", "1", "8,8"),
          "unknown GPU \"Voodoo 2\": neither a device file of the tree nor the catalogue"},
-        {ROW("1",   "\"H100,sms=1\"",                                                       "1", "8,8"), "unknown GPU \"H100,sms=1\""},
-        {ROW("1",     "/etc/passwd",                                                   "1", "8,8"), "unknown GPU \"/etc/passwd\""},
-        {ROW("1", "Tesla T4",                                                     "x", "8,8"), "Grid x is \"x\""},
-        {ROW("1",     "Tesla T4",                                                 "0", "8,8"), "Grid x is \"0\""},
-        {ROW("1",      "Tesla T4",                                                            "99999999999", "8,8"), "Grid x is \"99999999999\""},
-        {ROW("1",     "Tesla T4",                                                      "1", "8,-8"), "cols is -8"},
-        {ROW("1",     "Tesla T4",                                                         "1", "8,0"), "cols is 0"},
-        {ROW("1",     "Tesla T4", "1", "8,8.5"), "H is \"8.5\"; it must be a whole number"},
-        {ROW("1",     "Tesla T4",                                                     "1", "8,1e18"), "H is \"1e18\""},
-        {ROW("1",     "Tesla T4",                                           "1", "8,2000000000000"), "cols is 2000000000000"},
-        {ROW("1",     "Tesla T4",                                                      "1", "8"), "the row has 11 columns where the header has 12"},
-        {"flip,1,Tesla T4,k,1,1,1,128,1,1,8,8\n",     "OPName is \"flip\""                                         },
-        {"bmm,1,Tesla T4,k,1,1,1,128,1,1,8,8\n",     "a bmm needs its m, which no column of the file holds"                                                            },
+        {ROW("1", "\"H100,sms=1\"", "1", "8,8"), "unknown GPU \"H100,sms=1\""},
+        {ROW("1", "/etc/passwd", "1", "8,8"), "unknown GPU \"/etc/passwd\""},
+        {ROW("1", "Tesla T4", "x", "8,8"), "Grid x is \"x\""},
+        {ROW("1", "Tesla T4", "0", "8,8"), "Grid x is \"0\""},
+        {ROW("1", "Tesla T4", "99999999999", "8,8"), "Grid x is \"99999999999\""},
+        {ROW("1", "Tesla T4", "1", "8,-8"), "cols is -8"},
+        {ROW("1", "Tesla T4", "1", "8,0"), "cols is 0"},
+        {ROW("1", "Tesla T4", "1", "8,8.5"), "H is \"8.5\"; it must be a whole number"},
+        {ROW("1", "Tesla T4", "1", "8,1e18"), "H is \"1e18\""},
+        {ROW("1", "Tesla T4", "1", "8,2000000000000"), "cols is 2000000000000"},
+        {ROW("1", "Tesla T4", "1", "8"), "the row has 11 columns where the header has 12"},
+        {"flip,1,Tesla T4,k,1,1,1,128,1,1,8,8\n", "OPName is \"flip\""},
+        {"bmm,1,Tesla T4,k,1,1,1,128,1,1,8,8\n", "a bmm needs its m, which no column of the file holds"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         char *text = rt_format("%s%s%s%s", HEADER, ROW("1", "Tesla T4", "1", "8,8"), cases[i].row,
@@ -298,16 +298,16 @@ static void test_bad_json(void)
         const char *name, *text, *words;
     } cases[] = {
         {"device.json", "{\"Device\": \"X\", \"Num_Sm\": 40, \"Freq\": 1000}",
-         "\"fp32_vector_tflops\" of X is missing"                                                                              },
+         "\"fp32_vector_tflops\" of X is missing"},
         {"device.json", "{\"Device\": \"Tesla T4\", \"Num_Sm\": -4}",
-         "\"Num_Sm\" of Tesla T4 must be a number above 0"                                                                     },
+         "\"Num_Sm\" of Tesla T4 must be a number above 0"},
         {"device.json", "{\"Device\": \"Tesla T4\", \"Num_Sm\": \"40\"}",
-         "\"Num_Sm\" of Tesla T4 must be a number"                                                                             },
+         "\"Num_Sm\" of Tesla T4 must be a number"},
         {"device.json", "{\"Device\": \"Tesla T4\", \"Num_Sm\": 40, \"Mem_Bw\": 1e12}",
-         "\"bandwidth_gbs\" of Tesla T4 is 1e+12"                                                                              },
-        {"device.json", "{\"Device\": 7, \"Num_Sm\": 40}",                              "\"Device\" must be the name"          },
-        {"odd.json",    "{\"Device\": ",                                                "odd.json:1:"                          },
-        {"odd.json",    "{}",                                                           "neither a device, a label nor a model"},
+         "\"bandwidth_gbs\" of Tesla T4 is 1e+12"},
+        {"device.json", "{\"Device\": 7, \"Num_Sm\": 40}", "\"Device\" must be the name"},
+        {"odd.json", "{\"Device\": ", "odd.json:1:"},
+        {"odd.json", "{}", "neither a device, a label nor a model"},
     };
     char folder[256];
     snprintf(folder, sizeof folder, "%s", rt_test_path("json"));
@@ -334,14 +334,14 @@ static void test_bad_labels(void)
         const char *name, *text, *words;
     } cases[] = {
         {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": -1}",
-         "\"e2e_latency\" must be a latency in ms above 0"                                                                  },
-        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": null}",                     "\"e2e_latency\" must be"              },
+         "\"e2e_latency\" must be a latency in ms above 0"},
+        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": null}", "\"e2e_latency\" must be"},
         {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": 5, \"fw_latency\": \"x\"}",
-         "\"fw_latency\" must be"                                                                                           },
-        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": 5, \"num_layer\": -3}",     "\"num_layer\" must be"                },
-        {"Tesla T4/m-512-8.json",     "{\"e2e_latency\": 5}",                        "a label's name must be <model>"       },
-        {"Tesla T4/m-inf-0-8.json",   "{\"e2e_latency\": 5}",                        "a label's name must be <model>"       },
-        {"Voodoo/m-inf-512-8.json",   "{\"e2e_latency\": 5}",                        "a label of the unknown GPU \"Voodoo\""},
+         "\"fw_latency\" must be"},
+        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": 5, \"num_layer\": -3}", "\"num_layer\" must be"},
+        {"Tesla T4/m-512-8.json", "{\"e2e_latency\": 5}", "a label's name must be <model>"},
+        {"Tesla T4/m-inf-0-8.json", "{\"e2e_latency\": 5}", "a label's name must be <model>"},
+        {"Voodoo/m-inf-512-8.json", "{\"e2e_latency\": 5}", "a label of the unknown GPU \"Voodoo\""},
     };
     char folder[256], good[300];
     snprintf(folder, sizeof folder, "%s", rt_test_path("labels"));
@@ -417,14 +417,14 @@ static void test_aiconfigurator_refusals(void)
         const char *text, *words;
     } cases[] = {
         {"op_name,device,latency,gemm_dtype,m,n\ngemm,NVIDIA H200,1,fp8,1,1\n",
-         "a row of gemm needs a column \"k\""                                                                                          },
-        {"op_name,device,latency,m,n,k\ngemm,NVIDIA H200,1,1,1,1\n",                 "needs a column \"gemm_dtype\""                   },
-        {"op_name,device,latency\nteleport,NVIDIA H200,1\n",                         "op_name is \"teleport\""                         },
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,Voodoo,1,fp8,1,1,1\n",       "unknown GPU \"Voodoo\""                          },
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,-1,fp8,1,1,1\n", "latency is \"-1\""                               },
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,fp8,1,x,1\n",  "n is \"x\""                                      },
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,,1,1,1\n",     "gemm_dtype is \"\""                              },
-        {"a,b\n1,2\n",                                                               "has not the columns of a table of AIConfigurator"},
+         "a row of gemm needs a column \"k\""},
+        {"op_name,device,latency,m,n,k\ngemm,NVIDIA H200,1,1,1,1\n", "needs a column \"gemm_dtype\""},
+        {"op_name,device,latency\nteleport,NVIDIA H200,1\n", "op_name is \"teleport\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,Voodoo,1,fp8,1,1,1\n", "unknown GPU \"Voodoo\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,-1,fp8,1,1,1\n", "latency is \"-1\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,fp8,1,x,1\n", "n is \"x\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,,1,1,1\n", "gemm_dtype is \"\""},
+        {"a,b\n1,2\n", "has not the columns of a table of AIConfigurator"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         const char *path = rt_test_write("table.csv", cases[i].text);

@@ -36,8 +36,16 @@ static void test_integers(void)
 static void test_reals(void)
 {
     double value;
-    static const char *const good[] = {"0.016128000058233737", "91.30621490478515", "0.03578666721781095", "1e-300",
-                                       "12345678901234567890123", "0", "-2.5", "1485.1850830078124", ".5", "3."};
+    static const char *const good[] = {"0.016128000058233737",
+                                       "91.30621490478515",
+                                       "0.03578666721781095",
+                                       "1e-300",
+                                       "12345678901234567890123",
+                                       "0",
+                                       "-2.5",
+                                       "1485.1850830078124",
+                                       ".5",
+                                       "3."};
     for (size_t i = 0; i < RT_COUNT(good); i++) {
         CU_ASSERT_EQUAL(rt_parse_real(good[i], strlen(good[i]), &value), 0);
         CU_ASSERT_EQUAL(value, strtod(good[i], NULL));
@@ -51,7 +59,8 @@ static void test_reals(void)
         CU_ASSERT_EQUAL_FATAL(rt_parse_real(text, (size_t)length, &value), 0);
         CU_ASSERT_EQUAL_FATAL(value, strtod(text, NULL));
     }
-    static const char *const bad[] = {"", "nan", "inf", "0x1p3", "1,5", " 1", "1 ", "1e999", "--1", "1.2.3", "abc"};
+    static const char *const bad[] = {"",   "nan",   "inf", "0x1p3", "1,5", " 1",
+                                      "1 ", "1e999", "--1", "1.2.3", "abc"};
     for (size_t i = 0; i < RT_COUNT(bad); i++)
         CU_ASSERT_NOT_EQUAL(rt_parse_real(bad[i], strlen(bad[i]), &value), 0);
 }

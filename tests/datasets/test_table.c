@@ -28,7 +28,8 @@ static void test_forms(void)
     rt_table_row(table, "bmm", 12LL, 5.25, 1);
     rt_table_row(table, "a,\"b\"", 3LL, NAN, 0);
     char *text = printed(rt_table_text, table), *csv = printed(print_csv, table);
-    CU_ASSERT_STRING_EQUAL(text, "op      n  MAPE %  held out\nbmm    12     5.2  yes\na,\"b\"   3       -  no\n");
+    CU_ASSERT_STRING_EQUAL(text,
+                           "op      n  MAPE %  held out\nbmm    12     5.2  yes\na,\"b\"   3       -  no\n");
     CU_ASSERT_STRING_EQUAL(csv, "op,n,mape,held_out\nbmm,12,5.25,1\n\"a,\"\"b\"\"\",3,,0\n");
     json_t *json = rt_table_json(table);
     CU_ASSERT_EQUAL(json_array_size(json), 2);

@@ -38,15 +38,15 @@ static void test_impossible_shapes_are_refused(void)
         struct rt_mlp_shape shape;
         const char *words;
     } cases[] = {
-        {{0, 8, 2, 1, RT_RELU},                     "inputs is 0"         },
-        {{4, 0, 2, 1, RT_RELU},                     "hidden width is 0"   },
-        {{4, 8, 0, 1, RT_RELU},                     "layers is 0"         },
-        {{4, 8, 2, 0, RT_RELU},                     "outputs is 0"        },
-        {{4, RT_MLP_MAX_WIDTH + 1, 2, 1, RT_RELU},  "hidden width is 8193"},
-        {{4, 8, RT_MLP_MAX_LAYERS + 1, 1, RT_RELU}, "layers is 65"        },
-        {{4294967295u, 8, 2, 1, RT_RELU},           "inputs is 4294967295"},
-        {{4, 8, 2, 1, (enum rt_activation_id)99},   "number 99"           },
-        {{4, 8, 2, 1, (enum rt_activation_id) - 1}, "number -1"           },
+        {{0, 8, 2, 1, RT_RELU}, "inputs is 0"},
+        {{4, 0, 2, 1, RT_RELU}, "hidden width is 0"},
+        {{4, 8, 0, 1, RT_RELU}, "layers is 0"},
+        {{4, 8, 2, 0, RT_RELU}, "outputs is 0"},
+        {{4, RT_MLP_MAX_WIDTH + 1, 2, 1, RT_RELU}, "hidden width is 8193"},
+        {{4, 8, RT_MLP_MAX_LAYERS + 1, 1, RT_RELU}, "layers is 65"},
+        {{4294967295u, 8, 2, 1, RT_RELU}, "inputs is 4294967295"},
+        {{4, 8, 2, 1, (enum rt_activation_id)99}, "number 99"},
+        {{4, 8, 2, 1, (enum rt_activation_id) - 1}, "number -1"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         struct rt_mlp mlp;

@@ -28,8 +28,13 @@ static void make(struct rt_predictor *predictor, struct rt_dataset *dataset)
     predictor->net_count = 2;
     struct rt_random random;
     for (size_t i = 0; i < 2; i++) {
-        struct rt_recipe recipe = {.kind = "neusight", .features = "log2_tile_flops_per_sm_peak log2_wave_bytes_per_sm_l2",
-                                   .layers = 3, .hidden = 16, .activation = "relu", .head = "utilisation", .loss = "smape",
+        struct rt_recipe recipe = {.kind = "neusight",
+                                   .features = "log2_tile_flops_per_sm_peak log2_wave_bytes_per_sm_l2",
+                                   .layers = 3,
+                                   .hidden = 16,
+                                   .activation = "relu",
+                                   .head = "utilisation",
+                                   .loss = "smape",
                                    .family = i ? RT_FAMILY_BMM : RT_FAMILY_SOFTMAX,
                                    .policy = i ? RT_TILE_NEAREST : RT_TILE_ROW};
         CU_ASSERT_EQUAL_FATAL(rt_recipe_net(&recipe, &predictor->nets[i]), RT_OK);
@@ -95,7 +100,8 @@ static void test_skips(void)
 {
     struct rt_predictor p, roofline;
     struct rt_dataset dataset;
-    struct rt_query queries[] = {{.op = RT_OP_CONV2D, .dim = {1, 3, 64, 9, 9, 3, 3, 1, 1, 1, 1}}, bmm, softmax};
+    struct rt_query queries[] = {
+        {.op = RT_OP_CONV2D, .dim = {1, 3, 64, 9, 9, 3, 3, 1, 1, 1, 1}}, bmm, softmax};
     double latency_us[3];
     uint8_t skip[3];
     make(&p, &dataset);
@@ -123,7 +129,8 @@ static void test_refusals(void)
         const char *from, *to, *words;
         int status;
     } changes[] = {
-        {"log2_wave_bytes_per_sm_l2", "log2_wave_bytes_per_sm_l9", "needs the feature \"log2_wave_bytes_per_sm_l9\"", RT_EVERSION},
+        {"log2_wave_bytes_per_sm_l2", "log2_wave_bytes_per_sm_l9",
+         "needs the feature \"log2_wave_bytes_per_sm_l9\"", RT_EVERSION},
         {"utilisation", "xtilisation", "needs the head \"xtilisation\"", RT_EVERSION},
     };
     struct rt_predictor p;
@@ -133,8 +140,8 @@ static void test_refusals(void)
     make(&p, &dataset);
     struct rt_h5 *file;
     for (size_t i = 0; i < RT_COUNT(changes); i++) {
-        /* A build with another table of names writes such a file; here the bytes are changed and HDF5's checksum
-         * of the header would notice, so the attribute is written anew in a second family group. */
+        /* A build with another table of names writes such a file; here the bytes are changed and HDF5's
+         * checksum of the header would notice, so the attribute is written anew in a second family group. */
         RT_ASSERT_OK(rt_h5_create(path, &file));
         RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", RT_PREDICTOR_FORMAT));
         RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", 1));
@@ -144,7 +151,8 @@ static void test_refusals(void)
         p.net_count = nets;
         RT_ASSERT_OK(rt_h5_make_group(file, "/families/bmm"));
         bool feature = strncmp(changes[i].from, "log2", 4) == 0;
-        RT_ASSERT_OK(rt_h5_set_text(file, "/families/bmm", "features", feature ? changes[i].to : changes[0].from));
+        RT_ASSERT_OK(
+            rt_h5_set_text(file, "/families/bmm", "features", feature ? changes[i].to : changes[0].from));
         RT_ASSERT_OK(rt_h5_set_text(file, "/families/bmm", "head", feature ? "utilisation" : changes[i].to));
         RT_ASSERT_OK(rt_h5_commit(file));
         struct rt_predictor q;
@@ -153,7 +161,8 @@ static void test_refusals(void)
     struct rt_predictor q;
     RT_ASSERT_FAILS(rt_predictor_open("/nonexistent.h5", &q), RT_EIO, "/nonexistent.h5: cannot be read");
     RT_ASSERT_OK(rt_dataset_write(&dataset, path));
-    RT_ASSERT_FAILS(rt_predictor_open(path, &q), RT_EFORMAT, "is a rooftile-dataset file where a rooftile-predictor");
+    RT_ASSERT_FAILS(rt_predictor_open(path, &q), RT_EFORMAT,
+                    "is a rooftile-dataset file where a rooftile-predictor");
     rt_predictor_release(&p);
     rt_dataset_release(&dataset);
 }
@@ -180,7 +189,8 @@ static void test_flipped_bytes(void)
             CU_ASSERT_EQUAL(q.net_count, 2);
             for (size_t i = 0; i < q.net_count; i++) {
                 const struct rt_family_net *a = rt_predictor_net(&p, q.nets[i].family), *b = &q.nets[i];
-                CU_ASSERT_EQUAL(memcmp(a->mlp.parameters, b->mlp.parameters, a->mlp.count * sizeof(rt_real)), 0);
+                CU_ASSERT_EQUAL(memcmp(a->mlp.parameters, b->mlp.parameters, a->mlp.count * sizeof(rt_real)),
+                                0);
             }
             rt_predictor_release(&q);
         }

@@ -6,9 +6,7 @@ static void test_sequence_is_xoshiro256(void)
 {
     /* First outputs of the authors' xoshiro256starstar.c from the state 1, 2, 3, 4. */
     static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240};
-    struct rt_random random = {
-        {1, 2, 3, 4}
-    };
+    struct rt_random random = {{1, 2, 3, 4}};
     for (size_t i = 0; i < RT_COUNT(expected); i++)
         CU_ASSERT_EQUAL(rt_random_next(&random), expected[i]);
 }

@@ -67,7 +67,7 @@ static void no_gradient(const rt_real *out, double scale, double waves, double d
 static const struct golden_head heads[] = {
     {"utilisation", utilisation_predict, utilisation_gradient},
     {"exponential", exponential_predict, exponential_gradient},
-    {"none",        no_predict,          no_gradient         },
+    {"none", no_predict, no_gradient},
 };
 
 /* A batch, and what turns the network's output into a mean loss. */

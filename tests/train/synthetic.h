@@ -1,5 +1,5 @@
-/* A synthetic dataset for the tests of training: two invented devices, products and vector ops whose latency is
- * a known share of the roofline. Nothing here was measured; every sample is flagged so. */
+/* A synthetic dataset for the tests of training: two invented devices, products and vector ops whose latency
+ * is a known share of the roofline. Nothing here was measured; every sample is flagged so. */
 #ifndef ROOFTILE_TESTS_SYNTHETIC_H
 #define ROOFTILE_TESTS_SYNTHETIC_H
 
@@ -20,7 +20,8 @@ static inline void synthetic_device(struct rt_dataset *dataset, const char *name
     rt_dataset_add_device(dataset, &device);
 }
 
-static inline void synthetic_sample(struct rt_dataset *dataset, struct rt_random *random, uint8_t op, int32_t device)
+static inline void synthetic_sample(struct rt_dataset *dataset, struct rt_random *random, uint8_t op,
+                                    int32_t device)
 {
     struct rt_sample sample;
     struct rt_query query;

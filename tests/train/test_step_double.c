@@ -99,9 +99,9 @@ static size_t check_differences(const struct rt_mlp_shape *shape, int loss, uint
 static void test_gradients_match_differences(void)
 {
     static const struct rt_mlp_shape shapes[] = {
-        {.inputs = 3,   .hidden = 5, .layers = 3, .outputs = 2},
-        {.inputs = 2,             .hidden = 4,              .layers = 4,  .outputs = 1},
-        {.inputs = 4, .layers = 1,            .outputs = 2           },
+        {.inputs = 3, .hidden = 5, .layers = 3, .outputs = 2},
+        {.inputs = 2, .hidden = 4, .layers = 4, .outputs = 1},
+        {.inputs = 4, .layers = 1, .outputs = 2},
     };
     for (size_t s = 0; s < RT_COUNT(shapes); s++)
         for (int activation = 0; activation < RT_ACTIVATION_COUNT; activation++)

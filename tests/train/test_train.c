@@ -57,7 +57,8 @@ static void test_learns(void)
     CU_ASSERT_EQUAL(predictor.net_count, 1);
     CU_ASSERT_TRUE(predictor.complete);
     CU_ASSERT_STRING_EQUAL(predictor.data_uuids, dataset.uuid);
-    printf("# validation MAPE %.2f%% after %d epochs\n", predictor.nets[0].validation_mape, (int)predictor.nets[0].epochs);
+    printf("# validation MAPE %.2f%% after %d epochs\n", predictor.nets[0].validation_mape,
+           (int)predictor.nets[0].epochs);
     CU_ASSERT_TRUE(predictor.nets[0].validation_mape < 5);
     /* Forecasts agree with the law the data was made by, tiles found by the nearest shape. */
     double error = 0;
@@ -69,7 +70,8 @@ static void test_learns(void)
         if (dataset.samples[i].op != RT_OP_BMM)
             continue;
         rt_query_of_sample(&dataset.samples[i], false, &query);
-        rt_predictor_forecast(&predictor, &dataset.devices[dataset.samples[i].device], &query, 1, NULL, &latency_us, &skip);
+        rt_predictor_forecast(&predictor, &dataset.devices[dataset.samples[i].device], &query, 1, NULL,
+                              &latency_us, &skip);
         CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NONE);
         error += fabs(latency_us / dataset.samples[i].latency_us - 1);
         n++;
@@ -83,7 +85,8 @@ static void test_same_seed_same_bytes(void)
 {
     struct rt_dataset dataset;
     synthetic_dataset(&dataset, 120);
-    const char *a = keep(rt_test_path("a.h5")), *b = keep(rt_test_path("b.h5")), *c = keep(rt_test_path("c.h5"));
+    const char *a = keep(rt_test_path("a.h5")), *b = keep(rt_test_path("b.h5")),
+               *c = keep(rt_test_path("c.h5"));
     struct rt_train_options options = options_for(a);
     RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
     options.out = b;
@@ -151,7 +154,8 @@ static void test_hold_out(void)
 {
     struct rt_dataset dataset;
     synthetic_dataset(&dataset, 100);
-    const char *out = rt_test_path("held.h5"), *gpus[] = {"large"}, *ops[] = {"gelu"}, *families[] = {"elementwise"};
+    const char *out = rt_test_path("held.h5"), *gpus[] = {"large"}, *ops[] = {"gelu"},
+               *families[] = {"elementwise"};
     struct rt_train_options options = options_for(out);
     options.held_out_gpus = (struct rt_names){gpus, 1};
     options.held_out_ops = (struct rt_names){ops, 1};
