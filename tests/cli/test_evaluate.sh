@@ -41,7 +41,7 @@ assert {(r["op"], r["n"], r["held_out"]) for r in report["rows"]} == {("softmax"
 assert report["pooled"][-1]["n"] == 160 and report["skipped"]["other_split"] == 160, report["skipped"]
 assert report["worst"][0]["dims"]["rows"] >= 1024 and len(report["worst"]) == 10
 END
-succeeds "its errors are those that were made" /usr/bin/python3 known.py roofline.json
+succeeds "its errors are those that were made" python3 known.py roofline.json
 
 succeeds "a predictor beside the roofline" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --report r.json --report r.csv --report r.txt
 cp stdout text
@@ -61,7 +61,7 @@ assert report["predictor"]["held_out_gpus"] == ["NVIDIA A100-PCIE-40GB"] and rep
 assert report["beside"][0]["label"] == "roofline" and report["data"]["split"] == "test"
 assert report["data"]["files"][0]["uuid"] in report["predictor"]["data_uuids"]
 END
-succeeds "held-out devices are marked" /usr/bin/python3 marked.py
+succeeds "held-out devices are marked" python3 marked.py
 succeeds "evaluate --threads 2" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --threads 2 --report two.json
 succeeds "threads change nothing" cmp r.json two.json
 succeeds "one GPU, no baseline, all splits" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu a100 --no-baseline --split all --op softmax --quiet
@@ -74,7 +74,7 @@ holds "and says so" "320 samples were in the data twice and count once" stdout
 # Bad input: one sentence each.
 head -c 20000 p.h5 >cut.h5
 printf 'not HDF5' >text.h5
-/usr/bin/python3 - <<'END'
+python3 - <<'END'
 data = bytearray(open("p.h5", "rb").read())
 data[len(data) // 2] ^= 16
 open("flipped.h5", "wb").write(data)
