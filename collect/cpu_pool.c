@@ -19,12 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPINS = 4000, YIELDS = 50 };
+/* A thread comes for tiles about GRABS times a launch, or for each one where there are fewer: short rows
+ * would otherwise cost less than the counter they are taken from. */
+enum { SPINS = 4000, YIELDS = 50, GRABS = 64 };
 
 struct rt_pool {
     rt_pool_tile tile;
     const void *job;
-    size_t tiles;
+    size_t tiles, grain;    /* tiles handed out at a time */
     atomic_size_t next;     /* tile to hand out */
     atomic_uint generation; /* of launches; also bumped to stop */
     atomic_bool open, stop;
@@ -46,9 +48,12 @@ static inline void relax(void)
 
 static void take_tiles(struct rt_pool *pool)
 {
-    size_t tile;
-    while ((tile = atomic_fetch_add(&pool->next, 1)) < pool->tiles)
-        pool->tile(pool->job, tile);
+    size_t first;
+    while ((first = atomic_fetch_add(&pool->next, pool->grain)) < pool->tiles) {
+        size_t last = pool->tiles - first < pool->grain ? pool->tiles : first + pool->grain;
+        for (size_t tile = first; tile < last; tile++)
+            pool->tile(pool->job, tile);
+    }
 }
 
 /* Returns when the generation is no longer `seen`. */
@@ -133,6 +138,7 @@ void rt_pool_run(struct rt_pool *pool, rt_pool_tile tile, const void *job, size_
     pool->tile = tile;
     pool->job = job;
     pool->tiles = tiles;
+    pool->grain = 1 + tiles / (GRABS * (size_t)(pool->workers + 1));
     atomic_store(&pool->next, 0);
     if (pool->workers == 0) {
         take_tiles(pool);

@@ -1,7 +1,8 @@
 /*
  * Threads that share out the tiles of a launch in turn, as the block scheduler of a GPU does: who is free
- * takes the next tile. The caller works too, so a pool of one has no threads of its own. A worker that comes
- * late (the operating system ran something else) holds nobody up: a launch ends when its tiles are done.
+ * takes the next tile, or the next few where there are very many. The caller works too, so a pool of one has
+ * no threads of its own. A worker that comes late (the operating system ran something else) holds nobody up:
+ * a launch ends when its tiles are done.
  */
 #ifndef ROOFTILE_CPU_POOL_H
 #define ROOFTILE_CPU_POOL_H

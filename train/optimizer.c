@@ -5,15 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datasets/status.h"
-
 const struct rt_adamw rt_adamw_default = {
     .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01};
 
 void rt_optimizer_init(struct rt_optimizer *optimizer, const struct rt_adamw *adamw, size_t count)
 {
     *optimizer = (struct rt_optimizer){.adamw = *adamw, .count = count};
-    optimizer->state = rt_calloc(2 * count, sizeof *optimizer->state);
+    optimizer->state = rt_real_new(2 * count);
 }
 
 void rt_optimizer_release(struct rt_optimizer *optimizer)

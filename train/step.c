@@ -4,12 +4,13 @@
 #include <stdlib.h>
 
 #include "datasets/status.h"
+#include "models/predictor/pass.h"
 
 struct rt_step {
     struct rt_mlp *mlp;
     struct rt_optimizer *optimizer;
     struct rt_team *team;
-    struct rt_mlp_work work;
+    struct rt_pass pass;
     double *loss;        /* of each block of rows */
     rt_real *block_rows; /* (members, 2, RT_STEP_BLOCK, outputs): what the callback reads and writes */
     /* of the step that runs */
@@ -30,7 +31,7 @@ struct rt_step *rt_step_new(struct rt_mlp *mlp, struct rt_optimizer *optimizer, 
     struct rt_step *step = rt_calloc(1, sizeof *step);
     size_t members = rt_team_size(team);
     *step = (struct rt_step){.mlp = mlp, .optimizer = optimizer, .team = team};
-    rt_mlp_work_init(&step->work, mlp, rows, members, true);
+    rt_pass_init(&step->pass, mlp, team, rows);
     step->loss = rt_calloc(blocks_of(rows), sizeof *step->loss);
     step->block_rows = rt_calloc(members * 2 * RT_STEP_BLOCK * mlp->shape.outputs, sizeof *step->block_rows);
     return step;
@@ -40,7 +41,7 @@ void rt_step_free(struct rt_step *step)
 {
     if (step == NULL)
         return;
-    rt_mlp_work_release(&step->work);
+    rt_pass_release(&step->pass);
     free(step->loss);
     free(step->block_rows);
     free(step);
@@ -52,17 +53,13 @@ static void run_block(struct rt_step *step, size_t member, size_t block)
     size_t outputs = step->mlp->shape.outputs, last_layer = step->mlp->shape.layers - 1;
     size_t first = block * RT_STEP_BLOCK,
            rows = step->rows - first < RT_STEP_BLOCK ? step->rows - first : RT_STEP_BLOCK;
-    const rt_real *a = step->work.a[last_layer] + first; /* (outputs, rows; ld step->rows) */
-    rt_real *d = step->work.d[last_layer] + first;
+    const rt_real *a = step->pass.a[last_layer] + first; /* (outputs, rows; ld step->rows) */
+    rt_real *d = step->pass.d[last_layer] + first;
     rt_real *out = step->block_rows + member * 2 * RT_STEP_BLOCK * outputs,
             *dout = out + RT_STEP_BLOCK * outputs;
-    for (size_t r = 0; r < rows; r++)
-        for (size_t o = 0; o < outputs; o++)
-            out[r * outputs + o] = a[o * step->rows + r];
+    rt_real_transpose(outputs, rows, step->rows, a, outputs, out);
     step->loss[block] = step->gradient(step->context, first, rows, out, dout);
-    for (size_t r = 0; r < rows; r++)
-        for (size_t o = 0; o < outputs; o++)
-            d[o * step->rows + r] = dout[r * outputs + o];
+    rt_real_transpose(rows, outputs, outputs, dout, step->rows, d);
 }
 
 static void apply(void *context, size_t first, size_t count, const rt_real *gradient)
@@ -75,12 +72,12 @@ static void run_member(void *context, size_t member)
 {
     struct rt_step *step = context;
     size_t first, last;
-    rt_mlp_forward(step->mlp, &step->work, step->team, member, step->x, step->rows);
+    rt_pass_forward(&step->pass, member, step->x, step->rows);
     rt_team_share(step->team, member, blocks_of(step->rows), 1, &first, &last);
     for (size_t block = first; block < last; block++)
         run_block(step, member, block);
     rt_team_barrier(step->team);
-    rt_mlp_backward(step->mlp, &step->work, step->team, member, step->rows, apply, step);
+    rt_pass_backward(&step->pass, member, step->rows, apply, step);
 }
 
 double rt_step_run(struct rt_step *step, const rt_real *x, size_t rows, double learning_rate,

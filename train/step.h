@@ -1,7 +1,6 @@
 /*
  * One training step of one network on a team: forward, the caller's loss, backward, and the AdamW update of
- * every parameter. The batch is shared out by rows, the gradients by rows of each weight, and who computed a
- * gradient applies it at once: there are no private gradients to add up.
+ * every parameter by the member that has its gradient, while that is in its cache.
  *
  * The caller's part is one callback, so whatever stands between the network's output and the loss (NeuSight's
  * utilisation head, latents of a device) is the caller's, derivative included. Parameters of the caller's own
@@ -33,8 +32,8 @@ struct rt_step *rt_step_new(struct rt_mlp *mlp, struct rt_optimizer *optimizer, 
 void rt_step_free(struct rt_step *step); /* NULL is empty */
 
 /* One step at that learning rate on the batch x (rows,inputs), 1 <= rows <= the largest batch. Returns the
- * sum of the callback's parts. Same parameters, batch and size of the team: the same bytes;
- * another size cuts the products elsewhere, and OpenBLAS then rounds some of them differently. */
+ * sum of the callback's parts. Same parameters, batch and size of the team: the same bytes
+ * (pass.h). */
 double rt_step_run(struct rt_step *step, const rt_real *x, size_t rows, double learning_rate,
                    rt_gradient *gradient, void *context);
 

@@ -23,9 +23,9 @@ void rt_linear_forward(size_t outputs, size_t inputs, size_t samples, size_t ld,
 }
 
 void rt_linear_backward_input(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
-                              size_t weight_ld, const rt_real *dy, rt_real *dx)
+                              const rt_real *dy, rt_real *dx)
 {
-    rt_gemm(true, false, inputs, samples, outputs, weight, weight_ld, dy, ld, 0, dx, ld);
+    rt_gemm(true, false, inputs, samples, outputs, weight, inputs, dy, ld, 0, dx, ld);
 }
 
 /* Sixteen sums side by side, so that vectors can be used, added up in a fixed order at the end. */

@@ -18,10 +18,9 @@
 void rt_linear_forward(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
                        const rt_real *bias, const rt_real *x, rt_real *y);
 
-/* dx (inputs, samples) = weight (outputs, inputs)^T dy (outputs, samples); the rows of weight lie `weight_ld`
- * apart, so that a part of the inputs can be asked for. */
+/* dx (inputs, samples) = weight (outputs, inputs)^T dy (outputs, samples). */
 void rt_linear_backward_input(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
-                              size_t weight_ld, const rt_real *dy, rt_real *dx);
+                              const rt_real *dy, rt_real *dx);
 
 /* dweight (outputs, inputs) = dy (outputs, samples) x (inputs, samples)^T, dbias (outputs) = sums of dy's
  * rows. */

@@ -4,6 +4,7 @@
  * 512 -> outputs.
  *
  * Callers hand over samples as rows, x (rows, inputs), and get rows; inside, samples are columns (layer.h).
+ * pass.h has the way there and back for training.
  */
 #ifndef ROOFTILE_MLP_H
 #define ROOFTILE_MLP_H
@@ -40,44 +41,14 @@ struct rt_mlp {
 int rt_mlp_init(struct rt_mlp *mlp, const struct rt_mlp_shape *shape);
 void rt_mlp_release(struct rt_mlp *mlp);
 
+/* The largest number of inputs or outputs of any layer. */
+size_t rt_mlp_widest(const struct rt_mlp *mlp);
+
 /* PyTorch's default for nn.Linear: weights and biases uniform in +-1/sqrt(inputs of the layer). */
 void rt_mlp_randomize(struct rt_mlp *mlp, struct rt_random *random);
 
 /* Inference: y (rows, outputs) from x (rows, inputs), any number of rows, shared out over the team in blocks
  * that do not depend on it: the same bytes for every team. Allocates its own small workspace. */
 void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows, rt_real *y);
-
-/* What follows is for train/step.c and the tests: the parts of a training step. */
-
-/* What is kept between forward and backward for a batch of up to `rows` samples. */
-struct rt_mlp_work {
-    rt_real *x;                    /* (inputs, samples) */
-    rt_real *z[RT_MLP_MAX_LAYERS]; /* (outputs, samples) of each layer before the activation, */
-    rt_real *
-        a[RT_MLP_MAX_LAYERS]; /* after it: the same memory unless keeps_z; the last is the network's output */
-    rt_real *d[RT_MLP_MAX_LAYERS]; /* derivative of what is minimised by z; every third is the same memory */
-    rt_real *gradient;             /* (members, gradient_size), each member's piece of a gradient */
-    size_t gradient_size;
-    rt_real *forward, *backward; /* the blocks that a and z, and d, point into */
-};
-
-/* `training` false leaves out what only the way back needs: forward only, and a, z are two by turns. */
-void rt_mlp_work_init(struct rt_mlp_work *work, const struct rt_mlp *mlp, size_t rows, size_t members,
-                      bool training);
-void rt_mlp_work_release(struct rt_mlp_work *work);
-
-/* Called by every member inside rt_team_run(): from x (rows, inputs) to work->a of every layer, complete when
- * it returns. */
-void rt_mlp_forward(const struct rt_mlp *mlp, struct rt_mlp_work *work, struct rt_team *team, size_t member,
-                    const rt_real *x, size_t rows);
-
-/* Takes the gradient of parameters [first, first + count), (count). */
-typedef void rt_mlp_take(void *context, size_t first, size_t count, const rt_real *gradient);
-
-/* Called by every member inside rt_team_run(), with work->d of the last layer complete: hands the gradient of
- * every parameter over once, in pieces, from any member. When it does, nothing of this step reads those
- * parameters any more, so `take` may already update them. */
-void rt_mlp_backward(const struct rt_mlp *mlp, struct rt_mlp_work *work, struct rt_team *team, size_t member,
-                     size_t rows, rt_mlp_take *take, void *context);
 
 #endif

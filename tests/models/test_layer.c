@@ -65,18 +65,18 @@ static void test_linear_forward(void)
     linear_release();
 }
 
-/* A part of the inputs, of a weight whose rows are longer. */
+/* A part of the outputs. */
 static void test_linear_backward_input(void)
 {
     enum { FIRST = 5, COUNT = 11 };
     double worst = 0;
     linear_init();
-    rt_linear_backward_input(OUTPUTS, COUNT, SAMPLES, LD, linear.weight + FIRST, INPUTS, linear.dy,
-                             linear.dx + FIRST * LD);
-    for (size_t i = FIRST; i < FIRST + COUNT; i++)
+    rt_linear_backward_input(COUNT, INPUTS, SAMPLES, LD, linear.weight + FIRST * INPUTS,
+                             linear.dy + FIRST * LD, linear.dx);
+    for (size_t i = 0; i < INPUTS; i++)
         for (size_t s = 0; s < SAMPLES; s++) {
             double sum = 0;
-            for (size_t o = 0; o < OUTPUTS; o++)
+            for (size_t o = FIRST; o < FIRST + COUNT; o++)
                 sum += (double)linear.weight[o * INPUTS + i] * (double)linear.dy[o * LD + s];
             worst = fmax(worst, off((double)linear.dx[i * LD + s], sum));
         }

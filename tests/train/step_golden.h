@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "models/predictor/pass.h"
 #include "test.h"
 #include "train/loss.h"
 #include "train/step.h"
@@ -102,7 +103,7 @@ static void batch_release(struct batch *batch)
     free(batch->target);
 }
 
-/* rt_mlp_take of mlp.h: keeps the gradient. */
+/* rt_pass_take of pass.h: keeps the gradient. */
 static void keep_gradient(void *context, size_t first, size_t count, const rt_real *gradient)
 {
     memcpy((rt_real *)context + first, gradient, count * sizeof *gradient);
@@ -112,18 +113,16 @@ static void keep_gradient(void *context, size_t first, size_t count, const rt_re
 static double loss_and_gradient(const struct rt_mlp *mlp, struct batch *batch, rt_real *gradient)
 {
     size_t rows = batch->rows, outputs = mlp->shape.outputs, last = mlp->shape.layers - 1;
-    rt_real *out = rt_calloc(2 * rows * outputs, sizeof *out), *dout = out + rows * outputs;
-    struct rt_mlp_work work;
-    rt_mlp_work_init(&work, mlp, rows, 1, true);
-    rt_mlp_forward(mlp, &work, NULL, 0, batch->x, rows);
-    for (size_t i = 0; i < rows * outputs; i++)
-        out[i] = work.a[last][i % outputs * rows + i / outputs];
+    rt_real *out = rt_real_new(2 * rows * outputs), *dout = out + rows * outputs;
+    struct rt_pass pass;
+    rt_pass_init(&pass, mlp, NULL, rows);
+    rt_pass_forward(&pass, 0, batch->x, rows);
+    rt_real_transpose(outputs, rows, rows, pass.a[last], outputs, out);
     double loss = batch_gradient(batch, 0, rows, out, dout);
-    for (size_t i = 0; i < rows * outputs; i++)
-        work.d[last][i % outputs * rows + i / outputs] = dout[i];
+    rt_real_transpose(rows, outputs, outputs, dout, rows, pass.d[last]);
     if (gradient != NULL)
-        rt_mlp_backward(mlp, &work, NULL, 0, rows, keep_gradient, gradient);
-    rt_mlp_work_release(&work);
+        rt_pass_backward(&pass, 0, rows, keep_gradient, gradient);
+    rt_pass_release(&pass);
     free(out);
     return loss;
 }

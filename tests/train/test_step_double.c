@@ -7,6 +7,8 @@
 #include "models/predictor/blas.c"
 #include "models/predictor/layer.c"
 #include "models/predictor/mlp.c"
+#include "models/predictor/pass.c"
+#include "models/predictor/real.c"
 #include "train/optimizer.c"
 #include "train/step.c"
 #include "tests/train/step_golden.h"
