@@ -1,5 +1,6 @@
 /* `rooftile collect`: measures kernels on the devices of this machine. */
 #include "collect/collect.h"
+#include "datasets/arguments.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
 #include "datasets/table.h"
@@ -107,18 +108,17 @@ static double time_argument(struct argp_state *state, const char *option, const 
 static int64_t integer_argument(struct argp_state *state, const char *option, const char *text, int64_t least,
                                 int64_t most)
 {
-    int64_t value = 0;
-    if (rt_parse_integer(text, strlen(text), &value) != 0 || value < least || value > most)
-        argp_error(state, "%s must be a whole number from %lld to %lld, not \"%s\"", option, (long long)least,
-                   (long long)most, text);
+    int64_t value = least;
+    if (rt_argument_integer(option, text, least, most, &value) != RT_OK)
+        argp_error(state, "%s", rt_error());
     return value;
 }
 
 static double share_argument(struct argp_state *state, const char *option, const char *text)
 {
-    double value = 0;
-    if (rt_parse_real(text, strlen(text), &value) != 0 || value < 1e-6 || value > 1)
-        argp_error(state, "%s must be a share from 0.000001 to 1, not \"%s\"", option, text);
+    double value = 1;
+    if (rt_argument_real(option, text, 1e-6, 1, &value) != RT_OK)
+        argp_error(state, "%s", rt_error());
     return value;
 }
 

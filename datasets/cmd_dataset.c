@@ -1,4 +1,5 @@
 /* `rooftile dataset`: info, import, export, merge, validate. */
+#include "datasets/arguments.h"
 #include "datasets/dataset.h"
 #include "datasets/export_csv.h"
 #include "datasets/import.h"
@@ -63,21 +64,10 @@ static const struct argp_option options_of_validate[] = {
     {0},
 };
 
-static int parse_count(const char *option, const char *text, long long least, long long most,
-                       long long *value)
-{
-    int64_t parsed;
-    if (rt_parse_integer(text, strlen(text), &parsed) != 0 || parsed < least || parsed > most)
-        return rt_fail(RT_EUSAGE, "%s %s: must be a whole number from %lld to %lld", option, text, least,
-                       most);
-    *value = parsed;
-    return RT_OK;
-}
-
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
-    long long value = 0;
+    int64_t value = 0;
     int status = RT_OK;
     switch (key) {
     case 'f':
@@ -87,7 +77,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         arguments->out = text;
         break;
     case 't':
-        if ((status = parse_count("--threads", text, 1, 256, &value)) == RT_OK)
+        if ((status = rt_argument_integer("--threads", text, 1, 256, &value)) == RT_OK)
             arguments->threads = (int)value;
         break;
     case SOURCE:
@@ -100,7 +90,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         arguments->strict = true;
         break;
     case MAX_IMPOSSIBLE:
-        if ((status = parse_count("--max-impossible", text, 0, LLONG_MAX, &value)) == RT_OK)
+        if ((status = rt_argument_integer("--max-impossible", text, 0, INT64_MAX, &value)) == RT_OK)
             arguments->max_impossible = (size_t)value;
         break;
     case 'j':

@@ -1,4 +1,5 @@
 /* `rooftile evaluate`: how far forecasts are from measurements. */
+#include "datasets/arguments.h"
 #include "datasets/status.h"
 #include "predict/evaluate.h"
 #include "predict/report.h"
@@ -48,13 +49,8 @@ static const char description[] =
     "  rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 \\\n"
     "    --op linear --op bmm --report a100.txt";
 
-struct names {
-    const char **name;
-    size_t count;
-};
-
 struct arguments {
-    struct names predictors, data, gpus, ops, dtypes, reports;
+    struct rt_names predictors, data, gpus, ops, dtypes, reports;
     size_t threads;
     int part;
     bool measured_tiles, no_baseline, json, quiet;
@@ -69,19 +65,12 @@ struct input {
     bool ops[RT_OP_COUNT], dtypes[RT_DTYPE_COUNT];
 };
 
-static void add_name(struct names *names, const char *name)
-{
-    names->name = rt_realloc(names->name, names->count + 1, sizeof *names->name);
-    names->name[names->count++] = name;
-}
-
 static int parse_threads(const char *text, size_t *threads)
 {
-    int64_t value;
-    if (rt_parse_integer(text, strlen(text), &value) != 0 || value < 1 || value > RT_TEAM_MAX)
-        return rt_fail(RT_EUSAGE, "--threads %s: must be a whole number from 1 to %d", text, RT_TEAM_MAX);
+    int64_t value = 0;
+    int status = rt_argument_integer("--threads", text, 1, RT_TEAM_MAX, &value);
     *threads = (size_t)value;
-    return RT_OK;
+    return status;
 }
 
 static int parse_tiles(const char *text, bool *measured)
@@ -107,23 +96,23 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     struct arguments *arguments = state->input;
     switch (key) {
     case 'p':
-        add_name(&arguments->predictors, text);
+        rt_names_add(&arguments->predictors, text);
         break;
     case SPLIT:
         return rt_part_find(text, &arguments->part);
     case GPU:
-        add_name(&arguments->gpus, text);
+        rt_names_add(&arguments->gpus, text);
         break;
     case OP:
-        add_name(&arguments->ops, text);
+        rt_names_add(&arguments->ops, text);
         break;
     case DTYPE:
-        add_name(&arguments->dtypes, text);
+        rt_names_add(&arguments->dtypes, text);
         break;
     case TILES:
         return parse_tiles(text, &arguments->measured_tiles);
     case REPORT:
-        add_name(&arguments->reports, text);
+        rt_names_add(&arguments->reports, text);
         return rt_report_check(text);
     case NO_BASELINE:
         arguments->no_baseline = true;
@@ -137,7 +126,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         arguments->quiet = true;
         break;
     case ARGP_KEY_ARG:
-        add_name(&arguments->data, text);
+        rt_names_add(&arguments->data, text);
         break;
     case ARGP_KEY_END:
         return check_arguments(arguments);
@@ -194,7 +183,7 @@ static char *device_names(const struct rt_dataset *dataset)
     return text;
 }
 
-static int choose_devices(const struct names *gpus, struct input *input)
+static int choose_devices(const struct rt_names *gpus, struct input *input)
 {
     const struct rt_dataset *dataset = &input->dataset;
     if (gpus->count == 0)
@@ -218,7 +207,7 @@ static int choose_devices(const struct names *gpus, struct input *input)
     return RT_OK;
 }
 
-static int choose_ops(const struct names *names, bool *ops)
+static int choose_ops(const struct rt_names *names, bool *ops)
 {
     for (size_t i = 0; i < names->count; i++) {
         int op = rt_op_find(names->name[i]), family = op < 0 ? rt_family_find(names->name[i]) : -1;
@@ -233,7 +222,7 @@ static int choose_ops(const struct names *names, bool *ops)
     return RT_OK;
 }
 
-static int choose_dtypes(const struct names *names, bool *dtypes)
+static int choose_dtypes(const struct rt_names *names, bool *dtypes)
 {
     for (size_t i = 0; i < names->count; i++) {
         int dtype = rt_dtype_find(names->name[i]);
@@ -309,7 +298,7 @@ static void add_baseline(struct arguments *arguments)
         if (strcmp(arguments->predictors.name[i], "roofline") == 0)
             return;
     if (!arguments->no_baseline)
-        add_name(&arguments->predictors, "roofline");
+        rt_names_add(&arguments->predictors, "roofline");
 }
 
 int rt_cmd_evaluate(int argc, char **argv)
@@ -326,9 +315,9 @@ int rt_cmd_evaluate(int argc, char **argv)
         status = evaluate(&arguments, candidates, arguments.predictors.count);
         rt_candidates_release(candidates, arguments.predictors.count);
     }
-    struct names *lists[] = {&arguments.predictors, &arguments.data,   &arguments.gpus,
-                             &arguments.ops,        &arguments.dtypes, &arguments.reports};
+    struct rt_names *lists[] = {&arguments.predictors, &arguments.data,   &arguments.gpus,
+                                &arguments.ops,        &arguments.dtypes, &arguments.reports};
     for (size_t i = 0; i < RT_COUNT(lists); i++)
-        free(lists[i]->name);
+        rt_names_release(lists[i]);
     return status;
 }

@@ -68,27 +68,20 @@ struct arguments {
     bool json;
 };
 
-static void add_name(struct rt_names *names, const char *name)
-{
-    names->name = rt_realloc(names->name, names->count + 1, sizeof *names->name);
-    names->name[names->count++] = name;
-}
-
 static double real_argument(struct argp_state *state, const char *option, const char *text, double least,
                             double most)
 {
     double value = NAN;
-    if (rt_parse_real(text, strlen(text), &value) != 0 || value < least || value > most)
-        argp_error(state, "%s must be a number from %g to %g, not \"%s\"", option, least, most, text);
+    if (rt_argument_real(option, text, least, most, &value) != RT_OK)
+        argp_error(state, "%s", rt_error());
     return value;
 }
 
 static int64_t integer_argument(struct argp_state *state, const char *option, const char *text, int64_t most)
 {
-    int64_t value = 0;
-    if (rt_parse_integer(text, strlen(text), &value) != 0 || value < 1 || value > most)
-        argp_error(state, "%s must be a whole number from 1 to %lld, not \"%s\"", option, (long long)most,
-                   text);
+    int64_t value = 1;
+    if (rt_argument_integer(option, text, 1, most, &value) != RT_OK)
+        argp_error(state, "%s", rt_error());
     return value;
 }
 
@@ -106,13 +99,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case FAMILY:
         if (rt_family_find(text) < 0)
             argp_error(state, "--family: there is no family \"%s\"", text);
-        add_name(&options->families, text);
+        rt_names_add(&options->families, text);
         break;
     case HOLD_GPU:
-        add_name(&options->held_out_gpus, text);
+        rt_names_add(&options->held_out_gpus, text);
         break;
     case HOLD_OP:
-        add_name(&options->held_out_ops, text);
+        rt_names_add(&options->held_out_ops, text);
         break;
     case 's':
         options->split.seed = (uint64_t)integer_argument(state, "--seed", text, INT64_MAX);
@@ -151,7 +144,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->quiet = true;
         break;
     case ARGP_KEY_ARG:
-        add_name(&arguments->data, text);
+        rt_names_add(&arguments->data, text);
         break;
     case ARGP_KEY_END:
         if (options->out == NULL)
@@ -227,9 +220,9 @@ int rt_cmd_train(int argc, char **argv)
         rt_dataset_release(&dataset);
     }
     rt_table_free(summary);
-    free(arguments.options.families.name);
-    free(arguments.options.held_out_gpus.name);
-    free(arguments.options.held_out_ops.name);
-    free(arguments.data.name);
+    rt_names_release(&arguments.options.families);
+    rt_names_release(&arguments.options.held_out_gpus);
+    rt_names_release(&arguments.options.held_out_ops);
+    rt_names_release(&arguments.data);
     return status;
 }

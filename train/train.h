@@ -5,13 +5,9 @@
 #ifndef ROOFTILE_TRAIN_H
 #define ROOFTILE_TRAIN_H
 
+#include "datasets/arguments.h"
 #include "datasets/table.h"
 #include "models/predictor/predictor.h"
-
-struct rt_names {
-    const char **name;
-    size_t count;
-};
 
 struct rt_train_options {
     const char *kind;              /* of the recipes: "neusight" */

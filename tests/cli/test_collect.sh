@@ -55,8 +55,8 @@ usage() {
 }
 usage no_output "-o OUT.h5"
 usage bad_budget "--budget must be a time" -o x.h5 --budget soon
-usage bad_count "--count must be a whole number" -o x.h5 --count 0
-usage bad_rel_error "--rel-error must be a share" -o x.h5 --rel-error 2
+usage bad_count "--count 0: must be a whole number" -o x.h5 --count 0
+usage bad_rel_error "--rel-error 2: must be a number" -o x.h5 --rel-error 2
 usage bad_cache "--cache must be cold or warm" -o x.h5 --cache hot
 usage bad_word "is not an option" -o x.h5 stray
 refuses bad_backend 1 "is not one of cpu, synthetic" "$ROOFTILE" collect -o x.h5 --backend abacus
