@@ -424,3 +424,13 @@ double rt_sample_bytes(const struct rt_sample *sample)
 {
     return rt_ops[sample->op].bytes(sample->dim, rt_dtypes[sample->dtype].bytes);
 }
+
+void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size)
+{
+    const struct rt_op *op = &rt_ops[sample->op];
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; op->dims[i] != NULL && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s=%" PRId64, i > 0 ? " " : "", op->dims[i],
+                                 sample->dim[i]);
+}

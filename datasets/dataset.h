@@ -135,5 +135,7 @@ int rt_dataset_read(const char *path, struct rt_dataset *out);            /* eve
 const struct rt_op *rt_sample_op(const struct rt_sample *sample);
 double rt_sample_flops(const struct rt_sample *sample);
 double rt_sample_bytes(const struct rt_sample *sample);
+/* "batch=4 m=128 n=512 k=64" */
+void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size);
 
 #endif

@@ -33,16 +33,6 @@ static void wrong(struct rt_check *check, const char *format, ...)
     va_end(arguments);
 }
 
-void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size)
-{
-    const struct rt_op *op = &rt_ops[sample->op];
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; op->dims[i] != NULL && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s=%" PRId64, i > 0 ? " " : "", op->dims[i],
-                                 sample->dim[i]);
-}
-
 /* ---- units ---- */
 
 static bool attribute_is(struct rt_h5 *file, const char *path, const char *name, const char *expected)

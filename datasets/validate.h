@@ -47,7 +47,4 @@ int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validati
 double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_sample *sample,
                           const char **limit);
 
-/* "m=64 n=64 k=64" */
-void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size);
-
 #endif

@@ -55,16 +55,6 @@ int rt_part_find(const char *name, int *part)
     return rt_fail(RT_EUSAGE, "--split %s: no such split; choose test, train, validation or all", name);
 }
 
-void rt_sample_dims_text(const struct rt_sample *sample, char *text, size_t size)
-{
-    const struct rt_op *op = rt_sample_op(sample);
-    size_t used = 0;
-    text[0] = '\0';
-    for (int d = 0; op->dims[d] != NULL && used < size; d++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s=%" PRId64, d ? " " : "", op->dims[d],
-                                 sample->dim[d]);
-}
-
 /* --- candidates --- */
 
 static char *file_label(const char *path)

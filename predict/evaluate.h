@@ -106,9 +106,6 @@ void rt_evaluation_release(struct rt_evaluation *evaluation);
 size_t rt_evaluation_left_out(const struct rt_evaluation *evaluation,
                               enum rt_left_out reason); /* over all ops */
 
-/* "batch=4 m=128 n=512 k=64" */
-void rt_sample_dims_text(const struct rt_sample *sample, char *text, size_t size);
-
 /* "test", "train", "validation", "all" */
 const char *rt_part_name(int part);
 int rt_part_find(const char *name, int *part); /* RT_EUSAGE naming them */

@@ -259,7 +259,7 @@ static void test_worst_kernels_come_first(void)
     RT_ASSERT_NEAR(e.worst[0].error, 100.0 / 21 - 100, 1e-9);
     for (size_t i = 1; i < e.worst_count; i++)
         CU_ASSERT_TRUE(fabs(e.worst[i].error) <= fabs(e.worst[i - 1].error));
-    rt_sample_dims_text(e.worst[0].sample, dims, sizeof dims);
+    rt_sample_dims(e.worst[0].sample, dims, sizeof dims);
     CU_ASSERT_STRING_EQUAL(dims, "rows=120 cols=120");
     rt_evaluation_release(&e);
     rt_candidates_release(&roofline, 1);
