@@ -84,6 +84,16 @@ static double binary_bytes(const int64_t *d, double width)
 {
     return 3 * width * elements(d);
 }
+/* fill writes; reduce reads, and its result is small beside what it reads */
+static double once_bytes(const int64_t *d, double width)
+{
+    return width * elements(d);
+}
+/* A mask of one byte an element is kept (PyTorch, native_dropout) or read (where). */
+static double masked_bytes(const int64_t *d, double width)
+{
+    return (2 * width + 1) * elements(d);
+}
 
 /* Attention: two products, Q K^T and P V, over the keys a query sees. FlashAttention (Dao 2022) counts
  * 4 x tokens x keys x head_dim x heads; a causal mask halves the part within the new tokens. */
@@ -153,9 +163,24 @@ static double ring_bytes(const int64_t *d, double width)
 {
     return width * d[1] * (d[0] - 1.0) / d[0];
 }
+static double send_bytes(const int64_t *d, double width)
+{
+    return width * d[1];
+}
 static double all_reduce_bytes(const int64_t *d, double width)
 {
     return 2 * ring_bytes(d, width);
+}
+
+/* optimizer: parameters. AdamW (Loshchilov & Hutter 2019): 12 FLOPs or so a parameter; reads weight, gradient
+ * and two moments, writes weight and moments. */
+static double optimizer_flops(const int64_t *d)
+{
+    return 12.0 * d[0];
+}
+static double optimizer_bytes(const int64_t *d, double width)
+{
+    return 7 * width * d[0];
 }
 
 /* clang-format off */
@@ -200,6 +225,18 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
     [RT_OP_REDUCE_SCATTER] = {"reduce_scatter", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
     [RT_OP_ALL_TO_ALL] = {"all_to_all", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
+    [RT_OP_SILU]       = {"silu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, NULL, NULL},
+    [RT_OP_CLAMP]      = {"clamp", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, "Clip", NULL},
+    [RT_OP_RSQRT]      = {"rsqrt", RT_FAMILY_ELEMENTWISE, ROWS_COLS, elements, unary_bytes, NULL, NULL},
+    [RT_OP_EMBEDDING]  = {"embedding", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, unary_bytes, "Gather", NULL},
+    [RT_OP_DROPOUT]    = {"dropout", RT_FAMILY_MEMORY, ROWS_COLS, elements, masked_bytes, "Dropout", NULL},
+    [RT_OP_WHERE]      = {"where", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, masked_bytes, "Where", NULL},
+    [RT_OP_COPY]       = {"copy", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, unary_bytes, "Transpose", NULL},
+    [RT_OP_FILL]       = {"fill", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, once_bytes, NULL, NULL},
+    [RT_OP_REDUCE]     = {"reduce", RT_FAMILY_MEMORY, ROWS_COLS, elements, once_bytes, NULL, NULL},
+    [RT_OP_INDEX]      = {"index", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, unary_bytes, "GatherElements", NULL},
+    [RT_OP_OPTIMIZER]  = {"optimizer", RT_FAMILY_MEMORY, {"parameters"}, optimizer_flops, optimizer_bytes, NULL, NULL},
+    [RT_OP_SEND_RECEIVE] = {"send_receive", RT_FAMILY_COLLECTIVE, RING, no_flops, send_bytes, NULL, NULL},
 };
 
 const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
@@ -217,8 +254,9 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 };
 /* clang-format on */
 
-const char *const rt_families[RT_FAMILY_COUNT] = {
-    "bmm", "linear", "elementwise", "softmax", "layernorm", "conv", "attention", "moe", "collective"};
+const char *const rt_families[RT_FAMILY_COUNT] = {"bmm",        "linear", "elementwise", "softmax",
+                                                  "layernorm",  "conv",   "attention",   "moe",
+                                                  "collective", "memory"};
 const char *const rt_phases[RT_PHASE_COUNT] = {"forward", "backward", "accumulate"};
 
 int rt_op_find(const char *name)

@@ -38,6 +38,7 @@ enum rt_family {
     RT_FAMILY_ATTENTION,
     RT_FAMILY_MOE,
     RT_FAMILY_COLLECTIVE,
+    RT_FAMILY_MEMORY, /* moves data and computes next to nothing: bound by bandwidth */
     RT_FAMILY_COUNT
 };
 
@@ -68,6 +69,18 @@ enum rt_op_id {
     RT_OP_ALL_GATHER = 22,
     RT_OP_REDUCE_SCATTER = 23,
     RT_OP_ALL_TO_ALL = 24,
+    RT_OP_SILU = 25,
+    RT_OP_CLAMP = 26,
+    RT_OP_RSQRT = 27,
+    RT_OP_EMBEDDING = 28,
+    RT_OP_DROPOUT = 29,
+    RT_OP_WHERE = 30,
+    RT_OP_COPY = 31,
+    RT_OP_FILL = 32,
+    RT_OP_REDUCE = 33,
+    RT_OP_INDEX = 34,
+    RT_OP_OPTIMIZER = 35,
+    RT_OP_SEND_RECEIVE = 36,
     RT_OP_COUNT
 };
 

@@ -20,6 +20,17 @@ bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, 
     return true;
 }
 
+double rt_query_flops(const struct rt_query *query)
+{
+    return query->flops > 0 ? query->flops : rt_ops[query->op].flops(query->dim);
+}
+
+double rt_query_bytes(const struct rt_query *query)
+{
+    return query->bytes > 0 ? query->bytes
+                            : rt_ops[query->op].bytes(query->dim, rt_dtypes[query->dtype].bytes);
+}
+
 static bool is_vector(const struct rt_query *query)
 {
     enum rt_family family = rt_ops[query->op].family;
@@ -43,13 +54,10 @@ static void launch_product(struct rt_launch *launch, double batch, double m, dou
 }
 
 /* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
-static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements,
-                          double width)
+static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements)
 {
-    const struct rt_op *op = &rt_ops[query->op];
     double rows = (double)query->dim[0], cols = (double)query->dim[1];
-    double flops = op->flops(query->dim) / (rows * cols),
-           bytes = op->bytes(query->dim, width) / (rows * cols);
+    double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_bytes(query) / (rows * cols);
     launch->tiles = rows * ceil(cols / elements);
     launch->tile_flops = flops * elements;
     launch->tile_bytes = bytes * elements;
@@ -66,7 +74,7 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
             return false;
         launch_product(launch, batch, m, n, k, tile[0], tile[1], width);
     } else if (is_vector(query) && tile[0] >= 1) {
-        launch_vector(launch, query, tile[0], width);
+        launch_vector(launch, query, tile[0]);
     } else {
         return false;
     }
@@ -84,11 +92,11 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
 {
     const struct rt_op *op = &rt_ops[query->op];
-    double bytes = op->bytes(query->dim, rt_dtypes[query->dtype].bytes);
+    double bytes = rt_query_bytes(query);
     if (op->family == RT_FAMILY_COLLECTIVE)
         return 1e6 * bytes / (1e9 * device->link_gbs);
     double peak = rt_device_peak_flops(device, op->family, query->dtype);
     if (isnan(peak))
         return NAN; /* fmax would drop it */
-    return 1e6 * fmax(op->flops(query->dim) / peak, bytes / (1e9 * device->bandwidth_gbs));
+    return 1e6 * fmax(rt_query_flops(query) / peak, bytes / (1e9 * device->bandwidth_gbs));
 }

@@ -15,7 +15,14 @@ struct rt_query {
     uint8_t op, dtype; /* rt_op_id, rt_dtype */
     int64_t dim[RT_MAX_DIMS];
     int32_t tile[2]; /* products: rows m, columns n; vector ops: elements; -1: unknown */
+    /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
+     */
+    double flops, bytes;
 };
+
+/* FLOPs and compulsory bytes of the whole op. */
+double rt_query_flops(const struct rt_query *query);
+double rt_query_bytes(const struct rt_query *query);
 
 /* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
 bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);

@@ -1,0 +1,72 @@
+/*
+ * What builders of graphs are made of: one function per operator of a framework, which adds the node with the
+ * kernels of all its phases. Internal to models/graph.
+ *
+ * Which kernels the backward and accumulation phases of an operator run follows NeuSight's published graphs
+ * (ASPLOS 2025, section 4.4): two products for a product, the op's own kernel for an elementwise one, one add
+ * per weight to accumulate. Differences are told in docs/graphs.md. Every function returns the number of its
+ * node, to name as the input of a later one; inputs are such numbers.
+ */
+#ifndef ROOFTILE_BUILD_H
+#define ROOFTILE_BUILD_H
+
+#include "models/graph/model.h"
+
+#define RT_NO_INPUT UINT32_MAX /* a constant, or the model's own input */
+
+static inline bool rt_build_training(const struct rt_graph *graph)
+{
+    return graph->options.step == RT_STEP_TRAINING;
+}
+
+/* y(rows, out) = x(rows, in) W(in, out) [+ bias(out)] */
+uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
+                         int64_t out, bool bias);
+
+/* `batch` products c(m, n) = a(m, k) b(k, n), both operands computed */
+uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, int64_t batch,
+                      int64_t m, int64_t k, int64_t n);
+
+/* y(rows, cols) = op(x): relu, gelu, tanh, silu, rsqrt, clamp and the *_scalar ops */
+uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
+                        int64_t cols);
+
+/* y(rows, cols) = x op z; z is broadcast from `other` elements (rows * cols: not at all) */
+uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
+                         int64_t rows, int64_t cols, int64_t other);
+
+uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+
+/* x / sqrt(mean(x^2) + eps) * weight, as frameworks write it without a fused kernel: pow, mean, add, rsqrt,
+ * two multiplications. Adds six nodes. */
+uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols);
+
+/* The activation of a feed-forward layer; GELU's tanh form is eight ops, as Hugging Face writes it. */
+uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kind, uint32_t x, int64_t rows,
+                             int64_t cols);
+
+/* rows looked up in a table of (vocab, cols); in training its gradient is a whole table */
+uint32_t rt_build_embedding(struct rt_graph *graph, const char *name, int64_t rows, int64_t vocab,
+                            int64_t cols);
+
+/* Nothing at inference, so no node: returns x. */
+uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+
+/* Data movement without a trained family: copy, where, index, reduce. `bytes` of the forward kernel, 0: the
+ * op's own; the backward pass moves as much. */
+uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
+                       int64_t cols, double bytes);
+
+/* Sum over the tensor-parallel group; no node where the group is one device: returns x. */
+uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t x, int64_t elements,
+                             bool forward, bool backward);
+
+/* Elements / parts, rounded up: what the largest shard holds. */
+int64_t rt_build_shard(int64_t elements, int64_t parts);
+
+/* The optimizer's node, where one is asked for: once for all parameters added so far (less the shared ones).
+ * Call last, in a block of its own. */
+void rt_build_optimizer(struct rt_graph *graph);
+
+#endif

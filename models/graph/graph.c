@@ -1,0 +1,193 @@
+/* Graphs as arrays of blocks, nodes, kernels and inputs. See graph.h. */
+#include "models/graph/graph.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_steps[RT_STEP_COUNT] = {"inference", "decode", "training"};
+const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw"};
+
+void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options)
+{
+    *graph = (struct rt_graph){.options = *options};
+}
+
+void rt_graph_release(struct rt_graph *graph)
+{
+    for (size_t i = 0; i < graph->text_count; i++)
+        free(graph->texts[i]);
+    free(graph->texts);
+    free(graph->blocks);
+    free(graph->nodes);
+    free(graph->kernels);
+    free(graph->inputs);
+    *graph = (struct rt_graph){0};
+}
+
+/* Room for one more; returns the array, which may have moved. */
+static void *room(void *array, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    *capacity = *capacity > 0 ? 2 * *capacity : 64;
+    return rt_realloc(array, *capacity, size);
+}
+
+uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_block_role role, int64_t repeat)
+{
+    graph->blocks = room(graph->blocks, graph->block_count, &graph->block_capacity, sizeof *graph->blocks);
+    graph->blocks[graph->block_count] =
+        (struct rt_block){.name = name, .role = role, .repeat = repeat, .node = (uint32_t)graph->node_count};
+    return (uint32_t)graph->block_count++;
+}
+
+uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name)
+{
+    graph->nodes = room(graph->nodes, graph->node_count, &graph->node_capacity, sizeof *graph->nodes);
+    graph->nodes[graph->node_count] = (struct rt_node){.name = name,
+                                                       .block = (uint32_t)(graph->block_count - 1),
+                                                       .kernel = (uint32_t)graph->kernel_count,
+                                                       .input = (uint32_t)graph->input_count};
+    graph->blocks[graph->block_count - 1].node_count++;
+    return (uint32_t)graph->node_count++;
+}
+
+void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
+{
+    graph->inputs = room(graph->inputs, graph->input_count, &graph->input_capacity, sizeof *graph->inputs);
+    graph->inputs[graph->input_count++] = from;
+    graph->nodes[graph->node_count - 1].input_count++;
+}
+
+struct rt_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                      const int64_t *dim)
+{
+    graph->kernels =
+        room(graph->kernels, graph->kernel_count, &graph->kernel_capacity, sizeof *graph->kernels);
+    struct rt_kernel *kernel = &graph->kernels[graph->kernel_count++];
+    *kernel = (struct rt_kernel){.op = (uint8_t)op, .phase = (uint8_t)phase};
+    int dims = rt_op_ndims(op);
+    for (int d = 0; d < RT_MAX_DIMS; d++)
+        kernel->dim[d] = d < dims ? dim[d] : -1;
+    kernel->flops = rt_ops[op].flops(kernel->dim);
+    kernel->bytes = rt_ops[op].bytes(kernel->dim, rt_dtypes[graph->options.dtype].bytes);
+    graph->nodes[graph->node_count - 1].kernel_count++;
+    return kernel;
+}
+
+const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length)
+{
+    graph->texts = rt_realloc(graph->texts, graph->text_count + 1, sizeof *graph->texts);
+    char *copy = rt_malloc(length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return graph->texts[graph->text_count++] = copy;
+}
+
+/* Does the kernel compute, so that a chain may be forecast as it? */
+static bool computes(const struct rt_kernel *kernel)
+{
+    enum rt_family family = rt_ops[kernel->op].family;
+    return family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
+}
+
+size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
+                        struct rt_kernel *out)
+{
+    const struct rt_kernel *kernels = graph->kernels + node->kernel;
+    size_t count = 0;
+    for (uint32_t k = 0; k < node->kernel_count; k++)
+        if (kernels[k].phase == phase)
+            out[count++] = kernels[k];
+    if (count < 2 || phase == RT_ACCUMULATE || !(node->fused_bytes[phase] > 0))
+        return count;
+    struct rt_kernel fused = out[count - 1];
+    double flops = 0;
+    for (size_t k = 0; k < count; k++) {
+        flops += out[k].flops;
+        if (computes(&out[k]))
+            fused = out[k];
+    }
+    fused.flops = flops;
+    fused.bytes = node->fused_bytes[phase];
+    out[0] = fused;
+    return 1;
+}
+
+void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
+{
+    struct rt_graph_totals totals = {0};
+    struct rt_kernel *launches = rt_malloc(graph->kernel_count * sizeof *launches);
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        double repeat = (double)rt_graph_repeat(graph, node);
+        totals.parameters += repeat * node->parameters;
+        totals.nodes += (size_t)repeat;
+        for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
+            size_t count = rt_node_launches(graph, node, phase, launches);
+            totals.kernels += count * (size_t)repeat;
+            for (size_t k = 0; k < count; k++) {
+                if (rt_ops[launches[k].op].family == RT_FAMILY_COLLECTIVE)
+                    continue;
+                totals.flops[phase] += repeat * launches[k].flops;
+                totals.bytes[phase] += repeat * launches[k].bytes;
+            }
+        }
+    }
+    free(launches);
+    totals.parameters -= graph->shared;
+    *out = totals;
+}
+
+/* --- memory --- */
+
+/* AdamW keeps two moments in fp32; and, where the weights are narrower, fp32 weights beside them
+ * (Micikevicius 2018, mixed precision training). */
+static double optimizer_bytes(const struct rt_graph_options *options, double parameters)
+{
+    if (options->optimizer != RT_OPTIMIZER_ADAMW)
+        return 0;
+    double masters = rt_dtypes[options->dtype].bytes < 4 ? 4 : 0;
+    return (8 + masters) * parameters;
+}
+
+/* Inference frees what no later node reads; two generations of the largest output are alive at once. */
+static double largest_outputs(const struct rt_graph *graph)
+{
+    double most = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        double alive = node->outputs;
+        for (uint32_t i = 0; i < node->input_count; i++)
+            alive += graph->nodes[graph->inputs[node->input + i]].outputs;
+        most = fmax(most, alive);
+    }
+    return most;
+}
+
+void rt_graph_memory(const struct rt_graph *graph, double in_flight, double share,
+                     struct rt_graph_memory *out)
+{
+    struct rt_graph_memory memory = {0};
+    double width = rt_dtypes[graph->options.dtype].bytes, parameters = 0, saved = 0;
+    bool training = graph->options.step == RT_STEP_TRAINING;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        bool layer = graph->blocks[node->block].role == RT_BLOCK_LAYER;
+        double repeat = (double)rt_graph_repeat(graph, node) * (layer ? share : 1);
+        parameters += repeat * node->parameters;
+        saved += repeat * node->saved;
+    }
+    parameters -= graph->shared;
+    memory.weights = width * parameters;
+    memory.cache = width * graph->cache * share;
+    memory.activations = width * (largest_outputs(graph) + (training ? in_flight * saved : 0));
+    if (training) {
+        memory.gradients = width * parameters;
+        memory.optimizer = optimizer_bytes(&graph->options, parameters);
+    }
+    memory.total = memory.weights + memory.cache + memory.activations + memory.gradients + memory.optimizer;
+    *out = memory;
+}

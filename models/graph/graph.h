@@ -1,0 +1,133 @@
+/*
+ * A model as ops: what runs on a device, in order, for one step of inference or training.
+ *
+ * A graph is a list of blocks in the order of the forward pass; a block is a run of nodes that repeats (a
+ * transformer layer is built once and repeated). A node is one operator of the framework; it holds the
+ * kernels of its forward, backward and gradient-accumulation phases. Sizes are in elements, FLOPs and bytes
+ * are of one call.
+ *
+ * Graphs know nothing of devices or predictors; predict/forecast.h puts them together.
+ */
+#ifndef ROOFTILE_GRAPH_H
+#define ROOFTILE_GRAPH_H
+
+#include "datasets/op.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one step does. */
+enum rt_step {
+    RT_STEP_PREFILL,  /* inference over whole sequences */
+    RT_STEP_DECODE,   /* inference: one new token a sequence, keys and values of the others cached */
+    RT_STEP_TRAINING, /* forward, backward, gradient accumulation, the optimizer where asked for */
+    RT_STEP_COUNT
+};
+extern const char *const rt_steps[RT_STEP_COUNT]; /* "inference", "decode", "training" */
+
+enum rt_optimizer { RT_OPTIMIZER_NONE, RT_OPTIMIZER_SGD, RT_OPTIMIZER_ADAMW, RT_OPTIMIZER_COUNT };
+extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
+
+struct rt_graph_options {
+    enum rt_step step;
+    int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
+    int64_t sequence; /* tokens of each; decode: ignored, one */
+    int64_t context;  /* decode: tokens already in the cache, >= 1 */
+    int64_t tensor_parallel;
+    enum rt_dtype dtype; /* of weights and activations */
+    enum rt_optimizer optimizer;
+    bool fusion; /* chains of elementwise ops run as one kernel */
+};
+
+struct rt_kernel {
+    uint8_t op, phase; /* rt_op_id, rt_phase */
+    int64_t dim[RT_MAX_DIMS];
+    double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
+};
+
+struct rt_node {
+    const char *name; /* within its block; lives as long as the graph */
+    uint32_t block;
+    uint32_t kernel, kernel_count; /* first of its kernels in graph->kernels; phase by phase */
+    uint32_t input, input_count;   /* first of its inputs in graph->inputs */
+    double outputs;                /* elements it writes */
+    double parameters;             /* elements of its weights, on one device */
+    double saved;                  /* elements it keeps for its backward pass, with dtype's width */
+    /* Fused: the kernels of the forward (backward) phase run as one, of this traffic. 0: one by one. */
+    double fused_bytes[2];
+    bool fusable; /* pointwise, row-wise or a view: may join a chain */
+};
+
+enum rt_block_role { RT_BLOCK_FIRST, RT_BLOCK_LAYER, RT_BLOCK_LAST };
+
+struct rt_block {
+    const char *name; /* "embedding", "layer", "head" */
+    uint32_t node, node_count;
+    int64_t repeat;
+    enum rt_block_role role; /* which stage of a pipeline it belongs to: the first, any, the last */
+};
+
+struct rt_graph {
+    struct rt_graph_options options;
+    struct rt_block *blocks;
+    struct rt_node *nodes;
+    struct rt_kernel *kernels;
+    uint32_t *inputs; /* numbers of the nodes whose output a node reads */
+    size_t block_count, node_count, kernel_count, input_count;
+    size_t block_capacity, node_capacity, kernel_capacity, input_capacity;
+    double boundary; /* elements that pass from one layer to the next */
+    double cache;    /* elements of keys and values cached, all layers, after the step; 0: none */
+    double shared;   /* elements of weights that two nodes share (tied embeddings), counted twice in them */
+    double classes;  /* elements of the model's last output */
+    char **texts;    /* names that the graph owns (imported ones) */
+    size_t text_count;
+};
+
+void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options);
+void rt_graph_release(struct rt_graph *graph);
+
+/* Building, in order: a block, its nodes, their inputs and kernels. Each returns the number of what it added.
+ * Kernels are given with dims only; flops and bytes follow from the op and the graph's dtype and may be
+ * changed through graph->kernels. */
+uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_block_role role,
+                            int64_t repeat);
+uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name);
+void rt_graph_add_input(struct rt_graph *graph, uint32_t from); /* of the last node */
+struct rt_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                      const int64_t *dim);                          /* of the last node */
+const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length); /* a copy it owns */
+
+/* How often a node runs in a step. */
+static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)
+{
+    return graph->blocks[node->block].repeat;
+}
+
+/* What is launched for one phase of a node: its kernels, or the one that they were fused into (the op and
+ * dims of the last that computes, the FLOPs of all, the traffic of the chain). Returns how many; `out` holds
+ * node->kernel_count. */
+size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
+                        struct rt_kernel *out);
+
+/* Joins chains of fusable nodes, each the only reader of the one before, within a block: what torch.compile
+ * does to pointwise and row-wise ops. rt_graph_build does it where options.fusion is set. */
+void rt_graph_fuse(struct rt_graph *graph);
+
+struct rt_graph_totals {
+    double flops[RT_PHASE_COUNT], bytes[RT_PHASE_COUNT]; /* of one step on one device; no collectives */
+    double parameters;                                   /* on one device */
+    size_t nodes, kernels;                               /* repeats counted */
+};
+void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out);
+
+/* Memory that a step needs on one device, in bytes. Estimates: docs/predict.md. */
+struct rt_graph_memory {
+    double weights, gradients, optimizer, activations, cache, total;
+};
+/* `in_flight`: microbatches whose activations are held at once (1 without a pipeline); `share`: part of the
+ * layers on this device (1 without a pipeline). */
+void rt_graph_memory(const struct rt_graph *graph, double in_flight, double share,
+                     struct rt_graph_memory *out);
+
+#endif
