@@ -14,6 +14,10 @@ void rt_forecast_release(struct rt_forecast *forecast)
 {
     free(forecast->launches);
     free(forecast->node_launch);
+    free(forecast->pass_ends_us);
+    free(forecast->stage_forward_us);
+    free(forecast->stage_backward_us);
+    free(forecast->sums);
     *forecast = (struct rt_forecast){0};
 }
 
@@ -308,38 +312,62 @@ static void stage_sum(const struct rt_forecast *forecast, int64_t s, int64_t sta
     }
 }
 
-/* When the gradients of a stage are summed over the data-parallel group, after the start of its (last)
- * backward pass. */
-static double gradients_us(const struct rt_forecast *forecast, int64_t s, double link_gbs)
+/* The gradients of a stage in the order of its backward pass: when they are there, how large they are. */
+struct gradients {
+    double *ready_us, *bytes; /* (capacity) */
+    size_t count, capacity;
+};
+
+static void add_gradient(struct gradients *gradients, double ready_us, double bytes)
+{
+    if (gradients->count == gradients->capacity) {
+        gradients->capacity = gradients->capacity > 0 ? 2 * gradients->capacity : 256;
+        gradients->ready_us = rt_realloc(gradients->ready_us, gradients->capacity, sizeof(double));
+        gradients->bytes = rt_realloc(gradients->bytes, gradients->capacity, sizeof(double));
+    }
+    gradients->ready_us[gradients->count] = ready_us;
+    gradients->bytes[gradients->count++] = bytes;
+}
+
+static void list_gradients(const struct rt_forecast *forecast, int64_t s, struct gradients *gradients)
 {
     const struct rt_graph *graph = forecast->graph;
-    const struct rt_parallel *parallel = &forecast->options.parallel;
-    int64_t layers = count_layers(graph);
-    size_t count = 0, capacity = 0;
-    double *ready = NULL, *bytes = NULL, clock = 0, width = rt_dtypes[graph->options.dtype].bytes;
+    int64_t layers = count_layers(graph), stages = forecast->options.parallel.pipeline;
+    double clock = 0, width = rt_dtypes[graph->options.dtype].bytes;
     for (size_t b = graph->block_count; b-- > 0;) {
         const struct rt_block *block = &graph->blocks[b];
-        int64_t repeats = repeats_on_stage(graph, b, layers, s, parallel->pipeline);
-        for (int64_t r = 0; r < repeats; r++)
+        for (int64_t r = repeats_on_stage(graph, b, layers, s, stages); r > 0; r--)
             for (uint32_t n = block->node_count; n-- > 0;) {
-                size_t node = block->node + n;
+                const struct rt_node *node = &graph->nodes[block->node + n];
                 struct stage_times times = {0};
-                add_node(forecast, node, 1, &times);
+                add_node(forecast, block->node + n, 1, &times);
                 clock += times.backward_us;
-                if (!(graph->nodes[node].parameters > 0))
-                    continue;
-                if (count == capacity) {
-                    capacity = capacity > 0 ? 2 * capacity : 256;
-                    ready = rt_realloc(ready, capacity, sizeof *ready);
-                    bytes = rt_realloc(bytes, capacity, sizeof *bytes);
-                }
-                ready[count] = clock;
-                bytes[count++] = width * graph->nodes[node].parameters;
+                if (node->parameters > 0)
+                    add_gradient(gradients, clock, width * node->parameters);
             }
     }
-    double end = count > 0 ? rt_gradient_sums_us(ready, bytes, count, parallel->data, parallel, link_gbs) : 0;
-    free(ready);
-    free(bytes);
+}
+
+/* When the gradients of a stage are summed over the data-parallel group, after the start of its last backward
+ * pass. */
+static double sum_gradients(struct rt_forecast *forecast, int64_t s, double link_gbs)
+{
+    const struct rt_parallel *parallel = &forecast->options.parallel;
+    struct gradients gradients = {0};
+    list_gradients(forecast, s, &gradients);
+    double end = 0;
+    if (gradients.count > 0) {
+        struct rt_gradient_sum *sums = s == 0 ? rt_malloc(gradients.count * sizeof *sums) : NULL;
+        size_t count;
+        end = rt_gradient_sums_us(gradients.ready_us, gradients.bytes, gradients.count, parallel->data,
+                                  parallel, link_gbs, sums, &count);
+        if (s == 0) {
+            forecast->sums = sums;
+            forecast->sum_count = count;
+        }
+    }
+    free(gradients.ready_us);
+    free(gradients.bytes);
     return end;
 }
 
@@ -350,9 +378,10 @@ static void sum_step(struct rt_forecast *forecast, double link_gbs)
     const struct rt_parallel *parallel = &forecast->options.parallel;
     int64_t stages = parallel->pipeline, microbatches = parallel->microbatches;
     bool training = graph->options.step == RT_STEP_TRAINING;
-    double *forward = rt_calloc((size_t)stages, sizeof *forward),
-           *backward = rt_calloc((size_t)stages, sizeof *backward);
-    double late = 0, optimizer = 0, link = 0;
+    double *forward = forecast->stage_forward_us = rt_calloc((size_t)stages, sizeof *forward);
+    double *backward = forecast->stage_backward_us = rt_calloc((size_t)stages, sizeof *backward);
+    double late = 0, optimizer = 0, link = 0, busy;
+    forecast->pass_ends_us = rt_malloc(2 * (size_t)(stages * microbatches) * sizeof(double));
     for (int64_t s = 0; s < stages; s++) {
         struct stage_times times;
         stage_sum(forecast, s, stages, &times);
@@ -361,19 +390,17 @@ static void sum_step(struct rt_forecast *forecast, double link_gbs)
         optimizer = fmax(optimizer, times.optimizer_us / (double)stages); /* each steps its own weights */
         link = fmax(link, times.link_us);
         if (training && parallel->data > 1)
-            late = fmax(late, gradients_us(forecast, s, link_gbs) - times.backward_us);
+            late = fmax(late, sum_gradients(forecast, s, link_gbs) - times.backward_us);
     }
-    double bytes = rt_dtypes[graph->options.dtype].bytes * graph->boundary, busy;
+    double bytes = rt_dtypes[graph->options.dtype].bytes * graph->boundary;
     double send = stages > 1 ? rt_collective_us(RT_OP_SEND_RECEIVE, 2, bytes, link_gbs) : 0;
     double passes = rt_pipeline_us(forward, training ? backward : NULL, stages, microbatches, send,
-                                   parallel->schedule, &busy);
+                                   parallel->schedule, &busy, forecast->pass_ends_us);
     forecast->total_us = passes + late + optimizer;
     forecast->compute_us = busy - (double)microbatches * link + optimizer;
     forecast->communication_us = forecast->total_us - forecast->compute_us;
     forecast->forward_us = stages == 1 ? (double)microbatches * forward[0] : NAN;
     forecast->backward_us = stages == 1 ? forecast->total_us - forecast->forward_us : NAN;
-    free(forward);
-    free(backward);
 }
 
 static void need_memory(struct rt_forecast *forecast)

@@ -23,19 +23,27 @@ double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, double lin
 }
 
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, double link_gbs)
+                           const struct rt_parallel *parallel, double link_gbs, struct rt_gradient_sum *sums,
+                           size_t *sum_count)
 {
     double limit = parallel->bucket_bytes > 0 ? parallel->bucket_bytes : 25.0 * 1024 * 1024;
     double ring = 2.0 * (double)(gpus - 1) / (double)gpus; /* sent for each byte of gradient */
     double free_at = 0, bucket = 0;
+    size_t done = 0;
     for (size_t i = 0; i < count; i++) {
         bucket += bytes[i];
         if (bucket < limit && i + 1 < count)
             continue;
         double start = parallel->no_overlap ? ready_us[count - 1] : ready_us[i];
-        free_at = fmax(free_at, start) + rt_collective_us(RT_OP_ALL_REDUCE, gpus, ring * bucket, link_gbs);
+        start = fmax(free_at, start);
+        free_at = start + rt_collective_us(RT_OP_ALL_REDUCE, gpus, ring * bucket, link_gbs);
+        if (sums != NULL)
+            sums[done] = (struct rt_gradient_sum){start, free_at, bucket};
+        done++;
         bucket = 0;
     }
+    if (sum_count != NULL)
+        *sum_count = done;
     return free_at;
 }
 
@@ -93,7 +101,8 @@ static bool advance(struct pipeline *p, int64_t i)
 }
 
 double rt_pipeline_us(const double *forward_us, const double *backward_us, int64_t stages,
-                      int64_t microbatches, double send_us, enum rt_schedule schedule, double *busy_us)
+                      int64_t microbatches, double send_us, enum rt_schedule schedule, double *busy_us,
+                      double *ends)
 {
     size_t cells = (size_t)(stages * microbatches);
     struct pipeline p = {.forward_us = forward_us,
@@ -103,10 +112,10 @@ double rt_pipeline_us(const double *forward_us, const double *backward_us, int64
                          .send_us = send_us,
                          .schedule = schedule,
                          .stage = rt_calloc((size_t)stages, sizeof *p.stage),
-                         .forward_end = rt_malloc(cells * sizeof(double)),
-                         .backward_end = rt_malloc(cells * sizeof(double))};
-    for (size_t c = 0; c < cells; c++)
-        p.forward_end[c] = p.backward_end[c] = NAN;
+                         .forward_end = ends != NULL ? ends : rt_malloc(2 * cells * sizeof *ends)};
+    p.backward_end = p.forward_end + cells;
+    for (size_t c = 0; c < 2 * cells; c++)
+        p.forward_end[c] = NAN;
     for (bool moved = true; moved;) {
         moved = false;
         for (int64_t i = 0; i < stages; i++)
@@ -121,7 +130,7 @@ double rt_pipeline_us(const double *forward_us, const double *backward_us, int64
     if (busy_us != NULL)
         *busy_us = busiest;
     free(p.stage);
-    free(p.forward_end);
-    free(p.backward_end);
+    if (ends == NULL)
+        free(p.forward_end);
     return end;
 }

@@ -38,17 +38,25 @@ struct rt_parallel {
  * is unknown. */
 double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, double link_gbs);
 
-/* The end of the last of `count` gradient sums that start when their bucket is full and queue on one link.
- * ready_us and bytes are per weight, in the order of the backward pass, ready_us not decreasing. Returns when
- * all are summed, in us of the same clock. */
+/* One bucket of gradients on its way round the ring; times since the backward pass began. */
+struct rt_gradient_sum {
+    double start_us, end_us, bytes;
+};
+
+/* The end of the last of the gradient sums, which start when their bucket is full and queue on one link.
+ * ready_us and bytes are per weight (count), in the order of the backward pass, ready_us not decreasing.
+ * `sums` (may be NULL) has room for `count`; *sum_count is how many there were. */
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, double link_gbs);
+                           const struct rt_parallel *parallel, double link_gbs, struct rt_gradient_sum *sums,
+                           size_t *sum_count);
 
 /* A pipeline's step, simulated: stage i takes forward_us[i] and backward_us[i] (NULL: inference) for a
  * microbatch, then send_us to pass it on. Returns the time until the last stage is done; *busy_us (may be
- * NULL): of the busiest stage. */
+ * NULL): of the busiest stage; `ends` (2, stages, microbatches; may be NULL): when each forward and each
+ * backward pass ended. */
 double rt_pipeline_us(const double *forward_us, const double *backward_us, int64_t stages,
-                      int64_t microbatches, double send_us, enum rt_schedule schedule, double *busy_us);
+                      int64_t microbatches, double send_us, enum rt_schedule schedule, double *busy_us,
+                      double *ends);
 
 /* Microbatches whose activations the first stage holds at once. */
 int64_t rt_pipeline_in_flight(int64_t stages, int64_t microbatches, enum rt_schedule schedule);
