@@ -189,48 +189,6 @@ static void normalise(const char *name, size_t length, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Damerau's distance is more than a hint needs: Levenshtein on short names. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[128], n = strlen(b) < 127 ? strlen(b) : 127;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t drop = diagonal + 1, insert = row[j - 1] + 1;
-            row[j] = change < drop ? change : drop;
-            row[j] = row[j] < insert ? row[j] : insert;
-        }
-    }
-    return row[n];
-}
-
-enum { HINTS = 3 };
-struct hints {
-    char name[HINTS][96];
-    size_t distance[HINTS];
-};
-
-/* Keeps the nearest names, at most one for a device. */
-static void hint(struct hints *hints, const char *name, size_t distance)
-{
-    for (int i = 0; i < HINTS; i++) {
-        if (hints->name[i][0] != '\0' && hints->distance[i] <= distance)
-            continue;
-        for (int j = HINTS - 1; j > i; j--) {
-            memcpy(hints->name[j], hints->name[j - 1], sizeof hints->name[j]);
-            hints->distance[j] = hints->distance[j - 1];
-        }
-        snprintf(hints->name[i], sizeof hints->name[i], "%s", name);
-        hints->distance[i] = distance;
-        return;
-    }
-}
-
 /* Does `wanted` (normalised) name this device? Otherwise *nearest is the distance to its nearest name. */
 static bool names_device(json_t *root, const char *wanted, const char **label, size_t *nearest)
 {
@@ -244,7 +202,7 @@ static bool names_device(json_t *root, const char *wanted, const char **label, s
         if (name == NULL)
             continue;
         normalise(name, strlen(name), candidate, sizeof candidate);
-        size_t distance = edit_distance(candidate, wanted);
+        size_t distance = rt_name_distance(candidate, wanted);
         if (distance == 0)
             return true;
         if (distance < *nearest) {
@@ -258,7 +216,7 @@ static bool names_device(json_t *root, const char *wanted, const char **label, s
 static int find_in_catalogue(const char *name, size_t length, struct rt_device *out)
 {
     char wanted[128];
-    struct hints hints = {0};
+    struct rt_hints hints = {0};
     normalise(name, length, wanted, sizeof wanted);
     for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
         struct rt_device device;
@@ -270,7 +228,7 @@ static int find_in_catalogue(const char *name, size_t length, struct rt_device *
         size_t distance;
         bool found = names_device(root, wanted, &label, &distance);
         if (!found && label != NULL)
-            hint(&hints, label, distance);
+            rt_hints_add(&hints, label, distance);
         json_decref(root);
         if (found) {
             *out = device;

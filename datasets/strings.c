@@ -7,6 +7,7 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,41 @@ bool rt_name_contains(const char *name, const char *part)
         if (starts_with(name, part))
             return true;
     return false;
+}
+
+/* Damerau's distance is more than a hint needs. */
+size_t rt_name_distance(const char *a, const char *b)
+{
+    size_t row[128], n = strlen(b) < 127 ? strlen(b) : 127;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t drop = diagonal + 1, insert = row[j - 1] + 1;
+            row[j] = change < drop ? change : drop;
+            row[j] = row[j] < insert ? row[j] : insert;
+        }
+    }
+    return row[n];
+}
+
+void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance)
+{
+    for (int i = 0; i < RT_HINTS; i++) {
+        if (hints->name[i][0] != '\0' && hints->distance[i] <= distance)
+            continue;
+        for (int j = RT_HINTS - 1; j > i; j--) {
+            memcpy(hints->name[j], hints->name[j - 1], sizeof hints->name[j]);
+            hints->distance[j] = hints->distance[j - 1];
+        }
+        snprintf(hints->name[i], sizeof hints->name[i], "%s", name);
+        hints->distance[i] = distance;
+        return;
+    }
 }
 
 int rt_parse_integer(const char *text, size_t length, int64_t *value)

@@ -31,6 +31,18 @@ bool rt_name_equal(const char *a, const char *b);
 /* Does `name` contain `part`, with case and " ", "-", "_" alike? "A100" is in "NVIDIA A100-PCIE-40GB". */
 bool rt_name_contains(const char *name, const char *part);
 
+/* How many letters it takes to turn one name into the other (Levenshtein); compared up to 127 letters. */
+size_t rt_name_distance(const char *a, const char *b);
+
+/* The names nearest to one that nothing has, for the sentence that says so. Starts as {0}; keeps the nearest
+ * first, "" where there were fewer. */
+enum { RT_HINTS = 3 };
+struct rt_hints {
+    char name[RT_HINTS][96];
+    size_t distance[RT_HINTS];
+};
+void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance);
+
 /* 64-bit FNV-1a, continued from `hash` (start with RT_HASH_START). */
 #define RT_HASH_START 0xcbf29ce484222325u
 uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size);
