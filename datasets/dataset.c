@@ -32,57 +32,59 @@ __attribute__((constructor)) static void fill_names(void)
 
 /* clang-format off */
 const struct rt_field rt_sample_fields[] = {
-    {"op", RT_H5_U8, S(op), NULL, "operator", op_names, RT_OP_COUNT},
-    {"dtype", RT_H5_U8, S(dtype), NULL, "element type of the operands", dtype_names, RT_DTYPE_COUNT},
-    {"phase", RT_H5_U8, S(phase), NULL, "forward, backward or gradient accumulation", rt_phases, RT_PHASE_COUNT},
-    {"split", RT_H5_U8, S(split), NULL, "marked by the source for training or testing", rt_splits, RT_SPLIT_COUNT},
-    {"device", RT_H5_I32, S(device), "1", "row of /devices", NULL, 0},
-    {"group", RT_H5_I32, S(group), "1", "group of named attributes, -1 for none", NULL, 0},
-    {"dim0", RT_H5_I64, S(dim[0]), "1", "first dim, by the op's dim names", NULL, 0},
-    {"dim1", RT_H5_I64, S(dim[1]), "1", "second dim", NULL, 0},
-    {"dim2", RT_H5_I64, S(dim[2]), "1", "third dim", NULL, 0},
-    {"dim3", RT_H5_I64, S(dim[3]), "1", "fourth dim", NULL, 0},
-    {"dim4", RT_H5_I64, S(dim[4]), "1", "fifth dim", NULL, 0},
-    {"dim5", RT_H5_I64, S(dim[5]), "1", "sixth dim", NULL, 0},
-    {"dim6", RT_H5_I64, S(dim[6]), "1", "seventh dim", NULL, 0},
-    {"dim7", RT_H5_I64, S(dim[7]), "1", "eighth dim", NULL, 0},
-    {"dim8", RT_H5_I64, S(dim[8]), "1", "ninth dim", NULL, 0},
-    {"dim9", RT_H5_I64, S(dim[9]), "1", "tenth dim", NULL, 0},
-    {"dim10", RT_H5_I64, S(dim[10]), "1", "eleventh dim", NULL, 0},
-    {"latency_us", RT_H5_F64, S(latency_us), "us", "latency that predictors are fitted to", NULL, 0},
-    {"latency_median_us", RT_H5_F64, S(latency_median_us), "us", "median of the timed runs", NULL, 0},
-    {"latency_min_us", RT_H5_F64, S(latency_min_us), "us", "fastest of the timed runs", NULL, 0},
-    {"latency_spread_us", RT_H5_F64, S(latency_spread_us), "us", "median absolute deviation of the timed runs", NULL, 0},
-    {"count", RT_H5_I32, S(count), "1", "number of timed runs", NULL, 0},
-    {"energy_mj", RT_H5_F64, S(energy_mj), "mJ", "energy of one run", NULL, 0},
-    {"tile0", RT_H5_I32, S(tile[0]), "1", "tile rows m, or elements", NULL, 0},
-    {"tile1", RT_H5_I32, S(tile[1]), "1", "tile columns n", NULL, 0},
-    {"tile2", RT_H5_I32, S(tile[2]), "1", "tile depth k", NULL, 0},
-    {"grid0", RT_H5_I32, S(grid[0]), "1", "thread blocks along x", NULL, 0},
-    {"grid1", RT_H5_I32, S(grid[1]), "1", "thread blocks along y", NULL, 0},
-    {"grid2", RT_H5_I32, S(grid[2]), "1", "thread blocks along z", NULL, 0},
-    {"block0", RT_H5_I32, S(block[0]), "1", "threads of a block along x", NULL, 0},
-    {"block1", RT_H5_I32, S(block[1]), "1", "threads of a block along y", NULL, 0},
-    {"block2", RT_H5_I32, S(block[2]), "1", "threads of a block along z", NULL, 0},
-    {"kernel", RT_H5_I32, S(kernel), "1", "main kernel, index into /strings/kernels", NULL, 0},
-    {"kernels", RT_H5_I32, S(kernels), "1", "all kernels, index into /strings/kernels", NULL, 0},
-    {"flags", RT_H5_U32, S(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0},
+    {"op", RT_H5_U8, S(op), NULL, "operator", op_names, RT_OP_COUNT, 1},
+    {"dtype", RT_H5_U8, S(dtype), NULL, "element type of the operands", dtype_names, RT_DTYPE_COUNT, 1},
+    {"phase", RT_H5_U8, S(phase), NULL, "forward, backward or gradient accumulation", rt_phases, RT_PHASE_COUNT, 1},
+    {"split", RT_H5_U8, S(split), NULL, "marked by the source for training or testing", rt_splits, RT_SPLIT_COUNT, 1},
+    {"device", RT_H5_I32, S(device), "1", "row of /devices", NULL, 0, 1},
+    {"group", RT_H5_I32, S(group), "1", "group of named attributes, -1 for none", NULL, 0, 1},
+    {"dim0", RT_H5_I64, S(dim[0]), "1", "first dim, by the op's dim names", NULL, 0, 1},
+    {"dim1", RT_H5_I64, S(dim[1]), "1", "second dim", NULL, 0, 1},
+    {"dim2", RT_H5_I64, S(dim[2]), "1", "third dim", NULL, 0, 1},
+    {"dim3", RT_H5_I64, S(dim[3]), "1", "fourth dim", NULL, 0, 1},
+    {"dim4", RT_H5_I64, S(dim[4]), "1", "fifth dim", NULL, 0, 1},
+    {"dim5", RT_H5_I64, S(dim[5]), "1", "sixth dim", NULL, 0, 1},
+    {"dim6", RT_H5_I64, S(dim[6]), "1", "seventh dim", NULL, 0, 1},
+    {"dim7", RT_H5_I64, S(dim[7]), "1", "eighth dim", NULL, 0, 1},
+    {"dim8", RT_H5_I64, S(dim[8]), "1", "ninth dim", NULL, 0, 1},
+    {"dim9", RT_H5_I64, S(dim[9]), "1", "tenth dim", NULL, 0, 1},
+    {"dim10", RT_H5_I64, S(dim[10]), "1", "eleventh dim", NULL, 0, 1},
+    {"latency_us", RT_H5_F64, S(latency_us), "us", "latency that predictors are fitted to", NULL, 0, 1},
+    {"latency_median_us", RT_H5_F64, S(latency_median_us), "us", "median of the timed runs", NULL, 0, 1},
+    {"latency_min_us", RT_H5_F64, S(latency_min_us), "us", "fastest of the timed runs", NULL, 0, 1},
+    {"latency_spread_us", RT_H5_F64, S(latency_spread_us), "us", "median absolute deviation of the timed runs", NULL, 0, 1},
+    {"count", RT_H5_I32, S(count), "1", "number of timed runs", NULL, 0, 1},
+    {"energy_mj", RT_H5_F64, S(energy_mj), "mJ", "energy of one run", NULL, 0, 1},
+    {"tile0", RT_H5_I32, S(tile[0]), "1", "tile rows m, or elements", NULL, 0, 1},
+    {"tile1", RT_H5_I32, S(tile[1]), "1", "tile columns n", NULL, 0, 1},
+    {"tile2", RT_H5_I32, S(tile[2]), "1", "tile depth k", NULL, 0, 1},
+    {"grid0", RT_H5_I32, S(grid[0]), "1", "thread blocks along x", NULL, 0, 1},
+    {"grid1", RT_H5_I32, S(grid[1]), "1", "thread blocks along y", NULL, 0, 1},
+    {"grid2", RT_H5_I32, S(grid[2]), "1", "thread blocks along z", NULL, 0, 1},
+    {"block0", RT_H5_I32, S(block[0]), "1", "threads of a block along x", NULL, 0, 1},
+    {"block1", RT_H5_I32, S(block[1]), "1", "threads of a block along y", NULL, 0, 1},
+    {"block2", RT_H5_I32, S(block[2]), "1", "threads of a block along z", NULL, 0, 1},
+    {"kernel", RT_H5_I32, S(kernel), "1", "main kernel, index into /strings/kernels", NULL, 0, 1},
+    {"kernels", RT_H5_I32, S(kernels), "1", "all kernels, index into /strings/kernels", NULL, 0, 1},
+    {"flags", RT_H5_U32, S(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0, 1},
 };
 const struct rt_field rt_workload_fields[] = {
-    {"model", RT_H5_I32, W(model), "1", "model, index into /strings/texts", NULL, 0},
-    {"option", RT_H5_I32, W(option), "1", "fusion or parallelism, index into /strings/texts", NULL, 0},
-    {"mode", RT_H5_U8, W(mode), NULL, "inference or training", rt_modes, RT_MODE_COUNT},
-    {"dtype", RT_H5_U8, W(dtype), NULL, "element type of weights and activations", dtype_names, RT_DTYPE_COUNT},
-    {"device", RT_H5_I32, W(device), "1", "row of /devices", NULL, 0},
-    {"group", RT_H5_I32, W(group), "1", "group of named attributes, -1 for none", NULL, 0},
-    {"batch", RT_H5_I64, W(batch), "1", "sequences or images in a step", NULL, 0},
-    {"sequence", RT_H5_I64, W(sequence), "1", "tokens of a sequence", NULL, 0},
-    {"layers", RT_H5_I64, W(layers), "1", "layers of the model as it was run", NULL, 0},
-    {"forward_us", RT_H5_F64, W(forward_us), "us", "time of the forward pass", NULL, 0},
-    {"backward_us", RT_H5_F64, W(backward_us), "us", "time of the backward pass", NULL, 0},
-    {"end_to_end_us", RT_H5_F64, W(end_to_end_us), "us", "time of the whole step", NULL, 0},
-    {"energy_mj", RT_H5_F64, W(energy_mj), "mJ", "energy of the whole step", NULL, 0},
-    {"flags", RT_H5_U32, W(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0},
+    {"model", RT_H5_I32, W(model), "1", "model, index into /strings/texts", NULL, 0, 1},
+    {"option", RT_H5_I32, W(option), "1", "fusion or parallelism, index into /strings/texts", NULL, 0, 1},
+    {"mode", RT_H5_U8, W(mode), NULL, "inference or training", rt_modes, RT_MODE_COUNT, 1},
+    {"dtype", RT_H5_U8, W(dtype), NULL, "element type of weights and activations", dtype_names, RT_DTYPE_COUNT, 1},
+    {"device", RT_H5_I32, W(device), "1", "row of /devices", NULL, 0, 1},
+    {"group", RT_H5_I32, W(group), "1", "group of named attributes, -1 for none", NULL, 0, 1},
+    {"batch", RT_H5_I64, W(batch), "1", "sequences or images in a step", NULL, 0, 1},
+    {"sequence", RT_H5_I64, W(sequence), "1", "tokens of a sequence", NULL, 0, 1},
+    {"layers", RT_H5_I64, W(layers), "1", "layers of the model as it was run", NULL, 0, 1},
+    {"forward_us", RT_H5_F64, W(forward_us), "us", "time of the forward pass", NULL, 0, 1},
+    {"backward_us", RT_H5_F64, W(backward_us), "us", "time of the backward pass", NULL, 0, 1},
+    {"end_to_end_us", RT_H5_F64, W(end_to_end_us), "us", "time of the whole step", NULL, 0, 1},
+    {"energy_mj", RT_H5_F64, W(energy_mj), "mJ", "energy of the whole step", NULL, 0, 1},
+    {"kernels_forward_us", RT_H5_F64, W(kernels_forward_us), "us", "sum over the forward nodes, each measured alone", NULL, 0, 2},
+    {"kernels_backward_us", RT_H5_F64, W(kernels_backward_us), "us", "sum over the backward and accumulation nodes, each measured alone", NULL, 0, 2},
+    {"flags", RT_H5_U32, W(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0, 1},
 };
 /* clang-format on */
 const size_t rt_sample_field_count = RT_COUNT(rt_sample_fields);
@@ -142,6 +144,7 @@ void rt_workload_init(struct rt_workload *workload)
 {
     memset(workload, 0, sizeof *workload);
     workload->forward_us = workload->backward_us = workload->end_to_end_us = workload->energy_mj = NAN;
+    workload->kernels_forward_us = workload->kernels_backward_us = NAN;
     workload->batch = workload->sequence = workload->layers = -1;
     workload->device = workload->group = workload->model = workload->option = -1;
 }
@@ -377,11 +380,29 @@ static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
     digest->b = b ^ a >> 29;
 }
 
+/* Columns that later versions added count where they hold something: what version 1 could hold keeps the uuid
+ * that version 1 gave it. */
+static void digest_workloads(struct digest *digest, const struct rt_dataset *dataset)
+{
+    const size_t old = offsetof(struct rt_workload, kernels_forward_us), size = sizeof *dataset->workloads;
+    char *bytes = rt_malloc(dataset->workload_count * size), *to = bytes;
+    bool any = false;
+    for (size_t i = 0; i < dataset->workload_count; i++, to += old) {
+        const struct rt_workload *workload = &dataset->workloads[i];
+        memcpy(to, workload, old);
+        any |= !isnan(workload->kernels_forward_us) || !isnan(workload->kernels_backward_us);
+    }
+    digest_bytes(digest, bytes, (size_t)(to - bytes));
+    if (any)
+        digest_bytes(digest, dataset->workloads, dataset->workload_count * size);
+    free(bytes);
+}
+
 static struct digest digest_content(const struct rt_dataset *dataset)
 {
     struct digest digest = {RT_HASH_START, ~RT_HASH_START};
     digest_bytes(&digest, dataset->samples, dataset->sample_count * sizeof *dataset->samples);
-    digest_bytes(&digest, dataset->workloads, dataset->workload_count * sizeof *dataset->workloads);
+    digest_workloads(&digest, dataset);
     digest_bytes(&digest, dataset->devices, dataset->device_count * sizeof *dataset->devices);
     for (size_t g = 0; g < dataset->group_count; g++)
         for (size_t i = 0; i < dataset->groups[g].count; i++) {

@@ -13,7 +13,7 @@
 #include "datasets/strings.h"
 
 #define RT_DATASET_FORMAT  "rooftile-dataset"
-#define RT_DATASET_VERSION 1
+#define RT_DATASET_VERSION 2
 
 enum rt_split { RT_SPLIT_NONE = 0, RT_SPLIT_TRAIN = 1, RT_SPLIT_TEST = 2, RT_SPLIT_COUNT };
 enum rt_mode { RT_INFERENCE = 0, RT_TRAINING = 1, RT_MODE_COUNT };
@@ -55,6 +55,9 @@ struct rt_workload {
     int32_t model, option; /* indices into `texts`: "gpt3_27"; "" plain, "fusion", "dp4", "tp4", "pp4_1" */
     uint32_t flags;
     uint8_t mode, dtype; /* rt_mode, rt_dtype */
+    /* Sums over the model's nodes, each measured alone: the additive floor. Backward includes accumulation.
+     * They stay last: the uuid is over the columns of version 1, then over these (dataset.c). */
+    double kernels_forward_us, kernels_backward_us;
 };
 
 /* What holds for many samples at once: named attributes, as texts. Sorted by name, no name twice. */
@@ -88,6 +91,7 @@ struct rt_field {
     const char *units, *long_name;
     const char *const *names; /* enum columns */
     size_t name_count;
+    int since; /* the first version of the format that has the column: in older files it is missing */
 };
 extern const struct rt_field rt_sample_fields[];
 extern const size_t rt_sample_field_count;

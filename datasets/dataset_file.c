@@ -140,12 +140,17 @@ int rt_dataset_write(const struct rt_dataset *dataset, const char *path)
     return rt_h5_commit(file);
 }
 
+/* `blank` is a row with everything missing, for the columns that an older file does not have. */
 static int read_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields,
-                        size_t field_count, void *rows, size_t size, size_t count)
+                        size_t field_count, const void *blank, void *rows, size_t size, size_t count)
 {
     int status;
     char path[128];
+    for (size_t i = 0; i < count && rt_h5_version(file) < RT_DATASET_VERSION; i++)
+        memcpy((char *)rows + i * size, blank, size);
     for (size_t f = 0; f < field_count; f++) {
+        if (fields[f].since > rt_h5_version(file))
+            continue;
         snprintf(path, sizeof path, "%s/%s", group, fields[f].name);
         struct rt_h5_array array = column_array(&fields[f], path);
         ADD(rt_h5_read(file, &array, (char *)rows + fields[f].offset, size, count));
@@ -342,6 +347,10 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
 {
     int status;
     size_t samples, workloads;
+    struct rt_sample blank_sample;
+    struct rt_workload blank_workload;
+    rt_sample_init(&blank_sample);
+    rt_workload_init(&blank_workload);
     ADD(read_root(file, dataset));
     ADD(read_devices(file, dataset));
     ADD(rt_h5_each_child(file, "/groups", read_group, dataset));
@@ -353,10 +362,10 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
     dataset->sample_count = dataset->sample_capacity = samples;
     dataset->workloads = rt_calloc(workloads, sizeof *dataset->workloads);
     dataset->workload_count = dataset->workload_capacity = workloads;
-    ADD(read_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, dataset->samples,
-                     sizeof *dataset->samples, samples));
-    ADD(read_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, dataset->workloads,
-                     sizeof *dataset->workloads, workloads));
+    ADD(read_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, &blank_sample,
+                     dataset->samples, sizeof *dataset->samples, samples));
+    ADD(read_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, &blank_workload,
+                     dataset->workloads, sizeof *dataset->workloads, workloads));
     return check_indices(dataset, rt_h5_path(file));
 }
 

@@ -390,15 +390,17 @@ static void read_kernels(struct rt_part *part, struct rt_csv *csv)
     free(r.single);
 }
 
-/* ---- other CSV files ---- */
+/* ---- what a CSV file is ---- */
 
-/* What a CSV file is whose header has these columns; the first row that fits decides. */
+/* A CSV file whose header has these columns; the first row that fits decides. */
+enum { KERNELS_LAYOUT, NODES_LAYOUT };
 static const struct {
-    const char *kind; /* NULL: kernels */
-    const char *columns[4];
+    const char *kind; /* of a file that is not read, or not on its own */
+    const char *columns[5];
 } layouts[] = {
-    {NULL, {"OPName", "Latency", "Device"}},
-    {"measured models node by node", {"op", "target", "latency"}},
+    [KERNELS_LAYOUT] = {NULL, {"OPName", "Latency", "Device"}},
+    [NODES_LAYOUT] = {"models node by node, without their label",
+                      {"op", "Name", "fw_latency", "bw_latency", "acc_latency"}},
     {"operator graphs", {"OpName", "FwOps", "BwOps"}},
     {"forecasts of others", {"workload", "measured_ms"}},
     {"forecasts of others", {"OPName", "Latency", "Prediction"}},
@@ -407,12 +409,38 @@ static const struct {
     {"lists of shapes", {"B", "Input_Channel", "Output_Channel"}},
 };
 
-static bool has_columns(const struct rt_csv *csv, const char *const columns[4])
+static bool has_columns(const struct rt_csv *csv, const char *const columns[5])
 {
-    for (int i = 0; i < 4 && columns[i] != NULL; i++)
+    for (int i = 0; i < 5 && columns[i] != NULL; i++)
         if (rt_csv_find(csv, columns[i]) < 0)
             return false;
     return true;
+}
+
+static size_t find_layout(const struct rt_csv *csv)
+{
+    size_t i = 0;
+    while (i < RT_COUNT(layouts) && !has_columns(csv, layouts[i].columns))
+        i++;
+    return i;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path);
+    return length >= strlen(end) && strcasecmp(path + length - strlen(end), end) == 0;
+}
+
+/* The tree's file beside this one whose name ends in `end` instead of ".csv" or ".json"; NULL where there is
+ * none. */
+static const char *file_beside(const struct rt_part *part, const char *end)
+{
+    const struct rt_paths *paths = &part->tree->paths;
+    size_t stem = (size_t)(strrchr(part->path, '.') - part->path);
+    for (size_t i = 0; i < paths->count; i++)
+        if (strncmp(paths->path[i], part->path, stem) == 0 && strcmp(paths->path[i] + stem, end) == 0)
+            return paths->path[i];
+    return NULL;
 }
 
 static void read_csv(struct rt_part *part)
@@ -422,20 +450,105 @@ static void read_csv(struct rt_part *part)
         rt_part_skip(part);
         return;
     }
-    size_t i = 0;
-    while (i < RT_COUNT(layouts) && !has_columns(csv, layouts[i].columns))
-        i++;
+    size_t i = find_layout(csv);
     if (i == RT_COUNT(layouts)) {
         rt_fail(
             RT_EFORMAT,
             "%s:1: has neither the columns of kernels (OPName, Latency, Device) nor of another NeuSight file",
             part->path);
         rt_part_skip(part);
-    } else if (layouts[i].kind != NULL) {
-        rt_part_is(part, layouts[i].kind);
-    } else {
+    } else if (i == KERNELS_LAYOUT) {
         read_kernels(part, csv);
+    } else if (i != NODES_LAYOUT || file_beside(part, ".json") == NULL) {
+        rt_part_is(part, layouts[i].kind);
+    } /* else its label's reader takes it: add_nodes() */
+    rt_csv_close(csv);
+}
+
+/* ---- models measured node by node ---- */
+
+/* Of most models one layer was traced, which stands for all: these nodes, the first and the last among them,
+ * as NeuSight repeats them (neusight/Prediction/aggregator.py). Other models were traced as a whole. */
+static const struct layer {
+    const char *model; /* what the name contains, in any case; the first row that fits decides */
+    const char *first, *last;
+} traced_layers[] = {
+    {"bert", "bert_encoder_layer_0_attention_self_query", "bert_encoder_layer_0_output_layer_norm"},
+    {"gpt", "transformer_h_0_ln_1", "add_15"},
+    {"opt", "model_decoder_layers_0_self_attn_layer_norm", "view_11"},
+};
+
+static const struct layer *layer_of(const struct rt_part *part, const struct rt_workload *workload)
+{
+    const char *model = rt_strings_get(&part->data.texts, workload->model);
+    if (workload->layers < 1) /* the label does not say how many there are */
+        return NULL;
+    for (size_t i = 0; i < RT_COUNT(traced_layers); i++)
+        if (strcasestr(model, traced_layers[i].model) != NULL)
+            return &traced_layers[i];
+    return NULL;
+}
+
+/* Adds a node's latency, `times` over, to *sum_ms. */
+static int add_node(const struct rt_csv *csv, const struct rt_csv_field *row, const char *column,
+                    double times, double *sum_ms)
+{
+    const struct rt_csv_field *field = &row[rt_csv_find(csv, column)];
+    double value;
+    if (rt_parse_real(field->text, field->length, &value) != 0 || value < 0 || value > 1e12)
+        return rt_fail(RT_EFORMAT, "%s:%zu: %s is \"%.40s\"; it must be a latency in ms", rt_csv_path(csv),
+                       rt_csv_line(csv), column, field->text);
+    *sum_ms += times * value;
+    return RT_OK;
+}
+
+/* Every node counts, also those that launch no kernel (size, getitem, view: 0.01 ms of the host): so they
+ * were measured, and so the published floors come out. */
+static int sum_nodes(struct rt_csv *csv, const struct layer *layer, double layers,
+                     struct rt_workload *workload)
+{
+    enum { BEFORE, WITHIN, BEHIND } at = BEFORE;
+    const struct rt_csv_field *row;
+    double forward_ms = 0, backward_ms = 0;
+    int got, status, name = rt_csv_find(csv, "Name");
+    while ((got = rt_csv_next(csv, &row)) == RT_CSV_ROW) {
+        if (layer != NULL && at == BEFORE && strcmp(row[name].text, layer->first) == 0)
+            at = WITHIN;
+        double times = at == WITHIN ? layers : 1;
+        if ((status = add_node(csv, row, "fw_latency", times, &forward_ms)) != RT_OK ||
+            (status = add_node(csv, row, "bw_latency", times, &backward_ms)) != RT_OK ||
+            (status = add_node(csv, row, "acc_latency", times, &backward_ms)) != RT_OK)
+            return status;
+        if (at == WITHIN && strcmp(row[name].text, layer->last) == 0)
+            at = BEHIND;
     }
+    if (got != RT_CSV_END)
+        return RT_EFORMAT;
+    if (layer != NULL && at != BEHIND)
+        return rt_fail(
+            RT_EFORMAT,
+            "%s: its label says %.0f layers, but no rows from \"%s\" to \"%s\" say what a layer is",
+            rt_csv_path(csv), layers, layer->first, layer->last);
+    if (!(forward_ms > 0))
+        return rt_fail(RT_EFORMAT, "%s: no node has a fw_latency above 0", rt_csv_path(csv));
+    workload->kernels_forward_us = 1000 * forward_ms;
+    workload->kernels_backward_us = backward_ms > 0 ? 1000 * backward_ms : NAN; /* 0: none ran */
+    return RT_OK;
+}
+
+/* What the nodes sum to, from the CSV file beside a label. A file that is wrong is told, and the label stays:
+ * the whole model was measured all the same. One that cannot be opened or is something else tells so itself.
+ */
+static void add_nodes(struct rt_part *part, struct rt_workload *workload)
+{
+    const char *path = file_beside(part, ".csv");
+    struct rt_csv *csv = NULL;
+    if (path == NULL || rt_csv_open(path, &csv) != RT_OK || find_layout(csv) != NODES_LAYOUT)
+        rt_part_is(part, "labels of models that were not measured node by node");
+    else if (sum_nodes(csv, layer_of(part, workload), (double)workload->layers, workload) != RT_OK)
+        rt_part_skip(part);
+    else
+        part->bytes = (double)rt_csv_bytes(csv);
     rt_csv_close(csv);
 }
 
@@ -514,12 +627,6 @@ static void add_device(struct rt_tree *tree, const char *path, json_t *root)
         rt_import_note(&tree->report->warned, text);
     }
     rt_import_other(tree->report, "device descriptions", 1);
-}
-
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path);
-    return length >= strlen(end) && strcasecmp(path + length - strlen(end), end) == 0;
 }
 
 /* Devices first: rows and labels refer to them. */
@@ -615,10 +722,12 @@ static void add_label(struct rt_part *part, json_t *root)
     rt_workload_init(&workload);
     workload.dtype = RT_FP32;
     workload.device = label_device(part);
-    if (workload.device >= 0 && read_label(part, root, &workload) == RT_OK)
+    if (workload.device >= 0 && read_label(part, root, &workload) == RT_OK) {
+        add_nodes(part, &workload);
         rt_dataset_add_workload(&part->data, &workload);
-    else
+    } else {
         rt_part_refuse(part, "workload", workload.device);
+    }
 }
 
 static bool is_model_config(json_t *root)

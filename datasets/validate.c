@@ -48,9 +48,11 @@ static bool attribute_is(struct rt_h5 *file, const char *path, const char *name,
 }
 
 static void check_column(struct rt_h5 *file, const char *table, const char *name, const char *units,
-                         const char *long_name, struct rt_check *check)
+                         const char *long_name, int since, struct rt_check *check)
 {
     char path[128];
+    if (since > rt_h5_version(file))
+        return;
     snprintf(path, sizeof path, "/%s/%s", table, name);
     check->checked++;
     if (!attribute_is(file, path, "units", units))
@@ -67,13 +69,13 @@ static int check_units(const char *path, struct rt_check *check)
         return status;
     for (size_t f = 0; f < rt_sample_field_count; f++)
         check_column(file, "samples", rt_sample_fields[f].name, rt_sample_fields[f].units,
-                     rt_sample_fields[f].long_name, check);
+                     rt_sample_fields[f].long_name, rt_sample_fields[f].since, check);
     for (size_t f = 0; f < rt_workload_field_count; f++)
         check_column(file, "workloads", rt_workload_fields[f].name, rt_workload_fields[f].units,
-                     rt_workload_fields[f].long_name, check);
+                     rt_workload_fields[f].long_name, rt_workload_fields[f].since, check);
     for (size_t f = 0; f < rt_device_field_count; f++)
         check_column(file, "devices", rt_device_fields[f].key, rt_device_fields[f].units,
-                     rt_device_fields[f].long_name, check);
+                     rt_device_fields[f].long_name, 1, check);
     rt_h5_close(file);
     return RT_OK;
 }
@@ -136,6 +138,8 @@ static const char *odd_workload_column(const struct rt_workload *w)
         return "end_to_end_us";
     if (!lies(w->forward_us, 0) || !lies(w->backward_us, 0))
         return "forward_us or backward_us";
+    if (!lies(w->kernels_forward_us, 0) || !lies(w->kernels_backward_us, 0))
+        return "kernels_forward_us or kernels_backward_us";
     if (!lies(w->energy_mj, 0))
         return "energy_mj";
     if ((w->batch != -1 && w->batch < 1) || (w->sequence != -1 && w->sequence < 1) ||

@@ -51,8 +51,12 @@ struct rt_forecast {
     double total_us;         /* of the step */
     double source_us[RT_TIME_SOURCE_COUNT]; /* of phase_us, by source */
     double coverage;                        /* 0..1: trained / (all but link); 0 for the roofline */
-    struct rt_graph_memory memory;          /* of the device that needs most */
-    double memory_bytes;                    /* that the device has; NaN: unknown */
+    /* For the trace: (2, stages, microbatches) ends of passes, and what the first stage's ring does. */
+    double *pass_ends_us, *stage_forward_us, *stage_backward_us;
+    struct rt_gradient_sum *sums;
+    size_t sum_count;
+    struct rt_graph_memory memory; /* of the device that needs most */
+    double memory_bytes;           /* that the device has; NaN: unknown */
 };
 
 /* Forecasts a step. RT_ENOTFOUND where the predictor lacks a network for a family that the graph needs (the

@@ -173,13 +173,38 @@ static void test_versions(void)
 {
     struct rt_dataset b;
     const char *path = rt_test_path("version.h5");
-    write_root(path, RT_DATASET_FORMAT, 7);
-    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EVERSION, "version 7, this build reads versions 1 to 1");
+    write_root(path, RT_DATASET_FORMAT, 3);
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EVERSION, "version 3, this build reads versions 1 to 2");
     write_root(path, "rooftile-predictor", 1);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT,
                     "is a rooftile-predictor file where a rooftile-dataset");
     write_root(path, RT_DATASET_FORMAT, 1);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "no attribute \"uuid\"");
+}
+
+/* tests/data/dataset_v1.h5 was written before version 2: what it holds reads, what it cannot hold is missing,
+ * and it is the same dataset when it is written again. */
+static void test_version_1(void)
+{
+    struct rt_dataset a, b;
+    RT_ASSERT_OK(rt_dataset_read(RT_SOURCE_DIR "/tests/data/dataset_v1.h5", &a));
+    CU_ASSERT_TRUE_FATAL(a.sample_count == 1 && a.workload_count == 2);
+    CU_ASSERT_EQUAL(a.samples[0].latency_us, 1.5);
+    CU_ASSERT_EQUAL(a.workloads[0].backward_us, 2000);
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_TRUE(isnan(a.workloads[i].kernels_forward_us) && isnan(a.workloads[i].kernels_backward_us));
+    char *uuid = rt_strdup(a.uuid);
+    rt_dataset_stamp(&a);
+    CU_ASSERT_STRING_EQUAL(a.uuid, uuid);
+    RT_ASSERT_OK(rt_dataset_write(&a, rt_test_path("again.h5")));
+    RT_ASSERT_OK(rt_dataset_read(rt_test_path("again.h5"), &b));
+    CU_ASSERT_EQUAL(memcmp(a.workloads, b.workloads, 2 * sizeof *a.workloads), 0);
+    b.workloads[1].kernels_forward_us = 900; /* a column of version 2 that holds something is content */
+    rt_dataset_stamp(&b);
+    CU_ASSERT_STRING_NOT_EQUAL(b.uuid, uuid);
+    free(uuid);
+    rt_dataset_release(&a);
+    rt_dataset_release(&b);
 }
 
 static void test_wrong_types(void)
@@ -250,5 +275,5 @@ static void test_split(void)
 }
 
 RT_TESTS(RT_TEST(test_round_trip), RT_TEST(test_append_and_duplicates), RT_TEST(test_flipped_bytes),
-         RT_TEST(test_truncated), RT_TEST(test_versions), RT_TEST(test_wrong_types),
+         RT_TEST(test_truncated), RT_TEST(test_versions), RT_TEST(test_version_1), RT_TEST(test_wrong_types),
          RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))

@@ -95,6 +95,7 @@ static void make_awkward(struct rt_dataset *d)
     w.dtype = RT_BF16;
     w.end_to_end_us = 123.456789012345678;
     rt_dataset_add_workload(d, &w);
+    w.kernels_forward_us = 1.0 / 3, w.kernels_backward_us = 2.0 / 3;
     w.option = -1;
     rt_dataset_add_workload(d, &w);
     free(d->source);
@@ -207,7 +208,7 @@ static void test_bad_csv(void)
         {"groups.csv", "group,name,value\n0,a,b\n1,a,b\n", "groups 0 and 1 are the same"},
         {"groups.csv", "name,group,value\n0,a,b\n", "groups.csv:1: column 1 must be \"group\""},
         {"strings.csv", "table,text\nwords,a\n", "table is \"words\""},
-        {"meta.csv", "name,value\nversion,99\n", "version 99, this build reads versions 1 to 1"},
+        {"meta.csv", "name,value\nversion,99\n", "version 99, this build reads versions 1 to 2"},
         {"meta.csv", "name,value\nformat,cake\n", "format is \"cake\""},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {

@@ -135,12 +135,17 @@ static void test_devices_and_labels(void)
     CU_ASSERT_TRUE(w->mode == RT_INFERENCE && w->sequence == 512 && w->batch == 8 && w->layers == 24);
     CU_ASSERT_DOUBLE_EQUAL(w->end_to_end_us, 100500, 0);
     CU_ASSERT_TRUE(isnan(w->backward_us)); /* none ran */
+    /* 0.5 ms before the layer, 24 times the 1.375 of the layer, 0.75 behind it */
+    CU_ASSERT_DOUBLE_EQUAL(w->kernels_forward_us, 34250, 0);
+    CU_ASSERT_TRUE(isnan(w->kernels_backward_us));
     w = &imported.workloads[1];
     CU_ASSERT_STRING_EQUAL(rt_strings_get(&imported.texts, w->option), "dp4");
     CU_ASSERT_TRUE(w->mode == RT_TRAINING && w->layers == -1);
     CU_ASSERT_DOUBLE_EQUAL(w->backward_us, 200000, 0);
+    CU_ASSERT_TRUE(isnan(w->kernels_forward_us) && isnan(w->kernels_backward_us));
     CU_ASSERT_EQUAL(others("operator graphs"), 1);
-    CU_ASSERT_EQUAL(others("measured models node by node"), 1);
+    CU_ASSERT_EQUAL(others("models node by node, without their label"), 0);
+    CU_ASSERT_EQUAL(others("labels of models that were not measured node by node"), 1);
     CU_ASSERT_EQUAL(others("model configurations"), 1);
     CU_ASSERT_EQUAL(others("forecasts of others"), 1);
     CU_ASSERT_EQUAL(others("device descriptions"), 2);
@@ -365,6 +370,99 @@ static void test_bad_labels(void)
     release();
 }
 
+#define NODES          "op,target,fw_latency,bw_latency,acc_latency,Name\n"
+#define NODE(ms, name) "call_module,x," ms "," name "\n"
+
+/* What is repeated, per model; and a label or its nodes alone. */
+static void test_nodes(void)
+{
+    static const struct {
+        const char *name, *layers, *nodes;
+        double forward_us, backward_us;
+    } cases[] = {
+        {"GPT_x-train-8-2", "3",
+         NODE("1,2,4", "add") NODE("1,2,0.5", "transformer_h_0_ln_1") NODE("1,2,0", "mul")
+             NODE("1,2,0", "add_15") NODE("1,2,8", "add_16"),
+         11000, 35500}, /* 1 + 3 x 3 + 1, and 6 + 3 x 6.5 + 10 */
+        {"opt_x-inf-8-2", "2",
+         NODE("1,0,0", "model_decoder_layers_0_self_attn_layer_norm") NODE("1,0,0", "view_11")
+             NODE("1,0,0", "view_12"),
+         5000, NAN},
+        {"gpt_x-inf-8-2", "0", NODE("1,0,0", "transformer_h_0_ln_1") NODE("1,0,0", "add_15"), 2000, NAN},
+        {"switch_x-inf-8-2", "12", NODE("1,0,0", "a") NODE("2,0,0", "b"), 3000, NAN},
+    };
+    char folder[256];
+    snprintf(folder, sizeof folder, "%s", rt_test_path("nodes"));
+    mkdir(folder, 0777);
+    mkdir(rt_test_path("nodes/Tesla T4"), 0777);
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        char *label = rt_format("nodes/Tesla T4/%s.json", cases[i].name),
+             *nodes = rt_format("nodes/Tesla T4/%s.csv", cases[i].name),
+             *text = rt_format("{\"e2e_latency\": 5, \"num_layer\": %s}", cases[i].layers),
+             *rows = rt_format("%s%s", NODES, cases[i].nodes);
+        rt_test_write(label, text);
+        rt_test_write(nodes, rows);
+        RT_ASSERT_OK(import("neusight", folder, 2, true));
+        const struct rt_workload *w = &imported.workloads[0];
+        CU_ASSERT_TRUE(imported.workload_count == 1 && report.other_count == 0 && report.files == 1);
+        CU_ASSERT_DOUBLE_EQUAL(w->kernels_forward_us, cases[i].forward_us, 1e-9);
+        CU_ASSERT_TRUE(isnan(cases[i].backward_us) ? isnan(w->kernels_backward_us)
+                                                   : w->kernels_backward_us == cases[i].backward_us);
+        unlink(rt_test_path(nodes));
+        RT_ASSERT_OK(import("neusight", folder, 2, true)); /* the label alone */
+        CU_ASSERT_TRUE(isnan(imported.workloads[0].kernels_forward_us));
+        CU_ASSERT_EQUAL(others("labels of models that were not measured node by node"), 1);
+        unlink(rt_test_path(label));
+        rt_test_write(nodes, rows);
+        RT_ASSERT_FAILS(import("neusight", folder, 2, false), RT_EFORMAT,
+                        "nothing to import"); /* the nodes */
+        CU_ASSERT_EQUAL(others("models node by node, without their label"), 1);
+        unlink(rt_test_path(nodes));
+        free(label), free(nodes), free(text), free(rows);
+    }
+    release();
+}
+
+/* Wrong nodes are told and leave the label as it is. */
+static void test_bad_nodes(void)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {NODES NODE("1,0,0", "transformer_h_0_ln_1") NODE("x,0,0", "add_15"),
+         "g-inf-8-2.csv:3: fw_latency is \"x\"; it must be a latency in ms"},
+        {NODES NODE("1,0,0", "transformer_h_0_ln_1") NODE("1,-1,0", "add_15"), "bw_latency is \"-1\""},
+        {NODES NODE("1,0,nan", "transformer_h_0_ln_1") NODE("1,0,0", "add_15"), "acc_latency is \"nan\""},
+        {NODES NODE("1,0,", "transformer_h_0_ln_1") NODE("1,0,0", "add_15"), "acc_latency is \"\""},
+        {NODES NODE("1,0,0", "transformer_h_0_ln_1") NODE("1,0,0,0", "add_15"), "the row has 7 columns"},
+        {NODES NODE("1,0,0", "transformer_h_0_ln_1") "call_module,x,1,0,0,add_15", "it may be cut off"},
+        {NODES NODE("1,0,0", "transformer_h_0_ln_1"),
+         "its label says 2 layers, but no rows from \"transformer_h_0_ln_1\" to \"add_15\""},
+        {NODES NODE("1,0,0", "add_15") NODE("1,0,0", "transformer_h_0_ln_1"), "its label says 2 layers"},
+        {NODES NODE("0,0,0", "transformer_h_0_ln_1") NODE("0,0,0", "add_15"),
+         "no node has a fw_latency above 0"},
+        {"op,target,latency,Name\nplaceholder,x,1,x\n", "has neither the columns of kernels"},
+        {"", "is empty"},
+    };
+    char folder[256];
+    snprintf(folder, sizeof folder, "%s", rt_test_path("bad_nodes"));
+    mkdir(folder, 0777);
+    mkdir(rt_test_path("bad_nodes/Tesla T4"), 0777);
+    rt_test_write("bad_nodes/Tesla T4/gpt_g-inf-8-2.json", "{\"e2e_latency\": 5, \"num_layer\": 2}");
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        rt_test_write("bad_nodes/Tesla T4/gpt_g-inf-8-2.csv", cases[i].text);
+        RT_ASSERT_OK(import("neusight", folder, 2, false));
+        CU_ASSERT_EQUAL(imported.workloads[0].end_to_end_us, 5000);
+        CU_ASSERT_TRUE(isnan(imported.workloads[0].kernels_forward_us));
+        CU_ASSERT_EQUAL_FATAL(report.skipped.count, 1);
+        if (strstr(report.skipped.text[0], cases[i].words) == NULL)
+            printf("# %s\n", report.skipped.text[0]);
+        CU_ASSERT_PTR_NOT_NULL(strstr(report.skipped.text[0], cases[i].words));
+        RT_ASSERT_FAILS(import("neusight", folder, 2, true), RT_EFORMAT, "--strict");
+    }
+    release();
+}
+
 /* ---- AIConfigurator ---- */
 
 static void test_aiconfigurator(void)
@@ -435,8 +533,37 @@ static void test_aiconfigurator_refusals(void)
 
 /* ---- the measurements themselves ---- */
 
+/* How far the nodes of the measured models are from their whole, on average: |sum / end to end - 1|. */
+static double floor_percent(const char *device, enum rt_mode mode)
+{
+    double sum = 0;
+    int count = 0;
+    for (size_t i = 0; i < imported.workload_count; i++) {
+        const struct rt_workload *w = &imported.workloads[i];
+        if (w->mode != mode || strcmp(imported.devices[w->device].name, device) != 0 ||
+            isnan(w->kernels_forward_us))
+            continue;
+        double backward_us = isnan(w->kernels_backward_us) ? 0 : w->kernels_backward_us;
+        sum += fabs((w->kernels_forward_us + backward_us) / w->end_to_end_us - 1);
+        count++;
+    }
+    return 100 * sum / count;
+}
+
 static void test_real_neusight(void)
 {
+    static const struct { /* of a study of the same files that was made apart from this program */
+        const char *device;
+        enum rt_mode mode;
+        double percent;
+    } floors[] = {
+        {"NVIDIA A100-PCIE-40GB", RT_INFERENCE, 18.5},
+        {"Tesla V100-PCIE-32GB", RT_INFERENCE, 4.2},
+        {"Tesla P100-PCIE-16GB", RT_INFERENCE, 2.1},
+        {"Tesla T4", RT_INFERENCE, 7.9},
+        {"Tesla P4", RT_INFERENCE, 1.3},
+        {"Tesla V100-PCIE-32GB", RT_TRAINING, 14.6},
+    };
     const char *path = rt_test_data("ROOFTILE_NEUSIGHT", "neusight");
     if (path == NULL)
         return;
@@ -445,6 +572,8 @@ static void test_real_neusight(void)
     CU_ASSERT_EQUAL(imported.workload_count, 74);
     CU_ASSERT_EQUAL(report.total.refused + report.total.duplicates + report.skipped.count, 0);
     CU_ASSERT_EQUAL(report.total.unknown_tiles, 324); /* convolutions whose kernel does not say */
+    for (size_t i = 0; i < RT_COUNT(floors); i++)
+        CU_ASSERT_DOUBLE_EQUAL(floor_percent(floors[i].device, floors[i].mode), floors[i].percent, 0.05);
     release();
 }
 
@@ -464,6 +593,6 @@ static void test_real_aiconfigurator(void)
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_other_ops), RT_TEST(test_devices_and_labels),
          RT_TEST(test_public_layout), RT_TEST(test_threads_change_nothing), RT_TEST(test_refusals),
          RT_TEST(test_broken_files), RT_TEST(test_too_many_groups), RT_TEST(test_too_many_gpus),
-         RT_TEST(test_bad_json), RT_TEST(test_bad_labels), RT_TEST(test_aiconfigurator),
-         RT_TEST(test_aiconfigurator_refusals), RT_TEST(test_real_neusight),
+         RT_TEST(test_bad_json), RT_TEST(test_bad_labels), RT_TEST(test_nodes), RT_TEST(test_bad_nodes),
+         RT_TEST(test_aiconfigurator), RT_TEST(test_aiconfigurator_refusals), RT_TEST(test_real_neusight),
          RT_TEST(test_real_aiconfigurator))
