@@ -1,0 +1,348 @@
+/*
+ * Fusion: chains of pointwise and row-wise nodes become one node, whose forward (and backward) kernels are
+ * launched as one.
+ *
+ * Which nodes join follows NeuSight (ASPLOS 2025, section 4.4; its Opgraph/fuse): a node joins its reader
+ * where it has that reader only, and both are of the fusable kind. So a chain is a tree that ends in one
+ * node, the only one whose output is seen outside; everything else stays in registers.
+ *
+ * Traffic, in elements of the graph's dtype:
+ *   forward  = sum of the kernels' own
+ *              - what members hand to one another (written once, read once for each reading)
+ *              - an outside value read a second time
+ *              + what is kept for the backward pass all the same
+ *   backward = gradient of the chain's output (read)
+ *              + gradients of its inputs and parameters (written)
+ *              + values that the gradients are computed from (read: inputs and what was kept)
+ * and never more than the kernels one by one. At inference the forward formula is the published one, the
+ * inputs and the output of the fused node once each, except that broadcast constants and masks, which are no
+ * inputs of a node, count too. Published graphs fuse no training step; the backward formula is ours.
+ */
+#include "datasets/status.h"
+#include "models/graph/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOBODY UINT32_MAX
+
+struct fusion {
+    struct rt_graph *graph;
+    double width;
+    uint32_t *last; /* (node_count) the node that ends the chain of each node */
+    uint32_t *next; /* (node_count) the member after this one in its chain, NOBODY at the end */
+    uint32_t *head; /* (node_count) the first member of the chain that ends here, NOBODY elsewhere */
+};
+
+/* The nodes that a chain reads, each once, with the elements read of it. */
+struct reads {
+    uint32_t *node;
+    double *elements;
+    size_t count;
+    double again;  /* elements read that had been read before */
+    double inside; /* elements read of other members */
+};
+
+static const uint32_t *inputs_of(const struct fusion *fusion, const struct rt_node *node)
+{
+    return fusion->graph->inputs + node->input;
+}
+
+/* --- which node joins which --- */
+
+/* The only reader of each node; NOBODY where there is none or more than one. */
+static uint32_t *only_readers(const struct fusion *fusion)
+{
+    const struct rt_graph *graph = fusion->graph;
+    uint32_t *reader = rt_malloc((graph->node_count + 1) * sizeof *reader);
+    bool *several = rt_calloc(graph->node_count + 1, sizeof *several);
+    for (size_t n = 0; n < graph->node_count; n++)
+        reader[n] = NOBODY;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
+            uint32_t from = inputs_of(fusion, &graph->nodes[n])[i];
+            several[from] |= reader[from] != NOBODY && reader[from] != n;
+            reader[from] = n;
+        }
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (several[n])
+            reader[n] = NOBODY;
+    free(several);
+    return reader;
+}
+
+/* The last node of a layer is read by the next layer, which is the same block: it joins nothing, since its
+ * reader in the list stands in another block. */
+static void find_chains(struct fusion *fusion)
+{
+    const struct rt_node *nodes = fusion->graph->nodes;
+    uint32_t *reader = only_readers(fusion);
+    for (uint32_t n = (uint32_t)fusion->graph->node_count; n-- > 0;) {
+        uint32_t to = reader[n];
+        bool joins = to != NOBODY && to > n && nodes[n].fusable && nodes[to].fusable &&
+                     nodes[n].block == nodes[to].block;
+        fusion->last[n] = joins ? fusion->last[to] : n;
+        fusion->head[n] = NOBODY;
+        /* Backwards, so that each chain's list comes out in the order of the graph. */
+        fusion->next[n] = joins ? fusion->head[fusion->last[n]] : NOBODY;
+        fusion->head[fusion->last[n]] = n;
+    }
+    free(reader);
+}
+
+/* --- what a chain moves --- */
+
+static const struct rt_kernel *kernel_of(const struct rt_graph *graph, const struct rt_node *node,
+                                         enum rt_phase phase)
+{
+    for (uint32_t k = 0; k < node->kernel_count; k++)
+        if (graph->kernels[node->kernel + k].phase == phase)
+            return &graph->kernels[node->kernel + k];
+    return NULL;
+}
+
+/* Elements that a node reads of an input: no more than it works on (a slice of a larger output). */
+static double read_elements(const struct rt_graph *graph, const struct rt_node *node, uint32_t from)
+{
+    const struct rt_kernel *kernel = kernel_of(graph, node, RT_FORWARD);
+    double work = node->outputs;
+    if (kernel != NULL && rt_op_ndims(kernel->op) == 2)
+        work = fmax(work, (double)kernel->dim[0] * (double)kernel->dim[1]);
+    return fmin(work, graph->nodes[from].outputs);
+}
+
+static void add_read(struct reads *reads, uint32_t from, double elements)
+{
+    for (size_t i = 0; i < reads->count; i++)
+        if (reads->node[i] == from) {
+            reads->again += fmin(elements, reads->elements[i]);
+            reads->elements[i] = fmax(elements, reads->elements[i]);
+            return;
+        }
+    reads->node[reads->count] = from;
+    reads->elements[reads->count++] = elements;
+}
+
+/* Free with reads_release. */
+static struct reads chain_reads(const struct fusion *fusion, uint32_t last)
+{
+    const struct rt_graph *graph = fusion->graph;
+    size_t most = 1;
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+        most += graph->nodes[m].input_count;
+    struct reads reads = {.node = rt_malloc(most * sizeof *reads.node),
+                          .elements = rt_malloc(most * sizeof *reads.elements)};
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+        for (uint32_t i = 0; i < graph->nodes[m].input_count; i++) {
+            uint32_t from = inputs_of(fusion, &graph->nodes[m])[i];
+            double elements = read_elements(graph, &graph->nodes[m], from);
+            if (fusion->last[from] == last)
+                reads.inside += elements;
+            else
+                add_read(&reads, from, elements);
+        }
+    return reads;
+}
+
+static void reads_release(struct reads *reads)
+{
+    free(reads->node);
+    free(reads->elements);
+}
+
+static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_phase phase)
+{
+    double bytes = 0;
+    const struct rt_graph *graph = fusion->graph;
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+        for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++) {
+            const struct rt_kernel *kernel = &graph->kernels[graph->nodes[m].kernel + k];
+            bytes += kernel->phase == phase ? kernel->bytes : 0;
+        }
+    return bytes;
+}
+
+/* --- what a chain keeps for its backward pass --- */
+
+/* Elements that a member keeps of something that cannot be had again cheaply: a mask, a row-wise result. */
+static double kept_anyway(const struct fusion *fusion, const struct rt_node *node)
+{
+    const struct rt_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
+    if (kernel == NULL)
+        return 0;
+    if (kernel->op == RT_OP_DROPOUT)
+        return fmin(node->saved, node->outputs / fusion->width);
+    return rt_ops[kernel->op].family == RT_FAMILY_SOFTMAX ? node->saved : 0;
+}
+
+/* Pointwise results inside a chain are kept, or computed again from the chain's inputs where keeping those
+ * costs less: the choice that torch.compile's partitioner makes by a minimum cut. Returns the elements that
+ * the chain keeps besides its output's, and puts the part that its forward kernel writes in *written. */
+static double chain_keeps(struct fusion *fusion, uint32_t last, const struct reads *reads, double *written)
+{
+    struct rt_node *nodes = fusion->graph->nodes;
+    double anyway = 0, masks = 0, pointwise = 0, inputs = 0;
+    for (uint32_t m = fusion->head[last]; m != last; m = fusion->next[m]) {
+        double kept = kept_anyway(fusion, &nodes[m]);
+        anyway += kept;
+        if (kept < nodes[m].outputs)
+            masks += kept; /* written by the dropout kernel, whose bytes have it */
+        if (kept == 0)
+            pointwise += nodes[m].saved;
+    }
+    for (size_t i = 0; i < reads->count; i++)
+        inputs += fmax(0, nodes[reads->node[i]].outputs - nodes[reads->node[i]].saved);
+    if (pointwise > 0 && inputs < pointwise) {
+        for (size_t i = 0; i < reads->count; i++)
+            nodes[reads->node[i]].saved = fmax(nodes[reads->node[i]].saved, nodes[reads->node[i]].outputs);
+        pointwise = 0;
+    }
+    *written = anyway - masks + pointwise;
+    return anyway + pointwise;
+}
+
+/* Is the gradient of an op computed from what the op read? */
+static bool gradient_reads(enum rt_op_id op)
+{
+    enum rt_family family = rt_ops[op].family;
+    return family == RT_FAMILY_LAYERNORM ||
+           (family == RT_FAMILY_ELEMENTWISE && op != RT_OP_ADD && op != RT_OP_ADD_SCALAR &&
+            op != RT_OP_MUL_SCALAR && op != RT_OP_DIV_SCALAR);
+}
+
+static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
+{
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
+        const struct rt_kernel *kernel = kernel_of(fusion->graph, &fusion->graph->nodes[m], RT_FORWARD);
+        if (kernel != NULL && gradient_reads(kernel->op))
+            return true;
+    }
+    return false;
+}
+
+/* Fills in what the chain's last node becomes, save its name, kernels and inputs. */
+static void sum_up(struct fusion *fusion, uint32_t last, const struct reads *reads)
+{
+    struct rt_node *nodes = fusion->graph->nodes, *node = &nodes[last];
+    double width = fusion->width, written = 0, handed = 0, parameters = 0, inputs = 0, kept_inputs = 0;
+    double kept = chain_keeps(fusion, last, reads, &written);
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
+        handed += m != last ? nodes[m].outputs : 0;
+        parameters += nodes[m].parameters;
+    }
+    for (size_t i = 0; i < reads->count; i++) {
+        inputs += reads->elements[i];
+        if (nodes[reads->node[i]].saved > 0)
+            kept_inputs += reads->elements[i];
+    }
+    if (!chain_gradient_reads(fusion, last))
+        kept_inputs = 0;
+    double forward = phase_bytes(fusion, last, RT_FORWARD), backward = phase_bytes(fusion, last, RT_BACKWARD);
+    double least = width * (node->outputs + inputs + written);
+    double own = kept_anyway(fusion, node); /* of the last member, which its gradient reads */
+    double fused = forward - width * (handed + reads->inside + reads->again - written);
+    node->fused_bytes[RT_FORWARD] = fmin(forward, fmax(least, fused));
+    node->fused_bytes[RT_BACKWARD] =
+        fmin(backward, width * (node->outputs + inputs + parameters + kept_inputs + kept + own));
+    node->parameters = parameters;
+    node->saved += kept;
+}
+
+/* --- the new graph --- */
+
+/* "a+b+c". */
+static const char *chain_name(const struct fusion *fusion, uint32_t last)
+{
+    const struct rt_node *nodes = fusion->graph->nodes;
+    if (fusion->head[last] == last)
+        return nodes[last].name;
+    size_t length = 0;
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+        length += strlen(nodes[m].name) + 1;
+    char *name = rt_malloc(length + 1), *at = name;
+    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+        at = stpcpy(stpcpy(at, nodes[m].name), fusion->next[m] != NOBODY ? "+" : "");
+    const char *text = rt_graph_text(fusion->graph, name, (size_t)(at - name));
+    free(name);
+    return text;
+}
+
+/* Appends a chain's kernels to `out`, phase by phase. */
+static size_t copy_kernels(const struct fusion *fusion, uint32_t last, struct rt_kernel *out)
+{
+    const struct rt_graph *graph = fusion->graph;
+    size_t count = 0;
+    for (int phase = 0; phase < RT_PHASE_COUNT; phase++)
+        for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+            for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++)
+                if (graph->kernels[graph->nodes[m].kernel + k].phase == phase)
+                    out[count++] = graph->kernels[graph->nodes[m].kernel + k];
+    return count;
+}
+
+/* Chains take the place of their last node: all that they read stands before it, all that reads them after.
+ */
+static void rebuild(struct fusion *fusion)
+{
+    struct rt_graph *graph = fusion->graph;
+    struct rt_node *nodes = rt_malloc((graph->node_count + 1) * sizeof *nodes);
+    struct rt_kernel *kernels = rt_malloc((graph->kernel_count + 1) * sizeof *kernels);
+    uint32_t *inputs = rt_malloc((graph->input_count + 1) * sizeof *inputs);
+    uint32_t *place = rt_malloc((graph->node_count + 1) * sizeof *place); /* of each last node */
+    size_t node_count = 0, kernel_count = 0, input_count = 0;
+    for (size_t b = 0; b < graph->block_count; b++)
+        graph->blocks[b].node_count = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (fusion->last[n] != n)
+            continue;
+        struct rt_node node = graph->nodes[n];
+        struct reads reads = chain_reads(fusion, n);
+        node.name = chain_name(fusion, n);
+        node.kernel = (uint32_t)kernel_count;
+        node.kernel_count = (uint32_t)copy_kernels(fusion, n, kernels + kernel_count);
+        node.input = (uint32_t)input_count;
+        node.input_count = (uint32_t)reads.count;
+        for (size_t i = 0; i < reads.count; i++)
+            inputs[input_count++] = place[reads.node[i]];
+        reads_release(&reads);
+        kernel_count += node.kernel_count;
+        if (graph->blocks[node.block].node_count++ == 0)
+            graph->blocks[node.block].node = (uint32_t)node_count;
+        place[n] = (uint32_t)node_count;
+        nodes[node_count++] = node;
+    }
+    free(place);
+    free(graph->nodes);
+    free(graph->kernels);
+    free(graph->inputs);
+    graph->nodes = nodes;
+    graph->kernels = kernels;
+    graph->inputs = inputs;
+    graph->node_capacity = graph->node_count + 1; /* as allocated above */
+    graph->kernel_capacity = graph->kernel_count + 1;
+    graph->input_capacity = graph->input_count + 1;
+    graph->node_count = node_count;
+    graph->kernel_count = kernel_count;
+    graph->input_count = input_count;
+}
+
+void rt_graph_fuse(struct rt_graph *graph)
+{
+    struct fusion fusion = {.graph = graph, .width = rt_dtypes[graph->options.dtype].bytes};
+    fusion.last = rt_malloc((graph->node_count + 1) * sizeof *fusion.last);
+    fusion.next = rt_malloc((graph->node_count + 1) * sizeof *fusion.next);
+    fusion.head = rt_malloc((graph->node_count + 1) * sizeof *fusion.head);
+    find_chains(&fusion);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (fusion.last[n] != n || !graph->nodes[n].fusable)
+            continue;
+        struct reads reads = chain_reads(&fusion, n);
+        sum_up(&fusion, n, &reads);
+        reads_release(&reads);
+    }
+    rebuild(&fusion);
+    free(fusion.last);
+    free(fusion.next);
+    free(fusion.head);
+}
