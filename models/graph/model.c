@@ -16,10 +16,15 @@
 #define MOST_DIM        ((double)((int64_t)1 << 40)) /* rt_op_check's */
 #define MOST_PARAMETERS 1e15                         /* a typing error, not a model */
 
+/* clang-format off */
 const struct rt_architecture *const rt_architectures[] = {
     &rt_gpt2,
+    &rt_llama,
+    &rt_mistral,
+    &rt_qwen2,
     NULL,
 };
+/* clang-format on */
 
 /* --- one key --- */
 

@@ -21,6 +21,7 @@ struct rt_model {
     int64_t types;      /* BERT: token types */
     int64_t tied;       /* 1: input and output embedding are one matrix */
     int64_t qkv_bias;   /* 1: the query, key and value products have a bias */
+    int64_t mlp_bias;   /* Llama: 1 where the feed-forward products have a bias */
     int64_t norm_first; /* OPT: 1 where layer norm comes before attention */
     enum rt_activation_kind activation;
     /* Encoder-decoders (T5, Switch): `layers` is the encoder's. */
