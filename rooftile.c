@@ -12,6 +12,7 @@ int rt_cmd_collect(int argc, char **argv);
 int rt_cmd_dataset(int argc, char **argv);
 int rt_cmd_devices(int argc, char **argv);
 int rt_cmd_evaluate(int argc, char **argv);
+int rt_cmd_predict(int argc, char **argv);
 int rt_cmd_train(int argc, char **argv);
 
 static const struct {
@@ -23,6 +24,7 @@ static const struct {
     {"dataset", rt_cmd_dataset, "import, inspect, check, merge and export measurements"},
     {"devices", rt_cmd_devices, "the catalogue of GPUs as numbers"},
     {"train", rt_cmd_train, "fit a predictor to measurements"},
+    {"predict", rt_cmd_predict, "forecast how long a model takes on a GPU"},
     {"evaluate", rt_cmd_evaluate, "report how far forecasts are from measurements"},
 };
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const rt_schedules[RT_SCHEDULE_COUNT] = {"1f1b", "gpipe"};
+const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe"};
 
 /* A ring of p devices takes p-1 steps to spread or to sum, both for an all-reduce; a message to one peer
  * takes one. */
@@ -47,9 +47,9 @@ double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t c
     return free_at;
 }
 
-int64_t rt_pipeline_in_flight(int64_t stages, int64_t microbatches, enum rt_schedule schedule)
+int64_t rt_pipeline_in_flight(int64_t stages, int64_t microbatches, enum rt_pipeline_schedule schedule)
 {
-    return schedule == RT_SCHEDULE_GPIPE || microbatches < stages ? microbatches : stages;
+    return schedule == RT_PIPELINE_GPIPE || microbatches < stages ? microbatches : stages;
 }
 
 /* Where one stage is in its list of passes. */
@@ -62,7 +62,7 @@ struct pipeline {
     const double *forward_us, *backward_us;
     int64_t stages, microbatches;
     double send_us;
-    enum rt_schedule schedule;
+    enum rt_pipeline_schedule schedule;
     struct stage *stage;
     double *forward_end, *backward_end; /* (stages, microbatches); NaN: not yet */
 };
@@ -74,7 +74,7 @@ static bool next_is_forward(const struct pipeline *p, int64_t i)
     const struct stage *stage = &p->stage[i];
     if (stage->forwards == p->microbatches)
         return false;
-    if (p->schedule == RT_SCHEDULE_GPIPE || p->backward_us == NULL)
+    if (p->schedule == RT_PIPELINE_GPIPE || p->backward_us == NULL)
         return true;
     return stage->forwards - stage->backwards < p->stages - i;
 }
@@ -101,8 +101,8 @@ static bool advance(struct pipeline *p, int64_t i)
 }
 
 double rt_pipeline_us(const double *forward_us, const double *backward_us, int64_t stages,
-                      int64_t microbatches, double send_us, enum rt_schedule schedule, double *busy_us,
-                      double *ends)
+                      int64_t microbatches, double send_us, enum rt_pipeline_schedule schedule,
+                      double *busy_us, double *ends)
 {
     size_t cells = (size_t)(stages * microbatches);
     struct pipeline p = {.forward_us = forward_us,

@@ -14,12 +14,12 @@
 
 #include <stdint.h>
 
-enum rt_schedule { RT_SCHEDULE_1F1B, RT_SCHEDULE_GPIPE, RT_SCHEDULE_COUNT };
-extern const char *const rt_schedules[RT_SCHEDULE_COUNT]; /* "1f1b", "gpipe" */
+enum rt_pipeline_schedule { RT_PIPELINE_1F1B, RT_PIPELINE_GPIPE, RT_PIPELINE_COUNT };
+extern const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT]; /* "1f1b", "gpipe" */
 
 struct rt_parallel {
     int64_t data, pipeline, microbatches; /* 1: none */
-    enum rt_schedule schedule;
+    enum rt_pipeline_schedule schedule;
     double link_gbs;     /* to a peer, one direction; NaN: the device's */
     bool no_overlap;     /* gradients are summed after the backward pass */
     double bucket_bytes; /* of gradients that are summed at once; 0: 25 MiB, as DistributedDataParallel */
@@ -55,10 +55,10 @@ double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t c
  * NULL): of the busiest stage; `ends` (2, stages, microbatches; may be NULL): when each forward and each
  * backward pass ended. */
 double rt_pipeline_us(const double *forward_us, const double *backward_us, int64_t stages,
-                      int64_t microbatches, double send_us, enum rt_schedule schedule, double *busy_us,
-                      double *ends);
+                      int64_t microbatches, double send_us, enum rt_pipeline_schedule schedule,
+                      double *busy_us, double *ends);
 
 /* Microbatches whose activations the first stage holds at once. */
-int64_t rt_pipeline_in_flight(int64_t stages, int64_t microbatches, enum rt_schedule schedule);
+int64_t rt_pipeline_in_flight(int64_t stages, int64_t microbatches, enum rt_pipeline_schedule schedule);
 
 #endif

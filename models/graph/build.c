@@ -130,7 +130,8 @@ uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id
     double width = rt_dtypes[graph->options.dtype].bytes;
     rows_kernel(graph, RT_FORWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
     if (rt_build_training(graph)) {
-        if (op != RT_OP_ADD) {
+        bool constant = z == RT_NO_INPUT && other == 1; /* has no gradient, so x is not read again */
+        if (op != RT_OP_ADD && !constant) {
             keep(graph, x);
             keep(graph, z);
         }

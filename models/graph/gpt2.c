@@ -30,7 +30,10 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     int64_t pairs = s.batch * s.heads, scores = pairs * s.queries;
     uint32_t x = rt_build_bmm(graph, "attn.scores", qkv, qkv, pairs, s.queries, s.head_dim, s.keys);
     x = rt_build_binary(graph, "attn.scale", RT_OP_DIV, x, RT_NO_INPUT, scores, s.keys, 1);
-    x = rt_build_move(graph, "attn.mask", RT_OP_WHERE, x, scores, s.keys, 0);
+    /* the mask is one byte for each pair of tokens, the same for all heads */
+    double mask_bytes = 2 * rt_dtypes[graph->options.dtype].bytes * (double)scores * s.keys;
+    x = rt_build_move(graph, "attn.mask", RT_OP_WHERE, x, scores, s.keys,
+                      mask_bytes + (double)s.queries * s.keys);
     x = rt_build_softmax(graph, "attn.softmax", x, scores, s.keys);
     x = rt_build_dropout(graph, "attn.dropout", x, scores, s.keys);
     x = rt_build_bmm(graph, "attn.values", x, qkv, pairs, s.queries, s.keys, s.head_dim);
