@@ -191,7 +191,9 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->roofline_us = rt_roofline_us(&query, forecast->device);
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
     launch->time_us = skip == RT_SKIP_NONE ? questions->time_us[answer] : launch->roofline_us;
-    if (skip == RT_SKIP_NO_PEAK || (skip != RT_SKIP_NONE && !forecast->options.fallback))
+    if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)
+        return refuse_skip(forecast, &launch->kernel, RT_SKIP_NO_PEAK);
+    if (skip != RT_SKIP_NONE && !forecast->options.fallback)
         return skip == RT_SKIP_NO_FAMILY ? refuse_families(forecast, questions)
                                          : refuse_skip(forecast, &launch->kernel, skip);
     if (!(launch->time_us > 0) || !isfinite(launch->time_us))
