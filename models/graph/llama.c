@@ -181,7 +181,6 @@ static void build(const struct rt_model *model, struct rt_graph *graph)
     rt_build_linear(graph, "lm_head", x, s.rows, h, s.vocab, false);
     graph->shared = model->tied ? (double)s.vocab * h : 0;
     graph->boundary = (double)all;
-    graph->classes = (double)s.rows * s.vocab;
 }
 
 const struct rt_architecture rt_llama = {"llama", "Llama 2, Llama 3", llama_keys, complete, build};

@@ -206,16 +206,19 @@ static int check_product(int64_t a, int64_t b, const char *what, const char *whe
 {
     if ((double)a * (double)b <= (double)MOST_SIZE)
         return RT_OK;
-    return rt_fail(RT_EFORMAT, "%s: %s is %.3g; it must lie in 1..2^31, so correct either", where, what,
+    return rt_fail(RT_EFORMAT, "%s: %s is %.3g; it may be 2^31 at most, so correct its factors", where, what,
                    (double)a * (double)b);
 }
 
 /* What one key alone does not tell. */
 static int check_sizes(const struct rt_model *model, const char *where)
 {
-    int status = check_product(model->heads, model->head_dim, "heads times the width of a head", where);
+    int status = check_product(model->heads, model->head_dim, "the number of heads times their width", where);
     if (status == RT_OK)
         status = check_product(model->inner, 1, "the inner width of the feed-forward layers", where);
+    if (status == RT_OK)
+        status = check_product(model->experts, model->capacity, "the number of experts times their capacity",
+                               where);
     if (status != RT_OK)
         return status;
     double parameters = rt_model_parameters(model);
@@ -302,16 +305,18 @@ static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
                    parts, model->heads, model->kv_heads, model->name, list);
 }
 
-/* Builders multiply in 64 bits: what they multiply is held below 2^62 here, and dims below 2^40 after. */
+/* Builders multiply in 64 bits: what they multiply stays below 2^62 by this, and check_kernels looks at the
+ * dims that come out. */
 static int check_volume(const struct rt_model *model, const struct rt_graph_options *options)
 {
     bool decode = options->step == RT_STEP_DECODE;
-    double rows = (double)options->batch * (decode ? 1 : (double)options->sequence);
+    double batch = (double)options->batch, heads = (double)model->heads, head_dim = (double)model->head_dim;
     double keys = decode ? (double)options->context + 1 : (double)options->sequence;
+    double rows = batch * (decode ? 1 : keys);
     double widest = fmax(fmax((double)model->hidden, (double)model->inner),
-                         fmax((double)model->vocab, (double)model->heads * (double)model->head_dim));
-    double most = fmax(rows * (double)model->heads, fmax(keys * (double)model->head_dim, rows));
-    if (most <= MOST_DIM && rows * widest <= 0x1p62)
+                         fmax((double)model->vocab, fmax(heads * head_dim, keys)));
+    widest = fmax(widest, (double)model->experts * (double)model->capacity);
+    if (batch * heads * keys <= MOST_DIM && keys * head_dim <= MOST_DIM && rows * widest <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
                    "--batch %" PRId64 " with --%s %" PRId64
@@ -356,6 +361,7 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     struct rt_graph graph;
     rt_graph_init(&graph, options);
     model->architecture->build(model, &graph);
+    graph.classes = graph.nodes[graph.node_count - 1].outputs;
     rt_build_optimizer(&graph);
     status = check_kernels(model, &graph);
     if (status != RT_OK) {
