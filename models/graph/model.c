@@ -19,6 +19,10 @@
 /* clang-format off */
 const struct rt_architecture *const rt_architectures[] = {
     &rt_gpt2,
+    &rt_bert,
+    &rt_opt,
+    &rt_switch,
+    &rt_t5,
     &rt_llama,
     &rt_mistral,
     &rt_qwen2,
@@ -341,11 +345,16 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
 
 static int check_kernels(const struct rt_model *model, const struct rt_graph *graph)
 {
+    const struct rt_graph_options *options = &graph->options;
+    bool decode = options->step == RT_STEP_DECODE;
     for (size_t k = 0; k < graph->kernel_count; k++)
         if (rt_op_check((enum rt_op_id)graph->kernels[k].op, graph->kernels[k].dim) != RT_OK)
-            return rt_fail_context(RT_EUSAGE, "%s with --batch %" PRId64 ": too large", model->name,
-                                   graph->options.batch);
-    if (graph->options.step == RT_STEP_DECODE && !(graph->cache > 0))
+            return rt_fail_context(RT_EUSAGE,
+                                   "%s with --batch %" PRId64 " and --%s %" PRId64
+                                   " is too large, give less of either",
+                                   model->name, options->batch, decode ? "context" : "seq",
+                                   decode ? options->context : options->sequence);
+    if (decode && !(graph->cache > 0))
         return rt_fail(RT_EUSAGE,
                        "%s keeps no keys and values, so it does not decode token by token; use --mode "
                        "inference",

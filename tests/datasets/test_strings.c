@@ -77,4 +77,20 @@ static void test_names(void)
     CU_ASSERT_TRUE(rt_name_equal("A100 ", "A100"));
 }
 
-RT_TESTS(RT_TEST(test_interning), RT_TEST(test_integers), RT_TEST(test_reals), RT_TEST(test_names))
+static void test_hints(void)
+{
+    static const char *const names[] = {"gpt2-large", "gpt2", "bert-base", "gpt2-xl"};
+    struct rt_hints hints = {0};
+    CU_ASSERT_EQUAL(rt_name_distance("gpt2", "gpt2"), 0);
+    CU_ASSERT_EQUAL(rt_name_distance("gpt2", "gpt"), 1);
+    CU_ASSERT_EQUAL(rt_name_distance("", "gpt"), 3);
+    CU_ASSERT_EQUAL(rt_name_distance("opt", "gpt"), 1);
+    for (size_t i = 0; i < RT_COUNT(names); i++)
+        rt_hints_add(&hints, names[i], rt_name_distance(names[i], "gpt3"));
+    CU_ASSERT_STRING_EQUAL(hints.name[0], "gpt2");
+    CU_ASSERT_STRING_EQUAL(hints.name[1], "gpt2-xl");
+    CU_ASSERT_STRING_EQUAL(hints.name[2], "gpt2-large");
+}
+
+RT_TESTS(RT_TEST(test_interning), RT_TEST(test_integers), RT_TEST(test_reals), RT_TEST(test_names),
+         RT_TEST(test_hints))

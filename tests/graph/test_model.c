@@ -300,6 +300,11 @@ static void test_bad_options(void)
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--seq is 1099511627776; it must lie in");
     o = prefill((int64_t)1 << 31, (int64_t)1 << 31);
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "give less of either");
+    o = prefill(4, (int64_t)1 << 28);
+    o.tensor_parallel = 2;
+    RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE,
+                    "gpt2-large with --batch 4 and --seq 268435456 is too large, give less of either: "
+                    "all_reduce: elements is 1374389534720; it must lie in 1..2^40");
     o = prefill(1, 16);
     o.step = RT_STEP_DECODE;
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--context is 0; it must lie in");
