@@ -26,6 +26,7 @@ struct rt_model {
     enum rt_activation_kind activation;
     /* Encoder-decoders (T5, Switch): `layers` is the encoder's. */
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets, gated;
+    int64_t sparse_layers, sparse_decoder_layers; /* as the config gives them; the steps follow from them */
 };
 
 /* One key of config.json. `kind` decides how it is read and what it may be. */
