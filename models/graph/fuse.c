@@ -72,15 +72,31 @@ static uint32_t *only_readers(const struct fusion *fusion)
     return reader;
 }
 
+static const struct rt_kernel *kernel_of(const struct rt_graph *graph, const struct rt_node *node,
+                                         enum rt_phase phase)
+{
+    for (uint32_t k = 0; k < node->kernel_count; k++)
+        if (graph->kernels[node->kernel + k].phase == phase)
+            return &graph->kernels[node->kernel + k];
+    return NULL;
+}
+
+/* A view launches nothing, so nothing joins it and it joins nothing. */
+static bool may_join(const struct rt_graph *graph, const struct rt_node *node)
+{
+    return node->fusable && kernel_of(graph, node, RT_FORWARD) != NULL;
+}
+
 /* The last node of a layer is read by the next layer, which is the same block: it joins nothing, since its
  * reader in the list stands in another block. */
 static void find_chains(struct fusion *fusion)
 {
-    const struct rt_node *nodes = fusion->graph->nodes;
+    const struct rt_graph *graph = fusion->graph;
+    const struct rt_node *nodes = graph->nodes;
     uint32_t *reader = only_readers(fusion);
-    for (uint32_t n = (uint32_t)fusion->graph->node_count; n-- > 0;) {
+    for (uint32_t n = (uint32_t)graph->node_count; n-- > 0;) {
         uint32_t to = reader[n];
-        bool joins = to != NOBODY && to > n && nodes[n].fusable && nodes[to].fusable &&
+        bool joins = to != NOBODY && to > n && may_join(graph, &nodes[n]) && may_join(graph, &nodes[to]) &&
                      nodes[n].block == nodes[to].block;
         fusion->last[n] = joins ? fusion->last[to] : n;
         fusion->head[n] = NOBODY;
@@ -92,15 +108,6 @@ static void find_chains(struct fusion *fusion)
 }
 
 /* --- what a chain moves --- */
-
-static const struct rt_kernel *kernel_of(const struct rt_graph *graph, const struct rt_node *node,
-                                         enum rt_phase phase)
-{
-    for (uint32_t k = 0; k < node->kernel_count; k++)
-        if (graph->kernels[node->kernel + k].phase == phase)
-            return &graph->kernels[node->kernel + k];
-    return NULL;
-}
 
 /* Elements that a node reads of an input: no more than it works on (a slice of a larger output). */
 static double read_elements(const struct rt_graph *graph, const struct rt_node *node, uint32_t from)
