@@ -30,6 +30,7 @@ enum {
     NO_OVERLAP,
     FALLBACK,
     TRACE,
+    LAYERS,
     JSON
 };
 
@@ -50,6 +51,10 @@ static const struct argp_option argument_options[] = {
     {"dtype", DTYPE, "NAME", 0, "Element type of weights and activations (default fp32)", 0},
     {"fusion", FUSION, NULL, 0, "Chains of elementwise ops run as one kernel, as torch.compile does", 0},
     {"optimizer", OPTIMIZER, "NAME", 0, "training: add its step: none, sgd or adamw (default none)", 0},
+    {"layers", LAYERS, "N", 0,
+     "Of an operator graph that holds one layer (default: those of the zoo's model that the file is named "
+     "after)",
+     0},
     {NULL, 0, NULL, 0, "Several GPUs:", 1},
     {"dp", DP, "N", 0, "Data parallel: N parts of the batch (default 1)", 1},
     {"tp", TP, "N", 0, "Tensor parallel: every layer on N GPUs (default 1)", 1},
@@ -86,7 +91,7 @@ struct arguments {
     const char *predictor, *model, *trace;
     struct rt_names gpus;
     struct values batches, sequences;
-    int64_t context;
+    int64_t context, layers;
     struct rt_graph_options graph; /* batch, sequence and context follow for each case */
     struct rt_forecast_options forecast;
     bool json;
@@ -135,6 +140,12 @@ static int parse_dtype(const char *text, enum rt_dtype *dtype)
     return RT_OK;
 }
 
+static bool is_opgraph(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".csv") == 0;
+}
+
 static int check_arguments(const struct arguments *arguments)
 {
     if (arguments->predictor == NULL)
@@ -148,8 +159,17 @@ static int check_arguments(const struct arguments *arguments)
     if (arguments->context > 0 && arguments->graph.step != RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE, "--context is for --mode decode");
     if (arguments->trace != NULL &&
-        arguments->gpus.count * arguments->batches.count * (arguments->sequences.count + 1) > 2)
+        (arguments->gpus.count > 1 || arguments->batches.count > 1 || arguments->sequences.count > 1))
         return rt_fail(RT_EUSAGE, "--trace shows one forecast: give one GPU, one batch and one sequence");
+    if (is_opgraph(arguments->model) &&
+        (arguments->batches.count > 0 || arguments->sequences.count > 0 ||
+         arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
+                 arguments->forecast.parallel.microbatches * arguments->graph.tensor_parallel >
+             1))
+        return rt_fail(RT_EUSAGE,
+                       "%s is forecast as it was traced: --batch, --seq and the options for several GPUs do "
+                       "not apply to an operator graph",
+                       arguments->model);
     return RT_OK;
 }
 
@@ -165,6 +185,8 @@ static int parse_graph_option(int key, const char *text, struct arguments *argum
         return status;
     case CONTEXT:
         return rt_argument_integer("--context", text, 1, INT32_MAX, &arguments->context);
+    case LAYERS:
+        return rt_argument_integer("--layers", text, 1, 100000, &arguments->layers);
     case DTYPE:
         return parse_dtype(text, &graph->dtype);
     case FUSION:
@@ -254,8 +276,8 @@ struct subject {
 
 static int find_subject(const struct arguments *arguments, struct subject *subject)
 {
-    size_t length = strlen(arguments->model);
-    subject->is_graph = length > 4 && strcmp(arguments->model + length - 4, ".csv") == 0;
+    subject->is_graph = is_opgraph(arguments->model);
+    subject->sequence = 1;
     if (subject->is_graph)
         return RT_OK;
     int status = rt_model_find(arguments->model, &subject->model);
@@ -277,19 +299,28 @@ static int split_batch(const struct rt_parallel *parallel, int64_t batch, int64_
     return RT_OK;
 }
 
+/* A graph as somebody traced it: its file's name tells batch, sequence and what model's layers repeat. */
+static int import_graph(const struct arguments *arguments, struct rt_prediction *prediction)
+{
+    struct rt_opgraph_name name;
+    struct rt_model model;
+    int64_t layers = arguments->layers;
+    if (layers == 0 && rt_opgraph_name(arguments->model, &name) &&
+        rt_model_named(name.model, &model) == RT_OK)
+        layers = model.layers;
+    int status =
+        rt_graph_import_opgraph(arguments->model, layers, arguments->graph.dtype, &prediction->graph);
+    prediction->batch = prediction->graph.options.batch;
+    prediction->sequence = prediction->graph.options.sequence;
+    return status;
+}
+
 static int build_graph(const struct arguments *arguments, const struct subject *subject,
                        struct rt_prediction *prediction)
 {
     struct rt_graph_options options = arguments->graph;
-    if (subject->is_graph) {
-        int status = rt_graph_import_opgraph(arguments->model, 0, options.dtype, &prediction->graph);
-        if (status != RT_OK)
-            return status;
-        prediction->batch = prediction->graph.options.batch * arguments->forecast.parallel.data *
-                            arguments->forecast.parallel.microbatches;
-        prediction->sequence = prediction->graph.options.sequence;
-        return RT_OK;
-    }
+    if (subject->is_graph)
+        return import_graph(arguments, prediction);
     int status = split_batch(&arguments->forecast.parallel, prediction->batch, &options.batch);
     if (status != RT_OK)
         return status;
@@ -374,6 +405,8 @@ static int predict(struct arguments *arguments)
     int status = find_subject(arguments, &subject);
     if (status != RT_OK || (status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
         return status;
+    if (arguments->batches.count == 0)
+        arguments->batches = (struct values){{1}, 1};
     if (arguments->sequences.count == 0)
         arguments->sequences = (struct values){{subject.sequence}, 1};
     size_t count = arguments->gpus.count * arguments->batches.count * arguments->sequences.count;
@@ -396,7 +429,6 @@ int rt_cmd_predict(int argc, char **argv)
 {
     static const struct argp argp = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
     struct arguments arguments = {
-        .batches = {{1}, 1},
         .graph = {.step = RT_STEP_PREFILL, .dtype = RT_FP32, .tensor_parallel = 1},
         .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
     };

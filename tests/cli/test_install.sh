@@ -37,6 +37,13 @@ succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/foreca
     $(pkg-config --cflags --libs rooftile)
 succeeds "and runs" "$work/forecast"
 holds "and forecasts" "NVIDIA H100 80GB HBM3: 1111 us" "$work/stdout"
+# shellcheck disable=SC2046
+succeeds "the example of docs/ compiles" cc -std=c17 -Wall -Werror "$ROOFTILE_SOURCE/docs/examples/forecast.c" \
+    -o "$work/example" $(pkg-config --cflags --libs rooftile)
+succeeds "and runs" "$work/example" roofline gpt2-large A100-PCIE-40GB H200
+holds "and forecasts a model" "NVIDIA H200 " "$work/stdout"
+refuses_example() { "$work/example" roofline gpt2-huge H200 2>"$work/stderr"; [ $? = 1 ]; }
+succeeds "and says what it does not know" refuses_example
 # librooftile.a with its dependencies as shared libraries; a wholly static link would need gfortran for OpenBLAS.
 # shellcheck disable=SC2046
 succeeds "also with the static library" cc -std=c17 "$work/forecast.c" -o "$work/static" \

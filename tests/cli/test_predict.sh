@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# `rooftile predict` from the shell: forecasts that add up, sweeps, several GPUs, the trace, and bad input.
+# The predictor is fitted to the synthetic backend: its times mean nothing, their sums do.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+predict() { "$ROOFTILE" predict "$@"; }
+
+succeeds "collect synthetic kernels" "$ROOFTILE" collect --backend synthetic --count 400 -o synthetic.h5 --quiet
+succeeds "train on them" "$ROOFTILE" train synthetic.h5 -o p.h5 --epochs 1 --threads 1 --quiet
+succeeds "train on one family" "$ROOFTILE" train synthetic.h5 -o softmax.h5 --family softmax --epochs 1 --threads 1 --quiet
+
+# --- a forecast
+succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048
+holds "names model and GPU" "gpt3-2.7b, inference, 2 x 2048 tokens, fp32, on NVIDIA H100 80GB HBM3" stdout
+holds "says that the GPU is unseen" "which was not fitted to this GPU" stdout
+holds "tells coverage" "of the kernels' time by trained networks; by bandwidth:" stdout
+holds "tells memory" "memory" stdout
+succeeds "the roofline" predict -p roofline --gpu H100 -m gpt3-2.7b
+holds "is called a bound" "a lower bound, not a forecast" stdout
+succeeds "training as JSON" predict -p p.h5 --gpu V100-PCIE-32GB -m gpt2-large --mode training --optimizer adamw --json
+cp stdout training.json
+cat >check.py <<'END'
+import json, math
+r = json.load(open("training.json"))
+assert r["mode"] == "training" and r["optimizer"] == "adamw" and r["gpu_in_training"] is False
+assert math.isclose(sum(o["time_ms"] for o in r["ops"]), r["total_ms"], rel_tol=1e-9)
+assert math.isclose(r["forward_ms"] + r["backward_ms"], r["total_ms"], rel_tol=1e-9)
+assert math.isclose(sum(o["share_pct"] for o in r["ops"]), 100, rel_tol=1e-9)
+trained = sum(o["time_ms"] for o in r["ops"] if o["source"] == "trained")
+assert math.isclose(100 * trained / r["total_ms"], r["coverage_pct"], rel_tol=1e-9)
+fallbacks = {f["op"] for f in r["fallbacks"]}
+assert {"dropout", "where", "copy", "embedding", "fill", "optimizer"} <= fallbacks, fallbacks
+assert fallbacks == {o["op"] for o in r["ops"] if o["source"] == "bandwidth"}
+assert len(r["heaviest"]) == 10
+m = r["memory"]
+assert math.isclose(sum(m[k] for k in m if k not in ("total_gib", "device_gib", "fits")), m["total_gib"])
+assert math.isclose(m["optimizer_gib"], 2 * m["weights_gib"])
+END
+succeeds "its numbers add up" python3 check.py
+
+succeeds "does not fit" predict -p roofline --gpu V100-PCIE-32GB -m gpt3-13b --seq 128
+holds "is said" "rooftile: warning: does not fit: the step needs" stderr
+succeeds "a sequence beyond the positions" predict -p roofline --gpu H100 -m gpt2-large --seq 4096
+holds "is warned of" "rooftile: warning: gpt2-large has fewer positions" stderr
+succeeds "decode with a cache" predict -p roofline --gpu H100 -m gpt2-large --mode decode --context 512 --batch 8 --json
+cp stdout decode.json
+cat >decode.py <<'END'
+import json
+r = json.load(open("decode.json"))
+assert r["context"] == 512 and r["memory"]["cache_gib"] > 0
+assert abs(r["tokens_per_s"] - 8 / (r["total_ms"] / 1e3)) < 1e-6
+linear = next(o for o in r["ops"] if o["op"] == "linear")
+assert linear["bound"] == "memory", linear  # 8 rows: the weights are read for little
+END
+succeeds "is bound by memory" python3 decode.py
+same() { predict -p p.h5 --gpu H100 -m bert-large >a && predict -p p.h5 --gpu H100 -m bert-large >b && cmp a b; }
+succeeds "the same command prints the same bytes" same
+
+# --- sweeps
+succeeds "GPUs and batches make a table" predict -p p.h5 --gpu H100 --gpu A100-PCIE-40GB -m bert-base --batch 1,2,4 --seq 128,256 --json
+cp stdout sweep.json
+cat >sweep.py <<'END'
+import json
+rows = json.load(open("sweep.json"))
+assert len(rows) == 12
+assert {(r["batch"], r["sequence"]) for r in rows} == {(b, s) for b in (1, 2, 4) for s in (128, 256)}
+END
+succeeds "of every pair" python3 sweep.py
+succeeds "as text" predict -p p.h5 --gpu H100 --gpu A100-PCIE-40GB -m bert-base --batch 1,2,4
+holds "with its columns" "tokens/s" stdout
+
+# --- fusion and several GPUs
+total() { predict --json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["total_ms"])'; }
+less() { python3 -c "import sys; sys.exit(0 if $1 < $2 else 1)"; }
+plain=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4)
+fused=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --fusion)
+dp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4)
+apart=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --no-overlap)
+slow=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --link-gbs 1)
+tp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --tp 4)
+pp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --pp 4)
+micro=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --pp 4 --microbatches 4)
+succeeds "fusion is faster" less "$fused" "$plain"
+succeeds "four data-parallel GPUs are faster" less "$dp" "$plain / 2"
+succeeds "overlap helps" less "$dp" "$apart"
+succeeds "a slow link hurts" less "2 * $dp" "$slow"
+succeeds "four tensor-parallel GPUs are faster" less "$tp" "$plain / 2"
+succeeds "a pipeline of one microbatch is no faster" less "$plain" "$pp"
+succeeds "microbatches fill it" less "$micro" "$pp"
+
+# --- the trace
+succeeds "a trace of one GPU" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --optimizer sgd --trace one.json --json
+cp stdout one.txt
+succeeds "a trace of a pipeline" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --pp 4 --microbatches 4 --trace pipe.json --json
+cp stdout pipe.txt
+cat >trace.py <<'END'
+import json
+for name in ("one", "pipe"):
+    events = [e for e in json.load(open(name + ".json"))["traceEvents"] if e["ph"] == "X"]
+    end = max(e["ts"] + e["dur"] for e in events)
+    total = json.load(open(name + ".txt"))["total_ms"] * 1e3
+    assert abs(end - total) < 1e-6 * total, (name, end, total)
+    tracks = {}
+    for e in events:
+        tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+    for track in tracks.values():
+        track.sort()
+        assert all(a[1] <= b[0] + 1e-6 * total for a, b in zip(track, track[1:])), name  # nothing overlaps on a track
+    assert len(tracks) == {"one": 2, "pipe": 4}[name], tracks.keys()
+END
+succeeds "they last as long as the forecast" python3 trace.py
+refuses "one trace, one forecast" 2 "--trace shows one forecast" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --trace t.json
+refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p roofline --gpu H100 -m bert-base --trace nowhere/t.json
+
+# --- bad input
+refuses "no predictor" 2 "--predictor P.h5" predict --gpu H100 -m bert-base
+refuses "no GPU" 2 "--gpu NAME" predict -p roofline -m bert-base
+refuses "no model" 2 "--model NAME" predict -p roofline --gpu H100
+refuses "an unknown GPU" 1 "nearest names" predict -p roofline --gpu H1000 -m bert-base
+refuses "an unknown model" 1 "gpt2-lagre" predict -p roofline --gpu H100 -m gpt2-lagre
+refuses "a predictor without a family" 1 "no network for bmm, linear, elementwise, layernorm" predict -p softmax.h5 --gpu H100 -m gpt2-large
+succeeds "unless a fallback is allowed" predict -p softmax.h5 --gpu H100 -m gpt2-large --fallback
+holds "which is told" "part of the time is the bare roofline" stderr
+refuses "a dtype that the GPU has no peak for" 1 "no fp8 peak" predict -p roofline --gpu P100 -m gpt2-large --dtype fp8
+refuses "no such dtype" 2 "--dtype fp31" predict -p roofline --gpu H100 -m gpt2-large --dtype fp31
+refuses "batch 0" 2 "--batch 0" predict -p roofline --gpu H100 -m gpt2-large --batch 0
+refuses "a negative batch" 2 "--batch -1" predict -p roofline --gpu H100 -m gpt2-large --batch -1
+refuses "batch 2^40" 2 "--batch 1099511627776" predict -p roofline --gpu H100 -m gpt2-large --batch 1099511627776
+refuses "a batch that is no number" 2 "--batch 4x" predict -p roofline --gpu H100 -m gpt2-large --batch 4x
+refuses "seq 0" 2 "--seq 0" predict -p roofline --gpu H100 -m gpt2-large --seq 0
+refuses "a batch that does not divide" 2 "--batch 3: cannot be dealt" predict -p roofline --gpu H100 -m gpt2-large --batch 3 --dp 2
+refuses "tensor parallelism that does not divide the heads" 2 "--tp 3" predict -p roofline --gpu H100 -m gpt2-large --tp 3
+refuses "more stages than layers" 2 "--pp 37: the model has 36 layers" predict -p roofline --gpu H100 -m gpt2-large --pp 37
+refuses "no such mode" 2 "--mode infer: choose inference, decode or training" predict -p roofline --gpu H100 -m gpt2-large --mode infer
+refuses "context without decode" 2 "--context is for --mode decode" predict -p roofline --gpu H100 -m gpt2-large --context 5
+refuses "a word too many" 2 "predict takes options only" predict -p roofline --gpu H100 gpt2-large
+printf '{"model_type": "gpt2",\n "n_embd": }' >broken.json
+refuses "broken JSON" 1 "broken.json:2:" predict -p roofline --gpu H100 -m broken.json
+printf '{"model_type": "mamba", "hidden_size": 64}' >mamba.json
+refuses "another architecture" 1 "mamba" predict -p roofline --gpu H100 -m mamba.json
+printf '{"model_type": "gpt2", "n_embd": 100, "n_layer": 2, "n_head": 7, "vocab_size": 1000}' >heads.json
+refuses "heads that do not divide" 1 "7 heads do not divide the hidden size 100" predict -p roofline --gpu H100 -m heads.json
+printf '{"model_type": "gpt2", "n_embd": 1099511627776, "n_layer": 2, "n_head": 8, "vocab_size": 1000}' >huge.json
+refuses "a size of 2^40" 1 "n_embd" predict -p roofline --gpu H100 -m huge.json
+printf '{"model_type": "gpt2", "n_embd": 64, "n_layer": 0, "n_head": 8, "vocab_size": 1000}' >zero.json
+refuses "no layers" 1 "n_layer" predict -p roofline --gpu H100 -m zero.json
+printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000}' >missing.json
+refuses "a missing field" 1 "n_layer" predict -p roofline --gpu H100 -m missing.json
+: >empty.json
+refuses "an empty file" 1 "empty.json" predict -p roofline --gpu H100 -m empty.json
+head -c 300 p.h5 >cut.h5
+refuses "a truncated predictor" 1 "cut.h5" predict -p cut.h5 --gpu H100 -m gpt2-large
+finish
