@@ -319,7 +319,7 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
     double rows = batch * (decode ? 1 : keys);
     double widest = fmax(fmax((double)model->hidden, (double)model->inner),
                          fmax((double)model->vocab, fmax(heads * head_dim, keys)));
-    widest = fmax(widest, (double)model->experts * (double)model->capacity);
+    widest = fmax(widest, fmax((double)model->experts * (double)model->capacity, heads * keys));
     if (batch * heads * keys <= MOST_DIM && keys * head_dim <= MOST_DIM && rows * widest <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
