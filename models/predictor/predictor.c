@@ -127,15 +127,32 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     return RT_SKIP_NONE;
 }
 
-enum { CHUNK = 4096 }; /* kernels gathered for one pass through a network */
+enum { CHUNK = 4096 }; /* kernels gathered for one pass through a network, at most */
 
 struct gathered {
-    size_t count;
-    size_t place[CHUNK]; /* of each in the caller's arrays */
-    struct rt_bound bound[CHUNK];
-    rt_real *features; /* (CHUNK, feature_count) */
-    rt_real *out;      /* (CHUNK, outputs) */
+    size_t count, room;
+    size_t *place;          /* (room), of each in the caller's arrays */
+    struct rt_bound *bound; /* (room) */
+    rt_real *features;      /* (room, feature_count) */
+    rt_real *out;           /* (room, outputs) */
 };
+
+static void gathered_init(struct gathered *gathered, const struct rt_family_net *net, size_t room)
+{
+    *gathered = (struct gathered){.room = room};
+    gathered->place = rt_malloc(room * sizeof *gathered->place);
+    gathered->bound = rt_malloc(room * sizeof *gathered->bound);
+    gathered->features = rt_malloc(room * (size_t)net->feature_count * sizeof(rt_real));
+    gathered->out = rt_malloc(room * (size_t)rt_heads[net->head].outputs * sizeof(rt_real));
+}
+
+static void gathered_release(struct gathered *gathered)
+{
+    free(gathered->place);
+    free(gathered->bound);
+    free(gathered->features);
+    free(gathered->out);
+}
 
 static void forecast_gathered(const struct rt_family_net *net, struct gathered *gathered,
                               struct rt_team *team, double *latency_us)
@@ -154,25 +171,22 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
                             const struct rt_query *queries, size_t count, struct rt_team *team,
                             double *latency_us, uint8_t *skip)
 {
-    struct gathered *gathered = rt_calloc(1, sizeof *gathered);
-    gathered->features = rt_malloc(CHUNK * net->feature_count * sizeof(rt_real));
-    gathered->out = rt_malloc(CHUNK * rt_heads[net->head].outputs * sizeof(rt_real));
+    struct gathered gathered;
+    gathered_init(&gathered, net, count < CHUNK ? count : CHUNK);
     for (size_t i = 0; i < count; i++) {
         if (rt_ops[queries[i].op].family != net->family)
             continue;
-        size_t row = gathered->count;
-        skip[i] = rt_family_net_inputs(net, &queries[i], device,
-                                       gathered->features + row * net->feature_count, &gathered->bound[row]);
+        size_t row = gathered.count;
+        skip[i] = rt_family_net_inputs(net, &queries[i], device, gathered.features + row * net->feature_count,
+                                       &gathered.bound[row]);
         if (skip[i] != RT_SKIP_NONE)
             continue;
-        gathered->place[row] = i;
-        if (++gathered->count == CHUNK)
-            forecast_gathered(net, gathered, team, latency_us);
+        gathered.place[row] = i;
+        if (++gathered.count == gathered.room)
+            forecast_gathered(net, &gathered, team, latency_us);
     }
-    forecast_gathered(net, gathered, team, latency_us);
-    free(gathered->features);
-    free(gathered->out);
-    free(gathered);
+    forecast_gathered(net, &gathered, team, latency_us);
+    gathered_release(&gathered);
 }
 
 static void forecast_roofline(const struct rt_device *device, const struct rt_query *queries, size_t count,

@@ -1,0 +1,232 @@
+/*
+ * How fast forecasts are, through the library and on one core: GPT-3 2.7B, batch 2, sequence 2048, inference,
+ * graph and forecast together; and a sweep, every forecast of another batch and sequence. Both are also given
+ * as times of a cblas_sgemm of 512 x 512 matrices in the same round.
+ *
+ *     bench_forecast [ROUNDS [PREDICTOR...]]
+ *
+ * PREDICTOR is a file, "roofline", or LAYERSxWIDTH: untrained networks of that size for every family of
+ * NeuSight's recipe, with invented tiles, as many as its measurements have; weights do not change the time.
+ *
+ * One line per predictor, medians of all rounds: us of a forecast, the same over the time of the sgemm,
+ * forecasts/s of the sweep, the same times the time of the sgemm. Lines that begin with # are words.
+ */
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datasets/progress.h"
+#include "datasets/status.h"
+#include "models/graph/model.h"
+#include "models/predictor/blas.h"
+#include "models/predictor/recipe.h"
+#include "predict/forecast.h"
+
+#define MATRIX     512
+#define SINGLES    101   /* forecasts of the one shape in a round */
+#define BATCHES    40    /* of the sweep: 1, 2 ... */
+#define SEQUENCES  25    /* 64, 128 ... */
+#define SHAPES     80000 /* invented shapes of a family */
+#define MAX_ROUNDS 999
+
+struct setup {
+    const char *name;
+    struct rt_predictor predictor;
+    double single[MAX_ROUNDS], sweep[MAX_ROUNDS]; /* seconds, forecasts/s */
+};
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static void stop_where(int status)
+{
+    if (status == RT_OK)
+        return;
+    fprintf(stderr, "bench_forecast: %s\n", rt_error());
+    exit(rt_exit_status(status));
+}
+
+/* --- predictors --- */
+
+/* 2^0 .. 2^12 times 1 .. 31: as uneven as shapes of models. */
+static int64_t invent_dim(struct rt_random *random)
+{
+    return (int64_t)(1 + rt_random_below(random, 31)) << rt_random_below(random, 13);
+}
+
+static void invent_sample(struct rt_dataset *dataset, enum rt_family family, struct rt_random *random)
+{
+    struct rt_sample sample;
+    rt_sample_init(&sample);
+    sample.dtype = RT_FP32;
+    sample.device = (int32_t)rt_random_below(random, dataset->device_count);
+    do
+        sample.op = (uint8_t)rt_random_below(random, RT_OP_COUNT);
+    while (rt_ops[sample.op].family != family);
+    for (int d = 0; d < rt_op_ndims(sample.op); d++)
+        sample.dim[d] = invent_dim(random);
+    sample.tile[0] = 32 << rt_random_below(random, 3);
+    sample.tile[1] = 32 << rt_random_below(random, 3);
+    rt_dataset_add_sample(dataset, &sample);
+}
+
+static void invent_tiles(struct rt_family_net *net, struct rt_random *random)
+{
+    static const char *const devices[] = {"P4", "P100", "V100", "T4", "A100-PCIE-40GB"};
+    struct rt_dataset dataset;
+    uint32_t *all = rt_malloc(SHAPES * sizeof *all);
+    rt_dataset_init(&dataset);
+    for (size_t d = 0; d < RT_COUNT(devices); d++) {
+        struct rt_device device;
+        stop_where(rt_device_named(devices[d], &device));
+        rt_dataset_add_device(&dataset, &device);
+    }
+    for (uint32_t i = 0; i < SHAPES; i++) {
+        invent_sample(&dataset, net->family, random);
+        all[i] = i;
+    }
+    rt_tiles_build(&net->tiles, &dataset, all, SHAPES);
+    rt_dataset_release(&dataset);
+    free(all);
+}
+
+/* NeuSight's recipe with another size. */
+static void make_predictor(struct rt_predictor *predictor, uint32_t layers, uint32_t hidden)
+{
+    struct rt_random random;
+    rt_random_seed(&random, 1, 0);
+    rt_predictor_init(predictor, "untrained");
+    predictor->nets = rt_calloc(rt_recipe_count, sizeof *predictor->nets);
+    for (size_t i = 0; i < rt_recipe_count; i++) {
+        struct rt_recipe recipe = rt_recipes[i];
+        if (strcmp(recipe.kind, "neusight") != 0)
+            continue;
+        recipe.layers = layers;
+        recipe.hidden = hidden;
+        struct rt_family_net *net = &predictor->nets[predictor->net_count++];
+        stop_where(rt_recipe_net(&recipe, net));
+        rt_mlp_randomize(&net->mlp, &random);
+        if (net->policy == RT_TILE_NEAREST)
+            invent_tiles(net, &random);
+    }
+}
+
+static void setup_init(struct setup *setup, const char *name)
+{
+    unsigned layers, hidden;
+    char rest;
+    setup->name = name;
+    if (sscanf(name, "%ux%u%c", &layers, &hidden, &rest) == 2)
+        make_predictor(&setup->predictor, layers, hidden);
+    else
+        stop_where(rt_predictor_open(name, &setup->predictor));
+}
+
+/* --- timing --- */
+
+static double time_sgemm(float *block)
+{
+    const size_t size = (size_t)MATRIX * MATRIX;
+    double began = rt_clock();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, MATRIX, MATRIX, MATRIX, 1, block, MATRIX,
+                block + size, MATRIX, 0, block + 2 * size, MATRIX);
+    return rt_clock() - began;
+}
+
+static void forecast(const struct setup *setup, const struct rt_model *model, const struct rt_device *device,
+                     int64_t batch, int64_t sequence)
+{
+    struct rt_graph_options shape = {.step = RT_STEP_PREFILL,
+                                     .batch = batch,
+                                     .sequence = sequence,
+                                     .tensor_parallel = 1,
+                                     .dtype = RT_FP32};
+    struct rt_forecast_options options = {
+        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = device->link_gbs}};
+    struct rt_graph graph;
+    struct rt_forecast result;
+    stop_where(rt_graph_build(model, &shape, &graph));
+    stop_where(rt_forecast_graph(&graph, &setup->predictor, device, &options, &result));
+    rt_forecast_release(&result);
+    rt_graph_release(&graph);
+}
+
+static double time_single(const struct setup *setup, const struct rt_model *model,
+                          const struct rt_device *device)
+{
+    double seconds[SINGLES];
+    for (size_t i = 0; i < SINGLES; i++) {
+        double began = rt_clock();
+        forecast(setup, model, device, 2, 2048);
+        seconds[i] = rt_clock() - began;
+    }
+    return median(seconds, SINGLES);
+}
+
+static double time_sweep(const struct setup *setup, const struct rt_model *model,
+                         const struct rt_device *device)
+{
+    double began = rt_clock();
+    for (int64_t batch = 1; batch <= BATCHES; batch++)
+        for (int64_t s = 1; s <= SEQUENCES; s++)
+            forecast(setup, model, device, batch, 64 * s);
+    return BATCHES * SEQUENCES / (rt_clock() - began);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const usual[] = {"roofline", "2x64", "8x512"};
+    rt_blas_tune(argv);
+    rt_blas_single_thread();
+    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 9;
+    size_t count = argc > 2 ? (size_t)argc - 2 : RT_COUNT(usual);
+    if (rounds < 1 || rounds > MAX_ROUNDS) {
+        fprintf(stderr, "usage: bench_forecast [ROUNDS [PREDICTOR...]]\n");
+        return 2;
+    }
+    struct rt_model model;
+    struct rt_device device;
+    stop_where(rt_model_named("gpt3-2.7b", &model));
+    stop_where(rt_device_named("H100", &device));
+    struct setup *setups = rt_calloc(count, sizeof *setups);
+    float *block = rt_calloc(3 * (size_t)MATRIX * MATRIX, sizeof *block);
+    double *sgemm = rt_calloc(rounds, sizeof *sgemm);
+    for (size_t i = 0; i < count; i++) {
+        setup_init(&setups[i], argc > 2 ? argv[2 + i] : usual[i]);
+        forecast(&setups[i], &model, &device, 2, 2048); /* wakes the caches */
+    }
+    time_sgemm(block);
+    for (size_t r = 0; r < rounds; r++) {
+        double products[9];
+        for (size_t i = 0; i < RT_COUNT(products); i++)
+            products[i] = time_sgemm(block);
+        sgemm[r] = median(products, RT_COUNT(products));
+        for (size_t i = 0; i < count; i++) {
+            setups[i].single[r] = time_single(&setups[i], &model, &device);
+            setups[i].sweep[r] = time_sweep(&setups[i], &model, &device);
+        }
+    }
+    double unit = median(sgemm, rounds);
+    printf("# %s, kernels for %s; sgemm of %d: %.1f us; %zu rounds\n", rt_blas_library(), rt_blas_core(),
+           MATRIX, 1e6 * unit, rounds);
+    printf("# predictor us/forecast over-sgemm sweep-forecasts/s per-sgemm\n");
+    for (size_t i = 0; i < count; i++) {
+        double single = median(setups[i].single, rounds), sweep = median(setups[i].sweep, rounds);
+        printf("%s %.1f %.3f %.0f %.2f\n", setups[i].name, 1e6 * single, single / unit, sweep, sweep * unit);
+        rt_predictor_release(&setups[i].predictor);
+    }
+    free(setups);
+    free(block);
+    free(sgemm);
+    return 0;
+}
