@@ -12,6 +12,7 @@ int rt_cmd_collect(int argc, char **argv);
 int rt_cmd_dataset(int argc, char **argv);
 int rt_cmd_devices(int argc, char **argv);
 int rt_cmd_evaluate(int argc, char **argv);
+int rt_cmd_graph(int argc, char **argv);
 int rt_cmd_predict(int argc, char **argv);
 int rt_cmd_train(int argc, char **argv);
 
@@ -23,6 +24,7 @@ static const struct {
     {"collect", rt_cmd_collect, "measure kernels on the devices of this machine"},
     {"dataset", rt_cmd_dataset, "import, inspect, check, merge and export measurements"},
     {"devices", rt_cmd_devices, "the catalogue of GPUs as numbers"},
+    {"graph", rt_cmd_graph, "a model as ops: what runs, with FLOPs, bytes and parameters"},
     {"train", rt_cmd_train, "fit a predictor to measurements"},
     {"predict", rt_cmd_predict, "forecast how long a model takes on a GPU"},
     {"evaluate", rt_cmd_evaluate, "report how far forecasts are from measurements"},
