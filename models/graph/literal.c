@@ -59,7 +59,8 @@ static int parse_integer(struct parser *parser)
                        (size_t)(start - parser->start) + 1, end - start > 40 ? 40 : (int)(end - start),
                        start);
     parser->at = end;
-    parser->out->value[add_value(parser, RT_LITERAL_INTEGER)].integer = integer;
+    uint32_t value = add_value(parser, RT_LITERAL_INTEGER); /* moves the array */
+    parser->out->value[value].integer = integer;
     return RT_OK;
 }
 
@@ -72,9 +73,9 @@ static int parse_text(struct parser *parser, char quote)
         return refuse(parser, "the text has no closing quote");
     if (*parser->at == '\\')
         return refuse(parser, "texts with a backslash are not read");
-    struct rt_literal *value = &parser->out->value[add_value(parser, RT_LITERAL_TEXT)];
-    value->text = start;
-    value->length = (uint32_t)(parser->at++ - start);
+    uint32_t value = add_value(parser, RT_LITERAL_TEXT); /* moves the array */
+    parser->out->value[value].text = start;
+    parser->out->value[value].length = (uint32_t)(parser->at++ - start);
     return RT_OK;
 }
 
