@@ -15,11 +15,11 @@ static uint32_t add_node(struct rt_graph *graph, const char *name, uint32_t a, u
     return node;
 }
 
-/* The backward pass reads the output of this node. */
+/* The backward pass reads the output of this node: kept once, besides a mask that the node keeps anyway. */
 static void keep(struct rt_graph *graph, uint32_t node)
 {
-    if (node != RT_NO_INPUT)
-        graph->nodes[node].saved = fmax(graph->nodes[node].saved, graph->nodes[node].outputs);
+    if (node != RT_NO_INPUT && graph->nodes[node].saved < graph->nodes[node].outputs)
+        graph->nodes[node].saved += graph->nodes[node].outputs;
 }
 
 static struct rt_kernel *rows_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
@@ -174,6 +174,7 @@ uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     uint32_t squares = rt_build_unary(graph, "norm.pow", RT_OP_POW_SCALAR, x, rows, cols);
     uint32_t mean = rt_build_move(graph, "norm.mean", RT_OP_REDUCE, squares, rows, cols, 0);
     graph->nodes[mean].outputs = (double)rows;
+    graph->nodes[mean].fusable = true; /* row-wise, as layer norm is */
     uint32_t shifted = rt_build_unary(graph, "norm.add_eps", RT_OP_ADD_SCALAR, mean, rows, 1);
     uint32_t root = rt_build_unary(graph, "norm.rsqrt", RT_OP_RSQRT, shifted, rows, 1);
     uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);

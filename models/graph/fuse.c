@@ -183,6 +183,12 @@ static double kept_anyway(const struct fusion *fusion, const struct rt_node *nod
     return rt_ops[kernel->op].family == RT_FAMILY_SOFTMAX ? node->saved : 0;
 }
 
+/* Elements that must be kept besides what is, so that a node's output is. */
+static double to_keep(const struct rt_node *node)
+{
+    return node->saved < node->outputs ? node->outputs : 0;
+}
+
 /* Pointwise results inside a chain are kept, or computed again from the chain's inputs where keeping those
  * costs less: the choice that torch.compile's partitioner makes by a minimum cut. Returns the elements that
  * the chain keeps besides its output's, and puts the part that its forward kernel writes in *written. */
@@ -195,14 +201,13 @@ static double chain_keeps(struct fusion *fusion, uint32_t last, const struct rea
         anyway += kept;
         if (kept < nodes[m].outputs)
             masks += kept; /* written by the dropout kernel, whose bytes have it */
-        if (kept == 0)
-            pointwise += nodes[m].saved;
+        pointwise += nodes[m].saved - kept;
     }
     for (size_t i = 0; i < reads->count; i++)
-        inputs += fmax(0, nodes[reads->node[i]].outputs - nodes[reads->node[i]].saved);
+        inputs += to_keep(&nodes[reads->node[i]]);
     if (pointwise > 0 && inputs < pointwise) {
         for (size_t i = 0; i < reads->count; i++)
-            nodes[reads->node[i]].saved = fmax(nodes[reads->node[i]].saved, nodes[reads->node[i]].outputs);
+            nodes[reads->node[i]].saved += to_keep(&nodes[reads->node[i]]);
         pointwise = 0;
     }
     *written = anyway - masks + pointwise;

@@ -615,7 +615,8 @@ static void keep_saved(struct rt_graph *graph, const struct row *row, double wid
             node->saved = node->outputs;
         for (uint32_t i = 0; keeps_inputs(kernel->op) && i < node->input_count; i++) {
             struct rt_node *from = &graph->nodes[graph->inputs[node->input + i]];
-            from->saved = fmax(from->saved, from->outputs);
+            if (from->saved < from->outputs)
+                from->saved += from->outputs;
         }
     }
 }
