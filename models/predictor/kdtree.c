@@ -50,36 +50,59 @@ struct search {
     const double *query;
     double *best;
     size_t place;
+    double outside[RT_KDTREE_MAX_DIMS]; /* how far the query lies outside of the range's cell, per axis */
 };
 
-static void search_range(struct search *search, size_t first, size_t last, size_t axis)
+/* Ranges this short are compared point by point. */
+enum { LEAF = 8 };
+
+/* A bound is added up in another order than a distance; no point may be missed for that. */
+static const double ROUNDING = 1 + 1e-12;
+
+static void compare_point(struct search *search, size_t place)
 {
-    if (first >= last)
-        return;
-    const struct rt_kdtree *tree = search->tree;
-    size_t root = middle(first, last), next = (axis + 1) % tree->dims;
-    const double *point = tree->points + root * tree->dims;
+    size_t dims = search->tree->dims;
+    const double *point = search->tree->points + place * dims;
     double distance = 0;
-    for (size_t d = 0; d < tree->dims; d++) {
+    for (size_t d = 0; d < dims; d++) {
         double apart = search->query[d] - point[d];
         distance += apart * apart;
     }
-    bool tie = distance == *search->best && search->place != SIZE_MAX && root < search->place;
+    bool tie = distance == *search->best && search->place != SIZE_MAX && place < search->place;
     if (distance < *search->best || tie) {
         *search->best = distance;
-        search->place = root;
+        search->place = place;
     }
-    double apart = search->query[axis] - point[axis];
+}
+
+/* `bound`: the squared distance of the query to the range's cell (Arya & Mount 1993). It leaves out ranges
+ * that no single axis would, above all where a dim is the same in many points. */
+static void search_range(struct search *search, size_t first, size_t last, size_t axis, double bound)
+{
+    if (bound > *search->best * ROUNDING)
+        return;
+    if (last - first <= LEAF) {
+        for (size_t place = first; place < last; place++)
+            compare_point(search, place);
+        return;
+    }
+    const struct rt_kdtree *tree = search->tree;
+    size_t root = middle(first, last), next = (axis + 1) % tree->dims;
+    double apart = search->query[axis] - tree->points[root * tree->dims + axis];
+    double outside = search->outside[axis];
+    double other = bound - outside * outside + apart * apart;
     bool left_first = apart <= 0;
-    search_range(search, left_first ? first : root + 1, left_first ? root : last, next);
-    if (apart * apart <= *search->best)
-        search_range(search, left_first ? root + 1 : first, left_first ? last : root, next);
+    search_range(search, left_first ? first : root + 1, left_first ? root : last, next, bound);
+    compare_point(search, root);
+    search->outside[axis] = apart;
+    search_range(search, left_first ? root + 1 : first, left_first ? last : root, next, other);
+    search->outside[axis] = outside;
 }
 
 size_t rt_kdtree_nearest(const struct rt_kdtree *tree, const double *query, double *best)
 {
-    struct search search = {tree, query, best, SIZE_MAX};
+    struct search search = {tree, query, best, SIZE_MAX, {0}};
     if (tree->dims > 0)
-        search_range(&search, 0, tree->count, 0);
+        search_range(&search, 0, tree->count, 0, 0);
     return search.place;
 }

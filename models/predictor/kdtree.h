@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RT_KDTREE_MAX_DIMS 16
+
 struct rt_kdtree {
-    size_t count, dims;
+    size_t count, dims;   /* dims <= RT_KDTREE_MAX_DIMS */
     const double *points; /* (count,dims) in tree order; borrowed */
 };
 

@@ -85,44 +85,95 @@ void rt_tiles_release(struct rt_tiles *tiles)
     *tiles = (struct rt_tiles){0};
 }
 
-/* How well a set's op and dtype answer a query: 0 exactly, more is worse, -1 not at all. */
-static int mismatch(const struct rt_tile_set *set, const struct rt_query *query)
+struct search {
+    const struct rt_tiles *tiles;
+    const struct rt_query *query;
+    double device[RT_TILE_DEVICE_NUMBERS], dim[RT_MAX_DIMS]; /* of the query */
+    size_t dims;
+    int mismatch; /* the least of all sets: only those are searched */
+    double best;
+    size_t set, place; /* what is nearest so far; SIZE_MAX none */
+};
+
+/* How well a set's op and dtype answer a query: 0 exactly, more is worse, 4 not at all. */
+static int mismatch(const struct search *search, const struct rt_tile_set *set)
 {
-    if (set->dims != (size_t)rt_op_ndims(query->op))
-        return -1;
-    return 2 * (set->op != query->op) + (set->dtype != query->dtype);
+    if (set->dims != search->dims)
+        return 4;
+    return 2 * (set->op != search->query->op) + (set->dtype != search->query->dtype);
+}
+
+static double device_distance(const struct search *search, const struct rt_tile_set *set)
+{
+    double sum = 0;
+    for (int d = 0; d < RT_TILE_DEVICE_NUMBERS; d++)
+        sum += (set->device[d] - search->device[d]) * (set->device[d] - search->device[d]);
+    return sum;
+}
+
+static void search_init(struct search *search, const struct rt_tiles *tiles, const struct rt_query *query,
+                        const struct rt_device *device)
+{
+    *search = (struct search){.tiles = tiles, .query = query, .best = INFINITY, .set = SIZE_MAX};
+    device_numbers(device, query->op, query->dtype, search->device);
+    search->dims = (size_t)rt_op_ndims(query->op);
+    for (size_t d = 0; d < search->dims; d++)
+        search->dim[d] = (double)query->dim[d];
+    search->mismatch = 4;
+    for (size_t i = 0; i < tiles->count; i++) {
+        int m = mismatch(search, &tiles->sets[i]);
+        search->mismatch = m < search->mismatch ? m : search->mismatch;
+    }
+}
+
+/* The first of the sets whose device is nearest, SIZE_MAX none. */
+static size_t nearest_device(const struct search *search)
+{
+    size_t nearest = SIZE_MAX;
+    double least = INFINITY;
+    for (size_t i = 0; i < search->tiles->count; i++) {
+        const struct rt_tile_set *set = &search->tiles->sets[i];
+        double apart = device_distance(search, set);
+        if (mismatch(search, set) == search->mismatch && apart < least) {
+            least = apart;
+            nearest = i;
+        }
+    }
+    return nearest;
+}
+
+static void search_set(struct search *search, size_t i)
+{
+    const struct rt_tile_set *set = &search->tiles->sets[i];
+    double apart = device_distance(search, set);
+    if (!(apart < search->best))
+        return;
+    double within = search->best - apart;
+    size_t place =
+        rt_kdtree_nearest(&(struct rt_kdtree){set->count, set->dims, set->points}, search->dim, &within);
+    if (place == SIZE_MAX)
+        return;
+    search->best = apart + within;
+    search->set = i;
+    search->place = place;
 }
 
 bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query,
                       const struct rt_device *device, int32_t tile[2])
 {
-    double numbers[RT_TILE_DEVICE_NUMBERS], dims[RT_MAX_DIMS], best = INFINITY;
-    int least = 4;
-    bool found = false;
-    device_numbers(device, query->op, query->dtype, numbers);
-    for (int d = 0; d < RT_MAX_DIMS; d++)
-        dims[d] = (double)query->dim[d];
-    for (size_t i = 0; i < tiles->count; i++) {
-        int m = mismatch(&tiles->sets[i], query);
-        least = m >= 0 && m < least ? m : least;
-    }
-    for (size_t i = 0; i < tiles->count; i++) {
-        const struct rt_tile_set *set = &tiles->sets[i];
-        if (mismatch(set, query) != least)
-            continue;
-        double apart = 0;
-        for (int d = 0; d < RT_TILE_DEVICE_NUMBERS; d++)
-            apart += (set->device[d] - numbers[d]) * (set->device[d] - numbers[d]);
-        if (!(apart < best))
-            continue;
-        double within = best - apart;
-        size_t place =
-            rt_kdtree_nearest(&(struct rt_kdtree){set->count, set->dims, set->points}, dims, &within);
-        if (place == SIZE_MAX)
-            continue;
-        best = apart + within;
-        memcpy(tile, set->tile + 2 * place, 2 * sizeof *tile);
-        found = true;
-    }
-    return found;
+    struct search search;
+    search_init(&search, tiles, query, device);
+    if (search.mismatch == 4)
+        return false;
+    /* The nearest device's shapes first: they leave little to look for in the others'. */
+    size_t first = nearest_device(&search);
+    if (first != SIZE_MAX)
+        search_set(&search, first);
+    for (size_t i = 0; i < tiles->count; i++)
+        if (i != first && mismatch(&search, &tiles->sets[i]) == search.mismatch)
+            search_set(&search, i);
+    if (search.set == SIZE_MAX)
+        return false;
+    memcpy(tile, tiles->sets[search.set].tile + 2 * search.place, 2 * sizeof *tile);
+    return true;
 }
