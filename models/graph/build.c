@@ -254,6 +254,15 @@ uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id o
     return node;
 }
 
+uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
+                           int64_t rows, int64_t cols)
+{
+    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    graph->nodes[node].fusable = op == RT_OP_WHERE;
+    rows_kernel(graph, RT_FORWARD, op, rows, cols);
+    return node;
+}
+
 uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t x, int64_t elements,
                              bool forward, bool backward)
 {

@@ -58,6 +58,10 @@ uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, 
 uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                        int64_t cols, double bytes);
 
+/* The same of what gets no gradient (a mask, zeros, noise, whole numbers): nothing runs backward. */
+uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
+                           int64_t rows, int64_t cols);
+
 /* Sum over the tensor-parallel group; no node where the group is one device: returns x. */
 uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t x, int64_t elements,
                              bool forward, bool backward);

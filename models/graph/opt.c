@@ -94,15 +94,15 @@ static uint32_t attention_mask(struct rt_graph *graph, const struct rt_shape *s)
     uint32_t causal = RT_NO_INPUT;
     if (s->queries > 1) {
         causal = rt_build_unary(graph, "mask.next", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, s->queries);
-        causal = rt_build_move(graph, "mask.causal", RT_OP_WHERE, causal, s->queries, s->keys, 0);
+        causal = rt_build_constant(graph, "mask.causal", RT_OP_WHERE, causal, s->queries, s->keys);
     }
-    return rt_build_move(graph, "mask.combine", RT_OP_WHERE, causal, s->rows, s->keys, 0);
+    return rt_build_constant(graph, "mask.combine", RT_OP_WHERE, causal, s->rows, s->keys);
 }
 
 /* Positions are counted over the mask of padding. */
 static uint32_t positions_of(struct rt_graph *graph, const struct rt_shape *s)
 {
-    uint32_t x = rt_build_move(graph, "positions.cumsum", RT_OP_REDUCE, RT_NO_INPUT, s->batch, s->keys, 0);
+    uint32_t x = rt_build_constant(graph, "positions.cumsum", RT_OP_REDUCE, RT_NO_INPUT, s->batch, s->keys);
     x = rt_build_binary(graph, "positions.mask", RT_OP_MUL, x, RT_NO_INPUT, s->batch, s->keys,
                         s->batch * s->keys);
     return rt_build_unary(graph, "positions.offset", RT_OP_ADD_SCALAR, x, s->batch, s->queries);

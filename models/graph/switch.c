@@ -67,14 +67,14 @@ static void router(const struct rt_model *model, struct rt_graph *graph, uint32_
     struct rt_shape s = rt_shape_of(model, &graph->options);
     int64_t h = model->hidden, experts = model->experts;
     if (rt_build_training(graph)) {
-        uint32_t noise = rt_build_move(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, s.rows, h, 0);
+        uint32_t noise = rt_build_constant(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, s.rows, h);
         x = rt_build_binary(graph, "router.jitter", RT_OP_MUL, x, noise, s.rows, h, s.rows * h);
     }
     x = rt_build_linear(graph, "router", x, s.rows, h, experts, false);
     x = rt_build_softmax(graph, "router.softmax", x, s.rows, experts);
     *probabilities = x;
-    uint32_t one_hot = rt_build_move(graph, "router.one_hot", RT_OP_INDEX, x, s.rows, experts, 0);
-    x = rt_build_move(graph, "router.cumsum", RT_OP_COPY, one_hot, s.rows, experts, 0);
+    uint32_t one_hot = rt_build_constant(graph, "router.one_hot", RT_OP_INDEX, x, s.rows, experts);
+    x = rt_build_constant(graph, "router.cumsum", RT_OP_COPY, one_hot, s.rows, experts);
     *chosen =
         rt_build_binary(graph, "router.capacity", RT_OP_MUL, one_hot, x, s.rows, experts, s.rows * experts);
 }
@@ -89,7 +89,7 @@ uint32_t rt_switch_experts(const struct rt_model *model, struct rt_graph *graph,
     router(model, graph, x, &probabilities, &chosen);
     x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, s.rows * h, false, true);
     uint32_t out = rt_build_move(graph, "experts.clone", RT_OP_COPY, x, s.rows, h, 0);
-    uint32_t zeros = rt_build_move(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, places, h, 0);
+    uint32_t zeros = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, places, h);
     for (int64_t e = 0; e < model->experts; e++) {
         uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, places, h, 0);
         rt_graph_add_input(graph, chosen);
@@ -119,8 +119,8 @@ void rt_switch_losses(const struct rt_model *model, struct rt_graph *graph, int6
     x = rt_build_softmax(graph, "losses.softmax", logits, rows, experts);
     x = rt_build_move(graph, "losses.mean_probability", RT_OP_REDUCE, x, rows, experts, 0);
     graph->nodes[x].outputs = (double)s.batch * experts;
-    uint32_t share = rt_build_move(graph, "losses.one_hot", RT_OP_FILL, RT_NO_INPUT, rows, experts, 0);
-    share = rt_build_move(graph, "losses.mean_share", RT_OP_REDUCE, share, rows, experts, 0);
+    uint32_t share = rt_build_constant(graph, "losses.one_hot", RT_OP_FILL, RT_NO_INPUT, rows, experts);
+    share = rt_build_constant(graph, "losses.mean_share", RT_OP_REDUCE, share, rows, experts);
     graph->nodes[share].outputs = (double)s.batch * experts;
     rt_build_binary(graph, "losses.balance", RT_OP_MUL, share, x, s.batch, experts, s.batch * experts);
 }

@@ -83,7 +83,7 @@ static uint32_t buckets(const struct stack *stack)
     x = rt_build_unary(graph, "buckets.log", RT_OP_DIV_SCALAR, x, q, k);
     x = rt_build_unary(graph, "buckets.scale", RT_OP_MUL_SCALAR, x, q, k);
     x = rt_build_unary(graph, "buckets.far", RT_OP_ADD_SCALAR, x, q, k);
-    x = rt_build_move(graph, "buckets.where", RT_OP_WHERE, x, q, k, 0);
+    x = rt_build_constant(graph, "buckets.where", RT_OP_WHERE, x, q, k);
     if (stack->decoder)
         return rt_build_unary(graph, "buckets.add", RT_OP_ADD_SCALAR, x, q, k);
     return rt_build_binary(graph, "buckets.add", RT_OP_ADD, x, side, q, k, q * k);
@@ -102,7 +102,7 @@ static uint32_t causal(const struct stack *stack)
     const struct rt_shape *s = &stack->shape;
     if (s->queries == 1)
         return padding(stack, "mask", s->keys);
-    uint32_t x = rt_build_move(stack->graph, "mask.causal", RT_OP_FILL, RT_NO_INPUT, s->rows, s->keys, 0);
+    uint32_t x = rt_build_constant(stack->graph, "mask.causal", RT_OP_FILL, RT_NO_INPUT, s->rows, s->keys);
     x = rt_build_binary(stack->graph, "mask.padding", RT_OP_MUL, x, RT_NO_INPUT, s->rows, s->keys,
                         s->batch * s->keys);
     return rt_build_unary(stack->graph, "mask", RT_OP_MUL_SCALAR, x, s->rows, s->keys);
@@ -123,8 +123,8 @@ static void add_bias(struct stack *stack, uint32_t mask)
 static void add_source_bias(struct stack *stack, uint32_t mask)
 {
     const struct rt_shape *s = &stack->shape;
-    uint32_t x = rt_build_move(stack->graph, "source_bias", RT_OP_FILL, RT_NO_INPUT, s->heads * s->queries,
-                               stack->source, 0);
+    uint32_t x = rt_build_constant(stack->graph, "source_bias", RT_OP_FILL, RT_NO_INPUT,
+                                   s->heads * s->queries, stack->source);
     stack->source_bias =
         rt_build_binary(stack->graph, "source_bias.mask", RT_OP_ADD, x, mask,
                         s->batch * s->heads * s->queries, stack->source, s->batch * stack->source);

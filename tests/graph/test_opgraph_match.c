@@ -284,7 +284,7 @@ static void test_differences_are_noticed(void)
     count_kernels(&pair.tallies, &graph, false);
     count_kernels(&pair.tallies, &graph, true);
     struct list list = {.items = {{"gpt2-inf-*", "forward", "bmm", "BA,S,S,D", -1, .per_layer = true},
-                                  {"gpt2-inf-*", "forward", "bmm", "BA,S,D,D", 12}},
+                                  {"gpt2-inf-*", "forward", "bmm", "BA,S,D,D", 12, .per_layer = false}},
                         .count = 0};
     CU_ASSERT_EQUAL(compare(&list, &pair, false).unlisted, 0);
     free(pair.tallies.items);
