@@ -2,6 +2,7 @@
 #include "models/predictor/kdtree.h"
 #include "datasets/status.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -43,6 +44,18 @@ void rt_kdtree_order(const double *points, size_t count, size_t dims, uint32_t *
         order[i] = (uint32_t)i;
     if (dims > 0)
         order_range(points, dims, order, 0, count, 0);
+}
+
+void rt_kdtree_box(const double *points, size_t count, size_t dims, double *low, double *high)
+{
+    for (size_t d = 0; d < dims; d++) {
+        low[d] = INFINITY;
+        high[d] = -INFINITY;
+        for (size_t i = 0; i < count; i++) {
+            low[d] = fmin(low[d], points[i * dims + d]);
+            high[d] = fmax(high[d], points[i * dims + d]);
+        }
+    }
 }
 
 struct search {
@@ -102,7 +115,13 @@ static void search_range(struct search *search, size_t first, size_t last, size_
 size_t rt_kdtree_nearest(const struct rt_kdtree *tree, const double *query, double *best)
 {
     struct search search = {tree, query, best, SIZE_MAX, {0}};
-    if (tree->dims > 0)
-        search_range(&search, 0, tree->count, 0, 0);
+    double bound = 0;
+    if (tree->dims == 0)
+        return SIZE_MAX;
+    for (size_t d = 0; d < tree->dims && tree->low != NULL; d++) {
+        search.outside[d] = fmax(fmax(tree->low[d] - query[d], query[d] - tree->high[d]), 0);
+        bound += search.outside[d] * search.outside[d];
+    }
+    search_range(&search, 0, tree->count, 0, bound);
     return search.place;
 }

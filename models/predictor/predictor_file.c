@@ -292,6 +292,7 @@ static int read_tile_arrays(struct rt_h5 *file, const char *base, struct rt_tile
         array = doubles(path, NULL);
         ADD(rt_h5_read(file, &array, set->points + d, set->dims * sizeof *set->points, set->count));
     }
+    rt_tile_set_complete(set);
     return RT_OK;
 }
 

@@ -63,6 +63,11 @@ static void into_tree_order(struct rt_tile_set *set)
     set->tile = tile;
 }
 
+void rt_tile_set_complete(struct rt_tile_set *set)
+{
+    rt_kdtree_box(set->points, set->count, set->dims, set->low, set->high);
+}
+
 void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked,
                     size_t count)
 {
@@ -71,8 +76,10 @@ void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, co
         const struct rt_sample *sample = &dataset->samples[picked[i]];
         append(find_set(tiles, sample, &dataset->devices[sample->device]), sample);
     }
-    for (size_t i = 0; i < tiles->count; i++)
+    for (size_t i = 0; i < tiles->count; i++) {
         into_tree_order(&tiles->sets[i]);
+        rt_tile_set_complete(&tiles->sets[i]);
+    }
 }
 
 void rt_tiles_release(struct rt_tiles *tiles)
@@ -133,8 +140,8 @@ static size_t nearest_device(const struct search *search)
     double least = INFINITY;
     for (size_t i = 0; i < search->tiles->count; i++) {
         const struct rt_tile_set *set = &search->tiles->sets[i];
-        double apart = device_distance(search, set);
-        if (mismatch(search, set) == search->mismatch && apart < least) {
+        double apart = mismatch(search, set) == search->mismatch ? device_distance(search, set) : INFINITY;
+        if (apart < least) {
             least = apart;
             nearest = i;
         }
@@ -149,8 +156,8 @@ static void search_set(struct search *search, size_t i)
     if (!(apart < search->best))
         return;
     double within = search->best - apart;
-    size_t place =
-        rt_kdtree_nearest(&(struct rt_kdtree){set->count, set->dims, set->points}, search->dim, &within);
+    struct rt_kdtree tree = {set->count, set->dims, set->points, set->low, set->high};
+    size_t place = rt_kdtree_nearest(&tree, search->dim, &within);
     if (place == SIZE_MAX)
         return;
     search->best = apart + within;

@@ -16,8 +16,9 @@ struct rt_tile_set {
     uint8_t op, dtype;
     double device[RT_TILE_DEVICE_NUMBERS];
     size_t count, dims;
-    double *points; /* (count,dims), tree order */
-    int32_t *tile;  /* (count,2) */
+    double *points;                             /* (count,dims), tree order */
+    double low[RT_MAX_DIMS], high[RT_MAX_DIMS]; /* of the points */
+    int32_t *tile;                              /* (count,2) */
 };
 
 struct rt_tiles {
@@ -28,6 +29,8 @@ struct rt_tiles {
 /* From samples[picked[0..count)], all of one family, with known tiles. */
 void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, const uint32_t *picked,
                     size_t count);
+/* What searches need beside the points of a set; rt_tiles_build does it, loading must. */
+void rt_tile_set_complete(struct rt_tile_set *set);
 void rt_tiles_release(struct rt_tiles *tiles);
 
 /* Tile of the nearest measured shape of the same op and dtype; of any op or dtype in the table where that op
