@@ -153,6 +153,22 @@ static void test_kept_inside_a_chain(void)
     rt_graph_release(&graph);
 }
 
+/* The gradient of GELU needs the sum: keeping that is less than keeping both that were added. */
+static void test_keeps_what_is_less(void)
+{
+    struct rt_graph graph = empty_graph(RT_STEP_TRAINING);
+    uint32_t x = rt_build_linear(&graph, "x", RT_NO_INPUT, ROWS, 8, COLS, true);
+    uint32_t y = rt_build_linear(&graph, "y", RT_NO_INPUT, ROWS, 8, COLS, true);
+    x = rt_build_binary(&graph, "sum", RT_OP_ADD, x, y, ROWS, COLS, ROWS * COLS);
+    rt_build_unary(&graph, "gelu", RT_OP_GELU, x, ROWS, COLS);
+    rt_graph_fuse(&graph);
+    const struct rt_node *chain = find_node(&graph, "sum+gelu");
+    RT_ASSERT_NEAR(only_launch(&graph, chain, RT_FORWARD).bytes, W * 4 * ALL, 1e-12); /* and writes it */
+    RT_ASSERT_NEAR(chain->saved, ALL, 1e-12);
+    CU_ASSERT_EQUAL(graph.nodes[0].saved, 0);
+    rt_graph_release(&graph);
+}
+
 /* --- the zoo --- */
 
 /* What any graph must hold: blocks, kernels and inputs lie one behind the other, inputs come before. */
@@ -242,4 +258,4 @@ static void test_nothing_to_fuse(void)
 RT_TESTS(RT_TEST(test_chain_becomes_one_kernel), RT_TEST(test_two_readers_keep_a_node),
          RT_TEST(test_read_twice_by_one), RT_TEST(test_what_does_not_join),
          RT_TEST(test_order_stays_topological), RT_TEST(test_gelu), RT_TEST(test_kept_inside_a_chain),
-         RT_TEST(test_zoo), RT_TEST(test_nothing_to_fuse))
+         RT_TEST(test_keeps_what_is_less), RT_TEST(test_zoo), RT_TEST(test_nothing_to_fuse))
