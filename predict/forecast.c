@@ -35,6 +35,7 @@ static void query_of(const struct rt_graph *graph, const struct rt_kernel *kerne
     query->tile[0] = query->tile[1] = -1;
     query->flops = kernel->flops;
     query->bytes = kernel->bytes;
+    query->queued = true;
 }
 
 /* --- what is launched --- */

@@ -5,11 +5,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rt_h5_array parameters = {
-    "/fit/parameters", RT_H5_F32, "1", "parameters after the epoch", NULL, 0};
-static const struct rt_h5_array best = {"/fit/best", RT_H5_F32, "1", "parameters of the best epoch", NULL, 0};
-static const struct rt_h5_array moments = {
-    "/fit/moments", RT_H5_F32, "1", "first, then second moments of AdamW", NULL, 0};
+/* The arrays of a fit. */
+static const struct row {
+    struct rt_h5_array array;
+    size_t values, count; /* offsets of the rt_real * and of its size_t count in struct rt_fit */
+    size_t times;         /* numbers there are for each of the count */
+} rows[] = {
+    {{"/fit/parameters", RT_H5_F32, "1", "parameters after the epoch", NULL, 0},
+     offsetof(struct rt_fit, parameters),
+     offsetof(struct rt_fit, count),
+     1},
+    {{"/fit/best", RT_H5_F32, "1", "parameters of the best epoch", NULL, 0},
+     offsetof(struct rt_fit, best),
+     offsetof(struct rt_fit, count),
+     1},
+    {{"/fit/moments", RT_H5_F32, "1", "first, then second moments of AdamW", NULL, 0},
+     offsetof(struct rt_fit, optimizer_state),
+     offsetof(struct rt_fit, count),
+     2},
+    {{"/fit/latents", RT_H5_F32, "1", "latents of the devices after the epoch", NULL, 0},
+     offsetof(struct rt_fit, latents),
+     offsetof(struct rt_fit, latent_count),
+     1},
+    {{"/fit/best_latents", RT_H5_F32, "1", "latents of the best epoch", NULL, 0},
+     offsetof(struct rt_fit, best_latents),
+     offsetof(struct rt_fit, latent_count),
+     1},
+    {{"/fit/latent_moments", RT_H5_F32, "1", "first, then second moments of the latents", NULL, 0},
+     offsetof(struct rt_fit, latent_state),
+     offsetof(struct rt_fit, latent_count),
+     2},
+};
+
+static rt_real **values_of(const struct rt_fit *fit, const struct row *row)
+{
+    return (rt_real **)((char *)(uintptr_t)fit + row->values);
+}
+
+static size_t *count_of(const struct rt_fit *fit, const struct row *row)
+{
+    return (size_t *)((char *)(uintptr_t)fit + row->count);
+}
 
 static int write_fit(struct rt_h5 *file, const char *signature, const struct rt_fit *fit)
 {
@@ -27,12 +63,9 @@ static int write_fit(struct rt_h5 *file, const char *signature, const struct rt_
         status = rt_h5_set_real(file, "/fit", "best_mape_percent", fit->best_mape);
     if (status == RT_OK)
         status = rt_h5_set_text(file, "/fit", "signature", signature);
-    if (status == RT_OK)
-        status = rt_h5_write(file, &parameters, fit->parameters, sizeof(rt_real), fit->count);
-    if (status == RT_OK)
-        status = rt_h5_write(file, &best, fit->best, sizeof(rt_real), fit->count);
-    if (status == RT_OK)
-        status = rt_h5_write(file, &moments, fit->optimizer_state, sizeof(rt_real), 2 * fit->count);
+    for (size_t r = 0; status == RT_OK && r < RT_COUNT(rows); r++)
+        status = rt_h5_write(file, &rows[r].array, *values_of(fit, &rows[r]), sizeof(rt_real),
+                             rows[r].times * *count_of(fit, &rows[r]));
     return status;
 }
 
@@ -55,9 +88,8 @@ int rt_checkpoint_save(const char *path, const char *signature, const struct rt_
 
 void rt_checkpoint_release(struct rt_fit *fit)
 {
-    free(fit->parameters);
-    free(fit->best);
-    free(fit->optimizer_state);
+    for (size_t r = 0; r < RT_COUNT(rows); r++)
+        free(*values_of(fit, &rows[r]));
     *fit = (struct rt_fit){0};
 }
 
@@ -99,18 +131,19 @@ static int read_fit(struct rt_h5 *file, const char *signature, struct rt_fit *fi
     int status = check_signature(file, signature);
     if (status == RT_OK)
         status = read_numbers(file, fit);
-    if (status == RT_OK)
-        status = rt_h5_count(file, &parameters, &fit->count);
-    if (status != RT_OK)
-        return status;
-    fit->parameters = rt_malloc(fit->count * sizeof(rt_real));
-    fit->best = rt_malloc(fit->count * sizeof(rt_real));
-    fit->optimizer_state = rt_malloc(2 * fit->count * sizeof(rt_real));
-    status = rt_h5_read(file, &parameters, fit->parameters, sizeof(rt_real), fit->count);
-    if (status == RT_OK)
-        status = rt_h5_read(file, &best, fit->best, sizeof(rt_real), fit->count);
-    if (status == RT_OK)
-        status = rt_h5_read(file, &moments, fit->optimizer_state, sizeof(rt_real), 2 * fit->count);
+    for (size_t r = 0; status == RT_OK && r < RT_COUNT(rows); r++) {
+        const struct row *row = &rows[r];
+        size_t stored = 0;
+        if ((status = rt_h5_count(file, &row->array, &stored)) != RT_OK)
+            break;
+        if (*values_of(fit, row) == NULL && row->times == 1)
+            *count_of(fit, row) = stored;
+        if (stored != row->times * *count_of(fit, row))
+            return rt_fail(RT_EFORMAT, "%s: %s holds %zu numbers where %zu belong: the file is damaged",
+                           rt_h5_path(file), row->array.path, stored, row->times * *count_of(fit, row));
+        *values_of(fit, row) = rt_malloc(stored * sizeof(rt_real));
+        status = rt_h5_read(file, &row->array, *values_of(fit, row), sizeof(rt_real), stored);
+    }
     return status;
 }
 

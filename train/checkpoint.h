@@ -9,7 +9,7 @@
 #include "train/optimizer.h"
 
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
-#define RT_CHECKPOINT_VERSION 1
+#define RT_CHECKPOINT_VERSION 2
 
 /* The family being fitted, between two epochs. */
 struct rt_fit {
@@ -22,6 +22,8 @@ struct rt_fit {
     rt_real *best;       /* (count) */
     rt_real *optimizer_state; /* (2,count) */
     uint64_t optimizer_steps;
+    size_t latent_count; /* numbers of the devices' latents: the same three, of them */
+    rt_real *latents, *best_latents, *latent_state;
 };
 
 /* `signature` says which options and data the training has; resuming with another is refused. */

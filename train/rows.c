@@ -10,21 +10,24 @@ void rt_rows_release(struct rt_rows *rows)
     free(rows->features);
     free(rows->bounds);
     free(rows->target_us);
+    free(rows->device);
     *rows = (struct rt_rows){0};
 }
 
 static void append(struct rt_rows *rows, int features, const rt_real *x, const struct rt_bound *bound,
-                   double target_us)
+                   double target_us, int32_t device)
 {
     if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
         size_t capacity = rows->count ? 2 * rows->count : 1;
         rows->features = rt_realloc(rows->features, capacity * (size_t)features, sizeof *rows->features);
         rows->bounds = rt_realloc(rows->bounds, capacity, sizeof *rows->bounds);
         rows->target_us = rt_realloc(rows->target_us, capacity, sizeof *rows->target_us);
+        rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
     }
     for (int f = 0; f < features; f++)
         rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
     rows->bounds[rows->count] = *bound;
+    rows->device[rows->count] = device;
     rows->target_us[rows->count++] = target_us;
 }
 
@@ -69,7 +72,7 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
         enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);
         if (skip == RT_SKIP_NONE) {
             append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound,
-                   sample->latency_us);
+                   sample->latency_us, sample->device);
             picked[picked_count++] = (uint32_t)i;
         } else if (skip == RT_SKIP_NO_PEAK) {
             left_out->no_peak++;
@@ -82,6 +85,20 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
     free(picked);
 }
 
+/* The range of a feature over the training rows, widened by `margin` of it on both sides: what the network
+ * has not seen must not carry it away. */
+static void set_clip(struct rt_family_net *net, const struct rt_rows *train, int f, double margin)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < train->count; i++) {
+        double value = train->features[i * (size_t)net->feature_count + (size_t)f];
+        low = fmin(low, value);
+        high = fmax(high, value);
+    }
+    net->clip_low[f] = low - margin * (high - low);
+    net->clip_high[f] = high + margin * (high - low);
+}
+
 static void scale_rows(const struct rt_family_net *net, struct rt_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++)
@@ -91,9 +108,12 @@ static void scale_rows(const struct rt_family_net *net, struct rt_rows *rows)
         }
 }
 
-void rt_rows_standardise(struct rt_family_net *net, struct rt_rows *train, struct rt_rows *validation)
+void rt_rows_standardise(struct rt_family_net *net, struct rt_rows *train, struct rt_rows *validation,
+                         double clip_margin)
 {
     for (int f = 0; f < net->feature_count; f++) {
+        if (clip_margin >= 0)
+            set_clip(net, train, f, clip_margin);
         double sum = 0, squares = 0, n = (double)train->count;
         for (size_t i = 0; i < train->count; i++)
             sum += train->features[i * (size_t)net->feature_count + (size_t)f];

@@ -10,6 +10,7 @@ struct rt_rows {
     rt_real *features;       /* (count, feature_count) */
     struct rt_bound *bounds; /* (count) */
     double *target_us;       /* (count) */
+    int32_t *device;         /* (count), of the dataset */
 };
 void rt_rows_release(struct rt_rows *rows);
 
@@ -25,7 +26,10 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
                     const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
                     struct rt_rows *train, struct rt_rows *validation, struct rt_rows_left_out *left_out);
 
-/* Sets the net's scaling to mean 0, deviation 1 over `train`, and scales the features of both. */
-void rt_rows_standardise(struct rt_family_net *net, struct rt_rows *train, struct rt_rows *validation);
+/* Sets the net's scaling to mean 0, deviation 1 over `train`, and scales the features of both. `clip_margin`:
+ * the net will take features within the range of `train`, this part of it wider on both sides; negative: any.
+ */
+void rt_rows_standardise(struct rt_family_net *net, struct rt_rows *train, struct rt_rows *validation,
+                         double clip_margin);
 
 #endif

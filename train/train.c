@@ -5,6 +5,7 @@
 #include "datasets/version.h"
 #include "models/predictor/recipe.h"
 #include "train/checkpoint.h"
+#include "train/latents.h"
 #include "train/loss.h"
 #include "train/rows.h"
 #include "train/step.h"
@@ -34,6 +35,7 @@ const struct rt_column rt_train_columns[] = {
 };
 const size_t rt_train_column_count = RT_COUNT(rt_train_columns);
 
+enum { LATENT_RATE = 3 }; /* times the network's learning rate: there are few of them, each in many rows */
 enum { STREAM_PARAMETERS = 0, STREAM_SHUFFLE = 1 }; /* random streams; each epoch shuffles with its own */
 
 /* One training run. */
@@ -58,6 +60,7 @@ struct family {
     struct rt_rows train, validation;
     struct rt_rows_left_out left_out;
     struct rt_optimizer optimizer;
+    struct rt_latent_fit latents;
     struct rt_schedule schedule;
     struct rt_step *step;
     int epochs, batch, patience;
@@ -75,17 +78,20 @@ struct family {
 /* Derivative of the mean loss of the batch by the network's outputs: rt_gradient of step.h. */
 static double batch_gradient(void *context, size_t first, size_t rows, const rt_real *out, rt_real *dout)
 {
-    const struct family *family = context;
+    struct family *family = context;
     int outputs = family->head->outputs;
     double sum = 0, share = 1.0 / (double)family->batch_rows;
     for (size_t i = 0; i < rows; i++) {
         uint32_t row = family->rows[first + i];
-        const struct rt_bound *bound = &family->train.bounds[row];
+        const struct rt_bound bound = rt_latent_fit_bound(&family->latents, &family->train, row);
         double derivative;
-        double latency_us = family->head->latency(out + i * (size_t)outputs, bound);
+        double latency_us = family->head->latency(out + i * (size_t)outputs, &bound);
         sum += family->loss->value(latency_us, family->train.target_us[row], &derivative);
-        family->head->gradient(out + i * (size_t)outputs, bound, derivative * share,
+        family->head->gradient(out + i * (size_t)outputs, &bound, derivative * share,
                                dout + i * (size_t)outputs);
+        if (family->head->latents)
+            rt_latent_fit_add(&family->latents, first / RT_STEP_BLOCK, family->train.device[row],
+                              bound.compute_share, derivative * share * (latency_us - bound.floor_us));
     }
     return sum;
 }
@@ -131,6 +137,8 @@ static bool run_epoch(struct run *run, struct family *family, double *loss)
         gather_batch(family, first, rows);
         double rate = rt_learning_rate(&family->schedule, family->optimizer.steps);
         sum += rt_step_run(family->step, family->x, rows, rate, batch_gradient, family);
+        if (family->head->latents)
+            rt_latent_fit_step(&family->latents, LATENT_RATE * rate);
         if (rt_interrupted())
             return false;
         show_progress(run, family, (double)(first + rows), sum, began);
@@ -146,8 +154,8 @@ static double validate(struct run *run, struct family *family)
     double sum = 0;
     rt_mlp_infer(&family->net.mlp, run->team, rows->features, rows->count, family->out);
     for (size_t i = 0; i < rows->count; i++) {
-        double latency_us =
-            family->head->latency(family->out + i * (size_t)family->head->outputs, &rows->bounds[i]);
+        const struct rt_bound bound = rt_latent_fit_bound(&family->latents, rows, i);
+        double latency_us = family->head->latency(family->out + i * (size_t)family->head->outputs, &bound);
         sum += fabs(latency_us - rows->target_us[i]) / rows->target_us[i];
     }
     return 100 * sum / (double)rows->count;
@@ -178,7 +186,7 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     if (family->train.count == 0)
         return RT_OK;
     if (recipe->standardise)
-        rt_rows_standardise(&family->net, &family->train, &family->validation);
+        rt_rows_standardise(&family->net, &family->train, &family->validation, recipe->clip_margin);
     family->epochs = either(options->epochs, recipe->epochs);
     family->batch = either(options->batch, recipe->batch);
     family->patience = either(options->patience, recipe->patience);
@@ -195,6 +203,9 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     family->schedule.id = (enum rt_schedule_id)rt_schedule_find(recipe->schedule);
     family->schedule.rate = options->learning_rate > 0 ? options->learning_rate : recipe->learning_rate;
     family->schedule.steps = batches * (size_t)family->epochs;
+    if (family->head->latents)
+        rt_latent_fit_init(&family->latents, run->dataset, &family->train, recipe->latent_ridge,
+                           (size_t)family->batch);
     family->step = rt_step_new(&family->net.mlp, &family->optimizer, run->team, (size_t)family->batch);
     size_t most = family->validation.count > 0 ? family->validation.count : family->train.count;
     family->order = rt_malloc(family->train.count * sizeof *family->order);
@@ -204,7 +215,11 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
                                   .best_mape = INFINITY,
                                   .count = family->net.mlp.count,
                                   .parameters = family->net.mlp.parameters,
-                                  .optimizer_state = family->optimizer.state};
+                                  .optimizer_state = family->optimizer.state,
+                                  .latent_count = family->latents.optimizer.count,
+                                  .latents = family->latents.values,
+                                  .best_latents = family->latents.best,
+                                  .latent_state = family->latents.optimizer.state};
     family->fit.best = rt_malloc(family->fit.count * sizeof(rt_real));
     memcpy(family->fit.best, family->fit.parameters, family->fit.count * sizeof(rt_real));
     return RT_OK;
@@ -214,6 +229,7 @@ static void family_release(struct family *family)
 {
     rt_step_free(family->step);
     rt_optimizer_release(&family->optimizer);
+    rt_latent_fit_release(&family->latents);
     rt_family_net_release(&family->net);
     rt_rows_release(&family->train);
     rt_rows_release(&family->validation);
@@ -227,13 +243,18 @@ static void family_release(struct family *family)
 static int family_restore(struct run *run, struct family *family, const struct rt_fit *from)
 {
     struct rt_fit *fit = &family->fit;
-    if (from->count != fit->count)
+    if (from->count != fit->count || from->latent_count != fit->latent_count)
         return rt_fail(RT_EFORMAT, "%s: holds %zu parameters where the network has %zu: the file is damaged",
                        run->checkpoint, from->count, fit->count);
     memcpy(fit->parameters, from->parameters, fit->count * sizeof(rt_real));
     memcpy(fit->best, from->best, fit->count * sizeof(rt_real));
     memcpy(fit->optimizer_state, from->optimizer_state, 2 * fit->count * sizeof(rt_real));
-    family->optimizer.steps = from->optimizer_steps;
+    family->optimizer.steps = family->latents.optimizer.steps = from->optimizer_steps;
+    if (fit->latent_count > 0) {
+        memcpy(fit->latents, from->latents, fit->latent_count * sizeof(rt_real));
+        memcpy(fit->best_latents, from->best_latents, fit->latent_count * sizeof(rt_real));
+        memcpy(fit->latent_state, from->latent_state, 2 * fit->latent_count * sizeof(rt_real));
+    }
     fit->epoch = from->epoch;
     fit->best_epoch = from->best_epoch;
     fit->best_mape = from->best_mape;
@@ -258,6 +279,8 @@ static int fit_family(struct run *run, struct family *family)
             fit->best_mape = mape;
             fit->best_epoch = fit->epoch;
             memcpy(fit->best, fit->parameters, fit->count * sizeof(rt_real));
+            if (family->head->latents)
+                rt_latent_fit_keep_best(&family->latents);
         }
         if (rt_clock() - run->saved >= run->options->checkpoint_seconds) {
             int status = save_checkpoint(run, family);
@@ -274,6 +297,8 @@ static void finish_family(struct run *run, struct family *family)
     struct rt_family_net *net = &family->net;
     struct rt_fit *fit = &family->fit;
     memcpy(net->mlp.parameters, fit->best, fit->count * sizeof(rt_real));
+    if (family->head->latents)
+        rt_latent_fit_finish(&family->latents, run->dataset, family->recipe->prior_ridge, &net->latents);
     net->rows_train = (int64_t)family->train.count;
     net->rows_validation = (int64_t)family->validation.count;
     net->epochs = fit->epoch;

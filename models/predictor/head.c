@@ -31,8 +31,39 @@ static void utilisation_gradient(const rt_real *out, const struct rt_bound *boun
     dout[1] = (rt_real)(dutilisation * gamma * (1 - gamma));
 }
 
+/* z = ln least + (ln most - ln least) x sigmoid(a + 4 out / (ln most - ln least)): slope near 1 in the
+ * middle, and `a` such that an output of 0 is 1.4 times the roofline, what large kernels take. */
+static double residual_share(double out, double *range)
+{
+    const double start = 0.35; /* ln 1.4 */
+    double low = log(RT_LEAST_RESIDUAL);
+    *range = log(RT_MOST_RESIDUAL) - low;
+    double at = (start - low) / *range;
+    return sigmoid(log(at / (1 - at)) + 4 * out / *range);
+}
+
+static double residual_part(const rt_real *out, const struct rt_bound *bound)
+{
+    double range, share = residual_share(out[0], &range);
+    return bound->bound_us * exp(log(RT_LEAST_RESIDUAL) + range * share + bound->shift);
+}
+
+static double residual_latency(const rt_real *out, const struct rt_bound *bound)
+{
+    return bound->floor_us + residual_part(out, bound);
+}
+
+/* d z / d out = 4 share (1 - share) */
+static void residual_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency,
+                              rt_real *dout)
+{
+    double range, share = residual_share(out[0], &range);
+    dout[0] = (rt_real)(dlatency * residual_part(out, bound) * 4 * share * (1 - share));
+}
+
 const struct rt_head rt_heads[] = {
-    {"utilisation", 2, utilisation_latency, utilisation_gradient},
+    {"utilisation", 2, utilisation_latency, utilisation_gradient, false},
+    {"residual", 1, residual_latency, residual_gradient, true},
 };
 const int rt_head_count = RT_COUNT(rt_heads);
 

@@ -5,18 +5,30 @@
  * utilisation, outputs (alpha, gamma). The published formula may reach zero or below with one wave; here the
  * utilisation is held at RT_LEAST_UTILISATION or more, and the gradient flows as if it were not held, so a
  * sample that falls there finds back.
+ *
+ * "residual" is rooftile's: latency = floor + bound x exp(z + shift), where z follows the output between
+ * ln RT_LEAST_RESIDUAL and ln RT_MOST_RESIDUAL, so that physics bounds every forecast: no kernel is faster
+ * than its roofline allows with its data in the cache, none slower than a bounded multiple of it.
  */
 #ifndef ROOFTILE_HEAD_H
 #define ROOFTILE_HEAD_H
 
 #include "models/predictor/real.h"
 
+#include <stdbool.h>
+
 #define RT_LEAST_UTILISATION 1e-3
+#define RT_LEAST_RESIDUAL    0.3
+#define RT_MOST_RESIDUAL     200.0
 
 /* What a head knows of a kernel beside the network's outputs. */
 struct rt_bound {
     double bound_us; /* latency if every wave reached the roofline */
     double waves;
+    /* residual: */
+    double compute_share; /* 0..1, how the device's latents mix: latent.h */
+    double shift;         /* what they add to ln latency */
+    double floor_us;      /* dispatch of a kernel that is timed alone */
 };
 
 struct rt_head {
@@ -25,6 +37,7 @@ struct rt_head {
     double (*latency)(const rt_real *out, const struct rt_bound *bound);
     /* dout = dlatency x d latency / d out */
     void (*gradient)(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout);
+    bool latents; /* uses shift and floor: d latency / d shift = latency - floor */
 };
 
 extern const struct rt_head rt_heads[];

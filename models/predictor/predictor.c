@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row"};
+const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "whole"};
 const char *const rt_skip_words[RT_SKIP_COUNT] = {"forecast", "the predictor has no network for this family",
                                                   "the device descriptor has no peak for it",
                                                   "no tile of anything like it was measured"};
@@ -29,6 +29,7 @@ void rt_family_net_release(struct rt_family_net *net)
 {
     rt_mlp_release(&net->mlp);
     rt_tiles_release(&net->tiles);
+    rt_latents_release(&net->latents);
     free(net->loss);
     net->loss = NULL;
 }
@@ -111,20 +112,42 @@ static bool choose_tile(const struct rt_family_net *net, const struct rt_query *
     return tile[0] >= 1 || rt_tiles_nearest(&net->tiles, query, device, tile);
 }
 
+/* Cuts the kernel as the net's policy says. */
+static enum rt_skip init_launch(const struct rt_family_net *net, const struct rt_query *query,
+                                const struct rt_device *device, struct rt_launch *launch)
+{
+    int32_t tile[2];
+    if (isnan(rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype)))
+        return RT_SKIP_NO_PEAK;
+    if (net->policy == RT_TILE_WHOLE)
+        return rt_launch_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+    bool cut = choose_tile(net, query, device, tile) && rt_launch_init(launch, query, tile, device);
+    return cut ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
+}
+
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *features, struct rt_bound *bound)
 {
     struct rt_launch launch;
-    int32_t tile[2];
-    if (isnan(rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype)))
-        return RT_SKIP_NO_PEAK;
-    if (!choose_tile(net, query, device, tile) || !rt_launch_init(&launch, query, tile, device))
-        return RT_SKIP_NO_TILE;
-    for (int f = 0; f < net->feature_count; f++)
-        features[f] =
-            (rt_real)((rt_features[net->feature[f]].value(&launch) - net->offset[f]) * net->scale[f]);
-    *bound = (struct rt_bound){launch.bound_us, launch.waves};
+    enum rt_skip skip = init_launch(net, query, device, &launch);
+    if (skip != RT_SKIP_NONE)
+        return skip;
+    for (int f = 0; f < net->feature_count; f++) {
+        double value = rt_features[net->feature[f]].value(&launch);
+        value = fmax(net->clip_low[f], fmin(value, net->clip_high[f]));
+        features[f] = (rt_real)((value - net->offset[f]) * net->scale[f]);
+    }
+    *bound = (struct rt_bound){.bound_us = launch.bound_us, .waves = launch.waves};
+    if (rt_heads[net->head].latents)
+        bound->compute_share = rt_launch_compute_share(&launch);
     return RT_SKIP_NONE;
+}
+
+void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
+{
+    bound->shift = bound->compute_share * latent->value[RT_LATENT_COMPUTE] +
+                   (1 - bound->compute_share) * latent->value[RT_LATENT_MEMORY];
+    bound->floor_us = latent->floor_us;
 }
 
 enum { CHUNK = 4096 }; /* kernels gathered for one pass through a network, at most */
@@ -172,6 +195,8 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
                             double *latency_us, uint8_t *skip)
 {
     struct gathered gathered;
+    struct rt_latent latent;
+    rt_latents_of(&net->latents, device, &latent);
     gathered_init(&gathered, net, count < CHUNK ? count : CHUNK);
     for (size_t i = 0; i < count; i++) {
         if (rt_ops[queries[i].op].family != net->family)
@@ -181,6 +206,10 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
                                        &gathered.bound[row]);
         if (skip[i] != RT_SKIP_NONE)
             continue;
+        if (rt_heads[net->head].latents)
+            rt_bound_set_latent(&gathered.bound[row], &latent);
+        if (queries[i].queued)
+            gathered.bound[row].floor_us = 0;
         gathered.place[row] = i;
         if (++gathered.count == gathered.room)
             forecast_gathered(net, &gathered, team, latency_us);

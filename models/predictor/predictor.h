@@ -13,17 +13,19 @@
 #include "datasets/split.h"
 #include "models/predictor/features.h"
 #include "models/predictor/head.h"
+#include "models/predictor/latent.h"
 #include "models/predictor/mlp.h"
 #include "models/predictor/tiles.h"
 
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
-#define RT_PREDICTOR_VERSION 1
+#define RT_PREDICTOR_VERSION 2 /* 2: clipping, latents */
 #define RT_MAX_FEATURES      32
 
 /* How the tile of a kernel is found where it was not given. */
 enum rt_tile_policy {
     RT_TILE_NEAREST, /* the measured tile of the nearest shape */
     RT_TILE_ROW,     /* one row of the operand (softmax, layer norm) */
+    RT_TILE_WHOLE,   /* no tile: features of the whole op, some of them for reference tiles */
     RT_TILE_POLICY_COUNT
 };
 extern const char *const rt_tile_policies[RT_TILE_POLICY_COUNT];
@@ -33,12 +35,14 @@ struct rt_family_net {
     enum rt_family family;
     int feature[RT_MAX_FEATURES]; /* indices into rt_features */
     int feature_count;
-    double offset[RT_MAX_FEATURES], scale[RT_MAX_FEATURES]; /* the net sees (feature - offset) * scale */
-    int head;                                               /* index into rt_heads */
+    double offset[RT_MAX_FEATURES], scale[RT_MAX_FEATURES]; /* the net sees (feature - offset) * scale, */
+    double clip_low[RT_MAX_FEATURES], clip_high[RT_MAX_FEATURES]; /* of the feature within these */
+    int head;                                                     /* index into rt_heads */
     enum rt_tile_policy policy;
     struct rt_mlp mlp;
     struct rt_tiles tiles;
-    char *loss; /* what it was fitted with, by name */
+    struct rt_latents latents; /* none where the head has no use for them */
+    char *loss;                /* what it was fitted with, by name */
     int64_t rows_train, rows_validation, epochs, best_epoch;
     double validation_mape; /* percent */
 };
@@ -97,6 +101,7 @@ void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct r
 
 /* For training: features (feature_count, scaled) and bound of one kernel with its tile. RT_SKIP_NONE or why
  * not. */
+void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent); /* shift and floor */
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *features, struct rt_bound *bound);
 

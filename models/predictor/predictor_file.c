@@ -2,6 +2,7 @@
 #include "datasets/status.h"
 #include "models/predictor/predictor.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,42 @@ static int write_shape(struct rt_h5 *file, const char *base, const struct rt_fam
     return rt_h5_set_real(file, base, "validation_mape_percent", net->validation_mape);
 }
 
+/* One device's latents as attributes of `base`. */
+static int write_latent(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
+{
+    int status;
+    ADD(rt_h5_make_group(file, base));
+    ADD(rt_h5_set_text(file, base, "device", latent->device));
+    ADD(rt_h5_set_real(file, base, "compute", latent->value[RT_LATENT_COMPUTE]));
+    ADD(rt_h5_set_real(file, base, "memory", latent->value[RT_LATENT_MEMORY]));
+    ADD(rt_h5_set_real(file, base, "floor_us", latent->floor_us));
+    return rt_h5_set_integer(file, base, "kernels", latent->kernels);
+}
+
+static int write_latents(struct rt_h5 *file, const char *net, const struct rt_latents *latents)
+{
+    int status;
+    char base[96], path[160];
+    if (latents->count == 0)
+        return RT_OK;
+    snprintf(base, sizeof base, "%s/latents", net);
+    ADD(rt_h5_make_group(file, base));
+    for (size_t i = 0; i < latents->count; i++) {
+        snprintf(path, sizeof path, "%s/%04zu", base, i);
+        ADD(write_latent(file, path, &latents->known[i]));
+    }
+    snprintf(base, sizeof base, "%s/prior", net);
+    ADD(write_latent(file, base, &latents->prior));
+    for (size_t t = 0; t < rt_trait_count; t++) {
+        snprintf(path, sizeof path, "%s/%s", base, rt_traits[t].name);
+        ADD(rt_h5_make_group(file, path));
+        ADD(rt_h5_set_real(file, path, "mean", latents->trait_mean[t]));
+        ADD(rt_h5_set_real(file, path, "compute", latents->slope[t][RT_LATENT_COMPUTE]));
+        ADD(rt_h5_set_real(file, path, "memory", latents->slope[t][RT_LATENT_MEMORY]));
+    }
+    return RT_OK;
+}
+
 static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
 {
     int status;
@@ -111,6 +148,13 @@ static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
     snprintf(path, sizeof path, "%s/scale", base);
     array = doubles(path, "the net sees (feature - offset) x scale");
     ADD(rt_h5_write(file, &array, net->scale, sizeof *net->scale, net->feature_count));
+    snprintf(path, sizeof path, "%s/clip_low", base);
+    array = doubles(path, "least value of the feature");
+    ADD(rt_h5_write(file, &array, net->clip_low, sizeof *net->clip_low, net->feature_count));
+    snprintf(path, sizeof path, "%s/clip_high", base);
+    array = doubles(path, "greatest value of the feature");
+    ADD(rt_h5_write(file, &array, net->clip_high, sizeof *net->clip_high, net->feature_count));
+    ADD(write_latents(file, base, &net->latents));
     snprintf(path, sizeof path, "%s/parameters", base);
     array = reals(path, "layer after layer: weight (outputs,inputs), bias (outputs)");
     ADD(rt_h5_write(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count));
@@ -316,6 +360,70 @@ static int read_tile_set(struct rt_h5 *file, const char *name, void *context)
     return read_tile_arrays(file, base, set);
 }
 
+static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *out)
+{
+    int status;
+    char *device;
+    ADD(rt_h5_get_text(file, base, "device", &device));
+    snprintf(out->device, sizeof out->device, "%s", device);
+    free(device);
+    ADD(rt_h5_get_real(file, base, "compute", &out->value[RT_LATENT_COMPUTE]));
+    ADD(rt_h5_get_real(file, base, "memory", &out->value[RT_LATENT_MEMORY]));
+    ADD(rt_h5_get_real(file, base, "floor_us", &out->floor_us));
+    ADD(rt_h5_get_integer(file, base, "kernels", &out->kernels));
+    double sum = out->value[0] + out->value[1] + out->floor_us;
+    if (!isfinite(sum) || fabs(out->value[0]) > 20 || fabs(out->value[1]) > 20 || out->floor_us < 0)
+        return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
+                       rt_h5_path(file), base);
+    return RT_OK;
+}
+
+struct latents_reader {
+    struct rt_latents *latents;
+    const char *base;
+};
+
+static int read_known_latent(struct rt_h5 *file, const char *name, void *context)
+{
+    struct latents_reader *reader = context;
+    struct rt_latents *latents = reader->latents;
+    char path[160];
+    snprintf(path, sizeof path, "%s/%.16s", reader->base, name);
+    latents->known = rt_realloc(latents->known, latents->count + 1, sizeof *latents->known);
+    latents->known[latents->count++] = (struct rt_latent){0};
+    return read_latent(file, path, &latents->known[latents->count - 1]);
+}
+
+/* The slope of a trait; a trait that the file does not have tells nothing. */
+static int read_trait(struct rt_h5 *file, const char *prior, size_t t, struct rt_latents *latents)
+{
+    int status;
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", prior, rt_traits[t].name);
+    if (!rt_h5_exists(file, path))
+        return RT_OK;
+    ADD(rt_h5_get_real(file, path, "mean", &latents->trait_mean[t]));
+    ADD(rt_h5_get_real(file, path, "compute", &latents->slope[t][RT_LATENT_COMPUTE]));
+    return rt_h5_get_real(file, path, "memory", &latents->slope[t][RT_LATENT_MEMORY]);
+}
+
+static int read_latents(struct rt_h5 *file, const char *net, struct rt_latents *latents)
+{
+    int status;
+    char base[96];
+    snprintf(base, sizeof base, "%s/latents", net);
+    if (!rt_h5_exists(file, base))
+        return RT_OK;
+    struct latents_reader reader = {latents, base};
+    ADD(rt_h5_each_child(file, base, read_known_latent, &reader));
+    char prior[96];
+    snprintf(prior, sizeof prior, "%s/prior", net);
+    ADD(read_latent(file, prior, &latents->prior));
+    for (size_t t = 0; t < rt_trait_count; t++)
+        ADD(read_trait(file, prior, t, latents));
+    return RT_OK;
+}
+
 static int read_net(struct rt_h5 *file, const char *name, void *context)
 {
     struct rt_predictor *predictor = context;
@@ -336,6 +444,17 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     ADD(rt_h5_read(file, &array, net->offset, sizeof *net->offset, (size_t)net->feature_count));
     snprintf(path, sizeof path, "%s/scale", base);
     ADD(rt_h5_read(file, &array, net->scale, sizeof *net->scale, (size_t)net->feature_count));
+    for (int f = 0; f < net->feature_count; f++) {
+        net->clip_low[f] = -INFINITY;
+        net->clip_high[f] = INFINITY;
+    }
+    if (rt_h5_version(file) >= 2) {
+        snprintf(path, sizeof path, "%s/clip_low", base);
+        ADD(rt_h5_read(file, &array, net->clip_low, sizeof *net->clip_low, (size_t)net->feature_count));
+        snprintf(path, sizeof path, "%s/clip_high", base);
+        ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
+    }
+    ADD(read_latents(file, base, &net->latents));
     struct net_reader reader = {.net = net};
     snprintf(reader.tiles, sizeof reader.tiles, "%s/tiles", base);
     return rt_h5_each_child(file, reader.tiles, read_tile_set, &reader);

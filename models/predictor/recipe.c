@@ -42,6 +42,8 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
     for (char *name; (name = strtok_r(rest, " ", &rest)) != NULL;) {
         net.offset[net.feature_count] = 0;
         net.scale[net.feature_count] = 1;
+        net.clip_low[net.feature_count] = -INFINITY;
+        net.clip_high[net.feature_count] = INFINITY;
         net.feature[net.feature_count++] = rt_feature_find(name);
     }
     free(names);

@@ -12,6 +12,9 @@ struct rt_recipe {
     enum rt_family family;
     const char *features; /* names, separated by spaces */
     bool standardise;     /* inputs to mean 0, deviation 1 over the training rows; else as they are */
+    double clip_margin;   /* with it: beyond the training range, part of it; negative: not clipped */
+    double latent_ridge;  /* heads with latents: how strongly they are drawn to 0 */
+    double prior_ridge;   /* for the prior of devices not measured; INFINITY: the mean of the measured */
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;

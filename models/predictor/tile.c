@@ -89,6 +89,29 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
+bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
+                          const struct rt_device *device)
+{
+    *launch = (struct rt_launch){.device = device, .query = query, .waves = 1};
+    launch->peak_flops = rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    launch->flops = rt_query_flops(query);
+    launch->bytes = rt_query_bytes(query);
+    launch->intensity = launch->flops / launch->bytes;
+    if (isnan(launch->peak_flops))
+        return false;
+    launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
+    launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
+    launch->bound_us = fmax(launch->compute_us, launch->memory_us);
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+double rt_launch_compute_share(const struct rt_launch *launch)
+{
+    /* sigmoid(2 log2(compute / memory)) */
+    return 1 / (1 + exp(-2 * log2(launch->compute_us / launch->memory_us)));
+}
+
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
 {
     const struct rt_op *op = &rt_ops[query->op];

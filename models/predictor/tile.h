@@ -18,6 +18,7 @@ struct rt_query {
     /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
      */
     double flops, bytes;
+    bool queued; /* one of many in a queue, so that the host's dispatch is hidden: no floor */
 };
 
 /* FLOPs and compulsory bytes of the whole op. */
@@ -38,12 +39,25 @@ struct rt_launch {
     double bandwidth;  /* bytes/s */
     double bound_us;   /* waves x FLOPs per wave / min(peak, intensity x bandwidth) */
     const struct rt_device *device;
+    /* The op as a whole, without tiles. */
+    const struct rt_query *query;
+    double flops, bytes;
+    double compute_us, memory_us; /* flops / peak, bytes / bandwidth; the roofline is the larger */
 };
 
 /* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
  * neither product nor vector op, the tile is not positive, or the device has no peak for the dtype. */
 bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
                     const struct rt_device *device);
+
+/* The same without a tile: the op as a whole, bound_us its roofline, waves 1. False where the op has no
+ * compute and no traffic, or the device has no peak for the dtype. `query` must outlive the launch. */
+bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
+                          const struct rt_device *device);
+
+/* Share of compute in what binds: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge.
+ */
+double rt_launch_compute_share(const struct rt_launch *launch);
 
 /* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
  * over the link. NaN where the device lacks what it needs. */

@@ -2,6 +2,8 @@
 #include "datasets/op.h"
 #include "test.h"
 
+#include <stdbool.h>
+
 static void test_flops_and_bytes(void)
 {
     int64_t linear[RT_MAX_DIMS] = {1, 4, 8, 16}; /* batch, m, n, k */

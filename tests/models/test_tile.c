@@ -76,7 +76,7 @@ static void test_head(void)
 {
     const struct rt_head *head = &rt_heads[rt_head_find("utilisation")];
     const float out[] = {-0.7f, 0.4f};
-    const struct rt_bound bound = {120, 3};
+    const struct rt_bound bound = {.bound_us = 120, .waves = 3};
     double alpha = 1 / (1 + exp(0.7)), gamma = 1 / (1 + exp(-0.4));
     RT_ASSERT_NEAR(head->latency(out, &bound), 120 / (gamma - alpha / 3), 1e-6);
     float gradient[2];
@@ -89,7 +89,7 @@ static void test_head(void)
         RT_ASSERT_NEAR(gradient[i], 2 * slope, 1e-3);
     }
     const float low[] = {5, -5}; /* the formula falls below zero: held, with a way back */
-    const struct rt_bound one_wave = {120, 1};
+    const struct rt_bound one_wave = {.bound_us = 120, .waves = 1};
     RT_ASSERT_NEAR(head->latency(low, &one_wave), 120 / RT_LEAST_UTILISATION, 1e-12);
     head->gradient(low, &one_wave, 1, gradient);
     CU_ASSERT_TRUE(gradient[0] > 0 && gradient[1] < 0);

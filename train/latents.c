@@ -1,0 +1,151 @@
+/* Latents beside the network. See latents.h. */
+#include "train/latents.h"
+#include "datasets/status.h"
+#include "train/step.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTS = RT_LATENT_PARTS };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void list_devices(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+                         const struct rt_rows *train)
+{
+    fit->slot = rt_malloc((dataset->device_count + 1) * sizeof *fit->slot);
+    for (size_t d = 0; d < dataset->device_count; d++)
+        fit->slot[d] = -1;
+    for (size_t i = 0; i < train->count; i++)
+        fit->slot[train->device[i]] = 0;
+    fit->device = rt_calloc(dataset->device_count + 1, sizeof *fit->device);
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        if (fit->slot[d] < 0)
+            continue;
+        snprintf(fit->device[fit->device_count].device, sizeof fit->device[0].device, "%s",
+                 dataset->devices[d].name);
+        fit->slot[d] = (int32_t)fit->device_count++;
+    }
+}
+
+static void set_floors(struct rt_latent_fit *fit, const struct rt_rows *train)
+{
+    double *times = rt_malloc((train->count + 1) * sizeof *times);
+    for (size_t d = 0; d < fit->device_count; d++) {
+        size_t count = 0;
+        for (size_t i = 0; i < train->count; i++)
+            if (fit->slot[train->device[i]] == (int32_t)d)
+                times[count++] = train->target_us[i];
+        qsort(times, count, sizeof *times, by_value);
+        fit->device[d].kernels = (int64_t)count;
+        fit->device[d].floor_us = fmax(0, times[count / 100] - 3);
+    }
+    free(times);
+}
+
+void rt_latent_fit_init(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+                        const struct rt_rows *train, double ridge, size_t batch)
+{
+    *fit = (struct rt_latent_fit){.ridge = ridge, .blocks = (batch + RT_STEP_BLOCK - 1) / RT_STEP_BLOCK};
+    list_devices(fit, dataset, train);
+    set_floors(fit, train);
+    size_t count = fit->device_count * PARTS;
+    fit->values = rt_calloc(count + 1, sizeof *fit->values);
+    fit->best = rt_calloc(count + 1, sizeof *fit->best);
+    fit->gradient = rt_calloc(fit->blocks * count + 1, sizeof *fit->gradient);
+    struct rt_adamw adamw = rt_adamw_default;
+    adamw.weight_decay = 0;
+    rt_optimizer_init(&fit->optimizer, &adamw, count);
+}
+
+void rt_latent_fit_release(struct rt_latent_fit *fit)
+{
+    free(fit->slot);
+    free(fit->device);
+    free(fit->values);
+    free(fit->best);
+    free(fit->gradient);
+    rt_optimizer_release(&fit->optimizer);
+    *fit = (struct rt_latent_fit){0};
+}
+
+struct rt_bound rt_latent_fit_bound(const struct rt_latent_fit *fit, const struct rt_rows *rows, size_t row)
+{
+    struct rt_bound bound = rows->bounds[row];
+    if (fit->device_count == 0)
+        return bound;
+    int32_t slot = fit->slot[rows->device[row]];
+    if (slot < 0)
+        return bound; /* a device with validation rows only */
+    struct rt_latent latent = fit->device[slot];
+    for (int p = 0; p < PARTS; p++)
+        latent.value[p] = fit->values[slot * PARTS + p];
+    rt_bound_set_latent(&bound, &latent);
+    return bound;
+}
+
+void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, double compute_share,
+                       double dshift)
+{
+    double *gradient = fit->gradient + (block * fit->device_count + (size_t)fit->slot[device]) * PARTS;
+    gradient[RT_LATENT_COMPUTE] += dshift * compute_share;
+    gradient[RT_LATENT_MEMORY] += dshift * (1 - compute_share);
+}
+
+static void centre(struct rt_latent_fit *fit)
+{
+    for (int p = 0; p < PARTS; p++) {
+        double mean = 0;
+        for (size_t d = 0; d < fit->device_count; d++)
+            mean += fit->values[d * PARTS + (size_t)p] / (double)fit->device_count;
+        for (size_t d = 0; d < fit->device_count; d++)
+            fit->values[d * PARTS + (size_t)p] -= (rt_real)mean;
+    }
+}
+
+void rt_latent_fit_step(struct rt_latent_fit *fit, double learning_rate)
+{
+    size_t count = fit->device_count * PARTS;
+    rt_optimizer_begin(&fit->optimizer, learning_rate);
+    for (size_t i = 0; i < count; i++) {
+        double sum = 2 * fit->ridge * fit->values[i] / (double)count; /* of ridge x mean square */
+        for (size_t b = 0; b < fit->blocks; b++)
+            sum += fit->gradient[b * count + i];
+        rt_real gradient = (rt_real)sum;
+        rt_optimizer_update(&fit->optimizer, i, 1, &gradient, fit->values);
+    }
+    centre(fit);
+    memset(fit->gradient, 0, fit->blocks * count * sizeof *fit->gradient);
+}
+
+void rt_latent_fit_keep_best(struct rt_latent_fit *fit)
+{
+    memcpy(fit->best, fit->values, fit->device_count * PARTS * sizeof *fit->best);
+}
+
+void rt_latent_fit_finish(const struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+                          double prior_ridge, struct rt_latents *out)
+{
+    *out = (struct rt_latents){.count = fit->device_count};
+    if (fit->device_count == 0)
+        return;
+    struct rt_device *devices = rt_malloc(fit->device_count * sizeof *devices);
+    out->known = rt_malloc(fit->device_count * sizeof *out->known);
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        if (fit->slot[d] < 0)
+            continue;
+        size_t at = (size_t)fit->slot[d];
+        devices[at] = dataset->devices[d];
+        out->known[at] = fit->device[at];
+        for (int p = 0; p < PARTS; p++)
+            out->known[at].value[p] = fit->best[at * PARTS + (size_t)p];
+    }
+    rt_latents_set_prior(out, devices, prior_ridge);
+    free(devices);
+}

@@ -1,0 +1,45 @@
+/*
+ * Fitting the latents of devices (models/predictor/latent.h) beside a family's network: one pair a device,
+ * AdamW without decay, drawn to 0 by a ridge, their mean over the devices 0 so that the network keeps what
+ * all devices have in common. Steps do not depend on the number of threads other than through the network's.
+ */
+#ifndef ROOFTILE_TRAIN_LATENTS_H
+#define ROOFTILE_TRAIN_LATENTS_H
+
+#include "train/optimizer.h"
+#include "train/rows.h"
+
+struct rt_latent_fit {
+    size_t device_count;      /* devices with training rows; 0: the head has no latents */
+    int32_t *slot;            /* (devices of the dataset): their place among those, -1 none */
+    struct rt_latent *device; /* (device_count): names, floors, numbers of kernels */
+    rt_real *values, *best;   /* (device_count, RT_LATENT_PARTS) */
+    struct rt_optimizer optimizer;
+    double ridge;
+    double *gradient; /* (blocks, device_count, RT_LATENT_PARTS) of the step that runs */
+    size_t blocks;
+};
+
+/* Latents for the devices of the rows; floors are the 1% quantile of a device's training latencies less 3 us,
+ * what the shortest kernels leave for themselves. `batch` is the largest batch. */
+void rt_latent_fit_init(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+                        const struct rt_rows *train, double ridge, size_t batch);
+void rt_latent_fit_release(struct rt_latent_fit *fit);
+
+/* The bound of a row as its device's latents shift it now. */
+struct rt_bound rt_latent_fit_bound(const struct rt_latent_fit *fit, const struct rt_rows *rows, size_t row);
+
+/* Adds a row's part to the gradient: d what is minimised / d shift. Blocks may be filled side by side. */
+void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, double compute_share,
+                       double dshift);
+
+/* The step: gradients of the blocks in their order, ridge, update, mean to 0; clears the gradients. */
+void rt_latent_fit_step(struct rt_latent_fit *fit, double learning_rate);
+
+void rt_latent_fit_keep_best(struct rt_latent_fit *fit);
+
+/* The best latents and their prior, into the net. */
+void rt_latent_fit_finish(const struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+                          double prior_ridge, struct rt_latents *out);
+
+#endif
