@@ -1,8 +1,9 @@
 /*
  * The only user of HDF5: one-dimensional arrays, attributes, groups, atomic writing, versions.
  *
- * Arrays are chunked and extendible, shuffled, deflated and checksummed (fletcher32); object headers are of
- * the newest layout, whose metadata carries checksums too. So a flipped byte is noticed when it is read.
+ * Arrays are chunked and extendible, shuffled, deflated (weights, RT_H5_F32, are neither) and checksummed
+ * (fletcher32); object headers are of the newest layout, whose metadata carries checksums too. So a flipped
+ * byte is noticed when it is read.
  * No object stores a time: the same content gives the same bytes.
  */
 #ifndef ROOFTILE_H5_H

@@ -51,11 +51,13 @@ void rt_kdtree_box(const double *points, size_t count, size_t dims, double *low,
     for (size_t d = 0; d < dims; d++) {
         low[d] = INFINITY;
         high[d] = -INFINITY;
-        for (size_t i = 0; i < count; i++) {
-            low[d] = fmin(low[d], points[i * dims + d]);
-            high[d] = fmax(high[d], points[i * dims + d]);
-        }
     }
+    for (size_t i = 0; i < count; i++)
+        for (size_t d = 0; d < dims; d++) {
+            double x = points[i * dims + d];
+            low[d] = x < low[d] ? x : low[d];
+            high[d] = x > high[d] ? x : high[d];
+        }
 }
 
 struct search {
