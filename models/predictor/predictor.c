@@ -23,6 +23,7 @@ void rt_predictor_init(struct rt_predictor *predictor, const char *kind)
     predictor->devices = rt_strdup("");
     predictor->held_out_gpus = rt_strdup("");
     predictor->held_out_ops = rt_strdup("");
+    predictor->calibrated = rt_strdup("");
 }
 
 void rt_family_net_release(struct rt_family_net *net)
@@ -41,7 +42,7 @@ void rt_predictor_release(struct rt_predictor *predictor)
     free(predictor->nets);
     char *texts[] = {predictor->kind,          predictor->creator,       predictor->data_uuids,
                      predictor->data_sources,  predictor->data_licences, predictor->devices,
-                     predictor->held_out_gpus, predictor->held_out_ops};
+                     predictor->held_out_gpus, predictor->held_out_ops,  predictor->calibrated};
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         free(texts[i]);
     *predictor = (struct rt_predictor){0};
@@ -70,13 +71,15 @@ const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predicto
     return NULL;
 }
 
-/* Is `name` one of the lines of `list`? */
+/* Is `name` one of the lines of `list`, up to a tab? */
 static bool has_line(const char *list, const char *name)
 {
     char *lines = rt_strdup(list), *rest = lines, *line;
     bool found = false;
-    while (!found && (line = strtok_r(rest, "\n", &rest)) != NULL)
+    while (!found && (line = strtok_r(rest, "\n", &rest)) != NULL) {
+        line[strcspn(line, "\t")] = '\0';
         found = rt_name_equal(line, name);
+    }
     free(lines);
     return found;
 }
@@ -84,6 +87,11 @@ static bool has_line(const char *list, const char *name)
 bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name)
 {
     return has_line(predictor->devices, name);
+}
+
+bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const char *name)
+{
+    return has_line(predictor->calibrated, name);
 }
 
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op)

@@ -55,6 +55,7 @@ struct rt_predictor {
     char *creator, *data_uuids, *data_sources, *data_licences;
     char *devices; /* names of the GPUs it was fitted to */
     char *held_out_gpus, *held_out_ops;
+    char *calibrated; /* devices whose latents were fitted later: "NAME\tWHAT TO\tUUID OF THE DATA" */
     struct rt_split_rule split;
     int64_t threads;
     bool complete; /* false: training was interrupted, these are the best weights so far */
@@ -78,6 +79,9 @@ const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predicto
 /* Was the predictor fitted to this device (by name)? Is it on its held-out list? */
 bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name);
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op);
+
+/* Were the latents of this device, which it may not have been fitted to, calibrated? */
+bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const char *name);
 
 /* Why a kernel was not forecast. */
 enum rt_skip {

@@ -17,13 +17,15 @@
 struct text_row {
     const char *name;
     size_t offset;
+    bool may_lack; /* files of earlier builds do not have it */
 };
 /* clang-format off */
-#define ROW(member) {#member, offsetof(struct rt_predictor, member)}
+#define ROW(member, may_lack) {#member, offsetof(struct rt_predictor, member), may_lack}
 /* clang-format on */
-static const struct text_row texts[] = {ROW(kind),          ROW(creator),       ROW(data_uuids),
-                                        ROW(data_sources),  ROW(data_licences), ROW(devices),
-                                        ROW(held_out_gpus), ROW(held_out_ops)};
+static const struct text_row texts[] = {
+    ROW(kind, false),          ROW(creator, false),       ROW(data_uuids, false),
+    ROW(data_sources, false),  ROW(data_licences, false), ROW(devices, false),
+    ROW(held_out_gpus, false), ROW(held_out_ops, false),  ROW(calibrated, true)};
 
 static char **text_at(const struct rt_predictor *predictor, size_t i)
 {
@@ -466,6 +468,8 @@ static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)
     int64_t seed = 0, complete = 0;
     for (size_t i = 0; i < RT_COUNT(texts); i++) {
         char *text;
+        if (texts[i].may_lack && !rt_h5_has(file, "/", texts[i].name))
+            continue;
         ADD(rt_h5_get_text(file, "/", texts[i].name, &text));
         free(*text_at(predictor, i));
         *text_at(predictor, i) = text;
