@@ -42,30 +42,6 @@ static struct rt_h5_array doubles(const char *path, const char *long_name)
     return (struct rt_h5_array){path, RT_H5_F64, "1", long_name, NULL, 0};
 }
 
-static int write_tile_set(struct rt_h5 *file, const char *group, size_t index, const struct rt_tile_set *set)
-{
-    int status;
-    char base[128], path[160];
-    snprintf(base, sizeof base, "%s/%04zu", group, index);
-    ADD(rt_h5_make_group(file, base));
-    ADD(rt_h5_set_text(file, base, "op", rt_ops[set->op].name));
-    ADD(rt_h5_set_text(file, base, "dtype", rt_dtypes[set->dtype].name));
-    snprintf(path, sizeof path, "%s/device", base);
-    struct rt_h5_array array = doubles(path, "SMs, peak GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB");
-    ADD(rt_h5_write(file, &array, set->device, sizeof *set->device, RT_TILE_DEVICE_NUMBERS));
-    for (size_t d = 0; d < set->dims; d++) {
-        snprintf(path, sizeof path, "%s/%s", base, rt_ops[set->op].dims[d]);
-        array = doubles(path, "dim of the measured shapes, in k-d tree order");
-        ADD(rt_h5_write(file, &array, set->points + d, set->dims * sizeof *set->points, set->count));
-    }
-    for (size_t t = 0; t < 2; t++) {
-        snprintf(path, sizeof path, "%s/tile%zu", base, t);
-        array = (struct rt_h5_array){path, RT_H5_I32, "1", "tile of the measured shapes", NULL, 0};
-        ADD(rt_h5_write(file, &array, set->tile + t, 2 * sizeof *set->tile, set->count));
-    }
-    return RT_OK;
-}
-
 static char *feature_names(const struct rt_family_net *net)
 {
     char *names = rt_strdup("");
@@ -161,10 +137,7 @@ static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
     array = reals(path, "layer after layer: weight (outputs,inputs), bias (outputs)");
     ADD(rt_h5_write(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count));
     snprintf(path, sizeof path, "%s/tiles", base);
-    ADD(rt_h5_make_group(file, path));
-    for (size_t i = 0; i < net->tiles.count; i++)
-        ADD(write_tile_set(file, path, i, &net->tiles.sets[i]));
-    return RT_OK;
+    return rt_tiles_write(&net->tiles, file, path);
 }
 
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
@@ -200,26 +173,6 @@ int rt_predictor_save(const struct rt_predictor *predictor, const char *path)
         return status;
     }
     return rt_h5_commit(file);
-}
-
-/* A text attribute that must name a row of a table: its index through `find`. */
-static int read_name(struct rt_h5 *file, const char *base, const char *attribute, int (*find)(const char *),
-                     int *out)
-{
-    char *name;
-    int status = rt_h5_get_text(file, base, attribute, &name);
-    if (status != RT_OK)
-        return status;
-    int index = find(name);
-    if (index < 0)
-        status =
-            rt_fail(RT_EVERSION,
-                    "%s: %s needs the %s \"%.60s\", which this build does not have; use a newer rooftile",
-                    rt_h5_path(file), base, attribute, name);
-    else
-        *out = index;
-    free(name);
-    return status;
 }
 
 static int policy_find(const char *name)
@@ -280,9 +233,9 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     int status, activation = 0, policy = 0;
     struct rt_mlp_shape shape;
     ADD(read_features(file, base, net));
-    ADD(read_name(file, base, "head", rt_head_find, &net->head));
-    ADD(read_name(file, base, "tile_policy", policy_find, &policy));
-    ADD(read_name(file, base, "activation", rt_activation_find, &activation));
+    ADD(rt_h5_get_name(file, base, "head", rt_head_find, &net->head));
+    ADD(rt_h5_get_name(file, base, "tile_policy", policy_find, &policy));
+    ADD(rt_h5_get_name(file, base, "activation", rt_activation_find, &activation));
     ADD(rt_h5_get_text(file, base, "loss", &net->loss));
     ADD(read_width(file, base, "inputs", &shape.inputs));
     ADD(read_width(file, base, "hidden", &shape.hidden));
@@ -314,52 +267,6 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     if (rt_mlp_init(&net->mlp, &shape) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s: %s", rt_h5_path(file), base);
     return rt_h5_read(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count);
-}
-
-static int read_tile_arrays(struct rt_h5 *file, const char *base, struct rt_tile_set *set)
-{
-    int status;
-    char path[160];
-    snprintf(path, sizeof path, "%s/device", base);
-    struct rt_h5_array array = doubles(path, NULL);
-    ADD(rt_h5_read(file, &array, set->device, sizeof *set->device, RT_TILE_DEVICE_NUMBERS));
-    snprintf(path, sizeof path, "%s/tile0", base);
-    array = (struct rt_h5_array){path, RT_H5_I32, NULL, NULL, NULL, 0};
-    ADD(rt_h5_count(file, &array, &set->count));
-    set->dims = (size_t)rt_op_ndims(set->op);
-    set->points = rt_calloc(set->count * set->dims, sizeof *set->points);
-    set->tile = rt_calloc(set->count * 2, sizeof *set->tile);
-    for (size_t t = 0; t < 2; t++) {
-        snprintf(path, sizeof path, "%s/tile%zu", base, t);
-        ADD(rt_h5_read(file, &array, set->tile + t, 2 * sizeof *set->tile, set->count));
-    }
-    for (size_t d = 0; d < set->dims; d++) {
-        snprintf(path, sizeof path, "%s/%s", base, rt_ops[set->op].dims[d]);
-        array = doubles(path, NULL);
-        ADD(rt_h5_read(file, &array, set->points + d, set->dims * sizeof *set->points, set->count));
-    }
-    rt_tile_set_complete(set);
-    return RT_OK;
-}
-
-struct net_reader {
-    struct rt_family_net *net;
-    char tiles[96];
-};
-
-static int read_tile_set(struct rt_h5 *file, const char *name, void *context)
-{
-    struct net_reader *reader = context;
-    struct rt_tiles *tiles = &reader->net->tiles;
-    char base[128];
-    int status, op = -1, dtype = -1;
-    snprintf(base, sizeof base, "%s/%.16s", reader->tiles, name);
-    ADD(read_name(file, base, "op", rt_op_find, &op));
-    ADD(read_name(file, base, "dtype", rt_dtype_find, &dtype));
-    tiles->sets = rt_realloc(tiles->sets, tiles->count + 1, sizeof *tiles->sets);
-    struct rt_tile_set *set = &tiles->sets[tiles->count++];
-    *set = (struct rt_tile_set){.op = (uint8_t)op, .dtype = (uint8_t)dtype};
-    return read_tile_arrays(file, base, set);
 }
 
 static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *out)
@@ -457,9 +364,8 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
         ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
     }
     ADD(read_latents(file, base, &net->latents));
-    struct net_reader reader = {.net = net};
-    snprintf(reader.tiles, sizeof reader.tiles, "%s/tiles", base);
-    return rt_h5_each_child(file, reader.tiles, read_tile_set, &reader);
+    snprintf(path, sizeof path, "%s/tiles", base);
+    return rt_tiles_read(file, path, &net->tiles);
 }
 
 static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)

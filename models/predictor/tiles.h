@@ -33,6 +33,11 @@ void rt_tiles_build(struct rt_tiles *tiles, const struct rt_dataset *dataset, co
 void rt_tile_set_complete(struct rt_tile_set *set);
 void rt_tiles_release(struct rt_tiles *tiles);
 
+/* As predictor files hold them, under `group` (tiles_file.c). What a failed reading leaves is released as
+ * usual. */
+int rt_tiles_write(const struct rt_tiles *tiles, struct rt_h5 *file, const char *group);
+int rt_tiles_read(struct rt_h5 *file, const char *group, struct rt_tiles *tiles);
+
 /* Tile of the nearest measured shape of the same op and dtype; of any op or dtype in the table where that op
  * or dtype was never measured. False where the table is empty or the dims don't compare. */
 bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query,
