@@ -38,16 +38,15 @@ void rt_table_free(struct rt_table *table)
     free(table);
 }
 
-void rt_table_row(struct rt_table *table, ...)
+/* Adds a row, its first `count` columns from the arguments. */
+static union cell *add_row(struct rt_table *table, size_t count, va_list arguments)
 {
     if (table->row_count == table->capacity) {
         table->capacity = table->capacity ? 2 * table->capacity : 16;
         table->cells = rt_realloc(table->cells, table->capacity * table->column_count, sizeof *table->cells);
     }
     union cell *row = table->cells + table->row_count++ * table->column_count;
-    va_list arguments;
-    va_start(arguments, table);
-    for (size_t c = 0; c < table->column_count; c++) {
+    for (size_t c = 0; c < count; c++) {
         const char *text;
         switch (table->columns[c].kind) {
         case 's':
@@ -64,7 +63,25 @@ void rt_table_row(struct rt_table *table, ...)
             row[c].real = va_arg(arguments, double);
         }
     }
+    return row;
+}
+
+void rt_table_row(struct rt_table *table, ...)
+{
+    va_list arguments;
+    va_start(arguments, table);
+    add_row(table, table->column_count, arguments);
     va_end(arguments);
+}
+
+void rt_table_row_texts(struct rt_table *table, const char *const *texts, size_t count, ...)
+{
+    va_list arguments;
+    va_start(arguments, count);
+    union cell *row = add_row(table, table->column_count - count, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < count; i++)
+        row[table->column_count - count + i].text = texts[i] != NULL ? rt_strdup(texts[i]) : NULL;
 }
 
 size_t rt_table_rows(const struct rt_table *table)

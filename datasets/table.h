@@ -25,6 +25,9 @@ void rt_table_free(struct rt_table *table);
 /* Appends a row: one argument per column: const char* for 's' (NULL prints "-"), double for 'f' and 'g'
  * (NaN prints "-", null in JSON), long long for 'd', int for 'b'. */
 void rt_table_row(struct rt_table *table, ...);
+/* The same for a table whose last `count` columns, all 's', are only known when the program runs: they come
+ * from `texts`, the columns before them from the arguments. */
+void rt_table_row_texts(struct rt_table *table, const char *const *texts, size_t count, ...);
 size_t rt_table_rows(const struct rt_table *table);
 
 void rt_table_text(const struct rt_table *table, FILE *file);

@@ -54,7 +54,7 @@ extern const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT];
 struct rt_evaluation_file {
     const char *path;
     char *uuid, *source, *licence;
-    size_t samples;
+    size_t samples, workloads;
 };
 
 struct rt_evaluate_options {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 const struct rt_report_writer rt_report_writers[] = {
-    {".txt", "text for people", rt_report_text},
-    {".json", "everything, for programs", rt_report_json},
-    {".csv", "one line per op, device and predictor", rt_report_csv},
+    {".txt", "text for people", rt_report_text, rt_workloads_text},
+    {".json", "everything, for programs", rt_report_json, rt_workloads_json},
+    {".csv", "one line per op, device and predictor, or per workload", rt_report_csv, rt_workloads_csv},
 };
 const size_t rt_report_writer_count = RT_COUNT(rt_report_writers);
 
@@ -37,7 +37,9 @@ int rt_report_check(const char *path)
                    known);
 }
 
-int rt_report_write(const struct rt_evaluation *evaluation, const char *path)
+/* Writes whichever of the two is not NULL. */
+static int write_report(const struct rt_evaluation *kernels, const struct rt_workload_evaluation *workloads,
+                        const char *path)
 {
     FILE *file;
     char *temporary;
@@ -46,12 +48,23 @@ int rt_report_write(const struct rt_evaluation *evaluation, const char *path)
         status = rt_file_create(path, &file, &temporary);
     if (status != RT_OK)
         return status;
-    status = find_writer(path)->write(evaluation, file);
+    const struct rt_report_writer *writer = find_writer(path);
+    status = kernels != NULL ? writer->write(kernels, file) : writer->write_workloads(workloads, file);
     if (status != RT_OK) {
         rt_file_abandon(file, temporary);
         return rt_fail_context(status, "%s", path);
     }
     return rt_file_finish(file, temporary, path);
+}
+
+int rt_report_write(const struct rt_evaluation *evaluation, const char *path)
+{
+    return write_report(evaluation, NULL, path);
+}
+
+int rt_report_write_workloads(const struct rt_workload_evaluation *evaluation, const char *path)
+{
+    return write_report(NULL, evaluation, path);
 }
 
 /* Percent everywhere. */

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* JSON is UTF-8: a text that is not becomes null. */
-static json_t *text_json(const char *text)
+json_t *rt_report_text_json(const char *text)
 {
     json_t *json = json_string(text);
     return json != NULL ? json : json_null();
@@ -34,13 +33,13 @@ static json_t *table_json(const struct rt_evaluation *evaluation, const struct r
     return json;
 }
 
-static json_t *predictor_json(const struct rt_candidate *candidate)
+json_t *rt_report_candidate_json(const struct rt_candidate *candidate)
 {
     const struct rt_predictor *p = &candidate->predictor;
     json_t *json = json_object();
-    json_object_set_new(json, "label", text_json(candidate->label));
-    json_object_set_new(json, "kind", text_json(p->kind));
-    json_object_set_new(json, "file", p->net_count > 0 ? text_json(candidate->name) : json_null());
+    json_object_set_new(json, "label", rt_report_text_json(candidate->label));
+    json_object_set_new(json, "kind", rt_report_text_json(p->kind));
+    json_object_set_new(json, "file", p->net_count > 0 ? rt_report_text_json(candidate->name) : json_null());
     json_object_set_new(json, "complete", json_boolean(p->complete));
     json_object_set_new(json, "devices", lines(p->devices));
     json_object_set_new(json, "held_out_gpus", lines(p->held_out_gpus));
@@ -63,10 +62,11 @@ static json_t *worst_json(const struct rt_evaluation *evaluation)
             json_object_set_new(dims, op->dims[d], json_integer(sample->dim[d]));
         json_object_set_new(json, "op", json_string(op->name));
         json_object_set_new(json, "dims", dims);
-        json_object_set_new(json, "dtype", text_json(rt_dtypes[sample->dtype].name));
-        json_object_set_new(json, "device", text_json(evaluation->dataset->devices[sample->device].name));
-        json_object_set_new(json, "kernel", kernel[0] != '\0' ? text_json(kernel) : json_null());
-        json_object_set_new(json, "predictor", text_json(evaluation->candidates[0].label));
+        json_object_set_new(json, "dtype", rt_report_text_json(rt_dtypes[sample->dtype].name));
+        json_object_set_new(json, "device",
+                            rt_report_text_json(evaluation->dataset->devices[sample->device].name));
+        json_object_set_new(json, "kernel", kernel[0] != '\0' ? rt_report_text_json(kernel) : json_null());
+        json_object_set_new(json, "predictor", rt_report_text_json(evaluation->candidates[0].label));
         json_object_set_new(json, "measured_us", rt_json_number(sample->latency_us));
         json_object_set_new(json, "forecast_us", rt_json_number(worst->forecast_us));
         json_object_set_new(json, "error", rt_json_number(worst->error));
@@ -106,10 +106,11 @@ static json_t *data_json(const struct rt_evaluation *evaluation)
             json_object_set_new(dtypes, rt_dtypes[t].name, json_integer((json_int_t)evaluation->dtypes[t]));
     for (size_t f = 0; f < evaluation->options.file_count; f++) {
         const struct rt_evaluation_file *file = &evaluation->options.files[f];
-        json_array_append_new(files,
-                              json_pack("{s:o, s:o, s:o, s:o, s:I}", "path", text_json(file->path), "uuid",
-                                        text_json(file->uuid), "source", text_json(file->source), "licence",
-                                        text_json(file->licence), "samples", (json_int_t)file->samples));
+        json_array_append_new(
+            files,
+            json_pack("{s:o, s:o, s:o, s:o, s:I}", "path", rt_report_text_json(file->path), "uuid",
+                      rt_report_text_json(file->uuid), "source", rt_report_text_json(file->source), "licence",
+                      rt_report_text_json(file->licence), "samples", (json_int_t)file->samples));
     }
     json_object_set_new(json, "files", files);
     json_object_set_new(json, "samples", json_integer((json_int_t)evaluation->dataset->sample_count));
@@ -130,13 +131,13 @@ int rt_report_json(const struct rt_evaluation *evaluation, FILE *file)
 {
     json_t *json = json_object(), *beside = json_array();
     for (size_t c = 1; c < evaluation->candidate_count; c++)
-        json_array_append_new(beside, predictor_json(&evaluation->candidates[c]));
+        json_array_append_new(beside, rt_report_candidate_json(&evaluation->candidates[c]));
     json_object_set_new(json, "rows", table_json(evaluation, evaluation->rows, evaluation->row_count));
     json_object_set_new(json, "pooled", table_json(evaluation, evaluation->pooled, evaluation->pooled_count));
     json_object_set_new(json, "worst", worst_json(evaluation));
     json_object_set_new(json, "skipped", skipped_json(evaluation));
     json_object_set_new(json, "skipped_ops", skipped_ops_json(evaluation));
-    json_object_set_new(json, "predictor", predictor_json(&evaluation->candidates[0]));
+    json_object_set_new(json, "predictor", rt_report_candidate_json(&evaluation->candidates[0]));
     json_object_set_new(json, "beside", beside);
     json_object_set_new(json, "data", data_json(evaluation));
     rt_json_print(json, file);

@@ -8,8 +8,7 @@
 
 enum { LABEL = 11, WIDTH = 108 }; /* columns of "predictor  ", and of a line */
 
-/* "label      words ...", broken between words and continued under the first one. */
-static void print_labelled(FILE *file, const char *label, const char *text)
+void rt_report_labelled(FILE *file, const char *label, const char *text)
 {
     size_t column = LABEL;
     fprintf(file, "%-*s", LABEL, label);
@@ -29,15 +28,13 @@ static void print_labelled(FILE *file, const char *label, const char *text)
     fputc('\n', file);
 }
 
-/* As print_labelled; frees the text. */
-static void print_formatted(FILE *file, const char *label, char *text)
+void rt_report_formatted(FILE *file, const char *label, char *text)
 {
-    print_labelled(file, label, text);
+    rt_report_labelled(file, label, text);
     free(text);
 }
 
-/* "a\nb" as "a, b"; "none" where there is nothing. Free with free(). */
-static char *comma_list(const char *list)
+char *rt_report_commas(const char *list)
 {
     char *text = rt_strdup(list[0] != '\0' ? "" : "none");
     for (const char *line = list; *line != '\0';) {
@@ -50,23 +47,24 @@ static char *comma_list(const char *list)
     return text;
 }
 
-static void print_candidate(FILE *file, const char *label, const struct rt_candidate *candidate)
+void rt_report_candidate(FILE *file, const char *label, const struct rt_candidate *candidate)
 {
     const struct rt_predictor *p = &candidate->predictor;
     if (p->net_count == 0) {
-        print_formatted(file, label, rt_format("%s, fitted to nothing", candidate->label));
+        rt_report_formatted(file, label, rt_format("%s, fitted to nothing", candidate->label));
         return;
     }
     bool by_kind = strcmp(candidate->label, p->kind) == 0, ops_held_out = p->held_out_ops[0] != '\0';
-    char *devices = comma_list(p->devices), *gpus = comma_list(p->held_out_gpus),
-         *ops = comma_list(p->held_out_ops);
-    print_formatted(file, label,
-                    rt_format("%s%s%s (%s), fitted to %s; held out: %s%s%s", by_kind ? "" : candidate->label,
-                              by_kind ? "" : ": ", p->kind, candidate->name, devices, gpus,
-                              ops_held_out ? "; ops held out: " : "", ops_held_out ? ops : ""));
+    char *devices = rt_report_commas(p->devices), *gpus = rt_report_commas(p->held_out_gpus),
+         *ops = rt_report_commas(p->held_out_ops);
+    rt_report_formatted(file, label,
+                        rt_format("%s%s%s (%s), fitted to %s; held out: %s%s%s",
+                                  by_kind ? "" : candidate->label, by_kind ? "" : ": ", p->kind,
+                                  candidate->name, devices, gpus, ops_held_out ? "; ops held out: " : "",
+                                  ops_held_out ? ops : ""));
     if (!p->complete)
-        print_labelled(file, "",
-                       "WARNING: its training was interrupted; these are the best weights up to then");
+        rt_report_labelled(file, "",
+                           "WARNING: its training was interrupted; these are the best weights up to then");
     free(devices);
     free(gpus);
     free(ops);
@@ -76,15 +74,15 @@ static void print_data(FILE *file, const struct rt_evaluation *evaluation)
 {
     for (size_t f = 0; f < evaluation->options.file_count; f++) {
         const struct rt_evaluation_file *from = &evaluation->options.files[f];
-        char *source = comma_list(from->source), *licence = comma_list(from->licence);
-        print_formatted(file, f == 0 ? "data" : "",
-                        rt_format("%s: %zu samples, source %s, licence %s, uuid %s", from->path,
-                                  from->samples, source, licence, from->uuid));
+        char *source = rt_report_commas(from->source), *licence = rt_report_commas(from->licence);
+        rt_report_formatted(file, f == 0 ? "data" : "",
+                            rt_format("%s: %zu samples, source %s, licence %s, uuid %s", from->path,
+                                      from->samples, source, licence, from->uuid));
         free(source);
         free(licence);
     }
     if (evaluation->options.duplicates > 0)
-        print_formatted(
+        rt_report_formatted(
             file, "",
             rt_format("%zu samples were in the data twice and count once", evaluation->options.duplicates));
 }
@@ -112,20 +110,20 @@ static void print_samples(FILE *file, const struct rt_evaluation *evaluation)
     const char *tiles = options->measured_tiles ? "measured tiles where they are known"
                                                 : "tiles found as for a GPU that nobody measured";
     char *dtypes = dtype_list(evaluation);
-    print_formatted(file, "samples",
-                    rt_format("%zu (%s), split %s (seed %llu); %s", evaluation->evaluated, dtypes,
-                              rt_part_name(options->part), (unsigned long long)evaluation->split.seed,
-                              tiles));
+    rt_report_formatted(file, "samples",
+                        rt_format("%zu (%s), split %s (seed %llu); %s", evaluation->evaluated, dtypes,
+                                  rt_part_name(options->part), (unsigned long long)evaluation->split.seed,
+                                  tiles));
     free(dtypes);
     if (evaluation->synthetic > 0)
-        print_formatted(file, "",
-                        rt_format("SYNTHETIC: %zu of them are made up, not measured", evaluation->synthetic));
+        rt_report_formatted(
+            file, "", rt_format("SYNTHETIC: %zu of them are made up, not measured", evaluation->synthetic));
     if (options->part != RT_PART_TEST &&
         rt_candidates_reference(evaluation->candidates, evaluation->candidate_count))
-        print_labelled(file, "",
-                       "NOTE: rows that are not held out were seen in training, unlike those of split test");
+        rt_report_labelled(
+            file, "", "NOTE: rows that are not held out were seen in training, unlike those of split test");
     if (evaluation->unstable > 0 || evaluation->throttled > 0)
-        print_formatted(
+        rt_report_formatted(
             file, "",
             rt_format("NOTE: %zu are flagged as unstable and %zu as throttled; they count like the others",
                       evaluation->unstable, evaluation->throttled));
@@ -134,13 +132,14 @@ static void print_samples(FILE *file, const struct rt_evaluation *evaluation)
 static void print_head(FILE *file, const struct rt_evaluation *evaluation)
 {
     for (size_t c = 0; c < evaluation->candidate_count; c++)
-        print_candidate(file, c == 0 ? "predictor" : c == 1 ? "beside" : "", &evaluation->candidates[c]);
+        rt_report_candidate(file, c == 0 ? "predictor" : c == 1 ? "beside" : "", &evaluation->candidates[c]);
     print_data(file, evaluation);
     print_samples(file, evaluation);
-    print_labelled(file, "errors",
-                   "percent of the measured latency: MAPE, median and p90 of the absolute error; bias is its "
-                   "signed mean "
-                   "(above 0: forecast too slow); <=10% is the share of kernels that near");
+    rt_report_labelled(
+        file, "errors",
+        "percent of the measured latency: MAPE, median and p90 of the absolute error; bias is its "
+        "signed mean "
+        "(above 0: forecast too slow); <=10% is the share of kernels that near");
 }
 
 /* The first candidate in full, the others by their MAPE. Text tables show one row per op and device, so a row

@@ -42,4 +42,18 @@ static void test_forms(void)
     rt_table_free(table);
 }
 
-RT_TESTS(RT_TEST(test_forms))
+/* Columns that are only known when the program runs. */
+static void test_texts(void)
+{
+    const struct rt_column wide[] = {
+        {"op", NULL, 's', 0}, {"n", NULL, 'd', 0}, {"x", NULL, 's', 0}, {"y", NULL, 's', 0}};
+    struct rt_table *table = rt_table_new(wide, RT_COUNT(wide));
+    const char *texts[] = {"1.5", NULL};
+    rt_table_row_texts(table, texts, 2, "bmm", 12LL);
+    char *text = printed(rt_table_text, table);
+    CU_ASSERT_STRING_EQUAL(text, "op    n  x    y\nbmm  12  1.5  -\n");
+    free(text);
+    rt_table_free(table);
+}
+
+RT_TESTS(RT_TEST(test_forms), RT_TEST(test_texts))
