@@ -330,19 +330,6 @@ static int build_graph(const struct arguments *arguments, const struct subject *
     return rt_graph_build(&subject->model, &options, &prediction->graph);
 }
 
-static int predict_one(const struct arguments *arguments, const struct subject *subject,
-                       const struct rt_predictor *predictor, struct rt_prediction *prediction)
-{
-    prediction->model = arguments->model;
-    prediction->predictor_name = arguments->predictor;
-    prediction->predictor = predictor;
-    int status = build_graph(arguments, subject, prediction);
-    if (status == RT_OK)
-        status = rt_forecast_graph(&prediction->graph, predictor, &prediction->device, &arguments->forecast,
-                                   &prediction->forecast);
-    return status;
-}
-
 static void print_warnings(const struct rt_prediction *prediction)
 {
     char *warnings[RT_MAX_WARNINGS];
@@ -376,26 +363,48 @@ static void print_predictions(const struct arguments *arguments, const struct rt
     rt_table_free(table);
 }
 
-/* Every GPU with every batch and sequence. */
+/* Every batch and sequence on one GPU; `predictions` holds as many. */
+static int predict_on(const struct arguments *arguments, const struct subject *subject,
+                      const struct rt_predictor *predictor, const struct rt_device *device,
+                      struct rt_prediction *predictions)
+{
+    size_t sequences = arguments->sequences.count, count = arguments->batches.count * sequences;
+    const struct rt_graph **graphs = rt_malloc(count * sizeof *graphs);
+    struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        struct rt_prediction *prediction = &predictions[i];
+        prediction->model = arguments->model;
+        prediction->predictor_name = arguments->predictor;
+        prediction->predictor = predictor;
+        prediction->device = *device;
+        prediction->batch = arguments->batches.value[i / sequences];
+        prediction->sequence = arguments->sequences.value[i % sequences];
+        status = build_graph(arguments, subject, prediction);
+        graphs[i] = &prediction->graph;
+    }
+    if (status == RT_OK)
+        status = rt_forecast_graphs(graphs, count, predictor, &predictions[0].device, &arguments->forecast,
+                                    forecasts);
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        predictions[i].forecast = forecasts[i];
+    free(forecasts);
+    free(graphs);
+    return status;
+}
+
 static int predict_all(const struct arguments *arguments, const struct subject *subject,
                        const struct rt_predictor *predictor, struct rt_prediction *predictions)
 {
-    size_t done = 0;
-    for (size_t g = 0; g < arguments->gpus.count; g++) {
+    size_t each = arguments->batches.count * arguments->sequences.count;
+    int status = RT_OK;
+    for (size_t g = 0; status == RT_OK && g < arguments->gpus.count; g++) {
         struct rt_device device;
-        int status = rt_device_find(arguments->gpus.name[g], &device);
-        for (size_t b = 0; b < arguments->batches.count; b++)
-            for (size_t s = 0; status == RT_OK && s < arguments->sequences.count; s++, done++) {
-                struct rt_prediction *prediction = &predictions[done];
-                prediction->device = device;
-                prediction->batch = arguments->batches.value[b];
-                prediction->sequence = arguments->sequences.value[s];
-                status = predict_one(arguments, subject, predictor, prediction);
-            }
-        if (status != RT_OK)
-            return status;
+        status = rt_device_find(arguments->gpus.name[g], &device);
+        if (status == RT_OK)
+            status = predict_on(arguments, subject, predictor, &device, predictions + g * each);
     }
-    return RT_OK;
+    return status;
 }
 
 static int predict(struct arguments *arguments)

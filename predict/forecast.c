@@ -64,7 +64,7 @@ static void list_launches(struct rt_forecast *forecast)
 struct questions {
     struct rt_query *query; /* (count), distinct */
     size_t count;
-    uint32_t *of_launch; /* (launch_count): its question, UINT32_MAX where none is asked */
+    uint32_t *of_launch; /* (launches of all forecasts): its question, UINT32_MAX where none is asked */
     uint32_t *slot;      /* hash table of questions, UINT32_MAX empty */
     size_t slots;
     double *time_us;
@@ -94,26 +94,35 @@ static uint32_t ask(struct questions *questions, const struct rt_query *query)
     return questions->slot[at] = (uint32_t)questions->count++;
 }
 
-static void list_questions(const struct rt_forecast *forecast, struct questions *questions)
+static void ask_all(const struct rt_forecast *forecast, struct questions *questions, uint32_t *of_launch)
 {
-    size_t count = forecast->launch_count;
-    *questions = (struct questions){.slots = 16};
-    while (questions->slots < 2 * count)
-        questions->slots *= 2;
-    questions->query = rt_malloc((count + 1) * sizeof *questions->query);
-    questions->of_launch = rt_malloc((count + 1) * sizeof *questions->of_launch);
-    questions->slot = rt_malloc(questions->slots * sizeof *questions->slot);
-    memset(questions->slot, 0xff, questions->slots * sizeof *questions->slot);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_kernel *kernel = &forecast->launches[i].kernel;
         enum rt_family family = family_of(kernel);
         struct rt_query query;
-        questions->of_launch[i] = UINT32_MAX;
+        of_launch[i] = UINT32_MAX;
         if (family == RT_FAMILY_MEMORY || family == RT_FAMILY_COLLECTIVE)
             continue;
         query_of(forecast->graph, kernel, &query);
-        questions->of_launch[i] = ask(questions, &query);
+        of_launch[i] = ask(questions, &query);
     }
+}
+
+static void list_questions(const struct rt_forecast *forecasts, size_t count, struct questions *questions)
+{
+    size_t launches = 0;
+    for (size_t f = 0; f < count; f++)
+        launches += forecasts[f].launch_count;
+    *questions = (struct questions){.slots = 16};
+    while (questions->slots < 2 * launches)
+        questions->slots *= 2;
+    questions->query = rt_malloc((launches + 1) * sizeof *questions->query);
+    questions->of_launch = rt_malloc((launches + 1) * sizeof *questions->of_launch);
+    questions->slot = rt_malloc(questions->slots * sizeof *questions->slot);
+    memset(questions->slot, 0xff, questions->slots * sizeof *questions->slot);
+    uint32_t *of_launch = questions->of_launch;
+    for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count)
+        ask_all(&forecasts[f], questions, of_launch);
     questions->time_us = rt_malloc((questions->count + 1) * sizeof *questions->time_us);
     questions->skip = rt_calloc(questions->count + 1, sizeof *questions->skip);
 }
@@ -130,12 +139,13 @@ static void questions_release(struct questions *questions)
 /* --- the time of a launch --- */
 
 /* "linear (linear), softmax": families that the graph needs and the predictor lacks. */
-static int refuse_families(const struct rt_forecast *forecast, const struct questions *questions)
+static int refuse_families(const struct rt_forecast *forecast, const struct questions *questions,
+                           const uint32_t *of_launch)
 {
     char words[256] = "";
     size_t launches[RT_FAMILY_COUNT] = {0};
     for (size_t i = 0; i < forecast->launch_count; i++) {
-        uint32_t q = questions->of_launch[i];
+        uint32_t q = of_launch[i];
         if (q != UINT32_MAX && questions->skip[q] == RT_SKIP_NO_FAMILY)
             launches[family_of(&forecast->launches[i].kernel)]++;
     }
@@ -176,13 +186,13 @@ static int time_collective(struct rt_forecast *forecast, struct rt_forecast_laun
     return RT_OK;
 }
 
-/* `answer` is the question's number, UINT32_MAX for what only moves data. */
 static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
-                       const struct questions *questions, uint32_t answer, bool roofline)
+                       const struct questions *questions, const uint32_t *of_launch, bool roofline)
 {
+    uint32_t answer = of_launch[launch - forecast->launches];
     struct rt_query query;
     query_of(forecast->graph, &launch->kernel, &query);
-    if (answer == UINT32_MAX) {
+    if (answer == UINT32_MAX) { /* only moves data */
         launch->source = RT_TIME_BANDWIDTH;
         launch->time_us = launch->roofline_us =
             1e6 * launch->kernel.bytes / (1e9 * forecast->device->bandwidth_gbs);
@@ -195,7 +205,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)
         return refuse_skip(forecast, &launch->kernel, RT_SKIP_NO_PEAK);
     if (skip != RT_SKIP_NONE && !forecast->options.fallback)
-        return skip == RT_SKIP_NO_FAMILY ? refuse_families(forecast, questions)
+        return skip == RT_SKIP_NO_FAMILY ? refuse_families(forecast, questions, of_launch)
                                          : refuse_skip(forecast, &launch->kernel, skip);
     if (!(launch->time_us > 0) || !isfinite(launch->time_us))
         return rt_fail(RT_EFORMAT, "the forecast of %s is not a positive time; train the predictor again",
@@ -203,22 +213,18 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     return RT_OK;
 }
 
-static int time_launches(struct rt_forecast *forecast, const struct rt_predictor *predictor, double link_gbs)
+/* of_launch (launch_count): the answers. */
+static int time_launches(struct rt_forecast *forecast, const struct questions *questions,
+                         const uint32_t *of_launch, bool roofline, double link_gbs)
 {
-    struct questions questions;
     int status = RT_OK;
-    list_questions(forecast, &questions);
-    rt_predictor_forecast(predictor, forecast->device, questions.query, questions.count, NULL,
-                          questions.time_us, questions.skip);
-    bool roofline = strcmp(predictor->kind, "roofline") == 0;
     for (size_t i = 0; status == RT_OK && i < forecast->launch_count; i++) {
         struct rt_forecast_launch *launch = &forecast->launches[i];
         if (family_of(&launch->kernel) == RT_FAMILY_COLLECTIVE)
             status = time_collective(forecast, launch, link_gbs);
         else
-            status = time_kernel(forecast, launch, &questions, questions.of_launch[i], roofline);
+            status = time_kernel(forecast, launch, questions, of_launch, roofline);
     }
-    questions_release(&questions);
     return status;
 }
 
@@ -433,25 +439,61 @@ static int check_parallel(const struct rt_graph *graph, const struct rt_parallel
     return RT_OK;
 }
 
+/* Asks the predictor for all of them at once. */
+static int forecast_all(struct rt_forecast *forecasts, size_t count, const struct rt_predictor *predictor,
+                        double link_gbs)
+{
+    struct questions questions;
+    int status = RT_OK;
+    list_questions(forecasts, count, &questions);
+    rt_predictor_forecast(predictor, forecasts[0].device, questions.query, questions.count, NULL,
+                          questions.time_us, questions.skip);
+    bool roofline = strcmp(predictor->kind, "roofline") == 0;
+    const uint32_t *of_launch = questions.of_launch;
+    for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count) {
+        status = time_launches(&forecasts[f], &questions, of_launch, roofline, link_gbs);
+        if (status != RT_OK)
+            break;
+        sum_phases(&forecasts[f]);
+        sum_step(&forecasts[f], link_gbs);
+        need_memory(&forecasts[f]);
+    }
+    questions_release(&questions);
+    return status;
+}
+
+int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
+                       const struct rt_predictor *predictor, const struct rt_device *device,
+                       const struct rt_forecast_options *options, struct rt_forecast *out)
+{
+    double link_gbs = NAN;
+    int status = RT_OK;
+    for (size_t f = 0; f < count; f++)
+        if ((status = check_parallel(graphs[f], &options->parallel, device, &link_gbs)) != RT_OK)
+            return status;
+    if (count == 0)
+        return RT_OK;
+    struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
+    for (size_t f = 0; f < count; f++) {
+        forecasts[f] = (struct rt_forecast){.graph = graphs[f], .device = device, .options = *options};
+        list_launches(&forecasts[f]);
+    }
+    status = forecast_all(forecasts, count, predictor, link_gbs);
+    for (size_t f = 0; f < count; f++) {
+        if (status == RT_OK)
+            out[f] = forecasts[f];
+        else
+            rt_forecast_release(&forecasts[f]);
+    }
+    free(forecasts);
+    return status;
+}
+
 int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *predictor,
                       const struct rt_device *device, const struct rt_forecast_options *options,
                       struct rt_forecast *out)
 {
-    struct rt_forecast forecast = {.graph = graph, .device = device, .options = *options};
-    double link_gbs;
-    int status = check_parallel(graph, &options->parallel, device, &link_gbs);
-    if (status != RT_OK)
-        return status;
-    list_launches(&forecast);
-    if ((status = time_launches(&forecast, predictor, link_gbs)) != RT_OK) {
-        rt_forecast_release(&forecast);
-        return status;
-    }
-    sum_phases(&forecast);
-    sum_step(&forecast, link_gbs);
-    need_memory(&forecast);
-    *out = forecast;
-    return RT_OK;
+    return rt_forecast_graphs(&graph, 1, predictor, device, options, out);
 }
 
 bool rt_forecast_fits(const struct rt_forecast *forecast)

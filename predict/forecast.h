@@ -66,6 +66,13 @@ struct rt_forecast {
 int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *predictor,
                       const struct rt_device *device, const struct rt_forecast_options *options,
                       struct rt_forecast *out);
+/* A sweep: `out` (count) in the order of `graphs`. Every distinct kernel of all of them is asked for once,
+ * and all in one pass through a network, which for large networks is several times as fast as one graph after
+ * the other. The times are those of rt_forecast_graph to within the rounding of single precision. Where one
+ * graph cannot be forecast none is. */
+int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
+                       const struct rt_predictor *predictor, const struct rt_device *device,
+                       const struct rt_forecast_options *options, struct rt_forecast *out);
 void rt_forecast_release(struct rt_forecast *forecast);
 
 /* Does it fit into the device's memory? True where that is unknown. */

@@ -1,17 +1,22 @@
 /*
  * How fast forecasts are, through the library and on one core: GPT-3 2.7B, batch 2, sequence 2048, inference,
- * graph and forecast together; and a sweep, every forecast of another batch and sequence. Both are also given
- * as times of a cblas_sgemm of 512 x 512 matrices in the same round.
+ * graph and forecast together; and a sweep over batches and sequences, all different, one after the other and
+ * TOGETHER at a time. All are also given as times of a cblas_sgemm of 512 x 512 matrices in the same round.
  *
  *     bench_forecast [ROUNDS [PREDICTOR...]]
+ *     bench_forecast -o FILE LAYERSxWIDTH[/SHAPES]
  *
- * PREDICTOR is a file, "roofline", or LAYERSxWIDTH: untrained networks of that size for every family of
- * NeuSight's recipe, with invented tiles, as many as its measurements have; weights do not change the time.
+ * PREDICTOR is a file, "roofline", or LAYERSxWIDTH[/SHAPES]: untrained networks of that size for every family
+ * of NeuSight's recipe, with invented tiles, 80000 a family as its measurements have, or SHAPES; weights do
+ * not change the time. With -o FILE before it such a predictor is written to FILE, and nothing is timed.
  *
  * One line per predictor, medians of all rounds: us of a forecast, the same over the time of the sgemm,
- * forecasts/s of the sweep, the same times the time of the sgemm. Lines that begin with # are words.
+ * forecasts/s of the sweep one by one and together, both times the time of the sgemm. Lines that begin with #
+ * are words.
  */
 #include <cblas.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +32,14 @@
 #define SINGLES    101   /* forecasts of the one shape in a round */
 #define BATCHES    40    /* of the sweep: 1, 2 ... */
 #define SEQUENCES  25    /* 64, 128 ... */
+#define TOGETHER   25    /* forecasts of one call */
 #define SHAPES     80000 /* invented shapes of a family */
 #define MAX_ROUNDS 999
 
 struct setup {
     const char *name;
     struct rt_predictor predictor;
-    double single[MAX_ROUNDS], sweep[MAX_ROUNDS]; /* seconds, forecasts/s */
+    double single[MAX_ROUNDS], alone[MAX_ROUNDS], together[MAX_ROUNDS]; /* seconds, forecasts/s */
 };
 
 static int compare(const void *a, const void *b)
@@ -80,28 +86,28 @@ static void invent_sample(struct rt_dataset *dataset, enum rt_family family, str
     rt_dataset_add_sample(dataset, &sample);
 }
 
-static void invent_tiles(struct rt_family_net *net, struct rt_random *random)
+static void invent_tiles(struct rt_family_net *net, uint32_t shapes, struct rt_random *random)
 {
     static const char *const devices[] = {"P4", "P100", "V100", "T4", "A100-PCIE-40GB"};
     struct rt_dataset dataset;
-    uint32_t *all = rt_malloc(SHAPES * sizeof *all);
+    uint32_t *all = rt_malloc(shapes * sizeof *all);
     rt_dataset_init(&dataset);
     for (size_t d = 0; d < RT_COUNT(devices); d++) {
         struct rt_device device;
         stop_where(rt_device_named(devices[d], &device));
         rt_dataset_add_device(&dataset, &device);
     }
-    for (uint32_t i = 0; i < SHAPES; i++) {
+    for (uint32_t i = 0; i < shapes; i++) {
         invent_sample(&dataset, net->family, random);
         all[i] = i;
     }
-    rt_tiles_build(&net->tiles, &dataset, all, SHAPES);
+    rt_tiles_build(&net->tiles, &dataset, all, shapes);
     rt_dataset_release(&dataset);
     free(all);
 }
 
 /* NeuSight's recipe with another size. */
-static void make_predictor(struct rt_predictor *predictor, uint32_t layers, uint32_t hidden)
+static void make_predictor(struct rt_predictor *predictor, uint32_t layers, uint32_t hidden, uint32_t shapes)
 {
     struct rt_random random;
     rt_random_seed(&random, 1, 0);
@@ -117,19 +123,39 @@ static void make_predictor(struct rt_predictor *predictor, uint32_t layers, uint
         stop_where(rt_recipe_net(&recipe, net));
         rt_mlp_randomize(&net->mlp, &random);
         if (net->policy == RT_TILE_NEAREST)
-            invent_tiles(net, &random);
+            invent_tiles(net, shapes, &random);
     }
+}
+
+/* Is it "2x64" or "2x64/1000"? */
+static bool make_named(const char *name, struct rt_predictor *predictor)
+{
+    unsigned layers, hidden, shapes = SHAPES;
+    char rest;
+    int found = sscanf(name, "%ux%u/%u%c", &layers, &hidden, &shapes, &rest);
+    if (found != 3 && (found != 2 || strchr(name, '/') != NULL))
+        return false;
+    make_predictor(predictor, layers, hidden, shapes);
+    return true;
 }
 
 static void setup_init(struct setup *setup, const char *name)
 {
-    unsigned layers, hidden;
-    char rest;
     setup->name = name;
-    if (sscanf(name, "%ux%u%c", &layers, &hidden, &rest) == 2)
-        make_predictor(&setup->predictor, layers, hidden);
-    else
+    if (!make_named(name, &setup->predictor))
         stop_where(rt_predictor_open(name, &setup->predictor));
+}
+
+static int write_predictor(const char *path, const char *name)
+{
+    struct rt_predictor predictor;
+    if (!make_named(name, &predictor)) {
+        fprintf(stderr, "bench_forecast: \"%s\" is not LAYERSxWIDTH[/SHAPES]\n", name);
+        return 2;
+    }
+    stop_where(rt_predictor_save(&predictor, path));
+    rt_predictor_release(&predictor);
+    return 0;
 }
 
 /* --- timing --- */
@@ -143,68 +169,70 @@ static double time_sgemm(float *block)
     return rt_clock() - began;
 }
 
-static void forecast(const struct setup *setup, const struct rt_model *model, const struct rt_device *device,
-                     int64_t batch, int64_t sequence)
+struct subject {
+    struct rt_model model;
+    struct rt_device device;
+};
+
+static void build(const struct subject *subject, int64_t batch, int64_t sequence, struct rt_graph *graph)
 {
-    struct rt_graph_options shape = {.step = RT_STEP_PREFILL,
-                                     .batch = batch,
-                                     .sequence = sequence,
-                                     .tensor_parallel = 1,
-                                     .dtype = RT_FP32};
-    struct rt_forecast_options options = {
-        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = device->link_gbs}};
-    struct rt_graph graph;
-    struct rt_forecast result;
-    stop_where(rt_graph_build(model, &shape, &graph));
-    stop_where(rt_forecast_graph(&graph, &setup->predictor, device, &options, &result));
-    rt_forecast_release(&result);
-    rt_graph_release(&graph);
+    struct rt_graph_options options = {.step = RT_STEP_PREFILL,
+                                       .batch = batch,
+                                       .sequence = sequence,
+                                       .tensor_parallel = 1,
+                                       .dtype = RT_FP32};
+    stop_where(rt_graph_build(&subject->model, &options, graph));
 }
 
-static double time_single(const struct setup *setup, const struct rt_model *model,
-                          const struct rt_device *device)
+/* `count` forecasts in one call, all with the same batch. */
+static void forecast(const struct setup *setup, const struct subject *subject, int64_t batch,
+                     const int64_t *sequences, size_t count)
+{
+    struct rt_forecast_options options = {
+        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}};
+    struct rt_graph graphs[TOGETHER];
+    const struct rt_graph *list[TOGETHER];
+    struct rt_forecast forecasts[TOGETHER];
+    for (size_t i = 0; i < count; i++) {
+        build(subject, batch, sequences[i], &graphs[i]);
+        list[i] = &graphs[i];
+    }
+    stop_where(rt_forecast_graphs(list, count, &setup->predictor, &subject->device, &options, forecasts));
+    for (size_t i = 0; i < count; i++) {
+        rt_forecast_release(&forecasts[i]);
+        rt_graph_release(&graphs[i]);
+    }
+}
+
+static double time_single(const struct setup *setup, const struct subject *subject)
 {
     double seconds[SINGLES];
     for (size_t i = 0; i < SINGLES; i++) {
         double began = rt_clock();
-        forecast(setup, model, device, 2, 2048);
+        forecast(setup, subject, 2, (const int64_t[]){2048}, 1);
         seconds[i] = rt_clock() - began;
     }
     return median(seconds, SINGLES);
 }
 
-static double time_sweep(const struct setup *setup, const struct rt_model *model,
-                         const struct rt_device *device)
+/* Forecasts/s, so many a call. */
+static double time_sweep(const struct setup *setup, const struct subject *subject, size_t each)
 {
+    int64_t sequences[SEQUENCES];
+    for (int64_t s = 0; s < SEQUENCES; s++)
+        sequences[s] = 64 * (s + 1);
     double began = rt_clock();
     for (int64_t batch = 1; batch <= BATCHES; batch++)
-        for (int64_t s = 1; s <= SEQUENCES; s++)
-            forecast(setup, model, device, batch, 64 * s);
+        for (size_t s = 0; s < SEQUENCES; s += each)
+            forecast(setup, subject, batch, sequences + s, each);
     return BATCHES * SEQUENCES / (rt_clock() - began);
 }
 
-int main(int argc, char **argv)
+static void run_rounds(struct setup *setups, size_t count, const struct subject *subject, float *block,
+                       double *sgemm, size_t rounds)
 {
-    static const char *const usual[] = {"roofline", "2x64", "8x512"};
-    rt_blas_tune(argv);
-    rt_blas_single_thread();
-    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 9;
-    size_t count = argc > 2 ? (size_t)argc - 2 : RT_COUNT(usual);
-    if (rounds < 1 || rounds > MAX_ROUNDS) {
-        fprintf(stderr, "usage: bench_forecast [ROUNDS [PREDICTOR...]]\n");
-        return 2;
-    }
-    struct rt_model model;
-    struct rt_device device;
-    stop_where(rt_model_named("gpt3-2.7b", &model));
-    stop_where(rt_device_named("H100", &device));
-    struct setup *setups = rt_calloc(count, sizeof *setups);
-    float *block = rt_calloc(3 * (size_t)MATRIX * MATRIX, sizeof *block);
-    double *sgemm = rt_calloc(rounds, sizeof *sgemm);
-    for (size_t i = 0; i < count; i++) {
-        setup_init(&setups[i], argc > 2 ? argv[2 + i] : usual[i]);
-        forecast(&setups[i], &model, &device, 2, 2048); /* wakes the caches */
-    }
+    for (size_t i = 0; i < count; i++) /* wakes the caches */
+        forecast(&setups[i], subject, 2, (const int64_t[]){2048}, 1);
     time_sgemm(block);
     for (size_t r = 0; r < rounds; r++) {
         double products[9];
@@ -212,19 +240,52 @@ int main(int argc, char **argv)
             products[i] = time_sgemm(block);
         sgemm[r] = median(products, RT_COUNT(products));
         for (size_t i = 0; i < count; i++) {
-            setups[i].single[r] = time_single(&setups[i], &model, &device);
-            setups[i].sweep[r] = time_sweep(&setups[i], &model, &device);
+            setups[i].single[r] = time_single(&setups[i], subject);
+            setups[i].alone[r] = time_sweep(&setups[i], subject, 1);
+            setups[i].together[r] = time_sweep(&setups[i], subject, TOGETHER);
         }
     }
+}
+
+static void print_results(struct setup *setups, size_t count, double *sgemm, size_t rounds)
+{
     double unit = median(sgemm, rounds);
     printf("# %s, kernels for %s; sgemm of %d: %.1f us; %zu rounds\n", rt_blas_library(), rt_blas_core(),
            MATRIX, 1e6 * unit, rounds);
-    printf("# predictor us/forecast over-sgemm sweep-forecasts/s per-sgemm\n");
+    printf("# predictor us/forecast over-sgemm forecasts/s per-sgemm together/s per-sgemm\n");
     for (size_t i = 0; i < count; i++) {
-        double single = median(setups[i].single, rounds), sweep = median(setups[i].sweep, rounds);
-        printf("%s %.1f %.3f %.0f %.2f\n", setups[i].name, 1e6 * single, single / unit, sweep, sweep * unit);
-        rt_predictor_release(&setups[i].predictor);
+        double single = median(setups[i].single, rounds), alone = median(setups[i].alone, rounds);
+        double together = median(setups[i].together, rounds);
+        printf("%s %.1f %.4f %.0f %.2f %.0f %.2f\n", setups[i].name, 1e6 * single, single / unit, alone,
+               alone * unit, together, together * unit);
     }
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const usual[] = {"roofline", "2x64/1000", "2x64", "8x512"};
+    rt_blas_tune(argv);
+    rt_blas_single_thread();
+    if (argc == 4 && strcmp(argv[1], "-o") == 0)
+        return write_predictor(argv[2], argv[3]);
+    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 9;
+    size_t count = argc > 2 ? (size_t)argc - 2 : RT_COUNT(usual);
+    if (rounds < 1 || rounds > MAX_ROUNDS) {
+        fprintf(stderr, "usage: bench_forecast [ROUNDS [PREDICTOR...]]\n");
+        return 2;
+    }
+    struct subject subject;
+    stop_where(rt_model_named("gpt3-2.7b", &subject.model));
+    stop_where(rt_device_named("H100", &subject.device));
+    struct setup *setups = rt_calloc(count, sizeof *setups);
+    float *block = rt_calloc(3 * (size_t)MATRIX * MATRIX, sizeof *block);
+    double *sgemm = rt_calloc(rounds, sizeof *sgemm);
+    for (size_t i = 0; i < count; i++)
+        setup_init(&setups[i], argc > 2 ? argv[2 + i] : usual[i]);
+    run_rounds(setups, count, &subject, block, sgemm, rounds);
+    print_results(setups, count, sgemm, rounds);
+    for (size_t i = 0; i < count; i++)
+        rt_predictor_release(&setups[i].predictor);
     free(setups);
     free(block);
     free(sgemm);

@@ -98,6 +98,40 @@ static void forecast(const struct rt_graph_options *o, const struct rt_parallel 
     rt_predictor_release(&predictor);
 }
 
+static void test_sweep_is_each_alone(void)
+{
+    struct rt_graph graph[6];
+    const struct rt_graph *graphs[6];
+    struct rt_forecast sweep[6], f;
+    struct rt_device device;
+    struct rt_predictor predictor;
+    struct rt_forecast_options how = {.parallel = alone};
+    find_device("V100-PCIE-32GB", &device);
+    roofline(&predictor);
+    for (int i = 0; i < 6; i++) { /* training runs the kernels of inference too: asked for once */
+        struct rt_graph_options o = options(i % 2 == 0 ? RT_STEP_PREFILL : RT_STEP_TRAINING);
+        o.batch = 1 + i / 2;
+        make_graph(&graph[i], &o);
+        graphs[i] = &graph[i];
+    }
+    RT_ASSERT_OK(rt_forecast_graphs(graphs, 6, &predictor, &device, &how, sweep));
+    for (int i = 0; i < 6; i++) {
+        RT_ASSERT_OK(rt_forecast_graph(&graph[i], &predictor, &device, &how, &f));
+        CU_ASSERT_EQUAL(sweep[i].graph, &graph[i]);
+        CU_ASSERT_EQUAL(sweep[i].total_us, f.total_us);
+        CU_ASSERT_EQUAL(sweep[i].launch_count, f.launch_count);
+        rt_forecast_release(&sweep[i]);
+        rt_forecast_release(&f);
+    }
+    graph[4].options.dtype = RT_FP8; /* one that cannot be: none is */
+    RT_ASSERT_FAILS(rt_forecast_graphs(graphs, 6, &predictor, &device, &how, sweep), RT_EFORMAT,
+                    "no fp8 peak");
+    RT_ASSERT_OK(rt_forecast_graphs(graphs, 0, &predictor, &device, &how, sweep));
+    for (int i = 0; i < 6; i++)
+        rt_graph_release(&graph[i]);
+    rt_predictor_release(&predictor);
+}
+
 static void test_training_counts_every_phase(void)
 {
     struct rt_graph graph;
@@ -279,7 +313,8 @@ static void test_heaviest_nodes_in_order(void)
     rt_forecast_release(&f);
 }
 
-RT_TESTS(RT_TEST(test_inference_is_the_sum_of_its_kernels), RT_TEST(test_training_counts_every_phase),
-         RT_TEST(test_trained_families_and_the_rest), RT_TEST(test_coverage_is_the_trained_share),
-         RT_TEST(test_data_parallel_hides_what_it_can), RT_TEST(test_pipelines_cut_layers),
-         RT_TEST(test_microbatches_follow_one_another), RT_TEST(test_heaviest_nodes_in_order))
+RT_TESTS(RT_TEST(test_inference_is_the_sum_of_its_kernels), RT_TEST(test_sweep_is_each_alone),
+         RT_TEST(test_training_counts_every_phase), RT_TEST(test_trained_families_and_the_rest),
+         RT_TEST(test_coverage_is_the_trained_share), RT_TEST(test_data_parallel_hides_what_it_can),
+         RT_TEST(test_pipelines_cut_layers), RT_TEST(test_microbatches_follow_one_another),
+         RT_TEST(test_heaviest_nodes_in_order))
