@@ -24,13 +24,14 @@ enum {
     HOLD_OP,
     RESUME,
     CHECKPOINT,
+    KEEP_ALL,
     JSON,
     FAMILY
 };
 
 static const struct argp_option argument_options[] = {
     {"output", 'o', "PREDICTOR.h5", 0, "Where the predictor goes (required)", 0},
-    {"predictor", 'p', "KIND", 0, "What to fit (default neusight)", 0},
+    {"predictor", 'p', "KIND", 0, "What to fit: rooftile or neusight (default rooftile)", 0},
     {"family", FAMILY, "NAME", 0, "Fit only this family; repeatable (default: all of the predictor)", 0},
     {"hold-out-gpu", HOLD_GPU, "NAME", 0, "Leave out every device whose name contains NAME; repeatable", 0},
     {"hold-out-op", HOLD_OP, "NAME", 0, "Leave out this op; repeatable", 0},
@@ -40,13 +41,18 @@ static const struct argp_option argument_options[] = {
     {"split", TEST, "FRACTION", 0,
      "Share of the shapes that no source marked which is kept for testing (default 0.2)", 0},
     {"threads", 't', "N", 0, "Threads a minibatch is shared out over (default: every processor)", 0},
-    {"epochs", EPOCHS, "N", 0, "Most passes over the rows (default: per family, see docs/neusight.md)", 0},
-    {"batch", BATCH, "N", 0, "Rows of a minibatch (default: per family, 64 or 128)", 0},
+    {"epochs", EPOCHS, "N", 0,
+     "Most passes over the rows (default: 12; of neusight per family, docs/neusight.md)", 0},
+    {"batch", BATCH, "N", 0, "Rows of a minibatch (default 512; of neusight 64 or 128)", 0},
     {"patience", PATIENCE, "N", 0,
-     "Epochs without a better validation MAPE before it stops (default: per family, 15)", 0},
-    {"learning-rate", RATE, "R", 0, "Highest learning rate (default: per family, 0.001)", 0},
+     "Epochs without a better validation MAPE before it stops (default: the last epoch is taken; of neusight "
+     "15)",
+     0},
+    {"learning-rate", RATE, "R", 0, "Highest learning rate (default 0.003; of neusight 0.001)", 0},
     {"checkpoint-every", CHECKPOINT, "SECONDS", 0,
      "Least time between checkpoints, OUTPUT.checkpoint (default 5)", 0},
+    {"keep-all", KEEP_ALL, NULL, 0, "Fit also to sessions that look throttled (default: named and left out)",
+     0},
     {"resume", RESUME, NULL, 0, "Go on from OUTPUT.checkpoint where there is one", 0},
     {"json", JSON, NULL, 0, "Print the summary as JSON", 0},
     {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
@@ -133,6 +139,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case CHECKPOINT:
         options->checkpoint_seconds = real_argument(state, "--checkpoint-every", text, 0, 1e9);
+        break;
+    case KEEP_ALL:
+        options->keep_all = true;
         break;
     case RESUME:
         options->resume = true;

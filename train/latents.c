@@ -30,6 +30,7 @@ static void list_devices(struct rt_latent_fit *fit, const struct rt_dataset *dat
             continue;
         snprintf(fit->device[fit->device_count].device, sizeof fit->device[0].device, "%s",
                  dataset->devices[d].name);
+        fit->device[fit->device_count].memory_kind = rt_memory_kind_of(&dataset->devices[d]);
         fit->slot[d] = (int32_t)fit->device_count++;
     }
 }
@@ -44,7 +45,7 @@ static void set_floors(struct rt_latent_fit *fit, const struct rt_rows *train)
                 times[count++] = train->target_us[i];
         qsort(times, count, sizeof *times, by_value);
         fit->device[d].kernels = (int64_t)count;
-        fit->device[d].floor_us = fmax(0, times[count / 100] - 3);
+        fit->device[d].floor_us = fmax(times[count / 100] - 3, times[count / 100] / 2);
     }
     free(times);
 }
@@ -90,12 +91,13 @@ struct rt_bound rt_latent_fit_bound(const struct rt_latent_fit *fit, const struc
     return bound;
 }
 
-void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, double compute_share,
+void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, const struct rt_bound *bound,
                        double dshift)
 {
     double *gradient = fit->gradient + (block * fit->device_count + (size_t)fit->slot[device]) * PARTS;
-    gradient[RT_LATENT_COMPUTE] += dshift * compute_share;
-    gradient[RT_LATENT_MEMORY] += dshift * (1 - compute_share);
+    gradient[RT_LATENT_COMPUTE] += dshift * bound->compute_share;
+    gradient[RT_LATENT_MEMORY] += dshift * (1 - bound->compute_share);
+    gradient[RT_LATENT_DEPTH] += dshift * bound->depth_share;
 }
 
 static void centre(struct rt_latent_fit *fit)
@@ -129,23 +131,13 @@ void rt_latent_fit_keep_best(struct rt_latent_fit *fit)
     memcpy(fit->best, fit->values, fit->device_count * PARTS * sizeof *fit->best);
 }
 
-void rt_latent_fit_finish(const struct rt_latent_fit *fit, const struct rt_dataset *dataset,
-                          double prior_ridge, struct rt_latents *out)
+void rt_latent_fit_finish(const struct rt_latent_fit *fit, struct rt_latents *out)
 {
     *out = (struct rt_latents){.count = fit->device_count};
-    if (fit->device_count == 0)
-        return;
-    struct rt_device *devices = rt_malloc(fit->device_count * sizeof *devices);
-    out->known = rt_malloc(fit->device_count * sizeof *out->known);
-    for (size_t d = 0; d < dataset->device_count; d++) {
-        if (fit->slot[d] < 0)
-            continue;
-        size_t at = (size_t)fit->slot[d];
-        devices[at] = dataset->devices[d];
-        out->known[at] = fit->device[at];
+    out->known = rt_calloc(fit->device_count + 1, sizeof *out->known);
+    for (size_t d = 0; d < fit->device_count; d++) {
+        out->known[d] = fit->device[d];
         for (int p = 0; p < PARTS; p++)
-            out->known[at].value[p] = fit->best[at * PARTS + (size_t)p];
+            out->known[d].value[p] = fit->best[d * PARTS + (size_t)p];
     }
-    rt_latents_set_prior(out, devices, prior_ridge);
-    free(devices);
 }

@@ -20,8 +20,8 @@ struct rt_latent_fit {
     size_t blocks;
 };
 
-/* Latents for the devices of the rows; floors are the 1% quantile of a device's training latencies less 3 us,
- * what the shortest kernels leave for themselves. `batch` is the largest batch. */
+/* Latents for the devices of the rows; floors are the 1% quantile of a device's training latencies less 3 us
+ * (at most half of it), what the shortest kernels take for themselves. `batch` is the largest batch. */
 void rt_latent_fit_init(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
                         const struct rt_rows *train, double ridge, size_t batch);
 void rt_latent_fit_release(struct rt_latent_fit *fit);
@@ -30,7 +30,7 @@ void rt_latent_fit_release(struct rt_latent_fit *fit);
 struct rt_bound rt_latent_fit_bound(const struct rt_latent_fit *fit, const struct rt_rows *rows, size_t row);
 
 /* Adds a row's part to the gradient: d what is minimised / d shift. Blocks may be filled side by side. */
-void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, double compute_share,
+void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, const struct rt_bound *bound,
                        double dshift);
 
 /* The step: gradients of the blocks in their order, ridge, update, mean to 0; clears the gradients. */
@@ -38,8 +38,7 @@ void rt_latent_fit_step(struct rt_latent_fit *fit, double learning_rate);
 
 void rt_latent_fit_keep_best(struct rt_latent_fit *fit);
 
-/* The best latents and their prior, into the net. */
-void rt_latent_fit_finish(const struct rt_latent_fit *fit, const struct rt_dataset *dataset,
-                          double prior_ridge, struct rt_latents *out);
+/* The best latents, into the net. */
+void rt_latent_fit_finish(const struct rt_latent_fit *fit, struct rt_latents *out);
 
 #endif

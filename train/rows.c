@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void rt_rows_release(struct rt_rows *rows)
 {
@@ -11,6 +12,7 @@ void rt_rows_release(struct rt_rows *rows)
     free(rows->bounds);
     free(rows->target_us);
     free(rows->device);
+    free(rows->weight);
     *rows = (struct rt_rows){0};
 }
 
@@ -83,6 +85,56 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
     if (net->policy == RT_TILE_NEAREST)
         rt_tiles_build(&net->tiles, dataset, picked, picked_count);
     free(picked);
+}
+
+static void move_row(struct rt_rows *rows, int features, size_t from, size_t to)
+{
+    memmove(rows->features + to * (size_t)features, rows->features + from * (size_t)features,
+            (size_t)features * sizeof *rows->features);
+    rows->bounds[to] = rows->bounds[from];
+    rows->target_us[to] = rows->target_us[from];
+    rows->device[to] = rows->device[from];
+}
+
+void rt_rows_drop(struct rt_rows *rows, int features, const bool *drop)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!drop[rows->device[i]])
+            move_row(rows, features, i, kept++);
+    rows->count = kept;
+}
+
+void rt_rows_limit(struct rt_rows *rows, int features, size_t most, struct rt_random *random)
+{
+    size_t devices = 0, kept = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        devices = (size_t)rows->device[i] >= devices ? (size_t)rows->device[i] + 1 : devices;
+    uint32_t *order = rt_malloc((rows->count + 1) * sizeof *order);
+    bool *keep = rt_calloc(rows->count + 1, sizeof *keep);
+    size_t *taken = rt_calloc(devices + 1, sizeof *taken);
+    for (size_t i = 0; i < rows->count; i++)
+        order[i] = (uint32_t)i;
+    rt_random_shuffle(random, order, rows->count);
+    for (size_t i = 0; i < rows->count; i++)
+        keep[order[i]] = taken[rows->device[order[i]]]++ < most;
+    for (size_t i = 0; i < rows->count; i++)
+        if (keep[i])
+            move_row(rows, features, i, kept++);
+    rows->count = kept;
+    free(order);
+    free(keep);
+    free(taken);
+}
+
+void rt_rows_weigh(struct rt_rows *rows, double small_us)
+{
+    double sum = 0;
+    rows->weight = rt_malloc((rows->count + 1) * sizeof *rows->weight);
+    for (size_t i = 0; i < rows->count; i++)
+        sum += rows->weight[i] = 1 / (1 + exp(-log2(rows->bounds[i].bound_us / small_us)));
+    for (size_t i = 0; i < rows->count; i++)
+        rows->weight[i] = rows->weight[i] * (double)rows->count / sum + 0.1;
 }
 
 /* The range of a feature over the training rows, widened by `margin` of it on both sides: what the network

@@ -11,12 +11,13 @@ struct rt_rows {
     struct rt_bound *bounds; /* (count) */
     double *target_us;       /* (count) */
     int32_t *device;         /* (count), of the dataset */
+    double *weight;          /* (count), of each in the loss, 1 on average; NULL: all the same */
 };
 void rt_rows_release(struct rt_rows *rows);
 
 /* Why samples of a family are not fitted to. */
 struct rt_rows_left_out {
-    size_t held_out, test, failed, unknown_tile, no_peak;
+    size_t held_out, test, failed, unknown_tile, no_peak, throttled;
 };
 
 /* Samples of net->family: `train` and `validation` get their rows, net->tiles the tiles of both. Held-out
@@ -25,6 +26,16 @@ struct rt_rows_left_out {
 void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
                     const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
                     struct rt_rows *train, struct rt_rows *validation, struct rt_rows_left_out *left_out);
+
+/* Keeps at most `most` rows of each device, drawn by `random`, in their order. `features` a row. */
+void rt_rows_limit(struct rt_rows *rows, int features, size_t most, struct rt_random *random);
+
+/* Drops the rows of the devices marked in `drop` (by device of the dataset). */
+void rt_rows_drop(struct rt_rows *rows, int features, const bool *drop);
+
+/* Weights that count short kernels less: v / mean(v) + 0.1, v = sigmoid(log2(bound / small_us)). What they
+ * measure is the host's dispatch. */
+void rt_rows_weigh(struct rt_rows *rows, double small_us);
 
 /* Sets the net's scaling to mean 0, deviation 1 over `train`, and scales the features of both. `clip_margin`:
  * the net will take features within the range of `train`, this part of it wider on both sides; negative: any.

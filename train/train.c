@@ -5,6 +5,7 @@
 #include "datasets/version.h"
 #include "models/predictor/recipe.h"
 #include "train/checkpoint.h"
+#include "train/hygiene.h"
 #include "train/latents.h"
 #include "train/loss.h"
 #include "train/rows.h"
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 const struct rt_train_options rt_train_defaults = {
-    .kind = "neusight", .split = RT_SPLIT_DEFAULT, .checkpoint_seconds = 5};
+    .kind = "rooftile", .split = RT_SPLIT_DEFAULT, .checkpoint_seconds = 5};
 
 const struct rt_column rt_train_columns[] = {
     {"family", NULL, 's', 0},
@@ -28,6 +29,7 @@ const struct rt_column rt_train_columns[] = {
     {"failed", "failed", 'd', 0},
     {"unknown_tile", "no tile", 'd', 0},
     {"no_peak", "no peak", 'd', 0},
+    {"throttled", NULL, 'd', 0},
     {"epochs", NULL, 'd', 0},
     {"best_epoch", "best", 'd', 0},
     {"validation_mape", "validation MAPE %", 'f', 2},
@@ -36,7 +38,11 @@ const struct rt_column rt_train_columns[] = {
 const size_t rt_train_column_count = RT_COUNT(rt_train_columns);
 
 enum { LATENT_RATE = 3 }; /* times the network's learning rate: there are few of them, each in many rows */
-enum { STREAM_PARAMETERS = 0, STREAM_SHUFFLE = 1 }; /* random streams; each epoch shuffles with its own */
+enum {
+    STREAM_PARAMETERS = 0,
+    STREAM_SHUFFLE = 1,
+    STREAM_ROWS = 1 << 30
+}; /* random streams; each epoch shuffles with its own */
 
 /* One training run. */
 struct run {
@@ -86,12 +92,14 @@ static double batch_gradient(void *context, size_t first, size_t rows, const rt_
         const struct rt_bound bound = rt_latent_fit_bound(&family->latents, &family->train, row);
         double derivative;
         double latency_us = family->head->latency(out + i * (size_t)outputs, &bound);
-        sum += family->loss->value(latency_us, family->train.target_us[row], &derivative);
+        double weight = family->train.weight != NULL ? family->train.weight[row] : 1;
+        sum += weight * family->loss->value(latency_us, family->train.target_us[row], &derivative);
+        derivative *= weight;
         family->head->gradient(out + i * (size_t)outputs, &bound, derivative * share,
                                dout + i * (size_t)outputs);
         if (family->head->latents)
-            rt_latent_fit_add(&family->latents, first / RT_STEP_BLOCK, family->train.device[row],
-                              bound.compute_share, derivative * share * (latency_us - bound.floor_us));
+            rt_latent_fit_add(&family->latents, first / RT_STEP_BLOCK, family->train.device[row], &bound,
+                              derivative * share * (latency_us - bound.floor_us));
     }
     return sum;
 }
@@ -173,6 +181,35 @@ static int either(int chosen, int recipe)
     return chosen > 0 ? chosen : recipe;
 }
 
+/* Sessions that look throttled; of the validation rows too, which were measured in them. */
+static void leave_out_throttled(struct run *run, struct family *family)
+{
+    size_t devices = run->dataset->device_count, before = family->train.count + family->validation.count;
+    bool *drop = rt_calloc(devices + 1, sizeof *drop);
+    for (size_t d = 0; d < devices; d++) {
+        double utilisation = rt_rows_utilisation(&family->train, (int32_t)d);
+        drop[d] = utilisation < RT_THROTTLED; /* not where it is NaN */
+        if (drop[d] && !run->options->quiet)
+            fprintf(
+                stderr,
+                "rooftile: warning: %s of %s looks throttled: large kernels reach %.0f%% of what the board "
+                "sustains; its kernels are left out (--keep-all keeps them)\n",
+                rt_families[family->recipe->family], run->dataset->devices[d].name, 100 * utilisation);
+    }
+    rt_rows_drop(&family->train, family->net.feature_count, drop);
+    rt_rows_drop(&family->validation, family->net.feature_count, drop);
+    family->left_out.throttled = before - family->train.count - family->validation.count;
+    free(drop);
+}
+
+/* The last layer at 0: a head with latents then forecasts a multiple of the roofline, whatever the features.
+ */
+static void start_at_roofline(struct rt_mlp *mlp)
+{
+    size_t last = mlp->layer[mlp->shape.layers - 1].weight;
+    memset(mlp->parameters + last, 0, (mlp->count - last) * sizeof *mlp->parameters);
+}
+
 /* Net, rows and optimizer of a recipe; family->train.count is 0 where there is nothing to fit. */
 static int family_init(struct run *run, const struct rt_recipe *recipe, size_t index, struct family *family)
 {
@@ -185,16 +222,27 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
                    &family->train, &family->validation, &family->left_out);
     if (family->train.count == 0)
         return RT_OK;
+    family->head = &rt_heads[family->net.head];
+    if (family->head->latents && !options->keep_all)
+        leave_out_throttled(run, family);
+    if (recipe->rows_per_device > 0) {
+        struct rt_random draw;
+        rt_random_seed(&draw, options->split.seed, (uint64_t)recipe->family << 32 | STREAM_ROWS);
+        rt_rows_limit(&family->train, family->net.feature_count, (size_t)recipe->rows_per_device, &draw);
+    }
+    if (recipe->small_us > 0)
+        rt_rows_weigh(&family->train, recipe->small_us);
     if (recipe->standardise)
         rt_rows_standardise(&family->net, &family->train, &family->validation, recipe->clip_margin);
     family->epochs = either(options->epochs, recipe->epochs);
     family->batch = either(options->batch, recipe->batch);
     family->patience = either(options->patience, recipe->patience);
-    family->head = &rt_heads[family->net.head];
     family->loss = &rt_losses[rt_loss_find(recipe->loss)];
     struct rt_random random;
     rt_random_seed(&random, options->split.seed, (uint64_t)recipe->family << 32 | STREAM_PARAMETERS);
     rt_mlp_randomize(&family->net.mlp, &random);
+    if (family->head->latents)
+        start_at_roofline(&family->net.mlp);
     struct rt_adamw adamw = rt_adamw_default;
     adamw.weight_decay = recipe->weight_decay;
     rt_optimizer_init(&family->optimizer, &adamw, family->net.mlp.count);
@@ -261,11 +309,13 @@ static int family_restore(struct run *run, struct family *family, const struct r
     return RT_OK;
 }
 
-/* Epochs until the last, or until `patience` of them brought nothing, or until Ctrl-C. */
+/* Epochs until the last, or until `patience` of them brought nothing (0: always to the last, which is kept),
+ * or until Ctrl-C. */
 static int fit_family(struct run *run, struct family *family)
 {
     struct rt_fit *fit = &family->fit;
-    while (fit->epoch < family->epochs && fit->epoch - fit->best_epoch < family->patience) {
+    while (fit->epoch < family->epochs &&
+           (family->patience == 0 || fit->epoch - fit->best_epoch < family->patience)) {
         double loss = NAN;
         if (!run_epoch(run, family, &loss))
             return RT_EINTERRUPTED;
@@ -275,7 +325,7 @@ static int fit_family(struct run *run, struct family *family)
             return rt_fail(RT_EFORMAT,
                            "%s: training diverged in epoch %d (loss %g); try a smaller --learning-rate",
                            rt_families[family->recipe->family], (int)fit->epoch, loss);
-        if (mape < fit->best_mape) {
+        if (mape < fit->best_mape || family->patience == 0) {
             fit->best_mape = mape;
             fit->best_epoch = fit->epoch;
             memcpy(fit->best, fit->parameters, fit->count * sizeof(rt_real));
@@ -298,7 +348,7 @@ static void finish_family(struct run *run, struct family *family)
     struct rt_fit *fit = &family->fit;
     memcpy(net->mlp.parameters, fit->best, fit->count * sizeof(rt_real));
     if (family->head->latents)
-        rt_latent_fit_finish(&family->latents, run->dataset, family->recipe->prior_ridge, &net->latents);
+        rt_latent_fit_finish(&family->latents, &net->latents);
     net->rows_train = (int64_t)family->train.count;
     net->rows_validation = (int64_t)family->validation.count;
     net->epochs = fit->epoch;
@@ -319,7 +369,8 @@ static void summarise(struct rt_table *summary, const struct family *family)
         rt_table_row(summary, rt_families[family->recipe->family], (long long)family->train.count,
                      (long long)family->validation.count, (long long)out->held_out, (long long)out->test,
                      (long long)out->failed, (long long)out->unknown_tile, (long long)out->no_peak,
-                     (long long)family->fit.epoch, (long long)family->fit.best_epoch,
+                     (long long)out->throttled, (long long)family->fit.epoch,
+                     (long long)family->fit.best_epoch,
                      family->fit.best_epoch > 0 ? family->fit.best_mape : NAN, rt_clock() - family->started);
 }
 
@@ -450,12 +501,12 @@ static int hold_out(struct run *run)
 static char *make_signature(const struct run *run)
 {
     const struct rt_train_options *o = run->options;
-    char *text =
-        rt_format("%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
-                  "patience %d rate %.17g families",
-                  RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus,
-                  run->predictor.held_out_ops, (unsigned long long)o->split.seed, o->split.validation,
-                  o->split.test, rt_team_size(run->team), o->epochs, o->batch, o->patience, o->learning_rate);
+    char *text = rt_format(
+        "%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
+        "patience %d rate %.17g keep %d families",
+        RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus, run->predictor.held_out_ops,
+        (unsigned long long)o->split.seed, o->split.validation, o->split.test, rt_team_size(run->team),
+        o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all);
     for (size_t i = 0; i < o->families.count; i++) {
         char *longer = rt_format("%s %s", text, o->families.name[i]);
         free(text);
@@ -473,7 +524,8 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
         return strcmp(options->kind, "roofline") == 0
                    ? rt_fail(RT_EUSAGE, "\"roofline\" needs no training; `rooftile evaluate --predictor "
                                         "roofline` uses it as it is")
-                   : rt_fail(RT_ENOTFOUND, "there is no predictor \"%s\" to train; there is: neusight",
+                   : rt_fail(RT_ENOTFOUND,
+                             "there is no predictor \"%s\" to train; there are: rooftile, neusight",
                              options->kind);
     int status = hold_out(run);
     if (status != RT_OK)

@@ -21,6 +21,7 @@ struct rt_train_options {
     double learning_rate;        /* 0: the recipe's */
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
+    bool keep_all; /* fit also to sessions that look throttled: hygiene.h */
 };
 extern const struct rt_train_options rt_train_defaults;
 

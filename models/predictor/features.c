@@ -1,6 +1,7 @@
 /* The feature table. The first four are NeuSight's, in its units, so that networks see the published numbers.
  */
 #include "models/predictor/features.h"
+#include "models/predictor/architecture.h"
 #include "datasets/status.h"
 
 #include <math.h>
@@ -32,11 +33,181 @@ static double log2_wave_bytes_l2(const struct rt_launch *l)
     return log2(l->waves * (l->tile_bytes / MIB) / (l->device->l2_mib * 1024 / l->device->sms));
 }
 
+/* --- the whole op, without a tile: launches of rt_launch_init_whole --- */
+
+static double log2_intensity(const struct rt_launch *l)
+{
+    return log2(l->intensity);
+}
+static double log2_batch(const struct rt_launch *l)
+{
+    return log2(l->batch);
+}
+static double log2_depth(const struct rt_launch *l)
+{
+    return log2(l->k);
+}
+static double log2_narrow(const struct rt_launch *l)
+{
+    return log2(fmin(l->m, l->n));
+}
+static double log2_wide(const struct rt_launch *l)
+{
+    return log2(fmax(l->m, l->n));
+}
+
+/* A product in tiles of a size that every library has: blocks over multiprocessors, the useful share of the
+ * last wave, the useful share of the padded output. */
+struct reference {
+    double blocks, waves, padding;
+};
+static struct reference reference(const struct rt_launch *l, double tile_m, double tile_n)
+{
+    double count = l->batch * ceil(l->m / tile_m) * ceil(l->n / tile_n), sms = l->device->sms;
+    return (struct reference){log2(count / sms), count / (ceil(count / sms) * sms),
+                              l->batch * l->m * l->n / (count * tile_m * tile_n)};
+}
+#define REFERENCE(m_, n_)                                                                                    \
+    static double blocks_##m_##x##n_(const struct rt_launch *l)                                              \
+    {                                                                                                        \
+        return reference(l, m_, n_).blocks;                                                                  \
+    }                                                                                                        \
+    static double waves_##m_##x##n_(const struct rt_launch *l)                                               \
+    {                                                                                                        \
+        return reference(l, m_, n_).waves;                                                                   \
+    }                                                                                                        \
+    static double padding_##m_##x##n_(const struct rt_launch *l)                                             \
+    {                                                                                                        \
+        return reference(l, m_, n_).padding;                                                                 \
+    }
+REFERENCE(128, 128)
+REFERENCE(128, 64)
+REFERENCE(64, 64)
+
+/* The cut that cut.h finds fastest. */
+static double cut_log2_blocks(const struct rt_launch *l)
+{
+    return log2(l->cut.blocks / l->device->sms);
+}
+static double cut_wave_fill(const struct rt_launch *l)
+{
+    return l->cut.blocks / (l->cut.waves * l->device->sms);
+}
+static double cut_padding(const struct rt_launch *l)
+{
+    return l->cut.padding;
+}
+static double cut_log2_splits(const struct rt_launch *l)
+{
+    return log2(l->cut.splits);
+}
+static double cut_log2_tile(const struct rt_launch *l)
+{
+    return log2(l->cut.tile_m * l->cut.tile_n);
+}
+static double cut_ln_compute_memory(const struct rt_launch *l)
+{
+    return log(l->cut.compute_us / l->cut.memory_us);
+}
+static double cut_ln_roofline(const struct rt_launch *l)
+{
+    return log(l->cut.time_us / l->bound_us);
+}
+
+/* How far a dim is a multiple of 8: vector loads need it. 0, 1/3, 2/3 or 1. */
+static double alignment(double dim)
+{
+    double step = 0;
+    while (step < 3 && fmod(dim, exp2(step + 1)) == 0)
+        step++;
+    return step / 3;
+}
+static double alignment_m(const struct rt_launch *l)
+{
+    return alignment(l->m);
+}
+static double alignment_n(const struct rt_launch *l)
+{
+    return alignment(l->n);
+}
+static double alignment_k(const struct rt_launch *l)
+{
+    return alignment(l->k);
+}
+
+/* Compulsory traffic, not what is read again. */
+static double log2_bytes_l2(const struct rt_launch *l)
+{
+    return log2(rt_query_bytes(l->query) / rt_near_l2_bytes(l->device));
+}
+static double log2_bytes_sm(const struct rt_launch *l)
+{
+    return log2(rt_query_bytes(l->query) / rt_multiprocessors(l->device));
+}
+/* Tensors that are moved for each element: 2 of a unary op, 3 of a binary one. */
+static double operands(const struct rt_launch *l)
+{
+    return l->bytes / (l->rows * l->cols * rt_dtypes[l->query->dtype].bytes);
+}
+static double row_fill(const struct rt_launch *l)
+{
+    return l->row_cut.fill;
+}
+static double row_alignment(const struct rt_launch *l)
+{
+    return fmod(l->cols, 4) == 0;
+}
+static double log2_cols(const struct rt_launch *l)
+{
+    return log2(l->cols);
+}
+static double row_in_registers(const struct rt_launch *l)
+{
+    return l->cols <= 1024;
+}
+/* Long rows on AMD run another kernel than on NVIDIA. */
+static double row_other_kernel(const struct rt_launch *l)
+{
+    return l->cols > 1024 && strcmp(l->device->vendor, "AMD") == 0;
+}
+
 const struct rt_feature rt_features[] = {
     {"log2_tile_flops_per_sm_peak", "FLOPs of a tile over the peak of an SM", log2_tile_flops},
     {"log2_tile_bytes_per_sm_bandwidth", "bytes of a tile over the bandwidth of an SM", log2_tile_bytes},
     {"log2_wave_bytes_per_sm_memory", "waves x bytes of a tile over memory per SM", log2_wave_bytes_memory},
     {"log2_wave_bytes_per_sm_l2", "waves x bytes of a tile over L2 per SM", log2_wave_bytes_l2},
+    {"log2_intensity", "FLOP per byte", log2_intensity},
+    {"log2_batch", "products", log2_batch},
+    {"log2_depth", "k", log2_depth},
+    {"log2_narrow", "the smaller of m and n", log2_narrow},
+    {"log2_wide", "the larger of m and n", log2_wide},
+    {"blocks_128x128", "tiles of 128 x 128 over SMs, log2", blocks_128x128},
+    {"waves_128x128", "their tiles over SMs x waves", waves_128x128},
+    {"padding_128x128", "outputs over outputs with their padding", padding_128x128},
+    {"blocks_128x64", "as blocks_128x128", blocks_128x64},
+    {"waves_128x64", "as waves_128x128", waves_128x64},
+    {"padding_128x64", "as padding_128x128", padding_128x64},
+    {"blocks_64x64", "as blocks_128x128", blocks_64x64},
+    {"waves_64x64", "as waves_128x128", waves_64x64},
+    {"padding_64x64", "as padding_128x128", padding_64x64},
+    {"cut_log2_blocks", "blocks of the fastest cut over SMs", cut_log2_blocks},
+    {"cut_wave_fill", "its blocks over SMs x waves", cut_wave_fill},
+    {"cut_padding", "outputs over outputs with its padding", cut_padding},
+    {"cut_log2_splits", "parts of its reduction", cut_log2_splits},
+    {"cut_log2_tile", "outputs of its tile", cut_log2_tile},
+    {"cut_ln_compute_memory", "its compute time over its memory time", cut_ln_compute_memory},
+    {"cut_ln_roofline", "its time over the roofline", cut_ln_roofline},
+    {"alignment_m", "powers of 2 in m, at most 3, over 3", alignment_m},
+    {"alignment_n", "as alignment_m", alignment_n},
+    {"alignment_k", "as alignment_m", alignment_k},
+    {"log2_bytes_l2", "bytes over the L2 near a multiprocessor", log2_bytes_l2},
+    {"log2_bytes_sm", "bytes over multiprocessors", log2_bytes_sm},
+    {"operands", "tensors moved for each element", operands},
+    {"row_fill", "useful share of a block's passes over its row", row_fill},
+    {"row_alignment", "1 where 4 divides the columns", row_alignment},
+    {"log2_cols", "columns", log2_cols},
+    {"row_in_registers", "1 up to 1024 columns", row_in_registers},
+    {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel},
 };
 const size_t rt_feature_count = RT_COUNT(rt_features);
 

@@ -9,36 +9,26 @@
 #ifndef ROOFTILE_LATENT_H
 #define ROOFTILE_LATENT_H
 
-#include "datasets/device.h"
+#include "models/predictor/architecture.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum rt_latent_part { RT_LATENT_COMPUTE, RT_LATENT_MEMORY, RT_LATENT_PARTS };
+enum rt_latent_part { RT_LATENT_COMPUTE, RT_LATENT_MEMORY, RT_LATENT_DEPTH, RT_LATENT_PARTS };
+extern const char *const rt_latent_parts[RT_LATENT_PARTS]; /* "compute", "memory", "depth" */
 
 struct rt_latent {
     char device[96];
+    enum rt_memory_kind memory_kind;
     double value[RT_LATENT_PARTS]; /* added to ln latency */
     double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
     int64_t kernels;               /* that it was fitted to; 0: a prior */
 };
 
-/* A number of a device's description that a prior may move along; NaN where the description lacks it. */
-struct rt_trait {
-    const char *name, *what;
-    double (*value)(const struct rt_device *device);
-};
-#define RT_MAX_TRAITS 8
-extern const struct rt_trait rt_traits[];
-extern const size_t rt_trait_count;
-
 struct rt_latents {
     struct rt_latent *known; /* (count) */
     size_t count;
-    struct rt_latent prior;                       /* where all traits are at their mean */
-    double trait_mean[RT_MAX_TRAITS];             /* of the devices that were measured */
-    double slope[RT_MAX_TRAITS][RT_LATENT_PARTS]; /* by rt_traits; 0: the trait tells nothing */
 };
 
 void rt_latents_release(struct rt_latents *latents);
@@ -46,12 +36,11 @@ void rt_latents_release(struct rt_latents *latents);
 /* The latent of a device by name, NULL where it was not measured. */
 struct rt_latent *rt_latents_find(const struct rt_latents *latents, const char *device);
 
-/* The known one, or the prior of that description. */
+/* The known one, or the prior of that description; zeros where none is known. */
 void rt_latents_of(const struct rt_latents *latents, const struct rt_device *device, struct rt_latent *out);
 
-/* Sets the prior from the known ones: the mean, and slopes by ridge regression on the traits (`ridge` in
- * units of traits scaled to deviation 1; INFINITY: the mean alone). `devices` (count) describes the known
- * ones. */
-void rt_latents_set_prior(struct rt_latents *latents, const struct rt_device *devices, double ridge);
+/* The prior, also of a device that is known. */
+void rt_latents_prior(const struct rt_latents *latents, const struct rt_device *device,
+                      struct rt_latent *out);
 
 #endif

@@ -146,15 +146,18 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
         features[f] = (rt_real)((value - net->offset[f]) * net->scale[f]);
     }
     *bound = (struct rt_bound){.bound_us = launch.bound_us, .waves = launch.waves};
-    if (rt_heads[net->head].latents)
+    if (rt_heads[net->head].latents) {
         bound->compute_share = rt_launch_compute_share(&launch);
+        bound->depth_share = rt_launch_depth_share(&launch);
+    }
     return RT_SKIP_NONE;
 }
 
 void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
 {
     bound->shift = bound->compute_share * latent->value[RT_LATENT_COMPUTE] +
-                   (1 - bound->compute_share) * latent->value[RT_LATENT_MEMORY];
+                   (1 - bound->compute_share) * latent->value[RT_LATENT_MEMORY] +
+                   bound->depth_share * latent->value[RT_LATENT_DEPTH];
     bound->floor_us = latent->floor_us;
 }
 

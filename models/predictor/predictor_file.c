@@ -83,8 +83,9 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
     int status;
     ADD(rt_h5_make_group(file, base));
     ADD(rt_h5_set_text(file, base, "device", latent->device));
-    ADD(rt_h5_set_real(file, base, "compute", latent->value[RT_LATENT_COMPUTE]));
-    ADD(rt_h5_set_real(file, base, "memory", latent->value[RT_LATENT_MEMORY]));
+    ADD(rt_h5_set_text(file, base, "memory_kind", rt_memory_kinds[latent->memory_kind]));
+    for (int p = 0; p < RT_LATENT_PARTS; p++)
+        ADD(rt_h5_set_real(file, base, rt_latent_parts[p], latent->value[p]));
     ADD(rt_h5_set_real(file, base, "floor_us", latent->floor_us));
     return rt_h5_set_integer(file, base, "kernels", latent->kernels);
 }
@@ -100,15 +101,6 @@ static int write_latents(struct rt_h5 *file, const char *net, const struct rt_la
     for (size_t i = 0; i < latents->count; i++) {
         snprintf(path, sizeof path, "%s/%04zu", base, i);
         ADD(write_latent(file, path, &latents->known[i]));
-    }
-    snprintf(base, sizeof base, "%s/prior", net);
-    ADD(write_latent(file, base, &latents->prior));
-    for (size_t t = 0; t < rt_trait_count; t++) {
-        snprintf(path, sizeof path, "%s/%s", base, rt_traits[t].name);
-        ADD(rt_h5_make_group(file, path));
-        ADD(rt_h5_set_real(file, path, "mean", latents->trait_mean[t]));
-        ADD(rt_h5_set_real(file, path, "compute", latents->slope[t][RT_LATENT_COMPUTE]));
-        ADD(rt_h5_set_real(file, path, "memory", latents->slope[t][RT_LATENT_MEMORY]));
     }
     return RT_OK;
 }
@@ -276,12 +268,17 @@ static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *o
     ADD(rt_h5_get_text(file, base, "device", &device));
     snprintf(out->device, sizeof out->device, "%s", device);
     free(device);
-    ADD(rt_h5_get_real(file, base, "compute", &out->value[RT_LATENT_COMPUTE]));
-    ADD(rt_h5_get_real(file, base, "memory", &out->value[RT_LATENT_MEMORY]));
+    int kind = 0;
+    ADD(rt_h5_get_name(file, base, "memory_kind", rt_memory_kind_find, &kind));
+    out->memory_kind = (enum rt_memory_kind)kind;
+    bool sound = true;
+    for (int p = 0; p < RT_LATENT_PARTS; p++) {
+        ADD(rt_h5_get_real(file, base, rt_latent_parts[p], &out->value[p]));
+        sound &= fabs(out->value[p]) <= 20;
+    }
     ADD(rt_h5_get_real(file, base, "floor_us", &out->floor_us));
     ADD(rt_h5_get_integer(file, base, "kernels", &out->kernels));
-    double sum = out->value[0] + out->value[1] + out->floor_us;
-    if (!isfinite(sum) || fabs(out->value[0]) > 20 || fabs(out->value[1]) > 20 || out->floor_us < 0)
+    if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
     return RT_OK;
@@ -303,34 +300,14 @@ static int read_known_latent(struct rt_h5 *file, const char *name, void *context
     return read_latent(file, path, &latents->known[latents->count - 1]);
 }
 
-/* The slope of a trait; a trait that the file does not have tells nothing. */
-static int read_trait(struct rt_h5 *file, const char *prior, size_t t, struct rt_latents *latents)
-{
-    int status;
-    char path[160];
-    snprintf(path, sizeof path, "%s/%s", prior, rt_traits[t].name);
-    if (!rt_h5_exists(file, path))
-        return RT_OK;
-    ADD(rt_h5_get_real(file, path, "mean", &latents->trait_mean[t]));
-    ADD(rt_h5_get_real(file, path, "compute", &latents->slope[t][RT_LATENT_COMPUTE]));
-    return rt_h5_get_real(file, path, "memory", &latents->slope[t][RT_LATENT_MEMORY]);
-}
-
 static int read_latents(struct rt_h5 *file, const char *net, struct rt_latents *latents)
 {
-    int status;
     char base[96];
     snprintf(base, sizeof base, "%s/latents", net);
     if (!rt_h5_exists(file, base))
         return RT_OK;
     struct latents_reader reader = {latents, base};
-    ADD(rt_h5_each_child(file, base, read_known_latent, &reader));
-    char prior[96];
-    snprintf(prior, sizeof prior, "%s/prior", net);
-    ADD(read_latent(file, prior, &latents->prior));
-    for (size_t t = 0; t < rt_trait_count; t++)
-        ADD(read_trait(file, prior, t, latents));
-    return RT_OK;
+    return rt_h5_each_child(file, base, read_known_latent, &reader);
 }
 
 static int read_net(struct rt_h5 *file, const char *name, void *context)

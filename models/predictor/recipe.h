@@ -13,13 +13,14 @@ struct rt_recipe {
     const char *features; /* names, separated by spaces */
     bool standardise;     /* inputs to mean 0, deviation 1 over the training rows; else as they are */
     double clip_margin;   /* with it: beyond the training range, part of it; negative: not clipped */
-    double latent_ridge;  /* heads with latents: how strongly they are drawn to 0 */
-    double prior_ridge;   /* for the prior of devices not measured; INFINITY: the mean of the measured */
+    int rows_per_device;  /* at most so many training rows of a device, drawn by the seed; 0: all */
+    double small_us; /* rows whose roofline is below count less: weights 0.1 to about 1; 0: all the same */
+    double latent_ridge; /* heads with latents: how strongly they are drawn to 0 */
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;
     /* Defaults of training, chosen as docs/neusight.md tells. */
-    int batch, epochs, patience;
+    int batch, epochs, patience; /* patience 0: every epoch, the last is kept */
     double learning_rate, weight_decay;
     const char *schedule;
 };

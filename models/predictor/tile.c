@@ -1,5 +1,6 @@
 /* Tiles, waves and the roofline. See tile.h. */
 #include "models/predictor/tile.h"
+#include "models/predictor/architecture.h"
 
 #include <math.h>
 
@@ -89,17 +90,42 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
+/* What the op's kind tells of its cut; launch->bytes grows by what a row op reads again from memory. */
+static void cut_whole(struct rt_launch *launch)
+{
+    const struct rt_query *query = launch->query;
+    enum rt_family family = rt_ops[query->op].family;
+    int64_t batch, m, n, k;
+    if (rt_query_product(query, &batch, &m, &n, &k)) {
+        launch->batch = (double)batch;
+        launch->m = (double)m;
+        launch->n = (double)n;
+        launch->k = (double)k;
+        rt_cut_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
+                       launch->bandwidth, launch->device->sms, &launch->cut);
+    } else if (is_vector(query)) {
+        launch->rows = (double)query->dim[0];
+        launch->cols = (double)query->dim[1];
+    }
+    if (family != RT_FAMILY_SOFTMAX && family != RT_FAMILY_LAYERNORM)
+        return;
+    rt_cut_rows(launch->device, family == RT_FAMILY_LAYERNORM, launch->rows, launch->cols,
+                rt_dtypes[query->dtype].bytes, &launch->row_cut);
+    launch->bytes *= 1 + launch->row_cut.rereads * rt_row_cut_misses(&launch->row_cut);
+}
+
 bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
                           const struct rt_device *device)
 {
     *launch = (struct rt_launch){.device = device, .query = query, .waves = 1};
-    launch->peak_flops = rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->peak_flops = rt_sustained_flops(device, rt_ops[query->op].family, query->dtype);
     launch->bandwidth = 1e9 * device->bandwidth_gbs;
     launch->flops = rt_query_flops(query);
     launch->bytes = rt_query_bytes(query);
     launch->intensity = launch->flops / launch->bytes;
     if (isnan(launch->peak_flops))
         return false;
+    cut_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
     launch->bound_us = fmax(launch->compute_us, launch->memory_us);
@@ -110,6 +136,14 @@ double rt_launch_compute_share(const struct rt_launch *launch)
 {
     /* sigmoid(2 log2(compute / memory)) */
     return 1 / (1 + exp(-2 * log2(launch->compute_us / launch->memory_us)));
+}
+
+double rt_launch_depth_share(const struct rt_launch *launch)
+{
+    if (launch->row_cut.rereads > 0)
+        return rt_row_cut_misses(&launch->row_cut);
+    double depth = launch->k > 0 ? (log2(launch->k) - 12.5) / 2.5 : 0;
+    return rt_launch_compute_share(launch) * fmax(0, fmin(depth, 1));
 }
 
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)

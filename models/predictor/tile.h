@@ -7,6 +7,7 @@
 
 #include "datasets/device.h"
 #include "datasets/op.h"
+#include "models/predictor/cut.h"
 
 #include <stdbool.h>
 
@@ -43,6 +44,10 @@ struct rt_launch {
     const struct rt_query *query;
     double flops, bytes;
     double compute_us, memory_us; /* flops / peak, bytes / bandwidth; the roofline is the larger */
+    double batch, m, n, k;        /* of a product, */
+    struct rt_cut cut;            /* and how it is likely cut */
+    double rows, cols;            /* of a vector op, */
+    struct rt_row_cut row_cut;    /* and how softmax and layer norm run */
 };
 
 /* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
@@ -58,6 +63,10 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
 /* Share of compute in what binds: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge.
  */
 double rt_launch_compute_share(const struct rt_launch *launch);
+
+/* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. Some
+ * devices lose the L2's help there. 0 for other ops. */
+double rt_launch_depth_share(const struct rt_launch *launch);
 
 /* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
  * over the link. NaN where the device lacks what it needs. */

@@ -118,8 +118,9 @@ static double device_distance(const struct search *search, const struct rt_tile_
     return sum;
 }
 
-static void search_init(struct search *search, const struct rt_tiles *tiles, const struct rt_query *query,
-                        const struct rt_device *device)
+/* Returns the first of the sets to be searched whose device is nearest, SIZE_MAX none. */
+static size_t search_init(struct search *search, const struct rt_tiles *tiles, const struct rt_query *query,
+                          const struct rt_device *device)
 {
     *search = (struct search){.tiles = tiles, .query = query, .best = INFINITY, .set = SIZE_MAX};
     device_numbers(device, query->op, query->dtype, search->device);
@@ -127,20 +128,18 @@ static void search_init(struct search *search, const struct rt_tiles *tiles, con
     for (size_t d = 0; d < search->dims; d++)
         search->dim[d] = (double)query->dim[d];
     search->mismatch = 4;
-    for (size_t i = 0; i < tiles->count; i++) {
-        int m = mismatch(search, &tiles->sets[i]);
-        search->mismatch = m < search->mismatch ? m : search->mismatch;
-    }
-}
-
-/* The first of the sets whose device is nearest, SIZE_MAX none. */
-static size_t nearest_device(const struct search *search)
-{
     size_t nearest = SIZE_MAX;
     double least = INFINITY;
-    for (size_t i = 0; i < search->tiles->count; i++) {
-        const struct rt_tile_set *set = &search->tiles->sets[i];
-        double apart = mismatch(search, set) == search->mismatch ? device_distance(search, set) : INFINITY;
+    for (size_t i = 0; i < tiles->count; i++) {
+        int m = mismatch(search, &tiles->sets[i]);
+        if (m >= 4 || m > search->mismatch)
+            continue;
+        if (m < search->mismatch) {
+            search->mismatch = m;
+            least = INFINITY;
+            nearest = SIZE_MAX;
+        }
+        double apart = device_distance(search, &tiles->sets[i]);
         if (apart < least) {
             least = apart;
             nearest = i;
@@ -169,13 +168,10 @@ bool rt_tiles_nearest(const struct rt_tiles *tiles, const struct rt_query *query
                       const struct rt_device *device, int32_t tile[2])
 {
     struct search search;
-    search_init(&search, tiles, query, device);
-    if (search.mismatch == 4)
+    size_t first = search_init(&search, tiles, query, device);
+    if (first == SIZE_MAX)
         return false;
-    /* The nearest device's shapes first: they leave little to look for in the others'. */
-    size_t first = nearest_device(&search);
-    if (first != SIZE_MAX)
-        search_set(&search, first);
+    search_set(&search, first); /* leaves little to look for in the shapes of farther devices */
     for (size_t i = 0; i < tiles->count; i++)
         if (i != first && mismatch(&search, &tiles->sets[i]) == search.mismatch)
             search_set(&search, i);
