@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+int rt_cmd_calibrate(int argc, char **argv);
 int rt_cmd_collect(int argc, char **argv);
 int rt_cmd_dataset(int argc, char **argv);
 int rt_cmd_devices(int argc, char **argv);
@@ -26,6 +27,7 @@ static const struct {
     {"devices", rt_cmd_devices, "the catalogue of GPUs as numbers"},
     {"graph", rt_cmd_graph, "a model as ops: what runs, with FLOPs, bytes and parameters"},
     {"train", rt_cmd_train, "fit a predictor to measurements"},
+    {"calibrate", rt_cmd_calibrate, "fit a predictor to a GPU from a few of its kernels"},
     {"predict", rt_cmd_predict, "forecast how long a model takes on a GPU"},
     {"evaluate", rt_cmd_evaluate, "report how far forecasts are from measurements"},
 };

@@ -41,17 +41,19 @@ static int by_value(const void *a, const void *b)
 static double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
-    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+    return count == 0 ? 0 : (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* The median over the known of the double `offset` bytes into each. */
+/* The median over those that the network was fitted to of the double `offset` bytes into each. */
 static double known_median(const struct rt_latents *latents, size_t offset)
 {
     double few[32],
         *values = latents->count <= RT_COUNT(few) ? few : rt_malloc(latents->count * sizeof *values);
+    size_t count = 0;
     for (size_t i = 0; i < latents->count; i++)
-        values[i] = *(const double *)((const char *)&latents->known[i] + offset);
-    double result = median(values, latents->count);
+        if (!latents->known[i].calibrated)
+            values[count++] = *(const double *)((const char *)&latents->known[i] + offset);
+    double result = median(values, count);
     if (values != few)
         free(values);
     return result;
@@ -60,13 +62,18 @@ static double known_median(const struct rt_latents *latents, size_t offset)
 static double memory_prior(const struct rt_latents *latents, enum rt_memory_kind kind)
 {
     const double pull = 0.5; /* devices that the mean of all counts for */
-    double all = 0, same = 0, alike = 0;
+    double all = 0, count = 0, same = 0, alike = 0;
     for (size_t i = 0; i < latents->count; i++) {
-        double value = latents->known[i].value[RT_LATENT_MEMORY];
-        all += value / (double)latents->count;
-        same += latents->known[i].memory_kind == kind ? value : 0;
-        alike += latents->known[i].memory_kind == kind;
+        const struct rt_latent *known = &latents->known[i];
+        if (known->calibrated)
+            continue;
+        double value = known->value[RT_LATENT_MEMORY];
+        all += value;
+        count++;
+        same += known->memory_kind == kind ? value : 0;
+        alike += known->memory_kind == kind;
     }
+    all = count > 0 ? all / count : 0;
     return (same + pull * all) / (alike + pull);
 }
 
@@ -74,8 +81,6 @@ void rt_latents_prior(const struct rt_latents *latents, const struct rt_device *
 {
     *out = (struct rt_latent){.memory_kind = rt_memory_kind_of(device)};
     snprintf(out->device, sizeof out->device, "%s", device->name);
-    if (latents->count == 0)
-        return;
     out->value[RT_LATENT_COMPUTE] =
         known_median(latents, offsetof(struct rt_latent, value[RT_LATENT_COMPUTE]));
     out->value[RT_LATENT_DEPTH] = known_median(latents, offsetof(struct rt_latent, value[RT_LATENT_DEPTH]));

@@ -24,6 +24,7 @@ struct rt_latent {
     double value[RT_LATENT_PARTS]; /* added to ln latency */
     double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
     int64_t kernels;               /* that it was fitted to; 0: a prior */
+    bool calibrated;               /* without the network: tells nothing about other devices */
 };
 
 struct rt_latents {
@@ -36,7 +37,7 @@ void rt_latents_release(struct rt_latents *latents);
 /* The latent of a device by name, NULL where it was not measured. */
 struct rt_latent *rt_latents_find(const struct rt_latents *latents, const char *device);
 
-/* The known one, or the prior of that description; zeros where none is known. */
+/* The known one, or the prior of that description; zeros where the network was fitted to none. */
 void rt_latents_of(const struct rt_latents *latents, const struct rt_device *device, struct rt_latent *out);
 
 /* The prior, also of a device that is known. */

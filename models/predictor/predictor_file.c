@@ -87,6 +87,7 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
     for (int p = 0; p < RT_LATENT_PARTS; p++)
         ADD(rt_h5_set_real(file, base, rt_latent_parts[p], latent->value[p]));
     ADD(rt_h5_set_real(file, base, "floor_us", latent->floor_us));
+    ADD(rt_h5_set_integer(file, base, "calibrated", latent->calibrated));
     return rt_h5_set_integer(file, base, "kernels", latent->kernels);
 }
 
@@ -269,6 +270,7 @@ static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *o
     snprintf(out->device, sizeof out->device, "%s", device);
     free(device);
     int kind = 0;
+    int64_t calibrated = 0;
     ADD(rt_h5_get_name(file, base, "memory_kind", rt_memory_kind_find, &kind));
     out->memory_kind = (enum rt_memory_kind)kind;
     bool sound = true;
@@ -278,6 +280,10 @@ static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *o
     }
     ADD(rt_h5_get_real(file, base, "floor_us", &out->floor_us));
     ADD(rt_h5_get_integer(file, base, "kernels", &out->kernels));
+    if (rt_h5_has(file, base, "calibrated")) { /* files of the first builds of version 2 lack it */
+        ADD(rt_h5_get_integer(file, base, "calibrated", &calibrated));
+        out->calibrated = calibrated != 0;
+    }
     if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);

@@ -1,0 +1,354 @@
+/* Calibrating a predictor for a device from its kernels. See calibrate.h. */
+#include "predict/calibrate.h"
+#include "datasets/status.h"
+#include "predict/evaluate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_calibrate_left_words[RT_UNUSED_COUNT] = {
+    [RT_UNUSED_FAILED] = "marked as failed when they were measured",
+    [RT_UNUSED_THROTTLED] = "measured while the clock fell",
+    [RT_UNUSED_UNSTABLE] = "not measured until they were stable",
+    [RT_UNUSED_NO_LATENCY] = "without a latency above 0",
+    [RT_UNUSED_NO_FORECAST] = "that the predictor has no network, peak or tile for",
+};
+
+/* --- the kernels of a family --- */
+
+/* Those of the device that can be used, in the order of the dataset. */
+struct kernels {
+    const struct rt_sample **sample;
+    struct rt_calibration_kernel *kernel;
+    bool *in_part, *used;
+    size_t count;
+};
+
+static void kernels_release(struct kernels *kernels)
+{
+    free(kernels->sample);
+    free(kernels->kernel);
+    free(kernels->in_part);
+    free(kernels->used);
+}
+
+/* RT_UNUSED_COUNT where the measurement is good. */
+static enum rt_calibrate_left check_sample(const struct rt_sample *sample)
+{
+    if (sample->flags & RT_FLAG_FAILED)
+        return RT_UNUSED_FAILED;
+    if (sample->flags & RT_FLAG_THROTTLED)
+        return RT_UNUSED_THROTTLED;
+    if (sample->flags & RT_FLAG_UNSTABLE)
+        return RT_UNUSED_UNSTABLE;
+    if (!(isfinite(sample->latency_us) && sample->latency_us > 0))
+        return RT_UNUSED_NO_LATENCY;
+    return RT_UNUSED_COUNT;
+}
+
+/* Latency with every latent at 0: what the shifts multiply and the floor is added to. */
+static void set_units(const struct rt_family_net *net, const rt_real *features, const struct rt_bound *bounds,
+                      struct kernels *kernels)
+{
+    const struct rt_head *head = &rt_heads[net->head];
+    size_t outputs = (size_t)head->outputs;
+    rt_real *out = rt_malloc((kernels->count + 1) * outputs * sizeof *out);
+    if (kernels->count > 0)
+        rt_mlp_infer(&net->mlp, NULL, features, kernels->count, out);
+    for (size_t i = 0; i < kernels->count; i++) {
+        rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
+        kernels->kernel[i].unit_us = head->latency(out + i * outputs, &bounds[i]);
+    }
+    free(out);
+}
+
+static void gather_kernels(const struct rt_predictor *predictor, const struct rt_family_net *net,
+                           const struct rt_dataset *dataset, int32_t device, int part, struct kernels *out,
+                           size_t left[RT_UNUSED_COUNT])
+{
+    size_t room = 0, width = (size_t)net->feature_count;
+    for (size_t i = 0; i < dataset->sample_count; i++)
+        room += dataset->samples[i].device == device && rt_ops[dataset->samples[i].op].family == net->family;
+    struct kernels kernels = {.sample = rt_malloc((room + 1) * sizeof *kernels.sample),
+                              .kernel = rt_calloc(room + 1, sizeof *kernels.kernel),
+                              .in_part = rt_calloc(room + 1, sizeof *kernels.in_part),
+                              .used = rt_calloc(room + 1, sizeof *kernels.used)};
+    rt_real *features = rt_malloc((room + 1) * (width + 1) * sizeof *features);
+    struct rt_bound *bounds = rt_malloc((room + 1) * sizeof *bounds);
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        size_t at = kernels.count;
+        struct rt_query query;
+        if (sample->device != device || rt_ops[sample->op].family != net->family)
+            continue;
+        enum rt_calibrate_left reason = check_sample(sample);
+        rt_query_of_sample(sample, false, &query);
+        if (reason == RT_UNUSED_COUNT &&
+            rt_family_net_inputs(net, &query, &dataset->devices[device], features + at * width, &bounds[at]))
+            reason = RT_UNUSED_NO_FORECAST;
+        if (reason != RT_UNUSED_COUNT) {
+            left[reason]++;
+            continue;
+        }
+        kernels.sample[at] = sample;
+        kernels.kernel[at].measured_us = sample->latency_us;
+        kernels.in_part[at] = part == RT_PART_ANY || (int)rt_split_of(&predictor->split, sample) == part;
+        kernels.count++;
+    }
+    set_units(net, features, bounds, &kernels);
+    free(features);
+    free(bounds);
+    *out = kernels;
+}
+
+/* --- which of them --- */
+
+/* What kernels are sorted by before some are drawn: every dtype and op gets its share, small and large alike.
+ */
+struct place {
+    uint32_t kind; /* dtype and op */
+    uint32_t index;
+    double size;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Marks `wanted` of the kernels in the part, one out of each of as many runs of neighbours. Returns how many.
+ */
+static size_t choose_kernels(struct kernels *kernels, size_t wanted, uint64_t seed, enum rt_family family)
+{
+    struct place *places = rt_malloc((kernels->count + 1) * sizeof *places);
+    size_t count = 0;
+    struct rt_random random;
+    rt_random_seed(&random, seed, 1000 + (uint64_t)family);
+    for (size_t i = 0; i < kernels->count; i++)
+        if (kernels->in_part[i])
+            places[count++] =
+                (struct place){.kind = kernels->sample[i]->dtype * 256u + kernels->sample[i]->op,
+                               .index = (uint32_t)i,
+                               .size = kernels->kernel[i].unit_us};
+    qsort(places, count, sizeof *places, by_place);
+    if (wanted > count)
+        wanted = count;
+    for (size_t n = 0; n < wanted; n++) {
+        size_t from = n * count / wanted, to = (n + 1) * count / wanted;
+        kernels->used[places[from + rt_random_below(&random, to - from)].index] = true;
+    }
+    free(places);
+    return wanted;
+}
+
+/* --- one family --- */
+
+/* Errors of the kernels that were used, or of those that were not. */
+static void measure_error(const struct kernels *kernels, bool used, const struct rt_latent *latent,
+                          struct rt_metrics *out)
+{
+    double *measured = rt_malloc((kernels->count + 1) * sizeof *measured);
+    double *forecast = rt_malloc((kernels->count + 1) * sizeof *forecast);
+    size_t count = 0;
+    for (size_t i = 0; i < kernels->count; i++) {
+        if (kernels->used[i] != used)
+            continue;
+        measured[count] = kernels->kernel[i].measured_us;
+        forecast[count++] = rt_calibration_forecast(&kernels->kernel[i], latent);
+    }
+    rt_metrics_of(measured, forecast, count, out);
+    free(measured);
+    free(forecast);
+}
+
+void rt_calibrate_believe(const struct rt_family_net *net, const struct rt_device *device,
+                          struct rt_latent *out)
+{
+    const struct rt_latent *known = rt_latents_find(&net->latents, device->name);
+    if (known != NULL && !known->calibrated)
+        *out = *known;
+    else /* also after an earlier calibration: start over */
+        rt_latents_prior(&net->latents, device, out);
+}
+
+/* The devices that tell how far one may lie from another: not the one in question. Borrows from `known`, in
+ * fresh memory for its table. */
+static void others(const struct rt_latents *latents, const char *device, struct rt_latents *out)
+{
+    *out = (struct rt_latents){.known = rt_malloc((latents->count + 1) * sizeof *out->known)};
+    for (size_t i = 0; i < latents->count; i++)
+        if (!latents->known[i].calibrated && !rt_name_equal(latents->known[i].device, device))
+            out->known[out->count++] = latents->known[i];
+}
+
+static void calibrate_family(const struct rt_predictor *predictor, const struct rt_family_net *net,
+                             const struct rt_dataset *dataset, int32_t device,
+                             const struct rt_calibrate_options *options, struct rt_calibration *calibration)
+{
+    struct rt_calibrated_family *row = &calibration->family[calibration->family_count++];
+    struct kernels kernels;
+    struct rt_latents known;
+    *row = (struct rt_calibrated_family){.family = net->family, .scatter = NAN};
+    gather_kernels(predictor, net, dataset, device, options->part, &kernels, calibration->left);
+    for (size_t i = 0; i < kernels.count; i++)
+        row->available += kernels.in_part[i];
+    rt_latents_of(&net->latents, &dataset->devices[device], &row->before);
+    row->after = row->before;
+    if (row->available >= RT_CALIBRATE_LEAST)
+        row->used = choose_kernels(&kernels, options->kernels, options->seed, net->family);
+    if (row->used > 0) {
+        struct rt_calibration_kernel *chosen = rt_malloc(row->used * sizeof *chosen);
+        struct rt_latent believed;
+        size_t count = 0;
+        for (size_t i = 0; i < kernels.count; i++)
+            if (kernels.used[i])
+                chosen[count++] = kernels.kernel[i];
+        rt_calibrate_believe(net, &dataset->devices[device], &believed);
+        others(&net->latents, believed.device, &known);
+        rt_calibrate_latent(chosen, count, &believed, &known, &row->after, &row->scatter);
+        free(known.known);
+        free(chosen);
+    }
+    measure_error(&kernels, true, &row->before, &row->fit_before);
+    measure_error(&kernels, true, &row->after, &row->fit_after);
+    measure_error(&kernels, false, &row->before, &row->rest_before);
+    measure_error(&kernels, false, &row->after, &row->rest_after);
+    kernels_release(&kernels);
+}
+
+/* --- the predictor --- */
+
+void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *latent)
+{
+    struct rt_latent *entry = rt_latents_find(latents, latent->device);
+    if (entry == NULL) {
+        latents->known = rt_realloc(latents->known, latents->count + 1, sizeof *latents->known);
+        entry = &latents->known[latents->count++];
+        *entry = (struct rt_latent){.calibrated = true};
+    }
+    bool calibrated = entry->calibrated; /* what the network was fitted to stays so */
+    *entry = *latent;
+    entry->calibrated = calibrated;
+}
+
+static struct rt_family_net *net_of(struct rt_predictor *predictor, enum rt_family family)
+{
+    for (size_t n = 0; n < predictor->net_count; n++)
+        if (predictor->nets[n].family == family)
+            return &predictor->nets[n];
+    return NULL;
+}
+
+/* "150 kernels" or "2 runs" into the list of calibrated devices, over what it says of that device. */
+static void record(struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                   const struct rt_calibration *calibration)
+{
+    size_t kernels = 0;
+    for (size_t f = 0; f < calibration->family_count; f++)
+        kernels += calibration->family[f].used;
+    char *list = rt_strdup(""), *copy = rt_strdup(predictor->calibrated), *rest = copy, *line;
+    while ((line = strtok_r(rest, "\n", &rest)) != NULL) {
+        size_t name = strcspn(line, "\t");
+        char *device = rt_format("%.*s", (int)name, line);
+        if (!rt_name_equal(device, calibration->device)) {
+            char *longer = rt_format("%s%s%s", list, list[0] != '\0' ? "\n" : "", line);
+            free(list);
+            list = longer;
+        }
+        free(device);
+    }
+    free(predictor->calibrated);
+    predictor->calibrated = rt_format(
+        "%s%s%s\t%zu %s\t%s", list, list[0] != '\0' ? "\n" : "", calibration->device,
+        calibration->from_models ? calibration->runs_used : kernels,
+        calibration->from_models ? (calibration->runs_used == 1 ? "run" : "runs") : "kernels", dataset->uuid);
+    free(list);
+    free(copy);
+}
+
+static int check_predictor(const struct rt_predictor *predictor)
+{
+    for (size_t n = 0; n < predictor->net_count; n++)
+        if (rt_heads[predictor->nets[n].head].latents)
+            return RT_OK;
+    return rt_fail(RT_EUSAGE,
+                   "a predictor of kind \"%s\" has nothing to calibrate: its networks know no latents of "
+                   "devices; train one with `rooftile train --predictor rooftile`",
+                   predictor->kind);
+}
+
+static int refuse_kernels(const struct rt_calibration *calibration,
+                          const struct rt_calibrate_options *options)
+{
+    char left[512] = "";
+    for (int r = 0; r < RT_UNUSED_COUNT; r++) {
+        size_t used = strlen(left);
+        if (calibration->left[r] > 0 && used < sizeof left)
+            snprintf(left + used, sizeof left - used, "; %zu are %s", calibration->left[r],
+                     rt_calibrate_left_words[r]);
+    }
+    return rt_fail(
+        RT_EFORMAT,
+        "no family has %d kernels of %s that can be used (split %s)%s; measure some with `rooftile "
+        "collect --plan calibrate`, or choose another --split",
+        RT_CALIBRATE_LEAST, calibration->device, rt_part_name(options->part), left);
+}
+
+static int calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
+                             const struct rt_calibrate_options *options, struct rt_calibration *out)
+{
+    bool some = false;
+    for (size_t n = 0; n < predictor->net_count; n++)
+        if (rt_heads[predictor->nets[n].head].latents)
+            calibrate_family(predictor, &predictor->nets[n], dataset, device, options, out);
+    for (size_t f = 0; f < out->family_count; f++)
+        some |= out->family[f].used > 0;
+    if (!some)
+        return refuse_kernels(out, options);
+    for (size_t f = 0; f < out->family_count; f++)
+        if (out->family[f].used > 0)
+            rt_calibrate_entry(&net_of(predictor, out->family[f].family)->latents, &out->family[f].after);
+    return RT_OK;
+}
+
+static bool has_kernels(const struct rt_dataset *dataset, int32_t device)
+{
+    for (size_t i = 0; i < dataset->sample_count; i++)
+        if (dataset->samples[i].device == device)
+            return true;
+    return false;
+}
+
+int rt_calibrate(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
+                 const struct rt_calibrate_options *options, struct rt_calibration *out)
+{
+    struct rt_calibration calibration = {.device = dataset->devices[device].name,
+                                         .from_models = options->from == RT_FROM_MODELS};
+    if (options->from == RT_FROM_EITHER)
+        calibration.from_models = !has_kernels(dataset, device);
+    int status = check_predictor(predictor);
+    if (status == RT_OK)
+        status = (calibration.from_models ? rt_calibrate_models : calibrate_kernels)(
+            predictor, dataset, device, options, &calibration);
+    if (status != RT_OK) {
+        rt_calibration_release(&calibration);
+        return status;
+    }
+    record(predictor, dataset, &calibration);
+    *out = calibration;
+    return RT_OK;
+}
+
+void rt_calibration_release(struct rt_calibration *calibration)
+{
+    free(calibration->runs);
+    *calibration = (struct rt_calibration){0};
+}

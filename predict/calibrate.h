@@ -1,0 +1,107 @@
+/*
+ * Calibration: the latents of one device (models/predictor/latent.h) fitted to a few of its kernels or to
+ * runs of whole models, the networks left as they are. docs/calibrate.md has formula and choices.
+ *
+ * From kernels, for each family: the parts of its latent and the floor that make ln(measured / forecast)
+ * small, robustly, drawn to what the predictor believed of the device. From models: one shift (compute,
+ * memory) for all families together.
+ */
+#ifndef ROOFTILE_CALIBRATE_H
+#define ROOFTILE_CALIBRATE_H
+
+#include "models/predictor/predictor.h"
+#include "predict/metrics.h"
+
+enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = 100000 }; /* kernels of a family */
+
+enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS };
+
+struct rt_calibrate_options {
+    enum rt_calibrate_from from; /* EITHER: kernels where the data has some of the device, else models */
+    size_t kernels;              /* of a family, at most; more than there are: all */
+    size_t runs;                 /* of models, at most; 0: all */
+    uint64_t seed;               /* which kernels */
+    int part;                    /* of the data they come from: enum rt_part or RT_PART_ANY (evaluate.h) */
+};
+
+/* Why a sample or run of the device was not used. */
+enum rt_calibrate_left {
+    RT_UNUSED_FAILED,
+    RT_UNUSED_THROTTLED,
+    RT_UNUSED_UNSTABLE,
+    RT_UNUSED_NO_LATENCY,
+    RT_UNUSED_NO_FORECAST, /* no network with latents for its family, no peak, no tile, no such model */
+    RT_UNUSED_COUNT
+};
+extern const char *const rt_calibrate_left_words[RT_UNUSED_COUNT];
+
+struct rt_calibrated_family {
+    enum rt_family family;
+    size_t available; /* kernels of it in the chosen part that can be used */
+    size_t used;      /* 0: fewer than RT_CALIBRATE_LEAST, or calibrated from models */
+    struct rt_latent before, after;
+    double scatter;                            /* of ln latency around the fit; NaN where none was made */
+    struct rt_metrics fit_before, fit_after;   /* the kernels it was fitted to */
+    struct rt_metrics rest_before, rest_after; /* all others of the device in the data */
+};
+
+struct rt_calibrated_run {
+    const struct rt_workload *workload;
+    bool used; /* false: a check */
+    double before_us, after_us;
+};
+
+/* Borrows the dataset. */
+struct rt_calibration {
+    const char *device;
+    bool from_models;
+    struct rt_calibrated_family family[RT_FAMILY_COUNT];
+    size_t family_count; /* those the predictor has networks with latents for */
+    size_t left[RT_UNUSED_COUNT];
+    /* From models: */
+    double shift[RT_LATENT_PARTS]; /* added to every family's latents */
+    struct rt_calibrated_run *runs;
+    size_t run_count, runs_used;
+    struct rt_metrics fit_before, fit_after, rest_before, rest_after; /* of runs */
+};
+
+/* Calibrates `predictor` for the device with that index in the dataset. RT_EUSAGE where the predictor has no
+ * latents, RT_EFORMAT where the data has too little of the device; the predictor is then as it was. */
+int rt_calibrate(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
+                 const struct rt_calibrate_options *options, struct rt_calibration *out);
+void rt_calibration_release(struct rt_calibration *calibration);
+
+/* One kernel as the fit sees it: latency = floor + unit x exp(sum of share x latent over the parts). */
+struct rt_calibration_kernel {
+    double measured_us, unit_us, share[RT_LATENT_PARTS];
+};
+void rt_calibration_shares(const struct rt_bound *bound, double share[RT_LATENT_PARTS]);
+double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent);
+
+/* Fits latents to kernels: `believed` is where they are drawn to, `known` (may be empty) tells how far
+ * devices lie from what was believed of them. Sets value and floor of `out`, and the scatter of ln latency
+ * around it.
+ */
+void rt_calibrate_latent(const struct rt_calibration_kernel *kernels, size_t count,
+                         const struct rt_latent *believed, const struct rt_latents *known,
+                         struct rt_latent *out, double *scatter);
+
+/* Deviation of the known latents from their mean: how far a new device may lie. Of a part, and of ln(floor +
+ * 1 us). */
+double rt_calibrate_spread(const struct rt_latents *known, enum rt_latent_part part);
+double rt_calibrate_floor_spread(const struct rt_latents *known);
+
+/* --- what calibrate*.c share --- */
+
+/* What a predictor believes of a device before calibration: what it was fitted to, else the prior. */
+void rt_calibrate_believe(const struct rt_family_net *net, const struct rt_device *device,
+                          struct rt_latent *out);
+
+/* Puts a device's latent in, over what is there of it. */
+void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *latent);
+
+/* From models. On failure the predictor is as it was. */
+int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
+                        const struct rt_calibrate_options *options, struct rt_calibration *out);
+
+#endif

@@ -1,0 +1,266 @@
+/* Calibrating a predictor for a device from runs of whole models. See calibrate.h. */
+#include "datasets/status.h"
+#include "predict/calibrate.h"
+#include "predict/forecast.h"
+#include "predict/robust.h"
+#include "predict/workloads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double believed_scatter = 0.05;  /* of ln time of a run: kernels' errors cancel */
+static const double common_spread = 1;        /* a run tells how fast a device is as a whole */
+static const double difference_spread = 0.15; /* and little about compute apart from memory */
+static const double step = 1e-3;              /* of a shift, for slopes by differences */
+
+/* A run with its graph, and whether it is fitted to. */
+struct run {
+    struct rt_graph graph;
+    struct rt_calibrated_run row;
+};
+
+struct models {
+    struct rt_predictor *predictor;
+    const struct rt_device *device;
+    struct rt_latent before[RT_FAMILY_COUNT]; /* of each net */
+    struct rt_latent base[RT_FAMILY_COUNT];   /* what is shifted: differs where it was calibrated before */
+    size_t known[RT_FAMILY_COUNT];            /* latents of each net, before */
+    struct run *runs;
+    size_t count, used;
+};
+
+/* The predictor as if every family's latents were shifted. */
+static void set_shift(struct models *models, const double shift[RT_LATENT_PARTS])
+{
+    for (size_t n = 0; n < models->predictor->net_count; n++) {
+        struct rt_family_net *net = &models->predictor->nets[n];
+        if (!rt_heads[net->head].latents)
+            continue;
+        struct rt_latent latent = models->base[n];
+        for (int p = 0; p < RT_LATENT_PARTS; p++)
+            latent.value[p] += shift[p];
+        rt_calibrate_entry(&net->latents, &latent);
+    }
+}
+
+static int forecast_run(const struct models *models, const struct run *run, double *time_us)
+{
+    const struct rt_forecast_options options = {
+        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}, .fallback = true};
+    struct rt_forecast forecast;
+    int status = rt_forecast_graph(&run->graph, models->predictor, models->device, &options, &forecast);
+    if (status != RT_OK)
+        return status;
+    *time_us = forecast.total_us;
+    rt_forecast_release(&forecast);
+    return RT_OK;
+}
+
+/* Shifts of compute and memory from what is fitted: the device as a whole, and how far the two lie apart. */
+static void shift_of(const double parameter[2], double shift[RT_LATENT_PARTS])
+{
+    memset(shift, 0, RT_LATENT_PARTS * sizeof *shift);
+    shift[RT_LATENT_COMPUTE] = parameter[0] + parameter[1] / 2;
+    shift[RT_LATENT_MEMORY] = parameter[0] - parameter[1] / 2;
+}
+
+/* ln(measured / forecast) of the used runs, at `out` with a stride. */
+static int evaluate_at(struct models *models, const double parameter[2], double *out, size_t stride)
+{
+    double shift[RT_LATENT_PARTS], time_us = NAN;
+    size_t at = 0;
+    int status = RT_OK;
+    shift_of(parameter, shift);
+    set_shift(models, shift);
+    for (size_t r = 0; status == RT_OK && r < models->count; r++) {
+        const struct run *run = &models->runs[r];
+        if (!run->row.used)
+            continue;
+        status = forecast_run(models, run, &time_us);
+        out[stride * at++] = log(run->row.workload->end_to_end_us / time_us);
+    }
+    return status;
+}
+
+static int evaluate_runs(void *context, const double *parameter, double *residual, double *slope)
+{
+    struct models *models = context;
+    int status = evaluate_at(models, parameter, residual, 1);
+    for (size_t p = 0; status == RT_OK && p < 2; p++) {
+        double moved[2] = {parameter[0], parameter[1]};
+        moved[p] += step;
+        status = evaluate_at(models, moved, slope + p, 2);
+        for (size_t i = 0; i < models->used; i++)
+            slope[2 * i + p] = (residual[i] - slope[2 * i + p]) / step;
+    }
+    return status;
+}
+
+/* --- the runs --- */
+
+/* RT_UNUSED_COUNT for a run that can be used; what ran on several GPUs or was fused is not looked at. */
+static enum rt_calibrate_left check_run(const struct rt_workload *workload)
+{
+    if (workload->flags & RT_FLAG_FAILED)
+        return RT_UNUSED_FAILED;
+    if (workload->flags & RT_FLAG_THROTTLED)
+        return RT_UNUSED_THROTTLED;
+    if (workload->flags & RT_FLAG_UNSTABLE)
+        return RT_UNUSED_UNSTABLE;
+    if (!(isfinite(workload->end_to_end_us) && workload->end_to_end_us > 0))
+        return RT_UNUSED_NO_LATENCY;
+    return RT_UNUSED_COUNT;
+}
+
+/* Adds a run, with what is forecast of it before; RT_EFORMAT or RT_EUSAGE where it has no graph. */
+static int add_run(struct models *models, const struct rt_dataset *dataset,
+                   const struct rt_workload *workload)
+{
+    struct run run = {.row = {.workload = workload}};
+    struct rt_workload_split split;
+    int status = rt_workload_graph(dataset, workload, &split, &run.graph);
+    if (status != RT_OK)
+        return status;
+    if ((status = forecast_run(models, &run, &run.row.before_us)) != RT_OK) {
+        rt_graph_release(&run.graph);
+        return status;
+    }
+    models->runs[models->count++] = run;
+    return RT_OK;
+}
+
+static void gather_runs(struct models *models, const struct rt_dataset *dataset, int32_t device,
+                        struct rt_calibration *calibration)
+{
+    models->runs = rt_calloc(dataset->workload_count + 1, sizeof *models->runs);
+    for (size_t i = 0; i < dataset->workload_count; i++) {
+        const struct rt_workload *workload = &dataset->workloads[i];
+        if (workload->device != device || rt_strings_get(&dataset->texts, workload->option)[0] != '\0')
+            continue;
+        enum rt_calibrate_left reason = check_run(workload);
+        if (reason == RT_UNUSED_COUNT && add_run(models, dataset, workload) != RT_OK)
+            reason = RT_UNUSED_NO_FORECAST;
+        if (reason != RT_UNUSED_COUNT)
+            calibration->left[reason]++;
+    }
+}
+
+static void choose_runs(struct models *models, const struct rt_calibrate_options *options)
+{
+    uint32_t *order = rt_malloc((models->count + 1) * sizeof *order);
+    struct rt_random random;
+    for (size_t r = 0; r < models->count; r++)
+        order[r] = (uint32_t)r;
+    rt_random_seed(&random, options->seed, 999);
+    rt_random_shuffle(&random, order, models->count);
+    models->used = options->runs > 0 && options->runs < models->count ? options->runs : models->count;
+    for (size_t r = 0; r < models->used; r++)
+        models->runs[order[r]].row.used = true;
+    free(order);
+}
+
+static void measure_error(const struct models *models, bool used, bool after, struct rt_metrics *out)
+{
+    double *measured = rt_malloc((models->count + 1) * sizeof *measured);
+    double *forecast = rt_malloc((models->count + 1) * sizeof *forecast);
+    size_t count = 0;
+    for (size_t r = 0; r < models->count; r++) {
+        const struct rt_calibrated_run *row = &models->runs[r].row;
+        if (row->used != used)
+            continue;
+        measured[count] = row->workload->end_to_end_us;
+        forecast[count++] = after ? row->after_us : row->before_us;
+    }
+    rt_metrics_of(measured, forecast, count, out);
+    free(measured);
+    free(forecast);
+}
+
+/* --- the fit --- */
+
+static int fit_runs(struct models *models, struct rt_calibration *calibration)
+{
+    struct rt_robust_problem problem = {.rows = models->used,
+                                        .parameters = 2,
+                                        .spread = {common_spread, difference_spread},
+                                        .scale = believed_scatter,
+                                        .evaluate = evaluate_runs,
+                                        .context = models};
+    struct rt_robust_fit fit;
+    int status = rt_robust_fit(&problem, &fit);
+    if (status != RT_OK)
+        return status;
+    shift_of(fit.parameter, calibration->shift);
+    set_shift(models, calibration->shift);
+    for (size_t r = 0; status == RT_OK && r < models->count; r++)
+        status = forecast_run(models, &models->runs[r], &models->runs[r].row.after_us);
+    return status;
+}
+
+static void tell(const struct models *models, struct rt_calibration *out)
+{
+    out->runs = rt_malloc((models->count + 1) * sizeof *out->runs);
+    for (size_t r = 0; r < models->count; r++)
+        out->runs[out->run_count++] = models->runs[r].row;
+    out->runs_used = models->used;
+    measure_error(models, true, false, &out->fit_before);
+    measure_error(models, true, true, &out->fit_after);
+    measure_error(models, false, false, &out->rest_before);
+    measure_error(models, false, true, &out->rest_after);
+    for (size_t n = 0; n < models->predictor->net_count; n++) {
+        const struct rt_family_net *net = &models->predictor->nets[n];
+        if (!rt_heads[net->head].latents)
+            continue;
+        struct rt_calibrated_family *row = &out->family[out->family_count++];
+        *row =
+            (struct rt_calibrated_family){.family = net->family, .before = models->before[n], .scatter = NAN};
+        rt_latents_of(&net->latents, models->device, &row->after);
+    }
+}
+
+static void remember(struct models *models)
+{
+    for (size_t n = 0; n < models->predictor->net_count; n++) {
+        const struct rt_family_net *net = &models->predictor->nets[n];
+        models->known[n] = net->latents.count;
+        rt_latents_of(&net->latents, models->device, &models->before[n]);
+        rt_calibrate_believe(net, models->device, &models->base[n]);
+    }
+}
+
+static void take_back(struct models *models)
+{
+    for (size_t n = 0; n < models->predictor->net_count; n++) {
+        struct rt_latents *latents = &models->predictor->nets[n].latents;
+        if (rt_latents_find(latents, models->device->name) != NULL)
+            rt_calibrate_entry(latents, &models->before[n]);
+        latents->count = models->known[n]; /* a new one is the last */
+    }
+}
+
+int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
+                        const struct rt_calibrate_options *options, struct rt_calibration *out)
+{
+    struct models models = {.predictor = predictor, .device = &dataset->devices[device]};
+    int status = RT_OK;
+    remember(&models);
+    gather_runs(&models, dataset, device, out);
+    choose_runs(&models, options);
+    if (models.used == 0)
+        status =
+            rt_fail(RT_EFORMAT,
+                    "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
+                    "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
+                    out->device);
+    if (status == RT_OK)
+        status = fit_runs(&models, out);
+    if (status == RT_OK)
+        tell(&models, out);
+    else
+        take_back(&models);
+    for (size_t r = 0; r < models.count; r++)
+        rt_graph_release(&models.runs[r].graph);
+    free(models.runs);
+    return status;
+}

@@ -1,0 +1,379 @@
+/* `rooftile calibrate`: fits the latents of a GPU that is new to a predictor. */
+#include "datasets/arguments.h"
+#include "datasets/status.h"
+#include "datasets/table.h"
+#include "predict/calibrate.h"
+#include "predict/evaluate.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rt_cmd_calibrate(int argc, char **argv);
+
+enum { GPU = 256, KERNELS, RUNS, FROM, SPLIT, JSON };
+
+static const struct argp_option argument_options[] = {
+    {"predictor", 'p', "P.h5", 0, "The predictor (required); it is left as it is", 0},
+    {"gpu", GPU, "NAME", 0, "The device of the data, or a part of its name (required)", 0},
+    {"output", 'o', "P2.h5", 0, "Where the calibrated predictor goes (required)", 0},
+    {"from", FROM, "WHAT", 0,
+     "kernels, or models: runs of whole models (default: kernels where the data has some of the GPU)", 0},
+    {"kernels", KERNELS, "N", 0, "Kernels of each family, 5 or more (default 30); the others are a check", 0},
+    {"runs", RUNS, "N", 0, "Runs of models (default: all); the others are a check", 0},
+    {"split", SPLIT, "PART", 0, "Kernels of train, test, validation or all (default train)", 0},
+    {"seed", 's', "N", 0, "Which kernels or runs (default 1)", 0},
+    {"json", JSON, NULL, 0, "Print JSON instead of text", 0},
+    {0},
+};
+
+static const char description[] =
+    "Fits what a predictor knows of one GPU (how close it comes to its peaks, per family of ops) to a few of "
+    "its kernels, or to runs of whole models, and writes the predictor that knows it."
+    "\vThe networks stay as they are. A wild measurement does not move the fit, and what the kernels do not "
+    "tell about stays as it was. docs/calibrate.md has the formula.\n\n"
+    "Example: a GPU that nobody measured but you, in ten minutes:\n"
+    "  rooftile collect --plan calibrate -o mine.h5\n"
+    "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5";
+
+struct arguments {
+    const char *predictor, *gpu, *output;
+    struct rt_names data;
+    struct rt_calibrate_options options;
+    bool json;
+};
+
+static int parse_from(const char *text, enum rt_calibrate_from *from)
+{
+    bool kernels = strcmp(text, "kernels") == 0;
+    if (!kernels && strcmp(text, "models") != 0)
+        return rt_fail(RT_EUSAGE, "--from %s: choose kernels or models", text);
+    *from = kernels ? RT_FROM_KERNELS : RT_FROM_MODELS;
+    return RT_OK;
+}
+
+static int parse_count(const char *option, const char *text, int64_t least, size_t *count)
+{
+    int64_t value = least;
+    int status = rt_argument_integer(option, text, least, RT_CALIBRATE_MOST, &value);
+    *count = (size_t)value;
+    return status;
+}
+
+static int check_arguments(const struct arguments *arguments)
+{
+    if (arguments->predictor == NULL)
+        return rt_fail(RT_EUSAGE,
+                       "say what to calibrate: --predictor P.h5 (`rooftile train --predictor rooftile` makes "
+                       "one)");
+    if (arguments->data.count == 0)
+        return rt_fail(RT_EUSAGE, "name at least one dataset, DATA.h5, that has measurements of the GPU");
+    if (arguments->gpu == NULL)
+        return rt_fail(RT_EUSAGE, "say which device of the data: --gpu NAME");
+    if (arguments->output == NULL)
+        return rt_fail(RT_EUSAGE, "say where the calibrated predictor goes: -o P2.h5");
+    return RT_OK;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    struct rt_calibrate_options *options = &arguments->options;
+    int64_t seed = 1;
+    int status;
+    switch (key) {
+    case 'p':
+        arguments->predictor = text;
+        break;
+    case 'o':
+        arguments->output = text;
+        break;
+    case GPU:
+        arguments->gpu = text;
+        break;
+    case FROM:
+        return parse_from(text, &options->from);
+    case KERNELS:
+        return parse_count("--kernels", text, RT_CALIBRATE_LEAST, &options->kernels);
+    case RUNS:
+        return parse_count("--runs", text, 1, &options->runs);
+    case SPLIT:
+        return rt_part_find(text, &options->part);
+    case 's':
+        status = rt_argument_integer("--seed", text, 0, INT64_MAX, &seed);
+        options->seed = (uint64_t)seed;
+        return status;
+    case JSON:
+        arguments->json = true;
+        break;
+    case ARGP_KEY_ARG:
+        rt_names_add(&arguments->data, text);
+        break;
+    case ARGP_KEY_END:
+        return check_arguments(arguments);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* "A, B" of the devices whose name contains `part`; `part` "" takes all. Free with free(). */
+static char *device_names(const struct rt_dataset *dataset, const char *part)
+{
+    char *text = rt_strdup("");
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        if (!rt_name_contains(dataset->devices[d].name, part))
+            continue;
+        char *longer = rt_format("%s%s%s", text, text[0] != '\0' ? ", " : "", dataset->devices[d].name);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static int find_device(const struct rt_dataset *dataset, const char *name, int32_t *device)
+{
+    size_t found = 0;
+    *device = rt_dataset_find_device(dataset, name);
+    for (size_t d = 0; *device < 0 && d < dataset->device_count; d++)
+        found += rt_name_contains(dataset->devices[d].name, name);
+    if (*device >= 0)
+        return RT_OK;
+    for (size_t d = 0; found == 1 && d < dataset->device_count; d++)
+        if (rt_name_contains(dataset->devices[d].name, name))
+            *device = (int32_t)d;
+    if (found == 1)
+        return RT_OK;
+    char *names = device_names(dataset, found == 0 ? "" : name);
+    int status = found == 0
+                     ? rt_fail(RT_ENOTFOUND,
+                               "--gpu %s: no device of the data has that in its name; it has %s", name, names)
+                     : rt_fail(RT_EUSAGE, "--gpu %s: is part of several names: %s; name one", name, names);
+    free(names);
+    return status;
+}
+
+/* --- what is told --- */
+
+static const struct rt_column family_columns[] = {
+    {"family", NULL, 's', 0},
+    {"kernels", NULL, 'd', 0},
+    {"of", NULL, 'd', 0},
+    {"compute_before", "compute", 'f', 3},
+    {"compute_after", "after", 'f', 3},
+    {"memory_before", "memory", 'f', 3},
+    {"memory_after", "after", 'f', 3},
+    {"floor_us_before", "floor us", 'f', 1},
+    {"floor_us_after", "after", 'f', 1},
+    {"error_before", "error %", 'f', 1},
+    {"error_after", "after", 'f', 1},
+    {"rest", NULL, 'd', 0},
+    {"rest_error_before", "error %", 'f', 1},
+    {"rest_error_after", "after", 'f', 1},
+};
+
+static const struct rt_column run_columns[] = {
+    {"model", NULL, 's', 0},          {"mode", NULL, 's', 0},     {"batch", NULL, 'd', 0},
+    {"sequence", NULL, 'd', 0},       {"used", NULL, 'b', 0},     {"measured_ms", NULL, 'f', 2},
+    {"before_ms", NULL, 'f', 2},      {"after_ms", NULL, 'f', 2}, {"error_before", "error %", 'f', 1},
+    {"error_after", "after", 'f', 1},
+};
+
+static struct rt_table *family_table(const struct rt_calibration *calibration)
+{
+    struct rt_table *table = rt_table_new(family_columns, RT_COUNT(family_columns));
+    for (size_t f = 0; f < calibration->family_count; f++) {
+        const struct rt_calibrated_family *row = &calibration->family[f];
+        const struct rt_latent *before = &row->before, *after = &row->after;
+        rt_table_row(table, rt_families[row->family], (long long)row->used, (long long)row->available,
+                     before->value[RT_LATENT_COMPUTE], after->value[RT_LATENT_COMPUTE],
+                     before->value[RT_LATENT_MEMORY], after->value[RT_LATENT_MEMORY], before->floor_us,
+                     after->floor_us, row->fit_before.median, row->fit_after.median,
+                     (long long)row->rest_before.count, row->rest_before.median, row->rest_after.median);
+    }
+    return table;
+}
+
+static struct rt_table *run_table(const struct rt_dataset *dataset, const struct rt_calibration *calibration)
+{
+    struct rt_table *table = rt_table_new(run_columns, RT_COUNT(run_columns));
+    for (size_t r = 0; r < calibration->run_count; r++) {
+        const struct rt_calibrated_run *row = &calibration->runs[r];
+        const struct rt_workload *workload = row->workload;
+        double measured = workload->end_to_end_us;
+        rt_table_row(table, rt_strings_get(&dataset->texts, workload->model), rt_modes[workload->mode],
+                     (long long)workload->batch, (long long)workload->sequence, (int)row->used,
+                     measured / 1e3, row->before_us / 1e3, row->after_us / 1e3,
+                     rt_error_percent(measured, row->before_us), rt_error_percent(measured, row->after_us));
+    }
+    return table;
+}
+
+static const char *data_name(const struct arguments *arguments)
+{
+    return arguments->data.count == 1 ? arguments->data.name[0] : "the data";
+}
+
+static void print_left_out(const struct rt_calibration *calibration)
+{
+    const char *what = calibration->from_models ? "runs" : "kernels";
+    for (int r = 0; r < RT_UNUSED_COUNT; r++)
+        if (calibration->left[r] > 0)
+            printf("left out: %zu %s %s\n", calibration->left[r], what, rt_calibrate_left_words[r]);
+    for (size_t f = 0; f < calibration->family_count && !calibration->from_models; f++)
+        if (calibration->family[f].used == 0)
+            printf("%s is left as it was: %zu kernels of it can be used, and %d are needed\n",
+                   rt_families[calibration->family[f].family], calibration->family[f].available,
+                   RT_CALIBRATE_LEAST);
+}
+
+static void print_text(const struct arguments *arguments, const struct rt_dataset *dataset,
+                       const struct rt_calibration *calibration)
+{
+    struct rt_table *table =
+        calibration->from_models ? run_table(dataset, calibration) : family_table(calibration);
+    printf("%s, from %s of %s\n\n", calibration->device, calibration->from_models ? "models" : "kernels",
+           data_name(arguments));
+    rt_table_text(table, stdout);
+    rt_table_free(table);
+    if (calibration->from_models) {
+        printf("\nshift of every family: compute %+.3f, memory %+.3f of ln latency\n",
+               calibration->shift[RT_LATENT_COMPUTE], calibration->shift[RT_LATENT_MEMORY]);
+        printf("mean |error| of %zu runs it was fitted to: %.1f%% before, %.1f%% after\n",
+               calibration->runs_used, calibration->fit_before.mape, calibration->fit_after.mape);
+        if (calibration->rest_before.count > 0)
+            printf("mean |error| of %zu other runs: %.1f%% before, %.1f%% after\n",
+                   calibration->rest_before.count, calibration->rest_before.mape,
+                   calibration->rest_after.mape);
+    } else {
+        printf("\nerror: median |error| of the kernels it was fitted to, and of the rest of this device's in "
+               "the data\n");
+    }
+    print_left_out(calibration);
+    printf("%s is written\n", arguments->output);
+}
+
+static json_t *metrics_json(const struct rt_metrics *metrics)
+{
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "n", (json_int_t)metrics->count, "mape",
+                     rt_json_number(metrics->mape), "median", rt_json_number(metrics->median), "p90",
+                     rt_json_number(metrics->p90), "bias", rt_json_number(metrics->bias));
+}
+
+static json_t *families_json(const struct rt_calibration *calibration)
+{
+    struct rt_table *table = family_table(calibration);
+    json_t *rows = rt_table_json(table);
+    for (size_t f = 0; f < calibration->family_count; f++) {
+        const struct rt_calibrated_family *row = &calibration->family[f];
+        json_t *json = json_array_get(rows, f);
+        json_object_set_new(json, "scatter", rt_json_number(row->scatter));
+        json_object_set_new(json, "fit_before", metrics_json(&row->fit_before));
+        json_object_set_new(json, "fit_after", metrics_json(&row->fit_after));
+        json_object_set_new(json, "rest_before", metrics_json(&row->rest_before));
+        json_object_set_new(json, "rest_after", metrics_json(&row->rest_after));
+    }
+    rt_table_free(table);
+    return rows;
+}
+
+static void print_json(const struct arguments *arguments, const struct rt_dataset *dataset,
+                       const struct rt_calibration *calibration)
+{
+    static const char *const keys[RT_UNUSED_COUNT] = {"failed", "throttled", "unstable", "no_latency",
+                                                      "no_forecast"};
+    json_t *left = json_object();
+    for (int r = 0; r < RT_UNUSED_COUNT; r++)
+        json_object_set_new(left, keys[r], json_integer((json_int_t)calibration->left[r]));
+    json_t *data = json_array();
+    for (size_t i = 0; i < arguments->data.count; i++)
+        json_array_append_new(data, json_string(arguments->data.name[i]));
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "device", calibration->device,
+                             "from", calibration->from_models ? "models" : "kernels", "predictor",
+                             arguments->predictor, "output", arguments->output, "data", data, "data_uuid",
+                             dataset->uuid, "seed", (json_int_t)arguments->options.seed, "left_out", left,
+                             "families", families_json(calibration));
+    if (calibration->from_models) {
+        struct rt_table *table = run_table(dataset, calibration);
+        json_object_set_new(json, "runs", rt_table_json(table));
+        json_object_set_new(json, "shift",
+                            json_pack("{s:f, s:f}", "compute", calibration->shift[RT_LATENT_COMPUTE],
+                                      "memory", calibration->shift[RT_LATENT_MEMORY]));
+        json_object_set_new(json, "fit_before", metrics_json(&calibration->fit_before));
+        json_object_set_new(json, "fit_after", metrics_json(&calibration->fit_after));
+        json_object_set_new(json, "rest_before", metrics_json(&calibration->rest_before));
+        json_object_set_new(json, "rest_after", metrics_json(&calibration->rest_after));
+        rt_table_free(table);
+    } else {
+        json_object_set_new(json, "split", json_string(rt_part_name(arguments->options.part)));
+    }
+    rt_json_print(json, stdout);
+}
+
+/* Appends a file to the data, and its uuid to the uuid of all. */
+static int read_file(const char *path, struct rt_dataset *dataset)
+{
+    struct rt_dataset next;
+    int status = rt_dataset_read(path, &next);
+    if (status != RT_OK)
+        return status;
+    char *uuids = rt_format("%s%s%s", dataset->uuid, dataset->uuid[0] != '\0' ? "," : "", next.uuid);
+    if ((status = rt_dataset_append(dataset, &next)) != RT_OK)
+        rt_fail_context(status, "%s", path);
+    free(dataset->uuid);
+    dataset->uuid = uuids;
+    rt_dataset_release(&next);
+    return status;
+}
+
+static int calibrate(const struct arguments *arguments, struct rt_predictor *predictor,
+                     const struct rt_dataset *dataset)
+{
+    struct rt_calibration calibration;
+    int32_t device = -1;
+    int status = find_device(dataset, arguments->gpu, &device);
+    if (status != RT_OK)
+        return status;
+    status = rt_calibrate(predictor, dataset, device, &arguments->options, &calibration);
+    if (status != RT_OK)
+        return rt_fail_context(status, "%s",
+                               status == RT_EUSAGE ? arguments->predictor : data_name(arguments));
+    status = rt_predictor_save(predictor, arguments->output);
+    if (status == RT_OK)
+        (arguments->json ? print_json : print_text)(arguments, dataset, &calibration);
+    rt_calibration_release(&calibration);
+    return status;
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct rt_predictor predictor;
+    struct rt_dataset dataset;
+    int status = rt_predictor_open(arguments->predictor, &predictor);
+    if (status != RT_OK)
+        return status;
+    rt_dataset_init(&dataset);
+    for (size_t i = 0; status == RT_OK && i < arguments->data.count; i++)
+        status = read_file(arguments->data.name[i], &dataset);
+    if (status == RT_OK && arguments->data.count > 1)
+        rt_dataset_drop_duplicates(&dataset);
+    if (status == RT_OK)
+        status = calibrate(arguments, &predictor, &dataset);
+    rt_dataset_release(&dataset);
+    rt_predictor_release(&predictor);
+    return status;
+}
+
+int rt_cmd_calibrate(int argc, char **argv)
+{
+    struct arguments arguments = {.options = {.kernels = 30, .seed = 1, .part = RT_PART_TRAIN}};
+    const struct argp argp = {argument_options, parse_option, "DATA.h5...", description, NULL, NULL, NULL};
+    int status = argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (status == RT_OK)
+        status = run(&arguments);
+    rt_names_release(&arguments.data);
+    return status;
+}
