@@ -18,7 +18,9 @@ struct rt_h5 {
     char *path;
     char *temporary; /* NULL where the file is open for reading */
     int version;
-    double size; /* bytes on disk, for reading */
+    double size;       /* bytes on disk, for reading */
+    char *object_path; /* of the object whose attributes were read last, NULL none */
+    hid_t object;      /* open where there is a path */
 };
 
 /* Level 1: files a tenth larger than level 9 makes them, written 8 times faster. */
@@ -140,10 +142,19 @@ int rt_h5_create(const char *path, struct rt_h5 **out)
     return RT_OK;
 }
 
+static void close_object(struct rt_h5 *file)
+{
+    if (file->object_path != NULL)
+        H5Oclose(file->object);
+    free(file->object_path);
+    file->object_path = NULL;
+}
+
 void rt_h5_close(struct rt_h5 *file)
 {
     if (file == NULL)
         return;
+    close_object(file);
     if (file->id >= 0)
         H5Fclose(file->id);
     if (file->temporary != NULL)
@@ -156,6 +167,7 @@ void rt_h5_close(struct rt_h5 *file)
 int rt_h5_commit(struct rt_h5 *file)
 {
     int status = RT_OK;
+    close_object(file);
     bool failed = H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0;
     if (failed)
         status = fail_write(file, "the file");
@@ -630,10 +642,23 @@ bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name)
     return H5Aexists_by_name(file->id, object, name, H5P_DEFAULT) > 0;
 }
 
+/* The object at `path`, which stays open: attributes are read one after the other, and a path takes HDF5
+ * longer than an attribute. < 0: cannot be opened. */
+static hid_t object_at(struct rt_h5 *file, const char *path)
+{
+    if (file->object_path != NULL && strcmp(file->object_path, path) == 0)
+        return file->object;
+    close_object(file);
+    file->object = H5Oopen(file->id, path, H5P_DEFAULT);
+    if (file->object >= 0)
+        file->object_path = rt_strdup(path);
+    return file->object;
+}
+
 static int open_attribute(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
                           hid_t *out, hid_t *type_out)
 {
-    hid_t attribute = H5Aopen_by_name(file->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t parent = object_at(file, object), attribute = parent < 0 ? -1 : H5Aopen(parent, name, H5P_DEFAULT);
     if (attribute < 0) {
         int status = fail_read(file, name); /* while HDF5 knows why */
         return rt_h5_has(file, object, name)

@@ -90,8 +90,9 @@ static rt_real *infer_block(const struct rt_mlp *mlp, size_t rows, rt_real *from
         const struct rt_mlp_layer *layer = &mlp->layer[l];
         rt_linear_forward(layer->outputs, layer->inputs, rows, rows, mlp->parameters + layer->weight,
                           mlp->parameters + layer->bias, from, to);
+        size_t count = layer->outputs * rows; /* all in one row: a few samples each would make short loops */
         if (l + 1 < mlp->shape.layers)
-            rt_activations[mlp->shape.activation].forward(layer->outputs, rows, rows, to, to);
+            rt_activations[mlp->shape.activation].forward(1, count, count, to, to);
         rt_real *other = from;
         from = to;
         to = other;
