@@ -21,6 +21,11 @@
 #define RT_LEAST_RESIDUAL    0.3
 #define RT_MOST_RESIDUAL     200.0
 
+/* What is left of a kernel's floor where it is one of many in a queue: the start of its blocks, the drain of
+ * its last ones. Timed alone small kernels take 25 to 90 us on the host; end to end anything from 3 to 12 us
+ * fits NeuSight's measured models alike under leave-one-GPU-out (docs/rooftile.md). */
+#define RT_QUEUED_US 6.0
+
 /* What a head knows of a kernel beside the network's outputs. */
 struct rt_bound {
     double bound_us; /* latency if every wave reached the roofline */

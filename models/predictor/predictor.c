@@ -220,7 +220,7 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
         if (rt_heads[net->head].latents)
             rt_bound_set_latent(&gathered.bound[row], &latent);
         if (queries[i].queued)
-            gathered.bound[row].floor_us = 0;
+            gathered.bound[row].floor_us = fmin(gathered.bound[row].floor_us, RT_QUEUED_US);
         gathered.place[row] = i;
         if (++gathered.count == gathered.room)
             forecast_gathered(net, &gathered, team, latency_us);
