@@ -213,12 +213,27 @@ static bool names_device(json_t *root, const char *wanted, const char **label, s
     return false;
 }
 
-static int find_in_catalogue(const char *name, size_t length, struct rt_device *out)
+/* Can `wanted` (normalised) be one of the names in this description? Parsing all of the catalogue takes
+ * longer than a forecast. */
+static bool may_name_device(const char *json, const char *wanted)
+{
+    size_t length = strlen(json);
+    char *plain = rt_malloc(length + 1);
+    normalise(json, length, plain, length + 1);
+    bool found = strstr(plain, wanted) != NULL;
+    free(plain);
+    return found;
+}
+
+/* Where `all` is false only what may be it is looked at, and a failure is not told. */
+static int search_catalogue(const char *name, size_t length, bool all, struct rt_device *out)
 {
     char wanted[128];
     struct rt_hints hints = {0};
     normalise(name, length, wanted, sizeof wanted);
     for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+        if (!all && !may_name_device(rt_device_catalogue_json[i], wanted))
+            continue;
         struct rt_device device;
         json_t *root;
         int status = device_from_json(rt_device_catalogue_json[i], "built-in catalogue", &device, &root);
@@ -235,10 +250,18 @@ static int find_in_catalogue(const char *name, size_t length, struct rt_device *
             return RT_OK;
         }
     }
+    if (!all)
+        return RT_ENOTFOUND;
     return rt_fail(
         RT_ENOTFOUND,
         "unknown GPU \"%.*s\"; nearest names: %s, %s, %s; `rooftile devices` lists all, or give a JSON file",
         (int)(length < 80 ? length : 80), name, hints.name[0], hints.name[1], hints.name[2]);
+}
+
+static int find_in_catalogue(const char *name, size_t length, struct rt_device *out)
+{
+    int status = search_catalogue(name, length, false, out);
+    return status == RT_ENOTFOUND ? search_catalogue(name, length, true, out) : status;
 }
 
 int rt_device_named(const char *name, struct rt_device *out)
