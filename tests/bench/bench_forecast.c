@@ -4,11 +4,11 @@
  * TOGETHER at a time. All are also given as times of a cblas_sgemm of 512 x 512 matrices in the same round.
  *
  *     bench_forecast [ROUNDS [PREDICTOR...]]
- *     bench_forecast -o FILE LAYERSxWIDTH[/SHAPES]
+ *     bench_forecast -o FILE KIND
  *
- * PREDICTOR is a file, "roofline", or LAYERSxWIDTH[/SHAPES]: untrained networks of that size for every family
- * of NeuSight's recipe, with invented tiles, 80000 a family as its measurements have, or SHAPES; weights do
- * not change the time. With -o FILE before it such a predictor is written to FILE, and nothing is timed.
+ * PREDICTOR is a file, "roofline", or a kind of the recipe table: its untrained networks, with as many
+ * invented tiles as NeuSight's measurements have where the kind looks tiles up (weights do not change the
+ * time). With -o FILE before it such a predictor is written to FILE, and nothing is timed.
  *
  * One line per predictor, medians of all rounds: us of a forecast, the same over the time of the sgemm,
  * forecasts/s of the sweep one by one and together, both times the time of the sgemm. Lines that begin with #
@@ -86,71 +86,59 @@ static void invent_sample(struct rt_dataset *dataset, enum rt_family family, str
     rt_dataset_add_sample(dataset, &sample);
 }
 
-static void invent_tiles(struct rt_family_net *net, uint32_t shapes, struct rt_random *random)
+static void invent_tiles(struct rt_family_net *net, struct rt_random *random)
 {
     static const char *const devices[] = {"P4", "P100", "V100", "T4", "A100-PCIE-40GB"};
     struct rt_dataset dataset;
-    uint32_t *all = rt_malloc(shapes * sizeof *all);
+    uint32_t *all = rt_malloc(SHAPES * sizeof *all);
     rt_dataset_init(&dataset);
     for (size_t d = 0; d < RT_COUNT(devices); d++) {
         struct rt_device device;
         stop_where(rt_device_named(devices[d], &device));
         rt_dataset_add_device(&dataset, &device);
     }
-    for (uint32_t i = 0; i < shapes; i++) {
+    for (uint32_t i = 0; i < SHAPES; i++) {
         invent_sample(&dataset, net->family, random);
         all[i] = i;
     }
-    rt_tiles_build(&net->tiles, &dataset, all, shapes);
+    rt_tiles_build(&net->tiles, &dataset, all, SHAPES);
     rt_dataset_release(&dataset);
     free(all);
 }
 
-/* NeuSight's recipe with another size. */
-static void make_predictor(struct rt_predictor *predictor, uint32_t layers, uint32_t hidden, uint32_t shapes)
+/* False where there is no such kind. */
+static bool make_untrained(const char *kind, struct rt_predictor *predictor)
 {
+    if (!rt_recipe_kind(kind))
+        return false;
     struct rt_random random;
     rt_random_seed(&random, 1, 0);
-    rt_predictor_init(predictor, "untrained");
+    rt_predictor_init(predictor, kind);
     predictor->nets = rt_calloc(rt_recipe_count, sizeof *predictor->nets);
     for (size_t i = 0; i < rt_recipe_count; i++) {
-        struct rt_recipe recipe = rt_recipes[i];
-        if (strcmp(recipe.kind, "neusight") != 0)
+        if (strcmp(rt_recipes[i].kind, kind) != 0)
             continue;
-        recipe.layers = layers;
-        recipe.hidden = hidden;
         struct rt_family_net *net = &predictor->nets[predictor->net_count++];
-        stop_where(rt_recipe_net(&recipe, net));
+        stop_where(rt_recipe_net(&rt_recipes[i], net));
         rt_mlp_randomize(&net->mlp, &random);
         if (net->policy == RT_TILE_NEAREST)
-            invent_tiles(net, shapes, &random);
+            invent_tiles(net, &random);
     }
-}
-
-/* Is it "2x64" or "2x64/1000"? */
-static bool make_named(const char *name, struct rt_predictor *predictor)
-{
-    unsigned layers, hidden, shapes = SHAPES;
-    char rest;
-    int found = sscanf(name, "%ux%u/%u%c", &layers, &hidden, &shapes, &rest);
-    if (found != 3 && (found != 2 || strchr(name, '/') != NULL))
-        return false;
-    make_predictor(predictor, layers, hidden, shapes);
     return true;
 }
 
 static void setup_init(struct setup *setup, const char *name)
 {
     setup->name = name;
-    if (!make_named(name, &setup->predictor))
+    if (!make_untrained(name, &setup->predictor))
         stop_where(rt_predictor_open(name, &setup->predictor));
 }
 
-static int write_predictor(const char *path, const char *name)
+static int write_predictor(const char *path, const char *kind)
 {
     struct rt_predictor predictor;
-    if (!make_named(name, &predictor)) {
-        fprintf(stderr, "bench_forecast: \"%s\" is not LAYERSxWIDTH[/SHAPES]\n", name);
+    if (!make_untrained(kind, &predictor)) {
+        fprintf(stderr, "bench_forecast: \"%s\" is no kind of predictor\n", kind);
         return 2;
     }
     stop_where(rt_predictor_save(&predictor, path));
@@ -263,7 +251,7 @@ static void print_results(struct setup *setups, size_t count, double *sgemm, siz
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"roofline", "2x64/1000", "2x64", "8x512"};
+    static const char *const usual[] = {"roofline", "rooftile", "neusight"};
     rt_blas_tune(argv);
     rt_blas_single_thread();
     if (argc == 4 && strcmp(argv[1], "-o") == 0)

@@ -1,0 +1,51 @@
+#!/bin/bash
+# The whole process from the shell: GPT-3 2.7B on an H100, beside what a start costs:
+#     tests/bench/bench_predict.sh [BUILD [ROUNDS [PREDICTOR...]]]
+# PREDICTOR is a file, or a kind, whose untrained networks bench_forecast writes; default rooftile and neusight. Prints
+# per command the median over the rounds (default 20) in ms, and that over the median of `rooftile --version`. The
+# commands take turns, so that a busy machine is busy for all.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=${1:-$here/../../build}
+rounds=${2:-20}
+if [ $# -gt 2 ]; then shift 2; else set -- rooftile neusight; fi
+rooftile=$build/rooftile
+invent=$(find "$build" -name bench_forecast -type f | head -n 1)
+if [ ! -x "$rooftile" ] || [ -z "$invent" ]; then
+    echo "bench_predict.sh: $build: no rooftile or no bench_forecast in there; build both first" >&2
+    exit 1
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+what=("true" "rooftile --version" "predict, roofline")
+options=(--gpu H100 --model gpt3-2.7b --batch 2 --seq 2048)
+files=("" "" roofline)
+for predictor in "$@"; do
+    file=$predictor
+    if [ ! -e "$predictor" ]; then
+        file=$work/$predictor.h5
+        "$invent" -o "$file" "$predictor"
+    fi
+    what+=("predict, $predictor ($(($(stat -c %s "$file") / 1024)) KiB)")
+    files+=("$file")
+done
+run() {
+    case $1 in
+    0) /bin/true ;;
+    1) "$rooftile" --version ;;
+    *) "$rooftile" predict --predictor "${files[$1]}" "${options[@]}" ;;
+    esac
+}
+for ((round = 0; round <= rounds; round++)); do # the first fills the caches
+    for ((i = 0; i < ${#what[@]}; i++)); do
+        began=${EPOCHREALTIME/./}
+        run "$i" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; exit 1; }
+        echo "$i $((${EPOCHREALTIME/./} - began))"
+    done | if [ "$round" -gt 0 ]; then cat; else cat >"$work/warm"; fi
+done >"$work/times"
+median() { awk -v i="$1" '$1 == i { print $2 }' "$work/times" | sort -n | awk '{ t[NR] = $1 } END { print (t[int((NR + 1) / 2)] + t[int(NR / 2) + 1]) / 2 }'; }
+start=$(median 1)
+printf '%10s %16s  %s\n' ms 'over --version' what
+for ((i = 0; i < ${#what[@]}; i++)); do
+    awk -v t="$(median "$i")" -v s="$start" -v w="${what[$i]}" 'BEGIN { printf "%10.2f %16.2f  %s\n", t / 1000, t / s, w }'
+done
