@@ -10,6 +10,7 @@
 
 int rt_cmd_calibrate(int argc, char **argv);
 int rt_cmd_collect(int argc, char **argv);
+int rt_cmd_crossval(int argc, char **argv);
 int rt_cmd_dataset(int argc, char **argv);
 int rt_cmd_devices(int argc, char **argv);
 int rt_cmd_evaluate(int argc, char **argv);
@@ -30,6 +31,7 @@ static const struct {
     {"calibrate", rt_cmd_calibrate, "fit a predictor to a GPU from a few of its kernels"},
     {"predict", rt_cmd_predict, "forecast how long a model takes on a GPU"},
     {"evaluate", rt_cmd_evaluate, "report how far forecasts are from measurements"},
+    {"crossval", rt_cmd_crossval, "train and evaluate with every GPU, model or op left out in turn"},
 };
 
 static void print_help(FILE *file)

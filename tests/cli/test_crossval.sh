@@ -1,0 +1,206 @@
+# `rooftile crossval` from the shell: the same table with any --jobs, after kill -9 and under mpirun; what fails
+# is told and the rest goes on; what is complete is kept. Made-up data.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+
+# A small tree of NeuSight's layout: softmax and layer norm on four GPUs of three chips, at exactly twice the
+# memory roofline.
+mkdir -p tree/devices tree/train tree/test
+device() { # NAME MEMORY BANDWIDTH SMS CORES MHZ GFLOPS L2
+    printf '{"Device": "%s", "Dev_Mem": %s, "Mem_Bw": %s, "Num_Sm": %s, "Core_Per_SM": %s, "Freq": %s, ' "$1" "$2" "$3" "$4" "$5" "$6"
+    printf '"SingleFLOPs": %s, "L2Cache": %s}\n' "$7" "$8"
+}
+device "Tesla V100-PCIE-32GB" 32 900 80 64 1370 14029 6 >tree/devices/v100.json
+device "NVIDIA A100-PCIE-40GB" 40 1555 108 64 1410 19492 40 >tree/devices/a100.json
+device "NVIDIA A100-SXM4-80GB" 80 2039 108 64 1410 19492 40 >tree/devices/a100s.json
+device "Tesla T4" 16 320 40 64 1590 8141 4 >tree/devices/t4.json
+kernels() { # OP GPU BANDWIDTH FIRST
+    awk -v op="$1" -v gpu="$2" -v bandwidth="$3" -v first="$4" 'BEGIN {
+        print "OPName,Latency,Device,Kernel Name,Grid x,Grid y,Grid z,Block x,Block y,Block z,B,H"
+        for (i = 0; i < 40; i++) {
+            rows = 1024 + 64 * i; cols = first + 128 * (i % 7)
+            printf "%s,%.17g,%s,%s_kernel,%d,1,1,128,1,1,%d,%d\n", op, 2 * 8 * rows * cols / bandwidth / 1e6, gpu, op, rows, rows, cols
+        } }'
+}
+for op in softmax ln; do
+    for gpu in "Tesla V100-PCIE-32GB:900" "NVIDIA A100-PCIE-40GB:1555" "NVIDIA A100-SXM4-80GB:2039" "Tesla T4:320"; do
+        kernels $op "${gpu%:*}" "${gpu#*:}" 512 >"tree/train/$op-${gpu%:*}.csv"
+        kernels $op "${gpu%:*}" "${gpu#*:}" 576 >"tree/test/$op-${gpu%:*}.csv"
+    done
+done
+succeeds "import made-up measurements" "$ROOFTILE" dataset import --format neusight tree -o data.h5
+
+crossval() { "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet "$@"; }
+# succeeds keeps the last command's output in stdout, and a comparison is a command, too.
+same() { cmp "$1" last.out; }
+crossval_json() {
+    crossval --json "$@" >last.out
+    local status=$?
+    cat last.out
+    return $status
+}
+succeeds "the folds, before anything runs" crossval --dry-run --json
+cp stdout folds.json
+cat >folds.py <<'EOF'
+import json
+folds = {f["fold"]: f for f in json.load(open("folds.json"))}
+assert set(folds) == {"A100", "V100", "T4"}, folds
+assert sorted(folds["A100"]["held_out_gpus"]) == ["NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"]
+assert folds["A100"]["test_kernels"] == 160 and folds["T4"]["test_kernels"] == 80
+EOF
+succeeds "GPUs of one chip are one fold" python3 folds.py
+if [ -e crossval-out ]; then not_ok "a dry run makes nothing"; else ok "a dry run makes nothing"; fi
+
+succeeds "one at a time" crossval_json --epochs 2 -o one --jobs 1 --report one.md --report one.json
+cp stdout one.out
+succeeds "the report is what was printed" cmp one.out one.json
+cat >table.py <<'EOF'
+import json, sys
+table = json.load(open(sys.argv[1]))
+assert table["leave_out"] == "gpu" and table["failed"] == [], table["failed"]
+rows = {(r["family"], r["predictor"], r["calibrated"]): r for r in table["rows"]}
+assert set(rows) == {(f, p, c) for f in ("softmax", "layernorm") for p, c in (("rooftile", False), ("rooftile", True), ("roofline", False))}, set(rows)
+for (family, predictor, calibrated), row in rows.items():
+    assert row["level"] == "kernels" and {n: f["n"] for n, f in row["folds"].items()} == {"A100": 80, "V100": 40, "T4": 40}
+    errors = {n: f["mape"] for n, f in row["folds"].items()}
+    assert abs(row["mean"] - sum(errors.values()) / 3) < 1e-9
+    assert row["worst"] == max(errors.values()) == errors[row["worst_fold"]]
+    if predictor == "roofline":
+        assert all(abs(f["mape"] - 50) < 1e-6 and abs(f["bias"] + 50) < 1e-6 for f in row["folds"].values())
+assert rows["softmax", "rooftile", True]["mean"] != rows["softmax", "rooftile", False]["mean"]
+EOF
+succeeds "its numbers are those of the evaluations" python3 table.py one.out
+cat >held.py <<'EOF'
+import json
+report = json.load(open("one/fold-A100/rooftile/kernels.json"))
+assert all(row["held_out"] and "A100" in row["device"] for row in report["rows"])
+assert sorted(report["predictor"]["held_out_gpus"]) == ["NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"]
+EOF
+succeeds "a fold was not fitted to what it is judged on" python3 held.py
+holds "Markdown has the command" "rooftile crossval data.h5 --leave-out gpu --predictor rooftile" one.md
+holds "and the table" "| rooftile, calibrated |" one.md
+
+succeeds "two at a time" crossval_json --epochs 2 -o two --jobs 2
+succeeds "give the same table" same one.out
+
+# --- what is there is kept, what no longer holds is not
+stamp() { stat -c '%n %i %Y' "$1"/fold-*/rooftile/*.h5 "$1"/fold-*/rooftile/*.json; }
+stamp one >before
+succeeds "the same command again" crossval_json --epochs 2 -o one
+succeeds "gives the same table" same one.out
+stamp one >after
+succeeds "without making anything again" cmp before after
+rm one/fold-T4/rooftile/calibrate.h5 && echo '{' >one/fold-A100/rooftile/kernels.json
+refuses "a damaged evaluation" 1 "kernels.json:2: is damaged" crossval_json --epochs 2 -o one
+succeeds "is made again when told" crossval_json --epochs 2 -o one --overwrite
+succeeds "and the same" same one.out
+succeeds "other options in the same folder" crossval_json --epochs 3 -o two
+cp stdout three.out
+succeeds "and in a fresh one" crossval_json --epochs 3 -o fresh
+succeeds "agree" same three.out
+if cmp -s one.out three.out; then not_ok "and differ from the first"; else ok "and differ from the first"; fi
+
+# --- kill -9 in the middle
+wait_for() {
+    for _ in $(seq 3000); do
+        [ -e "$1" ] && break
+        sleep 0.02
+    done
+}
+alive() { cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -c "^--[a-z]*[=]$1"; } # [=]: not grep itself
+succeeds "a longer run" crossval_json --epochs 200 -o whole --jobs 1
+cp stdout whole.out
+"$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --epochs 200 -o cut \
+    --jobs 1 --json >cut.out 2>cut.err </dev/null &
+pid=$!
+wait_for cut/fold-A100/rooftile/p.h5
+for _ in $(seq 100); do # between two commands there is none for a moment
+    at_work=$(alive cut/fold)
+    [ "$at_work" != 0 ] && break
+done
+if [ "$at_work" != 0 ]; then ok "a fold is at work"; else not_ok "a fold is at work"; fi
+kill -9 $pid
+wait $pid 2>/dev/null
+made=$(find cut -name '*.json' | wc -l)
+if [ "$made" -lt 6 ] && [ ! -s cut.out ]; then ok "killed in the middle"; else not_ok "killed in the middle" "$made evaluations were made"; fi
+sleep 0.2
+running=$(alive cut/fold)
+if [ "$running" = 0 ]; then ok "no fold lives on"; else not_ok "no fold lives on" "$running do"; fi
+stat -c %i cut/fold-A100/rooftile/p.h5 >before
+succeeds "the same command goes on" crossval_json --epochs 200 -o cut --jobs 1
+succeeds "to the same table" same whole.out
+stat -c %i cut/fold-A100/rooftile/p.h5 >after
+succeeds "and keeps what was complete" cmp before after
+
+# --- Ctrl-C
+"$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --epochs 100000 -o stopped --quiet -- --patience=100000 \
+    >stdout 2>stderr </dev/null &
+pid=$!
+wait_for stopped/fold-A100/rooftile/train.log
+kill -INT $pid
+wait $pid 2>/dev/null
+holds "Ctrl-C says that it goes on" "interrupted; what is complete is kept in stopped, the same command goes on" stderr
+running=$(alive stopped/fold)
+if [ "$running" = 0 ]; then ok "and stops what it started"; else not_ok "and stops what it started" "$running do"; fi
+
+# --- a fold that fails
+mkdir -p broken/fold-A100/rooftile/p.part.h5
+refuses "a fold that fails" 1 "1 of 3 folds failed; the first: A100, rooftile: train: " crossval_json --epochs 2 -o broken
+cp stdout broken.out
+cat >broken.py <<'EOF'
+import json
+whole, broken = json.load(open("one.out")), json.load(open("broken.out"))
+assert [(f["fold"], f["step"]) for f in broken["failed"]] == [("A100", "train")], broken["failed"]
+assert "is a folder" in broken["failed"][0]["message"], broken["failed"]
+for a, b in zip(whole["rows"], broken["rows"]):
+    assert b["folds"]["A100"] is None and all(a["folds"][n] == b["folds"][n] for n in ("V100", "T4"))
+EOF
+succeeds "does not stop the others" python3 broken.py
+rmdir broken/fold-A100/rooftile/p.part.h5
+succeeds "and is made when it can be" crossval_json --epochs 2 -o broken
+succeeds "to the same table" same one.out
+
+# --- mpirun
+if command -v mpirun >/dev/null && [ -e "$(dirname "$ROOFTILE")/rooftile_mpi.so" ]; then
+    ranks() { # as root too, and with fewer processors than ranks; MPI itself leaks
+        env ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+            mpirun --oversubscribe -np 2 "$@"
+    }
+    of_ranks() {
+        ranks "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --json "$@" >last.out
+    }
+    succeeds "two ranks" of_ranks --epochs 2 -o ranks --jobs 1
+    succeeds "give the same table, once" same one.out
+    cp "$ROOFTILE" alone
+    if ranks ./alone crossval data.h5 --leave-out gpu -o alone-out >stdout 2>stderr </dev/null; then
+        not_ok "a program without the module refuses to be a rank"
+    else
+        holds "a program without the module refuses to be a rank" "which has no MPI (rooftile_mpi.so)" stderr
+    fi
+else
+    echo "skipped mpirun: no mpirun, or built without MPI"
+fi
+
+# --- bad input: one sentence each
+c="$ROOFTILE crossval --quiet" # unquoted below: three words
+refuses "no data" 2 "name at least one dataset" $c --leave-out gpu
+refuses "nothing to leave out" 2 "--leave-out gpu, model or op" $c data.h5
+refuses "unknown thing to leave out" 2 "--leave-out cpu: choose gpu, model or op" $c data.h5 --leave-out cpu
+refuses "missing data" 1 "nowhere.h5: cannot be read" $c nowhere.h5 --leave-out gpu
+refuses "unknown kind" 2 "--predictor oracle" $c data.h5 --leave-out gpu -p oracle
+refuses "a kind twice" 2 "named twice" $c data.h5 --leave-out gpu -p rooftile -p rooftile
+refuses "unknown GPU" 1 "--gpu H100: no fold of the data" $c data.h5 --leave-out gpu --gpu H100
+refuses "GPU of another leave-out" 2 "--gpu is for --leave-out gpu" $c data.h5 --leave-out op --gpu T4
+refuses "no models in the data" 1 "holds no measured workloads" $c data.h5 --leave-out model
+refuses "no ops in the data" 1 "has no family with two ops" $c data.h5 --leave-out op
+refuses "family without models" 2 "whole models need" $c data.h5 --leave-out model --family softmax
+refuses "calibrated ops" 2 "--calibrate is about a held-out GPU" $c data.h5 --leave-out op --calibrate 30
+refuses "unknown family" 2 "--family convolve" $c data.h5 --leave-out gpu --family convolve
+refuses "no jobs" 2 "--jobs 0" $c data.h5 --leave-out gpu --jobs 0
+refuses "report of another kind" 2 "ends in .md or .json" $c data.h5 --leave-out gpu --report table.pdf
+refuses "an option that is ours" 2 "--hold-out-gpu behind --" $c data.h5 --leave-out gpu -- --hold-out-gpu=T4
+refuses "also where it is cut short" 2 "--hold behind --" $c data.h5 --leave-out gpu -- --hold=T4
+refuses "an option that train does not know" 1 "folds failed; the first: " $c data.h5 --leave-out gpu -o odd --jobs 1 -- --colour=red
+refuses "a folder that is a file" 1 "is no folder" $c data.h5 --leave-out gpu -o data.h5
+refuses "a folder in no folder" 1 "cannot be made" $c data.h5 --leave-out gpu -o nowhere/out
+finish

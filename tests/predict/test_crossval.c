@@ -1,0 +1,153 @@
+/* Folds: which devices are one chip, what is held out and what is judged, on made-up data. */
+#include "test.h"
+
+#include "predict/crossval.h"
+
+#include <string.h>
+
+static void test_chips_by_their_word(void)
+{
+    static const char *const words[][2] = {
+        {"NVIDIA A100-PCIE-40GB", "A100"},     {"NVIDIA A100 80GB PCIe", "A100"},
+        {"NVIDIA GeForce GTX 1080 Ti", "1080"}, {"Tesla P4", "P4"},
+        {"AMD Instinct MI210", "MI210"},       {"NVIDIA H100 80GB HBM3", "H100"},
+        {"card without a number", "card without a number"},
+    };
+    for (size_t i = 0; i < RT_COUNT(words); i++) {
+        char word[96];
+        rt_chip_word(words[i][0], word, sizeof word);
+        CU_ASSERT_STRING_EQUAL(word, words[i][1]);
+    }
+}
+
+static void test_one_chip_or_two(void)
+{
+    CU_ASSERT_TRUE(rt_chip_same("NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_TRUE(rt_chip_same("NVIDIA GB200", "NVIDIA B200"));
+    CU_ASSERT_TRUE(rt_chip_same("NVIDIA B200", "NVIDIA GB200"));
+    CU_ASSERT_FALSE(rt_chip_same("NVIDIA L4", "NVIDIA L40S"));
+    CU_ASSERT_FALSE(rt_chip_same("Tesla P4", "Tesla P40"));
+    CU_ASSERT_FALSE(rt_chip_same("NVIDIA H100 PCIe", "NVIDIA H200"));
+    CU_ASSERT_FALSE(rt_chip_same("card one", "card two"));
+}
+
+/* Writes a dataset of those devices, `each` softmax and `each` layer norm kernels on each, all marked. */
+static char *made_up(const char *const *devices, size_t count, enum rt_split split, int each)
+{
+    struct rt_dataset dataset;
+    rt_dataset_init(&dataset);
+    for (size_t d = 0; d < count; d++) {
+        struct rt_device device;
+        RT_ASSERT_OK(rt_device_find(devices[d], &device));
+        int32_t index = rt_dataset_add_device(&dataset, &device);
+        for (int i = 0; i < 2 * each; i++) {
+            struct rt_sample sample;
+            rt_sample_init(&sample);
+            sample.op = i % 2 ? RT_OP_SOFTMAX : RT_OP_LAYERNORM;
+            sample.device = index;
+            sample.split = (uint8_t)split;
+            sample.group = rt_dataset_add_group(&dataset, 0, NULL, NULL);
+            sample.flags = RT_FLAG_SYNTHETIC;
+            sample.dim[0] = 64 + i;
+            sample.dim[1] = 128;
+            sample.latency_us = 10;
+            rt_dataset_add_sample(&dataset, &sample);
+        }
+    }
+    rt_dataset_stamp(&dataset);
+    char *path = rt_format("%s/%s.h5", rt_test_folder(), split == RT_SPLIT_TEST ? "test" : "train");
+    RT_ASSERT_OK(rt_dataset_write(&dataset, path));
+    rt_dataset_release(&dataset);
+    return path;
+}
+
+static bool has_argument(const struct rt_fold_step *step, const char *argument)
+{
+    for (size_t a = 0; a < step->argc; a++)
+        if (strcmp(step->argv[a], argument) == 0)
+            return true;
+    return false;
+}
+
+static const char *const devices[] = {"A100-PCIE-40GB", "A100-SXM4-80GB", "V100-PCIE-32GB"};
+
+static struct rt_crossval_options options_of(const char *data)
+{
+    struct rt_crossval_options options = {.out = "out", .seed = 1, .calibrate = 30, .jobs = 1};
+    rt_names_add(&options.data, data);
+    rt_names_add(&options.kinds, "rooftile");
+    return options;
+}
+
+static void release(struct rt_crossval *crossval, struct rt_crossval_options *options)
+{
+    rt_crossval_release(crossval);
+    rt_names_release(&options->data);
+    rt_names_release(&options->kinds);
+}
+
+static void test_every_device_of_a_chip_is_held_out(void)
+{
+    char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_EQUAL_FATAL(crossval.fold_count, 2);
+    CU_ASSERT_STRING_EQUAL(crossval.folds[0].name, "A100");
+    CU_ASSERT_STRING_EQUAL(crossval.folds[1].name, "V100");
+    const struct rt_fold_step *train = rt_unit_step(&crossval.units[0], "train");
+    CU_ASSERT_TRUE(has_argument(train, "--hold-out-gpu=NVIDIA A100-PCIE-40GB"));
+    CU_ASSERT_TRUE(has_argument(train, "--hold-out-gpu=NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_FALSE(has_argument(train, "--hold-out-gpu=Tesla V100-PCIE-32GB"));
+    CU_ASSERT_TRUE(has_argument(train, "--threads=1"));
+    const struct rt_fold_step *kernels = rt_unit_step(&crossval.units[0], "kernels");
+    CU_ASSERT_TRUE(has_argument(kernels, "--split=test"));
+    CU_ASSERT_TRUE(has_argument(kernels, "--gpu=NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_TRUE(has_argument(kernels, "--op=softmax") && !has_argument(kernels, "--op=bmm"));
+    CU_ASSERT_EQUAL(crossval.folds[0].kernels[RT_FAMILY_SOFTMAX][RT_PART_TEST], 16);
+    /* No kernels to calibrate with, no whole models. */
+    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[0], "calibrate"));
+    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[0], "workloads"));
+    release(&crossval, &options);
+    free(data);
+}
+
+/* A family without test kernels is judged on the validation part, which calibration does not touch. */
+static void test_validation_stands_in_for_a_missing_test_part(void)
+{
+    char *data = made_up(devices, 3, RT_SPLIT_TRAIN, 60);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    const struct rt_unit *unit = &crossval.units[0];
+    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "kernels"));
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "validation"), "--split=validation"));
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrated-validation"), "--split=validation"));
+    /* One device at a time, the second on top of the first. */
+    const struct rt_fold_step *second = rt_unit_step(unit, "calibrate-2");
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate"), "--gpu=NVIDIA A100-PCIE-40GB"));
+    CU_ASSERT_TRUE(has_argument(second, "--gpu=NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_TRUE(has_argument(second, "--predictor=out/fold-A100/rooftile/calibrate.h5"));
+    CU_ASSERT_TRUE(has_argument(second, "--from=kernels"));
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrated-validation"),
+                                "--predictor=out/fold-A100/rooftile/calibrate-2.h5"));
+    release(&crossval, &options);
+    free(data);
+}
+
+static void test_an_op_needs_another_of_its_family(void)
+{
+    char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    options.leave_out = RT_LEAVE_OP;
+    RT_ASSERT_FAILS(rt_crossval_plan(&options, &crossval), RT_EFORMAT, "has no family with two ops");
+    CU_ASSERT_STRING_EQUAL(crossval.left_out, "softmax, layernorm");
+    release(&crossval, &options);
+    free(data);
+}
+
+RT_TESTS(RT_TEST(test_chips_by_their_word), RT_TEST(test_one_chip_or_two),
+         RT_TEST(test_every_device_of_a_chip_is_held_out),
+         RT_TEST(test_validation_stands_in_for_a_missing_test_part),
+         RT_TEST(test_an_op_needs_another_of_its_family))
