@@ -12,12 +12,13 @@ void rt_rows_release(struct rt_rows *rows)
     free(rows->bounds);
     free(rows->target_us);
     free(rows->device);
+    free(rows->dtype);
     free(rows->weight);
     *rows = (struct rt_rows){0};
 }
 
 static void append(struct rt_rows *rows, int features, const rt_real *x, const struct rt_bound *bound,
-                   double target_us, int32_t device)
+                   const struct rt_sample *sample)
 {
     if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
         size_t capacity = rows->count ? 2 * rows->count : 1;
@@ -25,12 +26,14 @@ static void append(struct rt_rows *rows, int features, const rt_real *x, const s
         rows->bounds = rt_realloc(rows->bounds, capacity, sizeof *rows->bounds);
         rows->target_us = rt_realloc(rows->target_us, capacity, sizeof *rows->target_us);
         rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
+        rows->dtype = rt_realloc(rows->dtype, capacity, sizeof *rows->dtype);
     }
     for (int f = 0; f < features; f++)
         rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
     rows->bounds[rows->count] = *bound;
-    rows->device[rows->count] = device;
-    rows->target_us[rows->count++] = target_us;
+    rows->device[rows->count] = sample->device;
+    rows->dtype[rows->count] = sample->dtype;
+    rows->target_us[rows->count++] = sample->latency_us;
 }
 
 /* Counts why a sample is of no use; false where it is of use. */
@@ -73,8 +76,7 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
         rt_query_of_sample(sample, true, &query);
         enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);
         if (skip == RT_SKIP_NONE) {
-            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound,
-                   sample->latency_us, sample->device);
+            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound, sample);
             picked[picked_count++] = (uint32_t)i;
         } else if (skip == RT_SKIP_NO_PEAK) {
             left_out->no_peak++;
@@ -94,6 +96,7 @@ static void move_row(struct rt_rows *rows, int features, size_t from, size_t to)
     rows->bounds[to] = rows->bounds[from];
     rows->target_us[to] = rows->target_us[from];
     rows->device[to] = rows->device[from];
+    rows->dtype[to] = rows->dtype[from];
 }
 
 void rt_rows_drop(struct rt_rows *rows, int features, const bool *drop)
@@ -112,12 +115,12 @@ void rt_rows_limit(struct rt_rows *rows, int features, size_t most, struct rt_ra
         devices = (size_t)rows->device[i] >= devices ? (size_t)rows->device[i] + 1 : devices;
     uint32_t *order = rt_malloc((rows->count + 1) * sizeof *order);
     bool *keep = rt_calloc(rows->count + 1, sizeof *keep);
-    size_t *taken = rt_calloc(devices + 1, sizeof *taken);
+    size_t(*taken)[RT_DTYPE_COUNT] = rt_calloc(devices + 1, sizeof *taken);
     for (size_t i = 0; i < rows->count; i++)
         order[i] = (uint32_t)i;
     rt_random_shuffle(random, order, rows->count);
     for (size_t i = 0; i < rows->count; i++)
-        keep[order[i]] = taken[rows->device[order[i]]]++ < most;
+        keep[order[i]] = taken[rows->device[order[i]]][rows->dtype[order[i]]]++ < most;
     for (size_t i = 0; i < rows->count; i++)
         if (keep[i])
             move_row(rows, features, i, kept++);

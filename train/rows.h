@@ -11,6 +11,7 @@ struct rt_rows {
     struct rt_bound *bounds; /* (count) */
     double *target_us;       /* (count) */
     int32_t *device;         /* (count), of the dataset */
+    uint8_t *dtype;          /* (count), rt_dtype */
     double *weight;          /* (count), of each in the loss, 1 on average; NULL: all the same */
 };
 void rt_rows_release(struct rt_rows *rows);
@@ -27,7 +28,7 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
                     const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
                     struct rt_rows *train, struct rt_rows *validation, struct rt_rows_left_out *left_out);
 
-/* Keeps at most `most` rows of each device, drawn by `random`, in their order. `features` a row. */
+/* Keeps at most `most` rows of each device and dtype, drawn by `random`, in their order. `features` a row. */
 void rt_rows_limit(struct rt_rows *rows, int features, size_t most, struct rt_random *random);
 
 /* Drops the rows of the devices marked in `drop` (by device of the dataset). */

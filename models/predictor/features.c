@@ -135,6 +135,20 @@ static double alignment_k(const struct rt_launch *l)
     return alignment(l->k);
 }
 
+static double dtype_width(const struct rt_launch *l)
+{
+    return log2(rt_dtypes[l->query->dtype].bytes);
+}
+static double dtype_block_scaled(const struct rt_launch *l)
+{
+    enum rt_dtype dtype = l->query->dtype;
+    return dtype == RT_FP8_BLOCK || dtype == RT_FP4 || dtype == RT_MXFP4;
+}
+static double dtype_weights_only(const struct rt_launch *l)
+{
+    return l->query->dtype == RT_INT4 || l->query->dtype == RT_MXFP4;
+}
+
 /* Compulsory traffic, not what is read again. */
 static double log2_bytes_l2(const struct rt_launch *l)
 {
@@ -200,6 +214,9 @@ const struct rt_feature rt_features[] = {
     {"alignment_m", "powers of 2 in m, at most 3, over 3", alignment_m},
     {"alignment_n", "as alignment_m", alignment_n},
     {"alignment_k", "as alignment_m", alignment_k},
+    {"dtype_width", "bytes of an element, log2", dtype_width},
+    {"dtype_block_scaled", "1 where blocks of elements share a scale", dtype_block_scaled},
+    {"dtype_weights_only", "1 where only the weights are narrow", dtype_weights_only},
     {"log2_bytes_l2", "bytes over the L2 near a multiprocessor", log2_bytes_l2},
     {"log2_bytes_sm", "bytes over multiprocessors", log2_bytes_sm},
     {"operands", "tensors moved for each element", operands},
