@@ -1,7 +1,7 @@
 /*
  * Sessions that cannot be trusted, found before anything is fitted to them.
  *
- * The rule: a device whose large, compute-bound kernels of a family reach less than RT_THROTTLED of what its
+ * The rule, for products: a device whose large, compute-bound kernels of a family reach less than RT_THROTTLED of what its
  * board sustains (their median) was throttled while they were measured, and its rows of that family are left
  * out. NeuSight's P4 shows it: 0.25 in the session of its linear training kernels, 0.89 in that of its test
  * kernels.

@@ -223,7 +223,8 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     if (family->train.count == 0)
         return RT_OK;
     family->head = &rt_heads[family->net.head];
-    if (family->head->latents && !options->keep_all)
+    bool products = recipe->family == RT_FAMILY_LINEAR || recipe->family == RT_FAMILY_BMM;
+    if (family->head->latents && products && !options->keep_all)
         leave_out_throttled(run, family);
     if (recipe->rows_per_device > 0) {
         struct rt_random draw;

@@ -135,6 +135,51 @@ static double alignment_k(const struct rt_launch *l)
     return alignment(l->k);
 }
 
+/* A dim by its name, log2(1 + dim); 0 where the op has none of that name. */
+static double named_dim(const struct rt_launch *l, const char *name)
+{
+    const struct rt_op *op = &rt_ops[l->query->op];
+    for (int d = 0; op->dims[d] != NULL; d++)
+        if (strcmp(op->dims[d], name) == 0)
+            return log2(1 + (double)l->query->dim[d]);
+    return 0;
+}
+#define DIM(name_)                                                                                           \
+    static double dim_##name_(const struct rt_launch *l)                                                     \
+    {                                                                                                        \
+        return named_dim(l, #name_);                                                                         \
+    }
+DIM(batch)
+DIM(tokens)
+DIM(cached)
+DIM(context)
+DIM(heads)
+DIM(kv_heads)
+DIM(head_dim)
+DIM(hidden)
+DIM(inter)
+DIM(topk)
+DIM(experts)
+DIM(tp)
+DIM(ep)
+
+static double attention_generation(const struct rt_launch *l)
+{
+    return l->query->op == RT_OP_ATTENTION_GENERATION;
+}
+static double attention_encoder(const struct rt_launch *l)
+{
+    return l->query->op == RT_OP_ATTENTION_ENCODER;
+}
+static double ln_compute_memory(const struct rt_launch *l)
+{
+    return log(l->compute_us / l->memory_us);
+}
+static double log2_roofline_us(const struct rt_launch *l)
+{
+    return log2(l->bound_us);
+}
+
 static double dtype_width(const struct rt_launch *l)
 {
     return log2(rt_dtypes[l->query->dtype].bytes);
@@ -214,6 +259,23 @@ const struct rt_feature rt_features[] = {
     {"alignment_m", "powers of 2 in m, at most 3, over 3", alignment_m},
     {"alignment_n", "as alignment_m", alignment_n},
     {"alignment_k", "as alignment_m", alignment_k},
+    {"ln_compute_memory", "compute time over memory time", ln_compute_memory},
+    {"log2_roofline_us", "roofline, us", log2_roofline_us},
+    {"attention_generation", "1 for attention of one step of decoding", attention_generation},
+    {"attention_encoder", "1 for attention without a mask", attention_encoder},
+    {"dim_batch", "dim batch, log2(1 + dim); so are the others", dim_batch},
+    {"dim_tokens", "dim tokens", dim_tokens},
+    {"dim_cached", "dim cached", dim_cached},
+    {"dim_context", "dim context", dim_context},
+    {"dim_heads", "dim heads", dim_heads},
+    {"dim_kv_heads", "dim kv_heads", dim_kv_heads},
+    {"dim_head_dim", "dim head_dim", dim_head_dim},
+    {"dim_hidden", "dim hidden", dim_hidden},
+    {"dim_inter", "dim inter", dim_inter},
+    {"dim_topk", "dim topk", dim_topk},
+    {"dim_experts", "dim experts", dim_experts},
+    {"dim_tp", "dim tp", dim_tp},
+    {"dim_ep", "dim ep", dim_ep},
     {"dtype_width", "bytes of an element, log2", dtype_width},
     {"dtype_block_scaled", "1 where blocks of elements share a scale", dtype_block_scaled},
     {"dtype_weights_only", "1 where only the weights are narrow", dtype_weights_only},

@@ -38,6 +38,16 @@ const struct rt_recipe rt_recipes[] = {
     ROOFTILE(RT_FAMILY_SOFTMAX,
              "log2_bytes_l2 row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500,
              20),
+    ROOFTILE(
+        RT_FAMILY_ATTENTION,
+        "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "
+        "attention_encoder dim_batch dim_tokens dim_cached dim_heads dim_kv_heads dim_head_dim dtype_width",
+        64, 0.05, 4500, 0),
+    ROOFTILE(
+        RT_FAMILY_MOE,
+        "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 dim_tokens dim_hidden dim_inter "
+        "dim_topk dim_experts dim_tp dim_ep dtype_width dtype_block_scaled dtype_weights_only",
+        64, 0.05, 4500, 0),
     ROOFTILE(RT_FAMILY_LAYERNORM, "log2_bytes_l2 row_fill", 32, 0, 3500, 20),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),

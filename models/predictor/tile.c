@@ -101,12 +101,13 @@ static void cut_whole(struct rt_launch *launch)
     const struct rt_query *query = launch->query;
     enum rt_family family = rt_ops[query->op].family;
     int64_t batch, m, n, k;
+    if (!is_vector(query))
+        launch->bandwidth /= 1 - IN_L2 * fmax(0, 1 - launch->bytes / (launch->device->l2_mib * 1048576));
     if (rt_query_product(query, &batch, &m, &n, &k)) {
         launch->batch = (double)batch;
         launch->m = (double)m;
         launch->n = (double)n;
         launch->k = (double)k;
-        launch->bandwidth /= 1 - IN_L2 * fmax(0, 1 - launch->bytes / (launch->device->l2_mib * 1048576));
         rt_cut_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
                        launch->bandwidth, launch->device->sms, &launch->cut);
     } else if (is_vector(query)) {
@@ -134,7 +135,7 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     cut_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
-    launch->bound_us = fmax(launch->compute_us, launch->memory_us) + (launch->k > 0 ? START_US : 0);
+    launch->bound_us = fmax(launch->compute_us, launch->memory_us) + (is_vector(query) ? 0 : START_US);
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
