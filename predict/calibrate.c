@@ -106,45 +106,88 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
 
 /* --- which of them --- */
 
-/* What kernels are sorted by before some are drawn: every dtype and op gets its share, small and large alike.
- */
+/* What kernels are sorted by before some are drawn. */
 struct place {
-    uint32_t kind; /* dtype and op */
+    uint32_t kind; /* dtype and op: each gets its share */
+    bool large;    /* the larger half of its kind */
     uint32_t index;
-    double size;
+    double size_us, share; /* of compute */
 };
 
-static int by_place(const void *a, const void *b)
+static int by_number(double x, double y)
+{
+    return (x > y) - (x < y);
+}
+
+static int by_size(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
-    if (x->size != y->size)
-        return x->size < y->size ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    int order = by_number(x->size_us, y->size_us);
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Marks `wanted` of the kernels in the part, one out of each of as many runs of neighbours. Returns how many.
- */
+/* The small ones by size, then the large ones by what binds them. */
+static int by_draw(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->large != y->large)
+        return x->large ? 1 : -1;
+    int order = x->kind != y->kind ? 0 : x->large ? by_number(x->share, y->share) : 0;
+    return order != 0 ? order : by_size(a, b);
+}
+
+/* The kernels of the part in the order to draw from; returns how many are small. */
+static size_t sort_places(const struct kernels *kernels, struct place *places, size_t *count)
+{
+    size_t small = 0;
+    *count = 0;
+    for (size_t i = 0; i < kernels->count; i++)
+        if (kernels->in_part[i])
+            places[(*count)++] =
+                (struct place){.kind = kernels->sample[i]->dtype * 256u + kernels->sample[i]->op,
+                               .index = (uint32_t)i,
+                               .size_us = kernels->kernel[i].unit_us,
+                               .share = kernels->kernel[i].share[RT_LATENT_COMPUTE]};
+    qsort(places, *count, sizeof *places, by_size);
+    for (size_t first = 0, end; first < *count; first = end) {
+        for (end = first; end < *count && places[end].kind == places[first].kind; end++)
+            ;
+        for (size_t i = first; i < end; i++)
+            places[i].large = i - first >= (end - first) / 2;
+        small += (end - first) / 2;
+    }
+    qsort(places, *count, sizeof *places, by_draw);
+    return small;
+}
+
+/* Marks `wanted` of the `count` places, one out of each of as many runs of neighbours. */
+static void draw(struct rt_random *random, const struct place *places, size_t count, size_t wanted,
+                 bool *used)
+{
+    for (size_t n = 0; n < wanted; n++) {
+        size_t from = n * count / wanted, to = (n + 1) * count / wanted;
+        used[places[from + rt_random_below(random, to - from)].index] = true;
+    }
+}
+
+/* Marks kernels of the part: one in six out of the smaller half, which tell the floor, the others out of the
+ * larger half, spread over what binds them (docs/calibrate.md). Returns how many. */
 static size_t choose_kernels(struct kernels *kernels, size_t wanted, uint64_t seed, enum rt_family family)
 {
     struct place *places = rt_malloc((kernels->count + 1) * sizeof *places);
-    size_t count = 0;
+    size_t count, small = sort_places(kernels, places, &count);
     struct rt_random random;
     rt_random_seed(&random, seed, 1000 + (uint64_t)family);
-    for (size_t i = 0; i < kernels->count; i++)
-        if (kernels->in_part[i])
-            places[count++] =
-                (struct place){.kind = kernels->sample[i]->dtype * 256u + kernels->sample[i]->op,
-                               .index = (uint32_t)i,
-                               .size = kernels->kernel[i].unit_us};
-    qsort(places, count, sizeof *places, by_place);
-    if (wanted > count)
-        wanted = count;
-    for (size_t n = 0; n < wanted; n++) {
-        size_t from = n * count / wanted, to = (n + 1) * count / wanted;
-        kernels->used[places[from + rt_random_below(&random, to - from)].index] = true;
-    }
+    wanted = wanted < count ? wanted : count;
+    size_t from_small = wanted < 6 ? 1 : wanted / 6;
+    if (from_small > small) /* one kernel of each kind */
+        from_small = small;
+    if (wanted - from_small > count - small) /* few are there: the large ones do not suffice */
+        from_small = wanted - (count - small);
+    draw(&random, places, small, from_small, kernels->used);
+    draw(&random, places + small, count - small, wanted - from_small, kernels->used);
     free(places);
     return wanted;
 }

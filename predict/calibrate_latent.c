@@ -10,6 +10,8 @@
 _Static_assert((int)RT_LATENT_PARTS <= (int)RT_ROBUST_MOST, "room for every part");
 enum { FLOORS = 33, GOLDEN = 40 };            /* floors on the grid; halvings around the best of them */
 static const double believed_scatter = 0.1;   /* of ln latency, before kernels tell */
+static const double floor_scatter = 0.3;      /* of a kernel's floor, a part of it */
+static const double likeness = 0.1;           /* correlation of any two kernels' errors */
 static const double default_spread = 0.3;     /* of latents, where fewer than three devices are known */
 static const double least_spread = 0.1;       /* known devices may agree by chance */
 static const double least_floor_spread = 0.5; /* of ln(floor + 1 us) */
@@ -84,16 +86,23 @@ struct held {
     double floor_us;
 };
 
-/* ln t = ln(floor + unit e^shift): d ln t / d shift = 1 - floor / t. */
+/* How much wider a kernel scatters because its floor does: 1 where the floor is nothing to it. */
+static double width_of(const struct held *held, size_t kernel)
+{
+    double part = floor_scatter * held->floor_us / held->kernels[kernel].measured_us;
+    return hypot(1, part / believed_scatter);
+}
+
+/* ln t = ln(floor + unit e^shift): d ln t / d shift = 1 - floor / t. In units of the width. */
 static int evaluate_held(void *context, const double *value, double *residual, double *slope)
 {
     const struct held *held = context;
     for (size_t i = 0; i < held->count; i++) {
         const struct rt_calibration_kernel *kernel = &held->kernels[i];
-        double part = shifted(kernel, value), time_us = held->floor_us + part;
-        residual[i] = log(kernel->measured_us / time_us);
+        double part = shifted(kernel, value), time_us = held->floor_us + part, width = width_of(held, i);
+        residual[i] = log(kernel->measured_us / time_us) / width;
         for (int p = 0; p < RT_LATENT_PARTS; p++)
-            slope[i * RT_LATENT_PARTS + p] = kernel->share[p] * part / time_us;
+            slope[i * RT_LATENT_PARTS + p] = kernel->share[p] * part / time_us / width;
     }
     return RT_OK;
 }
@@ -109,7 +118,10 @@ static double fit_at(struct floors *floors, double log_floor_us, struct rt_robus
 {
     floors->held.floor_us = expm1(log_floor_us);
     rt_robust_fit(&floors->problem, fit); /* evaluate_held does not fail */
-    return fit->objective + pow((log_floor_us - floors->believed) / floors->spread, 2) / 2;
+    double objective = fit->objective + pow((log_floor_us - floors->believed) / floors->spread, 2) / 2;
+    for (size_t i = 0; i < floors->held.count; i++)
+        objective += log(width_of(&floors->held, i));
+    return objective;
 }
 
 static int by_value(const void *a, const void *b)
@@ -159,18 +171,21 @@ void rt_calibrate_latent(const struct rt_calibration_kernel *kernels, size_t cou
                          const struct rt_latent *believed, const struct rt_latents *known,
                          struct rt_latent *out, double *scatter)
 {
+    /* A network is wrong alike for kernels that are alike, so n of them tell what n / (1 + likeness (n - 1))
+     * would whose errors had nothing in common: what was believed counts for more in the same measure. */
+    double narrower = 1 / sqrt(1 + likeness * ((double)count - 1));
     struct floors floors = {.held = {.kernels = kernels, .count = count},
                             .problem = {.rows = count,
                                         .parameters = RT_LATENT_PARTS,
                                         .scale = believed_scatter,
                                         .evaluate = evaluate_held},
                             .believed = log1p(believed->floor_us),
-                            .spread = rt_calibrate_floor_spread(known)};
+                            .spread = narrower * rt_calibrate_floor_spread(known)};
     struct rt_robust_fit fit;
     floors.problem.context = &floors.held;
     for (int p = 0; p < RT_LATENT_PARTS; p++) {
         floors.problem.centre[p] = believed->value[p];
-        floors.problem.spread[p] = rt_calibrate_spread(known, (enum rt_latent_part)p);
+        floors.problem.spread[p] = narrower * rt_calibrate_spread(known, (enum rt_latent_part)p);
     }
     double best = best_floor(&floors, highest_floor(kernels, count));
     fit_at(&floors, best, &fit);

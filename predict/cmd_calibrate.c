@@ -242,10 +242,10 @@ static void print_text(const struct arguments *arguments, const struct rt_datase
     if (calibration->from_models) {
         printf("\nshift of every family: compute %+.3f, memory %+.3f of ln latency\n",
                calibration->shift[RT_LATENT_COMPUTE], calibration->shift[RT_LATENT_MEMORY]);
-        printf("mean |error| of %zu runs it was fitted to: %.1f%% before, %.1f%% after\n",
+        printf("mean |error| of the %zu it was fitted to: %.1f%% before, %.1f%% after\n",
                calibration->runs_used, calibration->fit_before.mape, calibration->fit_after.mape);
         if (calibration->rest_before.count > 0)
-            printf("mean |error| of %zu other runs: %.1f%% before, %.1f%% after\n",
+            printf("mean |error| of the %zu others: %.1f%% before, %.1f%% after\n",
                    calibration->rest_before.count, calibration->rest_before.mape,
                    calibration->rest_after.mape);
     } else {

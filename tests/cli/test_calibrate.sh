@@ -1,0 +1,86 @@
+# `rooftile calibrate` from the shell: a GPU that is twice as slow as those a predictor knows, and bad input.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+
+# Softmax on three GPUs, at 1.5 times the memory roofline on two of them and at 3 times on the A100.
+mkdir -p tree/devices tree/train tree/test
+device() { # NAME MEMORY BANDWIDTH SMS CORES MHZ GFLOPS L2
+    printf '{"Device": "%s", "Dev_Mem": %s, "Mem_Bw": %s, "Num_Sm": %s, "Core_Per_SM": %s, "Freq": %s, ' "$1" "$2" "$3" "$4" "$5" "$6"
+    printf '"SingleFLOPs": %s, "L2Cache": %s}\n' "$7" "$8"
+}
+device "Tesla V100-PCIE-32GB" 32 900 80 64 1370 14029 6 >tree/devices/v100.json
+device "NVIDIA A100-PCIE-40GB" 40 1555 108 64 1410 19492 40 >tree/devices/a100.json
+device "Tesla T4" 16 320 40 64 1590 8141 4 >tree/devices/t4.json
+kernels() { # GPU BANDWIDTH FIRST TIMES
+    awk -v gpu="$1" -v bandwidth="$2" -v first="$3" -v times="$4" 'BEGIN {
+        print "OPName,Latency,Device,Kernel Name,Grid x,Grid y,Grid z,Block x,Block y,Block z,B,H"
+        for (i = 0; i < 60; i++) {
+            rows = 4096 + 640 * i; cols = first + 128 * (i % 7)
+            printf "softmax,%.17g,%s,softmax_kernel,%d,1,1,128,1,1,%d,%d\n", times * 8 * rows * cols / bandwidth / 1e6, gpu, rows, rows, cols
+        } }'
+}
+for split in train test; do
+    first=512
+    [ $split = test ] && first=576
+    kernels "Tesla V100-PCIE-32GB" 900 $first 1.5 >tree/$split/softmax-v100.csv
+    kernels "NVIDIA A100-PCIE-40GB" 1555 $first 3 >tree/$split/softmax-a100.csv
+    kernels "Tesla T4" 320 $first 1.5 >tree/$split/softmax-t4.csv
+done
+succeeds "import made-up measurements" "$ROOFTILE" dataset import --format neusight tree -o data.h5
+succeeds "train without the A100" "$ROOFTILE" train data.h5 -o p.h5 --predictor rooftile --hold-out-gpu A100 --family softmax --threads 1 --quiet
+cp p.h5 before.h5
+
+succeeds "calibrate with 10 kernels" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 -o c.h5 --kernels 10 --json
+cp stdout c.json
+succeeds "the predictor is left as it is" cmp p.h5 before.h5
+cat >known.py <<'END'
+import json
+report = json.load(open("c.json"))
+row, = report["families"]
+assert report["device"] == "NVIDIA A100-PCIE-40GB" and report["from"] == "kernels" and report["split"] == "train"
+assert row["family"] == "softmax" and row["kernels"] == 10 and row["rest"] == 110
+assert row["error_after"] < row["error_before"] / 3, row
+assert row["rest_error_after"] < row["rest_error_before"] / 3, row
+assert row["memory_after"] - row["memory_before"] > 0.3, row
+END
+succeeds "it is told that the A100 is slower" python3 known.py
+succeeds "the same again" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 -o again.h5 --kernels 10
+cp stdout text
+succeeds "gives the same bytes" cmp c.h5 again.h5
+holds "text" "NVIDIA A100-PCIE-40GB, from kernels of data.h5" text
+holds "says what is written" "again.h5 is written" text
+succeeds "evaluate both" "$ROOFTILE" evaluate -p c.h5 -p p.h5 data.h5 --gpu A100 --quiet --json
+cp stdout both.json
+cat >better.py <<'END'
+import json
+rows = {r["predictor"]: r for r in json.load(open("both.json"))["rows"]}
+assert rows["c"]["mape"] < rows["p"]["mape"] / 2, rows
+assert rows["c"]["held_out"] and rows["p"]["held_out"]
+END
+succeeds "the test kernels are forecast better, and stay held out" python3 better.py
+succeeds "other GPUs before" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu V100 --gpu T4 --quiet --json --no-baseline
+python3 -c 'import json; print([r["mape"] for r in json.load(open("stdout"))["rows"]])' >v100.p
+succeeds "other GPUs after" "$ROOFTILE" evaluate -p c.h5 data.h5 --gpu V100 --gpu T4 --quiet --json --no-baseline
+python3 -c 'import json; print([r["mape"] for r in json.load(open("stdout"))["rows"]])' >v100.c
+succeeds "nothing changes for them" cmp v100.p v100.c
+
+c="$ROOFTILE calibrate" # unquoted below: two words
+refuses "no predictor" 2 "say what to calibrate" $c data.h5 --gpu A100 -o x.h5
+refuses "no data" 2 "name at least one dataset" $c -p p.h5 --gpu A100 -o x.h5
+refuses "no gpu" 2 "--gpu NAME" $c -p p.h5 data.h5 -o x.h5
+refuses "no output" 2 "-o P2.h5" $c -p p.h5 data.h5 --gpu A100
+refuses "too few kernels" 2 "--kernels 4: must be a whole number from 5" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --kernels 4
+refuses "unknown source" 2 "choose kernels or models" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
+refuses "unknown split" 2 "choose test, train, validation or all" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --split half
+refuses "unknown GPU" 1 "it has" $c -p p.h5 data.h5 --gpu H100 -o x.h5
+holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr
+refuses "two GPUs" 2 "is part of several names: Tesla T4, Tesla V100-PCIE-32GB; name one" $c -p p.h5 data.h5 --gpu Tesla -o x.h5
+refuses "no models" 1 "holds no run of a whole model" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from models
+refuses "roofline" 2 "a predictor of kind \"roofline\" has nothing to calibrate" $c -p roofline data.h5 --gpu A100 -o x.h5
+refuses "missing predictor" 1 "nowhere.h5: cannot be read" $c -p nowhere.h5 data.h5 --gpu A100 -o x.h5
+refuses "missing data" 1 "nowhere.h5: cannot be read" $c -p p.h5 nowhere.h5 --gpu A100 -o x.h5
+refuses "no folder" 1 "nowhere/x.h5" $c -p p.h5 data.h5 --gpu A100 -o nowhere/x.h5
+succeeds "train neusight" "$ROOFTILE" train data.h5 -o n.h5 --predictor neusight --epochs 1 --family softmax --threads 1 --quiet
+refuses "no latents" 2 "a predictor of kind \"neusight\" has nothing to calibrate" $c -p n.h5 data.h5 --gpu A100 -o x.h5
+if [ -e x.h5 ]; then not_ok "refusals write nothing"; else ok "refusals write nothing"; fi
+finish

@@ -1,0 +1,440 @@
+/* Calibration on made-up kernels and runs whose latents are known in advance. */
+#include "test.h"
+
+#include "models/graph/model.h"
+#include "models/predictor/recipe.h"
+#include "predict/calibrate.h"
+#include "predict/evaluate.h"
+#include "predict/forecast.h"
+#include "predict/robust.h"
+#include "predict/workloads.h"
+
+#include <math.h>
+
+static const enum rt_family families[] = {RT_FAMILY_BMM, RT_FAMILY_LINEAR, RT_FAMILY_ELEMENTWISE,
+                                          RT_FAMILY_SOFTMAX, RT_FAMILY_LAYERNORM};
+enum { FAMILIES = RT_COUNT(families) };
+
+static void add_known(struct rt_latents *latents, const char *device, double value, double floor_us)
+{
+    struct rt_latent *known;
+    latents->known = rt_realloc(latents->known, latents->count + 1, sizeof *latents->known);
+    known = &latents->known[latents->count++];
+    *known = (struct rt_latent){.value = {value, value, 0}, .floor_us = floor_us, .kernels = 1000};
+    snprintf(known->device, sizeof known->device, "%s", device);
+}
+
+/* A network of zeros: 1.4 x the roofline x latents, on devices around 0 with floors around 10 us. */
+static void make_net(enum rt_family family, struct rt_family_net *net)
+{
+    struct rt_recipe recipe = {.kind = "rooftile",
+                               .family = family,
+                               .features = "log2_bytes_l2",
+                               .layers = 1,
+                               .hidden = 1,
+                               .activation = "silu",
+                               .head = "residual",
+                               .loss = "log",
+                               .policy = RT_TILE_WHOLE};
+    RT_ASSERT_OK(rt_recipe_net(&recipe, net));
+    add_known(&net->latents, "NVIDIA A100-PCIE-40GB", -0.3, 8);
+    add_known(&net->latents, "Tesla T4", 0, 10);
+    add_known(&net->latents, "Tesla P4", 0.3, 12);
+}
+
+static void make_predictor(struct rt_predictor *predictor)
+{
+    rt_predictor_init(predictor, "rooftile");
+    predictor->split = (struct rt_split_rule)RT_SPLIT_DEFAULT;
+    predictor->nets = rt_calloc(FAMILIES, sizeof *predictor->nets);
+    for (size_t f = 0; f < FAMILIES; f++)
+        make_net(families[f], &predictor->nets[predictor->net_count++]);
+}
+
+/* What the V100 is made up to be in products. */
+static const struct rt_latent truth = {
+    .device = "Tesla V100-PCIE-32GB", .value = {0.4, -0.25, 0}, .floor_us = 15};
+
+static void make_device(struct rt_dataset *dataset)
+{
+    struct rt_device device;
+    rt_dataset_init(dataset);
+    RT_ASSERT_OK(rt_device_find("V100-PCIE-32GB", &device));
+    CU_ASSERT_EQUAL_FATAL(rt_dataset_add_device(dataset, &device), 0);
+    CU_ASSERT_STRING_EQUAL_FATAL(device.name, truth.device);
+}
+
+static struct rt_sample *add_bmm(struct rt_dataset *dataset, int64_t batch, int64_t size, int64_t depth)
+{
+    struct rt_sample sample;
+    rt_sample_init(&sample);
+    sample.op = RT_OP_BMM;
+    sample.device = 0;
+    sample.split = RT_SPLIT_TEST;
+    sample.dim[0] = batch, sample.dim[1] = sample.dim[2] = size, sample.dim[3] = depth;
+    return rt_dataset_add_sample(dataset, &sample);
+}
+
+/* Latencies as the predictor would forecast them, were the device what it is made up to be. */
+static void measure(struct rt_dataset *dataset)
+{
+    struct rt_predictor told;
+    make_predictor(&told);
+    add_known(&told.nets[0].latents, truth.device, 0, 0);
+    told.nets[0].latents.known[3] = truth;
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        struct rt_query query;
+        rt_query_of_sample(&dataset->samples[i], false, &query);
+        rt_predictor_forecast(&told, &dataset->devices[0], &query, 1, NULL, &dataset->samples[i].latency_us,
+                              NULL);
+    }
+    rt_predictor_release(&told);
+}
+
+/* Products from a few us to many ms, bound by either. */
+static void make_data(struct rt_dataset *dataset)
+{
+    make_device(dataset);
+    for (int64_t size = 64; size <= 2048; size *= 2)
+        for (int64_t depth = 8; depth <= 2048; depth *= 4)
+            add_bmm(dataset, 1 + size % 7, size, depth);
+    measure(dataset);
+}
+
+static const struct rt_calibrate_options all_kernels = {.kernels = 1000, .seed = 1, .part = RT_PART_ANY};
+
+static const struct rt_calibrated_family *row_of(const struct rt_calibration *calibration,
+                                                 enum rt_family family)
+{
+    for (size_t f = 0; f < calibration->family_count; f++)
+        if (calibration->family[f].family == family)
+            return &calibration->family[f];
+    CU_FAIL_FATAL("no such family");
+    return NULL;
+}
+
+static void test_latents_are_recovered(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    make_data(&data);
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
+    const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
+    CU_ASSERT_EQUAL(row->used, data.sample_count);
+    /* Up to what is left of the pull to what was believed: 0 and 10 us. */
+    CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_LATENT_COMPUTE], 0.4, 0.01);
+    CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_LATENT_MEMORY], -0.25, 0.015);
+    CU_ASSERT_DOUBLE_EQUAL(row->after.floor_us, 15, 0.3);
+    CU_ASSERT_TRUE(row->fit_before.median > 15);
+    CU_ASSERT_TRUE(row->fit_after.median < 0.5);
+    struct rt_latent *known = rt_latents_find(&predictor.nets[0].latents, truth.device);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(known);
+    CU_ASSERT_EQUAL(known->kernels, (int64_t)data.sample_count);
+    CU_ASSERT_TRUE(known->calibrated);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+static void test_a_wild_sample_does_not_move_it(void)
+{
+    struct rt_dataset data;
+    struct rt_latent found[3];
+    const double wild[] = {1, 100, 0.01};
+    for (int w = 0; w < 3; w++) {
+        struct rt_predictor predictor;
+        struct rt_calibration calibration;
+        make_data(&data);
+        make_predictor(&predictor);
+        for (size_t i = 0; i < data.sample_count; i++) /* what is measured is never exact */
+            data.samples[i].latency_us *= 1 + 0.03 * sin(12.9898 * (double)i);
+        data.samples[data.sample_count / 2].latency_us *= wild[w];
+        RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
+        found[w] = row_of(&calibration, RT_FAMILY_BMM)->after;
+        rt_calibration_release(&calibration);
+        rt_predictor_release(&predictor);
+        rt_dataset_release(&data);
+    }
+    for (int w = 1; w < 3; w++)
+        for (int p = 0; p < RT_LATENT_PARTS; p++)
+            CU_ASSERT_DOUBLE_EQUAL(found[w].value[p], found[0].value[p], 0.01);
+}
+
+static void test_what_kernels_do_not_tell_stays(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    make_device(&data);
+    for (int64_t i = 0; i < 20; i++)
+        add_bmm(&data, 8, 2048 + 128 * i, 1024 + 32 * i);
+    measure(&data);
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
+    const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
+    RT_ASSERT_NEAR(row->after.value[RT_LATENT_COMPUTE], 0.4, 0.02);
+    CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_LATENT_MEMORY], row->before.value[RT_LATENT_MEMORY], 0.01);
+    RT_ASSERT_NEAR(row->after.floor_us, row->before.floor_us, 0.3); /* all of them take 10 ms and more */
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+/* Five kernels are enough to go most of the way, and none of the others' forecasts change. */
+static void test_other_devices_are_left_alone(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_latent before, after;
+    struct rt_device other;
+    make_data(&data);
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_device_find("P100-PCIE-16GB", &other)); /* unknown: it has the prior */
+    rt_latents_of(&predictor.nets[0].latents, &other, &before);
+    struct rt_calibrate_options options = all_kernels;
+    options.kernels = 5;
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+    const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
+    CU_ASSERT_EQUAL(row->used, 5);
+    CU_ASSERT_EQUAL(row->rest_after.count, data.sample_count - 5);
+    CU_ASSERT_TRUE(row->rest_after.median < row->rest_before.median / 3);
+    rt_latents_of(&predictor.nets[0].latents, &other, &after);
+    CU_ASSERT_EQUAL(memcmp(before.value, after.value, sizeof before.value), 0);
+    CU_ASSERT_EQUAL(before.floor_us, after.floor_us);
+    row = row_of(&calibration, RT_FAMILY_SOFTMAX); /* no kernels of it */
+    CU_ASSERT_EQUAL(row->used, 0);
+    CU_ASSERT_PTR_NULL(rt_latents_find(&predictor.nets[3].latents, truth.device));
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+static void test_same_seed_same_bytes(void)
+{
+    struct rt_dataset data;
+    struct rt_calibrate_options options = all_kernels;
+    char *content[3] = {NULL, NULL, NULL};
+    size_t size[3] = {0, 0, 0};
+    options.kernels = 8;
+    make_data(&data);
+    for (int i = 0; i < 3; i++) {
+        struct rt_predictor predictor;
+        struct rt_calibration calibration;
+        const char *path = rt_test_path("calibrated.h5");
+        make_predictor(&predictor);
+        options.seed = i < 2 ? 1 : 2;
+        RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+        RT_ASSERT_OK(rt_predictor_save(&predictor, path));
+        FILE *file = fopen(path, "rb");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+        content[i] = rt_malloc(1 << 20);
+        size[i] = fread(content[i], 1, 1 << 20, file);
+        fclose(file);
+        rt_calibration_release(&calibration);
+        rt_predictor_release(&predictor);
+    }
+    CU_ASSERT_TRUE(size[0] == size[1] && memcmp(content[0], content[1], size[0]) == 0);
+    CU_ASSERT_TRUE(size[0] != size[2] || memcmp(content[0], content[2], size[0]) != 0);
+    for (int i = 0; i < 3; i++)
+        free(content[i]);
+    rt_dataset_release(&data);
+}
+
+static void test_the_file_tells(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor, read;
+    struct rt_calibration first, second;
+    const char *path = rt_test_path("told.h5");
+    make_data(&data);
+    rt_dataset_stamp(&data);
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &first));
+    RT_ASSERT_OK(rt_predictor_save(&predictor, path));
+    RT_ASSERT_OK(rt_predictor_open(path, &read));
+    CU_ASSERT_TRUE(rt_predictor_calibrated_device(&read, "tesla_v100-pcie-32gb"));
+    CU_ASSERT_FALSE(rt_predictor_calibrated_device(&read, "Tesla T4"));
+    CU_ASSERT_FALSE(rt_predictor_knows_device(&read, truth.device)); /* it stays held out */
+    CU_ASSERT_PTR_NOT_NULL(strstr(read.calibrated, data.uuid));
+    /* Again: from where the networks were, not from the first calibration, and one line a device. */
+    RT_ASSERT_OK(rt_calibrate(&read, &data, 0, &all_kernels, &second));
+    CU_ASSERT_STRING_EQUAL(read.calibrated, predictor.calibrated);
+    CU_ASSERT_EQUAL(row_of(&second, RT_FAMILY_BMM)->after.value[0],
+                    row_of(&first, RT_FAMILY_BMM)->after.value[0]);
+    CU_ASSERT_EQUAL(row_of(&second, RT_FAMILY_BMM)->before.value[0],
+                    row_of(&first, RT_FAMILY_BMM)->after.value[0]);
+    rt_calibration_release(&first);
+    rt_calibration_release(&second);
+    rt_predictor_release(&predictor);
+    rt_predictor_release(&read);
+    rt_dataset_release(&data);
+}
+
+static void test_bad_samples_are_counted(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    make_data(&data);
+    make_predictor(&predictor);
+    data.samples[0].flags |= RT_FLAG_FAILED;
+    data.samples[1].flags |= RT_FLAG_THROTTLED;
+    data.samples[2].flags |= RT_FLAG_UNSTABLE;
+    data.samples[3].latency_us = NAN;
+    data.samples[4].dtype = RT_FP4; /* which a V100 has no peak for */
+    for (int i = 0; i < 4; i++)
+        data.samples[i].latency_us *= 50;
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
+    for (int r = 0; r < RT_UNUSED_COUNT; r++)
+        CU_ASSERT_EQUAL(calibration.left[r], 1);
+    CU_ASSERT_EQUAL(row_of(&calibration, RT_FAMILY_BMM)->used, data.sample_count - 5);
+    RT_ASSERT_NEAR(row_of(&calibration, RT_FAMILY_BMM)->after.value[0], 0.4, 0.02);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+static void test_refusals(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_calibrate_options options = all_kernels;
+    make_data(&data);
+    make_predictor(&predictor);
+    options.part = RT_PART_TRAIN;
+    RT_ASSERT_FAILS(rt_calibrate(&predictor, &data, 0, &options, &calibration), RT_EFORMAT,
+                    "no family has 5 kernels of Tesla V100-PCIE-32GB that can be used (split train)");
+    options.from = RT_FROM_MODELS;
+    RT_ASSERT_FAILS(rt_calibrate(&predictor, &data, 0, &options, &calibration), RT_EFORMAT,
+                    "no run of a whole model");
+    CU_ASSERT_EQUAL(predictor.nets[0].latents.count, 3); /* as it was */
+    CU_ASSERT_STRING_EQUAL(predictor.calibrated, "");
+    rt_predictor_release(&predictor);
+    RT_ASSERT_OK(rt_predictor_open("roofline", &predictor));
+    RT_ASSERT_FAILS(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration), RT_EUSAGE,
+                    "has nothing to calibrate");
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+/* --- from models --- */
+
+static void set_shift(struct rt_predictor *predictor, double compute, double memory)
+{
+    for (size_t n = 0; n < predictor->net_count; n++) {
+        struct rt_latents *latents = &predictor->nets[n].latents;
+        add_known(latents, truth.device, 0, 10);
+        latents->known[3].value[RT_LATENT_COMPUTE] = compute;
+        latents->known[3].value[RT_LATENT_MEMORY] = memory;
+    }
+}
+
+/* Runs that take what a predictor with those shifts forecasts. */
+static void add_runs(struct rt_dataset *dataset, double compute, double memory)
+{
+    static const int64_t batches[] = {1, 2, 4, 8};
+    struct rt_predictor told;
+    make_predictor(&told);
+    set_shift(&told, compute, memory);
+    for (size_t i = 0; i < RT_COUNT(batches); i++) {
+        struct rt_workload workload;
+        struct rt_workload_split split;
+        struct rt_graph graph;
+        struct rt_forecast forecast;
+        rt_workload_init(&workload);
+        workload.device = 0;
+        workload.model = rt_strings_add(&dataset->texts, "gpt2_large", 10);
+        workload.option = rt_strings_add(&dataset->texts, "", 0);
+        workload.batch = batches[i];
+        workload.sequence = 512;
+        workload.end_to_end_us = 1;
+        RT_ASSERT_OK(rt_workload_graph(dataset, &workload, &split, &graph));
+        const struct rt_forecast_options options = {
+            .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}};
+        RT_ASSERT_OK(rt_forecast_graph(&graph, &told, &dataset->devices[0], &options, &forecast));
+        workload.end_to_end_us = forecast.total_us;
+        rt_dataset_add_workload(dataset, &workload);
+        rt_forecast_release(&forecast);
+        rt_graph_release(&graph);
+    }
+    rt_predictor_release(&told);
+}
+
+static void test_one_run_tells_how_fast_a_device_is(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_calibrate_options options = {.runs = 1, .seed = 1, .part = RT_PART_ANY};
+    make_device(&data);
+    add_runs(&data, 0.3, 0.3);
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration)); /* there are no kernels */
+    CU_ASSERT_TRUE(calibration.from_models);
+    CU_ASSERT_EQUAL(calibration.runs_used, 1);
+    CU_ASSERT_EQUAL(calibration.run_count, 4);
+    CU_ASSERT_DOUBLE_EQUAL(calibration.shift[RT_LATENT_COMPUTE], 0.3, 0.03);
+    CU_ASSERT_DOUBLE_EQUAL(calibration.shift[RT_LATENT_MEMORY], 0.3, 0.03);
+    CU_ASSERT_TRUE(calibration.rest_before.mape > 20);
+    CU_ASSERT_TRUE(calibration.rest_after.mape < 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(predictor.calibrated, "1 run\t"));
+    for (size_t n = 0; n < predictor.net_count; n++)
+        CU_ASSERT_EQUAL(predictor.nets[n].latents.count, 4);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+static void test_a_wild_run_does_not_move_it(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_calibrate_options options = {.from = RT_FROM_MODELS, .seed = 1, .part = RT_PART_ANY};
+    make_device(&data);
+    add_runs(&data, 0.3, 0.3);
+    data.workloads[1].end_to_end_us *= 100;
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+    CU_ASSERT_DOUBLE_EQUAL(calibration.shift[RT_LATENT_COMPUTE], 0.3, 0.05);
+    CU_ASSERT_DOUBLE_EQUAL(calibration.shift[RT_LATENT_MEMORY], 0.3, 0.05);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+/* --- the robust fit itself: a line through points, two of which are nonsense --- */
+
+static int evaluate_line(void *context, const double *parameter, double *residual, double *slope)
+{
+    (void)context;
+    for (int i = 0; i < 12; i++) {
+        double x = i / 11.0, y = i == 3 ? 50 : i == 7 ? -20 : 1 + 2 * x;
+        residual[i] = y - (parameter[0] + parameter[1] * x);
+        slope[2 * i] = 1;
+        slope[2 * i + 1] = x;
+    }
+    return RT_OK;
+}
+
+static void test_robust_line(void)
+{
+    struct rt_robust_problem problem = {
+        .rows = 12, .parameters = 2, .spread = {10, 10}, .scale = 0.01, .evaluate = evaluate_line};
+    struct rt_robust_fit fit;
+    RT_ASSERT_OK(rt_robust_fit(&problem, &fit));
+    CU_ASSERT_DOUBLE_EQUAL(fit.parameter[0], 1, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(fit.parameter[1], 2, 1e-3);
+    CU_ASSERT_TRUE(fit.scale < 0.05);
+}
+
+RT_TESTS(RT_TEST(test_latents_are_recovered), RT_TEST(test_a_wild_sample_does_not_move_it),
+         RT_TEST(test_what_kernels_do_not_tell_stays), RT_TEST(test_other_devices_are_left_alone),
+         RT_TEST(test_same_seed_same_bytes), RT_TEST(test_the_file_tells),
+         RT_TEST(test_bad_samples_are_counted), RT_TEST(test_refusals),
+         RT_TEST(test_one_run_tells_how_fast_a_device_is), RT_TEST(test_a_wild_run_does_not_move_it),
+         RT_TEST(test_robust_line))
