@@ -2,8 +2,8 @@
 # The whole process from the shell: GPT-3 2.7B on an H100, beside what a start costs:
 #     tests/bench/bench_predict.sh [BUILD [ROUNDS [PREDICTOR...]]]
 # PREDICTOR is a file, or a kind, whose untrained networks bench_forecast writes; default rooftile and neusight. Prints
-# per command the median over the rounds (default 20) in ms, and that over the median of `rooftile --version`. The
-# commands take turns, so that a busy machine is busy for all.
+# per command the median over the rounds (default 20) and the least in ms, and the medians over that of
+# `rooftile --version`. The commands take turns, so that a busy machine is busy for all.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build}
@@ -43,9 +43,11 @@ for ((round = 0; round <= rounds; round++)); do # the first fills the caches
         echo "$i $((${EPOCHREALTIME/./} - began))"
     done | if [ "$round" -gt 0 ]; then cat; else cat >"$work/warm"; fi
 done >"$work/times"
-median() { awk -v i="$1" '$1 == i { print $2 }' "$work/times" | sort -n | awk '{ t[NR] = $1 } END { print (t[int((NR + 1) / 2)] + t[int(NR / 2) + 1]) / 2 }'; }
+sorted() { awk -v i="$1" '$1 == i { print $2 }' "$work/times" | sort -n; }
+median() { sorted "$1" | awk '{ t[NR] = $1 } END { print (t[int((NR + 1) / 2)] + t[int(NR / 2) + 1]) / 2 }'; }
 start=$(median 1)
-printf '%10s %16s  %s\n' ms 'over --version' what
+printf '%10s %10s %16s  %s\n' ms 'least ms' 'over --version' what
 for ((i = 0; i < ${#what[@]}; i++)); do
-    awk -v t="$(median "$i")" -v s="$start" -v w="${what[$i]}" 'BEGIN { printf "%10.2f %16.2f  %s\n", t / 1000, t / s, w }'
+    awk -v t="$(median "$i")" -v l="$(sorted "$i" | head -n 1)" -v s="$start" -v w="${what[$i]}" \
+        'BEGIN { printf "%10.2f %10.2f %16.2f  %s\n", t / 1000, l / 1000, t / s, w }'
 done

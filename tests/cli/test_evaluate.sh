@@ -25,7 +25,7 @@ for op in softmax ln; do
     kernels $op "NVIDIA A100-PCIE-40GB" 1555 576 >"tree/test/$op-a100.csv"
 done
 succeeds "import made-up measurements" "$ROOFTILE" dataset import --format neusight tree -o data.h5
-succeeds "train on one of two GPUs" "$ROOFTILE" train data.h5 -o p.h5 --epochs 1 --hold-out-gpu A100 --family softmax --threads 1 --quiet
+succeeds "train on one of two GPUs" "$ROOFTILE" train data.h5 --predictor neusight -o p.h5 --epochs 1 --hold-out-gpu A100 --family softmax --threads 1 --quiet
 
 # What was measured at twice the roofline is forecast by the roofline at half: 50% off, always too fast.
 succeeds "roofline alone" "$ROOFTILE" evaluate --predictor roofline data.h5 --json --quiet

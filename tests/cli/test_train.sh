@@ -6,13 +6,18 @@ export SOURCE_DATE_EPOCH=0
 
 "$ROOFTILE" collect --backend synthetic -o data.h5 --budget 5s --quiet >/dev/null 2>collect.log ||
     { not_ok "collect synthetic data" "$(tail -n 2 collect.log)"; finish; }
-train=("$ROOFTILE" train data.h5 --quiet --family softmax --family layernorm --epochs 4 --threads 2)
+train=("$ROOFTILE" train data.h5 --predictor neusight --quiet --family softmax --family layernorm --epochs 4 --threads 2)
 
 succeeds "train writes a predictor" "${train[@]}" -o whole.h5
 holds "the summary names the families" softmax stdout
 succeeds "train again" "${train[@]}" -o again.h5 --json
 if cmp -s whole.h5 again.h5; then ok "same seed and threads, same bytes"; else not_ok "same seed and threads, same bytes"; fi
 holds "--json has the families" '"family": "softmax"' stdout
+
+succeeds "the default is rooftile's own" "$ROOFTILE" train data.h5 --quiet --threads 2 -o own.h5
+holds "for every family of the data" "elementwise" stdout
+succeeds "train it again" "$ROOFTILE" train data.h5 --quiet --threads 2 -o own2.h5
+if cmp -s own.h5 own2.h5; then ok "to the same bytes"; else not_ok "to the same bytes"; fi
 
 usage() { # NAME WORDS ARGUMENT...
     local name=$1 words=$2
@@ -62,13 +67,13 @@ succeeds "--resume goes on after the kills" "${train[@]}" -o killed.h5 --resume
 if cmp -s killed.h5 whole.h5; then ok "and ends in the same bytes"; else not_ok "and ends in the same bytes"; fi
 if [ ! -e killed.h5.checkpoint ]; then ok "no checkpoint is left"; else not_ok "no checkpoint is left"; fi
 refuses "--resume with other options" 2 "made with other options or data" bash -c '
-    "$0" train data.h5 --quiet --family softmax --epochs 400 --threads 2 --checkpoint-every 0 -o other.h5 >/dev/null 2>&1 &
+    "$0" train data.h5 --predictor neusight --quiet --family softmax --epochs 400 --threads 2 --checkpoint-every 0 -o other.h5 >/dev/null 2>&1 &
     for i in $(seq 100); do [ -e other.h5.checkpoint ] && break; sleep 0.05; done
     kill -9 $!; wait $! 2>/dev/null
-    exec "$0" train data.h5 --quiet --family softmax --epochs 300 --threads 2 --resume -o other.h5' "$ROOFTILE"
+    exec "$0" train data.h5 --predictor neusight --quiet --family softmax --epochs 300 --threads 2 --resume -o other.h5' "$ROOFTILE"
 
 # Ctrl-C: the best so far is a usable predictor.
-"$ROOFTILE" train data.h5 --quiet --family softmax --epochs 4000 --patience 4000 --threads 2 -o best.h5 --checkpoint-every 0 \
+"$ROOFTILE" train data.h5 --predictor neusight --quiet --family softmax --epochs 4000 --patience 4000 --threads 2 -o best.h5 --checkpoint-every 0 \
     >stdout 2>stderr </dev/null &
 pid=$!
 for i in $(seq 100); do [ -e best.h5.checkpoint ] && break; sleep 0.05; done

@@ -179,7 +179,8 @@ static void test_elementwise(void)
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {128, 128}, {129, 128}, {5, 20000}};
     int ops = 0;
     for (int op = 0; op < RT_OP_COUNT; op++) {
-        if (rt_ops[op].family != RT_FAMILY_ELEMENTWISE)
+        /* silu, clamp and rsqrt appear in graphs; no backend times them yet */
+        if (rt_ops[op].family != RT_FAMILY_ELEMENTWISE || rt_cpu_kernel(op) == NULL)
             continue;
         current = op;
         ops++;

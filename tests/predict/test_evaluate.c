@@ -57,7 +57,7 @@ static void make_data(struct rt_dataset *dataset)
 static void make_candidate(struct rt_candidate *candidate, enum rt_family family, const char *devices)
 {
     const struct rt_recipe *recipe = rt_recipes;
-    while (recipe->family != family)
+    while (recipe->family != family || strcmp(recipe->kind, "neusight") != 0)
         recipe++;
     *candidate = (struct rt_candidate){.name = rt_strdup("p.h5"), .label = rt_strdup("neusight")};
     rt_predictor_init(&candidate->predictor, "neusight");

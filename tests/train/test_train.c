@@ -10,10 +10,13 @@
 #include "synthetic.h"
 #include "test.h"
 
+static const char *const kinds[] = {"neusight", "rooftile"};
+
 static struct rt_train_options options_for(const char *out)
 {
     static const char *families[] = {"bmm", "softmax"};
     struct rt_train_options options = rt_train_defaults;
+    options.kind = "neusight";
     options.out = out;
     options.quiet = true;
     options.epochs = 3;
@@ -87,25 +90,30 @@ static void test_same_seed_same_bytes(void)
     synthetic_dataset(&dataset, 120);
     const char *a = keep(rt_test_path("a.h5")), *b = keep(rt_test_path("b.h5")),
                *c = keep(rt_test_path("c.h5"));
-    struct rt_train_options options = options_for(a);
-    RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
-    options.out = b;
-    RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
-    CU_ASSERT_TRUE(same_bytes(a, b));
-    options.out = c;
-    options.split.seed = 2;
-    RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
-    CU_ASSERT_FALSE(same_bytes(a, c));
+    for (size_t k = 0; k < RT_COUNT(kinds); k++) {
+        struct rt_train_options options = options_for(a);
+        options.kind = kinds[k];
+        RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
+        options.out = b;
+        RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
+        CU_ASSERT_TRUE(same_bytes(a, b));
+        options.out = c;
+        options.split.seed = 2;
+        RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
+        CU_ASSERT_FALSE(same_bytes(a, c));
+    }
     rt_dataset_release(&dataset);
 }
 
 /* Whatever epoch a checkpoint is from, going on from it ends in the same bytes as never having stopped. */
-static void test_resume_changes_nothing(void)
+static void resume(const char *kind, int epochs)
 {
     struct rt_dataset dataset;
     synthetic_dataset(&dataset, 120);
     const char *whole = keep(rt_test_path("whole.h5")), *resumed = keep(rt_test_path("resumed.h5"));
     struct rt_train_options options = options_for(whole);
+    options.kind = kind;
+    options.epochs = epochs;
     RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
     CU_ASSERT_NOT_EQUAL(access(rt_test_path("whole.h5.checkpoint"), F_OK), 0);
     for (int stop = 0; stop < 5; stop++) { /* a child is killed after `stop` checkpoints */
@@ -130,6 +138,12 @@ static void test_resume_changes_nothing(void)
     rt_dataset_release(&dataset);
 }
 
+static void test_resume_changes_nothing(void)
+{
+    resume("neusight", 3);
+    resume("rooftile", 60); /* its epochs are short */
+}
+
 static void test_resume_refuses_other_options(void)
 {
     struct rt_dataset dataset;
@@ -147,6 +161,33 @@ static void test_resume_refuses_other_options(void)
     RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "is not an HDF5 file");
     rt_predictor_release(&finished);
     free(checkpoint);
+    rt_dataset_release(&dataset);
+}
+
+/* What the head's latents are for: two devices of the same description, one of them half as fast. */
+static void test_latents_tell_devices_apart(void)
+{
+    struct rt_dataset dataset;
+    synthetic_dataset(&dataset, 400);
+    const char *path = rt_test_path("latents.h5"), *only[] = {"softmax"};
+    for (size_t i = 0; i < dataset.sample_count; i++)
+        if (dataset.samples[i].device == 1)
+            dataset.samples[i].latency_us *= 2;
+    struct rt_train_options options = options_for(path);
+    options.kind = "rooftile";
+    options.families = (struct rt_names){only, 1};
+    options.epochs = 60;
+    RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
+    struct rt_predictor predictor;
+    RT_ASSERT_OK(rt_predictor_open(path, &predictor));
+    const struct rt_latents *latents = &predictor.nets[0].latents;
+    CU_ASSERT_EQUAL_FATAL(latents->count, 2);
+    double apart = latents->known[1].value[RT_LATENT_MEMORY] - latents->known[0].value[RT_LATENT_MEMORY];
+    printf("# latents of memory lie %.2f apart\n", apart);
+    CU_ASSERT_TRUE(apart > 0.3); /* of ln 2: the ridge keeps some, features of the devices tell some */
+    double middle = latents->known[0].value[RT_LATENT_MEMORY] + latents->known[1].value[RT_LATENT_MEMORY];
+    CU_ASSERT_TRUE(fabs(middle) < 1e-3);
+    rt_predictor_release(&predictor);
     rt_dataset_release(&dataset);
 }
 
@@ -200,4 +241,5 @@ static void test_refusals(void)
 }
 
 RT_TESTS(RT_TEST(test_learns), RT_TEST(test_same_seed_same_bytes), RT_TEST(test_resume_changes_nothing),
-         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_hold_out), RT_TEST(test_refusals))
+         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_latents_tell_devices_apart),
+         RT_TEST(test_hold_out), RT_TEST(test_refusals))
