@@ -35,7 +35,10 @@ enum {
 };
 
 static const struct argp_option argument_options[] = {
-    {"predictor", 'p', "P.h5", 0, "A predictor file, or \"roofline\" (required)", 0},
+    {"predictor", 'p', "P.h5", 0,
+     "A predictor file, or \"roofline\" (default pretrained: what comes with rooftile, its card is in "
+     "models/predictor/pretrained/)",
+     0},
     {"gpu", GPU, "NAME", 0,
      "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100 "
      "(required; repeatable)",
@@ -76,7 +79,7 @@ static const char description[] =
     "\vOps that only move data have no network; they take bytes / bandwidth and are listed. docs/predict.md "
     "tells what is counted and what is not.\n\n"
     "Example: GPT-3 2.7B on a GPU that is not in the room\n"
-    "  rooftile predict --predictor predictor.h5 --gpu H100 --model gpt3-2.7b --batch 2 --seq 2048\n"
+    "  rooftile predict --gpu H100 --model gpt3-2.7b --batch 2 --seq 2048\n"
     "Example: which batch still fits when training on 4 GPUs\n"
     "  rooftile predict -p predictor.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --dp 4 \\\n"
     "    --optimizer adamw --batch 4,8,16,32";
@@ -148,9 +151,6 @@ static bool is_opgraph(const char *path)
 
 static int check_arguments(const struct arguments *arguments)
 {
-    if (arguments->predictor == NULL)
-        return rt_fail(RT_EUSAGE, "say what forecasts: --predictor P.h5 (`rooftile train` makes one) or "
-                                  "--predictor roofline");
     if (arguments->gpus.count == 0)
         return rt_fail(RT_EUSAGE, "say on which GPU: --gpu NAME (`rooftile devices` lists them)");
     if (arguments->model == NULL)
@@ -438,6 +438,7 @@ int rt_cmd_predict(int argc, char **argv)
 {
     static const struct argp argp = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
     struct arguments arguments = {
+        .predictor = "pretrained",
         .graph = {.step = RT_STEP_PREFILL, .dtype = RT_FP32, .tensor_parallel = 1},
         .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
     };

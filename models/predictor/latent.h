@@ -10,6 +10,7 @@
 #define ROOFTILE_LATENT_H
 
 #include "models/predictor/architecture.h"
+#include "models/predictor/interval.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ struct rt_latent {
     double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
     int64_t kernels;               /* that it was fitted to; 0: a prior */
     bool calibrated;               /* without the network: tells nothing about other devices */
+    double interval[RT_INTERVAL_LEVELS]; /* of a calibrated one: times the family's known 90%; 0: none */
 };
 
 struct rt_latents {

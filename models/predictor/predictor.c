@@ -54,6 +54,15 @@ int rt_predictor_open(const char *name, struct rt_predictor *out)
         rt_predictor_init(out, "roofline");
         return RT_OK;
     }
+    if (strcmp(name, "pretrained") == 0) {
+        char *path;
+        int found = rt_pretrained_path(&path);
+        if (found == RT_OK) {
+            found = rt_predictor_open(path, out);
+            free(path);
+        }
+        return found;
+    }
     struct rt_h5 *file;
     int status = rt_h5_open(name, RT_PREDICTOR_FORMAT, RT_PREDICTOR_VERSION, &file);
     if (status != RT_OK)
@@ -159,6 +168,25 @@ void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
                    (1 - bound->compute_share) * latent->value[RT_LATENT_MEMORY] +
                    bound->depth_share * latent->value[RT_LATENT_DEPTH];
     bound->floor_us = latent->floor_us;
+}
+
+double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
+                             const struct rt_query *query, double level)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, rt_ops[query->op].family);
+    struct rt_launch launch;
+    if (net == NULL || !rt_heads[net->head].latents ||
+        init_launch(net, query, device, &launch) != RT_SKIP_NONE)
+        return NAN;
+    enum rt_interval_size size = rt_interval_size_of(launch.bound_us);
+    double known = rt_interval_at(net->intervals.known[size], level),
+           unseen = rt_interval_at(net->intervals.unseen[size], level);
+    const struct rt_latent *latent = rt_latents_find(&net->latents, device->name);
+    if (latent == NULL)
+        return unseen;
+    if (latent->interval[0] > 0)
+        return rt_interval_at(latent->interval, level) * rt_interval_at(net->intervals.known[size], 0.9);
+    return latent->calibrated ? sqrt(known * unseen) : known; /* by a few kernels: between the two */
 }
 
 enum { CHUNK = 4096 }; /* kernels gathered for one pass through a network, at most */

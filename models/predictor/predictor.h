@@ -13,6 +13,7 @@
 #include "datasets/split.h"
 #include "models/predictor/features.h"
 #include "models/predictor/head.h"
+#include "models/predictor/interval.h"
 #include "models/predictor/latent.h"
 #include "models/predictor/mlp.h"
 #include "models/predictor/tiles.h"
@@ -42,7 +43,8 @@ struct rt_family_net {
     struct rt_mlp mlp;
     struct rt_tiles tiles;
     struct rt_latents latents; /* none where the head has no use for them */
-    char *loss;                /* what it was fitted with, by name */
+    struct rt_intervals intervals;
+    char *loss; /* what it was fitted with, by name */
     int64_t rows_train, rows_validation, epochs, best_epoch;
     double validation_mape; /* percent */
 };
@@ -65,8 +67,10 @@ void rt_predictor_init(struct rt_predictor *predictor, const char *kind);
 void rt_predictor_release(struct rt_predictor *predictor);
 void rt_family_net_release(struct rt_family_net *net);
 
-/* `name` is the path of a predictor file, or "roofline". */
+/* `name` is the path of a predictor file, "roofline", or "pretrained": the file that comes with rooftile. */
 int rt_predictor_open(const char *name, struct rt_predictor *out);
+/* That file's path, free with free(): ROOFTILE_PRETRAINED, else beside the program. */
+int rt_pretrained_path(char **out);
 int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /* atomic */
 
 /* The families and provenance inside an open file; checkpoints hold them too. */
@@ -99,6 +103,11 @@ extern const char *const rt_skip_words[RT_SKIP_COUNT];
 void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
                            const struct rt_query *queries, size_t count, struct rt_team *team,
                            double *latency_us, uint8_t *skip);
+
+/* How far ln(measured / forecast) of that kernel may lie from 0 on either side, at `level` (0.9: in nine of
+ * ten cases it does not). NaN where the predictor does not know. */
+double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
+                             const struct rt_query *query, double level);
 
 /* The query a sample asks; its tile is left unknown unless `with_tile`. */
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);

@@ -77,6 +77,14 @@ static int write_shape(struct rt_h5 *file, const char *base, const struct rt_fam
     return rt_h5_set_real(file, base, "validation_mape_percent", net->validation_mape);
 }
 
+/* "interval_90": the attribute of a level. */
+static const char *level_name(int level)
+{
+    static const char *const names[RT_INTERVAL_LEVELS] = {"interval_50", "interval_80", "interval_90",
+                                                          "interval_95", "interval_98"};
+    return names[level];
+}
+
 /* One device's latents as attributes of `base`. */
 static int write_latent(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
 {
@@ -87,6 +95,8 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
     for (int p = 0; p < RT_LATENT_PARTS; p++)
         ADD(rt_h5_set_real(file, base, rt_latent_parts[p], latent->value[p]));
     ADD(rt_h5_set_real(file, base, "floor_us", latent->floor_us));
+    for (int l = 0; latent->interval[0] > 0 && l < RT_INTERVAL_LEVELS; l++)
+        ADD(rt_h5_set_real(file, base, level_name(l), latent->interval[l]));
     ADD(rt_h5_set_integer(file, base, "calibrated", latent->calibrated));
     return rt_h5_set_integer(file, base, "kernels", latent->kernels);
 }
@@ -104,6 +114,27 @@ static int write_latents(struct rt_h5 *file, const char *net, const struct rt_la
         ADD(write_latent(file, path, &latents->known[i]));
     }
     return RT_OK;
+}
+
+/* Rows of `unseen` and `known` are sizes, columns levels; nothing where there are no intervals. */
+static int write_intervals(struct rt_h5 *file, const char *net, const struct rt_intervals *intervals)
+{
+    int status;
+    char base[96], path[128];
+    const size_t cells = RT_INTERVAL_SIZES * RT_INTERVAL_LEVELS;
+    if (intervals->gpus == 0 && !(intervals->known[RT_INTERVAL_LONG][0] > 0))
+        return RT_OK;
+    snprintf(base, sizeof base, "%s/intervals", net);
+    ADD(rt_h5_make_group(file, base));
+    ADD(rt_h5_set_integer(file, base, "gpus", intervals->gpus));
+    snprintf(path, sizeof path, "%s/level", base);
+    struct rt_h5_array array = doubles(path, "share of the measurements within the half-width");
+    ADD(rt_h5_write(file, &array, rt_interval_levels, sizeof(double), RT_INTERVAL_LEVELS));
+    snprintf(path, sizeof path, "%s/unseen", base);
+    array = doubles(path, "half-width of ln(measured / forecast), short kernels and then long ones");
+    ADD(rt_h5_write(file, &array, intervals->unseen, sizeof(double), cells));
+    snprintf(path, sizeof path, "%s/known", base);
+    return rt_h5_write(file, &array, intervals->known, sizeof(double), cells);
 }
 
 static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
@@ -126,6 +157,7 @@ static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
     array = doubles(path, "greatest value of the feature");
     ADD(rt_h5_write(file, &array, net->clip_high, sizeof *net->clip_high, net->feature_count));
     ADD(write_latents(file, base, &net->latents));
+    ADD(write_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/parameters", base);
     array = reals(path, "layer after layer: weight (outputs,inputs), bias (outputs)");
     ADD(rt_h5_write(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count));
@@ -284,6 +316,10 @@ static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *o
         ADD(rt_h5_get_integer(file, base, "calibrated", &calibrated));
         out->calibrated = calibrated != 0;
     }
+    for (int l = 0; l < RT_INTERVAL_LEVELS && rt_h5_has(file, base, level_name(l)); l++) {
+        ADD(rt_h5_get_real(file, base, level_name(l), &out->interval[l]));
+        sound &= !(out->interval[l] < 0 || out->interval[l] > 1e4); /* NaN: too few kernels for the level */
+    }
     if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
@@ -314,6 +350,42 @@ static int read_latents(struct rt_h5 *file, const char *net, struct rt_latents *
         return RT_OK;
     struct latents_reader reader = {latents, base};
     return rt_h5_each_child(file, base, read_known_latent, &reader);
+}
+
+static bool sound_widths(const double *widths, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (widths[i] < 0 || widths[i] > 100)
+            return false;
+    return true; /* NaN: unknown */
+}
+
+static int read_intervals(struct rt_h5 *file, const char *net, struct rt_intervals *intervals)
+{
+    int status;
+    char base[96], path[128];
+    const size_t cells = RT_INTERVAL_SIZES * RT_INTERVAL_LEVELS;
+    double levels[RT_INTERVAL_LEVELS];
+    rt_intervals_init(intervals);
+    snprintf(base, sizeof base, "%s/intervals", net);
+    if (!rt_h5_exists(file, base)) /* files of the first builds of version 2 lack them */
+        return RT_OK;
+    ADD(rt_h5_get_integer(file, base, "gpus", &intervals->gpus));
+    snprintf(path, sizeof path, "%s/level", base);
+    struct rt_h5_array array = doubles(path, NULL);
+    ADD(rt_h5_read(file, &array, levels, sizeof(double), RT_INTERVAL_LEVELS));
+    snprintf(path, sizeof path, "%s/unseen", base);
+    ADD(rt_h5_read(file, &array, intervals->unseen, sizeof(double), cells));
+    snprintf(path, sizeof path, "%s/known", base);
+    ADD(rt_h5_read(file, &array, intervals->known, sizeof(double), cells));
+    if (memcmp(levels, rt_interval_levels, sizeof levels) != 0)
+        return rt_fail(RT_EVERSION, "%s: %s has other levels than this build knows; use a newer rooftile",
+                       rt_h5_path(file), base);
+    if (intervals->gpus < 0 || !sound_widths(&intervals->unseen[0][0], cells) ||
+        !sound_widths(&intervals->known[0][0], cells))
+        return rt_fail(RT_EFORMAT, "%s: %s holds widths that cannot be: the file is damaged",
+                       rt_h5_path(file), base);
+    return RT_OK;
 }
 
 static int read_net(struct rt_h5 *file, const char *name, void *context)
@@ -347,6 +419,7 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
         ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
     }
     ADD(read_latents(file, base, &net->latents));
+    ADD(read_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/tiles", base);
     return rt_tiles_read(file, path, &net->tiles);
 }

@@ -77,6 +77,7 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
         net.feature[net.feature_count++] = rt_feature_find(name);
     }
     free(names);
+    rt_intervals_init(&net.intervals);
     net.head = rt_head_find(recipe->head);
     struct rt_mlp_shape shape = {.inputs = (uint32_t)net.feature_count,
                                  .hidden = recipe->hidden,

@@ -113,7 +113,9 @@ refuses "one trace, one forecast" 2 "--trace shows one forecast" predict -p p.h5
 refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p roofline --gpu H100 -m bert-base --trace nowhere/t.json
 
 # --- bad input
-refuses "no predictor" 2 "--predictor P.h5" predict --gpu H100 -m bert-base
+succeeds "without a predictor: the one that comes along" predict --gpu H200 -m gpt3-2.7b
+holds "is named" "by pretrained (rooftile), which was fitted to this GPU" stdout
+refuses "where it is not there" 1 "nowhere.h5" env ROOFTILE_PRETRAINED=nowhere.h5 "$ROOFTILE" predict --gpu H200 -m bert-base
 refuses "no GPU" 2 "--gpu NAME" predict -p roofline -m bert-base
 refuses "no model" 2 "--model NAME" predict -p roofline --gpu H100
 refuses "an unknown GPU" 1 "nearest names" predict -p roofline --gpu H1000 -m bert-base
