@@ -159,9 +159,10 @@ struct run {
     const struct rt_sample **sample;     /* those that were forecast, group after group */
     double *measured;                    /* of each, us */
     double *forecast[RT_MAX_CANDIDATES]; /* of each, us */
+    double *half[RT_MAX_CANDIDATES];     /* of each: half-width of the interval in ln, NaN: none */
     struct group *groups;
     size_t group_count;
-    double *pool_measured, *pool_forecast; /* a pool's samples side by side */
+    double *pool_measured, *pool_forecast, *pool_half; /* a pool's samples side by side */
 };
 
 /* RT_LEFT_COUNT for a sample to be forecast, else why it is not. */
@@ -231,6 +232,7 @@ static enum rt_left_out missing(const struct batch *batch, size_t candidates, si
 static void keep_batch(struct run *run, struct group *group, const struct batch *batch, size_t count)
 {
     struct rt_evaluation *evaluation = run->evaluation;
+    const struct rt_device *device = &evaluation->dataset->devices[group->device];
     for (size_t i = 0; i < count; i++) {
         enum rt_left_out reason = missing(batch, evaluation->candidate_count, i);
         if (reason != RT_LEFT_COUNT) {
@@ -241,8 +243,11 @@ static void keep_batch(struct run *run, struct group *group, const struct batch 
         uint32_t flags = batch->sample[i]->flags;
         run->sample[at] = batch->sample[i];
         run->measured[at] = batch->sample[i]->latency_us;
-        for (size_t c = 0; c < evaluation->candidate_count; c++)
+        for (size_t c = 0; c < evaluation->candidate_count; c++) {
             run->forecast[c][at] = batch->forecast[c][i];
+            run->half[c][at] = rt_predictor_interval(&evaluation->candidates[c].predictor, device,
+                                                     &batch->query[i], RT_EVALUATE_LEVEL);
+        }
         group->synthetic += (flags & RT_FLAG_SYNTHETIC) != 0;
         evaluation->dtypes[batch->sample[i]->dtype]++;
         evaluation->unstable += (flags & RT_FLAG_UNSTABLE) != 0;
@@ -287,8 +292,10 @@ static void forecast_picked(struct run *run)
     struct rt_progress progress;
     run->sample = rt_malloc(run->picked_count * sizeof *run->sample);
     run->measured = rt_malloc(run->picked_count * sizeof *run->measured);
-    for (size_t c = 0; c < evaluation->candidate_count; c++)
+    for (size_t c = 0; c < evaluation->candidate_count; c++) {
         run->forecast[c] = rt_malloc(run->picked_count * sizeof *run->forecast[c]);
+        run->half[c] = rt_malloc(run->picked_count * sizeof *run->half[c]);
+    }
     rt_progress_start(&progress, "evaluate", (double)run->picked_count, evaluation->options.quiet);
     for (size_t from = 0, to; from < run->picked_count; from = to) {
         for (to = from + 1; to < run->picked_count && run->picked[to] >> 32 == run->picked[from] >> 32; to++)
@@ -329,9 +336,12 @@ static void add_rows(struct run *run)
         row->device = evaluation->dataset->devices[group->device].name;
         row->synthetic = group->synthetic;
         memcpy(row->held_out, group->held_out, sizeof row->held_out);
-        for (size_t c = 0; c < evaluation->candidate_count; c++)
+        for (size_t c = 0; c < evaluation->candidate_count; c++) {
             rt_metrics_of(run->measured + group->first, run->forecast[c] + group->first, group->count,
                           &row->metrics[c]);
+            rt_interval_metrics_of(run->measured + group->first, run->forecast[c] + group->first,
+                                   run->half[c] + group->first, group->count, &row->intervals[c]);
+        }
     }
 }
 
@@ -375,7 +385,10 @@ static void add_pool(struct run *run, const char *op, const struct pool *pool)
     snprintf(row->op, sizeof row->op, "%s", op);
     for (size_t c = 0; c < evaluation->candidate_count; c++) {
         pool_samples(run, pool, run->forecast[c], run->pool_forecast);
+        pool_samples(run, pool, run->half[c], run->pool_half);
         rt_metrics_of(run->pool_measured, run->pool_forecast, count, &row->metrics[c]);
+        rt_interval_metrics_of(run->pool_measured, run->pool_forecast, run->pool_half, count,
+                               &row->intervals[c]);
         row->held_out[c] = true;
     }
     for (size_t g = 0; g < run->group_count; g++) {
@@ -406,6 +419,7 @@ static void add_pools(struct run *run)
     char label[64];
     run->pool_measured = rt_malloc(run->evaluation->evaluated * sizeof *run->pool_measured);
     run->pool_forecast = rt_malloc(run->evaluation->evaluated * sizeof *run->pool_forecast);
+    run->pool_half = rt_malloc(run->evaluation->evaluated * sizeof *run->pool_half);
     for (int held_out_only = 0; held_out_only < 2; held_out_only++) {
         for (int op = 0; op < RT_OP_COUNT; op++)
             add_pool(run, rt_ops[op].name, &(struct pool){op, -1, held_out_only});
@@ -477,11 +491,14 @@ static void run_release(struct run *run)
     free(run->picked);
     free(run->sample);
     free(run->measured);
-    for (size_t c = 0; c < RT_MAX_CANDIDATES; c++)
+    for (size_t c = 0; c < RT_MAX_CANDIDATES; c++) {
         free(run->forecast[c]);
+        free(run->half[c]);
+    }
     free(run->groups);
     free(run->pool_measured);
     free(run->pool_forecast);
+    free(run->pool_half);
 }
 
 int rt_evaluate(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,

@@ -17,6 +17,7 @@
 
 #define RT_MAX_CANDIDATES 6
 #define RT_WORST_KERNELS  10
+#define RT_EVALUATE_LEVEL 0.9  /* of the intervals that are judged */
 #define RT_PART_ANY       (-1) /* beside enum rt_part: every sample */
 
 struct rt_candidate {
@@ -75,6 +76,7 @@ struct rt_evaluation_row {
     size_t synthetic;                 /* samples that are no measurements */
     bool held_out[RT_MAX_CANDIDATES]; /* pooled rows: of every op and device in it */
     struct rt_metrics metrics[RT_MAX_CANDIDATES];
+    struct rt_interval_metrics intervals[RT_MAX_CANDIDATES];
 };
 
 struct rt_evaluation_worst {

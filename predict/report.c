@@ -72,7 +72,8 @@ static const struct rt_column columns[] = {
     {"op", NULL, 's', 0},       {"device", NULL, 's', 0},    {"predictor", NULL, 's', 0},
     {"held_out", NULL, 'b', 0}, {"n", NULL, 'd', 0},         {"mape", NULL, 'f', 1},
     {"median", NULL, 'f', 1},   {"p90", NULL, 'f', 1},       {"bias", NULL, 'f', 1},
-    {"within10", NULL, 'f', 1}, {"synthetic", NULL, 'd', 0},
+    {"within10", NULL, 'f', 1}, {"synthetic", NULL, 'd', 0}, {"coverage90", NULL, 'f', 1},
+    {"width90", NULL, 'f', 1},
 };
 
 void rt_report_table_add(struct rt_table *table, const struct rt_evaluation *evaluation,
@@ -81,9 +82,10 @@ void rt_report_table_add(struct rt_table *table, const struct rt_evaluation *eva
     for (size_t r = 0; r < count; r++)
         for (size_t c = 0; c < evaluation->candidate_count; c++) {
             const struct rt_metrics *m = &rows[r].metrics[c];
+            const struct rt_interval_metrics *interval = &rows[r].intervals[c];
             rt_table_row(table, rows[r].op, rows[r].device, evaluation->candidates[c].label,
                          (int)rows[r].held_out[c], (long long)m->count, m->mape, m->median, m->p90, m->bias,
-                         m->within10, (long long)rows[r].synthetic);
+                         m->within10, (long long)rows[r].synthetic, interval->coverage, interval->width);
         }
 }
 

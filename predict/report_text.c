@@ -139,16 +139,25 @@ static void print_head(FILE *file, const struct rt_evaluation *evaluation)
         file, "errors",
         "percent of the measured latency: MAPE, median and p90 of the absolute error; bias is its "
         "signed mean "
-        "(above 0: forecast too slow); <=10% is the share of kernels that near");
+        "(above 0: forecast too slow); <=10% is the share of kernels that near; in 90%: share of the kernels "
+        "within their 90% interval, +-90%: half of which is that wide on average");
 }
 
 /* The first candidate in full, the others by their MAPE. Text tables show one row per op and device, so a row
  * has as many columns as there are candidates: the table is made with the first of these. */
-enum { OWN_COLUMNS = 9 };
+enum { OWN_COLUMNS = 11 };
 static const struct rt_column own_columns[OWN_COLUMNS] = {
-    {"op", NULL, 's', 0},  {"device", NULL, 's', 0}, {"held_out", "held out", 'b', 0},
-    {"n", NULL, 'd', 0},   {"mape", "MAPE", 'f', 1}, {"median", NULL, 'f', 1},
-    {"p90", NULL, 'f', 1}, {"bias", NULL, 'f', 1},   {"within10", "<=10%", 'f', 1},
+    {"op", NULL, 's', 0},
+    {"device", NULL, 's', 0},
+    {"held_out", "held out", 'b', 0},
+    {"n", NULL, 'd', 0},
+    {"mape", "MAPE", 'f', 1},
+    {"median", NULL, 'f', 1},
+    {"p90", NULL, 'f', 1},
+    {"bias", NULL, 'f', 1},
+    {"within10", "<=10%", 'f', 1},
+    {"coverage90", "in 90%", 'f', 1},
+    {"width90", "+-90%", 'f', 1},
 };
 
 static const char *pooled_device(const char *device)
@@ -186,7 +195,8 @@ static void print_rows(FILE *file, const struct rt_evaluation *evaluation,
         const struct rt_metrics *m = rows[r].metrics; /* more arguments than columns are left unread */
         rt_table_row(table, rows[r].op, pooled ? pooled_device(rows[r].device) : rows[r].device,
                      (int)rows[r].held_out[0], (long long)m->count, m->mape, m->median, m->p90, m->bias,
-                     m->within10, m[1].mape, m[2].mape, m[3].mape, m[4].mape, m[5].mape);
+                     m->within10, rows[r].intervals[0].coverage, rows[r].intervals[0].width, m[1].mape,
+                     m[2].mape, m[3].mape, m[4].mape, m[5].mape);
     }
     rt_table_text(table, file);
     rt_table_free(table);

@@ -25,6 +25,7 @@ enum {
     RESUME,
     CHECKPOINT,
     KEEP_ALL,
+    NO_INTERVALS,
     JSON,
     FAMILY
 };
@@ -53,6 +54,8 @@ static const struct argp_option argument_options[] = {
      "Least time between checkpoints, OUTPUT.checkpoint (default 5)", 0},
     {"keep-all", KEEP_ALL, NULL, 0, "Fit also to sessions that look throttled (default: named and left out)",
      0},
+    {"no-intervals", NO_INTERVALS, NULL, 0,
+     "Do not fit once more without each device: forecasts then carry no intervals (docs/intervals.md)", 0},
     {"resume", RESUME, NULL, 0, "Go on from OUTPUT.checkpoint where there is one", 0},
     {"json", JSON, NULL, 0, "Print the summary as JSON", 0},
     {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
@@ -142,6 +145,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case KEEP_ALL:
         options->keep_all = true;
+        break;
+    case NO_INTERVALS:
+        options->no_intervals = true;
         break;
     case RESUME:
         options->resume = true;

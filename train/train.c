@@ -54,8 +54,9 @@ struct run {
     struct rt_predictor predictor; /* finished families */
     struct rt_team *team;
     struct rt_progress progress;
-    double done_before; /* samples of families finished */
-    double saved;       /* clock of the last checkpoint */
+    double done_before;  /* samples of families finished */
+    const char *without; /* the device that is left out for the intervals' sake, NULL: none */
+    double saved;        /* clock of the last checkpoint */
 };
 
 /* One family being fitted. */
@@ -123,8 +124,9 @@ static void show_progress(struct run *run, const struct family *family, double d
         snprintf(best, sizeof best, "%.2f%%", fit->best_mape);
     rt_progress_update(&run->progress,
                        run->done_before + (double)fit->epoch * (double)family->train.count + done,
-                       "%s epoch %d/%d  loss %.4f  best validation MAPE %s  %.0f samples/s",
-                       rt_families[family->recipe->family], (int)fit->epoch + 1, family->epochs,
+                       "%s%s%s epoch %d/%d  loss %.4f  best validation MAPE %s  %.0f samples/s",
+                       rt_families[family->recipe->family], run->without != NULL ? " without " : "",
+                       run->without != NULL ? run->without : "", (int)fit->epoch + 1, family->epochs,
                        loss_sum / done, best, done / (rt_clock() - began + 1e-9));
 }
 
@@ -333,7 +335,7 @@ static int fit_family(struct run *run, struct family *family)
             if (family->head->latents)
                 rt_latent_fit_keep_best(&family->latents);
         }
-        if (rt_clock() - run->saved >= run->options->checkpoint_seconds) {
+        if (run->without == NULL && rt_clock() - run->saved >= run->options->checkpoint_seconds) {
             int status = save_checkpoint(run, family);
             if (status != RT_OK)
                 return status;
@@ -342,12 +344,118 @@ static int fit_family(struct run *run, struct family *family)
     return RT_OK;
 }
 
+/* --- intervals --- */
+
+/* What forecasts of these rows were off by; `prior`: with the prior of their device, else its latents. */
+static void add_residuals(struct run *run, const struct family *family, const struct rt_rows *rows,
+                          bool prior, struct rt_residual *to)
+{
+    size_t outputs = (size_t)family->head->outputs;
+    struct rt_latents latents;
+    rt_latent_fit_finish(&family->latents, &latents);
+    rt_real *out = rt_malloc((rows->count + 1) * outputs * sizeof *out);
+    if (rows->count > 0)
+        rt_mlp_infer(&family->net.mlp, run->team, rows->features, rows->count, out);
+    for (size_t i = 0; i < rows->count; i++) {
+        struct rt_latent latent;
+        struct rt_bound bound = rows->bounds[i];
+        (prior ? rt_latents_prior : rt_latents_of)(&latents, &run->dataset->devices[rows->device[i]],
+                                                   &latent);
+        rt_bound_set_latent(&bound, &latent);
+        double latency_us = family->head->latency(out + i * outputs, &bound);
+        to[i] = (struct rt_residual){.value = fabs(log(rows->target_us[i] / latency_us)),
+                                     .group = rows->device[i],
+                                     .size = rt_interval_size_of(bound.bound_us)};
+    }
+    free(out);
+    rt_latents_release(&latents);
+}
+
+static struct rt_residual *more_residuals(struct rt_residual *list, size_t count, size_t more)
+{
+    return rt_realloc(list, count + more + 1, sizeof *list);
+}
+
+/* Rows of one device outside the test split, as the net scales them. */
+static void gather_device(const struct run *run, struct rt_family_net *net, size_t device,
+                          struct rt_rows rows[2])
+{
+    bool *others = rt_malloc((run->dataset->device_count + 1) * sizeof *others);
+    struct rt_rows_left_out left_out;
+    for (size_t d = 0; d < run->dataset->device_count; d++)
+        others[d] = d != device;
+    rt_rows_gather(run->dataset, &run->options->split, others, run->held_out_op, net, &rows[0], &rows[1],
+                   &left_out);
+    free(others);
+}
+
+static int family_init(struct run *run, const struct rt_recipe *recipe, size_t index, struct family *family);
+static void family_release(struct family *family);
+
+/* Fits the family once more without a device, whose rows then tell what such forecasts are off by. */
+static int leave_out(struct run *run, const struct family *family, size_t device,
+                     struct rt_residual **residuals, size_t *count)
+{
+    struct rt_train_options options = *run->options;
+    struct run inner = *run;
+    struct family fitted;
+    struct rt_rows rows[2];
+    size_t devices = run->dataset->device_count;
+    options.quiet = true; /* what there is to warn of was told */
+    inner.options = &options;
+    inner.without = run->dataset->devices[device].name;
+    inner.held_out_device = rt_malloc((devices + 1) * sizeof *inner.held_out_device);
+    memcpy(inner.held_out_device, run->held_out_device, devices * sizeof *inner.held_out_device);
+    inner.held_out_device[device] = true;
+    int status = family_init(&inner, family->recipe, family->index, &fitted);
+    if (status == RT_OK && fitted.train.count > 0)
+        status = fit_family(&inner, &fitted);
+    if (status == RT_OK && fitted.train.count > 0) {
+        memcpy(fitted.net.mlp.parameters, fitted.fit.best, fitted.fit.count * sizeof(rt_real));
+        gather_device(&inner, &fitted.net, device, rows);
+        *residuals = more_residuals(*residuals, *count, rows[0].count + rows[1].count);
+        for (int part = 0; part < 2; part++) {
+            add_residuals(&inner, &fitted, &rows[part], true, *residuals + *count);
+            *count += rows[part].count;
+            rt_rows_release(&rows[part]);
+        }
+    }
+    run->done_before += (double)fitted.epochs * (double)fitted.train.count;
+    run->progress = inner.progress;
+    family_release(&fitted);
+    free(inner.held_out_device);
+    return status;
+}
+
+/* The widths of the family's intervals: docs/intervals.md. Its best parameters must be in its net. */
+static int fit_intervals(struct run *run, struct family *family)
+{
+    struct rt_intervals *intervals = &family->net.intervals;
+    size_t count = family->validation.count;
+    int status = RT_OK;
+    struct rt_residual *residuals = more_residuals(NULL, 0, count);
+    add_residuals(run, family, &family->validation, false, residuals);
+    rt_residual_table(residuals, count, intervals->known);
+    count = 0;
+    for (size_t d = 0; status == RT_OK && d < run->dataset->device_count; d++) {
+        if (family->latents.slot[d] < 0 || family->latents.device_count < 2)
+            continue;
+        status = leave_out(run, family, d, &residuals, &count);
+        intervals->gpus++;
+    }
+    rt_residual_table(residuals, count, intervals->unseen);
+    free(residuals);
+    if (status != RT_OK)
+        rt_intervals_init(intervals);
+    return status;
+}
+
 /* Moves the family's net, with its best parameters, to the predictor. */
 static void finish_family(struct run *run, struct family *family)
 {
     struct rt_family_net *net = &family->net;
     struct rt_fit *fit = &family->fit;
-    memcpy(net->mlp.parameters, fit->best, fit->count * sizeof(rt_real));
+    memcpy(net->mlp.parameters, fit->best, fit->count * sizeof(rt_real)); /* where it was interrupted */
     if (family->head->latents)
         rt_latent_fit_finish(&family->latents, &net->latents);
     net->rows_train = (int64_t)family->train.count;
@@ -389,6 +497,16 @@ static bool wanted(const struct run *run, size_t recipe)
            names_family(&run->options->families, rt_families[rt_recipes[recipe].family]);
 }
 
+/* How often the rows of a recipe are run over: leaving each of n devices out makes n - 1 more rounds. */
+static double repeated(const struct run *run, const struct rt_recipe *recipe)
+{
+    double devices = 0;
+    for (size_t d = 0; d < run->dataset->device_count; d++)
+        devices += !run->held_out_device[d];
+    bool intervals = !run->options->no_intervals && rt_heads[rt_head_find(recipe->head)].latents;
+    return intervals && devices > 1 ? devices : 1;
+}
+
 /* Epochs x rows over all families, for the progress bar. A first guess: early stopping shortens it. */
 static double total_work(const struct run *run)
 {
@@ -399,7 +517,7 @@ static double total_work(const struct run *run)
             bool out = run->held_out_device[sample->device] || run->held_out_op[sample->op];
             if (rt_ops[sample->op].family == rt_recipes[r].family && !out &&
                 rt_split_of(&run->options->split, sample) == RT_PART_TRAIN)
-                total += either(run->options->epochs, rt_recipes[r].epochs);
+                total += either(run->options->epochs, rt_recipes[r].epochs) * repeated(run, &rt_recipes[r]);
         }
     return total;
 }
@@ -417,8 +535,12 @@ static int fit_recipe(struct run *run, size_t recipe, const struct rt_fit *resum
         status = family_restore(run, &family, resumed);
     if (status == RT_OK)
         status = fit_family(run, &family);
+    run->done_before += (double)family.epochs * (double)family.train.count;
+    if (status == RT_OK && family.head->latents && !run->options->no_intervals) {
+        memcpy(family.net.mlp.parameters, family.fit.best, family.fit.count * sizeof(rt_real));
+        status = fit_intervals(run, &family);
+    }
     if (status == RT_OK || (status == RT_EINTERRUPTED && family.fit.best_epoch > 0)) {
-        run->done_before += (double)family.epochs * (double)family.train.count;
         summarise(summary, &family);
         finish_family(run, &family);
     }
@@ -504,10 +626,10 @@ static char *make_signature(const struct run *run)
     const struct rt_train_options *o = run->options;
     char *text = rt_format(
         "%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
-        "patience %d rate %.17g keep %d families",
+        "patience %d rate %.17g keep %d intervals %d families",
         RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus, run->predictor.held_out_ops,
         (unsigned long long)o->split.seed, o->split.validation, o->split.test, rt_team_size(run->team),
-        o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all);
+        o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all, !o->no_intervals);
     for (size_t i = 0; i < o->families.count; i++) {
         char *longer = rt_format("%s %s", text, o->families.name[i]);
         free(text);

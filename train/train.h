@@ -21,7 +21,8 @@ struct rt_train_options {
     double learning_rate;        /* 0: the recipe's */
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
-    bool keep_all; /* fit also to sessions that look throttled: hygiene.h */
+    bool no_intervals; /* saves the fits that leave each device out: models/predictor/interval.h */
+    bool keep_all;     /* fit also to sessions that look throttled: hygiene.h */
 };
 extern const struct rt_train_options rt_train_defaults;
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const double rt_interval_levels[RT_INTERVAL_LEVELS] = {0.5, 0.8, 0.9, 0.95, 0.98};
 
@@ -70,22 +71,36 @@ void rt_residual_quantiles(struct rt_residual *residuals, size_t count, double q
     free(counts);
 }
 
+/* Those of a size, of groups that have enough of it; returns how many, and of how many groups. */
+static size_t choose_size(const struct rt_residual *residuals, size_t count, int size,
+                          struct rt_residual *chosen, size_t *groups)
+{
+    size_t group_count, found = 0, *counts = count_groups(residuals, count, size, &group_count);
+    *groups = 0;
+    for (size_t g = 0; g < group_count; g++)
+        *groups += counts[g] >= RT_RESIDUAL_LEAST;
+    for (size_t i = 0; i < count; i++)
+        if ((int)residuals[i].size == size && counts[residuals[i].group] >= RT_RESIDUAL_LEAST)
+            chosen[found++] = residuals[i];
+    free(counts);
+    return found;
+}
+
 void rt_residual_table(struct rt_residual *residuals, size_t count,
                        double table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS])
 {
-    struct rt_residual *some = rt_malloc((count + 1) * sizeof *some);
+    struct rt_residual *chosen = rt_malloc((count + 1) * sizeof *chosen);
+    size_t groups, least = 1;
+    rt_residual_quantiles(residuals, count, table[0]);
     for (int size = 0; size < RT_INTERVAL_SIZES; size++) {
-        size_t groups, chosen = 0, *counts = count_groups(residuals, count, size, &groups);
-        for (size_t i = 0; i < count; i++)
-            if ((int)residuals[i].size == size && counts[residuals[i].group] >= RT_RESIDUAL_LEAST)
-                some[chosen++] = residuals[i];
-        if (chosen > 0)
-            rt_residual_quantiles(some, chosen, table[size]);
-        else
-            rt_residual_quantiles(residuals, count, table[size]);
-        free(counts);
+        size_t found = choose_size(residuals, count, size, chosen, &groups);
+        if (groups >= least)
+            rt_residual_quantiles(chosen, found, table[size]);
+        else if (size > 0)
+            memcpy(table[size], table[size - 1], sizeof table[size]);
+        least = groups > least ? groups : least;
     }
-    free(some);
+    free(chosen);
 }
 
 double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level)

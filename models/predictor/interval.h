@@ -17,7 +17,8 @@
 enum { RT_INTERVAL_LEVELS = 5 };
 extern const double rt_interval_levels[RT_INTERVAL_LEVELS]; /* ascending */
 
-/* Kernels by their roofline's time: the dispatch of short ones, which scatters, is most of what they take. */
+/* Kernels by the time of their roofline: the dispatch of short ones, which scatters, is most of what they
+ * take. */
 enum rt_interval_size { RT_INTERVAL_SHORT, RT_INTERVAL_LONG, RT_INTERVAL_SIZES };
 #define RT_INTERVAL_LONG_US 20.0
 enum rt_interval_size rt_interval_size_of(double bound_us);
@@ -42,8 +43,9 @@ struct rt_residual {
  * suffice for. `residuals` get sorted. */
 void rt_residual_quantiles(struct rt_residual *residuals, size_t count, double quantile[RT_INTERVAL_LEVELS]);
 
-/* The same for each size; a group counts for a size from RT_RESIDUAL_LEAST residuals on. A size that no group
- * counts for gets the quantiles of all. `residuals` get sorted. */
+/* The same for each size; a group counts for a size from RT_RESIDUAL_LEAST residuals on. Long
+ * kernels that fewer groups count for than short ones get the quantiles of those, short ones those of all.
+ * `residuals` get sorted. */
 enum { RT_RESIDUAL_LEAST = 20 };
 void rt_residual_table(struct rt_residual *residuals, size_t count,
                        double table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS]);

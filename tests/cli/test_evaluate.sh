@@ -50,7 +50,7 @@ tr -s ' ' <text >squeezed
 holds "pooled over held-out devices" "all held-out devices yes 40" squeezed
 holds "what has no network is counted" "80  of a family that a predictor has no network for: layernorm 80" text
 succeeds "the text report is what was printed" cmp text r.txt
-holds "CSV has the keys" "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic" r.csv
+holds "CSV has the keys" "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic,coverage90,width90" r.csv
 cat >marked.py <<'END'
 import json
 report = json.load(open("r.json"))

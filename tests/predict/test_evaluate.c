@@ -396,8 +396,8 @@ static void test_reports_hold_the_rows(void)
     json_t *json = json_load_file(json_path, 0, NULL),
            *row = json_array_get(json_object_get(json, "rows"), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(json);
-    const char *keys[] = {"op",   "device", "predictor", "held_out", "n",
-                          "mape", "median", "p90",       "bias",     "within10"};
+    const char *keys[] = {"op",     "device", "predictor", "held_out", "n",          "mape",
+                          "median", "p90",    "bias",      "within10", "coverage90", "width90"};
     for (size_t k = 0; k < RT_COUNT(keys); k++)
         CU_ASSERT_PTR_NOT_NULL(json_object_get(row, keys[k]));
     CU_ASSERT_EQUAL(json_array_size(json_object_get(json, "rows")), 4); /* two devices, two predictors */
@@ -412,7 +412,9 @@ static void test_reports_hold_the_rows(void)
 
     char *text = read_whole(csv_path);
     CU_ASSERT_PTR_EQUAL(
-        strstr(text, "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic\n"), text);
+        strstr(text,
+               "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic,coverage90,width90\n"),
+        text);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nall,held out,roofline,1,1,"));
     text = read_whole(text_path);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "WARNING: its training was interrupted"));
