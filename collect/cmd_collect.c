@@ -40,8 +40,12 @@ static const struct argp_option argument_options[] = {
     {"backend", BACKEND, "NAME", 0, "Where kernels run: see --list (default cpu)", 0},
     {"device", DEVICE, "LIST", 0, "Devices of the backend; of cpu, numbers of threads (default 1,all)", 0},
     {"plan", PLAN, "PLAN", 0,
-     "quick, or a file with a line per shape: bmm,batch=8,m=64,n=64,k=64 (default quick)", 0},
-    {"count", COUNT, "N", 0, "Shapes of the quick plan (default 2000)", 0},
+     "quick; calibrate: the few shapes that `rooftile calibrate` learns a GPU from; or a file with a line "
+     "per "
+     "shape: bmm,batch=8,m=64,n=64,k=64 (default quick)",
+     0},
+    {"count", COUNT, "N", 0, "Shapes of the quick plan (default 2000), or the first of the calibrate plan",
+     0},
     {"ops", OPS, "LIST", 0, "Only these ops or families (default: all that the backend can run)", 0},
     {"seed", 's', "N", 0, "Seed of the quick plan and of the operands (default 1)", 0},
     {"budget", BUDGET, "TIME", 0,
@@ -374,6 +378,8 @@ static int make_plan(struct arguments *arguments, struct rt_plan *plan)
         return status;
     if (strcmp(arguments->plan, "quick") == 0)
         return rt_plan_quick(arguments->options.backend.seed, &ops, arguments->count, plan);
+    if (strcmp(arguments->plan, "calibrate") == 0)
+        return rt_plan_calibrate(&ops, arguments->count, plan);
     return rt_plan_read(arguments->plan, arguments->backend, &ops, plan);
 }
 

@@ -15,7 +15,7 @@
 
 struct rt_collect_options {
     const char *output;    /* OUT.h5 */
-    const char *plan_name; /* "quick", or the name of a plan file */
+    const char *plan_name; /* "quick", "calibrate", or the name of a plan file */
     const char *command;   /* to tell a user who comes back with another one */
     const char *like;      /* dataset to take devices' descriptors from, NULL: measure them */
     struct rt_backend_options backend;

@@ -6,6 +6,8 @@
  * family by turns. The shapes of an op are log-uniform over its ranges in the order of a Halton sequence,
  * shifted by the seed, so every prefix of a plan covers ops and ranges evenly: it may be stopped anywhere.
  *
+ * The calibrate plan is a fixed list, 16 shapes of each family by turns.
+ *
  * A plan file has a line per shape, "op,dim=value,dim=value...", dims by their names in any order, all of
  * them:
  *
@@ -40,6 +42,10 @@ int rt_op_set_parse(const char *list, const struct rt_backend *backend, struct r
 
 /* At most `count` shapes: fewer where the ranges of the ops hold no more. */
 int rt_plan_quick(uint64_t seed, const struct rt_op_set *ops, size_t count, struct rt_plan *out);
+
+/* The shapes to calibrate a predictor with (`rooftile calibrate`), the most telling of every family first:
+ * the first `count` of them. RT_EUSAGE where it has none for these ops. */
+int rt_plan_calibrate(const struct rt_op_set *ops, size_t count, struct rt_plan *out);
 
 /* RT_EFORMAT names file and line; so does RT_EUSAGE where the backend cannot run an op. Ops that are not in
  * the set are left out. */

@@ -33,6 +33,12 @@ succeeds dry_run_json collect --dry-run --count 50 --json
 holds dry_run_json_total '"kernels": 100' stdout
 absent dry_run_leaves_nothing synthetic.h5
 
+succeeds calibrate_plan collect --plan calibrate --dry-run
+holds calibrate_plan_total "80 shapes, 160 kernels" stdout
+succeeds calibrate_plan_prefix collect --plan calibrate --count 25 --dry-run
+holds calibrate_plan_prefix_total "25 shapes, 50 kernels" stdout
+refuses calibrate_plan_ops 2 "--plan calibrate has no shapes for these --ops" collect --plan calibrate --ops gemm --dry-run
+
 succeeds whole collect --count 3000 -o whole.h5
 holds whole_total "6000 of 6000 planned kernels are in whole.h5" stdout
 absent whole_parts whole.h5.parts

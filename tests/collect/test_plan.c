@@ -193,7 +193,41 @@ static void test_missing_and_binary_files(void)
     RT_ASSERT_FAILS(rt_plan_read(path, cpu(), &ops, &plan), RT_EFORMAT, "is not text");
 }
 
-RT_TESTS(RT_TEST(test_quick_is_deterministic), RT_TEST(test_a_longer_plan_begins_like_a_shorter),
+/* 16 shapes of five families by turns: every prefix has as many of each, give or take one. */
+static void test_calibrate_is_balanced(void)
+{
+    struct rt_plan plan, few;
+    struct rt_op_set ops = all_ops();
+    size_t of_family[RT_FAMILY_COUNT] = {0};
+    RT_ASSERT_OK(rt_plan_calibrate(&ops, 2000, &plan));
+    CU_ASSERT_EQUAL(plan.count, 80);
+    for (size_t i = 0; i < plan.count; i++) {
+        RT_ASSERT_OK(rt_op_check(plan.tasks[i].op, plan.tasks[i].dim));
+        CU_ASSERT_TRUE(cpu()->can(&plan.tasks[i]));
+        CU_ASSERT_TRUE(rt_task_flops(&plan.tasks[i]) < 1e12); /* seconds on a CPU, not hours */
+        CU_ASSERT_EQUAL(of_family[rt_ops[plan.tasks[i].op].family]++, i / 5);
+    }
+    RT_ASSERT_OK(rt_plan_calibrate(&ops, 25, &few));
+    CU_ASSERT_EQUAL(few.count, 25);
+    CU_ASSERT_EQUAL(memcmp(few.tasks, plan.tasks, 25 * sizeof *few.tasks), 0);
+    rt_plan_release(&few);
+    rt_plan_release(&plan);
+}
+
+static void test_calibrate_with_chosen_ops(void)
+{
+    struct rt_plan plan;
+    struct rt_op_set ops;
+    RT_ASSERT_OK(rt_op_set_parse("softmax,bmm", cpu(), &ops));
+    RT_ASSERT_OK(rt_plan_calibrate(&ops, 2000, &plan));
+    CU_ASSERT_EQUAL(plan.count, 32);
+    rt_plan_release(&plan);
+    RT_ASSERT_OK(rt_op_set_parse("gemm", cpu(), &ops));
+    RT_ASSERT_FAILS(rt_plan_calibrate(&ops, 2000, &plan), RT_EUSAGE, "has no shapes for these --ops");
+}
+
+RT_TESTS(RT_TEST(test_calibrate_is_balanced), RT_TEST(test_calibrate_with_chosen_ops),
+         RT_TEST(test_quick_is_deterministic), RT_TEST(test_a_longer_plan_begins_like_a_shorter),
          RT_TEST(test_every_prefix_is_balanced), RT_TEST(test_prefix_covers_the_ranges),
          RT_TEST(test_shapes_are_valid_distinct_and_sized), RT_TEST(test_ops_can_be_chosen),
          RT_TEST(test_file), RT_TEST(test_file_with_chosen_ops), RT_TEST(test_bad_files),
