@@ -637,11 +637,6 @@ int rt_h5_set_real(struct rt_h5 *file, const char *object, const char *name, dou
     return set_attribute(file, object, name, H5T_IEEE_F64LE, &value);
 }
 
-bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name)
-{
-    return H5Aexists_by_name(file->id, object, name, H5P_DEFAULT) > 0;
-}
-
 /* The object at `path`, which stays open: attributes are read one after the other, and a path takes HDF5
  * longer than an attribute. < 0: cannot be opened. */
 static hid_t object_at(struct rt_h5 *file, const char *path)
@@ -653,6 +648,12 @@ static hid_t object_at(struct rt_h5 *file, const char *path)
     if (file->object >= 0)
         file->object_path = rt_strdup(path);
     return file->object;
+}
+
+bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name)
+{
+    hid_t parent = object_at(file, object);
+    return parent >= 0 && H5Aexists(parent, name) > 0;
 }
 
 static int open_attribute(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
