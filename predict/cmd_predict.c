@@ -29,6 +29,7 @@ enum {
     LINK,
     NO_OVERLAP,
     FALLBACK,
+    INTERVAL,
     TRACE,
     LAYERS,
     JSON
@@ -67,6 +68,8 @@ static const struct argp_option argument_options[] = {
     {"link-gbs", LINK, "X", 0, "Bandwidth to a peer GPU, one direction, GB/s (default: the GPU's)", 1},
     {"no-overlap", NO_OVERLAP, NULL, 0, "Sum gradients after the backward pass, not during it", 1},
     {NULL, 0, NULL, 0, "Output:", 2},
+    {"interval", INTERVAL, "LEVEL", 0,
+     "Level of the interval around the total; 0: none (default 0.9: docs/intervals.md)", 2},
     {"fallback", FALLBACK, NULL, 0, "Take the roofline where the predictor has no network for an op", 2},
     {"trace", TRACE, "FILE", 0, "Also write a timeline that Perfetto (ui.perfetto.dev) opens", 2},
     {"json", JSON, NULL, 0, "Print JSON instead of text", 2},
@@ -245,6 +248,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return parse_values("--batch", text, &arguments->batches);
     case 's':
         return parse_values("--seq", text, &arguments->sequences);
+    case INTERVAL:
+        return rt_argument_real("--interval", text, 0, 0.99, &arguments->forecast.level);
     case FALLBACK:
         arguments->forecast.fallback = true;
         break;
@@ -440,6 +445,7 @@ int rt_cmd_predict(int argc, char **argv)
     struct arguments arguments = {
         .predictor = "pretrained",
         .graph = {.step = RT_STEP_PREFILL, .dtype = RT_FP32, .tensor_parallel = 1},
+        .forecast.level = 0.9,
         .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
     };
     int status = argp_parse(&argp, argc, argv, 0, NULL, &arguments);

@@ -28,11 +28,13 @@ struct rt_forecast_launch {
     uint32_t node;
     enum rt_time_source source;
     double time_us, roofline_us; /* of one run */
+    double half; /* how far ln(true time / time_us) may lie from 0 at options.level; NaN: unknown */
 };
 
 struct rt_forecast_options {
     struct rt_parallel parallel;
     bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
+    double level;  /* of the interval, above 0 and below 1; 0: none is asked for */
 };
 
 struct rt_forecast {
@@ -49,8 +51,10 @@ struct rt_forecast {
     double compute_us;       /* kernels of the busiest device in a step */
     double communication_us; /* that compute does not hide, and pipeline bubbles */
     double total_us;         /* of the step */
-    double source_us[RT_TIME_SOURCE_COUNT]; /* of phase_us, by source */
-    double coverage;                        /* 0..1: trained / (all but link); 0 for the roofline */
+    double interval_level;   /* options.level */
+    double interval_low_us, interval_high_us; /* of the step; NaN: unknown, or not asked for */
+    double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
+    double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */
     /* For the trace: (2, stages, microbatches) ends of passes, and what the first stage's ring does. */
     double *pass_ends_us, *stage_forward_us, *stage_backward_us;
     struct rt_gradient_sum *sums;
@@ -98,6 +102,11 @@ struct rt_forecast_row {
 };
 /* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
 size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
+
+/* Share of the time, 0..1, in kernels with a feature beyond the range that their network was fitted in, and
+ * the family and feature (of rt_features) that most of it is about; those are set where it is not 0. */
+double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                          enum rt_family *family, int *feature);
 
 struct rt_forecast_node {
     uint32_t node;

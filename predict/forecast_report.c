@@ -8,6 +8,8 @@
 #include <string.h>
 
 static const double GIB = 1073741824.0;
+static const double TELLING_SHARE = 0.05; /* of the time, from which on a doubt is told */
+enum { FEW_GPUS = 3 };
 enum { HEAVIEST = 10, MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
 
 double rt_prediction_tokens(const struct rt_prediction *prediction)
@@ -22,6 +24,51 @@ static double tokens_per_second(const struct rt_prediction *prediction)
 }
 
 /* --- what a reader should know --- */
+
+/* "softmax 2, moe 1": families with few GPUs behind the widths of their intervals, with a share of the time
+ * that counts. */
+static char *few_words(const struct rt_prediction *prediction)
+{
+    const struct rt_forecast *forecast = &prediction->forecast;
+    double time_us[RT_FAMILY_COUNT] = {0}, sum = 0;
+    char *words = rt_strdup("");
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        double time = rt_forecast_launch_total(forecast, &forecast->launches[i]);
+        time_us[rt_ops[forecast->launches[i].kernel.op].family] += time;
+        sum += time;
+    }
+    for (int f = 0; f < RT_FAMILY_COUNT; f++) {
+        const struct rt_family_net *net = rt_predictor_net(prediction->predictor, (enum rt_family)f);
+        if (net == NULL || !rt_heads[net->head].latents || net->latents.count >= FEW_GPUS ||
+            time_us[f] < TELLING_SHARE * sum)
+            continue;
+        char *longer =
+            rt_format("%s%s%s %zu", words, words[0] != '\0' ? ", " : "", rt_families[f], net->latents.count);
+        free(words);
+        words = longer;
+    }
+    return words;
+}
+
+/* Where the forecast reaches beyond what was measured. */
+static size_t add_doubts(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS],
+                         size_t count)
+{
+    enum rt_family family = RT_FAMILY_LINEAR;
+    int feature = 0;
+    double beyond = rt_forecast_beyond(&prediction->forecast, prediction->predictor, &family, &feature);
+    if (beyond >= TELLING_SHARE)
+        warnings[count++] =
+            rt_format("%.0f%% of the time is in kernels beyond what the predictor was fitted to (%s: %s)",
+                      100 * beyond, rt_families[family], rt_features[feature].name);
+    char *few = few_words(prediction);
+    if (few[0] != '\0')
+        warnings[count++] = rt_format("few GPUs were measured for some families, so nobody knows how far "
+                                      "others differ (%s)",
+                                      few);
+    free(few);
+    return count;
+}
 
 size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS])
 {
@@ -42,7 +89,7 @@ size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warn
     if (forecast->source_us[RT_TIME_ROOFLINE] > 0 && predictor->net_count > 0)
         warnings[count++] = rt_format("--fallback: part of the time is the bare roofline, which is a lower "
                                       "bound, not a forecast");
-    return count;
+    return add_doubts(prediction, warnings, count);
 }
 
 /* "where 2.1%, copy 0.8%": ops without a trained network, with their share of the time. */
@@ -95,11 +142,21 @@ static void print_predictor(const struct rt_prediction *prediction, FILE *file)
                 rt_predictor_knows_device(p, prediction->device.name) ? "" : " not");
 }
 
+/* Three digits or so: an interval is not known to more. */
+static int interval_digits(const struct rt_forecast *f)
+{
+    double ms = f->interval_low_us / 1e3;
+    return ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3;
+}
+
 static void print_time(const struct rt_prediction *prediction, FILE *file)
 {
     const struct rt_forecast *f = &prediction->forecast;
-    fprintf(file, "\n  %-14s %10.3f ms   %.0f tokens/s\n", "total", f->total_us / 1e3,
-            tokens_per_second(prediction));
+    fprintf(file, "\n  %-14s %10.3f ms   ", "total", f->total_us / 1e3);
+    if (!isnan(f->interval_low_us))
+        fprintf(file, "(%.*f .. %.*f, %g%%)   ", interval_digits(f), f->interval_low_us / 1e3,
+                interval_digits(f), f->interval_high_us / 1e3, 100 * f->interval_level);
+    fprintf(file, "%.0f tokens/s\n", tokens_per_second(prediction));
     if (prediction->graph.options.step == RT_STEP_TRAINING && !isnan(f->forward_us)) {
         fprintf(file, "  %-14s %10.3f ms\n", "forward", f->forward_us / 1e3);
         fprintf(file, "  %-14s %10.3f ms   with accumulation%s\n", "backward", f->backward_us / 1e3,
@@ -241,7 +298,8 @@ static json_t *parallel_json(const struct rt_prediction *prediction)
     return json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, s:o}", "data", (json_int_t)p->data, "tensor",
                      (json_int_t)prediction->graph.options.tensor_parallel, "pipeline",
                      (json_int_t)p->pipeline, "microbatches", (json_int_t)p->microbatches, "schedule",
-                     rt_pipeline_schedules[p->schedule], "overlap", !p->no_overlap, "link_gbs", rt_json_number(link));
+                     rt_pipeline_schedules[p->schedule], "overlap", !p->no_overlap, "link_gbs",
+                     rt_json_number(link));
 }
 
 static json_t *fallbacks_json(const struct rt_forecast_row *rows, size_t count)
@@ -265,6 +323,14 @@ static json_t *warnings_json(const struct rt_prediction *prediction)
         free(warnings[i]);
     }
     return array;
+}
+
+static json_t *interval_json(const struct rt_forecast *f)
+{
+    if (isnan(f->interval_low_us))
+        return json_null();
+    return json_pack("{s:f, s:f, s:f}", "level", f->interval_level, "low_ms", f->interval_low_us / 1e3,
+                     "high_ms", f->interval_high_us / 1e3);
 }
 
 static json_t *text_json(const char *text)
@@ -307,6 +373,7 @@ json_t *rt_prediction_json(const struct rt_prediction *prediction)
     json_object_set_new(json, "ops", table_json(op_table(rows, count)));
     json_object_set_new(json, "heaviest", table_json(node_table(prediction)));
     json_object_set_new(json, "warnings", warnings_json(prediction));
+    json_object_set_new(json, "interval", interval_json(f));
     return json;
 }
 
@@ -324,6 +391,8 @@ static const struct rt_column sweep_columns[] = {
     {"memory_gib", "GiB", 'f', 1},
     {"fits", NULL, 'b', 0},
     {"gpu_in_training", "GPU known", 'b', 0},
+    {"interval_low_ms", "from", 'f', 3},
+    {"interval_high_ms", "to", 'f', 3},
 };
 
 struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count)
@@ -335,7 +404,8 @@ struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, si
         rt_table_row(table, p->device.name, (long long)p->batch, (long long)p->sequence, f->total_us / 1e3,
                      f->forward_us / 1e3, f->backward_us / 1e3, tokens_per_second(p), 100 * f->coverage,
                      f->memory.total / GIB, (int)rt_forecast_fits(f),
-                     (int)rt_predictor_knows_device(p->predictor, p->device.name));
+                     (int)rt_predictor_knows_device(p->predictor, p->device.name), f->interval_low_us / 1e3,
+                     f->interval_high_us / 1e3);
     }
     return table;
 }

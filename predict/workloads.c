@@ -137,7 +137,8 @@ static int forecast_row(const struct rt_workload_evaluation *evaluation, size_t 
                                                        .pipeline = split->pipeline,
                                                        .microbatches = split->microbatches,
                                                        .link_gbs = NAN},
-                                          .fallback = evaluation->options.fallback};
+                                          .fallback = evaluation->options.fallback,
+                                          .level = c == 0 ? RT_EVALUATE_LEVEL : 0};
     const struct rt_candidate *candidate = &evaluation->candidates[c];
     struct rt_forecast forecast;
     int status = rt_forecast_graph(graph, &candidate->predictor, device, &options, &forecast);
@@ -148,6 +149,7 @@ static int forecast_row(const struct rt_workload_evaluation *evaluation, size_t 
         row->forward_us = forecast.forward_us;
         row->backward_us = row->workload->mode == RT_TRAINING ? forecast.backward_us : NAN;
         row->coverage = forecast.coverage;
+        row->half = log(forecast.interval_high_us / forecast.total_us);
         row->kernels_us = forecast.compute_us;
         row->communication_us = forecast.communication_us;
     }

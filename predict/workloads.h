@@ -49,6 +49,7 @@ struct rt_workload_row {
     double time_us[RT_MAX_WORKLOAD_COLUMNS];       /* of a step; NaN: the column has none */
     double forward_us, backward_us;                /* of the first candidate; NaN for pipelines */
     double coverage, kernels_us, communication_us; /* of the first candidate: forecast.h */
+    double half; /* of the first candidate's 90% interval, in ln; NaN: none */
 };
 
 struct rt_workload_skip {
@@ -68,6 +69,7 @@ struct rt_workload_summary {
     const char *what;  /* a mode or a kind */
     bool held_out;     /* all of its rows are */
     size_t rows;
+    struct rt_interval_metrics interval; /* of the first candidate; NaN where a row has none */
     struct rt_workload_mean mean[RT_MAX_WORKLOAD_COLUMNS];
 };
 

@@ -86,6 +86,8 @@ static json_t *row_json(const struct rt_workload_evaluation *evaluation, const s
     json_object_set_new(json, "compared", columns_json(evaluation, RT_COLUMN_COMPARED, time_cell, row));
     json_object_set_new(json, "compared_errors_pct",
                         columns_json(evaluation, RT_COLUMN_COMPARED, error_cell, row));
+    set_number(json, "low90_ms", row->time_us[0] * exp(-row->half) / 1e3);
+    set_number(json, "high90_ms", row->time_us[0] * exp(row->half) / 1e3);
     return json;
 }
 
@@ -120,6 +122,8 @@ static json_t *summaries_json(const struct rt_workload_evaluation *evaluation,
         json_object_set_new(json, "floor", mean_cell(row, evaluation->floor));
         json_object_set_new(json, "forecasts", columns_json(evaluation, RT_COLUMN_CANDIDATE, mean_cell, row));
         json_object_set_new(json, "compared", columns_json(evaluation, RT_COLUMN_COMPARED, mean_cell, row));
+        set_number(json, "coverage90", row->interval.coverage);
+        set_number(json, "width90", row->interval.width);
         json_array_append_new(array, json);
     }
     return array;

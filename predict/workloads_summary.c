@@ -3,6 +3,7 @@
 #include "predict/workloads.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Which rows a summary gathers; NULL and RT_KIND_COUNT: any. */
@@ -53,6 +54,25 @@ static void finish_mean(struct rt_workload_mean *mean)
         mean->max = NAN;
 }
 
+/* The intervals of a pool's rows. */
+static void add_intervals(const struct rt_workload_evaluation *evaluation, const struct pool *pool,
+                          struct rt_interval_metrics *out)
+{
+    size_t count = 0;
+    double *values = rt_malloc(3 * (evaluation->row_count + 1) * sizeof *values);
+    double *forecast = values + evaluation->row_count, *half = forecast + evaluation->row_count;
+    for (size_t r = 0; r < evaluation->row_count; r++) {
+        const struct rt_workload_row *row = &evaluation->rows[r];
+        if (!in_pool(evaluation, pool, row))
+            continue;
+        values[count] = row->workload->end_to_end_us;
+        forecast[count] = row->time_us[0];
+        half[count++] = row->half;
+    }
+    rt_interval_metrics_of(values, forecast, half, count, out);
+    free(values);
+}
+
 /* Appends the summary of a pool, unless nothing is in it. */
 static void add_pool(const struct rt_workload_evaluation *evaluation, struct rt_workload_summaries *to,
                      const char *scope, const char *what, const struct pool *pool)
@@ -72,6 +92,7 @@ static void add_pool(const struct rt_workload_evaluation *evaluation, struct rt_
         return;
     for (size_t c = 0; c < evaluation->column_count; c++)
         finish_mean(&summary.mean[c]);
+    add_intervals(evaluation, pool, &summary.interval);
     to->row = rt_realloc(to->row, to->count + 1, sizeof summary);
     to->row[to->count++] = summary;
 }

@@ -133,9 +133,11 @@ static void print_head(const struct rt_workload_evaluation *evaluation, FILE *fi
     rt_report_labelled(file, "floor",
                        "the error that is left if every kernel's time is known: the model's nodes, each "
                        "measured alone, added up");
-    rt_report_labelled(file, "errors",
-                       "percent of the measured time, above 0: forecast too slow. Coverage: share of the "
-                       "forecast kernels' time that trained networks account for");
+    rt_report_labelled(
+        file, "errors",
+        "percent of the measured time, above 0: forecast too slow. Coverage: share of the "
+        "forecast kernels' time that trained networks account for; in 90%: measured within the 90% "
+        "interval, half of which is +-90% of the forecast");
 }
 
 /* --- a line per workload --- */
@@ -152,7 +154,16 @@ static const struct rt_column row_columns[] = {
     {"forecast_ms", "forecast ms", 'f', 1},
     {"error_pct", "error %", 'f', 1},
     {"coverage_pct", "coverage %", 'f', 1},
+    {"width90", "+-90%", 'f', 1},
+    {"in90", "in 90%", 's', 0},
 };
+
+/* Does the 90% interval hold what was measured? */
+static const char *within_words(const struct rt_workload_row *row)
+{
+    double off = fabs(log(row->workload->end_to_end_us / row->time_us[0]));
+    return isnan(row->half) ? NULL : off <= row->half ? "yes" : "no";
+}
 
 static void print_rows(const struct rt_workload_evaluation *evaluation, FILE *file)
 {
@@ -166,7 +177,8 @@ static void print_rows(const struct rt_workload_evaluation *evaluation, FILE *fi
                            (int)row->held_out, row->model, rt_modes[row->workload->mode],
                            (long long)row->workload->batch, (long long)row->workload->sequence, row->option,
                            row->workload->end_to_end_us / 1e3, row->time_us[0] / 1e3,
-                           rt_workload_error(row, 0), 100 * row->coverage);
+                           rt_workload_error(row, 0), 100 * row->coverage, 100 * sinh(row->half),
+                           within_words(row));
         wide_clear(&wide);
     }
     wide_print(&wide, file);
@@ -235,9 +247,11 @@ static void print_summaries(const struct rt_workload_evaluation *evaluation, con
                             const char *what, const struct rt_workload_summaries *summaries, FILE *file)
 {
     const struct rt_column fixed[] = {
-        {scope, NULL, 's', 0},      {what, NULL, 's', 0},         {"unseen", NULL, 'b', 0},
-        {"n", NULL, 'd', 0},        {"mape", "mean |e|", 'f', 1}, {"bias", "mean e", 'f', 1},
-        {"max", "max |e|", 'f', 1},
+        {scope, NULL, 's', 0},        {what, NULL, 's', 0},
+        {"unseen", NULL, 'b', 0},     {"n", NULL, 'd', 0},
+        {"mape", "mean |e|", 'f', 1}, {"bias", "mean e", 'f', 1},
+        {"max", "max |e|", 'f', 1},   {"coverage90", "in 90%", 'f', 1},
+        {"width90", "+-90%", 'f', 1},
     };
     struct wide wide;
     wide_open(&wide, fixed, RT_COUNT(fixed), evaluation, 1, false);
@@ -249,7 +263,7 @@ static void print_summaries(const struct rt_workload_evaluation *evaluation, con
             wide.cell[c] = mean_text(row, 1 + c, evaluation->column[0].name);
         rt_table_row_texts(wide.table, (const char *const *)wide.cell, wide.count, row->scope, row->what,
                            (int)row->held_out, (long long)row->rows, row->mean[0].mape, row->mean[0].bias,
-                           row->mean[0].max);
+                           row->mean[0].max, row->interval.coverage, row->interval.width);
         wide_clear(&wide);
     }
     wide_print(&wide, file);

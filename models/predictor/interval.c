@@ -116,3 +116,8 @@ double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level)
     }
     return from_value + slope * (wanted - from);
 }
+
+double rt_interval_scale(double level)
+{
+    return log1p(-level) / log1p(-0.9);
+}

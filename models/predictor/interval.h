@@ -50,6 +50,9 @@ enum { RT_RESIDUAL_LEAST = 20 };
 void rt_residual_table(struct rt_residual *residuals, size_t count,
                        double table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS]);
 
+/* How a 90% half-width that stands alone is carried to another level: by the same line. */
+double rt_interval_scale(double level);
+
 /* Any level 0 < level < 1 out of such quantiles: straight lines over -ln(1 - level), on which the tail of an
  * exponential is straight, from 0 and beyond the last. NaN where none is known. */
 double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level);

@@ -162,6 +162,26 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     return RT_SKIP_NONE;
 }
 
+int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query *query,
+                         const struct rt_device *device)
+{
+    struct rt_launch launch;
+    double farthest = 1e-6; /* rounding aside */
+    int found = -1;
+    if (init_launch(net, query, device, &launch) != RT_SKIP_NONE)
+        return -1;
+    for (int f = 0; f < net->feature_count; f++) {
+        double value = rt_features[net->feature[f]].value(&launch);
+        double range = fmax(net->clip_high[f] - net->clip_low[f], 1e-6);
+        double beyond = fmax(net->clip_low[f] - value, value - net->clip_high[f]) / range;
+        if (beyond > farthest) {
+            farthest = beyond;
+            found = net->feature[f];
+        }
+    }
+    return found;
+}
+
 void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
 {
     bound->shift = bound->compute_share * latent->value[RT_LATENT_COMPUTE] +

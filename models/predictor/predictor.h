@@ -109,6 +109,11 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level);
 
+/* The feature (of rt_features) that lies farthest beyond the range a net was fitted in, measured by that
+ * range; -1 where none does. What lies beyond is forecast as if it lay at the edge. */
+int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query *query,
+                         const struct rt_device *device);
+
 /* The query a sample asks; its tile is left unknown unless `with_tile`. */
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);
 
