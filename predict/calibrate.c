@@ -61,6 +61,7 @@ static void set_units(const struct rt_family_net *net, const rt_real *features, 
     for (size_t i = 0; i < kernels->count; i++) {
         rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
         kernels->kernel[i].unit_us = head->latency(out + i * outputs, &bounds[i]);
+        kernels->kernel[i].bound_us = bounds[i].bound_us;
     }
     free(out);
 }
@@ -257,6 +258,7 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
         rt_calibrate_believe(net, &dataset->devices[device], &believed);
         others(&net->latents, believed.device, &known);
         rt_calibrate_latent(chosen, count, &believed, &known, &row->after, &row->scatter);
+        rt_calibrate_interval(chosen, count, &believed, &known, &net->intervals, &row->after);
         free(known.known);
         free(chosen);
     }

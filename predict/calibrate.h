@@ -74,6 +74,7 @@ void rt_calibration_release(struct rt_calibration *calibration);
 /* One kernel as the fit sees it: latency = floor + unit x exp(sum of share x latent over the parts). */
 struct rt_calibration_kernel {
     double measured_us, unit_us, share[RT_LATENT_PARTS];
+    double bound_us; /* the roofline */
 };
 void rt_calibration_shares(const struct rt_bound *bound, double share[RT_LATENT_PARTS]);
 double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent);
@@ -85,6 +86,13 @@ double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const
 void rt_calibrate_latent(const struct rt_calibration_kernel *kernels, size_t count,
                          const struct rt_latent *believed, const struct rt_latents *known,
                          struct rt_latent *out, double *scatter);
+
+/* The widths of the device's intervals, into out->interval: conformal quantiles of what each tenth of the
+ * kernels is off by under a fit to the others, in units of the family's 90% width for known devices. None
+ * from fewer than RT_RESIDUAL_LEAST kernels. */
+void rt_calibrate_interval(const struct rt_calibration_kernel *kernels, size_t count,
+                           const struct rt_latent *believed, const struct rt_latents *known,
+                           const struct rt_intervals *intervals, struct rt_latent *out);
 
 /* Deviation of the known latents from their mean: how far a new device may lie. Of a part, and of ln(floor +
  * 1 us). */
