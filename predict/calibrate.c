@@ -1,6 +1,7 @@
 /* Calibrating a predictor for a device from its kernels. See calibrate.h. */
 #include "predict/calibrate.h"
 #include "datasets/status.h"
+#include "models/predictor/throttled.h"
 #include "predict/evaluate.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ struct kernels {
     const struct rt_sample **sample;
     struct rt_calibration_kernel *kernel;
     bool *in_part, *used;
+    double *reached; /* share of what the device sustains, NaN where a kernel does not tell */
     size_t count;
 };
 
@@ -33,6 +35,7 @@ static void kernels_release(struct kernels *kernels)
     free(kernels->kernel);
     free(kernels->in_part);
     free(kernels->used);
+    free(kernels->reached);
 }
 
 /* RT_UNUSED_COUNT where the measurement is good. */
@@ -76,7 +79,8 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
     struct kernels kernels = {.sample = rt_malloc((room + 1) * sizeof *kernels.sample),
                               .kernel = rt_calloc(room + 1, sizeof *kernels.kernel),
                               .in_part = rt_calloc(room + 1, sizeof *kernels.in_part),
-                              .used = rt_calloc(room + 1, sizeof *kernels.used)};
+                              .used = rt_calloc(room + 1, sizeof *kernels.used),
+                              .reached = rt_malloc((room + 1) * sizeof *kernels.reached)};
     rt_real *features = rt_malloc((room + 1) * (width + 1) * sizeof *features);
     struct rt_bound *bounds = rt_malloc((room + 1) * sizeof *bounds);
     for (size_t i = 0; i < dataset->sample_count; i++) {
@@ -96,6 +100,8 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
         }
         kernels.sample[at] = sample;
         kernels.kernel[at].measured_us = sample->latency_us;
+        kernels.reached[at] =
+            rt_tells_utilisation(&bounds[at]) ? bounds[at].bound_us / sample->latency_us : NAN;
         kernels.in_part[at] = part == RT_PART_ANY || (int)rt_split_of(&predictor->split, sample) == part;
         kernels.count++;
     }
@@ -223,6 +229,18 @@ void rt_calibrate_believe(const struct rt_family_net *net, const struct rt_devic
         rt_latents_prior(&net->latents, device, out);
 }
 
+static double utilisation_of(const struct kernels *kernels)
+{
+    double *reached = rt_malloc((kernels->count + 1) * sizeof *reached);
+    size_t count = 0;
+    for (size_t i = 0; i < kernels->count; i++)
+        if (kernels->in_part[i] && !isnan(kernels->reached[i]))
+            reached[count++] = kernels->reached[i];
+    double median = rt_median_utilisation(reached, count);
+    free(reached);
+    return median;
+}
+
 /* The devices that tell how far one may lie from another: not the one in question. Borrows from `known`, in
  * fresh memory for its table. */
 static void others(const struct rt_latents *latents, const char *device, struct rt_latents *out)
@@ -246,7 +264,9 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
         row->available += kernels.in_part[i];
     rt_latents_of(&net->latents, &dataset->devices[device], &row->before);
     row->after = row->before;
-    if (row->available >= RT_CALIBRATE_LEAST)
+    row->utilisation = utilisation_of(&kernels);
+    row->throttled = !options->keep_all && row->utilisation < RT_THROTTLED; /* not where it is NaN */
+    if (row->available >= RT_CALIBRATE_LEAST && !row->throttled)
         row->used = choose_kernels(&kernels, options->kernels, options->seed, net->family);
     if (row->used > 0) {
         struct rt_calibration_kernel *chosen = rt_malloc(row->used * sizeof *chosen);
@@ -334,6 +354,14 @@ static int refuse_kernels(const struct rt_calibration *calibration,
                           const struct rt_calibrate_options *options)
 {
     char left[512] = "";
+    for (size_t f = 0; f < calibration->family_count; f++)
+        if (calibration->family[f].throttled)
+            return rt_fail(
+                RT_EFORMAT,
+                "nothing to calibrate with: %s kernels of %s look throttled (split %s), large ones "
+                "reach %.0f%% of what the board sustains; measure again, or use them with --keep-all",
+                rt_families[calibration->family[f].family], calibration->device, rt_part_name(options->part),
+                100 * calibration->family[f].utilisation);
     for (int r = 0; r < RT_UNUSED_COUNT; r++) {
         size_t used = strlen(left);
         if (calibration->left[r] > 0 && used < sizeof left)

@@ -21,6 +21,7 @@ struct rt_calibrate_options {
     size_t kernels;              /* of a family, at most; more than there are: all */
     size_t runs;                 /* of models, at most; 0: all */
     uint64_t seed;               /* which kernels */
+    bool keep_all;               /* also what looks throttled: models/predictor/throttled.h */
     int part;                    /* of the data they come from: enum rt_part or RT_PART_ANY (evaluate.h) */
 };
 
@@ -37,8 +38,10 @@ extern const char *const rt_calibrate_left_words[RT_UNUSED_COUNT];
 
 struct rt_calibrated_family {
     enum rt_family family;
-    size_t available; /* kernels of it in the chosen part that can be used */
-    size_t used;      /* 0: fewer than RT_CALIBRATE_LEAST, or calibrated from models */
+    size_t available;   /* kernels of it in the chosen part that can be used */
+    size_t used;        /* 0: fewer than RT_CALIBRATE_LEAST, throttled, or calibrated from models */
+    bool throttled;     /* the kernels of the part look so, and are not used */
+    double utilisation; /* that large products reach; NaN where there are few */
     struct rt_latent before, after;
     double scatter;                            /* of ln latency around the fit; NaN where none was made */
     struct rt_metrics fit_before, fit_after;   /* the kernels it was fitted to */

@@ -213,8 +213,8 @@ static void tell(const struct models *models, struct rt_calibration *out)
         if (!rt_heads[net->head].latents)
             continue;
         struct rt_calibrated_family *row = &out->family[out->family_count++];
-        *row =
-            (struct rt_calibrated_family){.family = net->family, .before = models->before[n], .scatter = NAN};
+        *row = (struct rt_calibrated_family){
+            .family = net->family, .before = models->before[n], .utilisation = NAN, .scatter = NAN};
         rt_latents_of(&net->latents, models->device, &row->after);
     }
 }

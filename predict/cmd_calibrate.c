@@ -14,7 +14,7 @@
 
 int rt_cmd_calibrate(int argc, char **argv);
 
-enum { GPU = 256, KERNELS, RUNS, FROM, SPLIT, JSON };
+enum { GPU = 256, KERNELS, RUNS, FROM, SPLIT, KEEP_ALL, JSON };
 
 static const struct argp_option argument_options[] = {
     {"predictor", 'p', "P.h5", 0, "The predictor (required); it is left as it is", 0},
@@ -25,6 +25,7 @@ static const struct argp_option argument_options[] = {
     {"kernels", KERNELS, "N", 0, "Kernels of each family, 5 or more (default 30); the others are a check", 0},
     {"runs", RUNS, "N", 0, "Runs of models (default: all); the others are a check", 0},
     {"split", SPLIT, "PART", 0, "Kernels of train, test, validation or all (default train)", 0},
+    {"keep-all", KEEP_ALL, NULL, 0, "Use kernels that look throttled, too", 0},
     {"seed", 's', "N", 0, "Which kernels or runs (default 1)", 0},
     {"json", JSON, NULL, 0, "Print JSON instead of text", 0},
     {0},
@@ -106,6 +107,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         status = rt_argument_integer("--seed", text, 0, INT64_MAX, &seed);
         options->seed = (uint64_t)seed;
         return status;
+    case KEEP_ALL:
+        options->keep_all = true;
+        break;
     case JSON:
         arguments->json = true;
         break;
@@ -223,11 +227,16 @@ static void print_left_out(const struct rt_calibration *calibration)
     for (int r = 0; r < RT_UNUSED_COUNT; r++)
         if (calibration->left[r] > 0)
             printf("left out: %zu %s %s\n", calibration->left[r], what, rt_calibrate_left_words[r]);
-    for (size_t f = 0; f < calibration->family_count && !calibration->from_models; f++)
-        if (calibration->family[f].used == 0)
+    for (size_t f = 0; f < calibration->family_count && !calibration->from_models; f++) {
+        const struct rt_calibrated_family *row = &calibration->family[f];
+        if (row->throttled)
+            printf("%s is left as it was: its kernels look throttled, large ones reach %.0f%% of what the "
+                   "board sustains (--keep-all uses them)\n",
+                   rt_families[row->family], 100 * row->utilisation);
+        else if (row->used == 0)
             printf("%s is left as it was: %zu kernels of it can be used, and %d are needed\n",
-                   rt_families[calibration->family[f].family], calibration->family[f].available,
-                   RT_CALIBRATE_LEAST);
+                   rt_families[row->family], row->available, RT_CALIBRATE_LEAST);
+    }
 }
 
 static void print_text(const struct arguments *arguments, const struct rt_dataset *dataset,
@@ -270,6 +279,7 @@ static json_t *families_json(const struct rt_calibration *calibration)
     for (size_t f = 0; f < calibration->family_count; f++) {
         const struct rt_calibrated_family *row = &calibration->family[f];
         json_t *json = json_array_get(rows, f);
+        json_object_set_new(json, "throttled", json_boolean(row->throttled));
         json_object_set_new(json, "scatter", rt_json_number(row->scatter));
         json_object_set_new(json, "fit_before", metrics_json(&row->fit_before));
         json_object_set_new(json, "fit_after", metrics_json(&row->fit_after));

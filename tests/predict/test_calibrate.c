@@ -297,6 +297,31 @@ static void test_bad_samples_are_counted(void)
     rt_dataset_release(&data);
 }
 
+static void test_throttled_sessions_are_told(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_calibrate_options options = all_kernels;
+    make_device(&data);
+    for (int64_t i = 0; i < 24; i++) {
+        struct rt_sample *sample = add_bmm(&data, 8, 2048 + 64 * i, 1024);
+        struct rt_query query;
+        rt_query_of_sample(sample, false, &query);
+        sample->latency_us = 5 * rt_roofline_us(&query, &data.devices[0]);
+    }
+    make_predictor(&predictor);
+    RT_ASSERT_FAILS(rt_calibrate(&predictor, &data, 0, &options, &calibration), RT_EFORMAT,
+                    "bmm kernels of Tesla V100-PCIE-32GB look throttled");
+    options.keep_all = true;
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+    CU_ASSERT_TRUE(row_of(&calibration, RT_FAMILY_BMM)->after.value[RT_LATENT_COMPUTE] > 1);
+    CU_ASSERT_TRUE(row_of(&calibration, RT_FAMILY_BMM)->utilisation < 0.3);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
 static void test_refusals(void)
 {
     struct rt_dataset data;
@@ -435,6 +460,6 @@ static void test_robust_line(void)
 RT_TESTS(RT_TEST(test_latents_are_recovered), RT_TEST(test_a_wild_sample_does_not_move_it),
          RT_TEST(test_what_kernels_do_not_tell_stays), RT_TEST(test_other_devices_are_left_alone),
          RT_TEST(test_same_seed_same_bytes), RT_TEST(test_the_file_tells),
-         RT_TEST(test_bad_samples_are_counted), RT_TEST(test_refusals),
-         RT_TEST(test_one_run_tells_how_fast_a_device_is), RT_TEST(test_a_wild_run_does_not_move_it),
-         RT_TEST(test_robust_line))
+         RT_TEST(test_bad_samples_are_counted), RT_TEST(test_throttled_sessions_are_told),
+         RT_TEST(test_refusals), RT_TEST(test_one_run_tells_how_fast_a_device_is),
+         RT_TEST(test_a_wild_run_does_not_move_it), RT_TEST(test_robust_line))
