@@ -36,12 +36,15 @@ run() {
     *) "$rooftile" predict --predictor "${files[$1]}" "${options[@]}" ;;
     esac
 }
-for ((round = 0; round <= rounds; round++)); do # the first fills the caches
+for ((i = 0; i < ${#what[@]}; i++)); do # fills the caches, and shows what goes wrong
+    run "$i" 2>"$work/err" >"$work/out" || { cat "$work/err" >&2; exit 1; }
+done
+for ((round = 0; round < rounds; round++)); do
     for ((i = 0; i < ${#what[@]}; i++)); do
         began=${EPOCHREALTIME/./}
-        run "$i" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; exit 1; }
+        run "$i" >/dev/null 2>&1
         echo "$i $((${EPOCHREALTIME/./} - began))"
-    done | if [ "$round" -gt 0 ]; then cat; else cat >"$work/warm"; fi
+    done
 done >"$work/times"
 sorted() { awk -v i="$1" '$1 == i { print $2 }' "$work/times" | sort -n; }
 median() { sorted "$1" | awk '{ t[NR] = $1 } END { print (t[int((NR + 1) / 2)] + t[int(NR / 2) + 1]) / 2 }'; }
