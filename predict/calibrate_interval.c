@@ -8,6 +8,9 @@
 
 enum { FOLDS = 10 };
 
+/* Times the family's width, at most: a family without any scatter (made-up data) has no width to multiply. */
+static const double MOST = 1e4;
+
 /* Residuals of the kernels of one fold, forecast by a fit to all others, in units of the family's own width.
  */
 static size_t forecast_fold(const struct rt_calibration_kernel *kernels, size_t count, size_t fold,
@@ -55,6 +58,6 @@ void rt_calibrate_interval(const struct rt_calibration_kernel *kernels, size_t c
     /* a few kernels may agree by luck: no better known than the devices in training */
     for (int l = 0; l < RT_INTERVAL_LEVELS; l++)
         if (!isnan(out->interval[l]))
-            out->interval[l] = fmax(out->interval[l], least_score(intervals, l));
+            out->interval[l] = fmin(fmax(out->interval[l], least_score(intervals, l)), MOST);
     free(residuals);
 }
