@@ -113,6 +113,9 @@ refuses "one trace, one forecast" 2 "--trace shows one forecast" predict -p p.h5
 refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p roofline --gpu H100 -m bert-base --trace nowhere/t.json
 
 # --- bad input
+# A build outside of the tree is not beside it.
+[ -e "$(dirname "$ROOFTILE")/../models/predictor/pretrained" ] ||
+    export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictor/pretrained/rooftile.h5
 succeeds "without a predictor: the one that comes along" predict --gpu H200 -m gpt3-2.7b
 holds "is named" "by pretrained (rooftile), which was fitted to this GPU" stdout
 refuses "where it is not there" 1 "nowhere.h5" env ROOFTILE_PRETRAINED=nowhere.h5 "$ROOFTILE" predict --gpu H200 -m bert-base
