@@ -30,6 +30,7 @@ static size_t forecast_fold(const struct rt_calibration_kernel *kernels, size_t 
         double unit = rt_interval_at(intervals->known[rt_interval_size_of(kernels[i].bound_us)], 0.9);
         out[found++] = (struct rt_residual){.value = fabs(log(kernels[i].measured_us / forecast_us)) / unit};
     }
+    rt_correction_release(&latent.correction);
     free(others);
     return found;
 }

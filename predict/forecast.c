@@ -145,7 +145,7 @@ static void questions_release(struct questions *questions)
 static const double LINK_HALF = 0.3;
 /* What adding up kernels misses where every one of them is known, and how much the errors of two families on
  * one device have in common: together they make 90% intervals hold 93% of NeuSight's measured models on GPUs
- * that were left out and 91% on GPUs in training. */
+ * that were left out and as many on GPUs in training. */
 static const double SUM_HALF = 0.08;
 static const double FAMILIES_ALIKE = 0.2;
 

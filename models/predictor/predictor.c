@@ -162,16 +162,13 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     return RT_SKIP_NONE;
 }
 
-int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query *query,
-                         const struct rt_device *device)
+/* As rt_family_net_beyond tells it. */
+static int beyond_of(const struct rt_family_net *net, const struct rt_launch *launch)
 {
-    struct rt_launch launch;
     double farthest = 1e-6; /* rounding aside */
     int found = -1;
-    if (init_launch(net, query, device, &launch) != RT_SKIP_NONE)
-        return -1;
     for (int f = 0; f < net->feature_count; f++) {
-        double value = rt_features[net->feature[f]].value(&launch);
+        double value = rt_features[net->feature[f]].value(launch);
         double range = fmax(net->clip_high[f] - net->clip_low[f], 1e-6);
         double beyond = fmax(net->clip_low[f] - value, value - net->clip_high[f]) / range;
         if (beyond > farthest) {
@@ -180,6 +177,13 @@ int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query 
         }
     }
     return found;
+}
+
+int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query *query,
+                         const struct rt_device *device)
+{
+    struct rt_launch launch;
+    return init_launch(net, query, device, &launch) == RT_SKIP_NONE ? beyond_of(net, &launch) : -1;
 }
 
 void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
@@ -204,9 +208,11 @@ double rt_predictor_interval(const struct rt_predictor *predictor, const struct 
     const struct rt_latent *latent = rt_latents_find(&net->latents, device->name);
     if (latent == NULL)
         return unseen;
+    double half = latent->calibrated ? sqrt(known * unseen) : known; /* by a few kernels: between the two */
     if (latent->interval[0] > 0)
-        return rt_interval_at(latent->interval, level) * rt_interval_at(net->intervals.known[size], 0.9);
-    return latent->calibrated ? sqrt(known * unseen) : known; /* by a few kernels: between the two */
+        half = rt_interval_at(latent->interval, level) * rt_interval_at(net->intervals.known[size], 0.9);
+    /* beyond what was fitted to nobody knows more than of a device that was not measured */
+    return beyond_of(net, &launch) < 0 ? half : fmax(half, unseen); /* where that is NaN: half */
 }
 
 enum { CHUNK = 4096 }; /* kernels gathered for one pass through a network, at most */
@@ -265,8 +271,11 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
                                        &gathered.bound[row]);
         if (skip[i] != RT_SKIP_NONE)
             continue;
-        if (rt_heads[net->head].latents)
+        if (rt_heads[net->head].latents) {
             rt_bound_set_latent(&gathered.bound[row], &latent);
+            gathered.bound[row].shift +=
+                rt_correction_at(&latent.correction, gathered.features + row * net->feature_count);
+        }
         if (queries[i].queued)
             gathered.bound[row].floor_us = fmin(gathered.bound[row].floor_us, RT_QUEUED_US);
         gathered.place[row] = i;

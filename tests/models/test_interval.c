@@ -97,8 +97,8 @@ static void make_predictor(struct rt_predictor *predictor)
     net->feature[0] = rt_feature_find("log2_cols");
     net->feature_count = 1;
     net->scale[0] = 1;
-    net->clip_low[0] = -INFINITY;
-    net->clip_high[0] = INFINITY;
+    net->clip_low[0] = 0;
+    net->clip_high[0] = 10;
     net->head = rt_head_find("residual");
     net->policy = RT_TILE_WHOLE;
     RT_ASSERT_OK(
@@ -120,13 +120,18 @@ static void make_predictor(struct rt_predictor *predictor)
         net->latents.known[1].interval[l] = l < 4 ? 1 + l : NAN;
 }
 
-static double width_on(const struct rt_predictor *predictor, const char *name, double level)
+static double width_of(const struct rt_predictor *predictor, const char *name, double level, int64_t cols)
 {
     struct rt_device device;
-    struct rt_query query = {.op = RT_OP_SOFTMAX, .dtype = RT_FP32, .dim = {64, 64}, .tile = {-1, -1}};
+    struct rt_query query = {.op = RT_OP_SOFTMAX, .dtype = RT_FP32, .dim = {64, cols}, .tile = {-1, -1}};
     RT_ASSERT_OK(rt_device_find("T4", &device));
     snprintf(device.name, sizeof device.name, "%s", name);
     return rt_predictor_interval(predictor, &device, &query, level);
+}
+
+static double width_on(const struct rt_predictor *predictor, const char *name, double level)
+{
+    return width_of(predictor, name, level, 64);
 }
 
 static void check_widths(const struct rt_predictor *predictor)
@@ -135,6 +140,9 @@ static void check_widths(const struct rt_predictor *predictor)
     RT_ASSERT_NEAR(width_on(predictor, "Nobody's", 0.9), 0.6, 1e-12);
     RT_ASSERT_NEAR(width_on(predictor, "Calibrated", 0.8), 2 * 0.12, 1e-12);
     RT_ASSERT_NEAR(width_on(predictor, "Barely", 0.9), sqrt(0.12 * 0.6), 1e-12);
+    /* wider rows than any it was fitted to: as of a device that was not measured */
+    RT_ASSERT_NEAR(width_of(predictor, "Fitted", 0.9, 2048), 0.6, 1e-12);
+    RT_ASSERT_NEAR(width_of(predictor, "Calibrated", 0.8, 2048), 0.5, 1e-12);
 }
 
 static void test_file(void)
