@@ -28,7 +28,7 @@ assert math.isclose(r["forward_ms"] + r["backward_ms"], r["total_ms"], rel_tol=1
 assert math.isclose(sum(o["share_pct"] for o in r["ops"]), 100, rel_tol=1e-9)
 trained = sum(o["time_ms"] for o in r["ops"] if o["source"] == "trained")
 assert math.isclose(100 * trained / r["total_ms"], r["coverage_pct"], rel_tol=1e-9)
-assert r["interval"] is None  # one device was measured: nothing tells how far another may lie from it
+assert r["interval"]["level"] == 0.9 and r["interval"]["low_ms"] < r["total_ms"] < r["interval"]["high_ms"]
 fallbacks = {f["op"] for f in r["fallbacks"]}
 assert {"dropout", "where", "copy", "embedding", "fill", "optimizer"} <= fallbacks, fallbacks
 assert fallbacks == {o["op"] for o in r["ops"] if o["source"] == "bandwidth"}
