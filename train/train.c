@@ -507,18 +507,31 @@ static double repeated(const struct run *run, const struct rt_recipe *recipe)
     return intervals && devices > 1 ? devices : 1;
 }
 
+/* Rows that a recipe is fitted to in an epoch. */
+static double training_rows(const struct run *run, const struct rt_recipe *recipe)
+{
+    const struct rt_dataset *dataset = run->dataset;
+    size_t most = recipe->rows_per_device > 0 ? (size_t)recipe->rows_per_device : SIZE_MAX, rows = 0;
+    size_t(*taken)[RT_DTYPE_COUNT] = rt_calloc(dataset->device_count + 1, sizeof *taken);
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        bool out = run->held_out_device[sample->device] || run->held_out_op[sample->op];
+        if (rt_ops[sample->op].family == recipe->family && !out &&
+            rt_split_of(&run->options->split, sample) == RT_PART_TRAIN)
+            rows += taken[sample->device][sample->dtype]++ < most;
+    }
+    free(taken);
+    return (double)rows;
+}
+
 /* Epochs x rows over all families, for the progress bar. A first guess: early stopping shortens it. */
 static double total_work(const struct run *run)
 {
     double total = 0;
     for (size_t r = 0; r < rt_recipe_count; r++)
-        for (size_t i = 0; wanted(run, r) && i < run->dataset->sample_count; i++) {
-            const struct rt_sample *sample = &run->dataset->samples[i];
-            bool out = run->held_out_device[sample->device] || run->held_out_op[sample->op];
-            if (rt_ops[sample->op].family == rt_recipes[r].family && !out &&
-                rt_split_of(&run->options->split, sample) == RT_PART_TRAIN)
-                total += either(run->options->epochs, rt_recipes[r].epochs) * repeated(run, &rt_recipes[r]);
-        }
+        if (wanted(run, r))
+            total += training_rows(run, &rt_recipes[r]) * either(run->options->epochs, rt_recipes[r].epochs) *
+                     repeated(run, &rt_recipes[r]);
     return total;
 }
 
