@@ -25,7 +25,8 @@ struct kernels {
     const struct rt_sample **sample;
     struct rt_calibration_kernel *kernel;
     bool *in_part, *used;
-    double *reached; /* share of what the device sustains, NaN where a kernel does not tell */
+    rt_real *feature; /* (count, features of the network) */
+    double *reached;  /* share of what the device sustains, NaN where a kernel does not tell */
     size_t count;
 };
 
@@ -36,6 +37,7 @@ static void kernels_release(struct kernels *kernels)
     free(kernels->in_part);
     free(kernels->used);
     free(kernels->reached);
+    free(kernels->feature);
 }
 
 /* RT_UNUSED_COUNT where the measurement is good. */
@@ -53,18 +55,19 @@ static enum rt_calibrate_left check_sample(const struct rt_sample *sample)
 }
 
 /* Latency with every latent at 0: what the shifts multiply and the floor is added to. */
-static void set_units(const struct rt_family_net *net, const rt_real *features, const struct rt_bound *bounds,
-                      struct kernels *kernels)
+static void set_units(const struct rt_family_net *net, const struct rt_bound *bounds, struct kernels *kernels)
 {
     const struct rt_head *head = &rt_heads[net->head];
     size_t outputs = (size_t)head->outputs;
     rt_real *out = rt_malloc((kernels->count + 1) * outputs * sizeof *out);
     if (kernels->count > 0)
-        rt_mlp_infer(&net->mlp, NULL, features, kernels->count, out);
+        rt_mlp_infer(&net->mlp, NULL, kernels->feature, kernels->count, out);
     for (size_t i = 0; i < kernels->count; i++) {
         rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
         kernels->kernel[i].unit_us = head->latency(out + i * outputs, &bounds[i]);
         kernels->kernel[i].bound_us = bounds[i].bound_us;
+        kernels->kernel[i].feature = kernels->feature + i * (size_t)net->feature_count;
+        kernels->kernel[i].features = (size_t)net->feature_count;
     }
     free(out);
 }
@@ -81,7 +84,7 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
                               .in_part = rt_calloc(room + 1, sizeof *kernels.in_part),
                               .used = rt_calloc(room + 1, sizeof *kernels.used),
                               .reached = rt_malloc((room + 1) * sizeof *kernels.reached)};
-    rt_real *features = rt_malloc((room + 1) * (width + 1) * sizeof *features);
+    kernels.feature = rt_malloc((room + 1) * (width + 1) * sizeof *kernels.feature);
     struct rt_bound *bounds = rt_malloc((room + 1) * sizeof *bounds);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
@@ -91,8 +94,8 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
             continue;
         enum rt_calibrate_left reason = check_sample(sample);
         rt_query_of_sample(sample, false, &query);
-        if (reason == RT_UNUSED_COUNT &&
-            rt_family_net_inputs(net, &query, &dataset->devices[device], features + at * width, &bounds[at]))
+        if (reason == RT_UNUSED_COUNT && rt_family_net_inputs(net, &query, &dataset->devices[device],
+                                                              kernels.feature + at * width, &bounds[at]))
             reason = RT_UNUSED_NO_FORECAST;
         if (reason != RT_UNUSED_COUNT) {
             left[reason]++;
@@ -105,8 +108,7 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
         kernels.in_part[at] = part == RT_PART_ANY || (int)rt_split_of(&predictor->split, sample) == part;
         kernels.count++;
     }
-    set_units(net, features, bounds, &kernels);
-    free(features);
+    set_units(net, bounds, &kernels);
     free(bounds);
     *out = kernels;
 }
@@ -275,6 +277,8 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
         for (size_t i = 0; i < kernels.count; i++)
             if (kernels.used[i])
                 chosen[count++] = kernels.kernel[i];
+        for (size_t i = 0; options->latents_only && i < count; i++)
+            chosen[i].features = 0;
         rt_calibrate_believe(net, &dataset->devices[device], &believed);
         others(&net->latents, believed.device, &known);
         rt_calibrate_latent(chosen, count, &believed, &known, &row->after, &row->scatter);
@@ -300,6 +304,7 @@ void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *late
         *entry = (struct rt_latent){.calibrated = true};
     }
     bool calibrated = entry->calibrated; /* what the network was fitted to stays so */
+    rt_correction_release(&entry->correction);
     *entry = *latent;
     entry->calibrated = calibrated;
 }
@@ -386,9 +391,12 @@ static int calibrate_kernels(struct rt_predictor *predictor, const struct rt_dat
         some |= out->family[f].used > 0;
     if (!some)
         return refuse_kernels(out, options);
-    for (size_t f = 0; f < out->family_count; f++)
-        if (out->family[f].used > 0)
-            rt_calibrate_entry(&net_of(predictor, out->family[f].family)->latents, &out->family[f].after);
+    for (size_t f = 0; f < out->family_count; f++) {
+        struct rt_calibrated_family *row = &out->family[f];
+        if (row->used > 0)
+            rt_calibrate_entry(&net_of(predictor, row->family)->latents, &row->after);
+        row->before.correction = row->after.correction = (struct rt_correction){0}; /* the predictor's */
+    }
     return RT_OK;
 }
 

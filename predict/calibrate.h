@@ -12,7 +12,7 @@
 #include "models/predictor/predictor.h"
 #include "predict/metrics.h"
 
-enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = 100000 }; /* kernels of a family */
+enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = RT_MOST_CORRECTION_POINTS }; /* kernels of a family */
 
 enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS };
 
@@ -21,6 +21,7 @@ struct rt_calibrate_options {
     size_t kernels;              /* of a family, at most; more than there are: all */
     size_t runs;                 /* of models, at most; 0: all */
     uint64_t seed;               /* which kernels */
+    bool latents_only;           /* no correction */
     bool keep_all;               /* also what looks throttled: models/predictor/throttled.h */
     int part;                    /* of the data they come from: enum rt_part or RT_PART_ANY (evaluate.h) */
 };
@@ -74,18 +75,22 @@ int rt_calibrate(struct rt_predictor *predictor, const struct rt_dataset *datase
                  const struct rt_calibrate_options *options, struct rt_calibration *out);
 void rt_calibration_release(struct rt_calibration *calibration);
 
-/* One kernel as the fit sees it: latency = floor + unit x exp(sum of share x latent over the parts). */
+/* One kernel as the fit sees it: latency = floor + unit x exp(sum of share x latent over the parts +
+ * correction). */
 struct rt_calibration_kernel {
     double measured_us, unit_us, share[RT_LATENT_PARTS];
-    double bound_us; /* the roofline */
+    double bound_us;        /* the roofline */
+    const rt_real *feature; /* (features), as the network sees them; none: no correction */
+    size_t features;
 };
 void rt_calibration_shares(const struct rt_bound *bound, double share[RT_LATENT_PARTS]);
 double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent);
+double rt_calibration_latent_us(const struct rt_calibration_kernel *kernel,
+                                const struct rt_latent *latent); /* without the correction */
 
 /* Fits latents to kernels: `believed` is where they are drawn to, `known` (may be empty) tells how far
- * devices lie from what was believed of them. Sets value and floor of `out`, and the scatter of ln latency
- * around it.
- */
+ * devices lie from what was believed of them. Sets value, floor and correction of `out` (to be released), and
+ * the scatter of ln latency around it. */
 void rt_calibrate_latent(const struct rt_calibration_kernel *kernels, size_t count,
                          const struct rt_latent *believed, const struct rt_latents *known,
                          struct rt_latent *out, double *scatter);
@@ -104,11 +109,15 @@ double rt_calibrate_floor_spread(const struct rt_latents *known);
 
 /* --- what calibrate*.c share --- */
 
+/* What the latents leave of the kernels' errors, for kernels like them. */
+void rt_calibrate_correction(const struct rt_calibration_kernel *kernels, size_t count,
+                             const struct rt_latent *latent, struct rt_correction *out);
+
 /* What a predictor believes of a device before calibration: what it was fitted to, else the prior. */
 void rt_calibrate_believe(const struct rt_family_net *net, const struct rt_device *device,
                           struct rt_latent *out);
 
-/* Puts a device's latent in, over what is there of it. */
+/* Puts a device's latent in, with its correction, over what is there of it. */
 void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *latent);
 
 /* From models. On failure the predictor is as it was. */

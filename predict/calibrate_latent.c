@@ -66,9 +66,9 @@ void rt_calibration_shares(const struct rt_bound *bound, double share[RT_LATENT_
     }
 }
 
-static double shifted(const struct rt_calibration_kernel *kernel, const double value[RT_LATENT_PARTS])
+static double shifted(const struct rt_calibration_kernel *kernel, const double value[RT_LATENT_PARTS],
+                      double shift)
 {
-    double shift = 0;
     for (int p = 0; p < RT_LATENT_PARTS; p++)
         shift += kernel->share[p] * value[p];
     return kernel->unit_us * exp(shift);
@@ -76,7 +76,13 @@ static double shifted(const struct rt_calibration_kernel *kernel, const double v
 
 double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent)
 {
-    return latent->floor_us + shifted(kernel, latent->value);
+    double shift = latent->correction.points > 0 ? rt_correction_at(&latent->correction, kernel->feature) : 0;
+    return latent->floor_us + shifted(kernel, latent->value, shift);
+}
+
+double rt_calibration_latent_us(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent)
+{
+    return latent->floor_us + shifted(kernel, latent->value, 0);
 }
 
 /* The kernels beside a floor that is held while the shifts are fitted. */
@@ -99,7 +105,7 @@ static int evaluate_held(void *context, const double *value, double *residual, d
     const struct held *held = context;
     for (size_t i = 0; i < held->count; i++) {
         const struct rt_calibration_kernel *kernel = &held->kernels[i];
-        double part = shifted(kernel, value), time_us = held->floor_us + part, width = width_of(held, i);
+        double part = shifted(kernel, value, 0), time_us = held->floor_us + part, width = width_of(held, i);
         residual[i] = log(kernel->measured_us / time_us) / width;
         for (int p = 0; p < RT_LATENT_PARTS; p++)
             slope[i * RT_LATENT_PARTS + p] = kernel->share[p] * part / time_us / width;
@@ -195,4 +201,5 @@ void rt_calibrate_latent(const struct rt_calibration_kernel *kernels, size_t cou
     out->floor_us = expm1(best);
     out->kernels = (int64_t)count;
     *scatter = fit.scale;
+    rt_calibrate_correction(kernels, count, out, &out->correction);
 }

@@ -30,6 +30,16 @@ struct models {
     size_t count, used;
 };
 
+/* Takes corrections from kernels out: they are not shifted. What `before` has of them is then its own. */
+static void detach_corrections(struct models *models)
+{
+    for (size_t n = 0; n < models->predictor->net_count; n++) {
+        struct rt_latent *entry = rt_latents_find(&models->predictor->nets[n].latents, models->device->name);
+        if (entry != NULL)
+            entry->correction = (struct rt_correction){0};
+    }
+}
+
 /* The predictor as if every family's latents were shifted. */
 static void set_shift(struct models *models, const double shift[RT_LATENT_PARTS])
 {
@@ -188,6 +198,7 @@ static int fit_runs(struct models *models, struct rt_calibration *calibration)
                                         .evaluate = evaluate_runs,
                                         .context = models};
     struct rt_robust_fit fit;
+    detach_corrections(models);
     int status = rt_robust_fit(&problem, &fit);
     if (status != RT_OK)
         return status;
@@ -216,6 +227,7 @@ static void tell(const struct models *models, struct rt_calibration *out)
         *row = (struct rt_calibrated_family){
             .family = net->family, .before = models->before[n], .utilisation = NAN, .scatter = NAN};
         rt_latents_of(&net->latents, models->device, &row->after);
+        rt_correction_release(&row->before.correction);
     }
 }
 
@@ -226,6 +238,7 @@ static void remember(struct models *models)
         models->known[n] = net->latents.count;
         rt_latents_of(&net->latents, models->device, &models->before[n]);
         rt_calibrate_believe(net, models->device, &models->base[n]);
+        models->base[n].correction = (struct rt_correction){0};
     }
 }
 
@@ -253,9 +266,7 @@ int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset 
                     "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
                     "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
                     out->device);
-    if (status == RT_OK)
-        status = fit_runs(&models, out);
-    if (status == RT_OK)
+    else if ((status = fit_runs(&models, out)) == RT_OK)
         tell(&models, out);
     else
         take_back(&models);

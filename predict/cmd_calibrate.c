@@ -14,7 +14,7 @@
 
 int rt_cmd_calibrate(int argc, char **argv);
 
-enum { GPU = 256, KERNELS, RUNS, FROM, SPLIT, KEEP_ALL, JSON };
+enum { GPU = 256, KERNELS, RUNS, FROM, SPLIT, KEEP_ALL, LATENTS_ONLY, JSON };
 
 static const struct argp_option argument_options[] = {
     {"predictor", 'p', "P.h5", 0, "The predictor (required); it is left as it is", 0},
@@ -26,6 +26,8 @@ static const struct argp_option argument_options[] = {
     {"runs", RUNS, "N", 0, "Runs of models (default: all); the others are a check", 0},
     {"split", SPLIT, "PART", 0, "Kernels of train, test, validation or all (default train)", 0},
     {"keep-all", KEEP_ALL, NULL, 0, "Use kernels that look throttled, too", 0},
+    {"latents-only", LATENTS_ONLY, NULL, 0,
+     "Fit compute, memory, depth and floor, and do not carry what is left over to kernels alike", 0},
     {"seed", 's', "N", 0, "Which kernels or runs (default 1)", 0},
     {"json", JSON, NULL, 0, "Print JSON instead of text", 0},
     {0},
@@ -107,6 +109,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         status = rt_argument_integer("--seed", text, 0, INT64_MAX, &seed);
         options->seed = (uint64_t)seed;
         return status;
+    case LATENTS_ONLY:
+        options->latents_only = true;
+        break;
     case KEEP_ALL:
         options->keep_all = true;
         break;

@@ -11,6 +11,8 @@ const char *const rt_latent_parts[RT_LATENT_PARTS] = {"compute", "memory", "dept
 
 void rt_latents_release(struct rt_latents *latents)
 {
+    for (size_t i = 0; i < latents->count; i++)
+        rt_correction_release(&latents->known[i].correction);
     free(latents->known);
     *latents = (struct rt_latents){0};
 }

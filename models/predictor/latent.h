@@ -10,6 +10,7 @@
 #define ROOFTILE_LATENT_H
 
 #include "models/predictor/architecture.h"
+#include "models/predictor/correction.h"
 #include "models/predictor/interval.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ struct rt_latent {
     double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
     int64_t kernels;               /* that it was fitted to; 0: a prior */
     bool calibrated;               /* without the network: tells nothing about other devices */
+    struct rt_correction correction; /* of a calibrated one: owned by the rt_latents that it is in */
     double interval[RT_INTERVAL_LEVELS]; /* of a calibrated one: times the family's known 90%; 0: none */
 };
 
@@ -39,7 +41,7 @@ void rt_latents_release(struct rt_latents *latents);
 /* The latent of a device by name, NULL where it was not measured. */
 struct rt_latent *rt_latents_find(const struct rt_latents *latents, const char *device);
 
-/* The known one, or the prior of that description; zeros where the network was fitted to none. */
+/* The known one (its correction is borrowed), or the prior of that description; zeros where the network was fitted to none. */
 void rt_latents_of(const struct rt_latents *latents, const struct rt_device *device, struct rt_latent *out);
 
 /* The prior, also of a device that is known. */

@@ -85,6 +85,24 @@ static const char *level_name(int level)
     return names[level];
 }
 
+/* What a calibrated device's kernels were off by: arrays beside its latents. */
+static int write_correction(struct rt_h5 *file, const char *base, const struct rt_correction *correction)
+{
+    int status;
+    char path[192];
+    if (correction->points == 0)
+        return RT_OK;
+    ADD(rt_h5_set_real(file, base, "correction_length", correction->length));
+    snprintf(path, sizeof path, "%s/correction_points", base);
+    struct rt_h5_array array =
+        reals(path, "features of the kernels, as the network sees them, point after point");
+    ADD(rt_h5_write(file, &array, correction->point, sizeof *correction->point,
+                    correction->points * correction->features));
+    snprintf(path, sizeof path, "%s/correction_weights", base);
+    array = doubles(path, "times exp(-d^2 / (2 length^2)): added to ln latency");
+    return rt_h5_write(file, &array, correction->weight, sizeof *correction->weight, correction->points);
+}
+
 /* One device's latents as attributes of `base`. */
 static int write_latent(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
 {
@@ -98,6 +116,7 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
     for (int l = 0; latent->interval[0] > 0 && l < RT_INTERVAL_LEVELS; l++)
         ADD(rt_h5_set_real(file, base, level_name(l), latent->interval[l]));
     ADD(rt_h5_set_integer(file, base, "calibrated", latent->calibrated));
+    ADD(write_correction(file, base, &latent->correction));
     return rt_h5_set_integer(file, base, "kernels", latent->kernels);
 }
 
@@ -294,7 +313,31 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     return rt_h5_read(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count);
 }
 
-static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *out)
+static int read_correction(struct rt_h5 *file, const char *base, size_t features, struct rt_correction *out)
+{
+    int status;
+    char path[192];
+    size_t stored;
+    snprintf(path, sizeof path, "%s/correction_weights", base);
+    if (!rt_h5_exists(file, path))
+        return RT_OK;
+    struct rt_h5_array array = doubles(path, NULL);
+    ADD(rt_h5_get_real(file, base, "correction_length", &out->length));
+    ADD(rt_h5_count(file, &array, &out->points));
+    out->features = features;
+    out->weight = rt_calloc(out->points + 1, sizeof *out->weight);
+    ADD(rt_h5_read(file, &array, out->weight, sizeof *out->weight, out->points));
+    snprintf(path, sizeof path, "%s/correction_points", base);
+    array = reals(path, NULL);
+    ADD(rt_h5_count(file, &array, &stored));
+    if (out->points > RT_MOST_CORRECTION_POINTS || stored != out->points * features || !(out->length > 0))
+        return rt_fail(RT_EFORMAT, "%s: %s holds %zu features of %zu kernels where the network has %zu",
+                       rt_h5_path(file), base, stored, out->points, features);
+    out->point = rt_calloc(stored + 1, sizeof *out->point);
+    return rt_h5_read(file, &array, out->point, sizeof *out->point, stored);
+}
+
+static int read_latent(struct rt_h5 *file, const char *base, size_t features, struct rt_latent *out)
 {
     int status;
     char *device;
@@ -323,12 +366,13 @@ static int read_latent(struct rt_h5 *file, const char *base, struct rt_latent *o
     if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
-    return RT_OK;
+    return read_correction(file, base, features, &out->correction);
 }
 
 struct latents_reader {
     struct rt_latents *latents;
     const char *base;
+    size_t features;
 };
 
 static int read_known_latent(struct rt_h5 *file, const char *name, void *context)
@@ -339,16 +383,16 @@ static int read_known_latent(struct rt_h5 *file, const char *name, void *context
     snprintf(path, sizeof path, "%s/%.16s", reader->base, name);
     latents->known = rt_realloc(latents->known, latents->count + 1, sizeof *latents->known);
     latents->known[latents->count++] = (struct rt_latent){0};
-    return read_latent(file, path, &latents->known[latents->count - 1]);
+    return read_latent(file, path, reader->features, &latents->known[latents->count - 1]);
 }
 
-static int read_latents(struct rt_h5 *file, const char *net, struct rt_latents *latents)
+static int read_latents(struct rt_h5 *file, const char *net, size_t features, struct rt_latents *latents)
 {
     char base[96];
     snprintf(base, sizeof base, "%s/latents", net);
     if (!rt_h5_exists(file, base))
         return RT_OK;
-    struct latents_reader reader = {latents, base};
+    struct latents_reader reader = {latents, base, features};
     return rt_h5_each_child(file, base, read_known_latent, &reader);
 }
 
@@ -418,7 +462,7 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
         snprintf(path, sizeof path, "%s/clip_high", base);
         ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
     }
-    ADD(read_latents(file, base, &net->latents));
+    ADD(read_latents(file, base, (size_t)net->feature_count, &net->latents));
     ADD(read_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/tiles", base);
     return rt_tiles_read(file, path, &net->tiles);

@@ -212,6 +212,51 @@ static void test_other_devices_are_left_alone(void)
     rt_dataset_release(&data);
 }
 
+/* What one forecast is, times what it should be. */
+static double forecast_again(const struct rt_predictor *predictor, struct rt_dataset *data, int64_t depth,
+                             double truly)
+{
+    struct rt_query query;
+    double latency_us = NAN;
+    add_bmm(data, 2, 512, depth); /* between two that were measured */
+    measure(data);
+    struct rt_sample *last = &data->samples[data->sample_count - 1];
+    rt_query_of_sample(last, false, &query);
+    rt_predictor_forecast(predictor, &data->devices[0], &query, 1, NULL, &latency_us, NULL);
+    return latency_us / (truly * last->latency_us);
+}
+
+/* The network is wrong by a quarter for kernels of one size: those measured teach it about their like. */
+static void test_errors_carry_over_to_kernels_alike(void)
+{
+    for (int latents_only = 0; latents_only < 2; latents_only++) {
+        struct rt_dataset data;
+        struct rt_predictor predictor, read;
+        struct rt_calibration calibration;
+        struct rt_calibrate_options options = all_kernels;
+        const char *path = rt_test_path("corrected.h5");
+        options.latents_only = latents_only;
+        make_data(&data);
+        for (size_t i = 0; i < data.sample_count; i++)
+            if (data.samples[i].dim[1] == 512)
+                data.samples[i].latency_us *= 1.25;
+        make_predictor(&predictor);
+        predictor.nets[0].feature[0] = rt_feature_find("log2_wide"); /* the size */
+        RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+        CU_ASSERT_EQUAL(rt_latents_find(&predictor.nets[0].latents, truth.device)->correction.points,
+                        latents_only ? 0 : calibration.family[0].used);
+        double ratio = forecast_again(&predictor, &data, 300, 1.25);
+        CU_ASSERT_TRUE(latents_only ? ratio < 0.9 : fabs(ratio - 1) < 0.04);
+        RT_ASSERT_OK(rt_predictor_save(&predictor, path));
+        RT_ASSERT_OK(rt_predictor_open(path, &read));
+        CU_ASSERT_EQUAL(forecast_again(&read, &data, 300, 1.25), ratio);
+        rt_calibration_release(&calibration);
+        rt_predictor_release(&predictor);
+        rt_predictor_release(&read);
+        rt_dataset_release(&data);
+    }
+}
+
 static void test_same_seed_same_bytes(void)
 {
     struct rt_dataset data;
@@ -459,7 +504,8 @@ static void test_robust_line(void)
 
 RT_TESTS(RT_TEST(test_latents_are_recovered), RT_TEST(test_a_wild_sample_does_not_move_it),
          RT_TEST(test_what_kernels_do_not_tell_stays), RT_TEST(test_other_devices_are_left_alone),
-         RT_TEST(test_same_seed_same_bytes), RT_TEST(test_the_file_tells),
-         RT_TEST(test_bad_samples_are_counted), RT_TEST(test_throttled_sessions_are_told),
-         RT_TEST(test_refusals), RT_TEST(test_one_run_tells_how_fast_a_device_is),
-         RT_TEST(test_a_wild_run_does_not_move_it), RT_TEST(test_robust_line))
+         RT_TEST(test_errors_carry_over_to_kernels_alike), RT_TEST(test_same_seed_same_bytes),
+         RT_TEST(test_the_file_tells), RT_TEST(test_bad_samples_are_counted),
+         RT_TEST(test_throttled_sessions_are_told), RT_TEST(test_refusals),
+         RT_TEST(test_one_run_tells_how_fast_a_device_is), RT_TEST(test_a_wild_run_does_not_move_it),
+         RT_TEST(test_robust_line))
