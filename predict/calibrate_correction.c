@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 10, FREEDOM = 3 };         /* reweightings; of the t distribution */
+enum { ROUNDS = 10, FREEDOM = 3 };          /* reweightings; of the t distribution */
 static const double correction_size = 0.15; /* deviation of what networks are off by, in ln latency */
 static const double correction_length = 0.35;
 static const double noise = 0.08; /* of a measurement, in ln latency */

@@ -64,6 +64,20 @@ succeeds "other GPUs after" "$ROOFTILE" evaluate -p c.h5 data.h5 --gpu V100 --gp
 python3 -c 'import json; print([r["mape"] for r in json.load(open("stdout"))["rows"]])' >v100.c
 succeeds "nothing changes for them" cmp v100.p v100.c
 
+# The whole way with a device that does not exist: measure little, calibrate, forecast better.
+succeeds "measure two synthetic devices" "$ROOFTILE" collect --backend synthetic -q --count 600 --ops softmax,elementwise -o s.h5
+succeeds "train on one" "$ROOFTILE" train s.h5 -o s.p.h5 --hold-out-gpu large --family softmax --family elementwise --threads 1 --quiet
+succeeds "measure the calibrate plan" "$ROOFTILE" collect --backend synthetic -q --plan calibrate --ops softmax,elementwise -o few.h5
+succeeds "calibrate with it" "$ROOFTILE" calibrate -p s.p.h5 few.h5 --gpu large --split all -o s.c.h5
+succeeds "judge both" "$ROOFTILE" evaluate -p s.c.h5 -p s.p.h5 s.h5 --gpu large --quiet --json
+cp stdout both.json
+python3 - >>synthetic.txt <<'END'
+import json
+pool = {r["predictor"]: r["mape"] for r in json.load(open("both.json"))["pooled"] if r["op"] == "all" and r["device"] == "all"}
+print("better" if pool["s.c"] < pool["s.p"] / 2 else pool)
+END
+holds "32 kernels halve the error" better synthetic.txt
+
 c="$ROOFTILE calibrate" # unquoted below: two words
 refuses "no predictor" 2 "say what to calibrate" $c data.h5 --gpu A100 -o x.h5
 refuses "no data" 2 "name at least one dataset" $c -p p.h5 --gpu A100 -o x.h5
