@@ -1,5 +1,6 @@
 /* A collection from start to end. See collect.h. */
 #include "collect/collect.h"
+#include "datasets/sort.h"
 #include "collect/parts.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
@@ -382,12 +383,6 @@ static int stop_early(struct collector *c, int status)
         reason, c->parts.saved.sample_count, c->plan->count * c->devices, c->parts.folder);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Clearly faster than the device's peaks allow. */
 static bool beats_roofline(const struct rt_sample *sample, const struct rt_device *device)
 {
@@ -413,8 +408,7 @@ static void summarise_row(const struct rt_dataset *dataset, struct rt_collect_ro
             scratch[timed++] = sample->latency_us;
     }
     if (timed > 0) {
-        qsort(scratch, timed, sizeof *scratch, by_value);
-        row->median_us = 0.5 * (scratch[(timed - 1) / 2] + scratch[timed / 2]);
+        row->median_us = rt_median(scratch, timed);
     }
 }
 

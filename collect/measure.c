@@ -1,5 +1,6 @@
 /* Warm-up, batches, stopping, statistics. See measure.h. */
 #include "collect/measure.h"
+#include "datasets/sort.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
 
@@ -8,12 +9,6 @@
 
 enum { WARM_BATCHES = 2 };
 static const uint64_t most_runs = 1 << 24; /* of a batch */
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double middle(const double *sorted, size_t count)
 {
@@ -49,7 +44,7 @@ static double rank_error(const double *sorted, size_t count)
 
 struct rt_statistics rt_statistics(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, by_value);
+    rt_sort_reals(values, count);
     struct rt_statistics s = {.median = middle(values, count), .min = values[0]};
     s.mad = median_deviation(values, count, s.median);
     double error = 1.2533 * 1.4826 * s.mad / sqrt((double)count);

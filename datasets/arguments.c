@@ -1,9 +1,10 @@
-/* Lists and numbers of command lines. See arguments.h. */
+/* Lists, numbers and choices of command lines. See arguments.h. */
 #include "datasets/arguments.h"
 #include "datasets/status.h"
 #include "datasets/strings.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,4 +37,22 @@ int rt_argument_real(const char *option, const char *text, double least, double 
         return rt_fail(RT_EUSAGE, "%s %s: must be a number from %g to %g", option, text, least, most);
     *value = parsed;
     return RT_OK;
+}
+
+int rt_argument_choice(const char *option, const char *text, const char *const *names, int count, int *value)
+{
+    char known[256] = "";
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *value = i;
+            return RT_OK;
+        }
+        size_t length = strlen(known);
+        snprintf(known + length, sizeof known - length, "%s%s",
+                 i == 0          ? ""
+                 : i + 1 < count ? ", "
+                                 : " or ",
+                 names[i]);
+    }
+    return rt_fail(RT_EUSAGE, "%s %s: choose %s", option, text, known);
 }

@@ -17,4 +17,8 @@ void rt_names_release(struct rt_names *names);
 int rt_argument_integer(const char *option, const char *text, int64_t least, int64_t most, int64_t *value);
 int rt_argument_real(const char *option, const char *text, double least, double most, double *value);
 
+/* The number of the name that an option was given; RT_EUSAGE "--mode fast: choose inference, decode or
+ * training". */
+int rt_argument_choice(const char *option, const char *text, const char *const *names, int count, int *value);
+
 #endif

@@ -1,5 +1,6 @@
 /* The latents of one device and family from a few kernels. See calibrate.h. */
 #include "datasets/status.h"
+#include "datasets/sort.h"
 #include "predict/calibrate.h"
 #include "predict/robust.h"
 
@@ -130,19 +131,13 @@ static double fit_at(struct floors *floors, double log_floor_us, struct rt_robus
     return objective;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ln(1 us + the median): no floor lies above what half of the kernels take. */
 static double highest_floor(const struct rt_calibration_kernel *kernels, size_t count)
 {
     double *times = rt_malloc(count * sizeof *times);
     for (size_t i = 0; i < count; i++)
         times[i] = kernels[i].measured_us;
-    qsort(times, count, sizeof *times, by_value);
+    rt_sort_reals(times, count);
     double highest = log1p(times[(count - 1) / 2]);
     free(times);
     return highest;

@@ -119,24 +119,6 @@ static int parse_values(const char *option, const char *text, struct values *val
     return status;
 }
 
-/* The number of `text` in a list of names, or RT_EUSAGE with all of them. */
-static int parse_name(const char *option, const char *text, const char *const *names, size_t count,
-                      size_t *found)
-{
-    for (*found = 0; *found < count; (*found)++)
-        if (strcmp(names[*found], text) == 0)
-            return RT_OK;
-    char *words = rt_strdup("");
-    for (size_t i = 0; i < count; i++) {
-        char *longer = rt_format("%s%s%s", words, i == 0 ? "" : i + 1 < count ? ", " : " or ", names[i]);
-        free(words);
-        words = longer;
-    }
-    int status = rt_fail(RT_EUSAGE, "%s %s: choose %s", option, text, words);
-    free(words);
-    return status;
-}
-
 static int parse_dtype(const char *text, enum rt_dtype *dtype)
 {
     int found = rt_dtype_find(text);
@@ -179,11 +161,11 @@ static int check_arguments(const struct arguments *arguments)
 static int parse_graph_option(int key, const char *text, struct arguments *arguments)
 {
     struct rt_graph_options *graph = &arguments->graph;
-    size_t found = 0;
+    int found = 0;
     int status = RT_OK;
     switch (key) {
     case MODE:
-        status = parse_name("--mode", text, rt_steps, RT_STEP_COUNT, &found);
+        status = rt_argument_choice("--mode", text, rt_steps, RT_STEP_COUNT, &found);
         graph->step = (enum rt_step)found;
         return status;
     case CONTEXT:
@@ -196,7 +178,7 @@ static int parse_graph_option(int key, const char *text, struct arguments *argum
         graph->fusion = true;
         return RT_OK;
     case OPTIMIZER:
-        status = parse_name("--optimizer", text, rt_optimizers, RT_OPTIMIZER_COUNT, &found);
+        status = rt_argument_choice("--optimizer", text, rt_optimizers, RT_OPTIMIZER_COUNT, &found);
         graph->optimizer = (enum rt_optimizer)found;
         return status;
     case TP:
@@ -208,7 +190,7 @@ static int parse_graph_option(int key, const char *text, struct arguments *argum
 
 static int parse_parallel_option(int key, const char *text, struct rt_parallel *parallel)
 {
-    size_t found = 0;
+    int found = 0;
     int status = RT_OK;
     switch (key) {
     case DP:
@@ -218,7 +200,7 @@ static int parse_parallel_option(int key, const char *text, struct rt_parallel *
     case MICROBATCHES:
         return rt_argument_integer("--microbatches", text, 1, 65536, &parallel->microbatches);
     case SCHEDULE:
-        status = parse_name("--schedule", text, rt_pipeline_schedules, RT_PIPELINE_COUNT, &found);
+        status = rt_argument_choice("--schedule", text, rt_pipeline_schedules, RT_PIPELINE_COUNT, &found);
         parallel->schedule = (enum rt_pipeline_schedule)found;
         return status;
     case LINK:

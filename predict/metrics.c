@@ -1,5 +1,6 @@
 /* Error metrics. See metrics.h. */
 #include "predict/metrics.h"
+#include "datasets/sort.h"
 #include "datasets/status.h"
 
 #include <math.h>
@@ -21,12 +22,6 @@ double rt_percentile(const double *sorted, size_t count, double share)
     return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void rt_metrics_of(const double *measured, const double *forecast, size_t count, struct rt_metrics *out)
 {
     double *error = rt_malloc(count * sizeof *error), sum = 0, signed_sum = 0;
@@ -38,7 +33,7 @@ void rt_metrics_of(const double *measured, const double *forecast, size_t count,
         signed_sum += e;
         within += error[i] <= 10;
     }
-    qsort(error, count, sizeof *error, by_value);
+    rt_sort_reals(error, count);
     double n = count > 0 ? (double)count : NAN;
     *out = (struct rt_metrics){.count = count,
                                .mape = sum / n,

@@ -1,5 +1,6 @@
 /* Reweighted least squares with a prior. See robust.h. */
 #include "predict/robust.h"
+#include "datasets/sort.h"
 #include "datasets/status.h"
 
 #include <math.h>
@@ -66,19 +67,13 @@ static double fitted_scale(const struct rt_robust_problem *problem, double scale
     return sqrt(squares / ((double)problem->rows + belief_rows));
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Wide enough to hold most residuals before anything is fitted, so that all of them pull at first. */
 static double first_scale(const struct rt_robust_problem *problem, const double *residual)
 {
     double *size = rt_malloc((problem->rows + 1) * sizeof *size), median = 0;
     for (size_t i = 0; i < problem->rows; i++)
         size[i] = fabs(residual[i]);
-    qsort(size, problem->rows, sizeof *size, by_value);
+    rt_sort_reals(size, problem->rows);
     if (problem->rows > 0)
         median = size[problem->rows / 2];
     free(size);

@@ -1,5 +1,6 @@
 /* Latents beside the network. See latents.h. */
 #include "train/latents.h"
+#include "datasets/sort.h"
 #include "datasets/status.h"
 #include "train/step.h"
 
@@ -9,12 +10,6 @@
 #include <string.h>
 
 enum { PARTS = RT_LATENT_PARTS };
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void list_devices(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
                          const struct rt_rows *train)
@@ -43,7 +38,7 @@ static void set_floors(struct rt_latent_fit *fit, const struct rt_rows *train)
         for (size_t i = 0; i < train->count; i++)
             if (fit->slot[train->device[i]] == (int32_t)d)
                 times[count++] = train->target_us[i];
-        qsort(times, count, sizeof *times, by_value);
+        rt_sort_reals(times, count);
         fit->device[d].kernels = (int64_t)count;
         fit->device[d].floor_us = fmax(times[count / 100] - 3, times[count / 100] / 2);
     }

@@ -69,23 +69,6 @@ struct arguments {
     bool json, dot, list;
 };
 
-static int choose(const char *option, const char *text, const char *const *names, int count, int *out)
-{
-    char known[128] = "";
-    for (int i = 0; i < count; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return RT_OK;
-        }
-        size_t length = strlen(known);
-        snprintf(known + length, sizeof known - length, "%s%s", names[i],
-                 i + 2 < count   ? ", "
-                 : i + 1 < count ? " or "
-                                 : "");
-    }
-    return rt_fail(RT_EUSAGE, "%s %s: choose %s", option, text, known);
-}
-
 static int parse_dtype(const char *text, enum rt_dtype *out)
 {
     int dtype = rt_dtype_find(text);
@@ -101,14 +84,15 @@ static int parse_dtype(const char *text, enum rt_dtype *out)
 
 static int parse_mode(const char *text, struct rt_graph_options *options)
 {
-    int step = 0, status = choose("--mode", text, rt_steps, RT_STEP_COUNT, &step);
+    int step = 0, status = rt_argument_choice("--mode", text, rt_steps, RT_STEP_COUNT, &step);
     options->step = (enum rt_step)step;
     return status;
 }
 
 static int parse_optimizer(const char *text, struct rt_graph_options *options)
 {
-    int optimizer = 0, status = choose("--optimizer", text, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
+    int optimizer = 0,
+        status = rt_argument_choice("--optimizer", text, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
     options->optimizer = (enum rt_optimizer)optimizer;
     return status;
 }

@@ -1,5 +1,6 @@
 /* Latents of devices and their prior. See latent.h. */
 #include "models/predictor/latent.h"
+#include "datasets/sort.h"
 #include "datasets/status.h"
 #include "datasets/strings.h"
 
@@ -34,18 +35,6 @@ void rt_latents_of(const struct rt_latents *latents, const struct rt_device *dev
         rt_latents_prior(latents, device, out);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return count == 0 ? 0 : (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
 /* The median over those that the network was fitted to of the double `offset` bytes into each. */
 static double known_median(const struct rt_latents *latents, size_t offset)
 {
@@ -55,7 +44,7 @@ static double known_median(const struct rt_latents *latents, size_t offset)
     for (size_t i = 0; i < latents->count; i++)
         if (!latents->known[i].calibrated)
             values[count++] = *(const double *)((const char *)&latents->known[i] + offset);
-    double result = median(values, count);
+    double result = count == 0 ? 0 : rt_median(values, count); /* none known: nothing is shifted */
     if (values != few)
         free(values);
     return result;

@@ -1,14 +1,9 @@
 /* Throttled sessions. See throttled.h. */
 #include "models/predictor/throttled.h"
+#include "datasets/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 bool rt_tells_utilisation(const struct rt_bound *bound)
 {
@@ -19,6 +14,5 @@ double rt_median_utilisation(double *reached, size_t count)
 {
     if (count < RT_LARGE_KERNELS)
         return NAN;
-    qsort(reached, count, sizeof *reached, by_value);
-    return (reached[(count - 1) / 2] + reached[count / 2]) / 2;
+    return rt_median(reached, count);
 }
