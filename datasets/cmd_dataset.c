@@ -33,7 +33,7 @@ static const struct argp_option options_of_info[] = {{"json", 'j', NULL, 0, "Pri
                                                      {0}};
 
 static const struct argp_option options_of_import[] = {
-    {"format", 'f', "NAME", 0, "neusight, aiconfigurator or csv (required)", 0},
+    {"format", 'f', "NAME", 0, "neusight, aiconfigurator, csv or workloads (required)", 0},
     {"output", 'o', "FILE.h5", 0, "The dataset to write (required)", 0},
     {"threads", 't', "N", 0, "Files are read side by side on N threads (default: every processor)", 0},
     {"source", SOURCE, "TEXT", 0, "Where the data come from (default: what the format's authors say)", 0},
@@ -297,7 +297,7 @@ static int run_import(const struct arguments *arguments)
 {
     int status = check_arguments(arguments, "the file or folder to import", false, true);
     if (status == RT_OK && arguments->format == NULL)
-        status = rt_fail(RT_EUSAGE, "say what it is: --format neusight, aiconfigurator or csv");
+        status = rt_fail(RT_EUSAGE, "say what it is: --format neusight, aiconfigurator, csv or workloads");
     if (status != RT_OK)
         return status;
     const struct rt_import_options options = {arguments->threads, arguments->quiet, arguments->strict};

@@ -67,6 +67,14 @@ const struct rt_field rt_sample_fields[] = {
     {"kernel", RT_H5_I32, S(kernel), "1", "main kernel, index into /strings/kernels", NULL, 0, 1},
     {"kernels", RT_H5_I32, S(kernels), "1", "all kernels, index into /strings/kernels", NULL, 0, 1},
     {"flags", RT_H5_U32, S(flags), "1", "bits: unknown_tile unstable throttled failed synthetic", NULL, 0, 1},
+    {"latency_p20_us", RT_H5_F64, S(latency_p20_us), "us", "20th percentile of the timed runs", NULL, 0, 3},
+    {"latency_p80_us", RT_H5_F64, S(latency_p80_us), "us", "80th percentile of the timed runs", NULL, 0, 3},
+    {"latency_warm_us", RT_H5_F64, S(latency_warm_us), "us", "median with the operands left in the caches", NULL, 0, 3},
+    {"sm_clock_mhz", RT_H5_F64, S(sm_clock_mhz), "MHz", "clock of the multiprocessors while it was timed", NULL, 0, 3},
+    {"temperature_c", RT_H5_F64, S(temperature_c), "degC", "of the device, right after", NULL, 0, 3},
+    {"power_w", RT_H5_F64, S(power_w), "W", "of the board, right after", NULL, 0, 3},
+    {"registers", RT_H5_I32, S(registers), "1", "registers of a thread of the main kernel", NULL, 0, 3},
+    {"shared_bytes", RT_H5_I32, S(shared_bytes), "1", "shared memory of a block of the main kernel", NULL, 0, 3},
 };
 const struct rt_field rt_workload_fields[] = {
     {"model", RT_H5_I32, W(model), "1", "model, index into /strings/texts", NULL, 0, 1},
@@ -133,6 +141,9 @@ void rt_sample_init(struct rt_sample *sample)
     memset(sample, 0, sizeof *sample); /* padding too: samples are compared as bytes */
     sample->latency_us = sample->latency_median_us = sample->latency_min_us = NAN;
     sample->latency_spread_us = sample->energy_mj = NAN;
+    sample->latency_p20_us = sample->latency_p80_us = sample->latency_warm_us = NAN;
+    sample->sm_clock_mhz = sample->temperature_c = sample->power_w = NAN;
+    sample->registers = sample->shared_bytes = -1;
     sample->count = sample->device = sample->group = sample->kernel = sample->kernels = -1;
     for (int i = 0; i < RT_MAX_DIMS; i++)
         sample->dim[i] = -1;
@@ -381,27 +392,44 @@ static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
 }
 
 /* Columns that later versions added count where they hold something: what version 1 could hold keeps the uuid
- * that version 1 gave it. */
+ * that version 1 gave it. Such columns lie behind the first `old` bytes of a row; `missing` is a row without.
+ */
+static void digest_rows(struct digest *digest, const void *rows, size_t count, size_t size, size_t old,
+                        const void *missing)
+{
+    const char *row = rows, *blank = missing;
+    char *bytes = rt_malloc(count * old), *to = bytes;
+    bool any = false;
+    for (size_t i = 0; i < count; i++, row += size, to += old) {
+        memcpy(to, row, old);
+        any |= memcmp(row + old, blank + old, size - old) != 0;
+    }
+    digest_bytes(digest, bytes, count * old);
+    if (any)
+        digest_bytes(digest, rows, count * size);
+    free(bytes);
+}
+
+static void digest_samples(struct digest *digest, const struct rt_dataset *dataset)
+{
+    struct rt_sample missing;
+    rt_sample_init(&missing);
+    digest_rows(digest, dataset->samples, dataset->sample_count, sizeof missing,
+                offsetof(struct rt_sample, latency_p20_us), &missing);
+}
+
 static void digest_workloads(struct digest *digest, const struct rt_dataset *dataset)
 {
-    const size_t old = offsetof(struct rt_workload, kernels_forward_us), size = sizeof *dataset->workloads;
-    char *bytes = rt_malloc(dataset->workload_count * size), *to = bytes;
-    bool any = false;
-    for (size_t i = 0; i < dataset->workload_count; i++, to += old) {
-        const struct rt_workload *workload = &dataset->workloads[i];
-        memcpy(to, workload, old);
-        any |= !isnan(workload->kernels_forward_us) || !isnan(workload->kernels_backward_us);
-    }
-    digest_bytes(digest, bytes, (size_t)(to - bytes));
-    if (any)
-        digest_bytes(digest, dataset->workloads, dataset->workload_count * size);
-    free(bytes);
+    struct rt_workload missing;
+    rt_workload_init(&missing);
+    digest_rows(digest, dataset->workloads, dataset->workload_count, sizeof missing,
+                offsetof(struct rt_workload, kernels_forward_us), &missing);
 }
 
 static struct digest digest_content(const struct rt_dataset *dataset)
 {
     struct digest digest = {RT_HASH_START, ~RT_HASH_START};
-    digest_bytes(&digest, dataset->samples, dataset->sample_count * sizeof *dataset->samples);
+    digest_samples(&digest, dataset);
     digest_workloads(&digest, dataset);
     digest_bytes(&digest, dataset->devices, dataset->device_count * sizeof *dataset->devices);
     for (size_t g = 0; g < dataset->group_count; g++)

@@ -13,7 +13,7 @@
 #include "datasets/strings.h"
 
 #define RT_DATASET_FORMAT  "rooftile-dataset"
-#define RT_DATASET_VERSION 2
+#define RT_DATASET_VERSION 3
 
 enum rt_split { RT_SPLIT_NONE = 0, RT_SPLIT_TRAIN = 1, RT_SPLIT_TEST = 2, RT_SPLIT_COUNT };
 enum rt_mode { RT_INFERENCE = 0, RT_TRAINING = 1, RT_MODE_COUNT };
@@ -44,6 +44,13 @@ struct rt_sample {
     int32_t grid[3], block[3];
     uint32_t flags;
     uint8_t op, dtype, phase, split; /* rt_op_id, rt_dtype, rt_phase, rt_split */
+    /* Columns of version 3 stay last, after a whole number of words: see rt_dataset_stamp. */
+    double latency_p20_us, latency_p80_us; /* of the timed runs */
+    double latency_warm_us;                /* median with the operands left in the caches */
+    double sm_clock_mhz;                   /* while it was timed */
+    double temperature_c, power_w;         /* right after */
+    int32_t registers;                     /* of a thread of the main kernel */
+    int32_t shared_bytes;                  /* of a block of it, static and dynamic */
 };
 
 struct rt_workload {

@@ -10,6 +10,7 @@ const struct rt_importer rt_importers[] = {
     {"neusight", "a tree of NeuSight's CSV and JSON files (ASPLOS 2025)", rt_import_neusight},
     {"aiconfigurator", "a tree of AIConfigurator's tables as CSV", rt_import_aiconfigurator},
     {"csv", "a folder that `rooftile dataset export --format csv` wrote", rt_import_csv},
+    {"workloads", "measured models, a row each, as CSV", rt_import_workloads},
 };
 const size_t rt_importer_count = RT_COUNT(rt_importers);
 

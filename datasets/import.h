@@ -79,5 +79,7 @@ int rt_import_aiconfigurator(const char *path, const struct rt_import_options *o
                              struct rt_dataset *out, struct rt_import_report *report);
 int rt_import_csv(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
                   struct rt_import_report *report);
+int rt_import_workloads(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+                        struct rt_import_report *report);
 
 #endif

@@ -76,6 +76,22 @@ static double layernorm_flops(const int64_t *d)
 {
     return 6 * elements(d);
 }
+/* Mean square, then scale by it and by the weight. */
+static double rmsnorm_flops(const int64_t *d)
+{
+    return 4 * elements(d);
+}
+/* dx = y (dy - sum(y dy)) */
+static double softmax_backward_flops(const int64_t *d)
+{
+    return 4 * elements(d);
+}
+/* Two sums over a row, then dx from x and dy; the sums over rows of the weights' gradients are another
+ * kernel. */
+static double norm_backward_flops(const int64_t *d)
+{
+    return 9 * elements(d);
+}
 static double unary_bytes(const int64_t *d, double width)
 {
     return 2 * width * elements(d);
@@ -88,6 +104,50 @@ static double binary_bytes(const int64_t *d, double width)
 static double once_bytes(const int64_t *d, double width)
 {
     return width * elements(d);
+}
+/* batch, channels, height, width: in training mode, statistics first, then scale and shift; x is read twice
+ * where it does not fit the L2, which is no compulsory traffic. */
+static double image_elements(const int64_t *d)
+{
+    return (double)d[0] * d[1] * d[2] * d[3];
+}
+static double batchnorm_flops(const int64_t *d)
+{
+    return 6 * image_elements(d);
+}
+static double batchnorm_bytes(const int64_t *d, double width)
+{
+    return 2 * width * image_elements(d);
+}
+/* max_pool2d: batch, channels, height, width, kernel, stride, padding; a window of kernel x kernel */
+static double pool_out(int64_t in, const int64_t *d)
+{
+    double out = floor((in + 2.0 * d[6] - d[4]) / d[5]) + 1;
+    return out > 0 ? out : 0;
+}
+static double pool_outputs(const int64_t *d)
+{
+    return (double)d[0] * d[1] * pool_out(d[2], d) * pool_out(d[3], d);
+}
+static double pool_flops(const int64_t *d)
+{
+    return pool_outputs(d) * d[4] * d[4];
+}
+static double pool_bytes(const int64_t *d, double width)
+{
+    return width * (image_elements(d) + pool_outputs(d));
+}
+/* host_to_device, device_to_host: bytes, whatever they are */
+static double copied_bytes(const int64_t *d, double width)
+{
+    (void)width;
+    return (double)d[0];
+}
+static double no_bytes(const int64_t *d, double width)
+{
+    (void)d;
+    (void)width;
+    return 0;
 }
 /* A mask of one byte an element is kept (PyTorch, native_dropout) or read (where). */
 static double masked_bytes(const int64_t *d, double width)
@@ -188,6 +248,7 @@ static double optimizer_bytes(const int64_t *d, double width)
 #define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window"}
 #define RING      {"gpus", "elements"}
 #define MATMUL    {"batch", "m", "n", "k"}
+#define IMAGE     "batch", "channels", "height", "width"
 
 const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_LINEAR]     = {"linear", RT_FAMILY_LINEAR, MATMUL, linear_flops, linear_bytes, "Gemm", "linear"},
@@ -237,6 +298,22 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_INDEX]      = {"index", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, unary_bytes, "GatherElements", NULL},
     [RT_OP_OPTIMIZER]  = {"optimizer", RT_FAMILY_MEMORY, {"parameters"}, optimizer_flops, optimizer_bytes, NULL, NULL},
     [RT_OP_SEND_RECEIVE] = {"send_receive", RT_FAMILY_COLLECTIVE, RING, no_flops, send_bytes, NULL, NULL},
+    [RT_OP_RMSNORM]    = {"rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS, rmsnorm_flops, unary_bytes,
+                          "RMSNormalization", NULL},
+    [RT_OP_SOFTMAX_BACKWARD]   = {"softmax_backward", RT_FAMILY_SOFTMAX, ROWS_COLS, softmax_backward_flops,
+                                  binary_bytes, NULL, NULL},
+    [RT_OP_LAYERNORM_BACKWARD] = {"layernorm_backward", RT_FAMILY_LAYERNORM, ROWS_COLS, norm_backward_flops,
+                                  binary_bytes, NULL, NULL},
+    [RT_OP_RMSNORM_BACKWARD]   = {"rmsnorm_backward", RT_FAMILY_LAYERNORM, ROWS_COLS, norm_backward_flops,
+                                  binary_bytes, NULL, NULL},
+    [RT_OP_BATCHNORM]  = {"batchnorm", RT_FAMILY_MEMORY, {IMAGE}, batchnorm_flops, batchnorm_bytes,
+                          "BatchNormalization", NULL},
+    [RT_OP_MAX_POOL2D] = {"max_pool2d", RT_FAMILY_MEMORY, {IMAGE, "kernel", "stride", "padding"}, pool_flops,
+                          pool_bytes, "MaxPool", NULL},
+    [RT_OP_TRANSPOSE]  = {"transpose", RT_FAMILY_MEMORY, ROWS_COLS, no_flops, unary_bytes, NULL, NULL},
+    [RT_OP_HOST_TO_DEVICE] = {"host_to_device", RT_FAMILY_HOST, {"bytes"}, no_flops, copied_bytes, NULL, NULL},
+    [RT_OP_DEVICE_TO_HOST] = {"device_to_host", RT_FAMILY_HOST, {"bytes"}, no_flops, copied_bytes, NULL, NULL},
+    [RT_OP_LAUNCH]     = {"launch", RT_FAMILY_HOST, {"blocks"}, no_flops, no_bytes, NULL, NULL},
 };
 
 const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
@@ -256,7 +333,7 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 
 const char *const rt_families[RT_FAMILY_COUNT] = {"bmm",        "linear", "elementwise", "softmax",
                                                   "layernorm",  "conv",   "attention",   "moe",
-                                                  "collective", "memory"};
+                                                  "collective", "memory", "host"};
 const char *const rt_phases[RT_PHASE_COUNT] = {"forward", "backward", "accumulate"};
 
 int rt_op_find(const char *name)
@@ -326,5 +403,8 @@ int rt_op_check(enum rt_op_id op, const int64_t *dim)
     if (op == RT_OP_CONV2D && conv_outputs(dim) < 1)
         return rt_fail(RT_EFORMAT,
                        "conv2d: the kernel is larger than the padded input, so nothing comes out");
+    if (op == RT_OP_MAX_POOL2D && (pool_outputs(dim) < 1 || 2 * dim[6] > dim[4]))
+        return rt_fail(RT_EFORMAT,
+                       "max_pool2d: the window must fit the padded input, and the padding half the window");
     return RT_OK;
 }

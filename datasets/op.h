@@ -39,6 +39,8 @@ enum rt_family {
     RT_FAMILY_MOE,
     RT_FAMILY_COLLECTIVE,
     RT_FAMILY_MEMORY, /* moves data and computes next to nothing: bound by bandwidth */
+    RT_FAMILY_HOST,   /* what the host and its link take: launches, copies to and fro; no network, no roofline
+                       */
     RT_FAMILY_COUNT
 };
 
@@ -81,6 +83,17 @@ enum rt_op_id {
     RT_OP_INDEX = 34,
     RT_OP_OPTIMIZER = 35,
     RT_OP_SEND_RECEIVE = 36,
+    RT_OP_RMSNORM = 37,
+    /* Backward kernels that move other bytes than their forward are ops of their own. */
+    RT_OP_SOFTMAX_BACKWARD = 38,
+    RT_OP_LAYERNORM_BACKWARD = 39,
+    RT_OP_RMSNORM_BACKWARD = 40,
+    RT_OP_BATCHNORM = 41,
+    RT_OP_MAX_POOL2D = 42,
+    RT_OP_TRANSPOSE = 43,
+    RT_OP_HOST_TO_DEVICE = 44,
+    RT_OP_DEVICE_TO_HOST = 45,
+    RT_OP_LAUNCH = 46,
     RT_OP_COUNT
 };
 

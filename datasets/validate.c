@@ -220,7 +220,7 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
 {
     const struct rt_device *device = &dataset->devices[sample->device];
     enum rt_family family = rt_ops[sample->op].family;
-    if (family == RT_FAMILY_COLLECTIVE)
+    if (family == RT_FAMILY_COLLECTIVE || family == RT_FAMILY_HOST)
         return NAN; /* moves over links, not through the memory */
     double share = family == RT_FAMILY_CONV ? 0.25 : 1;
     double compute =
@@ -294,7 +294,7 @@ static void check_devices(const struct rt_dataset *dataset, struct rt_check *che
         for (int family = 0; family < RT_FAMILY_COUNT; family++)
             for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
                 if (used[(d * RT_FAMILY_COUNT + (size_t)family) * RT_DTYPE_COUNT + (size_t)dtype] &&
-                    family != RT_FAMILY_COLLECTIVE &&
+                    family != RT_FAMILY_COLLECTIVE && family != RT_FAMILY_HOST &&
                     isnan(rt_device_peak_flops(device, (enum rt_family)family, (enum rt_dtype)dtype)))
                     wrong(check, "%s: has samples of %s in %s, but no peak for it", device->name,
                           rt_families[family], rt_dtypes[dtype].name);

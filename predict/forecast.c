@@ -102,7 +102,7 @@ static void ask_all(const struct rt_forecast *forecast, struct questions *questi
         enum rt_family family = family_of(kernel);
         struct rt_query query;
         of_launch[i] = UINT32_MAX;
-        if (family == RT_FAMILY_MEMORY || family == RT_FAMILY_COLLECTIVE)
+        if (family == RT_FAMILY_MEMORY || family == RT_FAMILY_COLLECTIVE || family == RT_FAMILY_HOST)
             continue;
         query_of(forecast->graph, kernel, &query);
         of_launch[i] = ask(questions, &query);

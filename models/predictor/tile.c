@@ -160,7 +160,7 @@ double rt_roofline_us(const struct rt_query *query, const struct rt_device *devi
     if (op->family == RT_FAMILY_COLLECTIVE)
         return 1e6 * bytes / (1e9 * device->link_gbs);
     double peak = rt_device_peak_flops(device, op->family, query->dtype);
-    if (isnan(peak))
+    if (isnan(peak) || op->family == RT_FAMILY_HOST)
         return NAN; /* fmax would drop it */
     return 1e6 * fmax(rt_query_flops(query) / peak, bytes / (1e9 * device->bandwidth_gbs));
 }
