@@ -134,7 +134,8 @@ static const char *odd_column(const struct rt_sample *s)
 
 static const char *odd_workload_column(const struct rt_workload *w)
 {
-    if (!(w->end_to_end_us > 0 && isfinite(w->end_to_end_us)))
+    bool failed = w->flags & RT_FLAG_FAILED;
+    if (failed ? !isnan(w->end_to_end_us) : !(w->end_to_end_us > 0 && isfinite(w->end_to_end_us)))
         return "end_to_end_us";
     if (!lies(w->forward_us, 0) || !lies(w->backward_us, 0))
         return "forward_us or backward_us";
