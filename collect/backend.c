@@ -9,6 +9,12 @@ extern const struct rt_backend rt_backend_cpu, rt_backend_synthetic;
 const struct rt_backend *const rt_backends[] = {&rt_backend_cpu, &rt_backend_synthetic};
 const size_t rt_backend_count = RT_COUNT(rt_backends);
 
+const struct rt_variant_row rt_variants[RT_VARIANT_COUNT] = {
+    [RT_PLAIN] = {NULL, NULL},
+    [RT_NHWC] = {"layout", "nhwc"},
+    [RT_PAGEABLE] = {"host_memory", "pageable"},
+};
+
 int rt_backend_find(const char *name, const struct rt_backend **out)
 {
     char names[256] = "";
@@ -30,7 +36,8 @@ void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype)
         task->dim[i] = -1;
     task->op = (uint8_t)op;
     task->dtype = (uint8_t)dtype;
-    task->phase = RT_FORWARD;
+    const char *backward = strstr(rt_ops[op].name, "_backward");
+    task->phase = backward != NULL ? RT_BACKWARD : RT_FORWARD;
 }
 
 double rt_task_flops(const struct rt_task *task)

@@ -2,11 +2,15 @@
  * Backends: where kernels run and how they are timed. One file and one row in backend.c each.
  *
  * A backend is a table of functions over a context of its own. The collector calls, in this order:
- *   open -> { describe -> { prepare -> time... -> health -> finish }... } -> close
+ *   open -> { describe -> { prepare -> time... -> energy -> health -> finish }... } -> close
  * A context holds all devices that were asked for, so that a shape can be measured on each in turn and so
- * that large buffers are shared. Whatever a backend knows about the clock it keeps: `time` returns what a run
- * of the kernel took (an event pair on a GPU, the clock around a batch on a CPU), `clock` is what budgets are
+ * that large buffers are shared. Whatever a backend knows about the clock it keeps: `time` returns what runs
+ * of the kernel took (event pairs on a GPU, the clock around a batch on a CPU), `clock` is what budgets are
  * counted in. The collector does statistics, stopping, saving and resuming, and knows nothing of devices.
+ *
+ * Kernels are measured in worker processes, one for each lane of devices, each with a context of its own:
+ * what a kernel does to a driver, or a crash, ends a worker and not the collection. Lanes work side by side;
+ * the devices of a lane share hardware and take turns.
  *
  * What fails: a shape that a device cannot run is not a failure of `prepare`; it is *refused, with the
  * reason. A non-zero status of `prepare` or `time` means that the device itself is of no use any more.
@@ -18,25 +22,56 @@
 
 #include <stdbool.h>
 
+/* Ways to do an op that dims and dtype do not tell; an attribute of the sample's group. The numbers are not
+ * stored. */
+enum rt_variant {
+    RT_PLAIN,    /* images channels first, host memory pinned */
+    RT_NHWC,     /* images channels last: layout=nhwc */
+    RT_PAGEABLE, /* host memory that the driver must copy aside: host_memory=pageable */
+    RT_VARIANT_COUNT
+};
+
+struct rt_variant_row {
+    const char *attribute, *value; /* "layout", "nhwc"; NULL for plain */
+};
+extern const struct rt_variant_row rt_variants[RT_VARIANT_COUNT];
+
 /* What to measure: an op with its dims. Bytes past the fields are 0, so tasks compare and hash as bytes. */
 struct rt_task {
-    int64_t dim[RT_MAX_DIMS]; /* -1 past the op's last */
-    uint8_t op, dtype, phase;
-    uint8_t zero[5];
+    int64_t dim[RT_MAX_DIMS];          /* -1 past the op's last */
+    uint8_t op, dtype, phase, variant; /* conv2d: backward is to the input, accumulate to the weights */
+    uint8_t zero[4];
 };
 
 /* What a device will run for it: goes into the sample as it is. */
 struct rt_kernel {
-    const char *name;  /* lives as long as the work */
-    const char *names; /* all names, ";" between, NULL where one runs */
+    const char *name;      /* lives as long as the work */
+    const char *names;     /* all names, ";" between, NULL where one runs */
+    const char *algorithm; /* what a library chose, "stages=4 splitk=2"; NULL where there is no choice */
     int32_t tile[3], grid[3], block[3];
+    int32_t registers, shared_bytes; /* 0: not known */
+};
+
+/* Runs to time: `batches` of `runs` runs one after the other. */
+struct rt_batch {
+    uint64_t first; /* runs of this work so far: cold runs take the buffers that were used longest ago */
+    uint64_t runs;
+    size_t batches;
+    bool warm; /* the same buffers for all runs, and the caches left as they are */
+};
+
+/* How a device did while a work was timed. NaN: it does not say. */
+struct rt_health {
+    uint32_t flags; /* RT_FLAG_THROTTLED */
+    double sm_clock_mhz, temperature_c, power_w;
+    const char *throttle; /* constant text: why it was throttled, NULL where it was not */
 };
 
 struct rt_backend_options {
-    const char *devices; /* what --device says, NULL: all */
-    const char *faults;  /* what --faults says, NULL: none (synthetic) */
-    uint64_t seed;       /* of the operands' values */
-    bool warm;           /* keep operands in the cache instead of rotating them out of it */
+    const char *devices;   /* what --device says, NULL: all */
+    const char *faults;    /* what --faults says, NULL: none (synthetic) */
+    const char *sm_shares; /* what --sm-share says, "25,50,100": shares of a GPU as devices of their own */
+    uint64_t seed;         /* of the operands' values */
 };
 
 typedef void (*rt_fact_visit)(void *to, const char *name, const char *value);
@@ -46,6 +81,9 @@ struct rt_backend {
     const char *devices_help; /* what --device means here */
     uint32_t flags;           /* in every sample: RT_FLAG_SYNTHETIC */
     bool measures_peaks;      /* describe measures peaks: the better of two descriptions is the truer */
+    bool warm_too;            /* measures warm runs beside cold ones where --cache does not say */
+    bool single_runs;         /* `time` looks at every run: no batches of several */
+    size_t most_batches;      /* of one call of `time` */
     bool (*can)(const struct rt_task *task); /* is there such a kernel at all? */
 
     int (*open)(const struct rt_backend_options *options, void **context);
@@ -53,22 +91,26 @@ struct rt_backend {
 
     size_t (*device_count)(void *context);
     const char *(*device_name)(void *context, size_t device);
+    size_t (*lane)(void *context, size_t device); /* 0, 1, ...: devices of a lane share hardware */
     /* The descriptor; may measure for a second or two what no one publishes. */
     int (*describe)(void *context, size_t device, struct rt_device *out);
     /* Attributes for the device's samples: how they are measured, versions of libraries, drivers, clocks. */
     void (*facts)(void *context, size_t device, rt_fact_visit visit, void *to);
 
-    double (*clock)(void *context); /* seconds; budgets are counted in it */
+    double (*clock)(void *context);               /* seconds; budgets are counted in it */
+    void (*pause)(void *context, double seconds); /* lets a device cool */
 
     /* Makes ready: buffers with seeded random values, never zeros. *refused is NULL, or why this shape cannot
      * run here in a few constant words ("out of memory"); then *work is NULL. */
     int (*prepare)(void *context, size_t device, const struct rt_task *task, struct rt_kernel *kernel,
                    void **work, const char **refused);
-    /* Time of `runs` runs, one after the other, in microseconds together. `first` counts the runs of this
-     * work so far: cold runs take the buffers that were used longest ago. */
-    int (*time)(void *context, void *work, uint64_t first, uint64_t runs, double *us);
-    /* RT_FLAG_* that hold for what was timed since prepare, such as RT_FLAG_THROTTLED. */
-    uint32_t (*health)(void *context, void *work);
+    /* us (batch->batches): what the runs of each batch took together, in microseconds. */
+    int (*time)(void *context, void *work, const struct rt_batch *batch, double *us);
+    /* Energy of one run in mJ from runs for about `seconds`; NaN where the device has no counter. NULL: never
+     * has one. */
+    int (*energy)(void *context, void *work, double seconds, double *mj);
+    /* What holds for what was timed since prepare, or since the last call. */
+    void (*health)(void *context, void *work, struct rt_health *out);
     void (*finish)(void *context, void *work);
 };
 

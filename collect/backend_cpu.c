@@ -17,7 +17,7 @@
  *     One that still does is data, not an error: `dataset validate` tells.
  *   - Runs are cold: the operands are rotated through buffers that together exceed the last-level cache
  *     eightfold (less where memory is short), so each run finds operands last touched that long ago. With
- *     fourfold, vector ops still ran up to 15% above the bandwidth of memory. --cache warm keeps one set.
+ *     fourfold, vector ops still ran up to 15% above the bandwidth of memory. Warm runs keep to one set.
  *   - Operands are uniform in 0.5..1.5: no zeros, no subnormals, and defined for pow and div. None of the
  *     kernels branches on a value.
  */
@@ -57,7 +57,6 @@ struct cpu_context {
     double limit_bytes; /* of one kernel's operands, all sets of them: a quarter of the memory */
     size_t rotate_bytes;
     uint64_t seed;
-    bool warm;
     int blas_threads; /* as we found it */
 };
 
@@ -180,9 +179,8 @@ static int cpu_open(const struct rt_backend_options *options, void **out)
     struct cpu_context *context = rt_calloc(1, sizeof *context);
     rt_cpu_machine_read(&context->machine);
     context->seed = options->seed;
-    context->warm = options->warm;
     context->limit_bytes = context->machine.memory_bytes / 4;
-    context->rotate_bytes = options->warm ? 0 : ROTATED_CACHES * context->machine.cache_bytes;
+    context->rotate_bytes = ROTATED_CACHES * context->machine.cache_bytes;
     context->blas_threads = openblas_get_num_threads();
     openblas_set_num_threads(1);
     int status = add_devices(context, options->devices != NULL ? options->devices : "1,all");
@@ -311,11 +309,9 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
     char text[256];
     snprintf(text, sizeof text, "%d", context->device[which].threads);
     visit(to, "threads", text);
-    if (context->warm)
-        snprintf(text, sizeof text, "one set of operands, used again in every run");
-    else
-        snprintf(text, sizeof text, "operands rotated through %zu MiB, %d times the last-level cache",
-                 context->rotate_bytes >> 20, ROTATED_CACHES);
+    snprintf(text, sizeof text,
+             "operands of cold runs rotated through %zu MiB, %d times the last-level cache",
+             context->rotate_bytes >> 20, ROTATED_CACHES);
     visit(to, "buffers", text);
     visit(to, "operand_values", "uniform in 0.5..1.5");
     visit(to, "fp32_vector_tflops_source",
@@ -338,11 +334,27 @@ static double cpu_clock(void *opaque)
     return now_s();
 }
 
+static void cpu_pause(void *opaque, double seconds)
+{
+    (void)opaque;
+    struct timespec time = {(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))};
+    nanosleep(&time, NULL); /* Ctrl-C ends it */
+}
+
+/* One thread and all threads are the same cores. */
+static size_t cpu_lane(void *opaque, size_t device)
+{
+    (void)opaque;
+    (void)device;
+    return 0;
+}
+
 /* ---- kernels ---- */
 
 static bool cpu_can(const struct rt_task *task)
 {
-    return task->dtype == RT_FP32 && task->phase == RT_FORWARD && rt_cpu_kernel(task->op) != NULL;
+    return task->dtype == RT_FP32 && task->phase == RT_FORWARD && task->variant == RT_PLAIN &&
+           rt_cpu_kernel(task->op) != NULL;
 }
 
 /* Each operand starts on a cache line of its own. */
@@ -433,22 +445,24 @@ static void run_once(struct cpu_work *work, uint64_t turn)
     rt_pool_run(work->pool, run_tile, &work->job, call->tiles);
 }
 
-static int cpu_time(void *opaque, void *work, uint64_t first, uint64_t runs, double *us)
+static int cpu_time(void *opaque, void *work, const struct rt_batch *batch, double *us)
 {
     (void)opaque;
-    double start = now_s();
-    for (uint64_t r = 0; r < runs; r++)
-        run_once(work, first + r);
-    *us = 1e6 * (now_s() - start);
+    for (size_t b = 0; b < batch->batches; b++) {
+        double start = now_s();
+        for (uint64_t r = 0; r < batch->runs; r++)
+            run_once(work, batch->warm ? 0 : batch->first + b * batch->runs + r);
+        us[b] = 1e6 * (now_s() - start);
+    }
     return RT_OK;
 }
 
 /* A CPU tells nothing of throttling that a process may read everywhere; the spread shows it. */
-static uint32_t cpu_health(void *opaque, void *work)
+static void cpu_health(void *opaque, void *work, struct rt_health *out)
 {
     (void)opaque;
     (void)work;
-    return 0;
+    *out = (struct rt_health){0, NAN, NAN, NAN, NULL};
 }
 
 static void cpu_finish(void *opaque, void *work)
@@ -462,6 +476,7 @@ const struct rt_backend rt_backend_cpu = {
     .about = "OpenBLAS and plain loops on this machine",
     .devices_help = "numbers of threads: 1,all",
     .measures_peaks = true,
+    .most_batches = 1,
     .can = cpu_can,
     .open = cpu_open,
     .close = cpu_close,
@@ -470,6 +485,8 @@ const struct rt_backend rt_backend_cpu = {
     .describe = cpu_describe,
     .facts = cpu_facts,
     .clock = cpu_clock,
+    .pause = cpu_pause,
+    .lane = cpu_lane,
     .prepare = cpu_prepare,
     .time = cpu_time,
     .health = cpu_health,

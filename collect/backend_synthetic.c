@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum fault { FAULT_OOM, FAULT_NOISE, FAULT_THROTTLE, FAULT_LOST, FAULT_COUNT };
+static const double WARM_SHARE = 0.8; /* of the time of a cold run */
 static const char *const fault_names[FAULT_COUNT] = {"oom", "noise", "throttle", "lost"};
 
 static const struct machine {
@@ -39,6 +40,7 @@ struct synthetic_context {
 struct synthetic_work {
     uint64_t hash;
     double us, scatter;
+    double clock_mhz;
     uint32_t flags;
     bool lost;
 };
@@ -156,6 +158,17 @@ static double synthetic_clock(void *opaque)
     return ((struct synthetic_context *)opaque)->now;
 }
 
+static void synthetic_pause(void *opaque, double seconds)
+{
+    ((struct synthetic_context *)opaque)->now += seconds;
+}
+
+static size_t synthetic_lane(void *opaque, size_t device)
+{
+    (void)opaque;
+    return device;
+}
+
 static bool synthetic_can(const struct rt_task *task)
 {
     switch (rt_ops[task->op].family) {
@@ -164,7 +177,7 @@ static bool synthetic_can(const struct rt_task *task)
     case RT_FAMILY_ELEMENTWISE:
     case RT_FAMILY_SOFTMAX:
     case RT_FAMILY_LAYERNORM:
-        return task->dtype == RT_FP32 && task->phase == RT_FORWARD;
+        return task->dtype == RT_FP32 && task->phase == RT_FORWARD && task->variant == RT_PLAIN;
     default:
         return false;
     }
@@ -220,27 +233,33 @@ static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *t
     work->hash = rt_hash(hash, machine->name, strlen(machine->name));
     work->scatter = uniform(hash, FAULT_NOISE) < context->fault[FAULT_NOISE] ? 0.5 : 0.005;
     work->flags = uniform(hash, FAULT_THROTTLE) < context->fault[FAULT_THROTTLE] ? RT_FLAG_THROTTLED : 0;
+    work->clock_mhz = machine->clock_mhz;
     work->lost = uniform(hash, FAULT_LOST) < context->fault[FAULT_LOST];
     *out = work;
     return RT_OK;
 }
 
-static int synthetic_time(void *opaque, void *opaque_work, uint64_t first, uint64_t runs, double *us)
+static int synthetic_time(void *opaque, void *opaque_work, const struct rt_batch *batch, double *us)
 {
     struct synthetic_context *context = opaque;
     const struct synthetic_work *work = opaque_work;
     if (work->lost)
         return rt_fail(RT_EIO, "the synthetic device was lost, as --faults asked");
-    double factor = 1 + work->scatter * (uniform(work->hash, FAULT_COUNT + first) - 0.5);
-    *us = work->us * (double)runs * factor;
-    context->now += 1e-6 * *us;
+    for (size_t b = 0; b < batch->batches; b++) {
+        uint64_t first = batch->first + b * batch->runs;
+        double factor = 1 + work->scatter * (uniform(work->hash, FAULT_COUNT + first) - 0.5);
+        us[b] = work->us * (double)batch->runs * factor * (batch->warm ? WARM_SHARE : 1);
+        context->now += 1e-6 * us[b];
+    }
     return RT_OK;
 }
 
-static uint32_t synthetic_health(void *opaque, void *work)
+static void synthetic_health(void *opaque, void *opaque_work, struct rt_health *out)
 {
     (void)opaque;
-    return ((struct synthetic_work *)work)->flags;
+    const struct synthetic_work *work = opaque_work;
+    *out =
+        (struct rt_health){work->flags, work->clock_mhz, 40, NAN, work->flags ? "as --faults asked" : NULL};
 }
 
 static void synthetic_finish(void *opaque, void *work)
@@ -262,6 +281,10 @@ const struct rt_backend rt_backend_synthetic = {
     .describe = synthetic_describe,
     .facts = synthetic_facts,
     .clock = synthetic_clock,
+    .pause = synthetic_pause,
+    .lane = synthetic_lane,
+    .warm_too = true,
+    .most_batches = 1,
     .prepare = synthetic_prepare,
     .time = synthetic_time,
     .health = synthetic_health,

@@ -50,10 +50,12 @@ static const struct argp_option argument_options[] = {
     {"seed", 's', "N", 0, "Seed of the quick plan and of the operands (default 1)", 0},
     {"budget", BUDGET, "TIME", 0,
      "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)", 0},
-    {"rel-error", REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.01)", 0},
+    {"rel-error", REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.005)", 0},
     {"max-time", MAX_TIME, "TIME", 0, "Give up on that after this time per kernel (default 200ms)", 0},
     {"cache", CACHE, "STATE", 0,
-     "cold: operands rotate through more than the cache; warm: they stay (default cold)", 0},
+     "cold: operands rotate through more than the cache; warm: they stay; both: one measurement of each "
+     "(default: both, of the cpu backend cold)",
+     0},
     {"like", LIKE, "DATA.h5", 0,
      "Take the devices' descriptors from an earlier dataset, so that the two merge", 0},
     {"overwrite", OVERWRITE, NULL, 0, "Replace an output, or parts of another collection, that is there", 0},
@@ -79,7 +81,7 @@ struct arguments {
     const struct rt_backend *backend;
     const char *backend_name, *plan, *ops;
     size_t count;
-    bool list, dry_run, json;
+    bool list, dry_run, json, cache_given;
 };
 
 /* "200ms", "60s", "8m", "2h", "1.5" (seconds); negative where it is none of these. */
@@ -140,9 +142,12 @@ static error_t parse_measuring(int key, char *text, struct argp_state *state)
         options->stopping.max_time_s = time_argument(state, "--max-time", text);
         break;
     case CACHE:
-        if (strcmp(text, "cold") != 0 && strcmp(text, "warm") != 0)
-            argp_error(state, "--cache must be cold or warm, not \"%s\"", text);
-        options->backend.warm = strcmp(text, "warm") == 0;
+        ((struct arguments *)state->input)->cache_given = true;
+        if (strcmp(text, "cold") != 0 && strcmp(text, "warm") != 0 && strcmp(text, "both") != 0)
+            argp_error(state, "--cache must be cold, warm or both, not \"%s\"", text);
+        options->cache = strcmp(text, "cold") == 0   ? RT_CACHE_COLD
+                         : strcmp(text, "warm") == 0 ? RT_CACHE_WARM
+                                                     : RT_CACHE_BOTH;
         break;
     case FAULTS:
         options->backend.faults = text;
@@ -403,6 +408,8 @@ int rt_cmd_collect(int argc, char **argv)
         goto done;
     }
     status = rt_backend_find(arguments.backend_name, &arguments.backend);
+    if (status == RT_OK && !arguments.cache_given)
+        arguments.options.cache = arguments.backend->warm_too ? RT_CACHE_BOTH : RT_CACHE_COLD;
     if (status == RT_OK)
         status = make_plan(&arguments, &plan);
     if (status == RT_OK)

@@ -52,6 +52,8 @@ static void facts_release(struct facts *facts)
 static const char *const identity[] = {"backend", "plan_hash",  "seed",  "rel_error",
                                        "cache",   "max_time_s", "faults"};
 
+static const char *const caches[] = {"cold", "warm", "both"}; /* by enum rt_cache */
+
 static void collection_facts(const struct rt_backend *backend, const struct rt_plan *plan,
                              const struct rt_collect_options *options, struct facts *facts)
 {
@@ -67,7 +69,7 @@ static void collection_facts(const struct rt_backend *backend, const struct rt_p
     add_number(facts, "max_time_s", options->stopping.max_time_s);
     snprintf(text, sizeof text, "2 batches at least, until a batch takes %g us", options->stopping.batch_us);
     add_fact(facts, "warm_up", text);
-    add_fact(facts, "cache", options->backend.warm ? "warm" : "cold");
+    add_fact(facts, "cache", caches[options->cache]);
     add_fact(facts, "faults", options->backend.faults != NULL ? options->backend.faults : "");
 }
 
@@ -288,12 +290,35 @@ static void describe_run(struct collector *c, const struct rt_kernel *kernel,
     memcpy(sample->tile, kernel->tile, sizeof sample->tile);
     memcpy(sample->grid, kernel->grid, sizeof sample->grid);
     memcpy(sample->block, kernel->block, sizeof sample->block);
+    if (kernel->registers > 0) {
+        sample->registers = kernel->registers;
+        sample->shared_bytes = kernel->shared_bytes;
+    }
     sample->latency_us = sample->latency_median_us = measured->us.median;
     sample->latency_min_us = measured->us.min;
+    sample->latency_p20_us = measured->us.p20;
+    sample->latency_p80_us = measured->us.p80;
     sample->latency_spread_us = measured->us.mad;
     sample->count = measured->runs > INT32_MAX ? INT32_MAX : (int32_t)measured->runs;
     if (!measured->met)
         sample->flags |= RT_FLAG_UNSTABLE;
+}
+
+/* Cold, warm or both; of both, the cold runs are the sample's latency. */
+static int measure_caches(struct collector *c, void *work, struct rt_measurement *measured,
+                          struct rt_sample *sample)
+{
+    struct rt_measurement warm;
+    const struct rt_stopping *stopping = &c->options->stopping;
+    enum rt_cache cache = c->options->cache;
+    int status = rt_measure(c->backend, c->context, work, stopping, cache == RT_CACHE_WARM, measured);
+    if (status == RT_OK && cache == RT_CACHE_BOTH) {
+        status = rt_measure(c->backend, c->context, work, stopping, true, &warm);
+        sample->latency_warm_us = status == RT_OK ? warm.us.median : NAN;
+    }
+    if (cache == RT_CACHE_WARM && status == RT_OK)
+        sample->latency_warm_us = measured->us.median;
+    return status;
 }
 
 /* One kernel. A device that fails ends the run, but the kernel is marked first, so that the next run does not
@@ -309,10 +334,15 @@ static int measure_kernel(struct collector *c, size_t t, size_t device)
     rt_sample_init(&sample);
     int status = c->backend->prepare(c->context, device, task, &kernel, &work, &refused);
     if (status == RT_OK && refused == NULL) {
-        status = rt_measure(c->backend, c->context, work, &c->options->stopping, &measured);
+        status = measure_caches(c, work, &measured, &sample);
         if (status == RT_OK) {
+            struct rt_health health;
+            c->backend->health(c->context, work, &health);
             describe_run(c, &kernel, &measured, &sample);
-            sample.flags |= c->backend->health(c->context, work);
+            sample.flags |= health.flags;
+            sample.sm_clock_mhz = health.sm_clock_mhz;
+            sample.temperature_c = health.temperature_c;
+            sample.power_w = health.power_w;
         }
         c->backend->finish(c->context, work);
     }

@@ -13,6 +13,9 @@
 #define RT_PART_SAMPLES 64 /* of a part, at most */
 #define RT_PART_SECONDS 5  /* between parts, as soon as a kernel is done */
 
+/* Where a run finds its operands: in memory, in the caches, or one measurement of each. */
+enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH };
+
 struct rt_collect_options {
     const char *output;    /* OUT.h5 */
     const char *plan_name; /* "quick", "calibrate", or the name of a plan file */
@@ -20,6 +23,7 @@ struct rt_collect_options {
     const char *like;      /* dataset to take devices' descriptors from, NULL: measure them */
     struct rt_backend_options backend;
     struct rt_stopping stopping;
+    enum rt_cache cache;
     double budget_s; /* of the backend's clock, for measuring; infinity: until the plan is done */
     bool overwrite, quiet;
 };

@@ -19,10 +19,10 @@ struct rt_stopping {
     double batch_us;   /* shortest batch of runs worth a look at the clock */
     int least, most;   /* samples */
 };
-#define RT_STOPPING_DEFAULT ((struct rt_stopping){0.01, 0.2, 100, 5, 2000})
+#define RT_STOPPING_DEFAULT ((struct rt_stopping){0.005, 0.2, 100, 5, 2000})
 
 struct rt_statistics {
-    double median, min, mad;
+    double median, min, mad, p20, p80;
     double rel_error; /* of the median */
 };
 
@@ -36,8 +36,9 @@ struct rt_measurement {
 /* Of `count` > 0 values, which are sorted in place. */
 struct rt_statistics rt_statistics(double *values, size_t count);
 
-/* RT_EINTERRUPTED after Ctrl-C, or what the backend's `time` failed with. */
+/* `warm`: with the operands left in the caches. RT_EINTERRUPTED after Ctrl-C, or what the backend's `time`
+ * failed with. */
 int rt_measure(const struct rt_backend *backend, void *context, void *work,
-               const struct rt_stopping *stopping, struct rt_measurement *out);
+               const struct rt_stopping *stopping, bool warm, struct rt_measurement *out);
 
 #endif

@@ -191,9 +191,9 @@ static void test_another_collection_is_refused(void)
     RT_ASSERT_FAILS(rt_collect(backend(), &plan, &options, &summary), RT_EUSAGE,
                     "was begun with seed 1, this is 3");
     options.backend.seed = 1;
-    options.backend.warm = true;
+    options.cache = RT_CACHE_WARM;
     RT_ASSERT_FAILS(rt_collect(backend(), &plan, &options, &summary), RT_EUSAGE, "cache cold, this is warm");
-    options.backend.warm = false;
+    options.cache = RT_CACHE_COLD;
     options.backend.devices = "small";
     RT_ASSERT_FAILS(rt_collect(backend(), &plan, &options, &summary), RT_EUSAGE, "devices");
     options.backend.devices = NULL;

@@ -263,7 +263,7 @@ static void test_machine(void)
 static const struct rt_backend *open_cpu(const char *devices, void **context)
 {
     const struct rt_backend *backend;
-    struct rt_backend_options options = {.devices = devices, .seed = 1, .warm = true};
+    struct rt_backend_options options = {.devices = devices, .seed = 1};
     RT_ASSERT_OK(rt_backend_find("cpu", &backend));
     RT_ASSERT_OK(backend->open(&options, context));
     return backend;
@@ -314,14 +314,16 @@ static void test_kernel_is_described_and_timed(void)
         CU_ASSERT_STRING_EQUAL(kernel.name, "openblas_sgemm_tile128x128");
         CU_ASSERT_TRUE(kernel.tile[0] == 128 && kernel.tile[1] == 100 && kernel.tile[2] == -1);
         CU_ASSERT_TRUE(kernel.grid[0] == 9 && kernel.grid[1] == 1 && kernel.block[0] == 1);
-        RT_ASSERT_OK(backend->time(context, work, 0, 3, &us));
+        RT_ASSERT_OK(
+            backend->time(context, work, &(struct rt_batch){.runs = 3, .batches = 1, .warm = true}, &us));
         CU_ASSERT_TRUE(us > 0);
         backend->finish(context, work);
         rt_task_init(&task, RT_OP_GELU, RT_FP32);
         memcpy(task.dim, (const int64_t[]){30, 1000}, 2 * sizeof task.dim[0]);
         RT_ASSERT_OK(backend->prepare(context, d, &task, &kernel, &work, &refused));
         CU_ASSERT_TRUE(kernel.tile[0] == 1000 && kernel.tile[1] == -1 && kernel.grid[0] == 30);
-        RT_ASSERT_OK(backend->time(context, work, 0, 3, &us));
+        RT_ASSERT_OK(
+            backend->time(context, work, &(struct rt_batch){.runs = 3, .batches = 1, .warm = true}, &us));
         backend->finish(context, work);
     }
     backend->close(context);

@@ -78,8 +78,9 @@ struct fake {
     bool gap; /* `first` was not the number of runs so far */
 };
 
-static int fake_time(void *context, void *work, uint64_t first, uint64_t runs, double *us)
+static int fake_time(void *context, void *work, const struct rt_batch *batch, double *us)
 {
+    uint64_t first = batch->first, runs = batch->runs;
     struct fake *fake = context;
     (void)work;
     if (++fake->calls == fake->fail_at)
@@ -98,14 +99,15 @@ static double fake_clock(void *context)
     return ((struct fake *)context)->now;
 }
 
-static const struct rt_backend fake_backend = {.name = "fake", .time = fake_time, .clock = fake_clock};
+static const struct rt_backend fake_backend = {
+    .name = "fake", .most_batches = 1, .time = fake_time, .clock = fake_clock};
 
 static void test_steady_kernel_stops_at_once(void)
 {
     struct fake fake = {.us = 500};
     struct rt_stopping stopping = RT_STOPPING_DEFAULT;
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_TRUE(m.met);
     CU_ASSERT_EQUAL(m.samples, stopping.least);
     CU_ASSERT_EQUAL(m.runs, (uint64_t)stopping.least);
@@ -118,7 +120,7 @@ static void test_short_kernels_run_in_batches(void)
     struct fake fake = {.us = 0.25};
     struct rt_stopping stopping = RT_STOPPING_DEFAULT;
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_TRUE((double)fake.runs * fake.us >= stopping.batch_us);
     CU_ASSERT_TRUE((double)fake.runs * fake.us <= 3 * stopping.batch_us);
     CU_ASSERT_EQUAL(m.runs, (uint64_t)m.samples * fake.runs);
@@ -132,8 +134,9 @@ static void test_noise_takes_more_samples(void)
 {
     struct fake fake = {.us = 200, .scatter = 0.06};
     struct rt_stopping stopping = RT_STOPPING_DEFAULT;
+    stopping.rel_error = 0.01;
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_TRUE(m.met);
     CU_ASSERT_TRUE(m.samples >= 25 && m.samples <= 60);
     CU_ASSERT_TRUE(m.us.rel_error <= 0.01);
@@ -144,7 +147,7 @@ static void test_time_runs_out(void)
     struct fake fake = {.us = 2000, .scatter = 0.4};
     struct rt_stopping stopping = RT_STOPPING_DEFAULT;
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_FALSE(m.met);
     CU_ASSERT_TRUE(fake.now >= stopping.max_time_s && fake.now < stopping.max_time_s + 0.01);
 }
@@ -154,7 +157,7 @@ static void test_long_kernels_get_their_samples(void)
     struct fake fake = {.us = 1e6};
     struct rt_stopping stopping = RT_STOPPING_DEFAULT;
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_TRUE(m.met);
     CU_ASSERT_EQUAL(m.samples, stopping.least);
     CU_ASSERT_EQUAL(fake.calls, (uint64_t)stopping.least + 1); /* one warm-up is enough */
@@ -166,7 +169,7 @@ static void test_samples_are_bounded(void)
     struct rt_stopping stopping = {
         .rel_error = 1e-6, .max_time_s = 1e9, .batch_us = 100, .least = 5, .most = 64};
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_EQUAL(m.samples, 64);
     CU_ASSERT_FALSE(m.met);
 }
@@ -176,7 +179,7 @@ static void test_kernel_of_no_time_ends(void)
     struct fake fake = {.us = 0};
     struct rt_stopping stopping = RT_STOPPING_DEFAULT;
     struct rt_measurement m;
-    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, &m));
+    RT_ASSERT_OK(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m));
     CU_ASSERT_EQUAL(m.us.median, 0);
     CU_ASSERT_FALSE(m.met);
 }
@@ -187,7 +190,8 @@ static void test_failing_device_is_told(void)
         struct fake fake = {.us = 200, .fail_at = at};
         struct rt_stopping stopping = RT_STOPPING_DEFAULT;
         struct rt_measurement m;
-        RT_ASSERT_FAILS(rt_measure(&fake_backend, &fake, NULL, &stopping, &m), RT_EIO, "the fake failed");
+        RT_ASSERT_FAILS(rt_measure(&fake_backend, &fake, NULL, &stopping, false, &m), RT_EIO,
+                        "the fake failed");
     }
 }
 

@@ -1,0 +1,90 @@
+/*
+ * The CUDA driver, opened at run time: the same program starts where there is none, and says so. All that is
+ * called of it is here; the CUDA runtime is not used, so nothing of CUDA is linked and one table can be
+ * replaced by another in a test (tests/collect/fake_cuda).
+ *
+ * Source of all names and meanings: NVIDIA, CUDA Driver API reference, version 13.0.
+ */
+#ifndef ROOFTILE_CUDA_DRIVER_H
+#define ROOFTILE_CUDA_DRIVER_H
+
+#include "datasets/device.h"
+
+#include <cuda.h>
+
+/* X(member, symbol): the symbol's type is that of its prototype in cuda.h, where later versions of a function
+ * are macros. */
+#define RT_CUDA_FUNCTIONS(X)                                                                                 \
+    X(init, cuInit)                                                                                          \
+    X(driver_version, cuDriverGetVersion)                                                                    \
+    X(error_name, cuGetErrorName)                                                                            \
+    X(error_string, cuGetErrorString)                                                                        \
+    X(device_count, cuDeviceGetCount)                                                                        \
+    X(device_get, cuDeviceGet)                                                                               \
+    X(device_name, cuDeviceGetName)                                                                          \
+    X(device_uuid, cuDeviceGetUuid)                                                                          \
+    X(device_attribute, cuDeviceGetAttribute)                                                                \
+    X(device_memory, cuDeviceTotalMem)                                                                       \
+    X(device_pci_id, cuDeviceGetPCIBusId)                                                                    \
+    X(retain, cuDevicePrimaryCtxRetain)                                                                      \
+    X(drop, cuDevicePrimaryCtxRelease)                                                                       \
+    X(use, cuCtxSetCurrent)                                                                                  \
+    X(synchronize, cuCtxSynchronize)                                                                         \
+    X(memory_left, cuMemGetInfo)                                                                             \
+    X(module_load, cuModuleLoadData)                                                                         \
+    X(module_unload, cuModuleUnload)                                                                         \
+    X(module_function, cuModuleGetFunction)                                                                  \
+    X(function_attribute, cuFuncGetAttribute)                                                                \
+    X(function_set, cuFuncSetAttribute)                                                                      \
+    X(launch, cuLaunchKernel)                                                                                \
+    X(alloc, cuMemAlloc)                                                                                     \
+    X(release, cuMemFree)                                                                                    \
+    X(host_alloc, cuMemHostAlloc)                                                                            \
+    X(host_release, cuMemFreeHost)                                                                           \
+    X(host_device_pointer, cuMemHostGetDevicePointer)                                                        \
+    X(to_device, cuMemcpyHtoDAsync)                                                                          \
+    X(to_host, cuMemcpyDtoHAsync)                                                                            \
+    X(set_bytes, cuMemsetD8Async)                                                                            \
+    X(stream_new, cuStreamCreate)                                                                            \
+    X(stream_free, cuStreamDestroy)                                                                          \
+    X(stream_wait, cuStreamSynchronize)                                                                      \
+    X(event_new, cuEventCreate)                                                                              \
+    X(event_free, cuEventDestroy)                                                                            \
+    X(event_record, cuEventRecord)                                                                           \
+    X(event_wait, cuEventSynchronize)                                                                        \
+    X(event_elapsed, cuEventElapsedTime)
+
+/* Not in every driver: NULL where it lacks them (green contexts came with 12.4). */
+#define RT_CUDA_OPTIONAL_FUNCTIONS(X)                                                                        \
+    X(sm_resource, cuDeviceGetDevResource)                                                                   \
+    X(sm_split, cuDevSmResourceSplitByCount)                                                                 \
+    X(resource_describe, cuDevResourceGenerateDesc)                                                          \
+    X(green_new, cuGreenCtxCreate)                                                                           \
+    X(green_free, cuGreenCtxDestroy)                                                                         \
+    X(green_context, cuCtxFromGreenCtx)
+
+struct rt_cuda_driver {
+#define RT_CUDA_MEMBER(member, symbol) __typeof__(symbol) *member;
+    RT_CUDA_FUNCTIONS(RT_CUDA_MEMBER)
+    RT_CUDA_OPTIONAL_FUNCTIONS(RT_CUDA_MEMBER)
+#undef RT_CUDA_MEMBER
+    void *library;
+    int version; /* 13000 for 13.0 */
+};
+
+/* The driver, opened and initialised once a process. RT_ENOTFOUND: no driver, too old a one, no device; the
+ * sentence says which and what to do. ROOFTILE_CUDA_DRIVER names another library than libcuda.so.1. */
+int rt_cuda_driver(const struct rt_cuda_driver **out);
+
+/* RT_OK, or RT_EIO with what the driver says: "NVIDIA H200: cuMemAlloc: out of memory (CUDA_ERROR_...)". */
+int rt_cuda_check(CUresult result, const char *device, const char *call);
+
+/* After such an error every call fails until the process is another one (CUDA_ERROR_ILLEGAL_ADDRESS and its
+ * kin): the device is lost to this worker. Out of memory, or an unsupported or invalid launch, is not. */
+bool rt_cuda_is_sticky(CUresult result);
+
+/* Opens a library by the first of `names` (NULL-terminated) that is there, in the loader's path or in the
+ * folders of CUDA_HOME, and /usr/local/cuda; NULL where none is. For cuBLASLt, cuDNN, NVML and CUPTI. */
+void *rt_cuda_open_library(const char *const *names);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * A job: how a task runs on a GPU. The file of an op's library makes it (vector.c, gemm.c, dnn.c,
+ * transfer.c), the backend gives it operands, launches it and times it; neither knows the other.
+ *
+ * The maker says which operands a launch takes and what they are filled with. The backend keeps several sets
+ * of them and passes one set's addresses with every launch, so that runs find their operands in memory and
+ * not in the L2.
+ */
+#ifndef ROOFTILE_CUDA_JOB_H
+#define ROOFTILE_CUDA_JOB_H
+
+#include "collect/backend.h"
+#include "collect/cuda/driver.h"
+
+enum { RT_CUDA_OPERANDS = 8 };
+
+enum rt_cuda_fill {
+    RT_FILL_VALUES,  /* seeded, uniform in 0.5..1.5 (as the CPU backend): no zeros, no subnormals */
+    RT_FILL_INDICES, /* int32 in 0..limit-1 */
+    RT_FILL_RESULT   /* written by the kernel: filled once with NaN-free garbage so that it is touched */
+};
+
+struct rt_cuda_operand {
+    size_t bytes;
+    enum rt_cuda_fill fill;
+    enum rt_dtype dtype; /* of values */
+    int64_t limit;       /* of indices */
+    bool on_host;        /* host_to_device, device_to_host; pinned or pageable as the task's variant says */
+};
+
+/* The GPU that a job is made for. Filled by backend_cuda.c; makers read it. */
+struct rt_cuda_gpu {
+    const struct rt_cuda_driver *driver;
+    CUdevice device;
+    CUcontext context; /* current when makers and launches are called */
+    CUstream stream;
+    CUmodule kernels; /* kernels.cu */
+    char name[96];
+    int capability; /* 90 for 9.0 */
+    int sms;        /* that this context may use */
+    size_t shared_bytes_per_block;
+    size_t workspace_bytes;       /* room that a library may ask for */
+    struct rt_cublaslt *cublaslt; /* opened by gemm.c on first use, per context; NULL: not yet */
+    struct rt_cudnn *cudnn;       /* likewise, dnn.c */
+};
+
+struct rt_cuda_job {
+    struct rt_cuda_operand operand[RT_CUDA_OPERANDS];
+    int operands;
+    size_t workspace_bytes;
+    /* Queues one run on gpu->stream. `operand`: device addresses (host addresses of on_host operands). */
+    CUresult (*launch)(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace);
+    void (*release)(struct rt_cuda_job *job); /* of `detail`; may be NULL */
+    const struct rt_cuda_gpu *gpu;
+    void *detail;            /* the maker's */
+    struct rt_kernel kernel; /* texts live as long as the job; names may be filled in later by CUPTI */
+};
+
+/* Makers: *refused is NULL, or a few constant words why this shape cannot run here ("not supported",
+ * "out of memory", "cuDNN is not installed"); a non-zero status means that the device is lost. */
+int rt_cuda_vector_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
+                       const char **refused);
+int rt_cuda_gemm_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
+                     const char **refused);
+int rt_cuda_dnn_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
+                    const char **refused);
+int rt_cuda_transfer_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
+                         const char **refused);
+
+/* Can the maker's ops be measured in this dtype, phase and variant on any GPU? */
+bool rt_cuda_vector_can(const struct rt_task *task);
+bool rt_cuda_gemm_can(const struct rt_task *task);
+bool rt_cuda_dnn_can(const struct rt_task *task);
+bool rt_cuda_transfer_can(const struct rt_task *task);
+
+/* Libraries kept in the gpu, closed with it; accept NULL. */
+void rt_cublaslt_free(struct rt_cublaslt *library);
+void rt_cudnn_free(struct rt_cudnn *library);
+
+/* "cuBLASLt 13.0.2" and the like for provenance, NULL where it is not installed. */
+const char *rt_cublaslt_version(void);
+const char *rt_cudnn_version(void);
+
+#endif
