@@ -18,30 +18,10 @@
 #ifndef ROOFTILE_BACKEND_H
 #define ROOFTILE_BACKEND_H
 
+#include "collect/task.h"
 #include "datasets/dataset.h"
 
 #include <stdbool.h>
-
-/* Ways to do an op that dims and dtype do not tell; an attribute of the sample's group. The numbers are not
- * stored. */
-enum rt_variant {
-    RT_PLAIN,    /* images channels first, host memory pinned */
-    RT_NHWC,     /* images channels last: layout=nhwc */
-    RT_PAGEABLE, /* host memory that the driver must copy aside: host_memory=pageable */
-    RT_VARIANT_COUNT
-};
-
-struct rt_variant_row {
-    const char *attribute, *value; /* "layout", "nhwc"; NULL for plain */
-};
-extern const struct rt_variant_row rt_variants[RT_VARIANT_COUNT];
-
-/* What to measure: an op with its dims. Bytes past the fields are 0, so tasks compare and hash as bytes. */
-struct rt_task {
-    int64_t dim[RT_MAX_DIMS];          /* -1 past the op's last */
-    uint8_t op, dtype, phase, variant; /* conv2d: backward is to the input, accumulate to the weights */
-    uint8_t zero[4];
-};
 
 /* What a device will run for it: goes into the sample as it is. */
 struct rt_kernel {
@@ -119,9 +99,5 @@ extern const size_t rt_backend_count;
 
 /* RT_ENOTFOUND names the backends there are. */
 int rt_backend_find(const char *name, const struct rt_backend **out);
-
-void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype);
-double rt_task_flops(const struct rt_task *task);
-double rt_task_bytes(const struct rt_task *task);
 
 #endif
