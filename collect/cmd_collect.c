@@ -1,5 +1,6 @@
 /* `rooftile collect`: measures kernels on the devices of this machine. */
 #include "collect/collect.h"
+#include "collect/estimate.h"
 #include "datasets/arguments.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
@@ -57,7 +58,9 @@ static const struct argp_option argument_options[] = {
      "(default: both, of the cpu backend cold)",
      0},
     {"like", LIKE, "DATA.h5", 0,
-     "Take the devices' descriptors from an earlier dataset, so that the two merge", 0},
+     "Take the devices' descriptors from an earlier dataset, so that the two merge; with --dry-run also a "
+     "device's name: estimates for it",
+     0},
     {"overwrite", OVERWRITE, NULL, 0, "Replace an output, or parts of another collection, that is there", 0},
     {"list", LIST, NULL, 0, "List backends, devices and ops that can be measured, then stop", 0},
     {"dry-run", DRY_RUN, NULL, 0, "Count shapes, memory and time, then stop", 0},
@@ -263,39 +266,49 @@ static int run_list(bool json)
 
 /* ---- --dry-run ---- */
 
+static void dry_json(const struct rt_plan *plan, const struct rt_estimate *estimate, struct rt_table *table)
+{
+    json_t *json = json_pack("{s:o, s:I, s:I, s:o, s:I}", "rows", rt_table_json(table), "shapes",
+                             (json_int_t)plan->count, "kernels", (json_int_t)estimate->kernels, "estimated_s",
+                             rt_json_number(estimate->seconds), "duplicates", (json_int_t)plan->duplicates);
+    rt_json_print(json, stdout);
+}
+
+static void dry_text(const struct rt_plan *plan, const struct rt_estimate *estimate, struct rt_table *table)
+{
+    rt_table_text(table, stdout);
+    printf("%zu shapes, %zu kernels", plan->count, estimate->kernels);
+    if (estimate->devices > 0)
+        printf(", about %.0f s", estimate->seconds);
+    if (plan->duplicates > 0)
+        printf("; %zu repeated shapes are left out", plan->duplicates);
+    putchar('\n');
+    if (estimate->devices == 0)
+        printf("how long they take is not known here: %s; --like H100 estimates for such a device\n",
+               estimate->why);
+}
+
 static int run_dry(const struct arguments *arguments, const struct rt_plan *plan)
 {
-    static const struct rt_column columns[] = {{"op", NULL, 's', 0},
-                                               {"shapes", NULL, 'd', 0},
-                                               {"kernels", NULL, 'd', 0},
-                                               {"largest_mib", NULL, 'f', 1},
-                                               {"estimated_s", NULL, 'f', 1}};
-    struct rt_collect_estimate rows[RT_OP_COUNT];
-    size_t count, kernels = 0;
-    double seconds = 0;
-    int status = rt_collect_estimate(arguments->backend, plan, &arguments->options, rows, &count);
+    static const struct rt_column columns[] = {{"op", NULL, 's', 0},          {"dtype", NULL, 's', 0},
+                                               {"shapes", NULL, 'd', 0},      {"kernels", NULL, 'd', 0},
+                                               {"largest_mib", NULL, 'f', 1}, {"estimated_s", NULL, 'f', 1}};
+    struct rt_estimate estimate;
+    int status = rt_estimate(arguments->backend, plan, &arguments->options, &estimate);
     if (status != RT_OK)
         return status;
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (size_t i = 0; i < count; i++) {
-        kernels += rows[i].kernels;
-        seconds += rows[i].seconds;
-        rt_table_row(table, rt_ops[rows[i].op].name, (long long)rows[i].shapes, (long long)rows[i].kernels,
-                     rows[i].largest_bytes * 0x1p-20, rows[i].seconds);
+    for (size_t i = 0; i < estimate.count; i++) {
+        const struct rt_estimate_row *row = &estimate.rows[i];
+        rt_table_row(table, rt_ops[row->op].name, rt_dtypes[row->dtype].name, (long long)row->shapes,
+                     (long long)row->kernels, row->largest_bytes * 0x1p-20, row->seconds);
     }
-    if (arguments->json) {
-        json_t *json = json_pack("{s:o, s:I, s:I, s:f, s:I}", "rows", rt_table_json(table), "shapes",
-                                 (json_int_t)plan->count, "kernels", (json_int_t)kernels, "estimated_s",
-                                 seconds, "duplicates", (json_int_t)plan->duplicates);
-        rt_json_print(json, stdout);
-    } else {
-        rt_table_text(table, stdout);
-        printf("%zu shapes, %zu kernels, about %.0f s", plan->count, kernels, seconds);
-        if (plan->duplicates > 0)
-            printf("; %zu repeated shapes are left out", plan->duplicates);
-        putchar('\n');
-    }
+    if (arguments->json)
+        dry_json(plan, &estimate, table);
+    else
+        dry_text(plan, &estimate, table);
     rt_table_free(table);
+    rt_estimate_release(&estimate);
     return RT_OK;
 }
 

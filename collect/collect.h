@@ -49,17 +49,4 @@ int rt_collect(const struct rt_backend *backend, const struct rt_plan *plan,
                const struct rt_collect_options *options, struct rt_collect_summary *out);
 void rt_collect_summary_release(struct rt_collect_summary *summary);
 
-/* What a plan costs before it is run. */
-struct rt_collect_estimate {
-    uint8_t op;
-    size_t shapes, kernels;
-    double seconds;       /* roughly: from the roofline of each device */
-    double largest_bytes; /* operands and result of the largest shape */
-};
-
-/* One row per op of the plan, at most RT_OP_COUNT; describes the devices, which may take a second each. */
-int rt_collect_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
-                        const struct rt_collect_options *options, struct rt_collect_estimate *rows,
-                        size_t *count);
-
 #endif

@@ -383,26 +383,9 @@ static void test_places_that_cannot_be_written(void)
     rt_plan_release(&plan);
 }
 
-static void test_estimate(void)
-{
-    struct rt_collect_options options = options_for(NULL);
-    struct rt_collect_estimate rows[RT_OP_COUNT];
-    struct rt_plan plan;
-    size_t count, kernels = 0;
-    make_plan(1, 100, &plan);
-    RT_ASSERT_OK(rt_collect_estimate(backend(), &plan, &options, rows, &count));
-    for (size_t i = 0; i < count; i++) {
-        kernels += rows[i].kernels;
-        CU_ASSERT_EQUAL(rows[i].kernels, 2 * rows[i].shapes);
-        CU_ASSERT_TRUE(rows[i].seconds > 0 && rows[i].largest_bytes > 0);
-    }
-    CU_ASSERT_EQUAL(kernels, 200);
-    rt_plan_release(&plan);
-}
-
 RT_TESTS(RT_TEST(test_a_whole_collection), RT_TEST(test_summary_counts), RT_TEST(test_unstable_is_flagged),
          RT_TEST(test_lost_device_goes_on), RT_TEST(test_another_collection_is_refused),
          RT_TEST(test_an_output_is_not_overwritten), RT_TEST(test_budget),
          RT_TEST(test_interrupted_equals_uninterrupted), RT_TEST(test_second_collector_is_refused),
          RT_TEST(test_damaged_part), RT_TEST(test_descriptors_of_an_earlier_dataset),
-         RT_TEST(test_places_that_cannot_be_written), RT_TEST(test_estimate))
+         RT_TEST(test_places_that_cannot_be_written))

@@ -1,0 +1,157 @@
+/* What a plan costs. See estimate.h. */
+#include "collect/estimate.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const double HOST_GBS = 20; /* of a host's link, where nothing is measured yet: PCIe 4 x16 */
+
+/* A device to estimate for; lanes work side by side. */
+struct place {
+    struct rt_device device;
+    size_t lane;
+};
+
+/* Warm-up and about 8 batches, each as long as the clock wants and a run takes; more would meet --max-time.
+ */
+static double kernel_seconds(const struct rt_task *task, const struct rt_device *device,
+                             const struct rt_collect_options *options)
+{
+    const struct rt_stopping *stopping = &options->stopping;
+    enum rt_family family = rt_ops[task->op].family;
+    double peak = rt_device_peak_flops(device, family, task->dtype);
+    double gbs = family == RT_FAMILY_HOST ? HOST_GBS : device->bandwidth_gbs;
+    double run = fmax(rt_task_flops(task) / peak, rt_task_bytes(task) / (1e9 * gbs));
+    double batch = fmax(2.5 * run, 1e-6 * stopping->batch_us);
+    double enough = fmax((stopping->least + 2) * batch, fmin(10 * batch, stopping->max_time_s));
+    return (options->cache == RT_CACHE_BOTH ? 2 : 1) * enough + 2e-3;
+}
+
+/* ---- devices ---- */
+
+static int described(const struct rt_backend *backend, void *context, struct place **places, size_t *count)
+{
+    size_t devices = backend->device_count(context);
+    struct place *found = rt_calloc(devices, sizeof *found);
+    int status = RT_OK;
+    for (size_t d = 0; d < devices && status == RT_OK; d++) {
+        status = backend->describe(context, d, &found[d].device);
+        found[d].lane = backend->lane(context, d);
+    }
+    if (status != RT_OK) {
+        free(found);
+        return status;
+    }
+    *places = found;
+    *count = devices;
+    return RT_OK;
+}
+
+/* Devices of a dataset, or the one of that name in the catalogue. */
+static int taken(const char *like, struct place **places, size_t *count)
+{
+    struct rt_dataset dataset;
+    struct stat file;
+    struct place one = {0};
+    if (stat(like, &file) != 0) {
+        int status = rt_device_named(like, &one.device);
+        if (status != RT_OK)
+            return status;
+        *places = rt_calloc(1, sizeof **places);
+        **places = one;
+        *count = 1;
+        return RT_OK;
+    }
+    int status = rt_dataset_read(like, &dataset);
+    if (status != RT_OK)
+        return status;
+    *places = rt_calloc(dataset.device_count, sizeof **places);
+    *count = dataset.device_count;
+    for (size_t d = 0; d < dataset.device_count; d++)
+        (*places)[d] = (struct place){dataset.devices[d], d};
+    rt_dataset_release(&dataset);
+    return RT_OK;
+}
+
+static int find_places(const struct rt_backend *backend, const struct rt_collect_options *options,
+                       struct rt_estimate *estimate, struct place **places)
+{
+    void *context = NULL;
+    if (options->like != NULL)
+        return taken(options->like, places, &estimate->devices);
+    int status = backend->open(&options->backend, &context);
+    if (status == RT_EUSAGE)
+        return status; /* what was asked for is wrong, whatever is there */
+    if (status != RT_OK) {
+        snprintf(estimate->why, sizeof estimate->why, "%s", rt_error());
+        return RT_OK;
+    }
+    status = described(backend, context, places, &estimate->devices);
+    backend->close(context);
+    return status;
+}
+
+/* ---- counting ---- */
+
+static void add_task(const struct rt_task *task, const struct place *places,
+                     const struct rt_collect_options *options, double *lanes, struct rt_estimate *estimate)
+{
+    struct rt_estimate_row *row = &estimate->rows[task->op * RT_DTYPE_COUNT + task->dtype];
+    size_t kernels = estimate->devices > 0 ? estimate->devices : 1;
+    row->shapes++;
+    row->kernels += kernels;
+    estimate->kernels += kernels;
+    row->largest_bytes = fmax(row->largest_bytes, rt_task_bytes(task));
+    for (size_t d = 0; d < estimate->devices; d++) {
+        double seconds = kernel_seconds(task, &places[d].device, options);
+        row->seconds += seconds;
+        lanes[places[d].lane] += seconds;
+    }
+}
+
+/* Rows of what the plan holds, moved to the front. */
+static void pack(struct rt_estimate *estimate)
+{
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
+            struct rt_estimate_row row = estimate->rows[op * RT_DTYPE_COUNT + dtype];
+            row.op = (uint8_t)op;
+            row.dtype = (uint8_t)dtype;
+            if (estimate->devices == 0)
+                row.seconds = NAN;
+            if (row.shapes > 0)
+                estimate->rows[estimate->count++] = row;
+        }
+}
+
+int rt_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
+                const struct rt_collect_options *options, struct rt_estimate *out)
+{
+    struct rt_estimate estimate = {0};
+    struct place *places = NULL;
+    int status = find_places(backend, options, &estimate, &places);
+    if (status != RT_OK)
+        return status;
+    double *lanes = rt_calloc(estimate.devices + 1, sizeof *lanes); /* lanes are numbered like devices */
+    estimate.rows = rt_calloc(RT_OP_COUNT * RT_DTYPE_COUNT, sizeof *estimate.rows);
+    for (size_t t = 0; t < plan->count; t++)
+        add_task(&plan->tasks[t], places, options, lanes, &estimate);
+    pack(&estimate);
+    estimate.seconds = estimate.devices > 0 ? 0 : NAN;
+    for (size_t d = 0; d < estimate.devices; d++)
+        estimate.seconds = fmax(estimate.seconds, lanes[d]);
+    free(lanes);
+    free(places);
+    *out = estimate;
+    return RT_OK;
+}
+
+void rt_estimate_release(struct rt_estimate *estimate)
+{
+    free(estimate->rows);
+    *estimate = (struct rt_estimate){0};
+}
