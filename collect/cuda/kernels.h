@@ -1,0 +1,53 @@
+/*
+ * Our CUDA kernels, seen from C: what they take, and the image they travel in.
+ *
+ * Every kernel is extern "C" and takes one rt_cuda_args by value (rt_empty takes nothing at all: what it
+ * costs is what a launch costs). A kernel reads the members that its comment names. Vector kernels are
+ * chosen by vector_plan.c; the others are for backend_cuda.c and transfer.c:
+ *
+ *     kernel               operands, numbers                                          launch
+ *     rt_empty             none                                                       any
+ *     rt_spin              0: u32 in mapped host memory; 1: u32, set to 1 on timeout  1 x 1
+ *                          (0: no such operand). Waits until operand 0 is `limit` or
+ *                          past it (compared as a counter that wraps, so one flag
+ *                          serves many waits), or until `count` ns have passed
+ *     rt_stamp             0: u64[3], written: the SM's cycle counter, nanoseconds    1 x 1
+ *                          (%globaltimer), which SM. Cycles of two stamps compare
+ *                          where they are of the same SM
+ *     rt_flush             0: `count` bytes, all written with what depends on `seed`;  any, 256
+ *                          a multiple of 16
+ *     rt_fill_values_TYPE  0: `count` elements, uniform in 0.5..1.5 by `seed` and     any, 256
+ *                          position: fp32 as the CPU backend fills its operands
+ *     rt_fill_indices      0: `count` int32 in 0..limit-1 by `seed` and position      any, 256
+ *
+ * TYPE is f32, f16, bf16, and for values also f8 (e4m3). "any": grids of any size, the kernel strides.
+ */
+#ifndef ROOFTILE_CUDA_KERNELS_H
+#define ROOFTILE_CUDA_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rt_cuda_args {
+    uint64_t operand[8]; /* device addresses, 16-byte aligned */
+    uint64_t workspace;
+    int64_t rows, cols;
+    int64_t count; /* elements, bytes or nanoseconds */
+    int64_t limit;
+    uint64_t seed;
+    float scalar[8];
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The fat binary for cuModuleLoadData. */
+extern const unsigned char rt_cuda_kernels_image[];
+extern const size_t rt_cuda_kernels_size;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
