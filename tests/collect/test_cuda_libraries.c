@@ -1,0 +1,293 @@
+/* Jobs on cuBLASLt, cuDNN and CUPTI, against fakes that check what they are given (fake_cuda/): no GPU, no
+ * library of NVIDIA's. Device memory is host memory here. */
+#include "test.h"
+
+#ifdef RT_FAKE_CUDA
+
+#include "collect/cuda/job.h"
+
+#include <sys/wait.h>
+
+static CUresult CUDAAPI attribute(int *value, CUdevice_attribute which, CUdevice device)
+{
+    (void)device;
+    *value = which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : 0;
+    return CUDA_SUCCESS;
+}
+
+static struct rt_cuda_driver driver = {.device_attribute = attribute, .version = 13000};
+
+static struct rt_cuda_gpu gpu_of(int capability)
+{
+    return (struct rt_cuda_gpu){.driver = &driver,
+                                .name = "fake",
+                                .capability = capability,
+                                .sms = 132,
+                                .workspace_bytes = (size_t)1 << 20};
+}
+
+static struct rt_task task_of(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim)
+{
+    struct rt_task task;
+    rt_task_init(&task, op, dtype);
+    memcpy(task.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    return task;
+}
+
+/* Memory of a job's operands, values from a small sequence, results NaN. */
+struct memory {
+    CUdeviceptr operand[RT_CUDA_OPERANDS], workspace;
+};
+
+static struct memory fill(const struct rt_cuda_job *job)
+{
+    struct memory memory = {.workspace = (CUdeviceptr)rt_malloc(job->workspace_bytes + 1)};
+    for (int i = 0; i < job->operands; i++) {
+        size_t count = job->operand[i].bytes / sizeof(float);
+        float *values = aligned_alloc(256, (job->operand[i].bytes + 255) / 256 * 256);
+        for (size_t v = 0; v < count; v++)
+            values[v] = job->operand[i].fill == RT_FILL_RESULT ? (float)NAN : (float)((v * 7 + i) % 11) - 5;
+        memory.operand[i] = (CUdeviceptr)values;
+    }
+    return memory;
+}
+
+static void drop(struct memory *memory, struct rt_cuda_job *job)
+{
+    for (int i = 0; i < RT_CUDA_OPERANDS; i++)
+        free((void *)memory->operand[i]);
+    free((void *)memory->workspace);
+    if (job->release != NULL && job->detail != NULL)
+        job->release(job);
+}
+
+static const float *values_of(const struct memory *memory, int operand)
+{
+    return (const float *)memory->operand[operand];
+}
+
+/* ---- cuBLASLt ---- */
+
+/* The largest difference between C and A B (+ bias), all of them rows one after the other. */
+static double product_error(const struct memory *memory, int64_t batch, int64_t m, int64_t n, int64_t k,
+                            bool linear)
+{
+    const float *a = values_of(memory, 0), *b = values_of(memory, 1);
+    const float *bias = linear ? values_of(memory, 2) : NULL, *c = values_of(memory, linear ? 3 : 2);
+    double worst = 0;
+    for (int64_t at = 0; at < batch; at++, a += m * k, b += k * n, c += m * n)
+        for (int64_t row = 0; row < m; row++)
+            for (int64_t column = 0; column < n; column++) {
+                double sum = bias == NULL ? 0 : bias[column];
+                for (int64_t i = 0; i < k; i++)
+                    sum += (double)a[row * k + i] * (linear ? b[column * k + i] : b[i * n + column]);
+                double error = fabs(sum - c[row * n + column]);
+                worst = error > worst || isnan(error) ? error : worst;
+            }
+    return worst;
+}
+
+static void run_product(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(op, dtype, dim);
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    int64_t batch = op == RT_OP_GEMM ? 1 : *dim++;
+    bool linear = op == RT_OP_LINEAR;
+    CU_ASSERT_EQUAL(job.operands, linear ? 4 : 3);
+    CU_ASSERT_EQUAL(job.operand[0].bytes, (size_t)(4 * batch * dim[0] * dim[2]));
+    CU_ASSERT_EQUAL(job.operand[1].bytes, (size_t)(4 * batch * dim[2] * dim[1]));
+    CU_ASSERT_EQUAL(job.operand[job.operands - 1].bytes, (size_t)(4 * batch * dim[0] * dim[1]));
+    CU_ASSERT_EQUAL(job.operand[job.operands - 1].fill, RT_FILL_RESULT);
+    struct memory memory = fill(&job);
+    CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
+    CU_ASSERT_TRUE(product_error(&memory, batch, dim[0], dim[1], dim[2], linear) < 1e-3);
+    drop(&memory, &job);
+    rt_cublaslt_free(gpu.cublaslt);
+}
+
+static void test_products_are_right(void)
+{
+    run_product(RT_OP_GEMM, RT_FP32, (int64_t[]){5, 7, 3});
+    run_product(RT_OP_GEMM, RT_TF32, (int64_t[]){1, 9, 4});
+    run_product(RT_OP_BMM, RT_FP32, (int64_t[]){4, 3, 5, 2});
+    run_product(RT_OP_BMM, RT_FP32, (int64_t[]){1, 6, 2, 7});
+    run_product(RT_OP_LINEAR, RT_FP32, (int64_t[]){1, 5, 7, 3});
+    run_product(RT_OP_LINEAR, RT_TF32, (int64_t[]){3, 2, 6, 5});
+}
+
+/* The addresses of a run's own bias and operands are used, not those of the run before. */
+static void test_runs_take_their_own_operands(void)
+{
+    struct rt_cuda_gpu gpu = gpu_of(80);
+    struct rt_task task = task_of(RT_OP_LINEAR, RT_FP32, (int64_t[]){1, 4, 6, 5});
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    struct memory first = fill(&job), second = fill(&job);
+    for (int i = 0; i < 6; i++)
+        ((float *)second.operand[2])[i] = 100;
+    CU_ASSERT_EQUAL(job.launch(&job, first.operand, first.workspace), CUDA_SUCCESS);
+    CU_ASSERT_EQUAL(job.launch(&job, second.operand, second.workspace), CUDA_SUCCESS);
+    CU_ASSERT_TRUE(product_error(&first, 1, 4, 6, 5, true) < 1e-3);
+    CU_ASSERT_TRUE(product_error(&second, 1, 4, 6, 5, true) < 1e-3);
+    drop(&first, &job);
+    drop(&second, &job);
+    rt_cublaslt_free(gpu.cublaslt);
+}
+
+static void test_choice_is_recorded(void)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(RT_OP_GEMM, RT_BF16, (int64_t[]){512, 256, 128});
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    /* 128 rows of cuBLASLt are our columns. */
+    CU_ASSERT_EQUAL(job.kernel.tile[0], 256);
+    CU_ASSERT_EQUAL(job.kernel.tile[1], 128);
+    CU_ASSERT_EQUAL(job.kernel.tile[2], 64);
+    CU_ASSERT_STRING_EQUAL(job.kernel.algorithm, "id=66 tile=128x256 stages=64xauto splitk=3 reduction=2 "
+                                                 "swizzle=1 custom=5 cluster=2x1x1 inner=0");
+    CU_ASSERT_EQUAL(job.workspace_bytes, gpu.workspace_bytes / 2);
+    CU_ASSERT_EQUAL(job.operand[2].bytes, 2u * 512 * 256);
+    job.release(&job);
+
+    task.dtype = RT_FP16; /* a tile that no header names */
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NOT_NULL(strstr(job.kernel.algorithm, " tile=#60000 "));
+    CU_ASSERT_EQUAL(job.kernel.tile[0], -1);
+    job.release(&job);
+
+    gpu.sms = 66; /* a green context: the heuristic is told */
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NOT_NULL(strstr(job.kernel.algorithm, " custom=66 "));
+    job.release(&job);
+    rt_cublaslt_free(gpu.cublaslt);
+}
+
+static const char *gemm_refusal(int capability, enum rt_dtype dtype, const int64_t *dim)
+{
+    struct rt_cuda_gpu gpu = gpu_of(capability);
+    struct rt_task task = task_of(RT_OP_GEMM, dtype, dim);
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    if (refused == NULL)
+        job.release(&job);
+    rt_cublaslt_free(gpu.cublaslt);
+    return refused == NULL ? "" : refused;
+}
+
+static void test_products_that_cannot_run(void)
+{
+    const int64_t dim[] = {64, 64, 64}, odd[] = {64, 64, 60};
+    const int64_t huge[] = {(int64_t)1 << 31, 8, 8}, heavy[] = {2000000000, 2000000000, 2};
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(75, RT_FP32, dim), "");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(75, RT_TF32, dim), "needs a newer GPU for this dtype");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(75, RT_BF16, dim), "needs a newer GPU for this dtype");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(80, RT_FP8, dim), "fp8 needs compute capability 8.9");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(89, RT_FP8, dim), "");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(90, RT_FP8, odd), "cuBLASLt has no algorithm for it");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(90, RT_FP32, huge), "too long for the library's 32-bit sizes");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(90, RT_FP32, heavy), "out of memory");
+    CU_ASSERT_STRING_EQUAL(gemm_refusal(90, RT_FP64, dim), "not supported");
+    struct rt_task task = task_of(RT_OP_SOFTMAX, RT_FP32, dim);
+    CU_ASSERT_FALSE(rt_cuda_gemm_can(&task));
+    task = task_of(RT_OP_BMM, RT_FP8, (int64_t[]){1, 16, 16, 16});
+    CU_ASSERT_TRUE(rt_cuda_gemm_can(&task));
+    task.phase = RT_BACKWARD;
+    CU_ASSERT_FALSE(rt_cuda_gemm_can(&task));
+}
+
+static void test_fp8_has_scales(void)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(RT_OP_LINEAR, RT_FP8, (int64_t[]){1, 32, 48, 64});
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    CU_ASSERT_EQUAL(job.operands, 6); /* A, W, bias, C, scales of A and W */
+    CU_ASSERT_EQUAL(job.operand[1].bytes, 48u * 64);
+    CU_ASSERT_EQUAL(job.operand[2].bytes, 2u * 48);
+    CU_ASSERT_EQUAL(job.operand[3].bytes, 2u * 32 * 48);
+    CU_ASSERT_EQUAL(job.operand[3].dtype, RT_BF16);
+    CU_ASSERT_EQUAL(job.operand[5].bytes, 4u);
+    struct memory memory = fill(&job);
+    CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
+    drop(&memory, &job);
+    rt_cublaslt_free(gpu.cublaslt);
+}
+
+/* ---- the libraries themselves ---- */
+
+/* What a process without fakes says of a library: "" where there is none. */
+static void real_version(const char *variable, const char *(*version)(void), char *out, size_t size)
+{
+    int pipes[2];
+    if (pipe(pipes) != 0)
+        abort();
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        unsetenv(variable);
+        const char *text = version();
+        text = text == NULL ? "" : text;
+        ssize_t written = write(pipes[1], text, strlen(text) + 1);
+        _exit(written < 0);
+    }
+    close(pipes[1]);
+    ssize_t count = read(pipes[0], out, size - 1);
+    out[count > 0 ? count : 0] = '\0';
+    close(pipes[0]);
+    waitpid(child, NULL, 0);
+}
+
+/* Every function that is called is in the library that is installed here, if one is. Runs before the fakes
+ * are loaded: a process keeps the library that it opened first. */
+static void test_installed_cublaslt_has_all(void)
+{
+    char version[64];
+    real_version("ROOFTILE_CUBLASLT", rt_cublaslt_version, version, sizeof version);
+    if (version[0] == '\0')
+        snprintf(rt_test_skipped, sizeof rt_test_skipped, "no cuBLASLt is installed");
+    else
+        CU_ASSERT_EQUAL(strncmp(version, "cuBLASLt 1", 10), 0);
+}
+
+static void test_fake_versions(void)
+{
+    CU_ASSERT_STRING_EQUAL(rt_cublaslt_version(), "cuBLASLt 13.1.2");
+}
+
+static const struct rt_test tests[] = {
+    RT_TEST(test_installed_cublaslt_has_all),
+    RT_TEST(test_fake_versions),
+    RT_TEST(test_products_are_right),
+    RT_TEST(test_runs_take_their_own_operands),
+    RT_TEST(test_choice_is_recorded),
+    RT_TEST(test_products_that_cannot_run),
+    RT_TEST(test_fp8_has_scales),
+};
+
+int main(void)
+{
+    setenv("ROOFTILE_CUBLASLT", RT_FAKE_CUDA "/cublaslt.so", 1);
+    return rt_test_main(tests, RT_COUNT(tests));
+}
+
+#else
+
+static void test_cuda_libraries(void)
+{
+    snprintf(rt_test_skipped, sizeof rt_test_skipped, "built without a CUDA toolkit");
+}
+RT_TESTS(RT_TEST(test_cuda_libraries))
+
+#endif
