@@ -79,8 +79,8 @@ UNARY(clamp, fminf(fmaxf(x, s[0]), s[1]))
 UNARY(rsqrt, rsqrtf(x))
 UNARY(add_scalar, x + s[0])
 UNARY(mul_scalar, x *s[0])
-UNARY(div_scalar, x *s[1])    /* by the reciprocal, as PyTorch divides by a scalar */
-UNARY(pow_scalar, x *x *x)    /* PyTorch has kernels of their own for 2 and 3; NeuSight's exponent is 3 */
+UNARY(div_scalar, x *s[1]) /* by the reciprocal, as PyTorch divides by a scalar */
+UNARY(pow_scalar, x *x *x) /* PyTorch has kernels of their own for 2 and 3; NeuSight's exponent is 3 */
 BINARY(add, x + y)
 BINARY(mul, x *y)
 BINARY(div, x / y)
@@ -177,7 +177,8 @@ template <typename T> __device__ __forceinline__ void copy(const rt_cuda_args &a
 KERNELS(rt_copy, FLAT_THREADS, copy)
 
 /* Loshchilov and Hutter, "Decoupled weight decay regularization" (2019), algorithm 2.
- * scalar: step size, beta1, beta2, epsilon, 1 - step size * decay, 1 / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
+ * scalar: step size, beta1, beta2, epsilon, 1 - step size * decay, 1 / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
+ */
 __device__ __forceinline__ void adamw_step(const float *s, float gradient, float &weight, float &first,
                                            float &second)
 {

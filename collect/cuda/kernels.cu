@@ -70,5 +70,6 @@ KERNEL(rt_fill_values_f8, STRIDE_THREADS, fill_values<fp8>(a))
 KERNEL(rt_fill_indices, STRIDE_THREADS, {
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count;
          i += (int64_t)gridDim.x * blockDim.x)
-        operand<int32_t>(a, 0)[i] = (int32_t)((random_bits(a.seed, (uint64_t)i) >> 32) * (uint64_t)a.limit >> 32);
+        operand<int32_t>(a, 0)[i] =
+            (int32_t)((random_bits(a.seed, (uint64_t)i) >> 32) * (uint64_t)a.limit >> 32);
 })

@@ -28,6 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Elements of a row that a thread of a row kernel holds (rows.cuh): rows of whole 16-byte vectors in blocks,
+ * others that are short, others in blocks. */
+enum { RT_HELD_VEC = 16, RT_HELD_ODD_SHORT = 4, RT_HELD_ODD = 8 };
+
 struct rt_cuda_args {
     uint64_t operand[8]; /* device addresses, 16-byte aligned */
     uint64_t workspace;

@@ -3,8 +3,8 @@
 
 /*
  * Sums of rows: x (0) -> y (1). blockDim as in rows.cuh; gridDim.y pieces of `limit` columns of every row
- * (whole vectors). One piece writes y; more leave sums in the workspace, (rows, pieces), which a second launch
- * of rt_reduce_sum_TYPE adds up.
+ * (whole vectors). One piece writes y; more leave sums in the workspace, (rows, pieces), which a second
+ * launch of rt_reduce_sum_TYPE adds up.
  */
 template <typename In, int N>
 __device__ __forceinline__ float sum_of_piece(const In *x, int64_t first, int64_t last)

@@ -86,20 +86,20 @@ template <int N> __device__ __forceinline__ int held_column(int v)
 template <int N, int V, typename T>
 __device__ __forceinline__ void hold(float (&x)[V * N], const T *row, int cols, float otherwise)
 {
+    pack<T, N> p[V]; /* all loads are under way before the first is looked at */
 #pragma unroll
     for (int v = 0; v < V; v++) {
-        int column = held_column<N>(v);
-        if (column < cols) {
-            pack<T, N> p = load<N>(row + column);
-#pragma unroll
-            for (int i = 0; i < N; i++)
-                x[v * N + i] = to_float(p.at[i]);
+        if (held_column<N>(v) < cols) {
+            p[v] = load<N>(row + held_column<N>(v));
         } else {
 #pragma unroll
             for (int i = 0; i < N; i++)
-                x[v * N + i] = otherwise;
+                p[v].at[i] = from_float<T>(otherwise);
         }
     }
+#pragma unroll
+    for (int i = 0; i < V * N; i++)
+        x[i] = to_float(p[i / N].at[i % N]);
 }
 
 template <int N, int V, typename T>
@@ -118,13 +118,14 @@ __device__ __forceinline__ void put(T *row, const float (&x)[V * N], int cols)
     }
 }
 
-/* The held and the looped form of an op by name: NAME_TYPE_NxV and NAME_TYPE_loopN. */
+/* The forms of an op by name: rt_NAME_TYPE_vec and _odd hold short rows, _vec_block and _odd_block longer
+ * ones. vector_plan.c chooses. */
 #define ROW_KERNELS_OF(name, type, T)                                                                        \
     KERNEL(rt_##name##_##type##_vec, 128, (name##_held<T, VECTOR<T>, 1>(a)))                                 \
-    KERNEL(rt_##name##_##type##_vec_block, 1024, (name##_held<T, VECTOR<T>, 16 / VECTOR<T>>(a)))             \
+    KERNEL(rt_##name##_##type##_vec_block, 1024, (name##_held<T, VECTOR<T>, RT_HELD_VEC / VECTOR<T>>(a)))    \
     KERNEL(rt_##name##_##type##_vec_loop, 1024, (name##_looped<T, VECTOR<T>>(a)))                            \
-    KERNEL(rt_##name##_##type##_odd, 128, (name##_held<T, 1, 4>(a)))                                         \
-    KERNEL(rt_##name##_##type##_odd_block, 1024, (name##_held<T, 1, 16>(a)))                                 \
+    KERNEL(rt_##name##_##type##_odd, 128, (name##_held<T, 1, RT_HELD_ODD_SHORT>(a)))                         \
+    KERNEL(rt_##name##_##type##_odd_block, 1024, (name##_held<T, 1, RT_HELD_ODD>(a)))                        \
     KERNEL(rt_##name##_##type##_odd_loop, 1024, (name##_looped<T, 1>(a)))
 #define ROW_KERNELS(name)                                                                                    \
     ROW_KERNELS_OF(name, f32, float)                                                                         \
@@ -450,8 +451,8 @@ template <typename T, bool CENTERED> __device__ __forceinline__ void norm_weight
     if (gridDim.y == 1)
         (threadIdx.y == 0 ? operand<T>(a, 5) : operand<T>(a, 7))[column] = from_float<T>(total);
     else
-        reinterpret_cast<float *>(a.workspace)[(threadIdx.y * (int64_t)gridDim.y + blockIdx.y) * a.cols +
-                                               column] = total;
+        reinterpret_cast<float *>(
+            a.workspace)[(threadIdx.y * (int64_t)gridDim.y + blockIdx.y) * a.cols + column] = total;
 }
 KERNELS(rt_layernorm_weights, 256, norm_weights, true)
 KERNELS(rt_rmsnorm_weights, 256, norm_weights, false)

@@ -70,14 +70,39 @@ template <typename T, int N> struct alignas(sizeof(T) * N) pack {
     T at[N];
 };
 
+/* What the hardware moves at once, by bytes */
+template <int BYTES> struct word;
+template <> struct word<16> {
+    using type = uint4;
+};
+template <> struct word<8> {
+    using type = uint2;
+};
+template <> struct word<4> {
+    using type = uint32_t;
+};
+template <> struct word<2> {
+    using type = uint16_t;
+};
+template <> struct word<1> {
+    using type = uint8_t;
+};
+
 template <int N, typename T> __device__ __forceinline__ pack<T, N> load(const T *from)
 {
-    return *reinterpret_cast<const pack<T, N> *>(from);
+    using W = typename word<sizeof(pack<T, N>)>::type;
+    pack<T, N> value;
+    W whole = *reinterpret_cast<const W *>(from);
+    memcpy(&value, &whole, sizeof value);
+    return value;
 }
 
 template <typename T, int N> __device__ __forceinline__ void store(T *to, const pack<T, N> &value)
 {
-    *reinterpret_cast<pack<T, N> *>(to) = value;
+    using W = typename word<sizeof(pack<T, N>)>::type;
+    W whole;
+    memcpy(&whole, &value, sizeof whole);
+    __stwb(reinterpret_cast<W *>(to), whole); /* = would be taken apart in unrolled loops */
 }
 
 template <typename T> __device__ __forceinline__ T *operand(const rt_cuda_args &a, int number)
