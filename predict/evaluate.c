@@ -21,13 +21,16 @@ const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
                          "complete the description of the device"},
     [RT_LEFT_NO_TILE] = {"no_tile", "without a tile: none of anything like them is known to a predictor",
                          "train one with samples whose tiles are known"},
+    [RT_LEFT_NO_ORIGIN] = {"no_origin", "that nothing like was measured on another device than theirs",
+                           "train wave-scaling with the data of another GPU"},
     [RT_LEFT_NO_NUMBER] = {"no_number", "whose forecast is not a positive number",
                            "train the predictor again"},
 };
 
 static const enum rt_left_out left_out_of_skip[RT_SKIP_COUNT] = {[RT_SKIP_NO_FAMILY] = RT_LEFT_NO_FAMILY,
                                                                  [RT_SKIP_NO_PEAK] = RT_LEFT_NO_PEAK,
-                                                                 [RT_SKIP_NO_TILE] = RT_LEFT_NO_TILE};
+                                                                 [RT_SKIP_NO_TILE] = RT_LEFT_NO_TILE,
+                                                                 [RT_SKIP_NO_ORIGIN] = RT_LEFT_NO_ORIGIN};
 
 static const struct {
     int part;

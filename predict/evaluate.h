@@ -43,6 +43,7 @@ enum rt_left_out {
     RT_LEFT_NO_FAMILY,
     RT_LEFT_NO_PEAK,
     RT_LEFT_NO_TILE,
+    RT_LEFT_NO_ORIGIN,
     RT_LEFT_NO_NUMBER, /* the forecast is not a positive number */
     RT_LEFT_COUNT
 };

@@ -218,6 +218,12 @@ static int refuse_skip(const struct rt_forecast *forecast, const struct rt_kerne
                        "(`--gpu NAME,field=value`)",
                        forecast->device->name, rt_dtypes[forecast->graph->options.dtype].name,
                        rt_ops[kernel->op].name);
+    if (skip == RT_SKIP_NO_ORIGIN)
+        return rt_fail(
+            RT_ENOTFOUND,
+            "the predictor has no measurement of anything like %s on another device than %s; train one "
+            "with data of another GPU, or take the roofline for it with --fallback",
+            rt_ops[kernel->op].name, forecast->device->name);
     return rt_fail(RT_ENOTFOUND,
                    "the predictor knows no tile of anything like %s; train one with samples whose tiles are "
                    "known, or take the roofline for it with --fallback",

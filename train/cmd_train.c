@@ -32,7 +32,8 @@ enum {
 
 static const struct argp_option argument_options[] = {
     {"output", 'o', "PREDICTOR.h5", 0, "Where the predictor goes (required)", 0},
-    {"predictor", 'p', "KIND", 0, "What to fit: rooftile or neusight (default rooftile)", 0},
+    {"predictor", 'p', "KIND", 0,
+     "What to fit: rooftile, neusight, linear or wave-scaling (default rooftile)", 0},
     {"family", FAMILY, "NAME", 0, "Fit only this family; repeatable (default: all of the predictor)", 0},
     {"hold-out-gpu", HOLD_GPU, "NAME", 0, "Leave out every device whose name contains NAME; repeatable", 0},
     {"hold-out-op", HOLD_OP, "NAME", 0, "Leave out this op; repeatable", 0},
@@ -67,6 +68,9 @@ static const char description[] =
     "\vSame data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in the "
     "output; after "
     "Ctrl-C or a crash the same command with --resume goes on where the last checkpoint was.\n\n"
+    "linear and wave-scaling are baselines without a network, fitted in seconds: no options of training "
+    "apply to "
+    "them (docs/baselines.md).\n\n"
     "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
     "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
     "  rooftile evaluate --predictor predictor.h5 data.h5";

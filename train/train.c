@@ -4,6 +4,7 @@
 #include "datasets/status.h"
 #include "datasets/version.h"
 #include "models/predictor/recipe.h"
+#include "train/baseline.h"
 #include "train/checkpoint.h"
 #include "train/hygiene.h"
 #include "train/latents.h"
@@ -450,6 +451,14 @@ static int fit_intervals(struct run *run, struct family *family)
     return status;
 }
 
+static void move_net(struct run *run, struct rt_family_net *net)
+{
+    struct rt_predictor *predictor = &run->predictor;
+    predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *net);
+    predictor->nets[predictor->net_count++] = *net;
+    memset(net, 0, sizeof *net);
+}
+
 /* Moves the family's net, with its best parameters, to the predictor. */
 static void finish_family(struct run *run, struct family *family)
 {
@@ -463,23 +472,19 @@ static void finish_family(struct run *run, struct family *family)
     net->epochs = fit->epoch;
     net->best_epoch = fit->best_epoch;
     net->validation_mape = fit->best_mape;
-    struct rt_predictor *predictor = &run->predictor;
-    predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *net);
-    predictor->nets[predictor->net_count++] = *net;
     rt_step_free(family->step); /* it borrows the network */
     family->step = NULL;
-    memset(net, 0, sizeof *net);
+    move_net(run, net);
 }
 
-static void summarise(struct rt_table *summary, const struct family *family)
+static void summarise(struct rt_table *summary, const struct family *family, size_t train, size_t validation)
 {
     const struct rt_rows_left_out *out = &family->left_out;
     if (summary != NULL)
-        rt_table_row(summary, rt_families[family->recipe->family], (long long)family->train.count,
-                     (long long)family->validation.count, (long long)out->held_out, (long long)out->test,
-                     (long long)out->failed, (long long)out->unknown_tile, (long long)out->no_peak,
-                     (long long)out->throttled, (long long)family->fit.epoch,
-                     (long long)family->fit.best_epoch,
+        rt_table_row(summary, rt_families[family->recipe->family], (long long)train, (long long)validation,
+                     (long long)out->held_out, (long long)out->test, (long long)out->failed,
+                     (long long)out->unknown_tile, (long long)out->no_peak, (long long)out->throttled,
+                     (long long)family->fit.epoch, (long long)family->fit.best_epoch,
                      family->fit.best_epoch > 0 ? family->fit.best_mape : NAN, rt_clock() - family->started);
 }
 
@@ -535,12 +540,35 @@ static double total_work(const struct run *run)
     return total;
 }
 
+/* A family without a network: no epochs, nothing to go on from. */
+static int fit_baseline(struct run *run, size_t recipe, struct rt_table *summary)
+{
+    struct family family = {.recipe = &rt_recipes[recipe], .index = recipe, .started = rt_clock()};
+    struct rt_family_net *net = &family.net;
+    int status = rt_recipe_net(family.recipe, net);
+    if (status != RT_OK)
+        return status;
+    rt_baseline_fit(run->dataset, &run->options->split, run->held_out_device, run->held_out_op, net,
+                    &family.left_out);
+    run->done_before += training_rows(run, family.recipe);
+    rt_progress_update(&run->progress, run->done_before, "%s", rt_families[net->family]);
+    family.fit.epoch = family.fit.best_epoch = net->epochs = net->best_epoch = net->rows_train > 0;
+    family.fit.best_mape = net->validation_mape;
+    summarise(summary, &family, (size_t)net->rows_train, (size_t)net->rows_validation);
+    if (net->rows_train > 0)
+        move_net(run, net);
+    family_release(&family);
+    return RT_OK;
+}
+
 static int fit_recipe(struct run *run, size_t recipe, const struct rt_fit *resumed, struct rt_table *summary)
 {
     struct family family;
+    if (rt_heads[rt_head_find(rt_recipes[recipe].head)].source != RT_SOURCE_NETWORK)
+        return fit_baseline(run, recipe, summary);
     int status = family_init(run, &rt_recipes[recipe], recipe, &family);
     if (status == RT_OK && family.train.count == 0) {
-        summarise(summary, &family);
+        summarise(summary, &family, 0, family.validation.count);
         family_release(&family);
         return RT_OK;
     }
@@ -554,7 +582,7 @@ static int fit_recipe(struct run *run, size_t recipe, const struct rt_fit *resum
         status = fit_intervals(run, &family);
     }
     if (status == RT_OK || (status == RT_EINTERRUPTED && family.fit.best_epoch > 0)) {
-        summarise(summary, &family);
+        summarise(summary, &family, family.train.count, family.validation.count);
         finish_family(run, &family);
     }
     family_release(&family);
@@ -661,7 +689,8 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
                    ? rt_fail(RT_EUSAGE, "\"roofline\" needs no training; `rooftile evaluate --predictor "
                                         "roofline` uses it as it is")
                    : rt_fail(RT_ENOTFOUND,
-                             "there is no predictor \"%s\" to train; there are: rooftile, neusight",
+                             "there is no predictor \"%s\" to train; there are: rooftile, neusight, linear, "
+                             "wave-scaling",
                              options->kind);
     int status = hold_out(run);
     if (status != RT_OK)

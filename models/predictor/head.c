@@ -62,8 +62,10 @@ static void residual_gradient(const rt_real *out, const struct rt_bound *bound, 
 }
 
 const struct rt_head rt_heads[] = {
-    {"utilisation", 2, utilisation_latency, utilisation_gradient, false},
-    {"residual", 1, residual_latency, residual_gradient, true},
+    {"utilisation", 2, utilisation_latency, utilisation_gradient, false, RT_SOURCE_NETWORK},
+    {"residual", 1, residual_latency, residual_gradient, true, RT_SOURCE_NETWORK},
+    {"line", 0, NULL, NULL, false, RT_SOURCE_LINES},
+    {"wave-scaling", 0, NULL, NULL, false, RT_SOURCE_ORIGINS},
 };
 const int rt_head_count = RT_COUNT(rt_heads);
 

@@ -37,13 +37,21 @@ struct rt_bound {
     double floor_us;      /* dispatch of a kernel that is timed alone */
 };
 
+/* What a head makes latencies of. */
+enum rt_source {
+    RT_SOURCE_NETWORK,
+    RT_SOURCE_LINES,  /* "line": lines.h */
+    RT_SOURCE_ORIGINS /* "wave-scaling": origins.h */
+};
+
 struct rt_head {
     const char *name;
-    int outputs;
+    int outputs; /* 0 without a network, which then has neither of the functions */
     double (*latency)(const rt_real *out, const struct rt_bound *bound);
     /* dout = dlatency x d latency / d out */
     void (*gradient)(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout);
     bool latents; /* uses shift and floor: d latency / d shift = latency - floor */
+    enum rt_source source;
 };
 
 extern const struct rt_head rt_heads[];

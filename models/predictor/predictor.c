@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "whole"};
-const char *const rt_skip_words[RT_SKIP_COUNT] = {"forecast", "the predictor has no network for this family",
-                                                  "the device descriptor has no peak for it",
-                                                  "no tile of anything like it was measured"};
+const char *const rt_skip_words[RT_SKIP_COUNT] = {
+    "forecast", "the predictor has no network for this family", "the device descriptor has no peak for it",
+    "no tile of anything like it was measured", "nothing like it was measured on another device"};
 
 void rt_predictor_init(struct rt_predictor *predictor, const char *kind)
 {
@@ -31,6 +31,8 @@ void rt_family_net_release(struct rt_family_net *net)
     rt_mlp_release(&net->mlp);
     rt_tiles_release(&net->tiles);
     rt_latents_release(&net->latents);
+    rt_lines_release(&net->lines);
+    rt_origins_release(&net->origins);
     free(net->loss);
     net->loss = NULL;
 }
@@ -286,6 +288,24 @@ static void forecast_family(const struct rt_family_net *net, const struct rt_dev
     gathered_release(&gathered);
 }
 
+/* A family without a network. */
+static void forecast_baseline(const struct rt_family_net *net, const struct rt_device *device,
+                              const struct rt_query *queries, size_t count, double *latency_us, uint8_t *skip)
+{
+    bool lines = rt_heads[net->head].source == RT_SOURCE_LINES;
+    for (size_t i = 0; i < count; i++) {
+        enum rt_family family = rt_ops[queries[i].op].family;
+        if (family != net->family)
+            continue;
+        skip[i] = RT_SKIP_NO_PEAK;
+        if (isnan(rt_device_peak_flops(device, family, (enum rt_dtype)queries[i].dtype)))
+            continue;
+        latency_us[i] = lines ? rt_lines_us(&net->lines, &queries[i], device)
+                              : rt_origins_us(&net->origins, &queries[i], device);
+        skip[i] = isnan(latency_us[i]) ? RT_SKIP_NO_ORIGIN : RT_SKIP_NONE;
+    }
+}
+
 static void forecast_roofline(const struct rt_device *device, const struct rt_query *queries, size_t count,
                               double *latency_us, uint8_t *skip)
 {
@@ -306,8 +326,13 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
     }
     if (strcmp(predictor->kind, "roofline") == 0)
         forecast_roofline(device, queries, count, latency_us, reasons);
-    for (size_t n = 0; n < predictor->net_count; n++)
-        forecast_family(&predictor->nets[n], device, queries, count, team, latency_us, reasons);
+    for (size_t n = 0; n < predictor->net_count; n++) {
+        const struct rt_family_net *net = &predictor->nets[n];
+        if (rt_heads[net->head].source == RT_SOURCE_NETWORK)
+            forecast_family(net, device, queries, count, team, latency_us, reasons);
+        else
+            forecast_baseline(net, device, queries, count, latency_us, reasons);
+    }
     if (reasons != skip)
         free(reasons);
 }

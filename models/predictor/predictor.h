@@ -1,6 +1,7 @@
 /*
  * A predictor: one network per op family with its features, scaling and tiles, in one self-describing file
- * (FORMAT.md). Also "roofline", which needs no file.
+ * (FORMAT.md). Baselines have lines or measured kernels where others have a network. Also "roofline", which
+ * needs no file.
  *
  * Everything that tells predictors apart is data: features by name, architecture, head, tile policy. A new
  * kind of predictor is a row in recipe.c.
@@ -15,7 +16,9 @@
 #include "models/predictor/head.h"
 #include "models/predictor/interval.h"
 #include "models/predictor/latent.h"
+#include "models/predictor/lines.h"
 #include "models/predictor/mlp.h"
+#include "models/predictor/origins.h"
 #include "models/predictor/tiles.h"
 
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
@@ -43,6 +46,8 @@ struct rt_family_net {
     struct rt_mlp mlp;
     struct rt_tiles tiles;
     struct rt_latents latents; /* none where the head has no use for them */
+    struct rt_lines lines;     /* instead of a network, where the head says so; */
+    struct rt_origins origins; /* or these */
     struct rt_intervals intervals;
     char *loss; /* what it was fitted with, by name */
     int64_t rows_train, rows_validation, epochs, best_epoch;
@@ -93,6 +98,7 @@ enum rt_skip {
     RT_SKIP_NO_FAMILY, /* the predictor has no network for this op's family */
     RT_SKIP_NO_PEAK,   /* the device descriptor has no peak for this dtype (or no link, for collectives) */
     RT_SKIP_NO_TILE,   /* no tile is known for anything like it */
+    RT_SKIP_NO_ORIGIN, /* nothing like it was measured on another device */
     RT_SKIP_COUNT
 };
 extern const char *const rt_skip_words[RT_SKIP_COUNT];

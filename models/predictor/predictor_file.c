@@ -53,10 +53,23 @@ static char *feature_names(const struct rt_family_net *net)
     return names;
 }
 
+static int write_widths(struct rt_h5 *file, const char *base, const struct rt_mlp_shape *shape)
+{
+    int status;
+    ADD(rt_h5_set_integer(file, base, "inputs", shape->inputs));
+    ADD(rt_h5_set_integer(file, base, "hidden", shape->hidden));
+    ADD(rt_h5_set_integer(file, base, "layers", shape->layers));
+    return rt_h5_set_integer(file, base, "outputs", shape->outputs);
+}
+
+static bool has_network(const struct rt_family_net *net)
+{
+    return rt_heads[net->head].source == RT_SOURCE_NETWORK;
+}
+
 static int write_shape(struct rt_h5 *file, const char *base, const struct rt_family_net *net)
 {
     int status;
-    const struct rt_mlp_shape *shape = &net->mlp.shape;
     char *names = feature_names(net);
     status = rt_h5_set_text(file, base, "features", names);
     free(names);
@@ -64,12 +77,11 @@ static int write_shape(struct rt_h5 *file, const char *base, const struct rt_fam
         return status;
     ADD(rt_h5_set_text(file, base, "head", rt_heads[net->head].name));
     ADD(rt_h5_set_text(file, base, "tile_policy", rt_tile_policies[net->policy]));
-    ADD(rt_h5_set_text(file, base, "activation", rt_activations[shape->activation].name));
+    if (has_network(net))
+        ADD(rt_h5_set_text(file, base, "activation", rt_activations[net->mlp.shape.activation].name));
     ADD(rt_h5_set_text(file, base, "loss", net->loss));
-    ADD(rt_h5_set_integer(file, base, "inputs", shape->inputs));
-    ADD(rt_h5_set_integer(file, base, "hidden", shape->hidden));
-    ADD(rt_h5_set_integer(file, base, "layers", shape->layers));
-    ADD(rt_h5_set_integer(file, base, "outputs", shape->outputs));
+    if (has_network(net))
+        ADD(write_widths(file, base, &net->mlp.shape));
     ADD(rt_h5_set_integer(file, base, "rows_train", net->rows_train));
     ADD(rt_h5_set_integer(file, base, "rows_validation", net->rows_validation));
     ADD(rt_h5_set_integer(file, base, "epochs", net->epochs));
@@ -156,6 +168,15 @@ static int write_intervals(struct rt_h5 *file, const char *net, const struct rt_
     return rt_h5_write(file, &array, intervals->known, sizeof(double), cells);
 }
 
+/* What a family has instead of a network. */
+static int write_baseline(struct rt_h5 *file, const char *base, const struct rt_family_net *net)
+{
+    char path[96];
+    bool lines = rt_heads[net->head].source == RT_SOURCE_LINES;
+    snprintf(path, sizeof path, "%s/%s", base, lines ? "lines" : "origins");
+    return lines ? rt_lines_write(&net->lines, file, path) : rt_origins_write(&net->origins, file, path);
+}
+
 static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
 {
     int status;
@@ -163,6 +184,8 @@ static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
     snprintf(base, sizeof base, "/families/%s", rt_families[net->family]);
     ADD(rt_h5_make_group(file, base));
     ADD(write_shape(file, base, net));
+    if (!has_network(net))
+        return write_baseline(file, base, net);
     snprintf(path, sizeof path, "%s/offset", base);
     struct rt_h5_array array = doubles(path, "the net sees (feature - offset) x scale");
     ADD(rt_h5_write(file, &array, net->offset, sizeof *net->offset, net->feature_count));
@@ -272,31 +295,21 @@ static double parameter_count(const struct rt_mlp_shape *shape)
     return (in + 1) * hidden + (shape->layers - 2.0) * (hidden + 1) * hidden + (hidden + 1) * out;
 }
 
-static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net *net)
+static int read_network(struct rt_h5 *file, const char *base, struct rt_family_net *net)
 {
-    int status, activation = 0, policy = 0;
+    int status, activation = 0;
     struct rt_mlp_shape shape;
-    ADD(read_features(file, base, net));
-    ADD(rt_h5_get_name(file, base, "head", rt_head_find, &net->head));
-    ADD(rt_h5_get_name(file, base, "tile_policy", policy_find, &policy));
     ADD(rt_h5_get_name(file, base, "activation", rt_activation_find, &activation));
-    ADD(rt_h5_get_text(file, base, "loss", &net->loss));
     ADD(read_width(file, base, "inputs", &shape.inputs));
     ADD(read_width(file, base, "hidden", &shape.hidden));
     ADD(read_width(file, base, "layers", &shape.layers));
     ADD(read_width(file, base, "outputs", &shape.outputs));
-    ADD(rt_h5_get_integer(file, base, "rows_train", &net->rows_train));
-    ADD(rt_h5_get_integer(file, base, "rows_validation", &net->rows_validation));
-    ADD(rt_h5_get_integer(file, base, "epochs", &net->epochs));
-    ADD(rt_h5_get_integer(file, base, "best_epoch", &net->best_epoch));
-    ADD(rt_h5_get_real(file, base, "validation_mape_percent", &net->validation_mape));
     if (shape.inputs != (uint32_t)net->feature_count ||
         shape.outputs != (uint32_t)rt_heads[net->head].outputs)
         return rt_fail(RT_EFORMAT,
                        "%s: %s has %u inputs and %u outputs where its features and head make %d and %d",
                        rt_h5_path(file), base, shape.inputs, shape.outputs, net->feature_count,
                        rt_heads[net->head].outputs);
-    net->policy = (enum rt_tile_policy)policy;
     shape.activation = (enum rt_activation_id)activation;
     char path[96];
     snprintf(path, sizeof path, "%s/parameters", base);
@@ -311,6 +324,22 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     if (rt_mlp_init(&net->mlp, &shape) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s: %s", rt_h5_path(file), base);
     return rt_h5_read(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count);
+}
+
+static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net *net)
+{
+    int status, policy = 0;
+    ADD(read_features(file, base, net));
+    ADD(rt_h5_get_name(file, base, "head", rt_head_find, &net->head));
+    ADD(rt_h5_get_name(file, base, "tile_policy", policy_find, &policy));
+    ADD(rt_h5_get_text(file, base, "loss", &net->loss));
+    ADD(rt_h5_get_integer(file, base, "rows_train", &net->rows_train));
+    ADD(rt_h5_get_integer(file, base, "rows_validation", &net->rows_validation));
+    ADD(rt_h5_get_integer(file, base, "epochs", &net->epochs));
+    ADD(rt_h5_get_integer(file, base, "best_epoch", &net->best_epoch));
+    ADD(rt_h5_get_real(file, base, "validation_mape_percent", &net->validation_mape));
+    net->policy = (enum rt_tile_policy)policy;
+    return has_network(net) ? read_network(file, base, net) : RT_OK;
 }
 
 static int read_correction(struct rt_h5 *file, const char *base, size_t features, struct rt_correction *out)
@@ -432,6 +461,14 @@ static int read_intervals(struct rt_h5 *file, const char *net, struct rt_interva
     return RT_OK;
 }
 
+static int read_baseline(struct rt_h5 *file, const char *base, struct rt_family_net *net)
+{
+    char path[96];
+    bool lines = rt_heads[net->head].source == RT_SOURCE_LINES;
+    snprintf(path, sizeof path, "%s/%s", base, lines ? "lines" : "origins");
+    return lines ? rt_lines_read(file, path, &net->lines) : rt_origins_read(file, path, &net->origins);
+}
+
 static int read_net(struct rt_h5 *file, const char *name, void *context)
 {
     struct rt_predictor *predictor = context;
@@ -447,6 +484,8 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     *net = (struct rt_family_net){.family = (enum rt_family)family};
     snprintf(base, sizeof base, "/families/%s", rt_families[family]);
     ADD(read_shape(file, base, net));
+    if (!has_network(net))
+        return read_baseline(file, base, net);
     snprintf(path, sizeof path, "%s/offset", base);
     struct rt_h5_array array = doubles(path, NULL);
     ADD(rt_h5_read(file, &array, net->offset, sizeof *net->offset, (size_t)net->feature_count));

@@ -29,6 +29,13 @@
      .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
      .policy = RT_TILE_WHOLE, .batch = 512, .epochs = 12, .patience = 0, .learning_rate = 3e-3, \
      .weight_decay = 0.01, .schedule = "one-cycle"}
+/* Baselines without a network: docs/baselines.md. One pass over the rows. */
+#define LINEAR(family_) \
+    {.kind = "linear", .family = family_, .features = "", .head = "line", .loss = "relative squares", \
+     .policy = RT_TILE_WHOLE, .epochs = 1}
+#define WAVE_SCALING(family_) \
+    {.kind = "wave-scaling", .family = family_, .features = "", .head = "wave-scaling", .loss = "none", \
+     .policy = RT_TILE_WHOLE, .epochs = 1}
 /* clang-format on */
 
 const struct rt_recipe rt_recipes[] = {
@@ -54,6 +61,20 @@ const struct rt_recipe rt_recipes[] = {
     NEUSIGHT(RT_FAMILY_ELEMENTWISE, RT_TILE_NEAREST, 64, 15),
     NEUSIGHT(RT_FAMILY_SOFTMAX, RT_TILE_ROW, 64, 60),
     NEUSIGHT(RT_FAMILY_LAYERNORM, RT_TILE_ROW, 64, 60),
+    LINEAR(RT_FAMILY_LINEAR),
+    LINEAR(RT_FAMILY_BMM),
+    LINEAR(RT_FAMILY_ELEMENTWISE),
+    LINEAR(RT_FAMILY_SOFTMAX),
+    LINEAR(RT_FAMILY_LAYERNORM),
+    LINEAR(RT_FAMILY_ATTENTION),
+    LINEAR(RT_FAMILY_MOE),
+    WAVE_SCALING(RT_FAMILY_LINEAR),
+    WAVE_SCALING(RT_FAMILY_BMM),
+    WAVE_SCALING(RT_FAMILY_ELEMENTWISE),
+    WAVE_SCALING(RT_FAMILY_SOFTMAX),
+    WAVE_SCALING(RT_FAMILY_LAYERNORM),
+    WAVE_SCALING(RT_FAMILY_ATTENTION),
+    WAVE_SCALING(RT_FAMILY_MOE),
 };
 const size_t rt_recipe_count = RT_COUNT(rt_recipes);
 
@@ -63,6 +84,16 @@ bool rt_recipe_kind(const char *kind)
         if (strcmp(rt_recipes[i].kind, kind) == 0)
             return true;
     return false;
+}
+
+static int init_mlp(const struct rt_recipe *recipe, struct rt_family_net *net)
+{
+    struct rt_mlp_shape shape = {.inputs = (uint32_t)net->feature_count,
+                                 .hidden = recipe->hidden,
+                                 .layers = recipe->layers,
+                                 .outputs = (uint32_t)rt_heads[net->head].outputs,
+                                 .activation = rt_activation_find(recipe->activation)};
+    return rt_mlp_init(&net->mlp, &shape);
 }
 
 int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
@@ -79,12 +110,7 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
     free(names);
     rt_intervals_init(&net.intervals);
     net.head = rt_head_find(recipe->head);
-    struct rt_mlp_shape shape = {.inputs = (uint32_t)net.feature_count,
-                                 .hidden = recipe->hidden,
-                                 .layers = recipe->layers,
-                                 .outputs = (uint32_t)rt_heads[net.head].outputs,
-                                 .activation = rt_activation_find(recipe->activation)};
-    int status = rt_mlp_init(&net.mlp, &shape);
+    int status = rt_heads[net.head].source == RT_SOURCE_NETWORK ? init_mlp(recipe, &net) : RT_OK;
     if (status != RT_OK)
         return status;
     net.loss = rt_strdup(recipe->loss);

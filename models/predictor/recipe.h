@@ -1,6 +1,7 @@
 /*
  * Recipes: what `rooftile train --predictor KIND` builds for each family. One row per kind and family; all of
- * it ends up as data in the predictor file, so a forecast never asks which recipe made it.
+ * it ends up as data in the predictor file, so a forecast never asks which recipe made it. Recipes whose head
+ * takes no network (head.h) have neither features nor an architecture, and nothing of training but `loss`.
  */
 #ifndef ROOFTILE_RECIPE_H
 #define ROOFTILE_RECIPE_H

@@ -10,7 +10,7 @@
 #include "synthetic.h"
 #include "test.h"
 
-static const char *const kinds[] = {"neusight", "rooftile"};
+static const char *const kinds[] = {"neusight", "rooftile", "linear", "wave-scaling"};
 
 static struct rt_train_options options_for(const char *out)
 {
