@@ -5,7 +5,9 @@
 #ifdef RT_FAKE_CUDA
 
 #include "collect/cuda/job.h"
+#include "collect/cuda/profile.h"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 
 static CUresult CUDAAPI attribute(int *value, CUdevice_attribute which, CUdevice device)
@@ -15,7 +17,16 @@ static CUresult CUDAAPI attribute(int *value, CUdevice_attribute which, CUdevice
     return CUDA_SUCCESS;
 }
 
-static struct rt_cuda_driver driver = {.device_attribute = attribute, .version = 13000};
+static CUresult waited; /* what waiting for a stream says */
+
+static CUresult CUDAAPI wait_for(CUstream stream)
+{
+    (void)stream;
+    return waited;
+}
+
+static struct rt_cuda_driver driver = {
+    .device_attribute = attribute, .stream_wait = wait_for, .version = 13000};
 
 static struct rt_cuda_gpu gpu_of(int capability)
 {
@@ -225,6 +236,111 @@ static void test_fp8_has_scales(void)
     rt_cublaslt_free(gpu.cublaslt);
 }
 
+/* ---- CUPTI ---- */
+
+static struct {
+    void (*ran)(const char *name, int32_t grid, int32_t block, uint16_t registers, int32_t shared,
+                uint64_t ns);
+    void (*refuse)(int result);
+    int (*enabled)(void);
+    int (*times)(void);
+} fake_cupti;
+
+static void *fake_symbol(const char *name)
+{
+    static void *library;
+    if (library == NULL)
+        library = dlopen(RT_FAKE_CUDA "/cupti.so", RTLD_NOW);
+    void *symbol = library == NULL ? NULL : dlsym(library, name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(symbol);
+    return symbol;
+}
+
+static CUresult launch_one(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace)
+{
+    (void)job;
+    (void)operand;
+    (void)workspace;
+    fake_cupti.ran("_Z6kernelPf", 100, 256, 40, 1024, 7000);
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch_three(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace)
+{
+    fake_cupti.ran("prepare", 1, 32, 8, 0, 900);
+    fake_cupti.ran("product", 132, 384, 168, 200000, 50000);
+    (void)workspace;
+    (void)operand;
+    (void)job;
+    fake_cupti.ran("reduce", 64, 128, 16, 0, 1200);
+    return CUDA_SUCCESS;
+}
+
+static void test_kernels_are_named(void)
+{
+    *(void **)&fake_cupti.ran = fake_symbol("fake_cupti_ran");
+    *(void **)&fake_cupti.enabled = fake_symbol("fake_cupti_enabled");
+    *(void **)&fake_cupti.times = fake_symbol("fake_cupti_times");
+    *(void **)&fake_cupti.refuse = fake_symbol("fake_cupti_refuse");
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_cuda_job job = {
+        .gpu = &gpu, .launch = launch_one, .kernel = {.name = "maker's", .tile = {3, 4, 5}}};
+    CU_ASSERT_PTR_NULL(rt_cuda_profile_missing());
+    RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
+    CU_ASSERT_STRING_EQUAL(job.kernel.name, "_Z6kernelPf");
+    CU_ASSERT_PTR_NULL(job.kernel.names);
+    CU_ASSERT_EQUAL(job.kernel.grid[0], 100);
+    CU_ASSERT_EQUAL(job.kernel.grid[1], 2);
+    CU_ASSERT_EQUAL(job.kernel.block[0], 256);
+    CU_ASSERT_EQUAL(job.kernel.registers, 40);
+    CU_ASSERT_EQUAL(job.kernel.shared_bytes, 1040);
+    CU_ASSERT_EQUAL(job.kernel.tile[1], 4); /* the maker's stays */
+    const char *first = job.kernel.name;
+
+    job.launch = launch_three;
+    RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
+    CU_ASSERT_STRING_EQUAL(job.kernel.name, "product");
+    CU_ASSERT_STRING_EQUAL(job.kernel.names, "prepare;product;reduce");
+    CU_ASSERT_EQUAL(job.kernel.grid[0], 132);
+    CU_ASSERT_EQUAL(job.kernel.shared_bytes, 200016);
+    CU_ASSERT_STRING_EQUAL(first, "_Z6kernelPf"); /* texts stay */
+
+    /* What runs between passes is not seen. */
+    CU_ASSERT_FALSE(fake_cupti.enabled());
+    CU_ASSERT_EQUAL(fake_cupti.times(), 2);
+    launch_three(&job, NULL, 0);
+    job.launch = launch_one;
+    RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
+    CU_ASSERT_STRING_EQUAL(job.kernel.name, "_Z6kernelPf");
+    CU_ASSERT_PTR_NULL(job.kernel.names);
+}
+
+static void test_lost_device_in_profile(void)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_cuda_job job = {.gpu = &gpu, .launch = launch_one};
+    waited = CUDA_ERROR_ILLEGAL_ADDRESS;
+    CU_ASSERT_EQUAL(rt_cuda_profile(&gpu, &job, NULL, 0), RT_EIO);
+    CU_ASSERT_FALSE(fake_cupti.enabled());
+    waited = CUDA_ERROR_INVALID_VALUE; /* no reason to give the device up */
+    RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
+    waited = CUDA_SUCCESS;
+}
+
+/* Runs last: afterwards CUPTI is not tried again. */
+static void test_without_privilege(void)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_cuda_job job = {.gpu = &gpu, .launch = launch_one, .kernel = {.name = "maker's"}};
+    fake_cupti.refuse(35); /* CUPTI_ERROR_INSUFFICIENT_PRIVILEGES */
+    int times = fake_cupti.times();
+    RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
+    RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
+    CU_ASSERT_STRING_EQUAL(job.kernel.name, "maker's");
+    CU_ASSERT_EQUAL(fake_cupti.times(), times);
+    CU_ASSERT_STRING_EQUAL(rt_cuda_profile_missing(), "CUPTI: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
+}
+
 /* ---- the libraries themselves ---- */
 
 /* What a process without fakes says of a library: "" where there is none. */
@@ -261,6 +377,22 @@ static void test_installed_cublaslt_has_all(void)
         CU_ASSERT_EQUAL(strncmp(version, "cuBLASLt 1", 10), 0);
 }
 
+static const char *profile_works(void)
+{
+    const char *missing = rt_cuda_profile_missing();
+    return missing == NULL ? "works" : missing;
+}
+
+static void test_installed_cupti_has_all(void)
+{
+    char found[64];
+    real_version("ROOFTILE_CUPTI", profile_works, found, sizeof found);
+    if (strcmp(found, "CUPTI is not installed") == 0)
+        snprintf(rt_test_skipped, sizeof rt_test_skipped, "no CUPTI is installed");
+    else
+        CU_ASSERT_PTR_NULL(strstr(found, "lacks"));
+}
+
 static void test_fake_versions(void)
 {
     CU_ASSERT_STRING_EQUAL(rt_cublaslt_version(), "cuBLASLt 13.1.2");
@@ -268,17 +400,22 @@ static void test_fake_versions(void)
 
 static const struct rt_test tests[] = {
     RT_TEST(test_installed_cublaslt_has_all),
+    RT_TEST(test_installed_cupti_has_all),
     RT_TEST(test_fake_versions),
     RT_TEST(test_products_are_right),
     RT_TEST(test_runs_take_their_own_operands),
     RT_TEST(test_choice_is_recorded),
     RT_TEST(test_products_that_cannot_run),
     RT_TEST(test_fp8_has_scales),
+    RT_TEST(test_kernels_are_named),
+    RT_TEST(test_lost_device_in_profile),
+    RT_TEST(test_without_privilege),
 };
 
 int main(void)
 {
     setenv("ROOFTILE_CUBLASLT", RT_FAKE_CUDA "/cublaslt.so", 1);
+    setenv("ROOFTILE_CUPTI", RT_FAKE_CUDA "/cupti.so", 1);
     return rt_test_main(tests, RT_COUNT(tests));
 }
 
