@@ -11,22 +11,7 @@
 
 #include "collect/backend.h"
 #include "collect/cuda/driver.h"
-
-enum { RT_CUDA_OPERANDS = 8 };
-
-enum rt_cuda_fill {
-    RT_FILL_VALUES,  /* seeded, uniform in 0.5..1.5 (as the CPU backend): no zeros, no subnormals */
-    RT_FILL_INDICES, /* int32 in 0..limit-1 */
-    RT_FILL_RESULT   /* written by the kernel: filled once with NaN-free garbage so that it is touched */
-};
-
-struct rt_cuda_operand {
-    size_t bytes;
-    enum rt_cuda_fill fill;
-    enum rt_dtype dtype; /* of values */
-    int64_t limit;       /* of indices */
-    bool on_host;        /* host_to_device, device_to_host; pinned or pageable as the task's variant says */
-};
+#include "collect/cuda/operand.h"
 
 /* The GPU that a job is made for. Filled by backend_cuda.c; makers read it. */
 struct rt_cuda_gpu {

@@ -1,0 +1,28 @@
+/* What a job's launch takes, and what it is filled with. A header of its own: plans of launches need no CUDA.
+ */
+#ifndef ROOFTILE_CUDA_OPERAND_H
+#define ROOFTILE_CUDA_OPERAND_H
+
+#include "datasets/op.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RT_CUDA_OPERANDS = 8 };
+
+enum rt_cuda_fill {
+    RT_FILL_VALUES,  /* seeded, uniform in 0.5..1.5 (as the CPU backend): no zeros, no subnormals */
+    RT_FILL_INDICES, /* int32 in 0..limit-1 */
+    RT_FILL_RESULT   /* written by the kernel: filled once with NaN-free garbage so that it is touched */
+};
+
+struct rt_cuda_operand {
+    size_t bytes;
+    enum rt_cuda_fill fill;
+    enum rt_dtype dtype; /* of values */
+    int64_t limit;       /* of indices */
+    bool on_host;        /* host_to_device, device_to_host; pinned or pageable as the task's variant says */
+};
+
+#endif
