@@ -113,6 +113,11 @@ static int initialise(struct rt_cuda_driver *driver)
 static struct rt_cuda_driver opened; /* the driver of this process: there is one, and it stays */
 static pid_t opened_by;
 
+bool rt_cuda_driver_is_open(void)
+{
+    return opened.library != NULL && opened_by == getpid();
+}
+
 int rt_cuda_driver(const struct rt_cuda_driver **out)
 {
     if (opened.library != NULL) {

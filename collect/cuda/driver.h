@@ -76,6 +76,10 @@ struct rt_cuda_driver {
  * sentence says which and what to do. ROOFTILE_CUDA_DRIVER names another library than libcuda.so.1. */
 int rt_cuda_driver(const struct rt_cuda_driver **out);
 
+/* Has this process started the driver? A process forked from one that has cannot use it: cuInit does not
+ * survive fork. */
+bool rt_cuda_driver_is_open(void);
+
 /* RT_OK, or RT_EIO with what the driver says: "NVIDIA H200: cuMemAlloc: out of memory (CUDA_ERROR_...)". */
 int rt_cuda_check(CUresult result, const char *device, const char *call);
 

@@ -1,0 +1,593 @@
+/*
+ * The CUDA backend: NVIDIA GPUs through the driver, which is opened at run time.
+ *
+ * Decisions, which a reader of the measurements needs:
+ *   - A device is a GPU, a MIG slice, or with --sm-share a share of a GPU's SMs (share.h). GPUs are lanes;
+ * the shares of a GPU take turns.
+ *   - Nothing is measured to describe a device: peaks are published ones (device.h). What the driver says of
+ *     clocks and memory goes into the samples' group besides.
+ *   - How runs are timed: timing.h. Operands: memory.h, uniform in 0.5..1.5, results small positive numbers.
+ *   - Throttled means that NVML named a reason that slows clocks below what the board can, while runs were
+ *     queued, before the first or after the last of them. A board at its power limit counts: that is what its
+ *     large products do, and their time is not what the clock in the descriptor allows.
+ *   - A driver, a GPU or a library that is missing costs what needs it and nothing else; the fact "missing"
+ *     tells. Settings of the card are never touched.
+ *   - A shape that cannot run is refused; an error that leaves the driver unusable (rt_cuda_is_sticky) is a
+ *     failure, and the process that met it must end.
+ *   - Contexts cost GPU memory and do not survive fork, so one is made when the first work is prepared.
+ */
+#include "collect/backend.h"
+#include "collect/cpu_machine.h"
+#include "collect/cuda/device.h"
+#include "collect/cuda/job.h"
+#include "collect/cuda/kernels.h"
+#include "collect/cuda/memory.h"
+#include "collect/cuda/nvml.h"
+#include "collect/cuda/profile.h"
+#include "collect/cuda/share.h"
+#include "collect/cuda/timing.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double watch_s = 0.02;               /* between looks at NVML while kernels run */
+static const size_t workspace_bytes = 256u << 20; /* more than any product or convolution gains from */
+
+/* A GPU or MIG slice, with what its shares have in common. */
+struct lane {
+    int ordinal;
+    CUdevice device;
+    CUcontext primary; /* NULL: not retained */
+    struct rt_cuda_memory memory;
+};
+
+struct cuda_device {
+    struct rt_cuda_found found;
+    struct rt_device described;
+    struct lane *lane;
+    void *nvml; /* NULL: NVML does not know it */
+    bool ready; /* what follows is there */
+    CUgreenCtx share;
+    struct rt_cuda_gpu gpu;
+    struct rt_cuda_timer timer;
+    uint64_t reasons; /* NVML's, of all looks since the last time they were told */
+    double watched_s; /* when it was looked at last */
+};
+
+struct cuda_context {
+    struct cuda_device *device;
+    struct lane *lane;
+    size_t device_count, lane_count;
+    uint64_t seed;
+};
+
+struct cuda_work {
+    struct cuda_device *device;
+    struct rt_cuda_job job;
+    struct rt_cuda_operands operands;
+    enum rt_cuda_way way;
+};
+
+/* ---- devices ---- */
+
+static bool is_slice(const struct cuda_device *device)
+{
+    return strstr(device->found.gpu, " MIG ") != NULL;
+}
+
+static size_t lane_of(struct cuda_context *context, int ordinal)
+{
+    size_t l = 0;
+    while (l < context->lane_count && context->lane[l].ordinal != ordinal)
+        l++;
+    if (l == context->lane_count)
+        context->lane[context->lane_count++].ordinal = ordinal;
+    return l;
+}
+
+static int cuda_open(const struct rt_backend_options *options, void **out)
+{
+    struct rt_cuda_found *found;
+    size_t count;
+    if (options->faults != NULL)
+        return rt_fail(RT_EUSAGE,
+                       "--faults is for the synthetic backend; the cuda backend measures what is there");
+    int status = rt_cuda_find(options->devices, options->sm_shares, &found, &count);
+    if (status != RT_OK)
+        return status;
+    struct cuda_context *context = rt_calloc(1, sizeof *context);
+    context->seed = options->seed;
+    context->device = rt_calloc(count, sizeof *context->device);
+    context->lane = rt_calloc(count, sizeof *context->lane);
+    context->device_count = count;
+    for (size_t d = 0; d < count; d++) {
+        struct cuda_device *device = &context->device[d];
+        device->found = found[d];
+        device->lane = &context->lane[lane_of(context, found[d].ordinal)];
+        rt_cuda_describe(&found[d], &device->described);
+    }
+    free(found);
+    *out = context;
+    return RT_OK;
+}
+
+static void release_device(struct cuda_device *device)
+{
+    const struct rt_cuda_driver *driver = device->gpu.driver;
+    if (device->gpu.context == NULL)
+        return;
+    driver->use(device->gpu.context);
+    rt_cublaslt_free(device->gpu.cublaslt);
+    rt_cudnn_free(device->gpu.cudnn);
+    rt_cuda_timer_close(&device->timer);
+    if (device->gpu.kernels != NULL)
+        driver->module_unload(device->gpu.kernels);
+    if (device->gpu.stream != NULL)
+        driver->stream_free(device->gpu.stream);
+    if (device->share != NULL)
+        driver->green_free(device->share);
+    device->gpu = (struct rt_cuda_gpu){0};
+    device->share = NULL;
+    device->ready = false;
+}
+
+static void cuda_close(void *opaque)
+{
+    struct cuda_context *context = opaque;
+    const struct rt_cuda_driver *driver;
+    if (context == NULL)
+        return;
+    /* In a process forked from the one that made contexts there is nothing to give back. */
+    if (rt_cuda_driver_is_open() && rt_cuda_driver(&driver) == RT_OK) {
+        for (size_t d = 0; d < context->device_count; d++)
+            release_device(&context->device[d]);
+        for (size_t l = 0; l < context->lane_count; l++) {
+            if (context->lane[l].primary == NULL)
+                continue;
+            driver->use(context->lane[l].primary);
+            rt_cuda_memory_release(&context->lane[l].memory, driver);
+            driver->use(NULL);
+            driver->drop(context->lane[l].device);
+        }
+    }
+    free(context->device);
+    free(context->lane);
+    free(context);
+}
+
+static size_t cuda_device_count(void *opaque)
+{
+    return ((struct cuda_context *)opaque)->device_count;
+}
+
+static const char *cuda_device_name(void *opaque, size_t device)
+{
+    return ((struct cuda_context *)opaque)->device[device].found.name;
+}
+
+static size_t cuda_lane(void *opaque, size_t device)
+{
+    const struct cuda_context *context = opaque;
+    return (size_t)(context->device[device].lane - context->lane);
+}
+
+static int cuda_describe(void *opaque, size_t which, struct rt_device *out)
+{
+    const struct cuda_device *device = &((struct cuda_context *)opaque)->device[which];
+    int status = rt_device_check(&device->described, "the driver's description");
+    if (status == RT_OK)
+        *out = device->described;
+    return status;
+}
+
+static void *nvml_of(struct cuda_device *device)
+{
+    if (device->nvml == NULL)
+        device->nvml = rt_nvml_find(device->found.pci, device->found.uuid);
+    return device->nvml;
+}
+
+/* ---- contexts ---- */
+
+static int retain_lane(const struct rt_cuda_driver *driver, struct lane *lane, const char *name)
+{
+    CUcontext primary;
+    if (lane->primary != NULL)
+        return RT_OK;
+    int status = rt_cuda_check(driver->device_get(&lane->device, lane->ordinal), name, "cuDeviceGet");
+    if (status == RT_OK)
+        status = rt_cuda_check(driver->retain(&primary, lane->device), name, "cuDevicePrimaryCtxRetain");
+    if (status == RT_OK)
+        lane->primary = primary;
+    return status;
+}
+
+static int load_kernels(struct rt_cuda_gpu *gpu)
+{
+    CUresult result = gpu->driver->module_load(&gpu->kernels, rt_cuda_kernels_image);
+    switch ((int)result) {
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+        return rt_fail(RT_EIO,
+                       "%s: this build's kernels (CUDA %d.%d) do not load in its driver (CUDA %d.%d); update "
+                       "the driver, or build with a toolkit no newer than it and ROOFTILE_CUDA_ARCHITECTURES "
+                       "with %d",
+                       gpu->name, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10, gpu->driver->version / 1000,
+                       gpu->driver->version % 1000 / 10, gpu->capability);
+    default:
+        return rt_cuda_check(result, gpu->name, "cuModuleLoadData");
+    }
+}
+
+static size_t l2_bytes(const struct cuda_device *device)
+{
+    return (size_t)fmax(device->found.l2_bytes, device->described.l2_mib * 0x1p20);
+}
+
+static int make_ready(struct cuda_device *device)
+{
+    const struct rt_cuda_driver *driver;
+    struct rt_cuda_gpu *gpu = &device->gpu;
+    int status = rt_cuda_driver(&driver);
+    if (status == RT_OK)
+        status = retain_lane(driver, device->lane, device->found.name);
+    if (status != RT_OK)
+        return status;
+    *gpu = (struct rt_cuda_gpu){.driver = driver,
+                                .device = device->lane->device,
+                                .capability = device->found.capability,
+                                .sms = device->found.sms,
+                                .shared_bytes_per_block = (size_t)device->found.shared_bytes_per_block,
+                                .workspace_bytes = workspace_bytes};
+    strcpy(gpu->name, device->found.name);
+    CUcontext current = device->lane->primary;
+    if (device->found.share_percent < 100)
+        status = rt_cuda_share_open(driver, gpu->device, gpu->name, device->found.share_asked, &device->share,
+                                    &current);
+    if (status == RT_OK)
+        status = rt_cuda_check(driver->use(current), gpu->name, "cuCtxSetCurrent");
+    if (status == RT_OK)
+        gpu->context = current;
+    if (status == RT_OK)
+        status = rt_cuda_check(driver->stream_new(&gpu->stream, CU_STREAM_NON_BLOCKING), gpu->name,
+                               "cuStreamCreate");
+    if (status == RT_OK)
+        status = load_kernels(gpu);
+    if (status == RT_OK)
+        status = rt_cuda_timer_open(&device->timer, gpu, l2_bytes(device));
+    device->ready = status == RT_OK;
+    if (status != RT_OK)
+        release_device(device);
+    return status;
+}
+
+/* The device's context is the current one afterwards: devices of a lane take turns. */
+static int enter(struct cuda_device *device)
+{
+    if (!device->ready)
+        return make_ready(device);
+    return rt_cuda_check(device->gpu.driver->use(device->gpu.context), device->gpu.name, "cuCtxSetCurrent");
+}
+
+/* ---- facts ---- */
+
+static void visit_number(rt_fact_visit visit, void *to, const char *name, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    if (!isnan(value) && value > 0)
+        visit(to, name, text);
+}
+
+static const char *mps_state(const struct rt_cuda_found *found)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    if (found->mps >= 0)
+        return found->mps ? "on" : "off";
+    char *control = rt_format("%s/control", folder != NULL ? folder : "/tmp/nvidia-mps");
+    bool there = access(control, F_OK) == 0;
+    free(control);
+    return there ? "on" : "off";
+}
+
+static void visit_missing(rt_fact_visit visit, void *to)
+{
+    const char *const missing[] = {
+        rt_nvml_missing(),
+        rt_cublaslt_version() == NULL ? "cuBLASLt is not installed" : NULL,
+        rt_cudnn_version() == NULL ? "cuDNN is not installed" : NULL,
+        rt_cuda_profile_missing(),
+    };
+    char *text = rt_strdup("");
+    for (size_t i = 0; i < RT_COUNT(missing); i++) {
+        if (missing[i] == NULL)
+            continue;
+        char *longer = rt_format(text[0] != '\0' ? "%s; %s" : "%s%s", text, missing[i]);
+        free(text);
+        text = longer;
+    }
+    visit(to, "missing", text);
+    free(text);
+}
+
+static void visit_board(struct cuda_device *device, rt_fact_visit visit, void *to)
+{
+    const struct rt_cuda_found *found = &device->found;
+    void *nvml = nvml_of(device);
+    visit(to, "gpu_uuid", found->uuid);
+    visit(to, "ecc", found->ecc >= 0 ? found->ecc ? "on" : "off" : rt_nvml_mode(nvml, RT_NVML_ECC));
+    visit(to, "mig", is_slice(device) ? "on" : rt_nvml_mode(nvml, RT_NVML_MIG));
+    visit(to, "mps", mps_state(found));
+    visit(to, "persistence", rt_nvml_mode(nvml, RT_NVML_PERSISTENCE));
+    visit_number(visit, to, "power_limit_w", rt_nvml_number(nvml, RT_NVML_POWER_LIMIT_W));
+    visit_number(visit, to, "driver_clock_mhz", 1e-3 * found->clock_khz);
+    visit_number(visit, to, "driver_memory_clock_mhz", 1e-3 * found->memory_clock_khz);
+    visit_number(visit, to, "driver_memory_bus_bits", found->bus_bits);
+    visit_number(visit, to, "driver_l2_bytes", found->l2_bytes);
+    visit_number(visit, to, "driver_memory_bytes", (double)found->memory_bytes);
+    visit(to, "peaks_source", rt_cuda_peaks_source(found));
+}
+
+static void visit_versions(const struct rt_cuda_found *found, rt_fact_visit visit, void *to)
+{
+    char text[32];
+    const char *cublaslt = rt_cublaslt_version(), *cudnn = rt_cudnn_version();
+    visit(to, "driver", rt_nvml_driver());
+    snprintf(text, sizeof text, "%d.%d", found->driver_version / 1000, found->driver_version % 1000 / 10);
+    visit(to, "driver_cuda", text);
+    snprintf(text, sizeof text, "%d.%d", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+    visit(to, "kernels_cuda", text);
+    if (cublaslt != NULL)
+        visit(to, "cublaslt", cublaslt);
+    if (cudnn != NULL)
+        visit(to, "cudnn", cudnn);
+}
+
+static void cuda_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
+{
+    struct cuda_device *device = &((struct cuda_context *)opaque)->device[which];
+    const struct rt_cuda_found *found = &device->found;
+    struct rt_cpu_machine host;
+    char text[160];
+    rt_cpu_machine_read(&host);
+    visit_board(device, visit, to);
+    visit_versions(found, visit, to);
+    visit(to, "host_cpu", host.model);
+    if (found->share_percent < 100) {
+        snprintf(text, sizeof text, "green context of %d of %d SMs, %d%% asked for", found->sms,
+                 found->gpu_sms, found->share_percent);
+        visit(to, "sm_share", text);
+    }
+    snprintf(text, sizeof text,
+             "cold: sets of operands in turn, %d times the L2 or %d sets, and the L2 overwritten before each "
+             "run; warm: one set",
+             RT_CUDA_ROTATED_CACHES, RT_CUDA_MOST_SETS);
+    visit(to, "buffers", text);
+    visit(to, "operand_values", "uniform in 0.5..1.5");
+    visit(to, "timer", "CUDA events around each run, in a queue that is full before it starts");
+    visit(to, "timer_pageable", "host clock around the copy and the wait for it");
+    visit(to, "timer_launch", "host clock around the call, plus events around the empty kernel");
+    visit_missing(visit, to);
+    if (strstr(found->gpu, "synthetic") != NULL)
+        visit(to, "synthetic", "not a measurement: a driver made for tests");
+}
+
+static double cuda_clock(void *opaque)
+{
+    (void)opaque;
+    return rt_cuda_now_s();
+}
+
+static void cuda_pause(void *opaque, double seconds)
+{
+    (void)opaque;
+    struct timespec left = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
+    nanosleep(&left, NULL); /* a signal ends the pause */
+}
+
+/* ---- works ---- */
+
+static const struct maker {
+    bool (*can)(const struct rt_task *task);
+    int (*make)(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
+                const char **refused);
+} makers[] = {
+    {rt_cuda_vector_can, rt_cuda_vector_job},
+    {rt_cuda_gemm_can, rt_cuda_gemm_job},
+    {rt_cuda_dnn_can, rt_cuda_dnn_job},
+    {rt_cuda_transfer_can, rt_cuda_transfer_job},
+};
+
+static const struct maker *maker_of(const struct rt_task *task)
+{
+    for (size_t i = 0; i < RT_COUNT(makers); i++)
+        if (makers[i].can(task))
+            return &makers[i];
+    return NULL;
+}
+
+static bool cuda_can(const struct rt_task *task)
+{
+    return maker_of(task) != NULL;
+}
+
+static enum rt_cuda_way way_of(const struct rt_task *task)
+{
+    if (task->variant == RT_PAGEABLE)
+        return RT_CUDA_ON_HOST;
+    return task->op == RT_OP_LAUNCH ? RT_CUDA_WITH_LAUNCH : RT_CUDA_QUEUED;
+}
+
+/* Why a first run failed that did not take the device with it. */
+static const char *refusal(CUresult result)
+{
+    switch ((int)result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return "out of memory";
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+        return "a block needs more registers or shared memory than there are";
+    case CUDA_ERROR_INVALID_VALUE:
+        return "the driver refuses such a launch";
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+        return "no kernel for this GPU";
+    default:
+        return "not supported";
+    }
+}
+
+/* One run, not timed: what is loaded or compiled at the first is, and what cannot run says so. */
+static int try_once(struct cuda_work *work, const char **refused)
+{
+    struct rt_cuda_gpu *gpu = &work->device->gpu;
+    CUdeviceptr at[RT_CUDA_OPERANDS] = {0};
+    rt_cuda_operands_of(&work->operands, 0, at);
+    CUresult result = work->job.launch(&work->job, at, work->operands.workspace);
+    CUresult waited = gpu->driver->stream_wait(gpu->stream);
+    if (rt_cuda_is_sticky(waited) || rt_cuda_is_sticky(result))
+        return rt_cuda_check(rt_cuda_is_sticky(result) ? result : waited, gpu->name, work->job.kernel.name);
+    if (result == CUDA_SUCCESS && waited == CUDA_SUCCESS)
+        return work->way == RT_CUDA_QUEUED ? rt_cuda_profile(gpu, &work->job, at, work->operands.workspace)
+                                           : RT_OK;
+    *refused = refusal(result != CUDA_SUCCESS ? result : waited);
+    return RT_OK;
+}
+
+static void cuda_finish(void *opaque, void *opaque_work)
+{
+    struct cuda_work *work = opaque_work;
+    (void)opaque;
+    if (work == NULL)
+        return;
+    if (work->job.release != NULL)
+        work->job.release(&work->job);
+    free(work);
+}
+
+static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task, struct rt_kernel *kernel,
+                        void **out, const char **refused)
+{
+    struct cuda_context *context = opaque;
+    struct cuda_device *device = &context->device[which];
+    const struct maker *maker = maker_of(task);
+    *out = NULL;
+    *refused = maker == NULL ? "not supported" : NULL;
+    if (maker == NULL)
+        return RT_OK;
+    int status = enter(device);
+    if (status != RT_OK)
+        return status;
+    struct cuda_work *work = rt_calloc(1, sizeof *work);
+    work->device = device;
+    work->way = way_of(task);
+    status = maker->make(&device->gpu, task, &work->job, refused);
+    if (status != RT_OK || *refused != NULL) {
+        free(work);
+        return status;
+    }
+    status = rt_cuda_place(&device->lane->memory, &device->gpu, &work->job, l2_bytes(device),
+                           task->variant != RT_PAGEABLE, context->seed, &work->operands, refused);
+    if (status == RT_OK && *refused == NULL)
+        status = try_once(work, refused);
+    if (status != RT_OK || *refused != NULL) {
+        cuda_finish(context, work);
+        return status;
+    }
+    device->timer.cycles = device->timer.nanoseconds = 0;
+    device->reasons = rt_nvml_reasons(nvml_of(device));
+    *kernel = work->job.kernel;
+    *out = work;
+    return RT_OK;
+}
+
+static void watch(void *opaque)
+{
+    struct cuda_device *device = opaque;
+    double now = rt_cuda_now_s();
+    if (now - device->watched_s < watch_s)
+        return;
+    device->reasons |= rt_nvml_reasons(device->nvml);
+    device->watched_s = now;
+}
+
+static int cuda_time(void *opaque, void *opaque_work, const struct rt_batch *batch, double *us)
+{
+    struct cuda_work *work = opaque_work;
+    (void)opaque;
+    int status = enter(work->device);
+    if (status == RT_OK)
+        status = rt_cuda_time(&work->device->timer, &work->job, &work->operands, work->way, batch, watch,
+                              work->device, us);
+    return status;
+}
+
+static double energy_counter(void *nvml)
+{
+    return rt_nvml_number(nvml, RT_NVML_ENERGY_MJ);
+}
+
+/* The counter is the board's: it tells nothing of a slice. */
+static int cuda_energy(void *opaque, void *opaque_work, double seconds, double *mj)
+{
+    struct cuda_work *work = opaque_work;
+    (void)opaque;
+    *mj = NAN;
+    int status = enter(work->device);
+    if (status == RT_OK && !is_slice(work->device))
+        status = rt_cuda_energy(&work->device->timer, &work->job, &work->operands, seconds, energy_counter,
+                                work->device->nvml, mj);
+    return status;
+}
+
+static void cuda_health(void *opaque, void *opaque_work, struct rt_health *out)
+{
+    struct cuda_work *work = opaque_work;
+    struct cuda_device *device = work->device;
+    (void)opaque;
+    device->reasons |= rt_nvml_reasons(device->nvml);
+    const char *throttle = rt_nvml_throttle(device->reasons);
+    *out = (struct rt_health){.flags = throttle != NULL ? RT_FLAG_THROTTLED : 0,
+                              .sm_clock_mhz = rt_nvml_number(device->nvml, RT_NVML_SM_CLOCK_MHZ),
+                              .temperature_c = rt_nvml_number(device->nvml, RT_NVML_TEMPERATURE_C),
+                              .power_w = NAN,
+                              .throttle = throttle};
+    if (!is_slice(device))
+        out->power_w = rt_nvml_number(device->nvml, RT_NVML_POWER_W);
+    if (device->timer.nanoseconds > 0)
+        out->sm_clock_mhz = 1e3 * device->timer.cycles / device->timer.nanoseconds;
+    if (strstr(device->found.gpu, "synthetic") != NULL)
+        out->flags |= RT_FLAG_SYNTHETIC;
+    device->reasons = 0;
+    device->timer.cycles = device->timer.nanoseconds = 0;
+}
+
+const struct rt_backend rt_backend_cuda = {
+    .name = "cuda",
+    .about = "NVIDIA GPUs: cuBLASLt, cuDNN and kernels of our own",
+    .devices_help = "numbers of GPUs: all or 0,1",
+    .warm_too = true,
+    .most_batches = RT_CUDA_QUEUED_RUNS,
+    .can = cuda_can,
+    .open = cuda_open,
+    .close = cuda_close,
+    .device_count = cuda_device_count,
+    .device_name = cuda_device_name,
+    .lane = cuda_lane,
+    .describe = cuda_describe,
+    .facts = cuda_facts,
+    .clock = cuda_clock,
+    .pause = cuda_pause,
+    .prepare = cuda_prepare,
+    .time = cuda_time,
+    .energy = cuda_energy,
+    .health = cuda_health,
+    .finish = cuda_finish,
+};

@@ -1,0 +1,305 @@
+/* Which GPUs there are, and each as numbers. See device.h. */
+#include "collect/cuda/device.h"
+#include "collect/cuda/driver.h"
+#include "collect/cuda/share.h"
+#include "datasets/status.h"
+#include "datasets/strings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SHARES = 16, MOST_GPUS = 64 };
+
+/* Numbers of a command line's list; RT_EUSAGE with `rule` where one is none or out of range. */
+struct numbers {
+    int value[MOST_GPUS];
+    size_t count;
+};
+
+static int read_numbers(const char *list, int least, int most, const char *rule, struct numbers *out)
+{
+    *out = (struct numbers){0};
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        int64_t value;
+        if (rt_parse_integer(at, length, &value) != 0 || value < least || value > most)
+            return rt_fail(RT_EUSAGE, rule, (int)length, at, most);
+        bool there = false;
+        for (size_t i = 0; i < out->count; i++)
+            there |= out->value[i] == (int)value;
+        if (!there && out->count < MOST_GPUS)
+            out->value[out->count++] = (int)value;
+        at += length;
+        if (*at == '\0')
+            return RT_OK;
+    }
+}
+
+/* ---- looking ---- */
+
+struct found_list {
+    struct rt_cuda_found *item;
+    size_t count;
+};
+
+static int attribute(const struct rt_cuda_driver *driver, CUdevice device, CUdevice_attribute which,
+                     int otherwise)
+{
+    int value;
+    return driver->device_attribute(&value, which, device) == CUDA_SUCCESS ? value : otherwise;
+}
+
+static void write_uuid(const CUuuid *uuid, bool slice, char out[48])
+{
+    size_t at = (size_t)sprintf(out, slice ? "MIG-" : "GPU-");
+    for (int i = 0; i < 16; i++)
+        at += (size_t)sprintf(out + at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+                              (unsigned char)uuid->bytes[i]);
+}
+
+static int look_at(const struct rt_cuda_driver *driver, int ordinal, CUdevice *device,
+                   struct rt_cuda_found *out)
+{
+    struct rt_cuda_found f = {.ordinal = ordinal, .share_percent = 100, .driver_version = driver->version};
+    CUuuid uuid;
+    char where[32];
+    snprintf(where, sizeof where, "GPU %d", ordinal);
+    int status = rt_cuda_check(driver->device_get(device, ordinal), where, "cuDeviceGet");
+    if (status == RT_OK)
+        status = rt_cuda_check(driver->device_name(f.gpu, sizeof f.gpu, *device), where, "cuDeviceGetName");
+    if (status == RT_OK)
+        status = rt_cuda_check(driver->device_memory(&f.memory_bytes, *device), f.gpu, "cuDeviceTotalMem");
+    if (status != RT_OK)
+        return status;
+    if (driver->device_uuid(&uuid, *device) == CUDA_SUCCESS)
+        write_uuid(&uuid, strstr(f.gpu, " MIG ") != NULL, f.uuid);
+    if (driver->device_pci_id(f.pci, sizeof f.pci, *device) != CUDA_SUCCESS)
+        f.pci[0] = '\0';
+    strcpy(f.name, f.gpu);
+    f.sms = f.gpu_sms = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+    f.capability = 10 * attribute(driver, *device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) +
+                   attribute(driver, *device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0);
+    f.clock_khz = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 0);
+    f.memory_clock_khz = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 0);
+    f.bus_bits = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 0);
+    f.l2_bytes = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 0);
+    f.shared_bytes_per_sm =
+        attribute(driver, *device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 0);
+    f.shared_bytes_per_block =
+        attribute(driver, *device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 48 << 10);
+    f.ecc = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, -1);
+    f.mps = attribute(driver, *device, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, -1);
+    *out = f;
+    return RT_OK;
+}
+
+static bool is_listed(const struct found_list *list, const struct rt_cuda_found *found)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->item[i].ordinal == found->ordinal && list->item[i].sms == found->sms)
+            return true;
+    return false;
+}
+
+/* Two percentages may round to the same count of SMs: that is one device. */
+static int add_shares(const struct rt_cuda_driver *driver, CUdevice device, const struct rt_cuda_found *whole,
+                      const struct numbers *shares, struct found_list *list)
+{
+    for (size_t i = 0; i < shares->count; i++) {
+        struct rt_cuda_found share = *whole;
+        share.share_percent = shares->value[i];
+        if (share.share_percent < 100) {
+            share.share_asked = (whole->sms * share.share_percent + 99) / 100;
+            int status = rt_cuda_share_sms(driver, device, whole->gpu, share.share_asked, &share.sms);
+            if (status != RT_OK)
+                return status;
+            snprintf(share.name, sizeof share.name, "%.60s (%d of %d SMs)", whole->gpu, share.sms,
+                     whole->sms);
+        }
+        if (!is_listed(list, &share))
+            list->item[list->count++] = share;
+    }
+    return RT_OK;
+}
+
+static int look(const char *devices, const char *shares, struct found_list *list)
+{
+    static const char device_rule[] =
+        "--device %.*s is no GPU here; give \"all\" or numbers from 0 to %d, such as 0,1";
+    static const char share_rule[] =
+        "--sm-share %.*s is no share; give percentages from 1 to %d, such as 25,50,100";
+    const struct rt_cuda_driver *driver;
+    struct numbers gpus = {0}, percents = {.value = {100}, .count = 1};
+    int present = 0, status = rt_cuda_driver(&driver);
+    if (status == RT_OK)
+        status = rt_cuda_check(driver->device_count(&present), "CUDA driver", "cuDeviceGetCount");
+    if (status == RT_OK && shares != NULL)
+        status = read_numbers(shares, 1, 100, share_rule, &percents);
+    if (status == RT_OK && devices != NULL && strcmp(devices, "all") != 0)
+        status = read_numbers(devices, 0, present - 1, device_rule, &gpus);
+    else
+        for (int i = 0; i < present && i < MOST_GPUS; i++)
+            gpus.value[gpus.count++] = i;
+    if (status == RT_OK && percents.count > MOST_SHARES)
+        status = rt_fail(RT_EUSAGE, "--sm-share names more than %d shares; measure the others in another run",
+                         MOST_SHARES);
+    if (status != RT_OK)
+        return status;
+    *list = (struct found_list){.item = rt_calloc(gpus.count * percents.count, sizeof *list->item)};
+    for (size_t i = 0; i < gpus.count && status == RT_OK; i++) {
+        CUdevice device;
+        struct rt_cuda_found whole;
+        status = look_at(driver, gpus.value[i], &device, &whole);
+        if (status == RT_OK)
+            status = add_shares(driver, device, &whole, &percents, list);
+    }
+    return status;
+}
+
+int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_found **found, size_t *count)
+{
+    struct found_list list = {0};
+    int status = look(devices, shares, &list);
+    if (status != RT_OK) {
+        free(list.item);
+        return status;
+    }
+    *found = list.item;
+    *count = list.count;
+    return RT_OK;
+}
+
+/* ---- as numbers ---- */
+
+/* Dense FLOP a cycle and SM, a multiply-add counted twice; matrix units with fp32 accumulation. Sources: the
+ * table of arithmetic throughput in NVIDIA, CUDA C++ Programming Guide, for the lanes; NVIDIA's whitepapers
+ * of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell for the matrix units. An
+ * architecture that is not here has its matrix peaks unknown. */
+static const struct rates {
+    int capability;
+    const char *architecture;
+    double cores, fp16_vector, bf16_vector;
+    double tf32, fp16, bf16, fp8, fp4, int8;
+} rates[] = {
+    {60, "Pascal", 64, 256, NAN, NAN, NAN, NAN, NAN, NAN, NAN},
+    {61, "Pascal", 128, 4, NAN, NAN, NAN, NAN, NAN, NAN, NAN},
+    {70, "Volta", 64, 256, NAN, NAN, 1024, NAN, NAN, NAN, NAN},
+    {75, "Turing", 64, 256, NAN, NAN, 1024, NAN, NAN, NAN, 2048},
+    {80, "Ampere", 64, 512, 256, 1024, 2048, 2048, NAN, NAN, 4096},
+    {86, "Ampere", 128, 256, 256, 512, 1024, 1024, NAN, NAN, 2048},
+    {89, "Ada", 128, 256, 256, 512, 1024, 1024, 2048, NAN, 2048},
+    {90, "Hopper", 128, 512, 512, 2048, 4096, 4096, 8192, NAN, 8192},
+    {120, "Blackwell", 128, 256, 256, 512, 1024, 1024, 2048, 4096, 2048},
+};
+
+static const struct rates *rates_of(int capability)
+{
+    for (size_t i = 0; i < RT_COUNT(rates); i++)
+        if (rates[i].capability == capability)
+            return &rates[i];
+    return NULL;
+}
+
+/* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation. */
+static void peaks_by_rate(const struct rt_cuda_found *found, struct rt_device *device)
+{
+    const struct rates *rate = rates_of(found->capability);
+    double per_rate = 1e-9 * found->clock_khz * found->sms; /* TFLOP/s for each FLOP a cycle and SM */
+    double half = found->capability >= 75 && rt_name_contains(found->gpu, "GeForce") ? 0.5 : 1;
+    /* A newer architecture: its fp32 lanes were 128 on all since Ampere's GA102, so that much is a guess that
+     * keeps the descriptor usable. */
+    device->cores_per_sm = rate != NULL ? rate->cores : 128;
+    device->fp32_vector_tflops = 2 * device->cores_per_sm * per_rate;
+    if (rate == NULL)
+        return;
+    strcpy(device->architecture, rate->architecture);
+    device->fp16_vector_tflops = rate->fp16_vector * per_rate;
+    device->bf16_vector_tflops = rate->bf16_vector * per_rate;
+    device->tf32_matrix_tflops = half * rate->tf32 * per_rate;
+    device->fp16_matrix_tflops = half * rate->fp16 * per_rate;
+    device->bf16_matrix_tflops = half * rate->bf16 * per_rate;
+    device->fp8_matrix_tflops = half * rate->fp8 * per_rate;
+    device->fp4_matrix_tflops = half * rate->fp4 * per_rate;
+    device->int8_matrix_tops = rate->int8 * per_rate;
+}
+
+/* The board of a MIG slice: "NVIDIA H200 MIG 1g.18gb" is of an NVIDIA H200. */
+static bool board_of(const struct rt_cuda_found *found, char board[96], struct rt_device *out)
+{
+    snprintf(board, 96, "%s", found->gpu);
+    char *slice = strstr(board, " MIG ");
+    if (slice != NULL)
+        *slice = '\0';
+    return rt_device_named(board, out) == RT_OK;
+}
+
+static void scale_peaks(struct rt_device *device, double factor)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (strstr(rt_device_fields[f].units, "OP/s") != NULL)
+            *rt_device_value(device, f) *= factor;
+}
+
+/* Slices have whole eighths of a board's memory and of its channels. */
+static void cut_memory(const struct rt_cuda_found *found, struct rt_device *device)
+{
+    double gib = (double)found->memory_bytes * 0x1p-30;
+    double eighths = fmin(8, fmax(1, round(8 * gib / device->memory_gib)));
+    device->bandwidth_gbs *= eighths / 8;
+    device->memory_gib = gib;
+    if (found->l2_bytes > 0)
+        device->l2_mib = fmin(device->l2_mib, found->l2_bytes * 0x1p-20);
+}
+
+static double known(double value)
+{
+    return value > 0 ? value : NAN;
+}
+
+/* What the driver's attributes say. Memory transfers twice a cycle of the clock that it reports. */
+static void from_attributes(const struct rt_cuda_found *found, struct rt_device *device)
+{
+    rt_device_init(device, found->name);
+    strcpy(device->vendor, "NVIDIA");
+    snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
+             found->capability / 10 % 100, found->capability % 10);
+    device->sms = found->gpu_sms;
+    device->clock_mhz = known(1e-3 * found->clock_khz);
+    device->memory_gib = (double)found->memory_bytes * 0x1p-30;
+    device->bandwidth_gbs = known(2e-6 * found->memory_clock_khz * found->bus_bits / 8);
+    device->l2_mib = known(found->l2_bytes * 0x1p-20);
+    device->shared_kib_per_sm = known(found->shared_bytes_per_sm * 0x1p-10);
+}
+
+void rt_cuda_describe(const struct rt_cuda_found *found, struct rt_device *out)
+{
+    struct rt_device told, board;
+    char name[96];
+    from_attributes(found, &told);
+    if (board_of(found, name, &board)) {
+        struct rt_device device;
+        rt_device_init(&device, found->name);
+        rt_device_fill(&device, &board);
+        scale_peaks(&device, found->sms / board.sms);
+        if (strcmp(name, found->gpu) != 0)
+            cut_memory(found, &device);
+        rt_device_fill(&device, &told);
+        *out = device;
+    } else {
+        peaks_by_rate(found, &told);
+        *out = told;
+    }
+    out->sms = found->sms;
+}
+
+const char *rt_cuda_peaks_source(const struct rt_cuda_found *found)
+{
+    struct rt_device board;
+    char name[96];
+    if (board_of(found, name, &board))
+        return found->sms == board.sms ? "catalogue" : "catalogue, times the share of SMs";
+    return rates_of(found->capability) != NULL ? "rates of the architecture times SMs and clock"
+                                               : "fp32 as 128 lanes an SM; matrix units not known";
+}

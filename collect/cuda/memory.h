@@ -1,0 +1,42 @@
+/*
+ * Operands on a GPU: several sets of them, so that a cold run finds its operands where no run was for long.
+ *
+ * All sets of a work lie in one block that outlives the work and is filled anew for each. As many sets as
+ * make up three times the L2 (at most 64: the L2 is flushed between cold runs besides), or fewer where memory
+ * is short; a shape of which not even one set fits is refused.
+ */
+#ifndef ROOFTILE_CUDA_MEMORY_H
+#define ROOFTILE_CUDA_MEMORY_H
+
+#include "collect/cuda/job.h"
+
+enum { RT_CUDA_ROTATED_CACHES = 3, RT_CUDA_MOST_SETS = 64 };
+
+/* Of one GPU; its shares use the same. Zero it, then set gpu's memory lazily by rt_cuda_place. */
+struct rt_cuda_memory {
+    CUdeviceptr device;
+    size_t device_bytes;
+    void *host[2]; /* pageable, pinned */
+    size_t host_bytes[2];
+};
+
+/* Where a work's operands are. */
+struct rt_cuda_operands {
+    CUdeviceptr device, host, workspace;
+    size_t sets, device_stride, host_stride;
+    size_t offset[RT_CUDA_OPERANDS];
+    bool on_host[RT_CUDA_OPERANDS];
+    int count;
+};
+
+/* Finds room for the job's operands and fills them. *refused: NULL or "out of memory". Waits for the GPU. */
+int rt_cuda_place(struct rt_cuda_memory *memory, const struct rt_cuda_gpu *gpu, const struct rt_cuda_job *job,
+                  size_t l2_bytes, bool pinned, uint64_t seed, struct rt_cuda_operands *out,
+                  const char **refused);
+void rt_cuda_memory_release(struct rt_cuda_memory *memory, const struct rt_cuda_driver *driver);
+
+/* The addresses of run `run`: sets in turn. */
+void rt_cuda_operands_of(const struct rt_cuda_operands *operands, uint64_t run,
+                         CUdeviceptr to[RT_CUDA_OPERANDS]);
+
+#endif

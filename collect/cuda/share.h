@@ -1,0 +1,21 @@
+/*
+ * Shares of a GPU: green contexts, which run kernels on some of its SMs only. What a chip allows (multiples
+ * of 8 SMs on Hopper, of 2 on Ampere) is the driver's business: it is asked for a number of SMs and says how
+ * many it gives, at least as many; that count is what is recorded. Memory, its bandwidth and the L2 are
+ * shared with the rest of the GPU.
+ */
+#ifndef ROOFTILE_CUDA_SHARE_H
+#define ROOFTILE_CUDA_SHARE_H
+
+#include "collect/cuda/driver.h"
+
+/* How many SMs a share of at least `asked` SMs gets. Needs no context. RT_ENOTFOUND: the driver or the GPU
+ * (a MIG slice) has no shares. */
+int rt_cuda_share_sms(const struct rt_cuda_driver *driver, CUdevice device, const char *name, int asked,
+                      int *sms);
+
+/* The context of such a share; the primary context must be retained. Destroy with driver->green_free. */
+int rt_cuda_share_open(const struct rt_cuda_driver *driver, CUdevice device, const char *name, int asked,
+                       CUgreenCtx *share, CUcontext *context);
+
+#endif

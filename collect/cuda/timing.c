@@ -1,0 +1,280 @@
+/* How runs are timed on a GPU. See timing.h. */
+#include "collect/cuda/timing.h"
+#include "collect/cuda/kernels.h"
+#include "datasets/status.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+enum {
+    SPIN_NS = 1000000000, /* until a spin gives up */
+    TRIES = 3,            /* at filling a queue */
+    FLUSH_THREADS = 256,
+    FLUSHED_CACHES = 2
+};
+
+double rt_cuda_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- what timing needs ---- */
+
+static CUresult find_kernels(struct rt_cuda_timer *timer)
+{
+    const struct rt_cuda_driver *driver = timer->gpu->driver;
+    CUresult result = driver->module_function(&timer->spin, timer->gpu->kernels, "rt_spin");
+    if (result == CUDA_SUCCESS)
+        result = driver->module_function(&timer->stamp, timer->gpu->kernels, "rt_stamp");
+    if (result == CUDA_SUCCESS)
+        result = driver->module_function(&timer->flush, timer->gpu->kernels, "rt_flush");
+    return result;
+}
+
+static CUresult make_events(struct rt_cuda_timer *timer)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < RT_CUDA_QUEUED_RUNS && result == CUDA_SUCCESS; i++) {
+        result = timer->gpu->driver->event_new(&timer->before[i], CU_EVENT_DEFAULT);
+        if (result == CUDA_SUCCESS)
+            result = timer->gpu->driver->event_new(&timer->after[i], CU_EVENT_DEFAULT);
+    }
+    return result;
+}
+
+static CUresult make_signals(struct rt_cuda_timer *timer)
+{
+    const struct rt_cuda_driver *driver = timer->gpu->driver;
+    void *host;
+    CUresult result = driver->host_alloc(&host, sizeof *timer->signals, CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result != CUDA_SUCCESS)
+        return result;
+    timer->signals = host;
+    timer->signals->flag = timer->signals->gave_up = 0;
+    return driver->host_device_pointer(&timer->signals_device, host, 0);
+}
+
+int rt_cuda_timer_open(struct rt_cuda_timer *timer, const struct rt_cuda_gpu *gpu, size_t l2_bytes)
+{
+    *timer = (struct rt_cuda_timer){.gpu = gpu};
+    size_t flush_bytes = FLUSHED_CACHES * (l2_bytes + 15) / 16 * 16;
+    CUresult result = find_kernels(timer);
+    if (result == CUDA_SUCCESS)
+        result = make_events(timer);
+    if (result == CUDA_SUCCESS)
+        result = make_signals(timer);
+    if (result == CUDA_SUCCESS && flush_bytes > 0)
+        result = gpu->driver->alloc(&timer->flushed, flush_bytes);
+    if (result == CUDA_SUCCESS)
+        timer->flush_bytes = flush_bytes;
+    else
+        rt_cuda_timer_close(timer);
+    return rt_cuda_check(result, gpu->name, "making ready to time");
+}
+
+void rt_cuda_timer_close(struct rt_cuda_timer *timer)
+{
+    if (timer->gpu == NULL)
+        return;
+    const struct rt_cuda_driver *driver = timer->gpu->driver;
+    for (int i = 0; i < RT_CUDA_QUEUED_RUNS; i++) {
+        if (timer->before[i] != NULL)
+            driver->event_free(timer->before[i]);
+        if (timer->after[i] != NULL)
+            driver->event_free(timer->after[i]);
+    }
+    if (timer->signals != NULL)
+        driver->host_release((void *)(uintptr_t)timer->signals);
+    if (timer->flush_bytes > 0)
+        driver->release(timer->flushed);
+    *timer = (struct rt_cuda_timer){0};
+}
+
+/* ---- what is queued ---- */
+
+static CUresult launch(const struct rt_cuda_timer *timer, CUfunction function, unsigned blocks,
+                       unsigned threads, struct rt_cuda_args *args)
+{
+    void *parameters[] = {args};
+    return timer->gpu->driver->launch(function, blocks, 1, 1, threads, 1, 1, 0, timer->gpu->stream,
+                                      parameters, NULL);
+}
+
+static CUresult queue_spin(const struct rt_cuda_timer *timer)
+{
+    struct rt_cuda_args args = {
+        .operand = {timer->signals_device + offsetof(struct rt_cuda_signals, flag),
+                    timer->signals_device + offsetof(struct rt_cuda_signals, gave_up)},
+        .limit = timer->turn,
+        .count = SPIN_NS};
+    return launch(timer, timer->spin, 1, 1, &args);
+}
+
+static CUresult queue_stamp(const struct rt_cuda_timer *timer, int which)
+{
+    struct rt_cuda_args args = {
+        .operand = {timer->signals_device + (size_t)which * sizeof timer->signals->stamp[0]}};
+    return launch(timer, timer->stamp, 1, 1, &args);
+}
+
+static CUresult queue_flush(const struct rt_cuda_timer *timer)
+{
+    struct rt_cuda_args args = {
+        .operand = {timer->flushed}, .count = (int64_t)timer->flush_bytes, .seed = timer->turn};
+    if (timer->flush_bytes == 0)
+        return CUDA_SUCCESS;
+    return launch(timer, timer->flush, 8 * (unsigned)timer->gpu->sms, FLUSH_THREADS, &args);
+}
+
+static CUresult queue_run(struct rt_cuda_job *job, const struct rt_cuda_operands *operands, uint64_t run)
+{
+    CUdeviceptr at[RT_CUDA_OPERANDS] = {0};
+    rt_cuda_operands_of(operands, run, at);
+    return job->launch(job, at, operands->workspace);
+}
+
+/* Runs to queue: `count` from the work's `first` on. */
+struct runs {
+    struct rt_cuda_job *job;
+    const struct rt_cuda_operands *operands;
+    uint64_t first;
+    int count;
+    bool warm;
+};
+
+static CUresult queue_timed_run(const struct rt_cuda_timer *timer, const struct runs *runs, int i)
+{
+    const struct rt_cuda_driver *driver = timer->gpu->driver;
+    CUresult result = runs->warm ? CUDA_SUCCESS : queue_flush(timer);
+    if (result == CUDA_SUCCESS)
+        result = driver->event_record(timer->before[i], timer->gpu->stream);
+    if (result == CUDA_SUCCESS)
+        result = queue_run(runs->job, runs->operands, runs->warm ? 0 : runs->first + (uint64_t)i);
+    if (result == CUDA_SUCCESS)
+        result = driver->event_record(timer->after[i], timer->gpu->stream);
+    return result;
+}
+
+static CUresult queue_runs(struct rt_cuda_timer *timer, const struct runs *runs)
+{
+    CUresult result = queue_spin(timer);
+    if (result == CUDA_SUCCESS && runs->warm)
+        result = queue_run(runs->job, runs->operands, 0);
+    if (result == CUDA_SUCCESS)
+        result = queue_stamp(timer, 0);
+    for (int i = 0; i < runs->count && result == CUDA_SUCCESS; i++)
+        result = queue_timed_run(timer, runs, i);
+    if (result == CUDA_SUCCESS)
+        result = queue_stamp(timer, 1);
+    return result;
+}
+
+/* ---- timing ---- */
+
+static void read_stamps(struct rt_cuda_timer *timer)
+{
+    const volatile uint64_t *before = timer->signals->stamp[0], *after = timer->signals->stamp[1];
+    if (before[2] != after[2] || after[0] <= before[0] || after[1] <= before[1])
+        return;
+    timer->cycles += (double)(after[0] - before[0]);
+    timer->nanoseconds += (double)(after[1] - before[1]);
+}
+
+static CUresult read_events(const struct rt_cuda_timer *timer, int count, double *us)
+{
+    for (int i = 0; i < count; i++) {
+        float ms;
+        CUresult result = timer->gpu->driver->event_elapsed(&ms, timer->before[i], timer->after[i]);
+        if (result != CUDA_SUCCESS)
+            return result;
+        us[i] = 1e3 * (double)ms;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* us: of each run. The flag is set whatever fails, so that the queue ends. */
+static int time_queue(struct rt_cuda_timer *timer, const struct runs *runs, rt_cuda_watch watch,
+                      void *watcher, double *us)
+{
+    const struct rt_cuda_gpu *gpu = timer->gpu;
+    for (int tries = 0; tries < TRIES; tries++) {
+        timer->turn++;
+        timer->signals->gave_up = 0;
+        CUresult result = queue_runs(timer, runs);
+        atomic_thread_fence(memory_order_seq_cst);
+        timer->signals->flag = timer->turn;
+        if (watch != NULL)
+            watch(watcher);
+        CUresult waited = gpu->driver->stream_wait(gpu->stream);
+        if (waited != CUDA_SUCCESS)
+            return rt_cuda_check(waited, gpu->name, runs->job->kernel.name);
+        if (result != CUDA_SUCCESS)
+            return rt_cuda_check(result, gpu->name, runs->job->kernel.name);
+        if (timer->signals->gave_up)
+            continue;
+        read_stamps(timer);
+        return rt_cuda_check(read_events(timer, runs->count, us), gpu->name, "cuEventElapsedTime");
+    }
+    return rt_fail(
+        RT_EIO,
+        "%s: the host did not fill the GPU's queue within %d s, %d times; is the machine overloaded, "
+        "or does a debugger serialise launches (CUDA_LAUNCH_BLOCKING)?",
+        gpu->name, SPIN_NS / 1000000000, TRIES);
+}
+
+/* us: of each run, the host's clock around the call, and the wait where `wait` is true. */
+static int time_on_host(struct rt_cuda_timer *timer, const struct runs *runs, bool wait, double *us)
+{
+    const struct rt_cuda_gpu *gpu = timer->gpu;
+    for (int i = 0; i < runs->count; i++) {
+        double start = rt_cuda_now_s(), called;
+        CUresult result = queue_run(runs->job, runs->operands, runs->warm ? 0 : runs->first + (uint64_t)i);
+        called = rt_cuda_now_s();
+        if (result == CUDA_SUCCESS)
+            result = gpu->driver->stream_wait(gpu->stream);
+        if (result != CUDA_SUCCESS)
+            return rt_cuda_check(result, gpu->name, runs->job->kernel.name);
+        us[i] = 1e6 * ((wait ? rt_cuda_now_s() : called) - start);
+    }
+    return RT_OK;
+}
+
+static int time_runs(struct rt_cuda_timer *timer, const struct runs *runs, enum rt_cuda_way way,
+                     rt_cuda_watch watch, void *watcher, double *us)
+{
+    double calls[RT_CUDA_QUEUED_RUNS];
+    if (way == RT_CUDA_ON_HOST)
+        return time_on_host(timer, runs, true, us);
+    int status = time_queue(timer, runs, watch, watcher, us);
+    if (status == RT_OK && way == RT_CUDA_WITH_LAUNCH)
+        status = time_on_host(timer, runs, false, calls);
+    for (int i = 0; i < runs->count && status == RT_OK && way == RT_CUDA_WITH_LAUNCH; i++)
+        us[i] += calls[i];
+    return status;
+}
+
+int rt_cuda_time(struct rt_cuda_timer *timer, struct rt_cuda_job *job,
+                 const struct rt_cuda_operands *operands, enum rt_cuda_way way, const struct rt_batch *batch,
+                 rt_cuda_watch watch, void *watcher, double *us)
+{
+    uint64_t total = batch->runs * batch->batches;
+    double run_us[RT_CUDA_QUEUED_RUNS];
+    for (size_t b = 0; b < batch->batches; b++)
+        us[b] = 0;
+    for (uint64_t done = 0; done < total;) {
+        uint64_t left = total - done;
+        struct runs runs = {.job = job,
+                            .operands = operands,
+                            .first = batch->first + done,
+                            .count = left < RT_CUDA_QUEUED_RUNS ? (int)left : RT_CUDA_QUEUED_RUNS,
+                            .warm = batch->warm};
+        int status = time_runs(timer, &runs, way, watch, watcher, run_us);
+        if (status != RT_OK)
+            return status;
+        for (int i = 0; i < runs.count; i++, done++)
+            us[done / batch->runs] += run_us[i];
+    }
+    return RT_OK;
+}
