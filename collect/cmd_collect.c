@@ -23,6 +23,7 @@ enum {
     PLAN,
     COUNT,
     OPS,
+    DTYPES,
     BUDGET,
     REL_ERROR,
     MAX_TIME,
@@ -41,14 +42,16 @@ static const struct argp_option argument_options[] = {
     {"backend", BACKEND, "NAME", 0, "Where kernels run: see --list (default cpu)", 0},
     {"device", DEVICE, "LIST", 0, "Devices of the backend; of cpu, numbers of threads (default 1,all)", 0},
     {"plan", PLAN, "PLAN", 0,
-     "quick; calibrate: the few shapes that `rooftile calibrate` learns a GPU from; or a file with a line "
-     "per "
-     "shape: bmm,batch=8,m=64,n=64,k=64 (default quick)",
+     "quick: a minute on a CPU; kernels: what a predictor of GPUs is trained on; models: every kernel of the "
+     "zoo's models; calibrate: the few shapes that `rooftile calibrate` learns a GPU from; or a file with a "
+     "line per shape: bmm,batch=8,m=64,n=64,k=64,dtype=bf16 (default quick)",
      0},
-    {"count", COUNT, "N", 0, "Shapes of the quick plan (default 2000), or the first of the calibrate plan",
-     0},
+    {"count", COUNT, "N", 0,
+     "Only the first shapes of the plan (default: of quick 2000, of kernels 4000, else all)", 0},
     {"ops", OPS, "LIST", 0, "Only these ops or families (default: all that the backend can run)", 0},
-    {"seed", 's', "N", 0, "Seed of the quick plan and of the operands (default 1)", 0},
+    {"dtypes", DTYPES, "LIST", 0,
+     "Only these dtypes, such as fp32,bf16 (default: of kernels all that the backend can run, else fp32)", 0},
+    {"seed", 's', "N", 0, "Seed of the quick and the kernels plan and of the operands (default 1)", 0},
     {"budget", BUDGET, "TIME", 0,
      "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)", 0},
     {"rel-error", REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.005)", 0},
@@ -82,8 +85,8 @@ static const char description[] =
 struct arguments {
     struct rt_collect_options options;
     const struct rt_backend *backend;
-    const char *backend_name, *plan, *ops;
-    size_t count;
+    const char *backend_name, *plan, *ops, *dtypes;
+    size_t count; /* 0: as many as is usual for the plan */
     bool list, dry_run, json, cache_given;
 };
 
@@ -186,6 +189,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case OPS:
         arguments->ops = text;
+        break;
+    case DTYPES:
+        arguments->dtypes = text;
         break;
     case 's':
         options->backend.seed = (uint64_t)integer_argument(state, "--seed", text, 0, INT64_MAX);
@@ -388,17 +394,62 @@ static int run_collect(struct arguments *arguments, const struct rt_plan *plan)
     return RT_OK;
 }
 
+static int make_named_plan(const struct arguments *arguments, const struct rt_op_set *ops,
+                           const struct rt_dtype_set *dtypes, struct rt_plan *plan)
+{
+    const struct rt_backend *backend = arguments->backend;
+    uint64_t seed = arguments->options.backend.seed;
+    size_t count = arguments->count;
+    int status;
+    if (strcmp(arguments->plan, "kernels") == 0)
+        return rt_plan_kernels(seed, backend, ops, dtypes, count > 0 ? count : 4000, plan);
+    count = count > 0 ? count : SIZE_MAX;
+    if (strcmp(arguments->plan, "models") == 0)
+        return rt_plan_models(backend, ops, dtypes, count, plan);
+    if (strcmp(arguments->plan, "calibrate") == 0) {
+        status = rt_plan_calibrate(ops, count, plan);
+    } else if (strcmp(arguments->plan, "quick") == 0) {
+        count = count < SIZE_MAX ? count : 2000;
+        status = rt_plan_quick(seed, ops, count, plan);
+    } else {
+        return rt_plan_read(arguments->plan, backend, ops, dtypes, plan);
+    }
+    return status == RT_OK ? rt_plan_in_dtypes(plan, backend, dtypes, count) : status;
+}
+
+/* What a plan has and the backend has not, so that nobody takes the rest for all. */
+static void warn_left_out(const struct rt_backend *backend, const struct rt_plan *plan)
+{
+    char ops[512] = "";
+    size_t tasks = 0;
+    for (int op = 0; op < RT_OP_COUNT; op++) {
+        if (plan->unable[op] == 0)
+            continue;
+        size_t used = strlen(ops);
+        tasks += plan->unable[op];
+        snprintf(ops + used, sizeof ops - used, "%s%s (%zu)", used > 0 ? ", " : "", rt_ops[op].name,
+                 plan->unable[op]);
+    }
+    if (tasks > 0)
+        rt_warn("%zu kernels are left out because the %s backend cannot run them: %s", tasks, backend->name,
+                ops);
+    if (plan->too_large > 0)
+        rt_warn("%zu kernels of models are left out because they are too large; a plan file may name them",
+                plan->too_large);
+}
+
 static int make_plan(struct arguments *arguments, struct rt_plan *plan)
 {
     struct rt_op_set ops;
+    struct rt_dtype_set dtypes;
     int status = rt_op_set_parse(arguments->ops, arguments->backend, &ops);
-    if (status != RT_OK)
-        return status;
-    if (strcmp(arguments->plan, "quick") == 0)
-        return rt_plan_quick(arguments->options.backend.seed, &ops, arguments->count, plan);
-    if (strcmp(arguments->plan, "calibrate") == 0)
-        return rt_plan_calibrate(&ops, arguments->count, plan);
-    return rt_plan_read(arguments->plan, arguments->backend, &ops, plan);
+    if (status == RT_OK)
+        status = rt_dtype_set_parse(arguments->dtypes, &dtypes);
+    if (status == RT_OK)
+        status = make_named_plan(arguments, &ops, &dtypes, plan);
+    if (status == RT_OK)
+        warn_left_out(arguments->backend, plan);
+    return status;
 }
 
 int rt_cmd_collect(int argc, char **argv)
@@ -406,8 +457,7 @@ int rt_cmd_collect(int argc, char **argv)
     struct arguments arguments = {
         .options = {.backend = {.seed = 1}, .stopping = RT_STOPPING_DEFAULT, .budget_s = INFINITY},
         .backend_name = "cpu",
-        .plan = "quick",
-        .count = 2000};
+        .plan = "quick"};
     struct argp parser = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
     char *command = command_line(argc, argv); /* argp moves words about */
     struct rt_plan plan = {0};

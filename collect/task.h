@@ -33,4 +33,9 @@ void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype);
 double rt_task_flops(const struct rt_task *task);
 double rt_task_bytes(const struct rt_task *task);
 
+/* An op's dtype in a step of `dtype`, as mixed precision has it: products and convolutions in it; the rest in
+ * fp32 beside tf32, in bf16 beside what is narrower. Copies to and from the host, and launches, have none:
+ * fp32. */
+enum rt_dtype rt_task_dtype(enum rt_op_id op, enum rt_dtype dtype);
+
 #endif

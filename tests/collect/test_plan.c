@@ -13,6 +13,8 @@ static const struct rt_backend *cpu(void)
     return backend;
 }
 
+static const struct rt_dtype_set any_dtype = {.count = 0};
+
 static struct rt_op_set all_ops(void)
 {
     struct rt_op_set ops;
@@ -122,7 +124,7 @@ static void test_ops_can_be_chosen(void)
 static int read_text(const char *text, struct rt_plan *plan)
 {
     struct rt_op_set ops = all_ops();
-    return rt_plan_read(rt_test_write("plan.csv", text), cpu(), &ops, plan);
+    return rt_plan_read(rt_test_write("plan.csv", text), cpu(), &ops, &any_dtype, plan);
 }
 
 static void test_file(void)
@@ -146,7 +148,7 @@ static void test_file_with_chosen_ops(void)
     struct rt_op_set ops;
     RT_ASSERT_OK(rt_op_set_parse("softmax", cpu(), &ops));
     RT_ASSERT_OK(rt_plan_read(rt_test_write("plan.csv", "bmm,batch=1,m=1,n=1,k=1\nsoftmax,rows=4,cols=5\n"),
-                              cpu(), &ops, &plan));
+                              cpu(), &ops, &any_dtype, &plan));
     CU_ASSERT_EQUAL(plan.count, 1);
     rt_plan_release(&plan);
 }
@@ -185,12 +187,13 @@ static void test_missing_and_binary_files(void)
 {
     struct rt_plan plan;
     struct rt_op_set ops = all_ops();
-    RT_ASSERT_FAILS(rt_plan_read("/nowhere/plan.csv", cpu(), &ops, &plan), RT_EIO, "/nowhere/plan.csv");
+    RT_ASSERT_FAILS(rt_plan_read("/nowhere/plan.csv", cpu(), &ops, &any_dtype, &plan), RT_EIO,
+                    "/nowhere/plan.csv");
     const char *path = rt_test_path("binary.csv");
     FILE *file = fopen(path, "w");
     fwrite("bmm\0,x", 1, 6, file);
     fclose(file);
-    RT_ASSERT_FAILS(rt_plan_read(path, cpu(), &ops, &plan), RT_EFORMAT, "is not text");
+    RT_ASSERT_FAILS(rt_plan_read(path, cpu(), &ops, &any_dtype, &plan), RT_EFORMAT, "is not text");
 }
 
 /* 16 shapes of five families by turns: every prefix has as many of each, give or take one. */
