@@ -58,10 +58,37 @@ static void fill_set(struct rt_origin_set *set, const struct rt_sample *samples,
     free(times);
 }
 
-static void fill_points(struct rt_origin_set *set)
+void rt_origin_point(const struct rt_query *query, double *point)
 {
-    for (size_t i = 0; i < set->count * set->dims; i++)
-        set->points[i] = log2(1 + (double)set->dim[i]);
+    int dims = rt_op_ndims(query->op);
+    for (int d = 0; d < dims; d++)
+        point[d] = log2(1 + (double)query->dim[d]);
+    point[dims] = 2 * log2(1 + rt_query_flops(query));
+    point[dims + 1] = 2 * log2(1 + rt_query_bytes(query));
+}
+
+/* What was asked where a set's kernel was measured. */
+static struct rt_query query_of(const struct rt_origin_set *set, size_t place)
+{
+    struct rt_query query = {.op = set->op, .dtype = set->dtype, .tile = {-1, -1}};
+    memcpy(query.dim, set->dim + place * set->dims, set->dims * sizeof *set->dim);
+    return query;
+}
+
+static size_t axes_of(const struct rt_origin_set *set)
+{
+    return set->dims + RT_ORIGIN_AMOUNTS;
+}
+
+void rt_origin_set_complete(struct rt_origin_set *set)
+{
+    size_t axes = axes_of(set);
+    set->points = rt_malloc(set->count * axes * sizeof *set->points);
+    for (size_t i = 0; i < set->count; i++) {
+        struct rt_query query = query_of(set, i);
+        rt_origin_point(&query, set->points + i * axes);
+    }
+    rt_kdtree_box(set->points, set->count, axes, set->low, set->high);
 }
 
 static void into_tree_order(struct rt_origin_set *set)
@@ -69,9 +96,8 @@ static void into_tree_order(struct rt_origin_set *set)
     uint32_t *order = rt_malloc(set->count * sizeof *order);
     int64_t *dim = rt_malloc(set->count * set->dims * sizeof *dim);
     float *latency_us = rt_malloc(set->count * sizeof *latency_us);
-    set->points = rt_malloc(set->count * set->dims * sizeof *set->points);
-    fill_points(set);
-    rt_kdtree_order(set->points, set->count, set->dims, order);
+    rt_origin_set_complete(set);
+    rt_kdtree_order(set->points, set->count, axes_of(set), order);
     for (size_t i = 0; i < set->count; i++) {
         memcpy(dim + i * set->dims, set->dim + order[i] * set->dims, set->dims * sizeof *dim);
         latency_us[i] = set->latency_us[order[i]];
@@ -80,16 +106,9 @@ static void into_tree_order(struct rt_origin_set *set)
     free(set->dim);
     free(set->latency_us);
     free(set->points);
-    set->points = NULL;
     set->dim = dim;
     set->latency_us = latency_us;
-}
-
-void rt_origin_set_complete(struct rt_origin_set *set)
-{
-    set->points = rt_malloc((set->count * set->dims + 1) * sizeof *set->points);
-    fill_points(set);
-    rt_kdtree_box(set->points, set->count, set->dims, set->low, set->high);
+    rt_origin_set_complete(set);
 }
 
 void rt_origins_build(struct rt_origins *origins, const struct rt_dataset *dataset, const uint32_t *picked,
@@ -110,7 +129,6 @@ void rt_origins_build(struct rt_origins *origins, const struct rt_dataset *datas
             .op = first->op, .dtype = first->dtype, .device = device, .dims = (size_t)rt_op_ndims(first->op)};
         fill_set(set, dataset->samples, order + i, next - i);
         into_tree_order(set);
-        rt_origin_set_complete(set);
     }
     free(order);
 }
@@ -172,8 +190,7 @@ static double scaled_us(const struct rt_origins *origins, const struct rt_origin
                         const struct rt_query *query, const struct rt_device *device)
 {
     const struct rt_device *origin = &origins->devices[set->device];
-    struct rt_query measured = {.op = set->op, .dtype = set->dtype, .tile = {-1, -1}};
-    memcpy(measured.dim, set->dim + place * set->dims, set->dims * sizeof *set->dim);
+    struct rt_query measured = query_of(set, place);
     double alike = rt_roofline_us(query, origin) / rt_roofline_us(&measured, origin);
     return (double)set->latency_us[place] * alike * rt_wave_scale(query, origin, device);
 }
@@ -186,16 +203,15 @@ static const double SAME = 1e-9;
 static void find_nearest(const struct rt_origins *origins, const struct rt_query *query,
                          const struct rt_device *device, int least, size_t *place)
 {
-    double point[RT_MAX_DIMS], nearest = INFINITY,
-                               *distance = rt_malloc((origins->count + 1) * sizeof *distance);
-    for (int d = 0; d < rt_op_ndims(query->op); d++)
-        point[d] = log2(1 + (double)query->dim[d]);
+    double point[RT_ORIGIN_MOST_AXES], nearest = INFINITY;
+    double *distance = rt_malloc((origins->count + 1) * sizeof *distance);
+    rt_origin_point(query, point);
     for (size_t i = 0; i < origins->count; i++) {
         const struct rt_origin_set *set = &origins->sets[i];
         place[i] = SIZE_MAX;
         if (mismatch(origins, set, query, device) != least)
             continue;
-        struct rt_kdtree tree = {set->count, set->dims, set->points, set->low, set->high};
+        struct rt_kdtree tree = {set->count, axes_of(set), set->points, set->low, set->high};
         distance[i] = nearest + SAME;
         place[i] = rt_kdtree_nearest(&tree, point, &distance[i]);
         if (place[i] != SIZE_MAX && distance[i] < nearest)

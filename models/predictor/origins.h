@@ -9,10 +9,10 @@
  * FLOPs per byte x and the device's ridge point R = peak / D (section 4.2): 1 - x / (2 R) below the ridge, R
  * / (2 x) above it.
  *
- * Which kernel: that of the nearest dims (in their logarithms), scaled by the ratio of the two rooflines on
- * the origin; of the same op and dtype, else of another dtype, else of another op of the family. From which
- * origin: all that measured that nearest kernel, those of the device's vendor where there are some; the
- * median of what they say. docs/baselines.md tells what else was tried.
+ * Which kernel: the same one, else the nearest in the logarithms of dims, FLOPs and bytes, scaled by the
+ * ratio of the two rooflines on the origin; of the same op and dtype, else of another dtype, else of another
+ * op of the family. From which origin: all that measured that nearest kernel, those of the device's vendor
+ * where there are some; the median of what they say. docs/baselines.md tells what else was tried.
  */
 #ifndef ROOFTILE_ORIGINS_H
 #define ROOFTILE_ORIGINS_H
@@ -21,6 +21,9 @@
 #include "models/predictor/kdtree.h"
 #include "models/predictor/tile.h"
 
+/* Of a kernel beside its dims: FLOPs and bytes. */
+enum { RT_ORIGIN_AMOUNTS = 2, RT_ORIGIN_MOST_AXES = RT_MAX_DIMS + RT_ORIGIN_AMOUNTS };
+
 /* The measured kernels of one op and dtype on one device, in the order of their k-d tree. */
 struct rt_origin_set {
     uint8_t op, dtype;
@@ -28,9 +31,13 @@ struct rt_origin_set {
     size_t count, dims;
     int64_t *dim;      /* (count,dims) */
     float *latency_us; /* (count); the median where a kernel was measured several times */
-    double *points;    /* (count,dims): log2(1 + dim) */
-    double low[RT_MAX_DIMS], high[RT_MAX_DIMS]; /* of the points */
+    double *points;    /* (count,dims + RT_ORIGIN_AMOUNTS): rt_origin_point of each */
+    double low[RT_ORIGIN_MOST_AXES], high[RT_ORIGIN_MOST_AXES]; /* of the points */
 };
+
+/* Where a kernel lies: log2(1 + dim) of each dim, then twice log2(1 + FLOPs) and twice log2(1 + bytes),
+ * because how much there is to do tells more than its shape. */
+void rt_origin_point(const struct rt_query *query, double *point);
 
 struct rt_origins {
     struct rt_device *devices;

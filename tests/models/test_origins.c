@@ -175,6 +175,18 @@ static void many(struct rt_dataset *dataset)
     }
 }
 
+static void test_point(void)
+{
+    double point[RT_ORIGIN_MOST_AXES];
+    struct rt_query query = {.op = RT_OP_ADD, .dim = {3, 1}, .tile = {-1, -1}};
+    rt_origin_point(&query, point); /* 3 FLOPs, 36 bytes */
+    CU_ASSERT_TRUE(point[0] == 2 && point[1] == 1 && point[2] == 4);
+    RT_ASSERT_NEAR(point[3], 2 * log2(37), 1e-12);
+    query.bytes = 127;
+    rt_origin_point(&query, point);
+    CU_ASSERT_EQUAL(point[3], 14);
+}
+
 /* Found through the tree as by looking at every kernel. */
 static void test_nearest_of_many(void)
 {
@@ -187,15 +199,18 @@ static void test_nearest_of_many(void)
     int differ = 0;
     for (int64_t m = 3; m < 2500; m += 17) {
         struct rt_query query = product(m);
-        double nearest = INFINITY, expected = 0;
+        double nearest = INFINITY, expected = 0, asked[RT_ORIGIN_MOST_AXES], point[RT_ORIGIN_MOST_AXES];
+        rt_origin_point(&query, asked);
         for (size_t i = 0; i < dataset.sample_count; i++) {
             const struct rt_sample *sample = &dataset.samples[i];
-            double distance = pow(log2(1 + (double)m) - log2(1 + (double)sample->dim[1]), 2) +
-                              pow(log2(257) - log2(1 + (double)sample->dim[3]), 2);
-            if (distance >= nearest - 1e-9)
-                continue;
             struct rt_query measured = product(sample->dim[1]);
             measured.dim[3] = sample->dim[3];
+            rt_origin_point(&measured, point);
+            double distance = 0;
+            for (int axis = 0; axis < 4 + RT_ORIGIN_AMOUNTS; axis++)
+                distance += pow(asked[axis] - point[axis], 2);
+            if (distance >= nearest - 1e-9)
+                continue;
             const struct rt_device *origin = &dataset.devices[sample->device];
             nearest = distance;
             expected = sample->latency_us * rt_roofline_us(&query, origin) /
@@ -240,7 +255,8 @@ static void test_files(void)
                              x->count == y->count);
         CU_ASSERT_EQUAL(memcmp(x->dim, y->dim, x->count * x->dims * sizeof *x->dim), 0);
         CU_ASSERT_EQUAL(memcmp(x->latency_us, y->latency_us, x->count * sizeof *x->latency_us), 0);
-        CU_ASSERT_EQUAL(memcmp(x->points, y->points, x->count * x->dims * sizeof *x->points), 0);
+        CU_ASSERT_EQUAL(
+            memcmp(x->points, y->points, x->count * (x->dims + RT_ORIGIN_AMOUNTS) * sizeof *x->points), 0);
     }
     rt_h5_close(file);
     rt_origins_release(&a);
@@ -286,5 +302,5 @@ static void test_damaged_files(void)
 }
 
 RT_TESTS(RT_TEST(test_formula), RT_TEST(test_same_kernel), RT_TEST(test_origins_of_choice),
-         RT_TEST(test_anything_like_it), RT_TEST(test_nearest_of_many), RT_TEST(test_files),
-         RT_TEST(test_damaged_files))
+         RT_TEST(test_anything_like_it), RT_TEST(test_point), RT_TEST(test_nearest_of_many),
+         RT_TEST(test_files), RT_TEST(test_damaged_files))
