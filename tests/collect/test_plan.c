@@ -2,6 +2,7 @@
  * wrong. */
 #include "test.h"
 
+#include "any_backend.h"
 #include "collect/plan.h"
 
 #include <math.h>
@@ -142,6 +143,54 @@ static void test_file(void)
     rt_plan_release(&plan);
 }
 
+/* dtype, phase and variant of a line; --dtypes leaves lines out. */
+static void test_file_with_settings(void)
+{
+    static const char text[] = "conv2d,batch=1,in_channels=3,out_channels=8,height=9,width=9,kernel_h=3,"
+                               "kernel_w=3,stride=1,padding=1,"
+                               "dilation=1,groups=1,dtype=fp16,phase=accumulate,layout=nhwc\n"
+                               "host_to_device,bytes=4096,host_memory=pageable\n"
+                               "softmax_backward,rows=4,cols=5\n";
+    const char *path = rt_test_write("plan.csv", text);
+    struct rt_plan plan;
+    struct rt_op_set ops;
+    struct rt_dtype_set fp16;
+    RT_ASSERT_OK(rt_op_set_parse(NULL, &any_backend, &ops));
+    RT_ASSERT_OK(rt_plan_read(path, &any_backend, &ops, &any_dtype, &plan));
+    CU_ASSERT_EQUAL_FATAL(plan.count, 3);
+    CU_ASSERT_EQUAL(plan.tasks[0].dtype, RT_FP16);
+    CU_ASSERT_EQUAL(plan.tasks[0].phase, RT_ACCUMULATE);
+    CU_ASSERT_EQUAL(plan.tasks[0].variant, RT_NHWC);
+    CU_ASSERT_EQUAL(plan.tasks[1].variant, RT_PAGEABLE);
+    CU_ASSERT_EQUAL(plan.tasks[2].phase, RT_BACKWARD);
+    rt_plan_release(&plan);
+    RT_ASSERT_OK(rt_dtype_set_parse("fp16", &fp16));
+    RT_ASSERT_OK(rt_plan_read(path, &any_backend, &ops, &fp16, &plan));
+    CU_ASSERT_EQUAL(plan.count, 1);
+    rt_plan_release(&plan);
+}
+
+/* The quick plan in other dtypes: the same shapes, each in each. */
+static void test_quick_in_dtypes(void)
+{
+    struct rt_plan fp32, plan;
+    struct rt_op_set ops;
+    struct rt_dtype_set dtypes;
+    RT_ASSERT_OK(rt_op_set_parse(NULL, &any_backend, &ops));
+    RT_ASSERT_OK(rt_plan_quick(1, &ops, 30, &fp32));
+    RT_ASSERT_OK(rt_plan_quick(1, &ops, 30, &plan));
+    RT_ASSERT_OK(rt_dtype_set_parse("bf16,tf32", &dtypes));
+    RT_ASSERT_OK(rt_plan_in_dtypes(&plan, &any_backend, &dtypes, 30));
+    CU_ASSERT_EQUAL(plan.count, 30);
+    CU_ASSERT_EQUAL(plan.tasks[0].dtype, RT_BF16);
+    CU_ASSERT_EQUAL(plan.tasks[1].dtype, RT_TF32);
+    CU_ASSERT_EQUAL(memcmp(plan.tasks[0].dim, fp32.tasks[0].dim, sizeof plan.tasks[0].dim), 0);
+    rt_plan_release(&plan);
+    RT_ASSERT_OK(rt_dtype_set_parse("bf16", &dtypes));
+    RT_ASSERT_FAILS(rt_plan_in_dtypes(&fp32, cpu(), &dtypes, 30), RT_EUSAGE,
+                    "the cpu backend can measure none");
+}
+
 static void test_file_with_chosen_ops(void)
 {
     struct rt_plan plan;
@@ -171,6 +220,11 @@ static void test_bad_files(void)
         {"softmax,rows,cols=1\n", "\"rows\" is not dim=value", RT_EFORMAT},
         {"softmax,rows=4,cols=1,dtype=fp99\n", "dtype \"fp99\" is unknown", RT_EFORMAT},
         {"softmax,rows=4,cols=1,dtype=fp16\n", "the cpu backend cannot measure softmax in fp16", RT_EUSAGE},
+        {"softmax,rows=4,cols=1,dtype=fp32,dtype=fp32\n", "dtype is given twice", RT_EFORMAT},
+        {"softmax,rows=4,cols=1,phase=sideways\n", "phase \"sideways\" is not forward", RT_EFORMAT},
+        {"softmax,rows=4,cols=1,phase=backward\n", "cannot measure softmax in fp32, backward", RT_EUSAGE},
+        {"softmax,rows=4,cols=1,layout=nchw\n", "layout \"nchw\" is unknown; it may be nhwc", RT_EFORMAT},
+        {"softmax,rows=4,cols=1,layout=nhwc\n", "in fp32, forward, layout=nhwc", RT_EUSAGE},
         {"all_reduce,gpus=2,elements=4\n", "cannot measure all_reduce", RT_EUSAGE},
         {"# nothing\n", "holds no shape", RT_EFORMAT},
         {"", "holds no shape", RT_EFORMAT},
@@ -233,5 +287,5 @@ RT_TESTS(RT_TEST(test_calibrate_is_balanced), RT_TEST(test_calibrate_with_chosen
          RT_TEST(test_quick_is_deterministic), RT_TEST(test_a_longer_plan_begins_like_a_shorter),
          RT_TEST(test_every_prefix_is_balanced), RT_TEST(test_prefix_covers_the_ranges),
          RT_TEST(test_shapes_are_valid_distinct_and_sized), RT_TEST(test_ops_can_be_chosen),
-         RT_TEST(test_file), RT_TEST(test_file_with_chosen_ops), RT_TEST(test_bad_files),
-         RT_TEST(test_missing_and_binary_files))
+         RT_TEST(test_file), RT_TEST(test_file_with_settings), RT_TEST(test_quick_in_dtypes),
+         RT_TEST(test_file_with_chosen_ops), RT_TEST(test_bad_files), RT_TEST(test_missing_and_binary_files))
