@@ -187,6 +187,8 @@ static int cpu_open(const struct rt_backend_options *options, void **out)
     if (status == RT_OK && options->faults != NULL)
         status = rt_fail(RT_EUSAGE,
                          "--faults is for the synthetic backend; the cpu backend measures what is there");
+    if (status == RT_OK && options->sm_shares != NULL)
+        status = rt_fail(RT_EUSAGE, "--sm-share is for GPUs; of the cpu backend, --device names threads");
     for (size_t d = 0; d < context->device_count && status == RT_OK; d++)
         status = rt_pool_new(context->device[d].threads, &context->device[d].pool);
     if (status != RT_OK) {

@@ -2,6 +2,8 @@
  * A collection: every task of a plan measured on every device of a backend, saved in parts as it goes, one
  * dataset at the end. Killed at any moment it goes on where it was when it is started again with the same
  * options.
+ *
+ * Kernels are measured by worker processes (lanes.h, worker.h); this process never opens a backend.
  */
 #ifndef ROOFTILE_COLLECT_H
 #define ROOFTILE_COLLECT_H
@@ -24,7 +26,11 @@ struct rt_collect_options {
     struct rt_backend_options backend;
     struct rt_stopping stopping;
     enum rt_cache cache;
-    double budget_s; /* of the backend's clock, for measuring; infinity: until the plan is done */
+    bool energy;         /* measure it where the device can tell */
+    double budget_s;     /* for measuring, restarts included; infinity: until the plan is done */
+    double hang_limit_s; /* silence after which a worker is taken for hung; 0: 60 s, more for long kernels */
+    size_t shard;        /* from 1 */
+    size_t shards;       /* 0, 1: the whole plan */
     bool overwrite, quiet;
 };
 
@@ -33,6 +39,8 @@ struct rt_collect_row {
     uint8_t op;
     int32_t device;
     size_t measured, unstable, throttled, failed;
+    size_t retried;   /* measured again after throttling */
+    size_t lost;      /* of the failed: took the device or its worker along */
     size_t faster;    /* than 1.05 times what the descriptor's peaks allow */
     double median_us; /* latency; NaN where nothing was measured */
 };
@@ -41,12 +49,17 @@ struct rt_collect_summary {
     struct rt_dataset dataset; /* as written */
     struct rt_collect_row *rows;
     size_t row_count;
-    size_t planned; /* kernels: tasks x devices */
+    size_t planned;  /* kernels: tasks x devices */
+    size_t measured; /* of them by this run */
+    double seconds;  /* it measured for */
 };
 
 /* RT_EINTERRUPTED after Ctrl-C: what was measured is saved. Release the summary where it returns RT_OK. */
 int rt_collect(const struct rt_backend *backend, const struct rt_plan *plan,
                const struct rt_collect_options *options, struct rt_collect_summary *out);
 void rt_collect_summary_release(struct rt_collect_summary *summary);
+
+/* Counts the rows of a summary's dataset. */
+void rt_collect_summarise(struct rt_collect_summary *summary);
 
 #endif

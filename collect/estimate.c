@@ -18,8 +18,8 @@ struct place {
 
 /* Warm-up and about 8 batches, each as long as the clock wants and a run takes; more would meet --max-time.
  */
-static double kernel_seconds(const struct rt_task *task, const struct rt_device *device,
-                             const struct rt_collect_options *options)
+double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *device,
+                          const struct rt_collect_options *options)
 {
     const struct rt_stopping *stopping = &options->stopping;
     enum rt_family family = rt_ops[task->op].family;
@@ -107,7 +107,7 @@ static void add_task(const struct rt_task *task, const struct place *places,
     estimate->kernels += kernels;
     row->largest_bytes = fmax(row->largest_bytes, rt_task_bytes(task));
     for (size_t d = 0; d < estimate->devices; d++) {
-        double seconds = kernel_seconds(task, &places[d].device, options);
+        double seconds = rt_estimate_kernel(task, &places[d].device, options);
         row->seconds += seconds;
         lanes[places[d].lane] += seconds;
     }

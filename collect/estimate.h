@@ -27,6 +27,9 @@ struct rt_estimate {
  * described, which may take a second each. A machine without them still counts. */
 int rt_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
                 const struct rt_collect_options *options, struct rt_estimate *out);
+/* Seconds to measure one kernel, roughly. */
+double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *device,
+                          const struct rt_collect_options *options);
 void rt_estimate_release(struct rt_estimate *estimate);
 
 #endif

@@ -1,5 +1,6 @@
 /* Datasets in memory: samples, workloads, devices, groups, strings. dataset_file.c reads and writes them. */
 #include "datasets/dataset.h"
+#include "datasets/progress.h"
 #include "datasets/status.h"
 #include "datasets/version.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed",
                                                   "synthetic"};
@@ -354,15 +354,6 @@ size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset)
            drop_equal(dataset->workloads, &dataset->workload_count, sizeof *dataset->workloads);
 }
 
-static void utc_now(char *text, size_t size)
-{
-    const char *epoch = getenv("SOURCE_DATE_EPOCH"); /* reproducible-builds.org */
-    time_t now = epoch != NULL ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
 /* 128 bits over all bytes, 16 a step: the content of a large dataset is as much as its import. */
 struct digest {
     uint64_t a, b;
@@ -445,7 +436,7 @@ static struct digest digest_content(const struct rt_dataset *dataset)
 void rt_dataset_stamp(struct rt_dataset *dataset)
 {
     char now[32];
-    utc_now(now, sizeof now);
+    rt_time_of_day(now, sizeof now);
     free(dataset->creator);
     free(dataset->created);
     free(dataset->uuid);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +13,15 @@ double rt_clock(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void rt_time_of_day(char *text, size_t size)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    time_t now = epoch != NULL ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 void rt_progress_start(struct rt_progress *progress, const char *what, double total, bool quiet)

@@ -23,6 +23,8 @@ void rt_progress_update(struct rt_progress *progress, double done, const char *f
 void rt_progress_end(struct rt_progress *progress);
 
 double rt_clock(void); /* seconds, monotonic */
+/* "2026-11-21T15:00:05Z", UTC; SOURCE_DATE_EPOCH (reproducible-builds.org) is respected. */
+void rt_time_of_day(char *text, size_t size);
 
 /* After rt_interrupt_catch(), SIGINT and SIGTERM set a flag instead of ending the program; a second one
  * ends it at once. Long loops poll rt_interrupted() and return RT_EINTERRUPTED with their best saved. */

@@ -1,0 +1,143 @@
+/* One task on one device. See finding.h. */
+#include "collect/finding.h"
+#include "datasets/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void describe_kernel(const struct rt_kernel *kernel, struct rt_finding *finding)
+{
+    struct rt_sample *sample = &finding->sample;
+    snprintf(finding->kernel, sizeof finding->kernel, "%s", kernel->name);
+    snprintf(finding->kernels, sizeof finding->kernels, "%s",
+             kernel->names != NULL ? kernel->names : kernel->name);
+    snprintf(finding->algorithm, sizeof finding->algorithm, "%s",
+             kernel->algorithm != NULL ? kernel->algorithm : "");
+    memcpy(sample->tile, kernel->tile, sizeof sample->tile);
+    memcpy(sample->grid, kernel->grid, sizeof sample->grid);
+    memcpy(sample->block, kernel->block, sizeof sample->block);
+    if (kernel->registers > 0) {
+        sample->registers = kernel->registers;
+        sample->shared_bytes = kernel->shared_bytes;
+    }
+}
+
+static void describe_times(const struct rt_measurement *measured, struct rt_sample *sample)
+{
+    sample->latency_us = sample->latency_median_us = measured->us.median;
+    sample->latency_min_us = measured->us.min;
+    sample->latency_p20_us = measured->us.p20;
+    sample->latency_p80_us = measured->us.p80;
+    sample->latency_spread_us = measured->us.mad;
+    sample->count = measured->runs > INT32_MAX ? INT32_MAX : (int32_t)measured->runs;
+    sample->flags = measured->met ? 0 : RT_FLAG_UNSTABLE;
+}
+
+static void describe_health(const struct rt_health *health, struct rt_finding *finding)
+{
+    struct rt_sample *sample = &finding->sample;
+    sample->flags |= health->flags;
+    sample->sm_clock_mhz = health->sm_clock_mhz;
+    sample->temperature_c = health->temperature_c;
+    sample->power_w = health->power_w;
+    snprintf(finding->throttle, sizeof finding->throttle, "%s",
+             health->throttle != NULL ? health->throttle : "");
+}
+
+/* Cold, warm or both; of both, the cold runs are the sample's latency. */
+static int measure_once(const struct rt_measurer *m, void *work, struct rt_finding *finding)
+{
+    struct rt_measurement measured, warm;
+    struct rt_health health = {0};
+    const struct rt_stopping *stopping = &m->options->stopping;
+    enum rt_cache cache = m->options->cache;
+    m->alive(m->to);
+    int status = rt_measure(m->backend, m->context, work, stopping, cache == RT_CACHE_WARM, &measured);
+    if (status != RT_OK)
+        return status;
+    describe_times(&measured, &finding->sample);
+    if (cache == RT_CACHE_WARM)
+        finding->sample.latency_warm_us = measured.us.median;
+    if (cache == RT_CACHE_BOTH) {
+        m->alive(m->to);
+        status = rt_measure(m->backend, m->context, work, stopping, true, &warm);
+        if (status != RT_OK)
+            return status;
+        finding->sample.latency_warm_us = warm.us.median;
+    }
+    m->backend->health(m->context, work, &health);
+    describe_health(&health, finding);
+    return RT_OK;
+}
+
+/* What was throttled is measured again once the device has had time to cool; the last time counts. */
+static int measure_unthrottled(const struct rt_measurer *m, void *work, struct rt_finding *finding)
+{
+    double pause_s = RT_THROTTLE_PAUSE_S;
+    int status = measure_once(m, work, finding);
+    while (status == RT_OK && (finding->sample.flags & RT_FLAG_THROTTLED) != 0 &&
+           finding->retries < RT_THROTTLE_RETRIES) {
+        m->alive(m->to);
+        m->backend->pause(m->context, pause_s);
+        pause_s *= 2;
+        finding->retries++;
+        status = measure_once(m, work, finding);
+    }
+    return status;
+}
+
+static int measure_work(const struct rt_measurer *m, void *work, struct rt_finding *finding)
+{
+    int status = measure_unthrottled(m, work, finding);
+    if (status == RT_OK && m->options->energy && m->backend->energy != NULL) {
+        m->alive(m->to);
+        status = m->backend->energy(m->context, work, RT_ENERGY_S, &finding->sample.energy_mj);
+    }
+    return status;
+}
+
+void rt_find(const struct rt_measurer *m, const struct rt_task *task, size_t device, struct rt_finding *out)
+{
+    const char *refused = NULL;
+    struct rt_kernel kernel = {0};
+    void *work = NULL;
+    double started = m->backend->clock(m->context);
+    memset(out, 0, sizeof *out);
+    rt_sample_init(&out->sample);
+    int status = m->backend->prepare(m->context, device, task, &kernel, &work, &refused);
+    if (status == RT_OK && refused != NULL) {
+        out->sample.flags = RT_FLAG_FAILED;
+        snprintf(out->failure, sizeof out->failure, "%s", refused);
+    } else if (status == RT_OK) {
+        status = measure_work(m, work, out);
+        describe_kernel(&kernel, out);
+        m->backend->finish(m->context, work);
+    }
+    if (status != RT_OK) {
+        char why[sizeof out->failure];
+        snprintf(why, sizeof why, "device lost: %.480s", rt_error());
+        rt_finding_lose(out, why);
+    }
+    out->status = status;
+    out->seconds = m->backend->clock(m->context) - started;
+}
+
+static const char *const losses[] = {"device lost", "crashed", "exited", "no answer"};
+
+void rt_finding_lose(struct rt_finding *finding, const char *why)
+{
+    memset(finding, 0, sizeof *finding);
+    rt_sample_init(&finding->sample);
+    finding->sample.flags = RT_FLAG_FAILED;
+    finding->status = RT_EIO;
+    snprintf(finding->failure, sizeof finding->failure, "%s", why);
+}
+
+bool rt_failure_is_loss(const char *failure)
+{
+    for (size_t i = 0; i < RT_COUNT(losses); i++)
+        if (strncmp(failure, losses[i], strlen(losses[i])) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,42 @@
+/*
+ * What is found of one task on one device: measured, and measured again where the device was throttled. Plain
+ * bytes, so that it crosses from the process that measures to the one that saves.
+ */
+#ifndef ROOFTILE_FINDING_H
+#define ROOFTILE_FINDING_H
+
+#include "collect/collect.h"
+
+#define RT_THROTTLE_RETRIES 3   /* at most */
+#define RT_THROTTLE_PAUSE_S 2   /* before the first of them; twice as long before each other */
+#define RT_ENERGY_S         0.5 /* of runs, to read a counter at both ends of */
+
+struct rt_finding {
+    int32_t status;          /* not RT_OK: the device is of no use any more, and `failure` is the sentence */
+    int32_t retries;         /* after throttling */
+    double seconds;          /* of the backend's clock */
+    struct rt_sample sample; /* numbers and flags; op, dims, device and names are filled in by who saves it */
+    char failure[512];       /* why there is no latency, "" where there is one */
+    char throttle[128], algorithm[512];
+    char kernel[1024], kernels[4096];
+};
+
+/* Who measures. `alive` is told now and then: a measurement takes its time, a hang says nothing. */
+struct rt_measurer {
+    const struct rt_backend *backend;
+    void *context;
+    const struct rt_collect_options *options;
+    void (*alive)(void *to);
+    void *to;
+};
+
+void rt_find(const struct rt_measurer *measurer, const struct rt_task *task, size_t device,
+             struct rt_finding *out);
+
+/* Makes it the finding of a kernel that took its device or its worker along: "device lost: ...", "crashed:
+ * signal 11". */
+void rt_finding_lose(struct rt_finding *finding, const char *why);
+/* Is that what a sample's attribute "failure" says? (Not: out of memory, not supported.) */
+bool rt_failure_is_loss(const char *failure);
+
+#endif
