@@ -130,6 +130,45 @@ static void test_prefix_covers_the_ranges(void)
         }
 }
 
+/* Sweeps of one op begin at different places: its dtypes do not repeat the same shapes. */
+static void test_dtypes_have_shapes_of_their_own(void)
+{
+    struct rt_plan plan;
+    size_t repeated = 0;
+    make(1, "layernorm", NULL, 48, &plan);
+    for (size_t i = 0; i < plan.count; i++)
+        for (size_t j = 0; j < i; j++)
+            repeated += memcmp(plan.tasks[i].dim, plan.tasks[j].dim, sizeof plan.tasks[i].dim) == 0;
+    CU_ASSERT_EQUAL(repeated, 0);
+    rt_plan_release(&plan);
+}
+
+/* The first few shapes of a family already show most of its ops, phases, layouts and kernels. */
+static void test_short_prefixes_show_much(void)
+{
+    struct rt_plan plan;
+    bool op[RT_OP_COUNT] = {false}, phase[RT_PHASE_COUNT] = {false}, layout[2] = {false}, edge[8] = {false};
+    size_t ops = 0, edges = 0;
+    make(1, "elementwise", NULL, 20, &plan);
+    for (size_t i = 0; i < plan.count; i++)
+        op[plan.tasks[i].op] = true;
+    for (int i = 0; i < RT_OP_COUNT; i++)
+        ops += op[i];
+    CU_ASSERT_TRUE(ops >= 12);
+    rt_plan_release(&plan);
+    make(1, "conv2d", NULL, 16, &plan);
+    for (size_t i = 0; i < plan.count; i++) {
+        phase[plan.tasks[i].phase] = layout[plan.tasks[i].variant == RT_NHWC] = true;
+        edge[plan.tasks[i].dim[5]] = true;
+    }
+    for (size_t i = 0; i < RT_COUNT(edge); i++)
+        edges += edge[i];
+    CU_ASSERT_TRUE(phase[RT_FORWARD] && phase[RT_BACKWARD] && phase[RT_ACCUMULATE]);
+    CU_ASSERT_TRUE(layout[0] && layout[1]);
+    CU_ASSERT_EQUAL(edges, 4);
+    rt_plan_release(&plan);
+}
+
 /* Both halves of the range of each dim of a product, in any 40 of them. */
 static void test_products_cover_their_corners(void)
 {
@@ -198,5 +237,6 @@ static void test_dtypes_can_be_chosen(void)
 
 RT_TESTS(RT_TEST(test_prefixes_and_seeds), RT_TEST(test_holds_all_that_can_be_measured),
          RT_TEST(test_families_take_turns), RT_TEST(test_dtypes_take_turns),
-         RT_TEST(test_prefix_covers_the_ranges), RT_TEST(test_products_cover_their_corners),
+         RT_TEST(test_prefix_covers_the_ranges), RT_TEST(test_dtypes_have_shapes_of_their_own),
+         RT_TEST(test_short_prefixes_show_much), RT_TEST(test_products_cover_their_corners),
          RT_TEST(test_shapes_are_bounded), RT_TEST(test_dtypes_can_be_chosen))
