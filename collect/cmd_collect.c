@@ -1,6 +1,7 @@
 /* `rooftile collect`: measures kernels on the devices of this machine. */
 #include "collect/collect.h"
 #include "collect/estimate.h"
+#include "collect/list_backends.h"
 #include "datasets/arguments.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
@@ -20,6 +21,11 @@ int rt_cmd_collect(int argc, char **argv);
 enum {
     BACKEND = 256,
     DEVICE,
+    GPU,
+    SM_SHARE,
+    SHARD,
+    ENERGY,
+    HANG_LIMIT,
     PLAN,
     COUNT,
     OPS,
@@ -41,6 +47,9 @@ static const struct argp_option argument_options[] = {
      0},
     {"backend", BACKEND, "NAME", 0, "Where kernels run: see --list (default cpu)", 0},
     {"device", DEVICE, "LIST", 0, "Devices of the backend; of cpu, numbers of threads (default 1,all)", 0},
+    {"gpu", GPU, "LIST", 0, "The same, of GPUs: all, or numbers such as 0,1 (default all, side by side)", 0},
+    {"sm-share", SM_SHARE, "LIST", 0,
+     "Measure on parts of a GPU: percents of its SMs, such as 25,50,100, each a device of its own", 0},
     {"plan", PLAN, "PLAN", 0,
      "quick: a minute on a CPU; kernels: what a predictor of GPUs is trained on; models: every kernel of the "
      "zoo's models; calibrate: the few shapes that `rooftile calibrate` learns a GPU from; or a file with a "
@@ -56,6 +65,13 @@ static const struct argp_option argument_options[] = {
      "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)", 0},
     {"rel-error", REL_ERROR, "SHARE", 0, "Measure until the median is known this well (default 0.005)", 0},
     {"max-time", MAX_TIME, "TIME", 0, "Give up on that after this time per kernel (default 200ms)", 0},
+    {"energy", ENERGY, NULL, 0, "Also run each kernel long enough to read the device's energy counter", 0},
+    {"shard", SHARD, "I/N", 0,
+     "Only every N-th shape, from the I-th: N machines measure a plan, and `rooftile dataset merge --sort` "
+     "makes one dataset of theirs",
+     0},
+    {"hang-limit", HANG_LIMIT, "TIME", 0,
+     "Take a kernel for hung after this time without a sign of life (default 60s, more for long kernels)", 0},
     {"cache", CACHE, "STATE", 0,
      "cold: operands rotate through more than the cache; warm: they stay; both: one measurement of each "
      "(default: both, of the cpu backend cold)",
@@ -65,10 +81,13 @@ static const struct argp_option argument_options[] = {
      "device's name: estimates for it",
      0},
     {"overwrite", OVERWRITE, NULL, 0, "Replace an output, or parts of another collection, that is there", 0},
-    {"list", LIST, NULL, 0, "List backends, devices and ops that can be measured, then stop", 0},
+    {"list", LIST, NULL, 0,
+     "List backends, devices and what they say of themselves, and what can be measured, then stop", 0},
     {"dry-run", DRY_RUN, NULL, 0, "Count shapes, memory and time, then stop", 0},
     {"faults", FAULTS, "LIST", 0,
-     "Faults of the synthetic backend: oom=0.05,noise=0.1,throttle=0.02,lost=0.001", 0},
+     "Faults of the synthetic backend, as shares of shapes: "
+     "oom=0.05,noise=0.1,throttle=0.02,lost=0.001,hang=0.001,crash=0.001; slow=5: milliseconds per kernel",
+     0},
     {"json", JSON, NULL, 0, "Print tables as JSON", 0},
     {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
     {0},
@@ -77,8 +96,9 @@ static const struct argp_option argument_options[] = {
 static const char description[] =
     "Measures the kernels of a plan, each on every device, and writes a dataset."
     "\vThe plan is ordered so that it may be stopped anywhere. What is measured is saved every few seconds: "
-    "after Ctrl-C, "
-    "kill -9 or a power cut the same command goes on where it was.\n\n"
+    "after Ctrl-C, kill -9 or a power cut the same command goes on where it was. A kernel that crashes, "
+    "hangs "
+    "or loses its device is marked, and the rest goes on.\n\n"
     "Example: a minute on this machine, where one thread and all threads are two devices:\n"
     "  rooftile collect -o cpu.h5 --budget 60s";
 
@@ -134,6 +154,19 @@ static double share_argument(struct argp_state *state, const char *option, const
     return value;
 }
 
+/* "2/3": the second of three. */
+static void parse_shard(struct argp_state *state, const char *text, struct rt_collect_options *options)
+{
+    const char *slash = strchr(text, '/');
+    int64_t shard = 0, shards = 0;
+    if (slash == NULL || rt_parse_integer(text, (size_t)(slash - text), &shard) != 0 ||
+        rt_parse_integer(slash + 1, strlen(slash + 1), &shards) != 0 || shard < 1 || shard > shards ||
+        shards > 1000000)
+        argp_error(state, "--shard must be I/N with I from 1 to N, such as 1/4, not \"%s\"", text);
+    options->shard = (size_t)shard;
+    options->shards = (size_t)shards;
+}
+
 static error_t parse_measuring(int key, char *text, struct argp_state *state)
 {
     struct rt_collect_options *options = &((struct arguments *)state->input)->options;
@@ -157,6 +190,23 @@ static error_t parse_measuring(int key, char *text, struct argp_state *state)
         break;
     case FAULTS:
         options->backend.faults = text;
+        break;
+    case GPU:
+        options->backend.devices = strcmp(text, "all") != 0 ? text : NULL;
+        break;
+    case SM_SHARE:
+        options->backend.sm_shares = text;
+        break;
+    case ENERGY:
+        options->energy = true;
+        break;
+    case SHARD:
+        parse_shard(state, text, options);
+        break;
+    case HANG_LIMIT:
+        options->hang_limit_s = time_argument(state, "--hang-limit", text);
+        if (options->hang_limit_s <= 0)
+            argp_error(state, "--hang-limit must be longer than 0");
         break;
     case LIKE:
         options->like = text;
@@ -224,66 +274,21 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-/* ---- --list ---- */
-
-static void list_ops(const struct rt_backend *backend, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int op = 0; op < RT_OP_COUNT; op++) {
-        struct rt_task task;
-        rt_task_init(&task, op, RT_FP32);
-        if (backend->can(&task) && used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? "," : "", rt_ops[op].name);
-    }
-}
-
-static void list_backend(const struct rt_backend *backend, struct rt_table *table)
-{
-    char ops[512];
-    void *context = NULL;
-    struct rt_backend_options options = {.seed = 1};
-    if (backend->open(&options, &context) != RT_OK) {
-        rt_table_row(table, backend->name, NULL, NULL, rt_error());
-        return;
-    }
-    list_ops(backend, ops, sizeof ops);
-    for (size_t d = 0; d < backend->device_count(context); d++)
-        rt_table_row(table, backend->name, backend->device_name(context, d), ops, backend->about);
-    backend->close(context);
-}
-
-static int run_list(bool json)
-{
-    static const struct rt_column columns[] = {{"backend", NULL, 's', 0},
-                                               {"device", NULL, 's', 0},
-                                               {"ops", "ops (fp32)", 's', 0},
-                                               {"about", NULL, 's', 0}};
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (size_t b = 0; b < rt_backend_count; b++)
-        list_backend(rt_backends[b], table);
-    if (json)
-        rt_json_print(rt_table_json(table), stdout);
-    else
-        rt_table_text(table, stdout);
-    rt_table_free(table);
-    return RT_OK;
-}
-
 /* ---- --dry-run ---- */
 
 static void dry_json(const struct rt_plan *plan, const struct rt_estimate *estimate, struct rt_table *table)
 {
-    json_t *json = json_pack("{s:o, s:I, s:I, s:o, s:I}", "rows", rt_table_json(table), "shapes",
-                             (json_int_t)plan->count, "kernels", (json_int_t)estimate->kernels, "estimated_s",
-                             rt_json_number(estimate->seconds), "duplicates", (json_int_t)plan->duplicates);
+    json_t *json =
+        json_pack("{s:o, s:I, s:I, s:o, s:I}", "rows", rt_table_json(table), "shapes",
+                  (json_int_t)estimate->shapes, "kernels", (json_int_t)estimate->kernels, "estimated_s",
+                  rt_json_number(estimate->seconds), "duplicates", (json_int_t)plan->duplicates);
     rt_json_print(json, stdout);
 }
 
 static void dry_text(const struct rt_plan *plan, const struct rt_estimate *estimate, struct rt_table *table)
 {
     rt_table_text(table, stdout);
-    printf("%zu shapes, %zu kernels", plan->count, estimate->kernels);
+    printf("%zu shapes, %zu kernels", estimate->shapes, estimate->kernels);
     if (estimate->devices > 0)
         printf(", about %.0f s", estimate->seconds);
     if (plan->duplicates > 0)
@@ -333,6 +338,17 @@ static void warn_faster(const struct rt_collect_summary *summary)
                 faster, summary->dataset.sample_count);
 }
 
+/* Of what was measured: the share whose median is known as well as was asked for. NaN where nothing was. */
+static double met_share(const struct rt_collect_summary *summary)
+{
+    size_t measured = 0, unstable = 0;
+    for (size_t i = 0; i < summary->row_count; i++) {
+        measured += summary->rows[i].measured;
+        unstable += summary->rows[i].unstable;
+    }
+    return measured > 0 ? 1 - (double)unstable / (double)measured : NAN;
+}
+
 static void print_summary(const struct rt_collect_summary *summary, const char *output, bool json)
 {
     static const struct rt_column columns[] = {
@@ -341,7 +357,9 @@ static void print_summary(const struct rt_collect_summary *summary, const char *
         {"measured", NULL, 'd', 0},
         {"unstable", NULL, 'd', 0},
         {"throttled", NULL, 'd', 0},
+        {"retried", NULL, 'd', 0},
         {"failed", NULL, 'd', 0},
+        {"lost", NULL, 'd', 0},
         {"above_roofline", "above roofline", 'd', 0},
         {"median_us", NULL, 'f', 1},
     };
@@ -350,17 +368,26 @@ static void print_summary(const struct rt_collect_summary *summary, const char *
         const struct rt_collect_row *row = &summary->rows[i];
         rt_table_row(table, rt_ops[row->op].name, summary->dataset.devices[row->device].name,
                      (long long)row->measured, (long long)row->unstable, (long long)row->throttled,
-                     (long long)row->failed, (long long)row->faster, row->median_us);
+                     (long long)row->retried, (long long)row->failed, (long long)row->lost,
+                     (long long)row->faster, row->median_us);
     }
+    double met = met_share(summary), rate = 60 * (double)summary->measured / fmax(summary->seconds, 1e-3);
     if (json) {
-        rt_json_print(json_pack("{s:o, s:s, s:I, s:I}", "rows", rt_table_json(table), "output", output,
-                                "kernels", (json_int_t)summary->dataset.sample_count, "planned",
-                                (json_int_t)summary->planned),
+        rt_json_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:f, s:f}", "rows", rt_table_json(table),
+                                "output", output, "kernels", (json_int_t)summary->dataset.sample_count,
+                                "planned", (json_int_t)summary->planned, "measured_now",
+                                (json_int_t)summary->measured, "met_share", rt_json_number(met), "seconds",
+                                summary->seconds, "kernels_per_minute", rate),
                       stdout);
     } else {
         rt_table_text(table, stdout);
-        printf("%zu of %zu planned kernels are in %s\n", summary->dataset.sample_count, summary->planned,
+        printf("%zu of %zu planned kernels are in %s", summary->dataset.sample_count, summary->planned,
                output);
+        if (!isnan(met))
+            printf("; %.1f%% of those measured met --rel-error", 100 * met);
+        if (summary->measured > 0)
+            printf("; %.0f a minute", rate);
+        putchar('\n');
     }
     rt_table_free(table);
 }
@@ -456,7 +483,6 @@ int rt_cmd_collect(int argc, char **argv)
 {
     struct arguments arguments = {
         .options = {.backend = {.seed = 1}, .stopping = RT_STOPPING_DEFAULT, .budget_s = INFINITY},
-        .backend_name = "cpu",
         .plan = "quick"};
     struct argp parser = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
     char *command = command_line(argc, argv); /* argp moves words about */
@@ -466,11 +492,13 @@ int rt_cmd_collect(int argc, char **argv)
     char *plan_path = rt_strdup(arguments.plan);
     arguments.options.plan_name = basename(plan_path); /* no folders of this machine in a dataset */
     int status = RT_OK;
-    if (arguments.list) {
-        status = run_list(arguments.json);
+    if (!arguments.list || arguments.backend_name != NULL)
+        status = rt_backend_find(arguments.backend_name != NULL ? arguments.backend_name : "cpu",
+                                 &arguments.backend);
+    if (status == RT_OK && arguments.list) {
+        rt_list_backends(arguments.backend, &arguments.options, arguments.json);
         goto done;
     }
-    status = rt_backend_find(arguments.backend_name, &arguments.backend);
     if (status == RT_OK && !arguments.cache_given)
         arguments.options.cache = arguments.backend->warm_too ? RT_CACHE_BOTH : RT_CACHE_COLD;
     if (status == RT_OK)

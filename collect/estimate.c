@@ -103,6 +103,7 @@ static void add_task(const struct rt_task *task, const struct place *places,
     struct rt_estimate_row *row = &estimate->rows[task->op * RT_DTYPE_COUNT + task->dtype];
     size_t kernels = estimate->devices > 0 ? estimate->devices : 1;
     row->shapes++;
+    estimate->shapes++;
     row->kernels += kernels;
     estimate->kernels += kernels;
     row->largest_bytes = fmax(row->largest_bytes, rt_task_bytes(task));
@@ -138,7 +139,8 @@ int rt_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
         return status;
     double *lanes = rt_calloc(estimate.devices + 1, sizeof *lanes); /* lanes are numbered like devices */
     estimate.rows = rt_calloc(RT_OP_COUNT * RT_DTYPE_COUNT, sizeof *estimate.rows);
-    for (size_t t = 0; t < plan->count; t++)
+    for (size_t t = options->shards > 1 ? options->shard - 1 : 0;
+         t<plan->count; t += options->shards> 1 ? options->shards : 1)
         add_task(&plan->tasks[t], places, options, lanes, &estimate);
     pack(&estimate);
     estimate.seconds = estimate.devices > 0 ? 0 : NAN;

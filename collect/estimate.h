@@ -16,9 +16,9 @@ struct rt_estimate_row {
 };
 
 struct rt_estimate {
-    struct rt_estimate_row *rows; /* by op, then dtype */
-    size_t count, kernels;
-    size_t devices; /* 0: there is none to estimate the time of, and `why` says why */
+    struct rt_estimate_row *rows;  /* by op, then dtype */
+    size_t count, shapes, kernels; /* of the shard, where options name one */
+    size_t devices;                /* 0: there is none to estimate the time of, and `why` says why */
     char why[512];
     double seconds; /* until all is done: devices that share nothing work side by side */
 };
