@@ -121,34 +121,34 @@ static void add_sweep(struct rt_turn *turn, const struct rt_sweep *sweep, const 
             }
 }
 
-static size_t divisor(size_t a, size_t b)
+/* One of each sweep, then another of each, until all are in: the first few already show most ops, phases,
+ * layouts and dtypes. */
+static void merge(struct rt_turn *turn, const struct rt_turn *parts, size_t count)
 {
-    return b == 0 ? a : divisor(b, a % b);
-}
-
-/* Takes the sweeps in steps of about the golden section of their number, so that those that lie side by side
- * (dtypes of one op) do not come one after the other and the first few already hold something of all. */
-static void spread(struct rt_turn *turn)
-{
-    size_t count = turn->count, step = (size_t)(0.618033988749895 * (double)count);
-    struct rt_turn spread = {.every = turn->every};
-    while (step > 1 && divisor(step, count) != 1)
-        step--;
-    for (size_t i = 0; i < count; i++)
-        rt_turn_add(&spread, &turn->sweeping[i * step % count]);
-    rt_turn_release(turn);
-    *turn = spread;
+    bool more = true;
+    for (size_t round = 0; more; round++) {
+        more = false;
+        for (size_t p = 0; p < count; p++) {
+            size_t all = parts[p].count;
+            if (round < all)
+                rt_turn_add(turn, &parts[p].sweeping[(round + p) * rt_golden_step(all) % all]);
+            more |= round + 1 < all;
+        }
+    }
 }
 
 static void fill_turn(struct rt_turn *turn, enum rt_family family, const struct rt_backend *backend,
                       const struct rt_op_set *ops, const struct rt_dtype_set *dtypes)
 {
     unsigned number[RT_OP_COUNT] = {0};
+    struct rt_turn parts[RT_COUNT(sweeps)] = {0};
+    size_t count = 0;
     for (size_t s = 0; s < RT_COUNT(sweeps); s++)
         if (rt_ops[sweeps[s].op].family == family && ops->has[sweeps[s].op])
-            add_sweep(turn, &sweeps[s], backend, dtypes, &number[sweeps[s].op]);
-    if (turn->count > 2)
-        spread(turn);
+            add_sweep(&parts[count++], &sweeps[s], backend, dtypes, &number[sweeps[s].op]);
+    merge(turn, parts, count);
+    for (size_t p = 0; p < count; p++)
+        rt_turn_release(&parts[p]);
 }
 
 int rt_plan_kernels(uint64_t seed, const struct rt_backend *backend, const struct rt_op_set *ops,

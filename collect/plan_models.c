@@ -4,7 +4,7 @@
  * models, batches, sequences and ops. See plan.h and docs/collect-plans.md.
  */
 #include "collect/model_tasks.h"
-#include "collect/plan.h"
+#include "collect/plan_sweep.h"
 #include "datasets/status.h"
 
 #include <math.h>
@@ -32,20 +32,6 @@ struct sources {
     size_t count;
 };
 
-static size_t common(size_t a, size_t b)
-{
-    return b == 0 ? a : common(b, a % b);
-}
-
-/* A step through `count` things that meets all of them, and soon something of every part. */
-static size_t golden_step(size_t count)
-{
-    size_t step = (size_t)(golden * (double)count);
-    while (step > 1 && common(step, count) != 1)
-        step--;
-    return step > 0 ? step : 1;
-}
-
 /* The step of number `i`: models vary slowest, then what is done, the sequence, the batch. */
 static struct rt_model_step step_of(char *const *names, size_t i)
 {
@@ -64,7 +50,7 @@ static int open_sources(struct sources *sources)
 {
     size_t models;
     char **names = rt_zoo_names(&models);
-    size_t count = models * STEPS * RT_COUNT(sequences) * RT_COUNT(batches), stride = golden_step(count);
+    size_t count = models * STEPS * RT_COUNT(sequences) * RT_COUNT(batches), stride = rt_golden_step(count);
     int status = RT_OK;
     sources->source = rt_calloc(count, sizeof *sources->source);
     for (size_t i = 0; i < count && status == RT_OK; i++) {
@@ -76,7 +62,7 @@ static int open_sources(struct sources *sources)
         } else if (status == RT_OK && source->kernels.overlong) {
             rt_model_tasks_release(&source->kernels);
         } else if (status == RT_OK) {
-            source->step = golden_step(source->kernels.count);
+            source->step = rt_golden_step(source->kernels.count);
             source->first = (size_t)(fmod(golden * (double)i, 1) * (double)source->kernels.count);
             sources->count++;
         }

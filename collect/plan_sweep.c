@@ -148,3 +148,16 @@ void rt_turn_release(struct rt_turn *turn)
     free(turn->sweeping);
     *turn = (struct rt_turn){0};
 }
+
+static size_t divisor(size_t a, size_t b)
+{
+    return b == 0 ? a : divisor(b, a % b);
+}
+
+size_t rt_golden_step(size_t count)
+{
+    size_t step = (size_t)(0.618033988749895 * (double)count);
+    while (step > 1 && divisor(step, count) != 1)
+        step--;
+    return step > 0 ? step : 1;
+}

@@ -44,4 +44,8 @@ void rt_turn_release(struct rt_turn *turn);
 void rt_plan_sweep(struct rt_plan *plan, uint64_t seed, struct rt_turn *turns, size_t turn_count,
                    size_t count, double most_bytes);
 
+/* A step through `count` things that meets all of them, and soon something of every part: about the golden
+ * section, and prime to the count. */
+size_t rt_golden_step(size_t count);
+
 #endif
