@@ -1,0 +1,34 @@
+/*
+ * A CUDA driver for tests, driver.c: what the test can see of it. Two GPUs of 40 SMs, 64 MiB and 1 MiB of L2
+ * that are "synthetic" by name. Device memory is host memory; what is queued runs when it is waited for, on a
+ * virtual clock; kernels are known by name and do what the backend needs of them.
+ *
+ * Faults, by environment:
+ *   FAKE_CUDA_INIT=n       cuInit says so
+ *   FAKE_CUDA_DEVICES=n    so many GPUs (2)
+ *   FAKE_CUDA_MODULE=n     loading a module says so
+ *   FAKE_CUDA_OOM_BYTES=n  no allocation of so many bytes or more, though there seems to be room
+ *   FAKE_CUDA_STICKY_AT=n  the n-th launch from then on takes the device with it
+ *   FAKE_CUDA_LAUNCH=n     launches of kernels other than the backend's own say so
+ *   FAKE_CUDA_MIG=1        GPUs are MIG slices, which have no green contexts
+ */
+#ifndef ROOFTILE_TEST_FAKE_DRIVER_H
+#define ROOFTILE_TEST_FAKE_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What ran, in its order. */
+struct fake_ran {
+    char name[64]; /* of the kernel; "copy in", "copy out", "event" */
+    uint64_t operand[8];
+    int sms;        /* that the context has */
+    unsigned grid;  /* blocks in x */
+    uint64_t bytes; /* of a copy, of a flush */
+};
+
+typedef size_t fake_cuda_log_function(const struct fake_ran **ran); /* fake_cuda_log: how many, and which */
+typedef void fake_cuda_forget_function(void);                       /* fake_cuda_forget: empties the log */
+typedef int fake_cuda_count_function(void); /* fake_cuda_contexts, fake_cuda_live: retained; not given back */
+
+#endif
