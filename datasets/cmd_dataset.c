@@ -3,6 +3,7 @@
 #include "datasets/dataset.h"
 #include "datasets/export_csv.h"
 #include "datasets/import.h"
+#include "datasets/order.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
 #include "datasets/summary.h"
@@ -18,7 +19,7 @@ int rt_cmd_dataset(int argc, char **argv);
 
 /* ---- command lines ---- */
 
-enum { SOURCE = 256, LICENCE, STRICT, MAX_IMPOSSIBLE };
+enum { SOURCE = 256, LICENCE, STRICT, MAX_IMPOSSIBLE, SORT };
 
 struct arguments {
     const char **names; /* files and folders, in order */
@@ -26,7 +27,7 @@ struct arguments {
     const char *out, *format, *source, *licence;
     int threads;
     size_t max_impossible;
-    bool json, quiet, strict;
+    bool json, quiet, strict, sort;
 };
 
 static const struct argp_option options_of_info[] = {{"json", 'j', NULL, 0, "Print JSON instead of text", 0},
@@ -53,6 +54,11 @@ static const struct argp_option options_of_export[] = {
 
 static const struct argp_option options_of_merge[] = {
     {"output", 'o', "FILE.h5", 0, "The dataset to write (required)", 0},
+    {"sort", SORT, NULL, 0,
+     "By device, op, dtype and shape, whatever the order of the files: shards of a collection become what "
+     "the "
+     "whole becomes",
+     0},
     {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},
 };
@@ -88,6 +94,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case STRICT:
         arguments->strict = true;
+        break;
+    case SORT:
+        arguments->sort = true;
         break;
     case MAX_IMPOSSIBLE:
         if ((status = rt_argument_integer("--max-impossible", text, 0, INT64_MAX, &value)) == RT_OK)
@@ -413,6 +422,8 @@ static int run_merge(const struct arguments *arguments)
         status = add_file(&merged, arguments->names[i], files);
     if (status == RT_OK) {
         size_t duplicates = rt_dataset_drop_duplicates(&merged);
+        if (arguments->sort)
+            rt_dataset_sort(&merged);
         rt_dataset_stamp(&merged);
         if ((status = rt_dataset_write(&merged, arguments->out)) == RT_OK)
             print_merge(arguments, &merged, files, duplicates);
@@ -523,7 +534,8 @@ static const struct {
     {"merge", run_merge, options_of_merge, "A.h5 B.h5...",
      "Puts datasets together. Refuses devices of one name with different numbers; drops exact duplicates and "
      "counts "
-     "them.\vExample:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5"},
+     "them.\vExamples:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5\n"
+     "  rooftile dataset merge --sort shard1.h5 shard2.h5 -o all.h5"},
     {"validate", run_validate, options_of_validate, "DATA.h5",
      "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
      "roofline of "

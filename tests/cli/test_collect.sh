@@ -1,7 +1,7 @@
 # rooftile collect: what it prints, refuses and survives. Everything but the last part runs on the synthetic backend,
 # whose samples depend on the seed alone: a collection that was cut off anywhere ends in the same bytes.
-. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
-cd "$work"
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh" || exit 1
+cd "$work" || exit 1
 export SOURCE_DATE_EPOCH=1700000000
 collect() { "$ROOFTILE" collect --backend synthetic -q "$@"; }
 
@@ -25,6 +25,14 @@ holds help_example "rooftile collect -o cpu.h5 --budget 60s" stdout
 succeeds list "$ROOFTILE" collect --list
 holds list_cpu "1 thread" stdout
 holds list_synthetic "synthetic large" stdout
+holds list_facts "openblas_core" stdout
+holds list_ops "what can be measured" stdout
+succeeds list_one "$ROOFTILE" collect --list --backend synthetic --sm-share 50,100
+holds list_share "synthetic large (40 of 80 SMs)" stdout
+lacks() { if grep -qF -- "$2" "$3"; then not_ok "$1" "$2 is in $3"; else ok "$1"; fi; }
+lacks list_one_only "1 thread" stdout
+succeeds list_reason "$ROOFTILE" collect --list --backend cpu --gpu 0
+holds list_reason_said "is no number of threads" stdout
 succeeds list_json "$ROOFTILE" collect --list --json
 holds list_json_keys '"backend": "cpu"' stdout
 succeeds dry_run collect --dry-run --count 50
@@ -42,6 +50,9 @@ refuses calibrate_plan_ops 2 "--plan calibrate has no shapes for these --ops" co
 succeeds whole collect --count 3000 -o whole.h5
 holds whole_total "6000 of 6000 planned kernels are in whole.h5" stdout
 absent whole_parts whole.h5.parts
+# lanes never meet in the same order twice
+succeeds again collect --count 3000 -o again.h5 --gpu all
+same_bytes again_equals_whole again.h5 whole.h5
 succeeds json collect --count 10 --ops bmm -o json.h5 --json
 holds json_rows '"op": "bmm"' stdout
 holds json_total '"kernels": 20' stdout
@@ -63,8 +74,13 @@ usage no_output "-o OUT.h5"
 usage bad_budget "--budget must be a time" -o x.h5 --budget soon
 usage bad_count "--count 0: must be a whole number" -o x.h5 --count 0
 usage bad_rel_error "--rel-error 2: must be a number" -o x.h5 --rel-error 2
-usage bad_cache "--cache must be cold or warm" -o x.h5 --cache hot
+usage bad_cache "--cache must be cold, warm or both" -o x.h5 --cache hot
 usage bad_word "is not an option" -o x.h5 stray
+usage bad_shard "--shard must be I/N with I from 1 to N" -o x.h5 --shard 3/2
+usage bad_shard_word "--shard must be I/N" -o x.h5 --shard half
+usage bad_hang_limit "--hang-limit must be longer than 0" -o x.h5 --hang-limit 0
+refuses bad_share 2 "--sm-share: \"0\" is no share" collect -o x.h5 --sm-share 50,0
+refuses no_shares 2 "--sm-share is for GPUs" "$ROOFTILE" collect -o x.h5 --sm-share 50
 refuses bad_backend 1 "is not one of cpu, synthetic" "$ROOFTILE" collect -o x.h5 --backend abacus
 refuses bad_op 1 "neither an op nor a family" collect -o x.h5 --ops teleport
 refuses bad_device 2 "is no number of threads" "$ROOFTILE" collect -o x.h5 --device 0
@@ -80,28 +96,100 @@ printf '# my shapes\nbmm,batch=8,m=64,n=64,k=64\nsoftmax,rows=40,cols=100\nsoftm
 succeeds plan_file collect -o plan.h5 --plan plan.csv
 holds plan_file_total "4 of 4 planned kernels" stdout
 
-# ---- kill -9 at random moments, 20 times ----
+# ---- kill -9 at random moments, 20 times: the collector, and whatever it started, must be gone ----
 begun=("$ROOFTILE" collect --backend synthetic -q --count 3000) # no function: a signal must reach the program itself
+faulty=("$ROOFTILE" collect --backend synthetic -q --count 300 --faults slow=2,oom=0.05,crash=0.01,lost=0.01,throttle=0.1)
+program=$(readlink -f "$ROOFTILE")
+# processes of the program in this folder, 5 s after which they are still there
+left_behind() {
+    local link
+    for _ in $(seq 100); do
+        left=
+        for link in /proc/[0-9]*; do
+            [ "$(readlink "$link/cwd" 2>/dev/null)" = "$PWD" ] && [ "$(readlink "$link/exe" 2>/dev/null)" = "$program" ] &&
+                ! grep -qs '^State:.*Z' "$link/status" && left="$left ${link#/proc/}"
+        done
+        [ -z "$left" ] && return 1
+        sleep 0.05
+    done
+}
+succeeds faulty_whole "${faulty[@]}" -o faulty.h5
 RANDOM=1
-rounds=0 kills=0 cut=0 differing=0
+rounds=0 kills=0 cut=0 differing=0 orphans=0
 while [ $kills -lt 20 ] && [ $rounds -lt 100 ]; do
     rounds=$((rounds + 1))
-    "${begun[@]}" -o killed.h5 >/dev/null 2>&1 &
+    "${faulty[@]}" -o killed.h5 >/dev/null 2>&1 &
     process=$!
-    sleep "0.0$((RANDOM % 80 + 10))"
+    sleep "0.$(printf %03d $((RANDOM % 500 + 10)))"
     kill -9 $process 2>/dev/null && kills=$((kills + 1))
     wait $process 2>/dev/null
     [ -e killed.h5.parts ] && cut=$((cut + 1))
+    left_behind && orphans=$((orphans + 1))
     if [ -e killed.h5 ] && [ ! -e killed.h5.parts/header.h5 ]; then # it had come to its end
-        cmp -s killed.h5 whole.h5 || differing=$((differing + 1))
+        cmp -s killed.h5 faulty.h5 || differing=$((differing + 1))
         rm -rf killed.h5 killed.h5.parts
     fi
 done 2>/dev/null
-succeeds killed_goes_on collect --count 3000 -o killed.h5
-same_bytes killed_equals_whole killed.h5 whole.h5
+succeeds killed_goes_on "${faulty[@]}" -o killed.h5
+same_bytes killed_equals_whole killed.h5 faulty.h5
 absent killed_parts killed.h5.parts
 [ $differing = 0 ] && ok killed_ends || not_ok killed_ends "$differing finished outputs differ"
 [ $kills -ge 20 ] && [ $cut -ge 10 ] && ok killed_midway || not_ok killed_midway "only $cut of $kills kills met a collection at work"
+[ $orphans = 0 ] && ok killed_workers || not_ok killed_workers "workers outlived $orphans of $kills collectors"
+
+# ---- workers that die: killed from outside, hung, given up ----
+"$ROOFTILE" collect --backend synthetic -q --count 100 --faults slow=20 -o hunted.h5 >/dev/null 2>stderr &
+process=$!
+wait_for_part hunted.h5
+hunted=0
+for worker in $(cat /proc/$process/task/*/children 2>/dev/null); do
+    kill -9 "$worker" 2>/dev/null && hunted=$((hunted + 1))
+done
+wait $process
+status=$?
+[ $status = 0 ] && ok hunted_goes_on || not_ok hunted_goes_on "exit status $status" "$(cat stderr)"
+if [ $hunted -gt 0 ]; then
+    "$ROOFTILE" dataset export hunted.h5 -o hunted >/dev/null
+    grep -rqF "crashed: signal 9" hunted && ok hunted_says || not_ok hunted_says "no sample says: crashed: signal 9"
+else
+    echo "skipped hunted_says: this kernel does not list the children of a process"
+fi
+succeeds hung collect --count 100 -o hung.h5 --faults hang=0.02 --hang-limit 1s --json
+holds hung_counted '"lost": 1' stdout
+"$ROOFTILE" dataset export hung.h5 -o hung >/dev/null
+grep -rqF "no answer in 1 s" hung && ok hung_says || not_ok hung_says "no sample says: no answer in 1 s"
+refuses given_up 1 "given up after 5 workers in a row died" collect --count 100 -o lost.h5 --faults lost=1
+holds given_up_saved "10 of 200 kernels are saved in lost.h5.parts" stderr
+left_behind && not_ok given_up_workers "$left are left" || ok given_up_workers
+
+# ---- energy, shares ----
+succeeds energy collect --count 20 -o energy.h5 --energy
+"$ROOFTILE" dataset info energy.h5 >info.txt
+holds energy_attribute "measured" info.txt
+printf 'softmax,rows=512,cols=512\n' >one.csv
+"$ROOFTILE" collect --plan one.csv -o quiet.h5 --energy -q >stdout 2>stderr
+[ "$(grep -c 'has no counter that tells' stderr)" = 1 ] && ok energy_missing_is_said || not_ok energy_missing_is_said "$(cat stderr)"
+succeeds shares collect --count 30 -o shares.h5 --sm-share 25,50,100 --device large
+holds shares_device "synthetic large (20 of 80 SMs)" stdout
+holds shares_total "90 of 90 planned kernels" stdout
+
+# ---- shards ----
+sharded=(--count 200 --faults oom=0.1,throttle=0.1,crash=0.01)
+succeeds unsharded collect "${sharded[@]}" -o unsharded.h5
+"$ROOFTILE" dataset merge --sort unsharded.h5 -o all1.h5 >/dev/null
+for n in 2 3; do
+    shards=
+    for i in $(seq $n); do
+        succeeds "shard_${i}_of_$n" collect "${sharded[@]}" -o "shard$i$n.h5" --shard $i/$n
+        shards="shard$i$n.h5 $shards"
+    done
+    # shellcheck disable=SC2086  # a list of files
+    succeeds merge_$n "$ROOFTILE" dataset merge --sort $shards -o all$n.h5
+    same_bytes shards_${n}_equal_whole all$n.h5 all1.h5
+done
+succeeds shard_dry_run collect "${sharded[@]}" --shard 1/3 --dry-run
+holds shard_dry_run_total "67 shapes, 134 kernels" stdout
+refuses other_shard 2 "is there already" collect "${sharded[@]}" -o shard12.h5 --shard 1/2
 
 # ---- Ctrl-C ----
 "${begun[@]}" -o ctrl.h5 >/dev/null 2>stderr &
@@ -144,6 +232,19 @@ refuses full_at_the_end 1 "the parts in full.h5.parts are whole" limited $larges
 absent full_output full.h5
 succeeds full_goes_on collect --count 3000 -o full.h5
 same_bytes full_equals_whole full.h5 whole.h5
+mkdir tiny
+if mount -t tmpfs -o size=600k rooftile-test tiny 2>/dev/null; then
+    tiny() { "$ROOFTILE" collect --backend synthetic -q --count 3000 --faults slow=1 -o tiny/out.h5 "$@"; }
+    refuses tiny_disk 1 "kernels are saved in tiny/out.h5.parts: run the same command to go on" tiny
+    holds tiny_says "No space left on device" stderr
+    mount -o remount,size=64m tiny
+    succeeds tiny_goes_on tiny
+    "$ROOFTILE" dataset validate tiny/out.h5 >/dev/null && ok tiny_valid || not_ok tiny_valid
+    holds tiny_total "6000 of 6000 planned kernels" stdout
+    umount tiny
+else
+    echo "skipped tiny_disk: no file system may be mounted here"
+fi
 if [ "$(id -u)" != 0 ]; then
     mkdir readonly && chmod a-w readonly
     refuses read_only 1 "readonly/x.h5" collect --count 10 -o readonly/x.h5
