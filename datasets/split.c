@@ -17,9 +17,9 @@ static double deal(const struct rt_split_rule *rule, const struct rt_sample *sam
 
 enum rt_part rt_split_of(const struct rt_split_rule *rule, const struct rt_sample *sample)
 {
-    if (sample->split == RT_SPLIT_TEST)
+    if (sample->split == RT_SPLIT_TEST && !rule->all)
         return RT_PART_TEST;
-    if (sample->split == RT_SPLIT_NONE && deal(rule, sample, 1) < rule->test)
+    if (sample->split == RT_SPLIT_NONE && !rule->all && deal(rule, sample, 1) < rule->test)
         return RT_PART_TEST;
     return deal(rule, sample, 2) < rule->validation ? RT_PART_VALIDATION : RT_PART_TRAIN;
 }

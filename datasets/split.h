@@ -8,11 +8,14 @@
 
 #include "datasets/dataset.h"
 
+#include <stdbool.h>
+
 enum rt_part { RT_PART_TRAIN, RT_PART_VALIDATION, RT_PART_TEST };
 
 struct rt_split_rule {
     uint64_t seed;
     double validation, test; /* fractions; `test` applies to unmarked samples only */
+    bool all; /* nothing is kept for testing: what is judged by are devices that are held out */
 };
 
 /* What `train` deals by unless it is told otherwise, and `evaluate` where nothing was trained. */

@@ -20,7 +20,21 @@ int rt_cmd_crossval(int argc, char **argv);
 enum { MOST_JOBS = 4096, DEFAULT_KERNELS = 30 };
 
 /* GPU, MODEL and OP are in the order of enum rt_leave_out. */
-enum { GPU = 256, MODEL, OP, LEAVE_OUT, CALIBRATE, EPOCHS, FAMILY, REPORT, OVERWRITE, RESUME, DRY_RUN, JSON };
+enum {
+    GPU = 256,
+    MODEL,
+    OP,
+    LEAVE_OUT,
+    CALIBRATE,
+    EPOCHS,
+    FAMILY,
+    REPORT,
+    KEEP_TEST,
+    OVERWRITE,
+    RESUME,
+    DRY_RUN,
+    JSON
+};
 
 static const struct argp_option argument_options[] = {
     {"leave-out", LEAVE_OUT, "WHAT", 0, "gpu, model or op: a fold for each (required)", 0},
@@ -37,6 +51,10 @@ static const struct argp_option argument_options[] = {
     {"seed", 's', "N", 0, "Seed of `train` and `calibrate` (default 1)", 0},
     {"epochs", EPOCHS, "N", 0, "Of `train`", 0},
     {"family", FAMILY, "NAME", 0, "Of `train`: only this family, and no whole models; repeatable", 0},
+    {"keep-test", KEEP_TEST, NULL, 0,
+     "--leave-out gpu: train on the training part of the other GPUs only (default: on all that was measured "
+     "on them, for none of it is judged)",
+     0},
     {"jobs", 'j', "N", 0,
      "Folds at a time, a thread each (default: every processor); results do not depend on it", 0},
     {"report", REPORT, "FILE", 0, "Also write the table: .md or .json by its ending; repeatable", 0},
@@ -191,6 +209,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return status;
     case REPORT:
         return parse_report(text, &arguments->reports);
+    case KEEP_TEST:
+        options->keep_test = true;
+        break;
     case OVERWRITE:
         options->overwrite = true;
         break;

@@ -36,6 +36,7 @@ struct rt_crossval_options {
     int64_t seed, epochs;     /* epochs 0: the recipe's */
     int64_t calibrate;        /* kernels of a family; 0: no calibration */
     size_t jobs;
+    bool keep_test; /* of --leave-out gpu: train on the training part of the other GPUs only */
     bool overwrite, quiet;
 };
 

@@ -362,6 +362,8 @@ static void add_train(const struct rt_crossval *crossval, struct rt_unit *unit)
     for (size_t i = 0; i < options->train.count; i++)
         add_argument(step, "%s", options->train.name[i]);
     add_devices(crossval, step, "hold-out-gpu", unit->fold->devices);
+    if (options->leave_out == RT_LEAVE_GPU && !options->keep_test)
+        add_argument(step, "--no-test"); /* the GPU that is judged is not among them */
     if (unit->fold->op >= 0)
         add_argument(step, "--hold-out-op=%s", rt_ops[unit->fold->op].name);
     add_output(unit, step, "output");

@@ -13,6 +13,8 @@ const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
     [RT_LEFT_NOT_ASKED] = {"not_asked", "of another GPU, op or dtype than asked for",
                            "`rooftile dataset info` lists what the data has"},
     [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split", "choose with --split, or take all"},
+    [RT_LEFT_FITTED] = {"fitted", "that a predictor was fitted to: it kept no test part",
+                        "hold the GPU out, or train without --no-test"},
     [RT_LEFT_FAILED] = {"failed", "marked as failed when they were measured", "collect them again"},
     [RT_LEFT_NO_LATENCY] = {"no_latency", "without a latency above 0", "collect them again"},
     [RT_LEFT_NO_FAMILY] = {"no_family", "of a family that a predictor has no network for",
@@ -143,6 +145,17 @@ static bool held_out_of(const struct rt_candidate *candidate, const char *device
                                  rt_predictor_holds_out(&candidate->predictor, device, op));
 }
 
+/* Was a predictor fitted to all that there is of the device, what is marked for testing too? */
+static bool fitted_to_all(const struct rt_evaluation *evaluation, const char *device)
+{
+    for (size_t c = 0; c < evaluation->candidate_count; c++) {
+        const struct rt_predictor *predictor = &evaluation->candidates[c].predictor;
+        if (predictor->kept_no_test && rt_predictor_knows_device(predictor, device))
+            return true;
+    }
+    return false;
+}
+
 /* --- choosing and forecasting samples --- */
 
 /* The samples of one op on one device: [first, first + count) of the run's arrays. */
@@ -178,6 +191,8 @@ static enum rt_left_out choose(const struct rt_evaluation *evaluation, const str
         return RT_LEFT_NOT_ASKED;
     if (options->part != RT_PART_ANY && (int)rt_split_of(&evaluation->split, sample) != options->part)
         return RT_LEFT_OTHER_SPLIT;
+    if (options->part == RT_PART_TEST && evaluation->fitted[sample->device])
+        return RT_LEFT_FITTED;
     if (sample->flags & RT_FLAG_FAILED)
         return RT_LEFT_FAILED;
     if (!(isfinite(sample->latency_us) && sample->latency_us > 0))
@@ -515,12 +530,16 @@ int rt_evaluate(const struct rt_dataset *dataset, const struct rt_candidate *can
     const struct rt_candidate *reference = rt_candidates_reference(candidates, count);
     if (reference != NULL)
         evaluation.split = reference->predictor.split;
+    evaluation.fitted = rt_calloc(dataset->device_count + 1, sizeof *evaluation.fitted);
+    for (size_t d = 0; d < dataset->device_count; d++)
+        evaluation.fitted[d] = fitted_to_all(&evaluation, dataset->devices[d].name);
     struct run run = {.evaluation = &evaluation};
     pick_samples(&run);
     forecast_picked(&run);
     int status = RT_OK;
     if (evaluation.evaluated == 0) {
         status = refuse_empty(&evaluation);
+        free(evaluation.fitted);
     } else {
         mark_held_out(&run);
         add_rows(&run);
@@ -535,6 +554,7 @@ int rt_evaluate(const struct rt_dataset *dataset, const struct rt_candidate *can
 void rt_evaluation_release(struct rt_evaluation *evaluation)
 {
     free(evaluation->rows);
+    free(evaluation->fitted);
     free(evaluation->pooled);
     *evaluation = (struct rt_evaluation){0};
 }

@@ -38,6 +38,7 @@ const struct rt_candidate *rt_candidates_reference(const struct rt_candidate *ca
 enum rt_left_out {
     RT_LEFT_NOT_ASKED,   /* another GPU, op or dtype than asked for */
     RT_LEFT_OTHER_SPLIT, /* not in the chosen part */
+    RT_LEFT_FITTED,      /* of a device that a predictor was fitted to without keeping a test part */
     RT_LEFT_FAILED,      /* the measurement failed */
     RT_LEFT_NO_LATENCY,  /* missing, or not positive */
     RT_LEFT_NO_FAMILY,
@@ -98,6 +99,7 @@ struct rt_evaluation {
     size_t worst_count;
     size_t evaluated, synthetic, unstable, throttled;
     size_t dtypes[RT_DTYPE_COUNT]; /* of the evaluated, by element type */
+    bool *fitted;                  /* by device: see RT_LEFT_FITTED */
     size_t left_out[RT_LEFT_COUNT][RT_OP_COUNT];
 };
 

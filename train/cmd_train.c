@@ -16,6 +16,7 @@ int rt_cmd_train(int argc, char **argv);
 enum {
     VALIDATION = 256,
     TEST,
+    NO_TEST,
     EPOCHS,
     BATCH,
     PATIENCE,
@@ -42,6 +43,10 @@ static const struct argp_option argument_options[] = {
      "Share of the training rows kept for early stopping (default 0.1)", 0},
     {"split", TEST, "FRACTION", 0,
      "Share of the shapes that no source marked which is kept for testing (default 0.2)", 0},
+    {"no-test", NO_TEST, NULL, 0,
+     "Keep nothing for testing, not even what a source marked so: only devices that were held out can judge "
+     "this predictor",
+     0},
     {"threads", 't', "N", 0, "Threads a minibatch is shared out over (default: every processor)", 0},
     {"epochs", EPOCHS, "N", 0,
      "Most passes over the rows (default: 12; of neusight per family, docs/neusight.md)", 0},
@@ -128,6 +133,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case TEST:
         options->split.test = real_argument(state, "--split", text, 0, 0.9);
+        break;
+    case NO_TEST:
+        options->split.all = true;
         break;
     case 't':
         options->threads = (size_t)integer_argument(state, "--threads", text, RT_TEAM_MAX);

@@ -8,6 +8,6 @@
 
 /* The median of roofline / latency over a device's large, compute-bound rows; NaN where there are fewer than
  * RT_LARGE_KERNELS. */
-double rt_rows_utilisation(const struct rt_rows *rows, int32_t device);
+double rt_rows_utilisation(const struct rt_rows *rows, int32_t device, enum rt_split session);
 
 #endif

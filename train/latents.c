@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = RT_LATENT_PARTS };
+enum {
+    PARTS = RT_LATENT_PARTS,
+    FLOOR_BOUND_US = 30, /* a kernel is small whose roofline is below */
+    FLOOR_KERNELS = 20
+};
 
 static void list_devices(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
                          const struct rt_rows *train)
@@ -25,23 +29,55 @@ static void list_devices(struct rt_latent_fit *fit, const struct rt_dataset *dat
             continue;
         snprintf(fit->device[fit->device_count].device, sizeof fit->device[0].device, "%s",
                  dataset->devices[d].name);
+        snprintf(fit->device[fit->device_count].vendor, sizeof fit->device[0].vendor, "%s",
+                 dataset->devices[d].vendor);
         fit->device[fit->device_count].memory_kind = rt_memory_kind_of(&dataset->devices[d]);
         fit->slot[d] = (int32_t)fit->device_count++;
     }
+}
+
+/* The 1% quantile of `count` latencies, of which the `small` here are those of small kernels, less what the
+ * shortest compute. NaN where there are too few: large kernels tell nothing of the host. */
+static double floor_of(double *small_us, size_t small, size_t count)
+{
+    if (small < FLOOR_KERNELS)
+        return NAN;
+    rt_sort_reals(small_us, small);
+    double low = small_us[count / 100 < small ? count / 100 : small - 1];
+    return fmax(low - 3, low / 2);
+}
+
+/* Devices whose kernels do not tell get the median of the others. */
+static void fill_floors(struct rt_latent_fit *fit)
+{
+    double *known = rt_malloc((fit->device_count + 1) * sizeof *known);
+    size_t count = 0;
+    for (size_t d = 0; d < fit->device_count; d++)
+        if (!isnan(fit->device[d].floor_us))
+            known[count++] = fit->device[d].floor_us;
+    double median = count > 0 ? rt_median(known, count) : 0;
+    for (size_t d = 0; d < fit->device_count; d++)
+        if (isnan(fit->device[d].floor_us))
+            fit->device[d].floor_us = median;
+    free(known);
 }
 
 static void set_floors(struct rt_latent_fit *fit, const struct rt_rows *train)
 {
     double *times = rt_malloc((train->count + 1) * sizeof *times);
     for (size_t d = 0; d < fit->device_count; d++) {
-        size_t count = 0;
-        for (size_t i = 0; i < train->count; i++)
-            if (fit->slot[train->device[i]] == (int32_t)d)
-                times[count++] = train->target_us[i];
-        rt_sort_reals(times, count);
+        size_t count = 0, small = 0;
+        for (size_t i = 0; i < train->count; i++) {
+            if (fit->slot[train->device[i]] != (int32_t)d)
+                continue;
+            count++;
+            if (train->bounds[i].bound_us < FLOOR_BOUND_US)
+                times[small++] = train->target_us[i];
+        }
         fit->device[d].kernels = (int64_t)count;
-        fit->device[d].floor_us = fmax(times[count / 100] - 3, times[count / 100] / 2);
+        fit->device[d].floor_us = floor_of(times, small, count);
     }
+    fill_floors(fit);
     free(times);
 }
 

@@ -21,7 +21,8 @@ struct rt_latent_fit {
 };
 
 /* Latents for the devices of the rows; floors are the 1% quantile of a device's training latencies less 3 us
- * (at most half of it), what the shortest kernels take for themselves. `batch` is the largest batch. */
+ * (at most half of it), what the shortest kernels take for themselves; the median of the others' where a
+ * device ran no small kernels. `batch` is the largest batch. */
 void rt_latent_fit_init(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
                         const struct rt_rows *train, double ridge, size_t batch);
 void rt_latent_fit_release(struct rt_latent_fit *fit);

@@ -13,6 +13,7 @@ void rt_rows_release(struct rt_rows *rows)
     free(rows->target_us);
     free(rows->device);
     free(rows->dtype);
+    free(rows->session);
     free(rows->weight);
     *rows = (struct rt_rows){0};
 }
@@ -27,12 +28,14 @@ static void append(struct rt_rows *rows, int features, const rt_real *x, const s
         rows->target_us = rt_realloc(rows->target_us, capacity, sizeof *rows->target_us);
         rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
         rows->dtype = rt_realloc(rows->dtype, capacity, sizeof *rows->dtype);
+        rows->session = rt_realloc(rows->session, capacity, sizeof *rows->session);
     }
     for (int f = 0; f < features; f++)
         rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
     rows->bounds[rows->count] = *bound;
     rows->device[rows->count] = sample->device;
     rows->dtype[rows->count] = sample->dtype;
+    rows->session[rows->count] = sample->split;
     rows->target_us[rows->count++] = sample->latency_us;
 }
 
@@ -97,13 +100,14 @@ static void move_row(struct rt_rows *rows, int features, size_t from, size_t to)
     rows->target_us[to] = rows->target_us[from];
     rows->device[to] = rows->device[from];
     rows->dtype[to] = rows->dtype[from];
+    rows->session[to] = rows->session[from];
 }
 
 void rt_rows_drop(struct rt_rows *rows, int features, const bool *drop)
 {
     size_t kept = 0;
     for (size_t i = 0; i < rows->count; i++)
-        if (!drop[rows->device[i]])
+        if (!drop[rows->device[i] * RT_SPLIT_COUNT + rows->session[i]])
             move_row(rows, features, i, kept++);
     rows->count = kept;
 }

@@ -12,6 +12,7 @@ struct rt_rows {
     double *target_us;       /* (count) */
     int32_t *device;         /* (count), of the dataset */
     uint8_t *dtype;          /* (count), rt_dtype */
+    uint8_t *session;        /* (count), rt_split: what a source marked apart was measured apart */
     double *weight;          /* (count), of each in the loss, 1 on average; NULL: all the same */
 };
 void rt_rows_release(struct rt_rows *rows);
@@ -31,7 +32,7 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
 /* Keeps at most `most` rows of each device and dtype, drawn by `random`, in their order. `features` a row. */
 void rt_rows_limit(struct rt_rows *rows, int features, size_t most, struct rt_random *random);
 
-/* Drops the rows of the devices marked in `drop` (by device of the dataset). */
+/* Drops the rows of the sessions marked in `drop` (devices of the dataset, RT_SPLIT_COUNT). */
 void rt_rows_drop(struct rt_rows *rows, int features, const bool *drop);
 
 /* Weights that count short kernels less: v / mean(v) + 0.1, v = sigmoid(log2(bound / small_us)). What they

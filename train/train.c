@@ -188,17 +188,19 @@ static int either(int chosen, int recipe)
 static void leave_out_throttled(struct run *run, struct family *family)
 {
     size_t devices = run->dataset->device_count, before = family->train.count + family->validation.count;
-    bool *drop = rt_calloc(devices + 1, sizeof *drop);
-    for (size_t d = 0; d < devices; d++) {
-        double utilisation = rt_rows_utilisation(&family->train, (int32_t)d);
-        drop[d] = utilisation < RT_THROTTLED; /* not where it is NaN */
-        if (drop[d] && !run->options->quiet)
-            fprintf(
-                stderr,
-                "rooftile: warning: %s of %s looks throttled: large kernels reach %.0f%% of what the board "
-                "sustains; its kernels are left out (--keep-all keeps them)\n",
-                rt_families[family->recipe->family], run->dataset->devices[d].name, 100 * utilisation);
-    }
+    bool *drop = rt_calloc((devices + 1) * RT_SPLIT_COUNT, sizeof *drop);
+    for (size_t d = 0; d < devices; d++)
+        for (int session = 0; session < RT_SPLIT_COUNT; session++) {
+            double utilisation = rt_rows_utilisation(&family->train, (int32_t)d, (enum rt_split)session);
+            drop[d * RT_SPLIT_COUNT + session] = utilisation < RT_THROTTLED; /* not where it is NaN */
+            if (utilisation < RT_THROTTLED && !run->options->quiet)
+                fprintf(stderr,
+                        "rooftile: warning: %s of %s looks throttled: large kernels reach %.0f%% of what the "
+                        "board "
+                        "sustains; its kernels are left out (--keep-all keeps them)\n",
+                        rt_families[family->recipe->family], run->dataset->devices[d].name,
+                        100 * utilisation);
+        }
     rt_rows_drop(&family->train, family->net.feature_count, drop);
     rt_rows_drop(&family->validation, family->net.feature_count, drop);
     family->left_out.throttled = before - family->train.count - family->validation.count;
@@ -666,11 +668,12 @@ static char *make_signature(const struct run *run)
 {
     const struct rt_train_options *o = run->options;
     char *text = rt_format(
-        "%s %s data %s hold out %s %s seed %llu split %.17g %.17g threads %zu epochs %d batch %d "
+        "%s %s data %s hold out %s %s seed %llu split %.17g %.17g %d threads %zu epochs %d batch %d "
         "patience %d rate %.17g keep %d intervals %d families",
         RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus, run->predictor.held_out_ops,
-        (unsigned long long)o->split.seed, o->split.validation, o->split.test, rt_team_size(run->team),
-        o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all, !o->no_intervals);
+        (unsigned long long)o->split.seed, o->split.validation, o->split.test, o->split.all,
+        rt_team_size(run->team), o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all,
+        !o->no_intervals);
     for (size_t i = 0; i < o->families.count; i++) {
         char *longer = rt_format("%s %s", text, o->families.name[i]);
         free(text);
@@ -699,6 +702,8 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
     predictor->data_sources = add_line(predictor->data_sources, dataset->source);
     predictor->data_licences = add_line(predictor->data_licences, dataset->licence);
     predictor->split = options->split;
+    predictor->split.all = false;
+    predictor->kept_no_test = options->split.all;
     run->team = rt_team_new(options->threads > 0 ? options->threads : rt_team_processors());
     predictor->threads = (int64_t)rt_team_size(run->team);
     run->signature = make_signature(run);

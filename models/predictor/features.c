@@ -224,6 +224,11 @@ static double row_in_registers(const struct rt_launch *l)
 {
     return l->cols <= 1024;
 }
+/* rocBLAS cuts products otherwise than cuBLAS. */
+static double other_library(const struct rt_launch *l)
+{
+    return strcmp(l->device->vendor, "AMD") == 0;
+}
 /* Long rows on AMD run another kernel than on NVIDIA. */
 static double row_other_kernel(const struct rt_launch *l)
 {
@@ -286,6 +291,7 @@ const struct rt_feature rt_features[] = {
     {"row_alignment", "1 where 4 divides the columns", row_alignment},
     {"log2_cols", "columns", log2_cols},
     {"row_in_registers", "1 up to 1024 columns", row_in_registers},
+    {"other_library", "1 on AMD", other_library},
     {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel},
 };
 const size_t rt_feature_count = RT_COUNT(rt_features);

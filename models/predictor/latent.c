@@ -36,13 +36,16 @@ void rt_latents_of(const struct rt_latents *latents, const struct rt_device *dev
 }
 
 /* The median over those that the network was fitted to of the double `offset` bytes into each. */
-static double known_median(const struct rt_latents *latents, size_t offset)
+static double known_median(const struct rt_latents *latents, const char *vendor, size_t offset)
 {
+    bool alike = false;
+    for (size_t i = 0; i < latents->count; i++)
+        alike |= !latents->known[i].calibrated && strcmp(latents->known[i].vendor, vendor) == 0;
     double few[32],
         *values = latents->count <= RT_COUNT(few) ? few : rt_malloc(latents->count * sizeof *values);
     size_t count = 0;
     for (size_t i = 0; i < latents->count; i++)
-        if (!latents->known[i].calibrated)
+        if (!latents->known[i].calibrated && (!alike || strcmp(latents->known[i].vendor, vendor) == 0))
             values[count++] = *(const double *)((const char *)&latents->known[i] + offset);
     double result = count == 0 ? 0 : rt_median(values, count); /* none known: nothing is shifted */
     if (values != few)
@@ -73,8 +76,9 @@ void rt_latents_prior(const struct rt_latents *latents, const struct rt_device *
     *out = (struct rt_latent){.memory_kind = rt_memory_kind_of(device)};
     snprintf(out->device, sizeof out->device, "%s", device->name);
     out->value[RT_LATENT_COMPUTE] =
-        known_median(latents, offsetof(struct rt_latent, value[RT_LATENT_COMPUTE]));
-    out->value[RT_LATENT_DEPTH] = known_median(latents, offsetof(struct rt_latent, value[RT_LATENT_DEPTH]));
+        known_median(latents, device->vendor, offsetof(struct rt_latent, value[RT_LATENT_COMPUTE]));
+    out->value[RT_LATENT_DEPTH] =
+        known_median(latents, device->vendor, offsetof(struct rt_latent, value[RT_LATENT_DEPTH]));
     out->value[RT_LATENT_MEMORY] = memory_prior(latents, out->memory_kind);
-    out->floor_us = known_median(latents, offsetof(struct rt_latent, floor_us));
+    out->floor_us = known_median(latents, device->vendor, offsetof(struct rt_latent, floor_us));
 }

@@ -22,11 +22,12 @@ extern const char *const rt_latent_parts[RT_LATENT_PARTS]; /* "compute", "memory
 
 struct rt_latent {
     char device[96];
+    char vendor[32];
     enum rt_memory_kind memory_kind;
-    double value[RT_LATENT_PARTS]; /* added to ln latency */
-    double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
-    int64_t kernels;               /* that it was fitted to; 0: a prior */
-    bool calibrated;               /* without the network: tells nothing about other devices */
+    double value[RT_LATENT_PARTS];   /* added to ln latency */
+    double floor_us;                 /* what every kernel takes that is timed alone: the host's dispatch */
+    int64_t kernels;                 /* that it was fitted to; 0: a prior */
+    bool calibrated;                 /* without the network: tells nothing about other devices */
     struct rt_correction correction; /* of a calibrated one: owned by the rt_latents that it is in */
     double interval[RT_INTERVAL_LEVELS]; /* of a calibrated one: times the family's known 90%; 0: none */
 };
@@ -41,7 +42,8 @@ void rt_latents_release(struct rt_latents *latents);
 /* The latent of a device by name, NULL where it was not measured. */
 struct rt_latent *rt_latents_find(const struct rt_latents *latents, const char *device);
 
-/* The known one (its correction is borrowed), or the prior of that description; zeros where the network was fitted to none. */
+/* The known one (its correction is borrowed), or the prior of that description; zeros where the network was
+ * fitted to none. */
 void rt_latents_of(const struct rt_latents *latents, const struct rt_device *device, struct rt_latent *out);
 
 /* The prior, also of a device that is known. */

@@ -63,7 +63,8 @@ struct rt_predictor {
     char *devices; /* names of the GPUs it was fitted to */
     char *held_out_gpus, *held_out_ops;
     char *calibrated; /* devices whose latents were fitted later: "NAME\tWHAT TO\tUUID OF THE DATA" */
-    struct rt_split_rule split;
+    struct rt_split_rule split; /* how what is measured is dealt */
+    bool kept_no_test;          /* it was fitted to all parts of its devices */
     int64_t threads;
     bool complete; /* false: training was interrupted, these are the best weights so far */
 };

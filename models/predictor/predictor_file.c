@@ -121,6 +121,7 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
     int status;
     ADD(rt_h5_make_group(file, base));
     ADD(rt_h5_set_text(file, base, "device", latent->device));
+    ADD(rt_h5_set_text(file, base, "vendor", latent->vendor));
     ADD(rt_h5_set_text(file, base, "memory_kind", rt_memory_kinds[latent->memory_kind]));
     for (int p = 0; p < RT_LATENT_PARTS; p++)
         ADD(rt_h5_set_real(file, base, rt_latent_parts[p], latent->value[p]));
@@ -215,6 +216,8 @@ int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
     ADD(rt_h5_set_integer(file, "/", "seed", (int64_t)predictor->split.seed));
     ADD(rt_h5_set_real(file, "/", "split_validation", predictor->split.validation));
     ADD(rt_h5_set_real(file, "/", "split_test", predictor->split.test));
+    if (predictor->kept_no_test)
+        ADD(rt_h5_set_integer(file, "/", "kept_no_test", 1));
     ADD(rt_h5_set_integer(file, "/", "threads", predictor->threads));
     ADD(rt_h5_set_integer(file, "/", "complete", predictor->complete));
     ADD(rt_h5_make_group(file, "/families"));
@@ -373,6 +376,12 @@ static int read_latent(struct rt_h5 *file, const char *base, size_t features, st
     ADD(rt_h5_get_text(file, base, "device", &device));
     snprintf(out->device, sizeof out->device, "%s", device);
     free(device);
+    if (rt_h5_has(file, base, "vendor")) { /* older files do not say */
+        char *vendor;
+        ADD(rt_h5_get_text(file, base, "vendor", &vendor));
+        snprintf(out->vendor, sizeof out->vendor, "%s", vendor);
+        free(vendor);
+    }
     int kind = 0;
     int64_t calibrated = 0;
     ADD(rt_h5_get_name(file, base, "memory_kind", rt_memory_kind_find, &kind));
@@ -522,6 +531,7 @@ static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)
     ADD(rt_h5_get_integer(file, "/", "seed", &seed));
     ADD(rt_h5_get_real(file, "/", "split_validation", &predictor->split.validation));
     ADD(rt_h5_get_real(file, "/", "split_test", &predictor->split.test));
+    predictor->kept_no_test = rt_h5_has(file, "/", "kept_no_test");
     ADD(rt_h5_get_integer(file, "/", "threads", &predictor->threads));
     ADD(rt_h5_get_integer(file, "/", "complete", &complete));
     predictor->split.seed = (uint64_t)seed;

@@ -22,7 +22,7 @@
     "log2_intensity log2_depth log2_narrow log2_wide blocks_128x128 waves_128x128 padding_128x128 "          \
     "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 cut_log2_blocks "      \
     "cut_wave_fill cut_padding cut_log2_splits cut_log2_tile cut_ln_compute_memory cut_ln_roofline "         \
-    "alignment_m alignment_n alignment_k dtype_width dtype_block_scaled dtype_weights_only"
+    "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
 #define ROOFTILE(family_, features_, hidden_, margin_, rows_, small_) \
     {.kind = "rooftile", .family = family_, .features = features_, .standardise = true, \
      .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .latent_ridge = 1e-2, \

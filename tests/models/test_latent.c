@@ -20,6 +20,7 @@ static struct rt_latent latent(const char *device, double compute, double memory
                                .floor_us = floor_us,
                                .kernels = 100};
     snprintf(result.device, sizeof result.device, "%s", description.name);
+    snprintf(result.vendor, sizeof result.vendor, "%s", description.vendor);
     return result;
 }
 
@@ -46,6 +47,27 @@ static void test_prior(void)
     struct rt_latents none = {0};
     rt_latents_of(&none, &device, &out);
     CU_ASSERT_EQUAL(out.value[RT_LATENT_MEMORY], 0);
+}
+
+/* Compute, depth and floor come from devices of the same vendor where there are any. */
+static void test_prior_keeps_to_the_vendor(void)
+{
+    struct rt_latent known[] = {latent("P4", 0.3, 0.2, 30), latent("V100-PCIE-32GB", -0.1, -0.2, 40),
+                                latent("MI100", 0.5, 0, 10)};
+    struct rt_latents latents = {known, 3};
+    struct rt_device device;
+    struct rt_latent out;
+    find("MI250", &device);
+    rt_latents_of(&latents, &device, &out);
+    CU_ASSERT_EQUAL(out.value[RT_LATENT_COMPUTE], 0.5);
+    CU_ASSERT_EQUAL(out.floor_us, 10);
+    find("T4", &device);
+    rt_latents_of(&latents, &device, &out);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_COMPUTE], 0.1, 1e-12);
+    latents.count = 2; /* of NVIDIA only: better than nothing */
+    find("MI250", &device);
+    rt_latents_of(&latents, &device, &out);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_COMPUTE], 0.1, 1e-12);
 }
 
 static void test_memory_kinds(void)
@@ -142,5 +164,5 @@ static void test_queued_kernels(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_prior), RT_TEST(test_memory_kinds), RT_TEST(test_sustained_flops),
-         RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))
+RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_keeps_to_the_vendor), RT_TEST(test_memory_kinds),
+         RT_TEST(test_sustained_flops), RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))

@@ -210,6 +210,28 @@ static void test_held_out_devices_and_ops_are_marked(void)
     rt_dataset_release(&data);
 }
 
+/* What a predictor was fitted to, test part and all, is no test of it; a GPU that it never saw is. */
+static void test_what_kept_no_test_part_is_not_judged(void)
+{
+    struct rt_dataset data;
+    struct rt_candidate candidate;
+    struct rt_evaluation e;
+    make_devices(&data);
+    add(&data, 0, RT_OP_SOFTMAX, 2048, 1, RT_SPLIT_TEST);
+    add(&data, 1, RT_OP_SOFTMAX, 2048, 1, RT_SPLIT_TEST);
+    make_candidate(&candidate, RT_FAMILY_SOFTMAX, data.devices[0].name);
+    candidate.predictor.kept_no_test = true;
+    RT_ASSERT_OK(rt_evaluate(&data, &candidate, 1, &test_split, &e));
+    CU_ASSERT_EQUAL(e.evaluated, 1);
+    CU_ASSERT_EQUAL(e.left_out[RT_LEFT_FITTED][RT_OP_SOFTMAX], 1);
+    CU_ASSERT_TRUE(e.rows[0].held_out[0]);
+    rt_evaluation_release(&e);
+    data.samples[1].device = 0;
+    RT_ASSERT_FAILS(rt_evaluate(&data, &candidate, 1, &test_split, &e), RT_EFORMAT, "kept no test part");
+    rt_candidates_release(&candidate, 1);
+    rt_dataset_release(&data);
+}
+
 static void test_the_predictors_rule_deals_unmarked_samples(void)
 {
     struct rt_dataset data;
@@ -443,6 +465,7 @@ RT_TESTS(RT_TEST(test_rows_per_op_and_device), RT_TEST(test_pooled_rows),
          RT_TEST(test_every_sample_is_evaluated_or_counted),
          RT_TEST(test_candidates_are_judged_on_the_same_rows),
          RT_TEST(test_held_out_devices_and_ops_are_marked),
+         RT_TEST(test_what_kept_no_test_part_is_not_judged),
          RT_TEST(test_the_predictors_rule_deals_unmarked_samples), RT_TEST(test_worst_kernels_come_first),
          RT_TEST(test_measured_tiles_are_used_on_request), RT_TEST(test_nothing_to_evaluate_tells_why),
          RT_TEST(test_threads_change_nothing), RT_TEST(test_candidates_have_labels),

@@ -16,7 +16,8 @@ static void make_rows(struct rt_rows *rows)
                              .bounds = calloc(COUNT, sizeof(struct rt_bound)),
                              .target_us = calloc(COUNT, sizeof(double)),
                              .device = calloc(COUNT, sizeof(int32_t)),
-                             .dtype = calloc(COUNT, sizeof(uint8_t))};
+                             .dtype = calloc(COUNT, sizeof(uint8_t)),
+                             .session = calloc(COUNT, sizeof(uint8_t))};
     for (int i = 0; i < COUNT; i++) {
         rows->device[i] = i % 3;
         rows->bounds[i] = (struct rt_bound){.bound_us = 1000 + i, .waves = 1, .compute_share = 1};
@@ -29,24 +30,27 @@ static void test_throttled(void)
 {
     struct rt_rows rows;
     make_rows(&rows);
-    RT_ASSERT_NEAR(rt_rows_utilisation(&rows, 0), 0.8, 1e-12);
-    RT_ASSERT_NEAR(rt_rows_utilisation(&rows, 1), 0.25, 1e-12);
-    CU_ASSERT_TRUE(isnan(rt_rows_utilisation(&rows, 7)));
+    RT_ASSERT_NEAR(rt_rows_utilisation(&rows, 0, RT_SPLIT_NONE), 0.8, 1e-12);
+    RT_ASSERT_NEAR(rt_rows_utilisation(&rows, 1, RT_SPLIT_NONE), 0.25, 1e-12);
+    CU_ASSERT_TRUE(isnan(rt_rows_utilisation(&rows, 7, RT_SPLIT_NONE)));
+    CU_ASSERT_TRUE(isnan(rt_rows_utilisation(&rows, 1, RT_SPLIT_TEST))); /* another session */
     rows.bounds[1].bound_us = 10; /* one small kernel less: too few to judge by */
-    CU_ASSERT_TRUE(isnan(rt_rows_utilisation(&rows, 1)));
+    CU_ASSERT_TRUE(isnan(rt_rows_utilisation(&rows, 1, RT_SPLIT_NONE)));
     rt_rows_release(&rows);
 }
 
 static void test_drop(void)
 {
     struct rt_rows rows;
-    const bool drop[] = {false, true, false};
+    const bool drop[3 * RT_SPLIT_COUNT] = {[1 * RT_SPLIT_COUNT + RT_SPLIT_NONE] = true};
     make_rows(&rows);
+    rows.session[1] = RT_SPLIT_TEST; /* of device 1, but another session: stays */
     rt_rows_drop(&rows, FEATURES, drop);
-    CU_ASSERT_EQUAL_FATAL(rows.count, 40);
-    CU_ASSERT_EQUAL(rows.device[1], 2);
-    CU_ASSERT_EQUAL(rows.features[1 * FEATURES], 2);
-    CU_ASSERT_EQUAL(rows.bounds[39].bound_us, 1059);
+    CU_ASSERT_EQUAL_FATAL(rows.count, 41);
+    CU_ASSERT_EQUAL(rows.device[1], 1);
+    CU_ASSERT_EQUAL(rows.device[2], 2);
+    CU_ASSERT_EQUAL(rows.features[2 * FEATURES], 2);
+    CU_ASSERT_EQUAL(rows.bounds[40].bound_us, 1059);
     rt_rows_release(&rows);
 }
 

@@ -217,6 +217,31 @@ static void test_hold_out(void)
     rt_dataset_release(&dataset);
 }
 
+/* --no-test: everything of the devices that are not held out is fitted to, and the file says so. */
+static void test_nothing_is_kept_for_testing(void)
+{
+    struct rt_dataset dataset;
+    synthetic_dataset(&dataset, 100);
+    const char *out = rt_test_path("all.h5"), *gpus[] = {"large"}, *families[] = {"softmax"};
+    struct rt_train_options options = options_for(out);
+    options.held_out_gpus = (struct rt_names){gpus, 1};
+    options.families = (struct rt_names){families, 1};
+    options.epochs = 1;
+    int64_t rows[2];
+    for (int all = 0; all < 2; all++) {
+        struct rt_predictor predictor;
+        options.split.all = all;
+        RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
+        RT_ASSERT_OK(rt_predictor_open(out, &predictor));
+        CU_ASSERT_EQUAL(predictor.kept_no_test, all == 1);
+        rows[all] = predictor.nets[0].rows_train + predictor.nets[0].rows_validation;
+        rt_predictor_release(&predictor);
+    }
+    CU_ASSERT_EQUAL(rows[1], 50);
+    CU_ASSERT_TRUE(rows[0] < 48);
+    rt_dataset_release(&dataset);
+}
+
 static void test_refusals(void)
 {
     struct rt_dataset dataset;
@@ -242,4 +267,4 @@ static void test_refusals(void)
 
 RT_TESTS(RT_TEST(test_learns), RT_TEST(test_same_seed_same_bytes), RT_TEST(test_resume_changes_nothing),
          RT_TEST(test_resume_refuses_other_options), RT_TEST(test_latents_tell_devices_apart),
-         RT_TEST(test_hold_out), RT_TEST(test_refusals))
+         RT_TEST(test_hold_out), RT_TEST(test_nothing_is_kept_for_testing), RT_TEST(test_refusals))
