@@ -19,7 +19,7 @@ hold_out=(--hold-out-gpu threads)
 
 echo
 echo "1/3 Measuring this CPU for 60 s (OpenBLAS products, softmax, layer norm, elementwise ops) ..."
-"$rooftile" collect -o "$out/cpu.h5" --plan quick --budget 60s --overwrite \
+"$rooftile" collect -o "$out/cpu.h5" --plan quick --budget 60s --rel-error 0.01 --overwrite \
     --ops linear,bmm,softmax,layernorm,add,add_scalar,mul,relu
 echo
 echo "2/3 Training the neusight predictor, the device of all threads held out ..."
