@@ -4,7 +4,7 @@
 
 #include "collect/cuda/kernels.h"
 
-#ifndef RT_CUDA_ON_CPU /* tests/collect/cuda_on_cpu.h brings its own */
+#ifndef RT_CUDA_ON_CPU /* tests/collect/cuda/cuda_on_cpu.h brings its own */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -21,7 +21,6 @@ __device__ __forceinline__ uint32_t sm_number()
     asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     return sm;
 }
-#endif
 
 /* One kernel by name; what it does sees its arguments as `a`. */
 #define KERNEL(name, threads, ...)                                                                           \
@@ -29,6 +28,7 @@ __device__ __forceinline__ uint32_t sm_number()
     {                                                                                                        \
         __VA_ARGS__;                                                                                         \
     }
+#endif
 
 /* function<T, ...> as name_f32, name_f16, name_bf16 */
 #define KERNELS(name, threads, function, ...)                                                                \

@@ -1,0 +1,29 @@
+/* kernels.cu compiled for the CPU, seen from C. */
+#ifndef ROOFTILE_KERNELS_ON_CPU_H
+#define ROOFTILE_KERNELS_ON_CPU_H
+
+#include "collect/cuda/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct on_cpu_launch {
+    const char *kernel;
+    int32_t grid[3], block[3];
+    int64_t first, last; /* blocks first..last-1 in the order of blockIdx.x, y, z; last 0: to the end */
+    int descending;      /* threads run last to first wherever the kernel leaves their order open */
+};
+
+/* NULL, or why the launch failed: no such kernel, more threads than it is compiled for, a barrier that not
+ * all threads reach, a shuffle with a lane that has returned. */
+const char *on_cpu_run(const struct on_cpu_launch *launch, const struct rt_cuda_args *args);
+
+/* Called whenever a kernel reads the clock, so that a test can act while a kernel waits. */
+extern void (*on_cpu_clock)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,782 @@
+/* Our CUDA kernels, run on the CPU as vector_plan.c launches them, beside plain formulas in double precision.
+ */
+#include "collect/cuda/vector_plan.h"
+#include "datasets/strings.h"
+#include "kernels_on_cpu.h"
+#include "test.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+
+enum { GUARD = 64, GUARD_BYTE = 0xa5, POISON = 0xff, SMS = 4 };
+
+/* ---- numbers ---- */
+
+static uint64_t mixed(uint64_t seed, uint64_t position)
+{
+    uint64_t z = seed + (position + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Sign, exponent, mantissa: what the bits mean, by definition. */
+static double decode(uint32_t bits, int exponent_bits, int mantissa_bits)
+{
+    int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1), bias = (1 << (exponent_bits - 1)) - 1;
+    double mantissa = bits & ((1u << mantissa_bits) - 1),
+           sign = bits >> (exponent_bits + mantissa_bits) ? -1 : 1;
+    if (exponent == (1 << exponent_bits) - 1 && exponent_bits > 4)
+        return mantissa > 0 ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(mantissa, 1 - bias - mantissa_bits);
+    return sign * ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
+}
+
+static double value_of(const void *block, enum rt_dtype dtype, int64_t at)
+{
+    if (dtype == RT_FP32)
+        return (double)((const float *)block)[at];
+    if (dtype == RT_FP16)
+        return decode(((const uint16_t *)block)[at], 5, 10);
+    if (dtype == RT_BF16)
+        return decode(((const uint16_t *)block)[at], 8, 7);
+    return dtype == RT_FP8 ? decode(((const uint8_t *)block)[at], 4, 3) : ((const uint8_t *)block)[at];
+}
+
+/* The nearest number of the type that is not farther from 0 than x: inputs need no rounding rule. */
+static void set_value(void *block, enum rt_dtype dtype, int64_t at, double x)
+{
+    float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (dtype == RT_FP32)
+        ((float *)block)[at] = single;
+    else if (dtype == RT_BF16)
+        ((uint16_t *)block)[at] = (uint16_t)(bits >> 16);
+    else if (fabs(x) < 0x1p-14)
+        ((uint16_t *)block)[at] = (uint16_t)(bits >> 16 & 0x8000);
+    else
+        ((uint16_t *)block)[at] =
+            (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - ((127 - 15) << 10)));
+}
+
+/* ---- a task with its operands in memory ---- */
+
+struct work {
+    struct rt_task task;
+    struct rt_vector_plan plan;
+    int64_t rows, cols;
+    uint8_t *block[RT_CUDA_OPERANDS + 1]; /* the last: workspace */
+    size_t bytes[RT_CUDA_OPERANDS + 1];
+    double *before[RT_CUDA_OPERANDS]; /* operands' values before the launch */
+    const char *failure;
+};
+
+static int is_positive_only(int op)
+{
+    return op == RT_OP_RSQRT || op == RT_OP_POW || op == RT_OP_DIV || op == RT_OP_OPTIMIZER;
+}
+
+static int64_t elements(const struct work *work, int operand)
+{
+    size_t width = (size_t)rt_dtypes[work->plan.operand[operand].dtype].bytes;
+    return (int64_t)(work->bytes[operand] / width);
+}
+
+static void fill_operand(struct work *work, int k)
+{
+    const struct rt_cuda_operand *operand = &work->plan.operand[k];
+    int64_t count = elements(work, k);
+    memset(work->block[k], POISON, work->bytes[k]);
+    if (operand->fill == RT_FILL_INDICES)
+        for (int64_t i = 0; i < (int64_t)operand->bytes / 4; i++)
+            ((int32_t *)work->block[k])[i] = (int32_t)(mixed(7, (uint64_t)i) % (uint64_t)operand->limit);
+    if (operand->fill != RT_FILL_VALUES)
+        return;
+    double low = is_positive_only(work->task.op) || operand->dtype != work->task.dtype ? 0.5 : -3;
+    double high = low > 0 ? 1.5 : 3;
+    work->before[k] = rt_malloc((size_t)count * sizeof(double));
+    for (int64_t i = 0; i < count; i++) {
+        double unit = (double)(mixed((uint64_t)k, (uint64_t)i) >> 11) * 0x1p-53;
+        set_value(work->block[k], operand->dtype, i, low + (high - low) * unit);
+        work->before[k][i] = value_of(work->block[k], operand->dtype, i);
+    }
+}
+
+static uint8_t *guarded(size_t bytes)
+{
+    uint8_t *block = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
+    if (block == NULL)
+        abort();
+    memset(block, POISON, bytes);
+    memset(block + bytes, GUARD_BYTE, GUARD);
+    return block;
+}
+
+static void work_init(struct work *work, int op, int dtype, int64_t rows, int64_t cols)
+{
+    *work = (struct work){.rows = rows, .cols = cols};
+    rt_task_init(&work->task, op, dtype);
+    work->task.dim[0] = op == RT_OP_OPTIMIZER ? rows * cols : rows;
+    if (op != RT_OP_OPTIMIZER)
+        work->task.dim[1] = cols;
+    CU_ASSERT_TRUE_FATAL(rt_vector_can(&work->task));
+    CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&work->task, SMS, &work->plan));
+    for (int k = 0; k < work->plan.operands; k++)
+        work->bytes[k] = work->plan.operand[k].bytes;
+    work->bytes[RT_CUDA_OPERANDS] = work->plan.workspace_bytes;
+    for (int k = 0; k <= RT_CUDA_OPERANDS; k++) {
+        work->block[k] = guarded(work->bytes[k]);
+        if (k < work->plan.operands)
+            fill_operand(work, k);
+    }
+}
+
+static void work_release(struct work *work)
+{
+    for (int k = 0; k <= RT_CUDA_OPERANDS; k++)
+        free(work->block[k]);
+    for (int k = 0; k < RT_CUDA_OPERANDS; k++)
+        free(work->before[k]);
+}
+
+static void run_blocks(struct work *work, int i, int64_t first, int64_t last, int descending)
+{
+    const struct rt_vector_launch *from = &work->plan.launch[i];
+    struct rt_cuda_args args = from->args;
+    struct on_cpu_launch launch = {
+        .kernel = from->name, .first = first, .last = last, .descending = descending};
+    memcpy(launch.grid, from->grid, sizeof launch.grid);
+    memcpy(launch.block, from->block, sizeof launch.block);
+    for (int k = 0; k < work->plan.operands; k++)
+        args.operand[k] = (uint64_t)(uintptr_t)work->block[k];
+    args.workspace = (uint64_t)(uintptr_t)work->block[RT_CUDA_OPERANDS];
+    const char *why = on_cpu_run(&launch, &args);
+    if (why != NULL)
+        work->failure = why;
+}
+
+/* ---- what should come out ---- */
+
+/* Operand k, element i: what it should be, and how large the terms are that it is summed from. */
+struct expected {
+    double value, size;
+};
+
+static double x_of(const struct work *work, int k, int64_t i)
+{
+    return work->before[k][i];
+}
+
+static double unary_of(int op, double x, const float *s)
+{
+    switch (op) {
+    case RT_OP_RELU:
+        return x > 0 ? x : 0;
+    case RT_OP_GELU:
+        return 0.5 * x * (1 + erf(x / sqrt(2)));
+    case RT_OP_TANH:
+        return tanh(x);
+    case RT_OP_SILU:
+        return x / (1 + exp(-x));
+    case RT_OP_CLAMP:
+        return x < 0.75 ? 0.75 : x > 1.25 ? 1.25 : x;
+    case RT_OP_RSQRT:
+        return 1 / sqrt(x);
+    case RT_OP_ADD_SCALAR:
+        return x + 1.25;
+    case RT_OP_MUL_SCALAR:
+        return x * 1.25;
+    case RT_OP_DIV_SCALAR:
+        return x / 1.25;
+    case RT_OP_POW_SCALAR:
+        return x * x * x;
+    case RT_OP_FILL:
+        return (double)s[0];
+    default:
+        return x;
+    }
+}
+
+static double binary_of(int op, double x, double y)
+{
+    return op == RT_OP_ADD ? x + y : op == RT_OP_MUL ? x * y : op == RT_OP_DIV ? x / y : pow(x, y);
+}
+
+static struct expected expect_flat(const struct work *work, int k, int64_t i)
+{
+    int op = work->task.op;
+    const float *s = work->plan.launch[0].args.scalar;
+    double value;
+    if (op == RT_OP_WHERE) {
+        value = work->block[0][i] & 1 ? x_of(work, 1, i) : (double)s[0];
+    } else if (op == RT_OP_DROPOUT) {
+        int kept = (mixed(1, (uint64_t)i / 4) >> (i % 4 * 16) & 0xffff) >= 6554;
+        value = k == 2 ? kept : kept ? x_of(work, 0, i) * 65536 / (65536 - 6554) : 0;
+    } else if (op == RT_OP_OPTIMIZER) {
+        double w = x_of(work, 0, i), g = x_of(work, 1, i);
+        double m = (double)s[1] * x_of(work, 2, i) + (1 - (double)s[1]) * g;
+        double v = (double)s[2] * x_of(work, 3, i) + (1 - (double)s[2]) * g * g;
+        w = w * (double)s[4] - (double)s[0] * m * (double)s[5] / (sqrt(v) * (double)s[6] + (double)s[3]);
+        value = k == 0 ? w : k == 1 ? g : k == 2 ? m : v;
+    } else if (op == RT_OP_INDEX || op == RT_OP_EMBEDDING) {
+        int32_t row = ((const int32_t *)work->block[1])[i / work->cols];
+        value = x_of(work, 0, row * work->cols + i % work->cols);
+    } else if (op == RT_OP_TRANSPOSE) {
+        value = x_of(work, 0, i % work->rows * work->cols + i / work->rows);
+    } else if (work->plan.operands == 3) {
+        value = binary_of(op, x_of(work, 0, i), x_of(work, 1, i));
+    } else {
+        value = unary_of(op, op == RT_OP_FILL ? 0 : x_of(work, 0, i), s);
+    }
+    return (struct expected){value, 1};
+}
+
+/* Of a row: sums that its elements are made from. */
+struct row_sums {
+    double most, scale, mean, deviation, along, offset, sum, size;
+};
+
+static struct row_sums sums_of(const struct work *work, int64_t row)
+{
+    struct row_sums out = {.most = -INFINITY};
+    int op = work->task.op;
+    int64_t first = row * work->cols, last = first + work->cols;
+    double n = (double)work->cols, squares = 0;
+    for (int64_t i = first; i < last; i++) {
+        double x = x_of(work, 0, i);
+        out.most = fmax(out.most, x);
+        out.sum += x;
+        out.size += fabs(x);
+    }
+    if (op == RT_OP_SOFTMAX)
+        for (int64_t i = first; i < last; i++)
+            out.scale += exp(x_of(work, 0, i) - out.most);
+    if (op == RT_OP_SOFTMAX_BACKWARD)
+        for (int64_t i = first; i < last; i++)
+            out.along += x_of(work, 0, i) * x_of(work, 1, i);
+    if (op == RT_OP_LAYERNORM)
+        out.mean = out.sum / n;
+    if (op == RT_OP_LAYERNORM || op == RT_OP_RMSNORM) {
+        for (int64_t i = first; i < last; i++)
+            squares += pow(x_of(work, 0, i) - out.mean, 2);
+        out.scale = 1 / sqrt(squares / n + 1e-5);
+    }
+    if (op == RT_OP_LAYERNORM_BACKWARD || op == RT_OP_RMSNORM_BACKWARD) {
+        bool centered = op == RT_OP_LAYERNORM_BACKWARD;
+        out.mean = centered ? x_of(work, 6, row) : 0;
+        out.scale = x_of(work, 3, row);
+        for (int64_t i = first; i < last; i++) {
+            double g = x_of(work, 0, i) * x_of(work, 2, i - first);
+            out.along += g * (x_of(work, 1, i) - out.mean) * out.scale / n;
+            out.offset += centered ? g / n : 0;
+        }
+    }
+    return out;
+}
+
+static struct expected expect_in_row(const struct work *work, int k, int64_t row, int64_t column,
+                                     const struct row_sums *sums)
+{
+    int64_t i = row * work->cols + column;
+    double x = x_of(work, 0, i);
+    switch (work->task.op) {
+    case RT_OP_SOFTMAX:
+        return (struct expected){exp(x - sums->most) / sums->scale, 0.1};
+    case RT_OP_SOFTMAX_BACKWARD:
+        return (struct expected){x_of(work, 1, i) * (x - sums->along), 3 * (1 + fabs(sums->along)) + 100};
+    case RT_OP_REDUCE:
+        return (struct expected){sums->sum, sums->size};
+    case RT_OP_LAYERNORM:
+        if (k == 3 || k == 5)
+            return (struct expected){k == 3 ? sums->scale : sums->mean, 10};
+        return (struct expected){
+            (x - sums->mean) * sums->scale * x_of(work, 1, column) + x_of(work, 4, column), 100};
+    case RT_OP_RMSNORM:
+        if (k == 3)
+            return (struct expected){sums->scale, 10};
+        return (struct expected){x * sums->scale * x_of(work, 1, column), 10};
+    default: /* norms backward */
+        x = (x_of(work, 1, i) - sums->mean) * sums->scale;
+        return (struct expected){
+            sums->scale * (x_of(work, 0, i) * x_of(work, 2, column) - sums->offset - x * sums->along), 100};
+    }
+}
+
+/* Gradient of a norm's weight (k 5) or bias (k 7). */
+static struct expected expect_weight(const struct work *work, int k, int64_t column)
+{
+    struct expected out = {0, 1};
+    for (int64_t row = 0; row < work->rows; row++) {
+        double g = x_of(work, 0, row * work->cols + column), z = x_of(work, 1, row * work->cols + column);
+        double mean = work->task.op == RT_OP_LAYERNORM_BACKWARD ? x_of(work, 6, row) : 0;
+        double term = k == 7 ? g : g * (z - mean) * x_of(work, 3, row);
+        out.value += term;
+        out.size += fabs(term);
+    }
+    return out;
+}
+
+static bool is_row_op(int op)
+{
+    return op == RT_OP_REDUCE || rt_ops[op].family == RT_FAMILY_SOFTMAX ||
+           rt_ops[op].family == RT_FAMILY_LAYERNORM;
+}
+
+static bool near(const struct work *work, int k, int64_t i, struct expected expected)
+{
+    enum rt_dtype dtype = work->plan.operand[k].dtype;
+    double actual = value_of(work->block[k], dtype, i);
+    double relative = dtype == RT_FP32 ? 4e-6 : dtype == RT_FP16 ? 6e-4 : dtype == RT_BF16 ? 4.5e-3 : 0;
+    double most = relative * fabs(expected.value) + 1e-6 * expected.size;
+    bool good = fabs(actual - expected.value) <= most;
+    if (!good)
+        printf("# %s rows %lld cols %lld operand %d element %lld: %.9g, expected %.9g\n",
+               work->plan.launch[0].name, (long long)work->rows, (long long)work->cols, k, (long long)i,
+               actual, expected.value);
+    return good;
+}
+
+/* All results beside what they should be; stops at the first that is wrong. */
+static bool results_are_right(const struct work *work)
+{
+    bool in_place = work->task.op == RT_OP_OPTIMIZER;
+    for (int k = 0; k < work->plan.operands; k++) {
+        if (work->plan.operand[k].fill != RT_FILL_RESULT && !in_place)
+            continue;
+        bool row_op = is_row_op(work->task.op),
+             weights = work->task.op == RT_OP_LAYERNORM_BACKWARD || work->task.op == RT_OP_RMSNORM_BACKWARD;
+        struct row_sums sums = {0};
+        int64_t count = elements(work, k), across = row_op ? count / work->rows : 1;
+        for (int64_t i = 0; i < count; i++) {
+            if (weights && k != 4) {
+                if (!near(work, k, i, expect_weight(work, k, i)))
+                    return false;
+                continue;
+            }
+            if (row_op && i % across == 0)
+                sums = sums_of(work, i / across);
+            if (!near(work, k, i,
+                      row_op ? expect_in_row(work, k, i / across, i % across, &sums)
+                             : expect_flat(work, k, i)))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool guards_stand(const struct work *work)
+{
+    for (int k = 0; k <= RT_CUDA_OPERANDS; k++)
+        for (size_t i = 0; i < GUARD; i++)
+            if (work->block[k][work->bytes[k] + i] != GUARD_BYTE) {
+                printf("# %s writes past the end of operand %d\n", work->plan.launch[0].name, k);
+                return false;
+            }
+    return true;
+}
+
+/* ---- tests ---- */
+
+static const int dtypes[] = {RT_FP32, RT_FP16, RT_BF16};
+
+static bool works(int op, int dtype, int64_t rows, int64_t cols, int descending)
+{
+    struct work work;
+    work_init(&work, op, dtype, rows, cols);
+    for (int i = 0; i < work.plan.launches && work.failure == NULL; i++)
+        run_blocks(&work, i, 0, 0, descending);
+    if (work.failure != NULL)
+        printf("# %s\n", work.failure);
+    bool good = work.failure == NULL && results_are_right(&work) && guards_stand(&work);
+    if (!good)
+        printf("# wrong: %s %s %lld x %lld\n", rt_ops[op].name, rt_dtypes[dtype].name, (long long)rows,
+               (long long)cols);
+    work_release(&work);
+    return good;
+}
+
+/* Odd and even rows on both sides of where kernels change over. */
+static void check_ops(bool rows_only)
+{
+    static const int64_t cols[] = {1,   2,   3,   7,    8,    31,   33,   64,   127,  128,  129,
+                                   256, 264, 513, 1000, 1024, 1025, 4097, 8192, 8197, 16384};
+    for (int op = 0; op < RT_OP_COUNT; op++) {
+        struct rt_task task;
+        rt_task_init(&task, op, RT_FP32);
+        if (!rt_vector_can(&task) || is_row_op(op) != rows_only)
+            continue;
+        for (size_t d = 0; d < RT_COUNT(dtypes); d++)
+            for (size_t c = 0; c < RT_COUNT(cols); c++) {
+                int64_t rows = cols[c] < 512 ? 37 : cols[c] < 2000 ? 5 : 1 + (cols[c] % 2);
+                CU_ASSERT_TRUE(works(op, dtypes[d], rows, cols[c], (int)(c + d) % 2));
+            }
+    }
+}
+
+static void test_flat_and_moving_ops(void)
+{
+    check_ops(false);
+}
+
+static void test_row_ops(void)
+{
+    check_ops(true);
+}
+
+/* A single row or column, many rows, rows too long to be held, both orders of threads. */
+static void test_row_ops_at_the_ends(void)
+{
+    static const int64_t shapes[][2] = {{1, 1},     {1, 5},     {130, 1},  {300, 40},
+                                        {2, 16392}, {2, 20001}, {1, 70000}};
+    for (int op = 0; op < RT_OP_COUNT; op++) {
+        struct rt_task task;
+        rt_task_init(&task, op, RT_FP32);
+        if (!rt_vector_can(&task) || !is_row_op(op))
+            continue;
+        for (size_t s = 0; s < RT_COUNT(shapes); s++)
+            for (int descending = 0; descending < 2; descending++)
+                CU_ASSERT_TRUE(works(op, dtypes[s % 3], shapes[s][0], shapes[s][1], descending));
+    }
+}
+
+/* Takes what a block wrote out of the results, which are poison again afterwards; false where an element was
+ * written before. Bytes of a number that are all POISON mean NaN, which nothing gives. */
+static bool take_written(struct work *work, uint8_t *kept[], int *written[])
+{
+    bool once = true;
+    for (int k = 0; k <= RT_CUDA_OPERANDS; k++) {
+        if (written[k] == NULL)
+            continue;
+        size_t width = k == RT_CUDA_OPERANDS ? 4 : (size_t)rt_dtypes[work->plan.operand[k].dtype].bytes;
+        for (size_t i = 0; i < work->bytes[k] / width; i++) {
+            static const uint8_t poison[8] = {POISON, POISON, POISON, POISON};
+            if (memcmp(work->block[k] + i * width, poison, width) == 0)
+                continue;
+            once = once && written[k][i]++ == 0;
+            memcpy(kept[k] + i * width, work->block[k] + i * width, width);
+            memset(work->block[k] + i * width, POISON, width);
+        }
+    }
+    return once;
+}
+
+static bool writes_once(int op, int dtype, int64_t rows, int64_t cols)
+{
+    struct work work;
+    uint8_t *kept[RT_CUDA_OPERANDS + 1] = {NULL};
+    int *written[RT_CUDA_OPERANDS + 1] = {NULL};
+    bool once = true;
+    work_init(&work, op, dtype, rows, cols);
+    for (int k = 0; k <= RT_CUDA_OPERANDS; k++)
+        if (k == RT_CUDA_OPERANDS ||
+            (k < work.plan.operands && work.plan.operand[k].fill == RT_FILL_RESULT)) {
+            kept[k] = rt_calloc(work.bytes[k] + 1, 1);
+            written[k] = rt_calloc(work.bytes[k] + 1, sizeof(int));
+        }
+    for (int i = 0; i < work.plan.launches; i++) {
+        const int32_t *grid = work.plan.launch[i].grid;
+        if (i > 0) /* what the launch before left for this one */
+            memcpy(work.block[RT_CUDA_OPERANDS], kept[RT_CUDA_OPERANDS], work.bytes[RT_CUDA_OPERANDS]);
+        bool last = i == work.plan.launches - 1 && i > 0;
+        int *workspace = written[RT_CUDA_OPERANDS];
+        for (int64_t b = 0; b < (int64_t)grid[0] * grid[1]; b++) {
+            run_blocks(&work, i, b, b + 1, 0);
+            if (last) /* it reads the workspace */
+                written[RT_CUDA_OPERANDS] = NULL;
+            once = take_written(&work, kept, written) && once;
+            written[RT_CUDA_OPERANDS] = workspace;
+        }
+    }
+    for (int k = 0; k <= RT_CUDA_OPERANDS; k++) {
+        size_t width = k == RT_CUDA_OPERANDS ? 4 : (size_t)rt_dtypes[work.plan.operand[k].dtype].bytes;
+        bool used = written[k] != NULL && !(k == RT_CUDA_OPERANDS && op == RT_OP_RMSNORM_BACKWARD);
+        for (size_t i = 0; used && i < work.bytes[k] / width; i++)
+            once = once && written[k][i] == 1;
+        if (kept[k] != NULL)
+            memcpy(work.block[k], kept[k], work.bytes[k]);
+        free(kept[k]);
+        free(written[k]);
+    }
+    once = once && work.failure == NULL && results_are_right(&work);
+    if (!once)
+        printf("# not once: %s %s %lld x %lld\n", rt_ops[op].name, rt_dtypes[dtype].name, (long long)rows,
+               (long long)cols);
+    work_release(&work);
+    return once;
+}
+
+static void test_each_element_is_written_by_one_block(void)
+{
+    static const int64_t shapes[][2] = {{5, 7}, {67, 33}, {3, 1024}, {9, 520}, {700, 3}, {1, 40000}};
+    for (int op = 0; op < RT_OP_COUNT; op++) {
+        struct rt_task task;
+        rt_task_init(&task, op, RT_FP32);
+        if (!rt_vector_can(&task) || op == RT_OP_OPTIMIZER) /* in place: twice would be another value */
+            continue;
+        for (size_t s = 0; s < RT_COUNT(shapes); s++)
+            CU_ASSERT_TRUE(writes_once(op, dtypes[s % 3], shapes[s][0], shapes[s][1]));
+    }
+}
+
+/* The tile is what a block covers: so many blocks are enough, and one less is not. */
+static void test_tiles_cover_the_output(void)
+{
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        for (int64_t rows = 1; rows < 100000; rows = rows * 7 + 3)
+            for (int64_t cols = 1; cols < 200000; cols = cols * 3 + (cols % 2)) {
+                struct rt_task task;
+                struct rt_vector_plan plan;
+                rt_task_init(&task, op, cols % 3 == 0 ? RT_FP32 : RT_BF16);
+                task.dim[0] = op == RT_OP_OPTIMIZER ? rows * cols : rows;
+                task.dim[1] = op == RT_OP_OPTIMIZER ? -1 : cols;
+                if (!rt_vector_can(&task))
+                    continue;
+                CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&task, 132, &plan));
+                const struct rt_vector_launch *first = &plan.launch[0];
+                int64_t blocks = (int64_t)first->grid[0] * first->grid[1], tile = plan.tile;
+                CU_ASSERT_TRUE(blocks * tile >= rows * cols);
+                CU_ASSERT_TRUE(first->grid[1] <= 65535 && first->grid[2] == 1);
+                int threads = first->block[0] * first->block[1];
+                CU_ASSERT_TRUE(threads >= 32 && threads <= 1024 && threads % 32 == 0);
+                if (op == RT_OP_TRANSPOSE || op == RT_OP_REDUCE)
+                    continue;
+                CU_ASSERT_TRUE((blocks - 1) * tile < rows * cols);
+            }
+}
+
+static void test_shapes_that_do_not_fit_are_refused(void)
+{
+    struct rt_task task;
+    struct rt_vector_plan plan;
+    rt_task_init(&task, RT_OP_ADD, RT_FP32);
+    task.dim[0] = task.dim[1] = (int64_t)1 << 40;
+    CU_ASSERT_STRING_EQUAL(rt_vector_plan(&task, 132, &plan), "out of memory");
+    task.dim[0] = (int64_t)1 << 41;
+    task.dim[1] = 4;
+    CU_ASSERT_STRING_EQUAL(rt_vector_plan(&task, 132, &plan), "more blocks than a grid has");
+    CU_ASSERT_FALSE((rt_task_init(&task, RT_OP_GEMM, RT_FP32), rt_vector_can(&task)));
+    CU_ASSERT_FALSE((rt_task_init(&task, RT_OP_ADD, RT_FP8), rt_vector_can(&task)));
+    task.dtype = RT_FP32;
+    CU_ASSERT_TRUE(rt_vector_can(&task));
+    task.phase = RT_BACKWARD;
+    CU_ASSERT_FALSE(rt_vector_can(&task));
+}
+
+/* Address space without memory behind it, but for the pages that are touched. */
+static uint8_t *vast(size_t bytes)
+{
+    void *block =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return block == MAP_FAILED ? NULL : block;
+}
+
+/* More than 2^32 elements: the last block must find the end of the last row. */
+static void check_far_end(int op, int64_t rows, int64_t cols)
+{
+    struct rt_task task;
+    struct rt_vector_plan plan;
+    uint8_t *block[RT_CUDA_OPERANDS] = {NULL};
+    rt_task_init(&task, op, RT_FP16);
+    task.dim[0] = rows;
+    task.dim[1] = cols;
+    CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&task, 132, &plan));
+    struct rt_cuda_args args = plan.launch[0].args;
+    for (int k = 0; k < plan.operands; k++) {
+        block[k] = vast(plan.operand[k].bytes);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(block[k]);
+        args.operand[k] = (uint64_t)(uintptr_t)block[k];
+    }
+    int result = op == RT_OP_ADD || op == RT_OP_EMBEDDING || op == RT_OP_INDEX ? 2 : 1;
+    int64_t end = rows * cols - 1;
+    if (result == 1)
+        set_value(block[0], RT_FP16, end, 2);
+    else if (op == RT_OP_ADD)
+        set_value(block[0], RT_FP16, end, 1.5), set_value(block[1], RT_FP16, end, 0.5);
+    else
+        set_value(block[0], RT_FP16, cols - 1, 2); /* row 0 of the table, as all indices are 0 */
+    struct on_cpu_launch launch = {.kernel = plan.launch[0].name};
+    memcpy(launch.grid, plan.launch[0].grid, sizeof launch.grid);
+    memcpy(launch.block, plan.launch[0].block, sizeof launch.block);
+    launch.first = (int64_t)launch.grid[0] * launch.grid[1] - 1;
+    CU_ASSERT_PTR_NULL(on_cpu_run(&launch, &args));
+    if (op == RT_OP_SOFTMAX) {
+        double other = (double)(cols - 1);
+        RT_ASSERT_NEAR(value_of(block[1], RT_FP16, end), exp(2) / (exp(2) + other), 1e-2);
+    } else {
+        CU_ASSERT_EQUAL(value_of(block[result], RT_FP16, end), 2);
+    }
+    for (int k = 0; k < plan.operands; k++)
+        munmap(block[k], plan.operand[k].bytes);
+}
+
+static void test_more_than_32_bits_of_elements(void)
+{
+    int64_t rows = ((int64_t)1 << 24) + 1;
+    check_far_end(RT_OP_ADD, rows, 260);
+    check_far_end(RT_OP_COPY, rows, 259);
+    check_far_end(RT_OP_SOFTMAX, rows, 264);
+    check_far_end(RT_OP_SOFTMAX, rows, 257);
+    check_far_end(RT_OP_EMBEDDING, rows, 264);
+    check_far_end(RT_OP_INDEX, rows, 257);
+    check_far_end(RT_OP_TRANSPOSE, ((int64_t)1 << 17) + 3, ((int64_t)1 << 15) + 5);
+}
+
+/* ---- what the backend launches ---- */
+
+static const char *run_utility(const char *name, int blocks, int threads, const struct rt_cuda_args *args)
+{
+    struct on_cpu_launch launch = {.kernel = name, .grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
+    return on_cpu_run(&launch, args);
+}
+
+static void test_values_are_those_of_the_cpu_backend(void)
+{
+    static const struct {
+        const char *kernel;
+        enum rt_dtype dtype;
+        double error; /* half a unit in the last place, below 1 and from 1 */
+    } types[] = {{"rt_fill_values_f32", RT_FP32, 0},
+                 {"rt_fill_values_f16", RT_FP16, 0x1p-11},
+                 {"rt_fill_values_bf16", RT_BF16, 0x1p-8},
+                 {"rt_fill_values_f8", RT_FP8, 0x1p-4}};
+    for (size_t t = 0; t < RT_COUNT(types); t++)
+        for (int64_t count = 1; count < 6000; count = count * 3 + 1) {
+            size_t bytes = (size_t)count * (size_t)rt_dtypes[types[t].dtype].bytes;
+            uint8_t *block = guarded(bytes);
+            struct rt_cuda_args args = {.operand = {(uint64_t)(uintptr_t)block}, .count = count, .seed = 42};
+            CU_ASSERT_PTR_NULL(run_utility(types[t].kernel, 3, 256, &args));
+            for (int64_t i = 0; i < count; i++) {
+                uint64_t bits = mixed(42, (uint64_t)(i / 2 * 2));
+                double exact = 0.5 + (double)(i % 2 == 0 ? bits >> 40 : bits & 0xffffff) * 0x1p-24;
+                double value = value_of(block, types[t].dtype, i);
+                double most = types[t].dtype == RT_FP32 ? 0x1p-24
+                              : exact < 1               ? types[t].error / 2
+                                                        : types[t].error;
+                CU_ASSERT_TRUE(fabs(value - exact) <= most);
+            }
+            CU_ASSERT_EQUAL(block[bytes], GUARD_BYTE);
+            free(block);
+        }
+}
+
+static void test_indices_lie_in_their_range(void)
+{
+    enum { COUNT = 5000 };
+    static const int64_t limits[] = {1, 3, 50257, INT32_MAX};
+    for (size_t l = 0; l < RT_COUNT(limits); l++) {
+        int32_t *index = (int32_t *)guarded(COUNT * sizeof *index);
+        struct rt_cuda_args args = {
+            .operand = {(uint64_t)(uintptr_t)index}, .count = COUNT, .limit = limits[l], .seed = 9};
+        CU_ASSERT_PTR_NULL(run_utility("rt_fill_indices", 2, 256, &args));
+        double sum = 0;
+        for (int i = 0; i < COUNT; i++) {
+            CU_ASSERT_TRUE(index[i] >= 0 && index[i] < limits[l]);
+            sum += index[i];
+        }
+        RT_ASSERT_NEAR(sum / COUNT + 1, (double)(limits[l] - 1) / 2 + 1, 0.05);
+        CU_ASSERT_EQUAL(((uint8_t *)index)[COUNT * sizeof *index], GUARD_BYTE);
+        free(index);
+    }
+}
+
+static void test_flush_writes_all(void)
+{
+    enum { BYTES = 256 * 16 * 5 + 48 };
+    uint8_t *block = guarded(BYTES);
+    struct rt_cuda_args args = {.operand = {(uint64_t)(uintptr_t)block}, .count = BYTES, .seed = 1};
+    CU_ASSERT_PTR_NULL(run_utility("rt_flush", 3, 256, &args));
+    uint32_t first, word;
+    memcpy(&first, block, sizeof first);
+    CU_ASSERT_NOT_EQUAL(first, UINT32_MAX);
+    for (size_t i = 0; i < BYTES; i += sizeof word) {
+        memcpy(&word, block + i, sizeof word);
+        CU_ASSERT_EQUAL(word, first);
+    }
+    args.seed = 2;
+    CU_ASSERT_PTR_NULL(run_utility("rt_flush", 3, 256, &args));
+    memcpy(&word, block, sizeof word);
+    CU_ASSERT_NOT_EQUAL(word, first);
+    CU_ASSERT_EQUAL(block[BYTES], GUARD_BYTE);
+    free(block);
+}
+
+static volatile uint32_t flag;
+static int readings;
+
+static void raise_flag(void)
+{
+    if (++readings == 20)
+        flag = 7;
+}
+
+static void test_spin_waits_for_the_flag_or_gives_up(void)
+{
+    uint32_t timed_out = 0;
+    struct rt_cuda_args args = {.operand = {(uint64_t)(uintptr_t)&flag, (uint64_t)(uintptr_t)&timed_out},
+                                .limit = 7,
+                                .count = 1000000};
+    on_cpu_clock = raise_flag;
+    flag = 6;
+    CU_ASSERT_PTR_NULL(run_utility("rt_spin", 1, 1, &args));
+    CU_ASSERT_EQUAL(readings, 20);
+    CU_ASSERT_EQUAL(timed_out, 0);
+    CU_ASSERT_PTR_NULL(run_utility("rt_spin", 1, 1, &args)); /* raised: at once */
+    CU_ASSERT_TRUE(readings < 23);
+    args.limit = (int64_t)UINT32_MAX; /* 8 tickets before 7, on a counter that wraps */
+    CU_ASSERT_PTR_NULL(run_utility("rt_spin", 1, 1, &args));
+    CU_ASSERT_EQUAL(timed_out, 0);
+    on_cpu_clock = NULL;
+    args.limit = 8;
+    CU_ASSERT_PTR_NULL(run_utility("rt_spin", 1, 1, &args));
+    CU_ASSERT_EQUAL(timed_out, 1);
+    args.operand[1] = 0;
+    CU_ASSERT_PTR_NULL(run_utility("rt_spin", 1, 1, &args));
+}
+
+static void test_stamp_and_empty(void)
+{
+    uint64_t stamp[2][3];
+    for (int i = 0; i < 2; i++) {
+        struct rt_cuda_args args = {.operand = {(uint64_t)(uintptr_t)stamp[i]}};
+        CU_ASSERT_PTR_NULL(run_utility("rt_stamp", 1, 1, &args));
+        CU_ASSERT_PTR_NULL(run_utility("rt_empty", 40, 128, NULL));
+    }
+    CU_ASSERT_TRUE(stamp[1][0] > stamp[0][0]);
+    CU_ASSERT_TRUE(stamp[1][1] > stamp[0][1]);
+    CU_ASSERT_EQUAL(stamp[1][2], stamp[0][2]);
+}
+
+/* The emulation itself: what it must find, it finds. */
+static void test_bad_launches_are_found(void)
+{
+    struct work work;
+    work_init(&work, RT_OP_SOFTMAX, RT_FP32, 2, 64);
+    struct rt_vector_launch good = work.plan.launch[0], *launch = &work.plan.launch[0];
+    launch->block[1] *= 2; /* 256 threads for 128 */
+    run_blocks(&work, 0, 0, 0, 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(work.failure);
+    CU_ASSERT_PTR_NOT_NULL(strstr(work.failure, "more threads"));
+    *launch = good;
+    launch->block[1] = 1; /* half a warp, shuffles of a whole one */
+    run_blocks(&work, 0, 0, 0, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(work.failure, "not there"));
+    *launch = good;
+    strcpy(launch->name, "rt_none");
+    run_blocks(&work, 0, 0, 0, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(work.failure, "no such kernel"));
+    *launch = good;
+    launch->grid[0] = 0; /* results stay poison */
+    work.failure = NULL;
+    CU_ASSERT_FALSE(results_are_right(&work));
+    work_release(&work);
+}
+
+RT_TESTS(RT_TEST(test_flat_and_moving_ops), RT_TEST(test_row_ops), RT_TEST(test_row_ops_at_the_ends),
+         RT_TEST(test_each_element_is_written_by_one_block), RT_TEST(test_tiles_cover_the_output),
+         RT_TEST(test_shapes_that_do_not_fit_are_refused), RT_TEST(test_more_than_32_bits_of_elements),
+         RT_TEST(test_values_are_those_of_the_cpu_backend), RT_TEST(test_indices_lie_in_their_range),
+         RT_TEST(test_flush_writes_all), RT_TEST(test_spin_waits_for_the_flag_or_gives_up),
+         RT_TEST(test_stamp_and_empty), RT_TEST(test_bad_launches_are_found))
