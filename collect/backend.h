@@ -47,6 +47,15 @@ struct rt_health {
     const char *throttle; /* constant text: why it was throttled, NULL where it was not */
 };
 
+/* A model's kernels, one launch after the other. */
+struct rt_sequence {
+    const struct rt_task *tasks; /* distinct */
+    size_t count;
+    const uint32_t *launches; /* numbers of tasks, in order */
+    size_t launch_count;
+    size_t forward; /* the first so many launches are timed apart from the others */
+};
+
 struct rt_backend_options {
     const char *devices;   /* what --device says, NULL: all */
     const char *faults;    /* what --faults says, NULL: none (synthetic) */
@@ -92,6 +101,18 @@ struct rt_backend {
     /* What holds for what was timed since prepare, or since the last call. */
     void (*health)(void *context, void *work, struct rt_health *out);
     void (*finish)(void *context, void *work);
+
+    /* Whole models: all launches of a sequence in order, each with operands of its own kernel, used longest
+     * ago. Memory holds the operands of the largest kernels, not those of all: what a kernel reads need not
+     * be what the one before it wrote. NULL: `time` is called for launch after launch, where works may live
+     * side by side (many_works); else the backend runs no models. */
+    bool many_works;
+    int (*prepare_sequence)(void *context, size_t device, const struct rt_sequence *sequence, void **work,
+                            const char **refused);
+    /* us: of one pass, the first `forward` launches and the others, in microseconds. */
+    int (*time_sequence)(void *context, void *work, uint64_t pass, double us[2]);
+    void (*sequence_health)(void *context, void *work, struct rt_health *out);
+    void (*finish_sequence)(void *context, void *work);
 };
 
 extern const struct rt_backend *const rt_backends[];

@@ -493,4 +493,5 @@ const struct rt_backend rt_backend_cpu = {
     .time = cpu_time,
     .health = cpu_health,
     .finish = cpu_finish,
+    .many_works = true,
 };

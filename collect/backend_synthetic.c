@@ -262,7 +262,9 @@ static bool synthetic_can(const struct rt_task *task)
     case RT_FAMILY_ELEMENTWISE:
     case RT_FAMILY_SOFTMAX:
     case RT_FAMILY_LAYERNORM:
-        return task->dtype == RT_FP32 && task->phase == RT_FORWARD && task->variant == RT_PLAIN;
+    case RT_FAMILY_MEMORY:
+        return rt_op_ndims(task->op) >= 2 && task->op != RT_OP_BATCHNORM && task->op != RT_OP_MAX_POOL2D &&
+               task->dtype == RT_FP32 && task->phase == RT_FORWARD && task->variant == RT_PLAIN;
     default:
         return false;
     }
@@ -419,4 +421,5 @@ const struct rt_backend rt_backend_synthetic = {
     .energy = synthetic_energy,
     .health = synthetic_health,
     .finish = synthetic_finish,
+    .many_works = true,
 };

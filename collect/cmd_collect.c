@@ -2,6 +2,8 @@
 #include "collect/collect.h"
 #include "collect/estimate.h"
 #include "collect/list_backends.h"
+#include "collect/model_report.h"
+#include "collect/model_run.h"
 #include "datasets/arguments.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
@@ -28,6 +30,10 @@ enum {
     HANG_LIMIT,
     PLAN,
     COUNT,
+    MODEL,
+    BATCH,
+    SEQUENCE,
+    MODE,
     OPS,
     DTYPES,
     BUDGET,
@@ -57,9 +63,17 @@ static const struct argp_option argument_options[] = {
      0},
     {"count", COUNT, "N", 0,
      "Only the first shapes of the plan (default: of quick 2000, of kernels 4000, else all)", 0},
+    {"model", MODEL, "NAME", 0,
+     "Instead of a plan: the kernels of a model (`rooftile graph --list`, or a config.json), each alone and "
+     "then all in order, as a workload; with --batch, --seq, --mode and one of --dtypes",
+     0},
+    {"batch", BATCH, "N", 0, "Sequences of the model's step (default 1)", 0},
+    {"seq", SEQUENCE, "N", 0, "Tokens of each (default 1024, or as many as the model has positions)", 0},
+    {"mode", MODE, "MODE", 0, "inference, or training: forward and backward pass (default inference)", 0},
     {"ops", OPS, "LIST", 0, "Only these ops or families (default: all that the backend can run)", 0},
     {"dtypes", DTYPES, "LIST", 0,
      "Only these dtypes, such as fp32,bf16 (default: of kernels all that the backend can run, else fp32)", 0},
+    {"dtype", 0, NULL, OPTION_ALIAS, NULL, 0},
     {"seed", 's', "N", 0, "Seed of the quick and the kernels plan and of the operands (default 1)", 0},
     {"budget", BUDGET, "TIME", 0,
      "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)", 0},
@@ -106,7 +120,9 @@ struct arguments {
     struct rt_collect_options options;
     const struct rt_backend *backend;
     const char *backend_name, *plan, *ops, *dtypes;
-    size_t count; /* 0: as many as is usual for the plan */
+    size_t count;              /* 0: as many as is usual for the plan */
+    struct rt_model_step step; /* model NULL: none */
+    bool step_given;           /* --batch, --seq or --mode */
     bool list, dry_run, json, cache_given;
 };
 
@@ -165,6 +181,47 @@ static void parse_shard(struct argp_state *state, const char *text, struct rt_co
         argp_error(state, "--shard must be I/N with I from 1 to N, such as 1/4, not \"%s\"", text);
     options->shard = (size_t)shard;
     options->shards = (size_t)shards;
+}
+
+static error_t parse_model(int key, char *text, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    struct rt_model_step *step = &arguments->step;
+    int mode = RT_INFERENCE;
+    switch (key) {
+    case MODEL:
+        step->model = text;
+        return 0;
+    case BATCH:
+        step->batch = integer_argument(state, "--batch", text, 1, 1 << 24);
+        break;
+    case SEQUENCE:
+        step->sequence = integer_argument(state, "--seq", text, 1, 1 << 24);
+        break;
+    case MODE:
+        if (rt_argument_choice("--mode", text, rt_modes, RT_MODE_COUNT, &mode) != RT_OK)
+            argp_error(state, "%s", rt_error());
+        step->training = mode == RT_TRAINING;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    arguments->step_given = true;
+    return 0;
+}
+
+/* A model is a plan of its own, and is run on one machine as a whole. */
+static void check_model(struct argp_state *state)
+{
+    const struct arguments *arguments = state->input;
+    if (arguments->step.model == NULL && arguments->step_given)
+        argp_error(state, "--batch, --seq and --mode are about --model; give one");
+    if (arguments->step.model == NULL)
+        return;
+    if (arguments->plan != NULL || arguments->ops != NULL || arguments->count > 0)
+        argp_error(state, "--model is all of a model's kernels; leave --plan, --ops and --count out");
+    if (arguments->options.shards > 1)
+        argp_error(state, "--model runs as a whole; leave --shard out");
 }
 
 static error_t parse_measuring(int key, char *text, struct argp_state *state)
@@ -267,9 +324,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         if (options->output == NULL && !arguments->list && !arguments->dry_run)
             argp_error(state, "say where the dataset goes: -o OUT.h5");
+        check_model(state);
         break;
     default:
-        return parse_measuring(key, text, state);
+        return parse_model(key, text, state) == 0 ? 0 : parse_measuring(key, text, state);
     }
     return 0;
 }
@@ -373,11 +431,12 @@ static void print_summary(const struct rt_collect_summary *summary, const char *
     }
     double met = met_share(summary), rate = 60 * (double)summary->measured / fmax(summary->seconds, 1e-3);
     if (json) {
-        rt_json_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:f, s:f}", "rows", rt_table_json(table),
+        rt_json_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:f, s:f, s:o}", "rows", rt_table_json(table),
                                 "output", output, "kernels", (json_int_t)summary->dataset.sample_count,
                                 "planned", (json_int_t)summary->planned, "measured_now",
                                 (json_int_t)summary->measured, "met_share", rt_json_number(met), "seconds",
-                                summary->seconds, "kernels_per_minute", rate),
+                                summary->seconds, "kernels_per_minute", rate, "workloads",
+                                rt_model_report_json(&summary->dataset)),
                       stdout);
     } else {
         rt_table_text(table, stdout);
@@ -388,6 +447,7 @@ static void print_summary(const struct rt_collect_summary *summary, const char *
         if (summary->measured > 0)
             printf("; %.0f a minute", rate);
         putchar('\n');
+        rt_model_report(&summary->dataset, stdout);
     }
     rt_table_free(table);
 }
@@ -428,18 +488,19 @@ static int make_named_plan(const struct arguments *arguments, const struct rt_op
     uint64_t seed = arguments->options.backend.seed;
     size_t count = arguments->count;
     int status;
-    if (strcmp(arguments->plan, "kernels") == 0)
+    const char *name = arguments->plan != NULL ? arguments->plan : "quick";
+    if (strcmp(name, "kernels") == 0)
         return rt_plan_kernels(seed, backend, ops, dtypes, count > 0 ? count : 4000, plan);
     count = count > 0 ? count : SIZE_MAX;
-    if (strcmp(arguments->plan, "models") == 0)
+    if (strcmp(name, "models") == 0)
         return rt_plan_models(backend, ops, dtypes, count, plan);
-    if (strcmp(arguments->plan, "calibrate") == 0) {
+    if (strcmp(name, "calibrate") == 0) {
         status = rt_plan_calibrate(ops, count, plan);
-    } else if (strcmp(arguments->plan, "quick") == 0) {
+    } else if (strcmp(name, "quick") == 0) {
         count = count < SIZE_MAX ? count : 2000;
         status = rt_plan_quick(seed, ops, count, plan);
     } else {
-        return rt_plan_read(arguments->plan, backend, ops, dtypes, plan);
+        return rt_plan_read(name, backend, ops, dtypes, plan);
     }
     return status == RT_OK ? rt_plan_in_dtypes(plan, backend, dtypes, count) : status;
 }
@@ -465,13 +526,36 @@ static void warn_left_out(const struct rt_backend *backend, const struct rt_plan
                 plan->too_large);
 }
 
-static int make_plan(struct arguments *arguments, struct rt_plan *plan)
+static int make_model_plan(const struct arguments *arguments, const struct rt_dtype_set *dtypes,
+                           struct rt_model_run *run, struct rt_plan *plan)
+{
+    struct rt_model_step step = arguments->step;
+    if (dtypes->count > 1)
+        return rt_fail(RT_EUSAGE, "--model runs in one dtype; give one of them to --dtypes");
+    step.dtype = dtypes->count == 1 ? (enum rt_dtype)dtypes->dtype[0] : RT_FP32;
+    int status = rt_model_run_open(arguments->backend, &step, run);
+    if (status != RT_OK)
+        return status;
+    rt_model_run_plan(run, plan);
+    if (run->model.overlong)
+        rt_warn("%s was not made for a sequence of %lld tokens", run->model.name,
+                (long long)run->step.sequence);
+    if (run->left_out > 0)
+        rt_warn("%zu of %zu launches of %s are left out because the %s backend cannot run them: %s",
+                run->left_out, run->model.launch_count, run->model.name, arguments->backend->name,
+                run->left_out_ops);
+    return RT_OK;
+}
+
+static int make_plan(const struct arguments *arguments, struct rt_model_run *run, struct rt_plan *plan)
 {
     struct rt_op_set ops;
     struct rt_dtype_set dtypes;
     int status = rt_op_set_parse(arguments->ops, arguments->backend, &ops);
     if (status == RT_OK)
         status = rt_dtype_set_parse(arguments->dtypes, &dtypes);
+    if (status == RT_OK && arguments->step.model != NULL)
+        return make_model_plan(arguments, &dtypes, run, plan);
     if (status == RT_OK)
         status = make_named_plan(arguments, &ops, &dtypes, plan);
     if (status == RT_OK)
@@ -483,13 +567,14 @@ int rt_cmd_collect(int argc, char **argv)
 {
     struct arguments arguments = {
         .options = {.backend = {.seed = 1}, .stopping = RT_STOPPING_DEFAULT, .budget_s = INFINITY},
-        .plan = "quick"};
+        .step = {.batch = 1}};
     struct argp parser = {argument_options, parse_option, NULL, description, NULL, NULL, NULL};
     char *command = command_line(argc, argv); /* argp moves words about */
     struct rt_plan plan = {0};
+    struct rt_model_run run = {0};
     argp_parse(&parser, argc, argv, 0, NULL, &arguments);
     arguments.options.command = command;
-    char *plan_path = rt_strdup(arguments.plan);
+    char *plan_path = rt_strdup(arguments.plan != NULL ? arguments.plan : "quick"), *plan_name = NULL;
     arguments.options.plan_name = basename(plan_path); /* no folders of this machine in a dataset */
     int status = RT_OK;
     if (!arguments.list || arguments.backend_name != NULL)
@@ -502,11 +587,20 @@ int rt_cmd_collect(int argc, char **argv)
     if (status == RT_OK && !arguments.cache_given)
         arguments.options.cache = arguments.backend->warm_too ? RT_CACHE_BOTH : RT_CACHE_COLD;
     if (status == RT_OK)
-        status = make_plan(&arguments, &plan);
+        status = make_plan(&arguments, &run, &plan);
+    if (status == RT_OK && arguments.step.model != NULL) {
+        plan_name =
+            rt_format("model %s, batch %lld, sequence %lld, %s", run.model.name, (long long)run.step.batch,
+                      (long long)run.step.sequence, rt_modes[run.step.training ? RT_TRAINING : RT_INFERENCE]);
+        arguments.options.plan_name = plan_name;
+        arguments.options.model = &run;
+    }
     if (status == RT_OK)
         status = arguments.dry_run ? run_dry(&arguments, &plan) : run_collect(&arguments, &plan);
 done:
     rt_plan_release(&plan);
+    rt_model_run_release(&run);
+    free(plan_name);
     free(plan_path);
     free(command);
     return status;

@@ -1,6 +1,7 @@
 /* A collection from start to end. See collect.h. */
 #include "collect/collect.h"
 #include "collect/lanes.h"
+#include "collect/model_run.h"
 #include "datasets/status.h"
 
 #include <stdio.h>
@@ -19,6 +20,15 @@ static int stop_early(struct rt_collection *c, int status)
         reason, c->parts.saved.sample_count, c->planned, c->parts.folder);
 }
 
+static int run_model(struct rt_collection *c)
+{
+    if (c->done_count == c->planned)
+        return rt_model_run_workloads(c);
+    rt_warn("only %zu of %zu kernels are measured, so the model itself was not run; give more --budget",
+            c->done_count, c->planned);
+    return RT_OK;
+}
+
 static int finish(struct rt_collection *c, double seconds, struct rt_collect_summary *out)
 {
     int status = rt_collection_save(c);
@@ -30,6 +40,8 @@ static int finish(struct rt_collection *c, double seconds, struct rt_collect_sum
                        c->options->output, c->options->budget_s);
     }
     status = rt_collection_raise_peaks(c);
+    if (status == RT_OK && c->options->model != NULL)
+        status = run_model(c);
     if (status != RT_OK)
         return stop_early(c, status);
     status = rt_collection_finish(c);

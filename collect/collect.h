@@ -18,6 +18,8 @@
 /* Where a run finds its operands: in memory, in the caches, or one measurement of each. */
 enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH };
 
+struct rt_model_run; /* model_run.h */
+
 struct rt_collect_options {
     const char *output;    /* OUT.h5 */
     const char *plan_name; /* "quick", "calibrate", or the name of a plan file */
@@ -32,6 +34,7 @@ struct rt_collect_options {
     size_t shard;        /* from 1 */
     size_t shards;       /* 0, 1: the whole plan */
     bool overwrite, quiet;
+    const struct rt_model_run *model; /* whose kernels the plan holds, to be run as a whole; NULL: none */
 };
 
 /* Per op and device of what was collected. */

@@ -140,8 +140,7 @@ static uint8_t variant_of(const struct rt_dataset *dataset, int32_t group)
     return RT_PLAIN;
 }
 
-/* Place of a saved sample: task * devices + device; plan->count * devices where it was not planned. */
-static size_t place_of(const struct rt_collection *c, const struct rt_sample *sample)
+size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample)
 {
     const struct rt_dataset *saved = &c->parts.saved;
     const char *name = sample->device >= 0 ? saved->devices[sample->device].name : "";
@@ -164,7 +163,7 @@ static void mark_done(struct rt_collection *c)
     for (size_t t = 0; t < c->plan->count; t++)
         c->planned += rt_collection_has(c, t) ? c->devices : 0;
     for (size_t i = 0; i < c->parts.saved.sample_count; i++) {
-        size_t place = place_of(c, &c->parts.saved.samples[i]);
+        size_t place = rt_collection_place(c, &c->parts.saved.samples[i]);
         if (place < places && !c->done[place]) {
             c->done[place] = true;
             c->done_count++;
@@ -363,7 +362,7 @@ static void arrange(struct rt_collection *c)
     struct placed *placed = rt_malloc(count * sizeof *placed);
     size_t *order = rt_malloc(count * sizeof *order);
     for (size_t i = 0; i < count; i++)
-        placed[i] = (struct placed){place_of(c, &c->parts.saved.samples[i]), i};
+        placed[i] = (struct placed){rt_collection_place(c, &c->parts.saved.samples[i]), i};
     qsort(placed, count, sizeof *placed, by_place);
     for (size_t i = 0; i < count; i++)
         order[i] = placed[i].sample;

@@ -48,6 +48,9 @@ void rt_collection_close(struct rt_collection *c);
 /* Is the task part of this shard? */
 bool rt_collection_has(const struct rt_collection *c, size_t task);
 
+/* Place of a saved sample: task * devices + device; plan->count * devices where it was not planned. */
+size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample);
+
 /* Keeps a copy; a part that is full or old is saved, and `now` saves it at once. */
 int rt_collection_add(struct rt_collection *c, size_t task, size_t device, const struct rt_finding *finding,
                       bool now);

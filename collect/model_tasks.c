@@ -74,6 +74,11 @@ static void name_of(const struct rt_model *model, char *out, size_t size)
     free(copy);
 }
 
+static int64_t usual_sequence(const struct rt_model *model)
+{
+    return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;
+}
+
 int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
 {
     struct rt_model model;
@@ -87,11 +92,15 @@ int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
                                        .tensor_parallel = 1,
                                        .dtype = step->dtype};
     int status = rt_model_find(step->model, &model);
+    if (status == RT_OK && step->sequence == 0)
+        options.sequence = options.context = usual_sequence(&model);
     if (status == RT_OK)
         status = rt_graph_build(&model, &options, &graph);
     if (status != RT_OK)
         return status;
-    struct rt_model_tasks tasks = {.layers = model.layers, .overlong = rt_model_overlong(&model, &options)};
+    struct rt_model_tasks tasks = {.layers = model.layers,
+                                   .sequence = options.sequence,
+                                   .overlong = rt_model_overlong(&model, &options)};
     struct rt_kernel *scratch = rt_malloc((graph.kernel_count + 1) * sizeof *scratch);
     name_of(&model, tasks.name, sizeof tasks.name);
     add_forward(&graph, scratch, &tasks);

@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 struct rt_model_step {
-    const char *model; /* a name of the zoo, or the path of a config.json */
-    int64_t batch, sequence;
+    const char *model;       /* a name of the zoo, or the path of a config.json */
+    int64_t batch, sequence; /* sequence 0: 1024, or as many as the model has positions */
     enum rt_dtype dtype;
     bool training; /* forward and backward pass, no optimizer; else inference over whole sequences */
     bool decode;   /* inference of one token a sequence, `sequence` tokens in the cache */
@@ -23,7 +23,7 @@ struct rt_model_step {
 
 struct rt_model_tasks {
     char name[96]; /* of the zoo, or of the file or folder without those above it */
-    int64_t layers;
+    int64_t layers, sequence;
     bool overlong;         /* the sequence is longer than the model was made for */
     struct rt_task *tasks; /* distinct */
     size_t count;

@@ -1,5 +1,6 @@
 /* Worker processes: how they are started, asked and ended, and what they do. See worker.h. */
 #include "collect/worker.h"
+#include "collect/model_run.h"
 #include "datasets/progress.h"
 #include "datasets/status.h"
 
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum question { ASK_MEASURE, ASK_DEVICE, ASK_DESCRIBE, ASK_FACTS };
+enum question { ASK_MEASURE, ASK_PASS, ASK_DEVICE, ASK_DESCRIBE, ASK_FACTS };
 struct request {
     int32_t question;
     uint64_t task, device;
@@ -56,6 +57,15 @@ static void answer_measure(struct server *server, const struct request *request)
     say(server, &message);
 }
 
+static void answer_pass(struct server *server, const struct request *request)
+{
+    const struct rt_worker_job *job = server->job;
+    struct rt_measurer measurer = {job->backend, server->context, job->options, say_alive, server};
+    struct rt_message message = {.word = RT_WORD_PASSED};
+    rt_pass_measure(&measurer, request->device, &job->options->model->sequence, &message.is.pass);
+    say(server, &message);
+}
+
 static void answer_device(struct server *server, const struct request *request)
 {
     const struct rt_backend *backend = server->job->backend;
@@ -88,10 +98,8 @@ static void answer_facts(struct server *server, const struct request *request)
 }
 
 static void (*const answers[])(struct server *server, const struct request *request) = {
-    [ASK_MEASURE] = answer_measure,
-    [ASK_DEVICE] = answer_device,
-    [ASK_DESCRIBE] = answer_device,
-    [ASK_FACTS] = answer_facts,
+    [ASK_MEASURE] = answer_measure, [ASK_PASS] = answer_pass,   [ASK_DEVICE] = answer_device,
+    [ASK_DESCRIBE] = answer_device, [ASK_FACTS] = answer_facts,
 };
 
 /* Until the collector closes its end. */
@@ -238,6 +246,8 @@ static int hear(struct rt_scout *scout, enum rt_word word, enum rt_word other, s
         rt_worker_hear(&scout->worker, 0.1, message);
         if (message->word == (int32_t)word || message->word == (int32_t)other)
             return RT_OK;
+        if (message->word == RT_WORD_ALIVE)
+            end = rt_clock() + RT_WORKER_PATIENCE_S;
         if (message->word == RT_WORD_FAIL)
             return rt_fail(message->status, "%s", message->is.text);
         if (message->word == RT_WORD_GONE) {
@@ -310,6 +320,18 @@ int rt_scout_facts(struct rt_scout *scout, size_t device, struct rt_attributes *
         if (status == RT_OK)
             rt_attributes_add(add_to, message.is.fact.name, message.is.fact.value);
     }
+    return status;
+}
+
+int rt_scout_pass(struct rt_scout *scout, size_t device, struct rt_pass *out)
+{
+    const struct request request = {.question = ASK_PASS, .device = device};
+    struct rt_message message;
+    int status = ask(&scout->worker, &request);
+    if (status == RT_OK)
+        status = hear(scout, RT_WORD_PASSED, RT_WORD_PASSED, &message);
+    if (status == RT_OK)
+        *out = message.is.pass;
     return status;
 }
 

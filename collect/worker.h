@@ -9,6 +9,7 @@
 
 #include "collect/attributes.h"
 #include "collect/finding.h"
+#include "collect/pass.h"
 
 #include <sys/types.h>
 
@@ -33,6 +34,7 @@ enum rt_word {
     RT_WORD_READY, /* the backend is open */
     RT_WORD_ALIVE, /* at work */
     RT_WORD_FOUND,
+    RT_WORD_PASSED,
     RT_WORD_DEVICE,
     RT_WORD_FACT,
     RT_WORD_END,  /* of the facts */
@@ -46,6 +48,7 @@ struct rt_message {
             uint64_t devices;
         } ready;
         struct rt_finding finding;
+        struct rt_pass pass;
         struct {
             char name[96];
             uint64_t lane;
@@ -85,6 +88,8 @@ int rt_scout_start(const struct rt_backend *backend, const struct rt_collect_opt
 int rt_scout_device(struct rt_scout *scout, size_t device, char name[static 96], size_t *lane);
 int rt_scout_describe(struct rt_scout *scout, size_t device, struct rt_device *out);
 int rt_scout_facts(struct rt_scout *scout, size_t device, struct rt_attributes *add_to);
+/* One pass of options->model. A worker that dies over it leaves RT_EIO and no worker. */
+int rt_scout_pass(struct rt_scout *scout, size_t device, struct rt_pass *out);
 void rt_scout_end(struct rt_scout *scout);
 
 #endif

@@ -25,8 +25,9 @@ enum {
     RT_FLAG_THROTTLED = 1 << 2,    /* the clock fell while it was measured */
     RT_FLAG_FAILED = 1 << 3,       /* could not run (out of memory, unsupported): latency is NaN */
     RT_FLAG_SYNTHETIC = 1 << 4,    /* not a measurement */
+    RT_FLAG_PARTIAL = 1 << 5,      /* a workload some of whose kernels could not run: its times lack them */
 };
-#define RT_FLAG_COUNT 5
+#define RT_FLAG_COUNT 6
 extern const char *const rt_flag_names[RT_FLAG_COUNT];
 
 struct rt_sample {

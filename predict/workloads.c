@@ -33,6 +33,10 @@ static bool take(const char **at, const char *word, int64_t *number)
 
 static bool take_part(const char **at, struct rt_workload_split *split)
 {
+    if (strncmp(*at, "kernels", 7) == 0) { /* run without a framework: rooftile collect --model */
+        *at += 7;
+        return true;
+    }
     if (strncmp(*at, "fusion", 6) == 0) {
         *at += 6;
         split->fusion = true;
@@ -169,6 +173,8 @@ static int check_workload(const struct rt_dataset *dataset, const struct rt_work
     const char *option = option_of(dataset, workload);
     if (workload->flags & RT_FLAG_FAILED)
         return rt_fail(RT_EFORMAT, "its measurement failed");
+    if (workload->flags & RT_FLAG_PARTIAL)
+        return rt_fail(RT_EFORMAT, "some of its kernels could not run");
     if (!(workload->end_to_end_us > 0 && isfinite(workload->end_to_end_us)))
         return rt_fail(RT_EFORMAT, "it has no measured time above 0");
     if (workload->batch < 1 || workload->sequence < 1)

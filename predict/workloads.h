@@ -130,8 +130,8 @@ void rt_workloads_summarise(struct rt_workload_evaluation *evaluation);
 /* Measured error of a column in percent, NaN where the row does not have it. */
 double rt_workload_error(const struct rt_workload_row *row, size_t column);
 
-/* How a workload ran, from its option: "", "fusion", "dp4", "tp2", "pp4_8", or several with "-" between.
- * False where the text is anything else. */
+/* How a workload ran, from its option: "", "fusion", "kernels", "dp4", "tp2", "pp4_8", or several with "-"
+ * between. False where the text is anything else. */
 struct rt_workload_split {
     int64_t data, tensor, pipeline, microbatches;
     bool fusion;
