@@ -4,10 +4,12 @@
 
 #ifdef RT_FAKE_CUDA
 
+#include "collect/cuda/dnn.h"
 #include "collect/cuda/job.h"
 #include "collect/cuda/profile.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <sys/wait.h>
 
 static CUresult CUDAAPI attribute(int *value, CUdevice_attribute which, CUdevice device)
@@ -236,6 +238,358 @@ static void test_fp8_has_scales(void)
     rt_cublaslt_free(gpu.cublaslt);
 }
 
+/* ---- cuDNN ---- */
+
+#if __has_include(<cudnn.h>)
+
+/* An image or weights (a, b, c, d) in memory, channels (b) first or last. */
+static int64_t at4(const int64_t dim[4], bool last, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return last ? ((a * dim[2] + c) * dim[3] + d) * dim[1] + b : ((a * dim[1] + b) * dim[2] + c) * dim[3] + d;
+}
+
+/* What the phase should write, from the other two operands, by the definition. */
+static double *expect_conv(const struct rt_task *task, const struct memory *memory, const int64_t dims[3][4],
+                           int64_t *count)
+{
+    const int64_t *d = task->dim, *xd = dims[0], *wd = dims[1], *yd = dims[2];
+    bool last = task->variant == RT_NHWC;
+    int into = task->phase == RT_FORWARD ? 2 : task->phase == RT_BACKWARD ? 0 : 1;
+    *count = dims[into][0] * dims[into][1] * dims[into][2] * dims[into][3];
+    double *result = rt_calloc((size_t)*count, sizeof *result);
+    for (int64_t n = 0; n < yd[0]; n++)
+        for (int64_t k = 0; k < yd[1]; k++)
+            for (int64_t pixel = 0; pixel < yd[2] * yd[3]; pixel++)
+                for (int64_t tap = 0; tap < wd[1] * wd[2] * wd[3]; tap++) {
+                    int64_t p = pixel / yd[3], q = pixel % yd[3];
+                    int64_t c = tap / (wd[2] * wd[3]), r = tap / wd[3] % wd[2], t = tap % wd[3];
+                    int64_t row = p * d[7] - d[8] + r * d[9], column = q * d[7] - d[8] + t * d[9];
+                    if (row < 0 || row >= xd[2] || column < 0 || column >= xd[3])
+                        continue;
+                    int64_t group = k / (yd[1] / d[10]);
+                    int64_t place[3] = {at4(xd, last, n, group * wd[1] + c, row, column),
+                                        at4(wd, last, k, c, r, t), at4(yd, last, n, k, p, q)};
+                    int one = into == 0 ? 1 : 0, other = into == 2 ? 1 : 2;
+                    result[place[into]] +=
+                        (double)values_of(memory, one)[place[one]] * values_of(memory, other)[place[other]];
+                }
+    return result;
+}
+
+static void run_conv(const int64_t *dim, int64_t height, int64_t width, enum rt_phase phase,
+                     enum rt_variant variant)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(RT_OP_CONV2D, RT_FP32, dim);
+    task.phase = phase;
+    task.variant = variant;
+    const int64_t dims[3][4] = {{dim[0], dim[1], dim[3], dim[4]},
+                                {dim[2], dim[1] / dim[10], dim[5], dim[6]},
+                                {dim[0], dim[2], height, width}};
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    CU_ASSERT_EQUAL_FATAL(job.operands, 3);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL(job.operand[i].bytes,
+                        (size_t)(4 * dims[i][0] * dims[i][1] * dims[i][2] * dims[i][3]));
+    struct memory memory = fill(&job);
+    CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
+    int64_t count, into = phase == RT_FORWARD ? 2 : phase == RT_BACKWARD ? 0 : 1;
+    double *expected = expect_conv(&task, &memory, dims, &count), worst = 0;
+    CU_ASSERT_EQUAL(job.operand[into].fill, RT_FILL_RESULT);
+    for (int64_t i = 0; i < count; i++) {
+        double error = fabs(expected[i] - values_of(&memory, (int)into)[i]);
+        worst = error > worst || isnan(error) ? error : worst;
+    }
+    CU_ASSERT_TRUE(worst < 1e-3);
+    free(expected);
+    drop(&memory, &job);
+    rt_cudnn_free(gpu.cudnn);
+}
+
+static void test_convolutions_are_right(void)
+{
+    for (int phase = RT_FORWARD; phase <= RT_ACCUMULATE; phase++)
+        for (int variant = RT_PLAIN; variant <= RT_NHWC; variant++) {
+            run_conv((int64_t[]){2, 3, 4, 5, 7, 3, 3, 1, 1, 1, 1}, 5, 7, phase, variant);
+            run_conv((int64_t[]){1, 4, 6, 9, 8, 3, 2, 2, 1, 2, 2}, 4, 4, phase,
+                     variant); /* strides, groups */
+            run_conv((int64_t[]){2, 3, 3, 4, 4, 2, 2, 2, 0, 1, 3}, 2, 2, phase,
+                     variant); /* one channel each */
+        }
+}
+
+static void test_engines_by_dtype(void)
+{
+    const int64_t dim[] = {2, 3, 4, 5, 7, 3, 3, 1, 1, 1, 1};
+    static const struct {
+        enum rt_dtype dtype;
+        const char *engine;
+    } rows[] = {{RT_FP32, "engine=41 knobs=2:7 heuristic=a"}, /* not the one on tensor cores */
+                {RT_TF32, "engine=40 knobs=2:7 heuristic=a"},
+                {RT_FP16, "engine=40 knobs=2:7 heuristic=a"}};
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        struct rt_cuda_gpu gpu = gpu_of(90);
+        struct rt_task task = task_of(RT_OP_CONV2D, rows[i].dtype, dim);
+        struct rt_cuda_job job;
+        const char *refused = NULL;
+        RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+        CU_ASSERT_PTR_NULL_FATAL(refused);
+        CU_ASSERT_STRING_EQUAL(job.kernel.algorithm, rows[i].engine);
+        CU_ASSERT_EQUAL(job.workspace_bytes, 4096);
+        CU_ASSERT_EQUAL(job.kernel.tile[0], -1);
+        job.release(&job);
+        rt_cudnn_free(gpu.cudnn);
+    }
+}
+
+static const char *dnn_refusal(int capability, enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim)
+{
+    struct rt_cuda_gpu gpu = gpu_of(capability);
+    struct rt_task task = task_of(op, dtype, dim);
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+    if (refused == NULL)
+        job.release(&job);
+    CU_ASSERT_TRUE(refused == NULL || job.detail == NULL);
+    rt_cudnn_free(gpu.cudnn);
+    return refused == NULL ? "" : refused;
+}
+
+static void test_images_that_cannot_run(void)
+{
+    const int64_t dim[] = {2, 3, 4, 5, 7, 3, 3, 1, 1, 1, 1}, none[] = {2, 61, 4, 5, 7, 3, 3, 1, 1, 1, 1};
+    const int64_t odd[] = {2, 3, 4, 5, 7, 3, 3, 1, 1, 1, 2};
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(75, RT_OP_CONV2D, RT_FP16, dim), "");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(75, RT_OP_CONV2D, RT_BF16, dim), "needs a newer GPU for this dtype");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_CONV2D, RT_FP8, dim), "not supported");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_CONV2D, RT_FP16, odd), "not supported");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_CONV2D, RT_FP16, none), "cuDNN has no engine for it");
+    const int64_t whole[] = {1, 8, 0, 4, 2, 16, 0}, cached[] = {1, 8, 4, 4, 2, 16, 0};
+    const int64_t window[] = {1, 8, 0, 4, 2, 16, 4}, wide[] = {1, 8, 0, 4, 2, 16, 8};
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, whole), "");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, wide), "");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, cached), "not supported");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, window), "not supported");
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_FP32, whole), "not supported");
+}
+
+static float from_bf16(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+/* The largest difference between the output and softmax(Q K' / sqrt(d)) V, tensors (batch, token, head, d).
+ */
+static double attention_error(const struct memory *memory, int64_t batch, int64_t queries, int64_t keys,
+                              int64_t heads, int64_t kv_heads, int64_t width, bool causal)
+{
+    const uint16_t *q = (const void *)values_of(memory, 0), *k = (const void *)values_of(memory, 1);
+    const uint16_t *v = (const void *)values_of(memory, 2), *out = (const void *)values_of(memory, 3);
+    double worst = 0, weight[64];
+    for (int64_t at = 0; at < batch * queries * heads; at++) {
+        int64_t head = at % heads, token = at / heads % queries, b = at / heads / queries,
+                shared = heads / kv_heads;
+        int64_t seen = causal ? token + 1 : keys;
+        double sum = 0;
+        for (int64_t key = 0; key < seen; key++) {
+            double score = 0;
+            const uint16_t *row = k + ((b * keys + key) * kv_heads + head / shared) * width;
+            for (int64_t i = 0; i < width; i++)
+                score += (double)from_bf16(q[at * width + i]) * from_bf16(row[i]);
+            sum += weight[key] = exp(score / sqrt((double)width));
+        }
+        for (int64_t i = 0; i < width; i++) {
+            double value = 0;
+            for (int64_t key = 0; key < seen; key++)
+                value += weight[key] / sum *
+                         from_bf16(v[((b * keys + key) * kv_heads + head / shared) * width + i]);
+            double error = fabs(value - from_bf16(out[at * width + i]));
+            worst = error > worst || isnan(error) ? error : worst;
+        }
+    }
+    return worst;
+}
+
+static void run_attention(enum rt_op_id op, const int64_t *dim, int64_t queries, int64_t keys, int64_t heads,
+                          int64_t kv_heads, int64_t width, bool causal)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(op, RT_BF16, dim);
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    CU_ASSERT_EQUAL(job.operands, 4);
+    CU_ASSERT_EQUAL(job.operand[0].bytes, (size_t)(2 * dim[0] * queries * heads * width));
+    CU_ASSERT_EQUAL(job.operand[1].bytes, (size_t)(2 * dim[0] * keys * kv_heads * width));
+    struct memory memory = fill(&job);
+    for (int i = 0; i < 3; i++)
+        for (size_t e = 0; e < job.operand[i].bytes / 2; e++) {
+            float value = (float)((e * 5 + (size_t)i * 3) % 13) / 8 - 0.75f;
+            uint32_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            ((uint16_t *)memory.operand[i])[e] = (uint16_t)(bits >> 16);
+        }
+    CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
+    CU_ASSERT_TRUE(attention_error(&memory, dim[0], queries, keys, heads, kv_heads, width, causal) < 0.01);
+    drop(&memory, &job);
+    rt_cudnn_free(gpu.cudnn);
+}
+
+static void test_attention_is_right(void)
+{
+    run_attention(RT_OP_ATTENTION_ENCODER, (int64_t[]){2, 7, 3, 8}, 7, 7, 3, 3, 8, false);
+    run_attention(RT_OP_ATTENTION_CONTEXT, (int64_t[]){2, 9, 0, 4, 2, 8, 0}, 9, 9, 4, 2, 8, true);
+    run_attention(RT_OP_ATTENTION_CONTEXT, (int64_t[]){1, 5, 0, 2, 2, 16, 0}, 5, 5, 2, 2, 16, true);
+    run_attention(RT_OP_ATTENTION_GENERATION, (int64_t[]){3, 1, 11, 4, 1, 8, 0}, 1, 12, 4, 1, 8, false);
+}
+
+static void run_pooling(enum rt_variant variant)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(RT_OP_MAX_POOL2D, RT_FP32, (int64_t[]){2, 3, 6, 7, 3, 2, 1});
+    task.variant = variant;
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    const int64_t in[] = {2, 3, 6, 7}, out[] = {2, 3, 3, 4};
+    CU_ASSERT_EQUAL(job.operand[1].bytes, 4u * 2 * 3 * 3 * 4);
+    struct memory memory = fill(&job);
+    CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
+    bool last = variant == RT_NHWC, right = true;
+    for (int64_t at = 0; at < 2 * 3 * 3 * 4; at++) {
+        int64_t n = at / 36, c = at / 12 % 3, p = at / 4 % 3, q = at % 4;
+        float most = -INFINITY;
+        for (int64_t row = 2 * p - 1; row < 2 * p + 2; row++)
+            for (int64_t column = 2 * q - 1; column < 2 * q + 2; column++)
+                if (row >= 0 && row < 6 && column >= 0 && column < 7)
+                    most = fmaxf(most, values_of(&memory, 0)[at4(in, last, n, c, row, column)]);
+        right = right && values_of(&memory, 1)[at4(out, last, n, c, p, q)] == most;
+    }
+    CU_ASSERT_TRUE(right);
+    drop(&memory, &job);
+    rt_cudnn_free(gpu.cudnn);
+}
+
+static void test_pooling_is_right(void)
+{
+    run_pooling(RT_PLAIN);
+    run_pooling(RT_NHWC);
+}
+
+static void run_batchnorm(enum rt_variant variant, const char *mode)
+{
+    struct rt_cuda_gpu gpu = gpu_of(90);
+    struct rt_task task = task_of(RT_OP_BATCHNORM, RT_FP32, (int64_t[]){3, 4, 5, 2});
+    task.variant = variant;
+    struct rt_cuda_job job;
+    const char *refused = NULL;
+    RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    CU_ASSERT_STRING_EQUAL(job.kernel.algorithm, mode);
+    const int64_t dim[] = {3, 4, 5, 2};
+    struct memory memory = fill(&job);
+    CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
+    double worst = 0;
+    for (int64_t c = 0; c < 4; c++) {
+        double sum = 0, square = 0;
+        for (int64_t i = 0; i < 30; i++) {
+            double value = values_of(&memory, 0)[at4(dim, variant == RT_NHWC, i / 10, c, i / 2 % 5, i % 2)];
+            sum += value / 30;
+            square += value * value / 30;
+        }
+        for (int64_t i = 0; i < 30; i++) {
+            int64_t place = at4(dim, variant == RT_NHWC, i / 10, c, i / 2 % 5, i % 2);
+            double expected = (values_of(&memory, 0)[place] - sum) / sqrt(square - sum * sum + 1e-5) *
+                                  values_of(&memory, 2)[c] +
+                              values_of(&memory, 3)[c];
+            double error = fabs(expected - values_of(&memory, 1)[place]);
+            worst = error > worst || isnan(error) ? error : worst;
+        }
+    }
+    CU_ASSERT_TRUE(worst < 1e-4);
+    drop(&memory, &job);
+    rt_cudnn_free(gpu.cudnn);
+}
+
+static void test_batchnorm_is_right(void)
+{
+    run_batchnorm(RT_PLAIN, "mode=spatial");
+    run_batchnorm(RT_NHWC, "mode=spatial_persistent");
+}
+
+/* Runs after all others of cuDNN. */
+static void test_descriptors_are_released(void)
+{
+    int (*living)(void);
+    void *library = dlopen(RT_FAKE_CUDA "/cudnn.so", RTLD_NOW | RTLD_NOLOAD);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(library);
+    *(void **)&living = dlsym(library, "fake_cudnn_living");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(living);
+    CU_ASSERT_EQUAL(living(), 0);
+}
+
+/* The real cuDNN, which plans for a device that is not here from its properties (those that NVIDIA publishes
+ * of an H100), so that it says whether it takes what it is given. Attention is compiled when it is planned,
+ * and that needs a driver. */
+static const char h100[] =
+    "{\"deviceName\":\"NVIDIA H100\",\"name\":\"NVIDIA H100\",\"maxGridSize\":[2147483647,65535,65535],"
+    "\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"smClockRateKHz\":"
+    "1980000,"
+    "\"memClockRateKHz\":2619000,\"l2CacheSize\":52428800,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
+    "\"maxSharedMemoryPerBlockOptin\":232448,\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":"
+    "65536,"
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,"
+    "\"isTccDriver\":0,"
+    "\"supportCoopLaunch\":1,\"totalGlobalMem\":85000000000,\"cudaDeviceId\":0,\"deviceVer\":900,"
+    "\"driverVer\":13000}";
+
+static const char *plan_conv(struct rt_dnn_place *place, enum rt_dtype dtype, int phase, int variant)
+{
+    struct rt_task task = task_of(RT_OP_CONV2D, dtype, (int64_t[]){8, 64, 128, 28, 28, 3, 3, 1, 1, 1, 1});
+    struct rt_cuda_job job = {0};
+    task.phase = (uint8_t)phase;
+    task.variant = (uint8_t)variant;
+    place->full_precision = dtype == RT_FP32 || dtype == RT_TF32;
+    place->tensor_cores = dtype != RT_FP32;
+    const char *refused = rt_dnn_conv.make(&task, place, &job);
+    job.release(&job);
+    return refused;
+}
+
+static const char *real_plans(void)
+{
+#if CUDNN_VERSION >= 90800
+    static const enum rt_dtype dtypes[] = {RT_FP32, RT_TF32, RT_FP16, RT_BF16};
+    struct rt_dnn_place place = {.workspace_bytes = (size_t)1 << 30};
+    if (rt_dnn_open() != NULL ||
+        rt_dnn.descriptor_new(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &place.properties) !=
+            CUDNN_STATUS_SUCCESS ||
+        rt_dnn.set(place.properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                   sizeof h100 - 1, h100) != CUDNN_STATUS_SUCCESS ||
+        rt_dnn.finalize(place.properties) != CUDNN_STATUS_SUCCESS)
+        return ""; /* not installed, or of a version that does not know this */
+    for (int phase = RT_FORWARD; phase <= RT_ACCUMULATE; phase++)
+        for (int variant = RT_PLAIN; variant <= RT_NHWC; variant++)
+            for (size_t d = 0; d < RT_COUNT(dtypes); d++)
+                if (plan_conv(&place, dtypes[d], phase, variant) != NULL)
+                    return plan_conv(&place, dtypes[d], phase, variant);
+    return "planned";
+#else
+    return "";
+#endif
+}
+
+#endif
+
 /* ---- CUPTI ---- */
 
 static struct {
@@ -377,6 +731,29 @@ static void test_installed_cublaslt_has_all(void)
         CU_ASSERT_EQUAL(strncmp(version, "cuBLASLt 1", 10), 0);
 }
 
+#if __has_include(<cudnn.h>)
+static void test_installed_cudnn_has_all(void)
+{
+    char version[64];
+    real_version("ROOFTILE_CUDNN", rt_cudnn_version, version, sizeof version);
+    if (version[0] == '\0')
+        snprintf(rt_test_skipped, sizeof rt_test_skipped, "no cuDNN is installed");
+    else
+        CU_ASSERT_EQUAL(strncmp(version, "cuDNN ", 6), 0);
+}
+
+static void test_installed_cudnn_plans(void)
+{
+    char said[128];
+    real_version("ROOFTILE_CUDNN", real_plans, said, sizeof said);
+    if (said[0] == '\0')
+        snprintf(rt_test_skipped, sizeof rt_test_skipped,
+                 "no cuDNN is installed that plans without a device");
+    else
+        CU_ASSERT_STRING_EQUAL(said, "planned");
+}
+#endif
+
 static const char *profile_works(void)
 {
     const char *missing = rt_cuda_profile_missing();
@@ -396,17 +773,33 @@ static void test_installed_cupti_has_all(void)
 static void test_fake_versions(void)
 {
     CU_ASSERT_STRING_EQUAL(rt_cublaslt_version(), "cuBLASLt 13.1.2");
+#if __has_include(<cudnn.h>)
+    CU_ASSERT_STRING_EQUAL(rt_cudnn_version(), "cuDNN 9.19.5");
+#endif
 }
 
 static const struct rt_test tests[] = {
     RT_TEST(test_installed_cublaslt_has_all),
     RT_TEST(test_installed_cupti_has_all),
+#if __has_include(<cudnn.h>)
+    RT_TEST(test_installed_cudnn_has_all),
+    RT_TEST(test_installed_cudnn_plans),
+#endif
     RT_TEST(test_fake_versions),
     RT_TEST(test_products_are_right),
     RT_TEST(test_runs_take_their_own_operands),
     RT_TEST(test_choice_is_recorded),
     RT_TEST(test_products_that_cannot_run),
     RT_TEST(test_fp8_has_scales),
+#if __has_include(<cudnn.h>)
+    RT_TEST(test_convolutions_are_right),
+    RT_TEST(test_engines_by_dtype),
+    RT_TEST(test_images_that_cannot_run),
+    RT_TEST(test_attention_is_right),
+    RT_TEST(test_pooling_is_right),
+    RT_TEST(test_batchnorm_is_right),
+    RT_TEST(test_descriptors_are_released),
+#endif
     RT_TEST(test_kernels_are_named),
     RT_TEST(test_lost_device_in_profile),
     RT_TEST(test_without_privilege),
@@ -415,6 +808,7 @@ static const struct rt_test tests[] = {
 int main(void)
 {
     setenv("ROOFTILE_CUBLASLT", RT_FAKE_CUDA "/cublaslt.so", 1);
+    setenv("ROOFTILE_CUDNN", RT_FAKE_CUDA "/cudnn.so", 1);
     setenv("ROOFTILE_CUPTI", RT_FAKE_CUDA "/cupti.so", 1);
     return rt_test_main(tests, RT_COUNT(tests));
 }

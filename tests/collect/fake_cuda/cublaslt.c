@@ -170,7 +170,7 @@ static bool is_fp8(const struct layout *layout)
 static bool layout_fits(const struct layout *layout, int32_t batch)
 {
     return layout->magic == MAGIC_LAYOUT && layout->ld >= (int64_t)layout->rows && layout->batch == batch &&
-           (batch == 1 || layout->stride >= layout->ld * (int64_t)layout->columns);
+           (batch == 1 || layout->stride == layout->ld * (int64_t)layout->columns);
 }
 
 static const char *check(const struct operation *o, const struct layout *a, const struct layout *b,
