@@ -5,9 +5,9 @@
  *
  *   t_d = t_o x (D_o / D_d)^gamma x (W_o C_o / (W_d C_d))^(1 - gamma)
  *
- * with D the memory bandwidth, W the thread blocks that run at once, C the clock, and gamma from the kernel's
- * FLOPs per byte x and the device's ridge point R = peak / D (section 4.2): 1 - x / (2 R) below the ridge, R
- * / (2 x) above it.
+ * with D the memory bandwidth, W the thread blocks that run at once, C the clock, and gamma, as in the
+ * authors' code (habitat.analysis.wave_scaling.roofline), from the kernel's FLOPs per byte x and the device's
+ * ridge point R = peak / D: 1 - x / (2 R) below the ridge, R / (2 x) above it.
  *
  * Which kernel: the same one, else the nearest in the logarithms of dims, FLOPs and bytes, scaled by the
  * ratio of the two rooflines on the origin; of the same op and dtype, else of another dtype, else of another
