@@ -305,11 +305,17 @@ ELEMENTWISE(tanh_tile, true, tanh_of(x))
 /* GPT-2's form: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
 ELEMENTWISE(gelu_tile, true, 0.5f * x * (1 + tanh_of(0.797884561f * (x + 0.044715f * x * x * x))))
 
-FOR_EACH_ISA void rt_cpu_triad(float *restrict a, const float *restrict b, const float *restrict c,
+FOR_EACH_ISA static void triad(float *restrict a, const float *restrict b, const float *restrict c,
                                float scalar, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         a[i] = b[i] + scalar * c[i];
+}
+
+/* Not itself for each ISA: clang 14 gives such a function no name that other files can call. */
+void rt_cpu_triad(float *a, const float *b, const float *c, float scalar, size_t count)
+{
+    triad(a, b, c, scalar, count);
 }
 
 /* clang-format off */
