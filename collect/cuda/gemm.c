@@ -225,12 +225,19 @@ static bool describe_product(const struct rt_cuda_gpu *gpu, struct product *p)
            describe_matrix(p, as->out, p->n, p->m, &p->result);
 }
 
+/* What PyTorch lets cuBLASLt have: with more, the heuristic would split k where frameworks' runs do not. */
+static uint64_t workspace_limit(const struct rt_cuda_gpu *gpu)
+{
+    uint64_t most = (uint64_t)(gpu->capability >= 90 ? 32 : 8) << 20;
+    return gpu->workspace_bytes < most ? gpu->workspace_bytes : most;
+}
+
 static const char *choose(const struct rt_cuda_gpu *gpu, struct product *p)
 {
     cublasLtMatmulPreference_t preference;
     if (lt.preference_new(&preference) != CUBLAS_STATUS_SUCCESS)
         return "out of memory";
-    uint64_t workspace = gpu->workspace_bytes;
+    uint64_t workspace = workspace_limit(gpu);
     int found = 0;
     cublasStatus_t status =
         lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);

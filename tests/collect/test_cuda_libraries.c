@@ -177,6 +177,11 @@ static void test_choice_is_recorded(void)
     CU_ASSERT_EQUAL(job.kernel.tile[0], -1);
     job.release(&job);
 
+    gpu.workspace_bytes = (size_t)1 << 30; /* as much as frameworks give, however much there is */
+    RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_EQUAL(job.workspace_bytes, (size_t)16 << 20);
+    job.release(&job);
+
     gpu.sms = 66; /* a green context: the heuristic is told */
     RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
     CU_ASSERT_PTR_NOT_NULL(strstr(job.kernel.algorithm, " custom=66 "));
