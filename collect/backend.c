@@ -4,9 +4,15 @@
 
 #include <string.h>
 
-extern const struct rt_backend rt_backend_cpu, rt_backend_synthetic;
+extern const struct rt_backend rt_backend_cpu, rt_backend_cuda, rt_backend_synthetic;
 
-const struct rt_backend *const rt_backends[] = {&rt_backend_cpu, &rt_backend_synthetic};
+const struct rt_backend *const rt_backends[] = {
+    &rt_backend_cpu,
+#ifdef ROOFTILE_CUDA
+    &rt_backend_cuda,
+#endif
+    &rt_backend_synthetic,
+};
 const size_t rt_backend_count = RT_COUNT(rt_backends);
 
 int rt_backend_find(const char *name, const struct rt_backend **out)

@@ -17,7 +17,6 @@
  *   - Contexts cost GPU memory and do not survive fork, so one is made when the first work is prepared.
  */
 #include "collect/backend.h"
-#include "collect/cpu_machine.h"
 #include "collect/cuda/device.h"
 #include "collect/cuda/job.h"
 #include "collect/cuda/kernels.h"
@@ -35,8 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double watch_s = 0.02;               /* between looks at NVML while kernels run */
-static const size_t workspace_bytes = 256u << 20; /* more than any product or convolution gains from */
+static const double watch_s = 0.02; /* between looks at NVML while kernels run */
 
 /* A GPU or MIG slice, with what its shares have in common. */
 struct lane {
@@ -232,6 +230,13 @@ static size_t l2_bytes(const struct cuda_device *device)
     return (size_t)fmax(device->found.l2_bytes, device->described.l2_mib * 0x1p20);
 }
 
+/* What cuBLAS gives its own products: with more, its heuristic chooses what no framework gets (NVIDIA, cuBLAS
+ * documentation 13.0, cublasSetWorkspace). */
+static size_t workspace_of(const struct rt_cuda_found *found)
+{
+    return found->capability >= 90 ? (size_t)32 << 20 : (size_t)4 << 20;
+}
+
 static int make_ready(struct cuda_device *device)
 {
     const struct rt_cuda_driver *driver;
@@ -246,7 +251,7 @@ static int make_ready(struct cuda_device *device)
                                 .capability = device->found.capability,
                                 .sms = device->found.sms,
                                 .shared_bytes_per_block = (size_t)device->found.shared_bytes_per_block,
-                                .workspace_bytes = workspace_bytes};
+                                .workspace_bytes = workspace_of(&device->found)};
     strcpy(gpu->name, device->found.name);
     CUcontext current = device->lane->primary;
     if (device->found.share_percent < 100)
@@ -328,6 +333,7 @@ static void visit_board(struct cuda_device *device, rt_fact_visit visit, void *t
     visit(to, "mps", mps_state(found));
     visit(to, "persistence", rt_nvml_mode(nvml, RT_NVML_PERSISTENCE));
     visit_number(visit, to, "power_limit_w", rt_nvml_number(nvml, RT_NVML_POWER_LIMIT_W));
+    visit_number(visit, to, "sm_clock_most_mhz", rt_nvml_number(nvml, RT_NVML_SM_CLOCK_MOST_MHZ));
     visit_number(visit, to, "driver_clock_mhz", 1e-3 * found->clock_khz);
     visit_number(visit, to, "driver_memory_clock_mhz", 1e-3 * found->memory_clock_khz);
     visit_number(visit, to, "driver_memory_bus_bits", found->bus_bits);
@@ -355,12 +361,9 @@ static void cuda_facts(void *opaque, size_t which, rt_fact_visit visit, void *to
 {
     struct cuda_device *device = &((struct cuda_context *)opaque)->device[which];
     const struct rt_cuda_found *found = &device->found;
-    struct rt_cpu_machine host;
     char text[160];
-    rt_cpu_machine_read(&host);
     visit_board(device, visit, to);
     visit_versions(found, visit, to);
-    visit(to, "host_cpu", host.model);
     if (found->share_percent < 100) {
         snprintf(text, sizeof text, "green context of %d of %d SMs, %d%% asked for", found->sms,
                  found->gpu_sms, found->share_percent);

@@ -358,6 +358,26 @@ static void test_batches_of_runs(void)
     cuda->close(context);
 }
 
+/* A queue that the host could not fill in time is timed again, but not for ever. */
+static void test_spin_gives_up(void)
+{
+    void *context = open_with("0", NULL);
+    void *work = ready(context, 0, task_of(RT_OP_ADD, RT_PLAIN, 1, 64));
+    double us[2];
+    struct rt_batch batch = {.runs = 1, .batches = 2};
+    forget();
+    setenv("FAKE_CUDA_GIVE_UP", "2", 1);
+    RT_ASSERT_OK(cuda->time(context, work, &batch, us));
+    CU_ASSERT_EQUAL(count_ran("rt_spin"), 3);
+    RT_ASSERT_NEAR(us[1], 10, 1e-3);
+    forget();
+    setenv("FAKE_CUDA_GIVE_UP", "3", 1);
+    RT_ASSERT_FAILS(cuda->time(context, work, &batch, us), RT_EIO, "did not fill the GPU's queue");
+    unsetenv("FAKE_CUDA_GIVE_UP");
+    cuda->finish(context, work);
+    cuda->close(context);
+}
+
 static void test_copies(void)
 {
     void *context = open_with("0", NULL);
@@ -525,7 +545,7 @@ static void test_facts(void)
         "driver_cuda=13.0\n",
         "driver_clock_mhz=1500\n",
         "sm_share=green context of 24 of 40 SMs, 50% asked for\n",
-        "host_cpu=",
+        "sm_clock_most_mhz=1980\n",
         "cuBLASLt is not installed",
         "cuDNN is not installed",
         "synthetic=not a measurement",
@@ -566,9 +586,9 @@ RT_TESTS(RT_TEST(test_no_driver), RT_TEST(test_driver_without_device),
          RT_TEST(test_devices_are_listed_without_a_context), RT_TEST(test_device_choice),
          RT_TEST(test_shares), RT_TEST(test_slices_have_no_shares), RT_TEST(test_descriptions),
          RT_TEST(test_rates_against_the_catalogue), RT_TEST(test_cold_runs), RT_TEST(test_operands_rotate),
-         RT_TEST(test_batches_of_runs), RT_TEST(test_copies), RT_TEST(test_launch), RT_TEST(test_refusals),
-         RT_TEST(test_module_does_not_load), RT_TEST(test_throttling), RT_TEST(test_energy),
-         RT_TEST(test_facts), RT_TEST(test_sticky_error))
+         RT_TEST(test_batches_of_runs), RT_TEST(test_spin_gives_up), RT_TEST(test_copies),
+         RT_TEST(test_launch), RT_TEST(test_refusals), RT_TEST(test_module_does_not_load),
+         RT_TEST(test_throttling), RT_TEST(test_energy), RT_TEST(test_facts), RT_TEST(test_sticky_error))
 
 #else
 

@@ -9,6 +9,7 @@
  *   FAKE_CUDA_MODULE=n     loading a module says so
  *   FAKE_CUDA_OOM_BYTES=n  no allocation of so many bytes or more, though there seems to be room
  *   FAKE_CUDA_STICKY_AT=n  the n-th launch from then on takes the device with it
+ *   FAKE_CUDA_GIVE_UP=n    so many spins give up before the host lets them go
  *   FAKE_CUDA_LAUNCH=n     launches of kernels other than the backend's own say so
  *   FAKE_CUDA_MIG=1        GPUs are MIG slices, which have no green contexts
  */

@@ -1,0 +1,28 @@
+# rooftile collect --backend cuda: without a driver, and over the fake one (tests/collect/fake_cuda), which never makes
+# anything but synthetic samples.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work"
+fake=$(dirname "$ROOFTILE")/fake_cuda
+[ -e "$fake/driver.so" ] || skip_all cuda "built without a CUDA toolkit"
+export SOURCE_DATE_EPOCH=1700000000 ROOFTILE_CUDNN=/nonexistent ROOFTILE_CUPTI=/nonexistent
+collect() { "$ROOFTILE" collect --backend cuda -q "$@"; }
+
+export ROOFTILE_CUDA_DRIVER=/nonexistent/libcuda.so.1
+refuses no_driver 1 "no CUDA device: ROOFTILE_CUDA_DRIVER names /nonexistent/libcuda.so.1" collect --ops relu -o none.h5
+succeeds list_without "$ROOFTILE" collect --list --backend cuda
+holds list_says_why "no CUDA device" stdout
+
+export ROOFTILE_CUDA_DRIVER=$fake/driver.so ROOFTILE_NVML=$fake/nvml.so ROOFTILE_CUBLASLT=$fake/cublaslt.so
+FAKE_CUDA_INIT=100 refuses no_gpu 1 "no CUDA device" collect --ops relu -o none.h5
+succeeds list "$ROOFTILE" collect --list --backend cuda
+holds list_driver "580.00.00" stdout
+holds list_missing "cuDNN is not installed" stdout
+refuses no_such_gpu 2 "is no GPU here" collect --gpu 7 --ops relu -o none.h5
+
+succeeds shares collect --gpu 0 --sm-share 50,100 --ops softmax,relu --count 30 --max-time 0.02 -o shares.h5
+succeeds info "$ROOFTILE" dataset info shares.h5
+holds info_share "synthetic fake GPU (24 of 40 SMs)" stdout
+holds info_synthetic synthetic stdout
+succeeds valid "$ROOFTILE" dataset validate shares.h5
+FAKE_CUDA_STICKY_AT=2000 succeeds lost_worker collect --gpu 0 --ops relu --count 30 --max-time 0.02 -o lost.h5
+finish
