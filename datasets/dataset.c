@@ -240,13 +240,27 @@ static void group_insert(struct rt_group *group, const char *name, const char *v
     group->value[at] = rt_strdup(value);
 }
 
+/* In any order of the attributes. */
+static uint64_t group_hash(size_t count, const char *const *names, const char *const *values)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        if (values[i][0] != '\0')
+            sum +=
+                rt_hash(rt_hash(RT_HASH_START, names[i], strlen(names[i]) + 1), values[i], strlen(values[i]));
+    return sum;
+}
+
 int32_t rt_dataset_add_group(struct rt_dataset *dataset, size_t count, const char *const *names,
                              const char *const *values)
 {
-    for (size_t g = dataset->group_count; g-- > 0;) /* the last added is the likeliest */
-        if (group_equals(&dataset->groups[g], count, names, values))
+    size_t last = dataset->group_count - 1; /* the likeliest */
+    if (dataset->group_count > 0 && group_equals(&dataset->groups[last], count, names, values))
+        return (int32_t)last;
+    struct rt_group group = {.hash = group_hash(count, names, values)};
+    for (size_t g = 0; g < dataset->group_count; g++)
+        if (dataset->groups[g].hash == group.hash && group_equals(&dataset->groups[g], count, names, values))
             return (int32_t)g;
-    struct rt_group group = {0};
     for (size_t i = 0; i < count; i++)
         if (values[i][0] != '\0')
             group_insert(&group, names[i], values[i]);

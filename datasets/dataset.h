@@ -72,6 +72,7 @@ struct rt_workload {
 struct rt_group {
     size_t count;
     char **name, **value;
+    uint64_t hash; /* of them all, to be found among many */
 };
 
 struct rt_dataset {

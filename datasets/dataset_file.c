@@ -80,18 +80,48 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
     return RT_OK;
 }
 
+/* Do all groups say the same of it? Then it is written once: thousands of groups differ in an attribute or
+ * two. */
+static bool is_common(const struct rt_dataset *dataset, const char *name, const char *value)
+{
+    if (dataset->group_count < 2)
+        return false;
+    for (size_t g = 0; g < dataset->group_count; g++) {
+        const char *there = rt_dataset_attribute(dataset, (int32_t)g, name);
+        if (there == NULL || strcmp(there, value) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int write_group(struct rt_h5 *file, const struct rt_dataset *dataset, size_t g,
+                       const struct rt_strings *common)
+{
+    const struct rt_group *group = &dataset->groups[g];
+    char path[64];
+    int status;
+    snprintf(path, sizeof path, "/groups/%06zu", g);
+    ADD(rt_h5_make_group(file, path));
+    for (size_t i = 0; i < group->count; i++)
+        if (rt_strings_find(common, group->name[i], strlen(group->name[i])) < 0)
+            ADD(rt_h5_set_text(file, path, group->name[i], group->value[i]));
+    return RT_OK;
+}
+
 static int write_groups(struct rt_h5 *file, const struct rt_dataset *dataset)
 {
-    int status;
-    char path[64];
-    ADD(rt_h5_make_group(file, "/groups"));
-    for (size_t g = 0; g < dataset->group_count; g++) {
-        snprintf(path, sizeof path, "/groups/%06zu", g);
-        ADD(rt_h5_make_group(file, path));
-        for (size_t i = 0; i < dataset->groups[g].count; i++)
-            ADD(rt_h5_set_text(file, path, dataset->groups[g].name[i], dataset->groups[g].value[i]));
-    }
-    return RT_OK;
+    struct rt_strings common = {0}; /* names */
+    int status = rt_h5_make_group(file, "/groups");
+    const struct rt_group *first = dataset->groups;
+    for (size_t i = 0; status == RT_OK && dataset->group_count > 0 && i < first->count; i++)
+        if (is_common(dataset, first->name[i], first->value[i])) {
+            rt_strings_add(&common, first->name[i], strlen(first->name[i]));
+            status = rt_h5_set_text(file, "/groups", first->name[i], first->value[i]);
+        }
+    for (size_t g = 0; status == RT_OK && g < dataset->group_count; g++)
+        status = write_group(file, dataset, g, &common);
+    rt_strings_release(&common);
+    return status;
 }
 
 static int write_root(struct rt_h5 *file, const struct rt_dataset *dataset)
@@ -276,10 +306,19 @@ static int read_attribute(struct rt_h5 *file, const char *name, void *context)
     return RT_OK;
 }
 
+static void reader_release(struct group_reader *reader)
+{
+    for (size_t i = 0; i < RT_COUNT(reader->owned); i++)
+        free(reader->owned[i]);
+}
+
 static int read_group(struct rt_h5 *file, const char *name, void *context)
 {
-    struct rt_dataset *dataset = context;
-    struct group_reader reader = {.dataset = dataset};
+    const struct group_reader *common = context;
+    struct rt_dataset *dataset = common->dataset;
+    struct group_reader reader = {.count = common->count};
+    memcpy(reader.names, common->names, sizeof reader.names);
+    memcpy(reader.values, common->values, sizeof reader.values);
     snprintf(reader.path, sizeof reader.path, "/groups/%.32s", name);
     int status = rt_h5_each_attribute(file, reader.path, read_attribute, &reader);
     if (status == RT_OK) {
@@ -291,8 +330,17 @@ static int read_group(struct rt_h5 *file, const char *name, void *context)
             status = rt_fail(RT_EFORMAT, "%s: /groups/%.32s is out of order or a repeat: the file is damaged",
                              rt_h5_path(file), name);
     }
-    for (size_t i = 0; i < 2 * reader.count; i++)
-        free(reader.owned[i]);
+    reader_release(&reader);
+    return status;
+}
+
+static int read_groups(struct rt_h5 *file, struct rt_dataset *dataset)
+{
+    struct group_reader common = {.dataset = dataset, .path = "/groups"};
+    int status = rt_h5_each_attribute(file, "/groups", read_attribute, &common);
+    if (status == RT_OK)
+        status = rt_h5_each_child(file, "/groups", read_group, &common);
+    reader_release(&common);
     return status;
 }
 
@@ -353,7 +401,7 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
     rt_workload_init(&blank_workload);
     ADD(read_root(file, dataset));
     ADD(read_devices(file, dataset));
-    ADD(rt_h5_each_child(file, "/groups", read_group, dataset));
+    ADD(read_groups(file, dataset));
     ADD(read_strings(file, "/strings/kernels", &dataset->kernels));
     ADD(read_strings(file, "/strings/texts", &dataset->texts));
     ADD(count_rows(file, "/samples/op", &rt_sample_fields[0], &samples));
