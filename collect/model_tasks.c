@@ -40,25 +40,42 @@ static void add_node(const struct rt_graph *graph, const struct rt_node *node, e
     }
 }
 
-/* Blocks in order, each as often as it repeats. */
+/* The launches from `first` on, `times` times in all. */
+static void repeat(struct rt_model_tasks *tasks, size_t first, int64_t times)
+{
+    size_t count = tasks->launch_count - first;
+    if (count == 0)
+        return;
+    tasks->launches = rt_realloc(tasks->launches, first + count * (size_t)times, sizeof *tasks->launches);
+    for (int64_t t = 1; t < times; t++) {
+        memcpy(tasks->launches + tasks->launch_count, tasks->launches + first, count * sizeof(uint32_t));
+        tasks->launch_count += count;
+    }
+}
+
 static void add_forward(const struct rt_graph *graph, struct rt_kernel *scratch, struct rt_model_tasks *tasks)
 {
-    for (size_t b = 0; b < graph->block_count; b++)
-        for (int64_t r = 0; r < graph->blocks[b].repeat; r++)
-            for (uint32_t n = 0; n < graph->blocks[b].node_count; n++)
-                add_node(graph, &graph->nodes[graph->blocks[b].node + n], RT_FORWARD, scratch, tasks);
+    for (size_t b = 0; b < graph->block_count; b++) {
+        const struct rt_block *block = &graph->blocks[b];
+        size_t first = tasks->launch_count;
+        for (uint32_t n = 0; n < block->node_count; n++)
+            add_node(graph, &graph->nodes[block->node + n], RT_FORWARD, scratch, tasks);
+        repeat(tasks, first, block->repeat);
+    }
 }
 
 static void add_backward(const struct rt_graph *graph, struct rt_kernel *scratch,
                          struct rt_model_tasks *tasks)
 {
-    for (size_t b = graph->block_count; b-- > 0;)
-        for (int64_t r = 0; r < graph->blocks[b].repeat; r++)
-            for (uint32_t n = graph->blocks[b].node_count; n-- > 0;) {
-                const struct rt_node *node = &graph->nodes[graph->blocks[b].node + n];
-                add_node(graph, node, RT_BACKWARD, scratch, tasks);
-                add_node(graph, node, RT_ACCUMULATE, scratch, tasks);
-            }
+    for (size_t b = graph->block_count; b-- > 0;) {
+        const struct rt_block *block = &graph->blocks[b];
+        size_t first = tasks->launch_count;
+        for (uint32_t n = block->node_count; n-- > 0;) {
+            add_node(graph, &graph->nodes[block->node + n], RT_BACKWARD, scratch, tasks);
+            add_node(graph, &graph->nodes[block->node + n], RT_ACCUMULATE, scratch, tasks);
+        }
+        repeat(tasks, first, block->repeat);
+    }
 }
 
 /* "gpt2", "tiny.json", and of a path "/somewhere/tiny/config.json" only "tiny": no folders of this machine in
