@@ -186,7 +186,7 @@ bool rt_cuda_is_sticky(CUresult result)
     case CUDA_ERROR_MPS_SERVER_NOT_READY:
     case CUDA_ERROR_MPS_CLIENT_TERMINATED:
     case CUDA_ERROR_EXTERNAL_DEVICE:
-    case CUDA_ERROR_TENSOR_MEMORY_LEAK:
+    case 721: /* CUDA_ERROR_TENSOR_MEMORY_LEAK, which older headers lack */
     case CUDA_ERROR_UNKNOWN:
         return true;
     default:

@@ -56,24 +56,6 @@ static CUresult make_signals(struct rt_cuda_timer *timer)
     return driver->host_device_pointer(&timer->signals_device, host, 0);
 }
 
-int rt_cuda_timer_open(struct rt_cuda_timer *timer, const struct rt_cuda_gpu *gpu, size_t l2_bytes)
-{
-    *timer = (struct rt_cuda_timer){.gpu = gpu};
-    size_t flush_bytes = FLUSHED_CACHES * (l2_bytes + 15) / 16 * 16;
-    CUresult result = find_kernels(timer);
-    if (result == CUDA_SUCCESS)
-        result = make_events(timer);
-    if (result == CUDA_SUCCESS)
-        result = make_signals(timer);
-    if (result == CUDA_SUCCESS && flush_bytes > 0)
-        result = gpu->driver->alloc(&timer->flushed, flush_bytes);
-    if (result == CUDA_SUCCESS)
-        timer->flush_bytes = flush_bytes;
-    else
-        rt_cuda_timer_close(timer);
-    return rt_cuda_check(result, gpu->name, "making ready to time");
-}
-
 void rt_cuda_timer_close(struct rt_cuda_timer *timer)
 {
     if (timer->gpu == NULL)
@@ -126,6 +108,38 @@ static CUresult queue_flush(const struct rt_cuda_timer *timer)
     if (timer->flush_bytes == 0)
         return CUDA_SUCCESS;
     return launch(timer, timer->flush, 8 * (unsigned)timer->gpu->sms, FLUSH_THREADS, &args);
+}
+
+/* One launch of each kernel: a driver that loads kernels when they first run may wait for the GPU to do so,
+ * for ever where a spin is what it waits for. */
+static CUresult try_kernels(const struct rt_cuda_timer *timer)
+{
+    CUresult result = queue_spin(timer); /* the flag is at `turn` already */
+    if (result == CUDA_SUCCESS)
+        result = queue_stamp(timer, 0);
+    if (result == CUDA_SUCCESS)
+        result = queue_flush(timer);
+    return result == CUDA_SUCCESS ? timer->gpu->driver->stream_wait(timer->gpu->stream) : result;
+}
+
+int rt_cuda_timer_open(struct rt_cuda_timer *timer, const struct rt_cuda_gpu *gpu, size_t l2_bytes)
+{
+    *timer = (struct rt_cuda_timer){.gpu = gpu};
+    size_t flush_bytes = FLUSHED_CACHES * (l2_bytes + 15) / 16 * 16;
+    CUresult result = find_kernels(timer);
+    if (result == CUDA_SUCCESS)
+        result = make_events(timer);
+    if (result == CUDA_SUCCESS)
+        result = make_signals(timer);
+    if (result == CUDA_SUCCESS && flush_bytes > 0)
+        result = gpu->driver->alloc(&timer->flushed, flush_bytes);
+    if (result == CUDA_SUCCESS) {
+        timer->flush_bytes = flush_bytes;
+        result = try_kernels(timer);
+    }
+    if (result != CUDA_SUCCESS)
+        rt_cuda_timer_close(timer);
+    return rt_cuda_check(result, gpu->name, "making ready to time");
 }
 
 static CUresult queue_run(struct rt_cuda_job *job, const struct rt_cuda_operands *operands, uint64_t run)
