@@ -28,9 +28,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Elements of a row that a thread of a row kernel holds (rows.cuh): rows of whole 16-byte vectors in blocks,
- * others that are short, others in blocks. */
-enum { RT_HELD_VEC = 16, RT_HELD_ODD_SHORT = 4, RT_HELD_ODD = 8 };
+/* What row kernels (rows.cuh) hold of a row: elements a thread, where rows are whole 16-byte vectors, where
+ * they are not, where those are short; and threads of a block at most, so that registers suffice. */
+enum {
+    RT_HELD_VEC = 16,
+    RT_HELD_ODD = 8,
+    RT_HELD_ODD_SHORT = 4,
+    RT_THREADS_VEC = 1024,
+    RT_THREADS_ODD = 512,
+    RT_THREADS_LOOP = 1024
+};
 
 struct rt_cuda_args {
     uint64_t operand[8]; /* device addresses, 16-byte aligned */

@@ -122,11 +122,12 @@ __device__ __forceinline__ void put(T *row, const float (&x)[V * N], int cols)
  * ones. vector_plan.c chooses. */
 #define ROW_KERNELS_OF(name, type, T)                                                                        \
     KERNEL(rt_##name##_##type##_vec, 128, (name##_held<T, VECTOR<T>, 1>(a)))                                 \
-    KERNEL(rt_##name##_##type##_vec_block, 1024, (name##_held<T, VECTOR<T>, RT_HELD_VEC / VECTOR<T>>(a)))    \
-    KERNEL(rt_##name##_##type##_vec_loop, 1024, (name##_looped<T, VECTOR<T>>(a)))                            \
+    KERNEL(rt_##name##_##type##_vec_block, RT_THREADS_VEC,                                                   \
+           (name##_held<T, VECTOR<T>, RT_HELD_VEC / VECTOR<T>>(a)))                                          \
+    KERNEL(rt_##name##_##type##_vec_loop, RT_THREADS_LOOP, (name##_looped<T, VECTOR<T>>(a)))                 \
     KERNEL(rt_##name##_##type##_odd, 128, (name##_held<T, 1, RT_HELD_ODD_SHORT>(a)))                         \
-    KERNEL(rt_##name##_##type##_odd_block, 1024, (name##_held<T, 1, RT_HELD_ODD>(a)))                        \
-    KERNEL(rt_##name##_##type##_odd_loop, 1024, (name##_looped<T, 1>(a)))
+    KERNEL(rt_##name##_##type##_odd_block, RT_THREADS_ODD, (name##_held<T, 1, RT_HELD_ODD>(a)))              \
+    KERNEL(rt_##name##_##type##_odd_loop, RT_THREADS_LOOP, (name##_looped<T, 1>(a)))
 #define ROW_KERNELS(name)                                                                                    \
     ROW_KERNELS_OF(name, f32, float)                                                                         \
     ROW_KERNELS_OF(name, f16, __half)                                                                        \
@@ -216,7 +217,7 @@ template <typename T, int N> __device__ __forceinline__ void softmax_backward_lo
     T *dx = operand<T>(a, 2) + at.start;
     int64_t first = (int64_t)threadIdx.x * N, step = (int64_t)blockDim.x * N;
     float sum = 0;
-#pragma unroll 4
+#pragma unroll 2
     for (int64_t c = first; c < a.cols; c += step) {
         pack<T, N> p = load<N>(g + c), q = load<N>(y + c);
 #pragma unroll

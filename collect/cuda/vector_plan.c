@@ -7,7 +7,6 @@
 enum {
     FLAT_THREADS = 128,    /* flat.cuh */
     BLOCK_THREADS = 128,   /* rows that take less than half of these share a block */
-    MOST_THREADS = 1024,   /* of a block */
     REDUCE_THREADS = 512,  /* moves.cuh */
     PIECE_COLUMNS = 8192,  /* rt_reduce: what a block is worth starting for */
     PIECE_ROWS = 64,       /* rt_..._weights: likewise */
@@ -130,14 +129,15 @@ static void row_launch(const struct vector_op *op, struct rt_vector_plan *plan, 
 {
     (void)sms;
     int64_t rows = plan->launch[0].args.rows, cols = plan->launch[0].args.cols;
-    int64_t vector = row_vector(cols, width), threads = MOST_THREADS;
+    int64_t vector = row_vector(cols, width), threads = RT_THREADS_LOOP;
     int64_t shortest = vector > 1 ? vector : RT_HELD_ODD_SHORT, held = vector > 1 ? RT_HELD_VEC : RT_HELD_ODD;
+    int64_t most = vector > 1 ? RT_THREADS_VEC : RT_THREADS_ODD;
     const char *form = "_loop";
     if (cols <= 32 * shortest) {
         threads = power_of_two(ceil_div(cols, vector), 32);
         form = "";
-    } else if (cols <= MOST_THREADS * held) {
-        threads = whole_warps(ceil_div(cols, held), MOST_THREADS);
+    } else if (cols <= most * held) {
+        threads = whole_warps(ceil_div(cols, held), most);
         form = "_block";
     }
     int64_t together = rows_of_block(threads);
@@ -154,12 +154,13 @@ static void norm_backward(const struct vector_op *op, struct rt_vector_plan *pla
     row_launch(op, plan, width, sms);
     int64_t rows = plan->launch[0].args.rows, cols = plan->launch[0].args.cols, across = ceil_div(cols, 32);
     int64_t pieces = clamp(ceil_div(4 * sms, across), 1, clamp(ceil_div(rows, PIECE_ROWS), 1, MOST_PIECES));
-    const char *norm = op->op == RT_OP_LAYERNORM_BACKWARD ? "layernorm" : "rmsnorm";
+    bool centered = op->op == RT_OP_LAYERNORM_BACKWARD;
+    const char *norm = centered ? "layernorm" : "rmsnorm";
     struct rt_vector_launch *launch = add_launch(plan, across, pieces, 32, 8);
     snprintf(launch->name, sizeof launch->name, "rt_%s_weights_%s", norm, type_name(plan));
     if (pieces == 1)
         return;
-    plan->workspace_bytes = (size_t)(2 * pieces * cols) * sizeof(float);
+    plan->workspace_bytes = (size_t)((centered ? 2 : 1) * pieces * cols) * sizeof(float);
     launch = add_launch(plan, ceil_div(cols, 256), 1, 256, 1);
     launch->args.limit = pieces;
     snprintf(launch->name, sizeof launch->name, "rt_%s_weights_sum_%s", norm, type_name(plan));
@@ -258,7 +259,9 @@ static const struct vector_op *find(enum rt_op_id op)
 bool rt_vector_can(const struct rt_task *task)
 {
     bool type = task->dtype == RT_FP32 || task->dtype == RT_FP16 || task->dtype == RT_BF16;
-    return type && task->phase == RT_FORWARD && task->variant == RT_PLAIN && find(task->op) != NULL;
+    struct rt_task own; /* in the phase that is the op's own */
+    rt_task_init(&own, task->op, task->dtype);
+    return type && task->phase == own.phase && task->variant == RT_PLAIN && find(task->op) != NULL;
 }
 
 static int64_t table_rows(int64_t cols, int64_t width)

@@ -124,6 +124,11 @@ static void work_init(struct work *work, int op, int dtype, int64_t rows, int64_
         work->task.dim[1] = cols;
     CU_ASSERT_TRUE_FATAL(rt_vector_can(&work->task));
     CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&work->task, SMS, &work->plan));
+    if (op == RT_OP_EMBEDDING || op == RT_OP_INDEX) { /* a table of 40 rows will do */
+        CU_ASSERT_EQUAL(work->plan.operand[0].bytes % (size_t)(work->plan.operand[1].limit * cols), 0);
+        work->plan.operand[0].bytes = (size_t)(40 * cols) * (size_t)rt_dtypes[dtype].bytes;
+        work->plan.operand[1].limit = 40;
+    }
     for (int k = 0; k < work->plan.operands; k++)
         work->bytes[k] = work->plan.operand[k].bytes;
     work->bytes[RT_CUDA_OPERANDS] = work->plan.workspace_bytes;
@@ -399,8 +404,9 @@ static bool works(int op, int dtype, int64_t rows, int64_t cols, int descending)
 }
 
 /* Odd and even rows on both sides of where kernels change over. */
-static void check_ops(bool rows_only)
+static int check_ops(bool rows_only)
 {
+    int checked = 0;
     static const int64_t cols[] = {1,   2,   3,   7,    8,    31,   33,   64,   127,  128,  129,
                                    256, 264, 513, 1000, 1024, 1025, 4097, 8192, 8197, 16384};
     for (int op = 0; op < RT_OP_COUNT; op++) {
@@ -413,17 +419,19 @@ static void check_ops(bool rows_only)
                 int64_t rows = cols[c] < 512 ? 37 : cols[c] < 2000 ? 5 : 1 + (cols[c] % 2);
                 CU_ASSERT_TRUE(works(op, dtypes[d], rows, cols[c], (int)(c + d) % 2));
             }
+        checked++;
     }
+    return checked;
 }
 
 static void test_flat_and_moving_ops(void)
 {
-    check_ops(false);
+    CU_ASSERT_EQUAL(check_ops(false), 22);
 }
 
 static void test_row_ops(void)
 {
-    check_ops(true);
+    CU_ASSERT_EQUAL(check_ops(true), 7);
 }
 
 /* A single row or column, many rows, rows too long to be held, both orders of threads. */
@@ -478,9 +486,9 @@ static bool writes_once(int op, int dtype, int64_t rows, int64_t cols)
         }
     for (int i = 0; i < work.plan.launches; i++) {
         const int32_t *grid = work.plan.launch[i].grid;
-        if (i > 0) /* what the launch before left for this one */
-            memcpy(work.block[RT_CUDA_OPERANDS], kept[RT_CUDA_OPERANDS], work.bytes[RT_CUDA_OPERANDS]);
         bool last = i == work.plan.launches - 1 && i > 0;
+        if (last) /* what the launch before left for this one */
+            memcpy(work.block[RT_CUDA_OPERANDS], kept[RT_CUDA_OPERANDS], work.bytes[RT_CUDA_OPERANDS]);
         int *workspace = written[RT_CUDA_OPERANDS];
         for (int64_t b = 0; b < (int64_t)grid[0] * grid[1]; b++) {
             run_blocks(&work, i, b, b + 1, 0);
@@ -492,8 +500,7 @@ static bool writes_once(int op, int dtype, int64_t rows, int64_t cols)
     }
     for (int k = 0; k <= RT_CUDA_OPERANDS; k++) {
         size_t width = k == RT_CUDA_OPERANDS ? 4 : (size_t)rt_dtypes[work.plan.operand[k].dtype].bytes;
-        bool used = written[k] != NULL && !(k == RT_CUDA_OPERANDS && op == RT_OP_RMSNORM_BACKWARD);
-        for (size_t i = 0; used && i < work.bytes[k] / width; i++)
+        for (size_t i = 0; written[k] != NULL && i < work.bytes[k] / width; i++)
             once = once && written[k][i] == 1;
         if (kept[k] != NULL)
             memcpy(work.block[k], kept[k], work.bytes[k]);
@@ -749,6 +756,96 @@ static void test_stamp_and_empty(void)
     CU_ASSERT_EQUAL(stamp[1][2], stamp[0][2]);
 }
 
+/* ---- jobs, where there is a toolkit: the launches of vector.c, run by the emulation in a driver's place
+ * ---- */
+
+#ifdef ROOFTILE_CUDA
+#include "collect/cuda/job.h"
+
+static char launched[256];
+
+static CUresult find_function(CUfunction *function, CUmodule module, const char *name)
+{
+    (void)module;
+    *function = (CUfunction)(uintptr_t)name;
+    return strncmp(name, "rt_", 3) == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult tell_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    (void)function;
+    *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 40 : 256;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch_here(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
+                            void **extra)
+{
+    struct on_cpu_launch launch = {.kernel = (const char *)function,
+                                   .grid = {(int32_t)gx, (int32_t)gy, (int32_t)gz},
+                                   .block = {(int32_t)bx, (int32_t)by, (int32_t)bz}};
+    size_t length = strlen(launched);
+    CU_ASSERT_TRUE(shared == 0 && stream == (CUstream)(uintptr_t)5 && extra == NULL);
+    snprintf(launched + length, sizeof launched - length, "%s%s", length > 0 ? ";" : "", launch.kernel);
+    return on_cpu_run(&launch, parameters[0]) == NULL ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static void check_job(int op, int64_t rows, int64_t cols)
+{
+    struct rt_cuda_driver driver = {
+        .module_function = find_function, .function_attribute = tell_attribute, .launch = launch_here};
+    struct rt_cuda_gpu gpu = {
+        .driver = &driver, .stream = (CUstream)(uintptr_t)5, .name = "here", .sms = SMS};
+    struct rt_cuda_job job;
+    struct work work;
+    const char *refused;
+    CUdeviceptr address[RT_CUDA_OPERANDS];
+    work_init(&work, op, RT_BF16, rows, cols);
+    CU_ASSERT_TRUE(rt_cuda_vector_can(&work.task));
+    RT_ASSERT_OK(rt_cuda_vector_job(&gpu, &work.task, &job, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    CU_ASSERT_EQUAL(job.operands, work.plan.operands);
+    CU_ASSERT_EQUAL(job.workspace_bytes, work.plan.workspace_bytes);
+    for (int k = 0; k < job.operands; k++)
+        address[k] = (CUdeviceptr)(uintptr_t)work.block[k];
+    launched[0] = '\0';
+    CU_ASSERT_EQUAL(job.launch(&job, address, (CUdeviceptr)(uintptr_t)work.block[RT_CUDA_OPERANDS]),
+                    CUDA_SUCCESS);
+    CU_ASSERT_TRUE(results_are_right(&work) && guards_stand(&work));
+    CU_ASSERT_STRING_EQUAL(launched, job.kernel.names != NULL ? job.kernel.names : job.kernel.name);
+    CU_ASSERT_EQUAL(strncmp(launched, job.kernel.name, strlen(job.kernel.name)), 0);
+    CU_ASSERT_EQUAL(job.kernel.tile[0], work.plan.tile);
+    CU_ASSERT_TRUE(job.kernel.registers == 40 && job.kernel.shared_bytes == 256);
+    address[0] += 2; /* no kernel may run on this */
+    CU_ASSERT_EQUAL(job.launch(&job, address, 0), CUDA_ERROR_INVALID_VALUE);
+    job.release(&job);
+    work_release(&work);
+}
+
+static void test_jobs_launch_what_was_planned(void)
+{
+    check_job(RT_OP_ADD, 3, 700);
+    check_job(RT_OP_RMSNORM, 3, 700);
+    check_job(RT_OP_LAYERNORM_BACKWARD, 150, 40); /* three kernels */
+    check_job(RT_OP_RMSNORM_BACKWARD, 3, 700);    /* two */
+    check_job(RT_OP_REDUCE, 1, 40000);            /* two */
+    struct rt_cuda_gpu gpu = {.sms = SMS};
+    struct rt_cuda_job job;
+    struct rt_task task;
+    const char *refused = NULL;
+    rt_task_init(&task, RT_OP_COPY, RT_FP32);
+    task.dim[0] = task.dim[1] = (int64_t)1 << 30;
+    RT_ASSERT_OK(rt_cuda_vector_job(&gpu, &task, &job, &refused));
+    CU_ASSERT_STRING_EQUAL(refused, "out of memory");
+}
+#else
+static void test_jobs_launch_what_was_planned(void)
+{
+    snprintf(rt_test_skipped, sizeof rt_test_skipped, "built without a CUDA toolkit");
+}
+#endif
+
 /* The emulation itself: what it must find, it finds. */
 static void test_bad_launches_are_found(void)
 {
@@ -768,8 +865,11 @@ static void test_bad_launches_are_found(void)
     run_blocks(&work, 0, 0, 0, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(work.failure, "no such kernel"));
     *launch = good;
-    launch->grid[0] = 0; /* results stay poison */
     work.failure = NULL;
+    run_blocks(&work, 0, 0, 0, 0);
+    CU_ASSERT_PTR_NULL(work.failure);
+    CU_ASSERT_TRUE(results_are_right(&work));
+    ((float *)work.block[1])[70] *= 1.0001f;
     CU_ASSERT_FALSE(results_are_right(&work));
     work_release(&work);
 }
@@ -779,4 +879,5 @@ RT_TESTS(RT_TEST(test_flat_and_moving_ops), RT_TEST(test_row_ops), RT_TEST(test_
          RT_TEST(test_shapes_that_do_not_fit_are_refused), RT_TEST(test_more_than_32_bits_of_elements),
          RT_TEST(test_values_are_those_of_the_cpu_backend), RT_TEST(test_indices_lie_in_their_range),
          RT_TEST(test_flush_writes_all), RT_TEST(test_spin_waits_for_the_flag_or_gives_up),
-         RT_TEST(test_stamp_and_empty), RT_TEST(test_bad_launches_are_found))
+         RT_TEST(test_stamp_and_empty), RT_TEST(test_jobs_launch_what_was_planned),
+         RT_TEST(test_bad_launches_are_found))
