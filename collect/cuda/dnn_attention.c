@@ -46,6 +46,7 @@ static struct extent extent_of(const struct rt_task *task)
     }
 }
 
+/* Plans and --list ask without dims: is there any. */
 static bool can_attention(const struct rt_task *task)
 {
     const int64_t *d = task->dim;
@@ -54,8 +55,8 @@ static bool can_attention(const struct rt_task *task)
     bool whole = encoder || d[6] == 0 || d[6] >= e.keys; /* no window that hides anything */
     bool alone = encoder || (task->op == RT_OP_ATTENTION_CONTEXT ? d[2] == 0 : d[1] == 1);
     bool narrow = task->dtype == RT_FP16 || task->dtype == RT_BF16;
-    return whole && alone && narrow && e.heads % e.kv_heads == 0 && task->phase == RT_FORWARD &&
-           task->variant == RT_PLAIN;
+    bool fits = d[0] < 0 || (whole && alone && e.kv_heads > 0 && e.heads % e.kv_heads == 0);
+    return fits && narrow && task->phase == RT_FORWARD && task->variant == RT_PLAIN;
 }
 
 /* Queries or keys of (batch, tokens, heads, head_dim) in memory, seen as (batch, heads, tokens, head_dim). */

@@ -18,10 +18,11 @@ struct conv {
 
 enum { IMAGE, WEIGHTS, OUTPUT }; /* operands, and uid - 1 of the tensors */
 
+/* Plans and --list ask without dims: is there any. */
 static bool can_conv(const struct rt_task *task)
 {
     const int64_t *d = task->dim;
-    bool divides = d[10] > 0 && d[1] % d[10] == 0 && d[2] % d[10] == 0;
+    bool divides = d[0] < 0 || (d[10] > 0 && d[1] % d[10] == 0 && d[2] % d[10] == 0);
     return divides && (task->variant == RT_PLAIN || task->variant == RT_NHWC);
 }
 

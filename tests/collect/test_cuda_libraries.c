@@ -350,6 +350,28 @@ static void test_engines_by_dtype(void)
     }
 }
 
+/* As plans and --list ask: of no shape yet. */
+static void test_asked_without_dims(void)
+{
+    static const enum rt_op_id ops[] = {RT_OP_CONV2D,
+                                        RT_OP_MAX_POOL2D,
+                                        RT_OP_BATCHNORM,
+                                        RT_OP_ATTENTION_CONTEXT,
+                                        RT_OP_ATTENTION_ENCODER,
+                                        RT_OP_ATTENTION_GENERATION};
+    struct rt_task task;
+    for (size_t i = 0; i < RT_COUNT(ops); i++) {
+        rt_task_init(&task, ops[i], RT_FP16);
+        CU_ASSERT_TRUE(rt_cuda_dnn_can(&task));
+    }
+    rt_task_init(&task, RT_OP_CONV2D, RT_FP8);
+    CU_ASSERT_FALSE(rt_cuda_dnn_can(&task));
+    task = task_of(RT_OP_CONV2D, RT_FP16, (int64_t[]){2, 3, 4, 5, 7, 3, 3, 1, 1, 1, 0}); /* no groups */
+    CU_ASSERT_FALSE(rt_cuda_dnn_can(&task));
+    task = task_of(RT_OP_ATTENTION_CONTEXT, RT_FP16, (int64_t[]){1, 8, 0, 4, 0, 16, 0}); /* no heads */
+    CU_ASSERT_FALSE(rt_cuda_dnn_can(&task));
+}
+
 static const char *dnn_refusal(int capability, enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim)
 {
     struct rt_cuda_gpu gpu = gpu_of(capability);
@@ -799,6 +821,7 @@ static const struct rt_test tests[] = {
 #if __has_include(<cudnn.h>)
     RT_TEST(test_convolutions_are_right),
     RT_TEST(test_engines_by_dtype),
+    RT_TEST(test_asked_without_dims),
     RT_TEST(test_images_that_cannot_run),
     RT_TEST(test_attention_is_right),
     RT_TEST(test_pooling_is_right),
