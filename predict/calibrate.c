@@ -90,7 +90,7 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
         const struct rt_sample *sample = &dataset->samples[i];
         size_t at = kernels.count;
         struct rt_query query;
-        if (sample->device != device || rt_ops[sample->op].family != net->family)
+        if (sample->device != device || !rt_net_serves(net, sample->op, sample->dtype))
             continue;
         enum rt_calibrate_left reason = check_sample(sample);
         rt_query_of_sample(sample, false, &query);
@@ -260,7 +260,8 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
     struct rt_calibrated_family *row = &calibration->family[calibration->family_count++];
     struct kernels kernels;
     struct rt_latents known;
-    *row = (struct rt_calibrated_family){.family = net->family, .scatter = NAN};
+    *row = (struct rt_calibrated_family){
+        .family = net->family, .units = net->units, .net = (size_t)(net - predictor->nets), .scatter = NAN};
     gather_kernels(predictor, net, dataset, device, options->part, &kernels, calibration->left);
     for (size_t i = 0; i < kernels.count; i++)
         row->available += kernels.in_part[i];
@@ -307,14 +308,6 @@ void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *late
     rt_correction_release(&entry->correction);
     *entry = *latent;
     entry->calibrated = calibrated;
-}
-
-static struct rt_family_net *net_of(struct rt_predictor *predictor, enum rt_family family)
-{
-    for (size_t n = 0; n < predictor->net_count; n++)
-        if (predictor->nets[n].family == family)
-            return &predictor->nets[n];
-    return NULL;
 }
 
 /* "150 kernels" or "2 runs" into the list of calibrated devices, over what it says of that device. */
@@ -365,8 +358,8 @@ static int refuse_kernels(const struct rt_calibration *calibration,
                 RT_EFORMAT,
                 "nothing to calibrate with: %s kernels of %s look throttled (split %s), large ones "
                 "reach %.0f%% of what the board sustains; measure again, or use them with --keep-all",
-                rt_families[calibration->family[f].family], calibration->device, rt_part_name(options->part),
-                100 * calibration->family[f].utilisation);
+                rt_net_name(calibration->family[f].family, calibration->family[f].units), calibration->device,
+                rt_part_name(options->part), 100 * calibration->family[f].utilisation);
     for (int r = 0; r < RT_UNUSED_COUNT; r++) {
         size_t used = strlen(left);
         if (calibration->left[r] > 0 && used < sizeof left)
@@ -394,7 +387,7 @@ static int calibrate_kernels(struct rt_predictor *predictor, const struct rt_dat
     for (size_t f = 0; f < out->family_count; f++) {
         struct rt_calibrated_family *row = &out->family[f];
         if (row->used > 0)
-            rt_calibrate_entry(&net_of(predictor, row->family)->latents, &row->after);
+            rt_calibrate_entry(&predictor->nets[row->net].latents, &row->after);
         row->before.correction = row->after.correction = (struct rt_correction){0}; /* the predictor's */
     }
     return RT_OK;

@@ -39,6 +39,8 @@ extern const char *const rt_calibrate_left_words[RT_UNUSED_COUNT];
 
 struct rt_calibrated_family {
     enum rt_family family;
+    enum rt_units units;
+    size_t net;         /* of the predictor */
     size_t available;   /* kernels of it in the chosen part that can be used */
     size_t used;        /* 0: fewer than RT_CALIBRATE_LEAST, throttled, or calibrated from models */
     bool throttled;     /* the kernels of the part look so, and are not used */
@@ -59,7 +61,7 @@ struct rt_calibrated_run {
 struct rt_calibration {
     const char *device;
     bool from_models;
-    struct rt_calibrated_family family[RT_FAMILY_COUNT];
+    struct rt_calibrated_family family[RT_MAX_NETS];
     size_t family_count; /* those the predictor has networks with latents for */
     size_t left[RT_UNUSED_COUNT];
     /* From models: */

@@ -23,9 +23,9 @@ struct run {
 struct models {
     struct rt_predictor *predictor;
     const struct rt_device *device;
-    struct rt_latent before[RT_FAMILY_COUNT]; /* of each net */
-    struct rt_latent base[RT_FAMILY_COUNT];   /* what is shifted: differs where it was calibrated before */
-    size_t known[RT_FAMILY_COUNT];            /* latents of each net, before */
+    struct rt_latent before[RT_MAX_NETS]; /* of each net */
+    struct rt_latent base[RT_MAX_NETS];   /* what is shifted: differs where it was calibrated before */
+    size_t known[RT_MAX_NETS];            /* latents of each net, before */
     struct run *runs;
     size_t count, used;
 };
@@ -224,8 +224,12 @@ static void tell(const struct models *models, struct rt_calibration *out)
         if (!rt_heads[net->head].latents)
             continue;
         struct rt_calibrated_family *row = &out->family[out->family_count++];
-        *row = (struct rt_calibrated_family){
-            .family = net->family, .before = models->before[n], .utilisation = NAN, .scatter = NAN};
+        *row = (struct rt_calibrated_family){.family = net->family,
+                                             .units = net->units,
+                                             .net = n,
+                                             .before = models->before[n],
+                                             .utilisation = NAN,
+                                             .scatter = NAN};
         rt_latents_of(&net->latents, models->device, &row->after);
         rt_correction_release(&row->before.correction);
     }

@@ -197,11 +197,12 @@ static struct rt_table *family_table(const struct rt_calibration *calibration)
     for (size_t f = 0; f < calibration->family_count; f++) {
         const struct rt_calibrated_family *row = &calibration->family[f];
         const struct rt_latent *before = &row->before, *after = &row->after;
-        rt_table_row(table, rt_families[row->family], (long long)row->used, (long long)row->available,
-                     before->value[RT_LATENT_COMPUTE], after->value[RT_LATENT_COMPUTE],
-                     before->value[RT_LATENT_MEMORY], after->value[RT_LATENT_MEMORY], before->floor_us,
-                     after->floor_us, row->fit_before.median, row->fit_after.median,
-                     (long long)row->rest_before.count, row->rest_before.median, row->rest_after.median);
+        rt_table_row(table, rt_net_name(row->family, row->units), (long long)row->used,
+                     (long long)row->available, before->value[RT_LATENT_COMPUTE],
+                     after->value[RT_LATENT_COMPUTE], before->value[RT_LATENT_MEMORY],
+                     after->value[RT_LATENT_MEMORY], before->floor_us, after->floor_us,
+                     row->fit_before.median, row->fit_after.median, (long long)row->rest_before.count,
+                     row->rest_before.median, row->rest_after.median);
     }
     return table;
 }
@@ -237,10 +238,10 @@ static void print_left_out(const struct rt_calibration *calibration)
         if (row->throttled)
             printf("%s is left as it was: its kernels look throttled, large ones reach %.0f%% of what the "
                    "board sustains (--keep-all uses them)\n",
-                   rt_families[row->family], 100 * row->utilisation);
-        else if (row->used == 0)
+                   rt_net_name(row->family, row->units), 100 * row->utilisation);
+        else if (row->used == 0 && (row->available > 0 || row->units != RT_UNITS_MATRIX))
             printf("%s is left as it was: %zu kernels of it can be used, and %d are needed\n",
-                   rt_families[row->family], row->available, RT_CALIBRATE_LEAST);
+                   rt_net_name(row->family, row->units), row->available, RT_CALIBRATE_LEAST);
     }
 }
 

@@ -571,13 +571,13 @@ double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_pr
     double beyond = 0, sum = 0, most = 0;
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
-        const struct rt_family_net *net = rt_predictor_net(predictor, family_of(&launch->kernel));
         double time = rt_forecast_launch_total(forecast, launch);
         struct rt_query query;
         sum += time;
+        query_of(forecast->graph, &launch->kernel, &query);
+        const struct rt_family_net *net = rt_predictor_net(predictor, query.op, query.dtype);
         if (launch->source != RT_TIME_TRAINED || net == NULL)
             continue;
-        query_of(forecast->graph, &launch->kernel, &query);
         int found = rt_family_net_beyond(net, &query, forecast->device);
         if (found < 0)
             continue;

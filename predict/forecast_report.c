@@ -25,6 +25,18 @@ static double tokens_per_second(const struct rt_prediction *prediction)
 
 /* --- what a reader should know --- */
 
+/* The family's net that serves the model. */
+static const struct rt_family_net *net_of(const struct rt_prediction *prediction, enum rt_family family)
+{
+    const struct rt_forecast *forecast = &prediction->forecast;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        enum rt_op_id op = forecast->launches[i].kernel.op;
+        if (rt_ops[op].family == family)
+            return rt_predictor_net(prediction->predictor, op, forecast->graph->options.dtype);
+    }
+    return NULL;
+}
+
 /* "softmax 2, moe 1": families with few GPUs behind the widths of their intervals, with a share of the time
  * that counts. */
 static char *few_words(const struct rt_prediction *prediction)
@@ -38,7 +50,7 @@ static char *few_words(const struct rt_prediction *prediction)
         sum += time;
     }
     for (int f = 0; f < RT_FAMILY_COUNT; f++) {
-        const struct rt_family_net *net = rt_predictor_net(prediction->predictor, (enum rt_family)f);
+        const struct rt_family_net *net = net_of(prediction, (enum rt_family)f);
         if (net == NULL || !rt_heads[net->head].latents || net->latents.count >= FEW_GPUS ||
             time_us[f] < TELLING_SHARE * sum)
             continue;

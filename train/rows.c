@@ -67,7 +67,7 @@ void rt_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule
     *left_out = (struct rt_rows_left_out){0};
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (rt_ops[sample->op].family != net->family)
+        if (!rt_net_serves(net, sample->op, sample->dtype))
             continue;
         enum rt_part part = rt_split_of(rule, sample);
         if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->op], part,

@@ -123,12 +123,12 @@ static void show_progress(struct run *run, const struct family *family, double d
     char best[32] = "-";
     if (fit->best_epoch > 0)
         snprintf(best, sizeof best, "%.2f%%", fit->best_mape);
-    rt_progress_update(&run->progress,
-                       run->done_before + (double)fit->epoch * (double)family->train.count + done,
-                       "%s%s%s epoch %d/%d  loss %.4f  best validation MAPE %s  %.0f samples/s",
-                       rt_families[family->recipe->family], run->without != NULL ? " without " : "",
-                       run->without != NULL ? run->without : "", (int)fit->epoch + 1, family->epochs,
-                       loss_sum / done, best, done / (rt_clock() - began + 1e-9));
+    rt_progress_update(
+        &run->progress, run->done_before + (double)fit->epoch * (double)family->train.count + done,
+        "%s%s%s epoch %d/%d  loss %.4f  best validation MAPE %s  %.0f samples/s",
+        rt_net_name(family->recipe->family, family->recipe->units), run->without != NULL ? " without " : "",
+        run->without != NULL ? run->without : "", (int)fit->epoch + 1, family->epochs, loss_sum / done, best,
+        done / (rt_clock() - began + 1e-9));
 }
 
 /* One pass over the training rows; *loss is their mean. False where Ctrl-C came in between. */
@@ -198,8 +198,8 @@ static void leave_out_throttled(struct run *run, struct family *family)
                         "rooftile: warning: %s of %s looks throttled: large kernels reach %.0f%% of what the "
                         "board "
                         "sustains; its kernels are left out (--keep-all keeps them)\n",
-                        rt_families[family->recipe->family], run->dataset->devices[d].name,
-                        100 * utilisation);
+                        rt_net_name(family->recipe->family, family->recipe->units),
+                        run->dataset->devices[d].name, 100 * utilisation);
         }
     rt_rows_drop(&family->train, family->net.feature_count, drop);
     rt_rows_drop(&family->validation, family->net.feature_count, drop);
@@ -330,7 +330,7 @@ static int fit_family(struct run *run, struct family *family)
         if (!isfinite(loss) || !isfinite(mape))
             return rt_fail(RT_EFORMAT,
                            "%s: training diverged in epoch %d (loss %g); try a smaller --learning-rate",
-                           rt_families[family->recipe->family], (int)fit->epoch, loss);
+                           rt_net_name(family->recipe->family, family->recipe->units), (int)fit->epoch, loss);
         if (mape < fit->best_mape || family->patience == 0) {
             fit->best_mape = mape;
             fit->best_epoch = fit->epoch;
@@ -482,11 +482,14 @@ static void finish_family(struct run *run, struct family *family)
 static void summarise(struct rt_table *summary, const struct family *family, size_t train, size_t validation)
 {
     const struct rt_rows_left_out *out = &family->left_out;
-    if (summary != NULL)
-        rt_table_row(summary, rt_families[family->recipe->family], (long long)train, (long long)validation,
-                     (long long)out->held_out, (long long)out->test, (long long)out->failed,
-                     (long long)out->unknown_tile, (long long)out->no_peak, (long long)out->throttled,
-                     (long long)family->fit.epoch, (long long)family->fit.best_epoch,
+    size_t all = train + validation + out->held_out + out->test + out->failed + out->unknown_tile +
+                 out->no_peak + out->throttled;
+    if (summary != NULL && all > 0) /* the data may lack families, and units */
+        rt_table_row(summary, rt_net_name(family->recipe->family, family->recipe->units), (long long)train,
+                     (long long)validation, (long long)out->held_out, (long long)out->test,
+                     (long long)out->failed, (long long)out->unknown_tile, (long long)out->no_peak,
+                     (long long)out->throttled, (long long)family->fit.epoch,
+                     (long long)family->fit.best_epoch,
                      family->fit.best_epoch > 0 ? family->fit.best_mape : NAN, rt_clock() - family->started);
 }
 
@@ -514,6 +517,12 @@ static double repeated(const struct run *run, const struct rt_recipe *recipe)
     return intervals && devices > 1 ? devices : 1;
 }
 
+static bool recipe_serves(const struct rt_recipe *recipe, const struct rt_sample *sample)
+{
+    const struct rt_family_net net = {.family = recipe->family, .units = recipe->units};
+    return rt_net_serves(&net, sample->op, sample->dtype);
+}
+
 /* Rows that a recipe is fitted to in an epoch. */
 static double training_rows(const struct run *run, const struct rt_recipe *recipe)
 {
@@ -523,7 +532,7 @@ static double training_rows(const struct run *run, const struct rt_recipe *recip
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
         bool out = run->held_out_device[sample->device] || run->held_out_op[sample->op];
-        if (rt_ops[sample->op].family == recipe->family && !out &&
+        if (recipe_serves(recipe, sample) && !out &&
             rt_split_of(&run->options->split, sample) == RT_PART_TRAIN)
             rows += taken[sample->device][sample->dtype]++ < most;
     }

@@ -74,12 +74,32 @@ int rt_predictor_open(const char *name, struct rt_predictor *out)
     return status;
 }
 
-const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predictor, enum rt_family family)
+const char *const rt_units[RT_UNITS_COUNT] = {"any", "vector", "matrix"};
+
+const char *rt_net_name(enum rt_family family, enum rt_units units)
 {
-    for (size_t i = 0; i < predictor->net_count; i++)
-        if (predictor->nets[i].family == family)
+    static const char *const on_matrix[RT_FAMILY_COUNT] = {
+        [RT_FAMILY_LINEAR] = "linear matrix", [RT_FAMILY_BMM] = "bmm matrix"};
+    return units == RT_UNITS_MATRIX && on_matrix[family] != NULL ? on_matrix[family] : rt_families[family];
+}
+
+bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dtype dtype)
+{
+    enum rt_units units = dtype == RT_FP32 || dtype == RT_FP64 ? RT_UNITS_VECTOR : RT_UNITS_MATRIX;
+    return rt_ops[op].family == net->family && (net->units == RT_UNITS_ANY || net->units == units);
+}
+
+const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predictor, enum rt_op_id op,
+                                             enum rt_dtype dtype)
+{
+    const struct rt_family_net *other = NULL;
+    for (size_t i = 0; i < predictor->net_count; i++) {
+        if (rt_net_serves(&predictor->nets[i], op, dtype))
             return &predictor->nets[i];
-    return NULL;
+        if (predictor->nets[i].family == rt_ops[op].family)
+            other = &predictor->nets[i];
+    }
+    return other;
 }
 
 /* Is `name` one of the lines of `list`, up to a tab? */
@@ -199,7 +219,7 @@ void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level)
 {
-    const struct rt_family_net *net = rt_predictor_net(predictor, rt_ops[query->op].family);
+    const struct rt_family_net *net = rt_predictor_net(predictor, query->op, query->dtype);
     struct rt_launch launch;
     if (net == NULL || !rt_heads[net->head].latents ||
         init_launch(net, query, device, &launch) != RT_SKIP_NONE)
@@ -257,16 +277,18 @@ static void forecast_gathered(const struct rt_family_net *net, struct gathered *
     gathered->count = 0;
 }
 
-static void forecast_family(const struct rt_family_net *net, const struct rt_device *device,
-                            const struct rt_query *queries, size_t count, struct rt_team *team,
-                            double *latency_us, uint8_t *skip)
+/* Those of the queries that this net is for. */
+static void forecast_family(const struct rt_predictor *predictor, const struct rt_family_net *net,
+                            const struct rt_device *device, const struct rt_query *queries, size_t count,
+                            struct rt_team *team, double *latency_us, uint8_t *skip)
 {
     struct gathered gathered;
     struct rt_latent latent;
     rt_latents_of(&net->latents, device, &latent);
     gathered_init(&gathered, net, count < CHUNK ? count : CHUNK);
     for (size_t i = 0; i < count; i++) {
-        if (rt_ops[queries[i].op].family != net->family)
+        if (rt_ops[queries[i].op].family != net->family ||
+            rt_predictor_net(predictor, queries[i].op, queries[i].dtype) != net)
             continue;
         size_t row = gathered.count;
         skip[i] = rt_family_net_inputs(net, &queries[i], device, gathered.features + row * net->feature_count,
@@ -329,7 +351,7 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
     for (size_t n = 0; n < predictor->net_count; n++) {
         const struct rt_family_net *net = &predictor->nets[n];
         if (rt_heads[net->head].source == RT_SOURCE_NETWORK)
-            forecast_family(net, device, queries, count, team, latency_us, reasons);
+            forecast_family(predictor, net, device, queries, count, team, latency_us, reasons);
         else
             forecast_baseline(net, device, queries, count, latency_us, reasons);
     }

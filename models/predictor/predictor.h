@@ -24,6 +24,7 @@
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
 #define RT_PREDICTOR_VERSION 2 /* 2: clipping, latents */
 #define RT_MAX_FEATURES      32
+#define RT_MAX_NETS          (2 * RT_FAMILY_COUNT) /* of a predictor */
 
 /* How the tile of a kernel is found where it was not given. */
 enum rt_tile_policy {
@@ -34,9 +35,20 @@ enum rt_tile_policy {
 };
 extern const char *const rt_tile_policies[RT_TILE_POLICY_COUNT];
 
-/* The part of a predictor that forecasts one family. */
+/* What dtypes a network serves: products in fp32 run on vector lanes, narrower ones on matrix units, and what
+ * is known of a device's one says little of its other. */
+enum rt_units {
+    RT_UNITS_ANY,
+    RT_UNITS_VECTOR, /* fp32, fp64 */
+    RT_UNITS_MATRIX, /* all others */
+    RT_UNITS_COUNT
+};
+extern const char *const rt_units[RT_UNITS_COUNT]; /* "any", "vector", "matrix" */
+
+/* The part of a predictor that forecasts one family, or its kernels on one kind of units. */
 struct rt_family_net {
     enum rt_family family;
+    enum rt_units units;
     int feature[RT_MAX_FEATURES]; /* indices into rt_features */
     int feature_count;
     double offset[RT_MAX_FEATURES], scale[RT_MAX_FEATURES]; /* the net sees (feature - offset) * scale, */
@@ -83,8 +95,16 @@ int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file);
 int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out);
 
-/* The net of a family, NULL where the predictor has none. */
-const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predictor, enum rt_family family);
+/* "linear", "linear matrix": what a net is called in tables and, with a "." between, in files. */
+const char *rt_net_name(enum rt_family family, enum rt_units units);
+
+/* Is a net for kernels of that op and dtype? */
+bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dtype dtype);
+
+/* The net for an op in a dtype: the one that serves it, or else one that serves the family in other dtypes;
+ * NULL where the predictor has none. */
+const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predictor, enum rt_op_id op,
+                                             enum rt_dtype dtype);
 
 /* Was the predictor fitted to this device (by name)? Is it on its held-out list? */
 bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name);

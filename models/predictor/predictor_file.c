@@ -178,12 +178,21 @@ static int write_baseline(struct rt_h5 *file, const char *base, const struct rt_
     return lines ? rt_lines_write(&net->lines, file, path) : rt_origins_write(&net->origins, file, path);
 }
 
+/* "/families/linear", "/families/linear.matrix" */
+static void net_path(enum rt_family family, enum rt_units units, char path[static 64])
+{
+    snprintf(path, 64, "/families/%s", rt_net_name(family, units));
+    for (char *at = path; *at != '\0'; at++)
+        *at = *at == ' ' ? '.' : *at;
+}
+
 static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
 {
     int status;
     char base[64], path[96];
-    snprintf(base, sizeof base, "/families/%s", rt_families[net->family]);
+    net_path(net->family, net->units, base);
     ADD(rt_h5_make_group(file, base));
+    ADD(rt_h5_set_text(file, base, "units", rt_units[net->units]));
     ADD(write_shape(file, base, net));
     if (!has_network(net))
         return write_baseline(file, base, net);
@@ -222,11 +231,11 @@ int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
     ADD(rt_h5_set_integer(file, "/", "complete", predictor->complete));
     ADD(rt_h5_make_group(file, "/families"));
     /* In the order of the families: the same nets, the same bytes. */
-    for (int family = 0; family < RT_FAMILY_COUNT; family++) {
-        const struct rt_family_net *net = rt_predictor_net(predictor, (enum rt_family)family);
-        if (net != NULL)
-            ADD(write_net(file, net));
-    }
+    for (int family = 0; family < RT_FAMILY_COUNT; family++)
+        for (int units = 0; units < RT_UNITS_COUNT; units++)
+            for (size_t n = 0; n < predictor->net_count; n++)
+                if ((int)predictor->nets[n].family == family && (int)predictor->nets[n].units == units)
+                    ADD(write_net(file, &predictor->nets[n]));
     return RT_OK;
 }
 
@@ -478,12 +487,21 @@ static int read_baseline(struct rt_h5 *file, const char *base, struct rt_family_
     return lines ? rt_lines_read(file, path, &net->lines) : rt_origins_read(file, path, &net->origins);
 }
 
+static int units_find(const char *name)
+{
+    for (int u = 0; u < RT_UNITS_COUNT; u++)
+        if (strcmp(rt_units[u], name) == 0)
+            return u;
+    return -1;
+}
+
 static int read_net(struct rt_h5 *file, const char *name, void *context)
 {
     struct rt_predictor *predictor = context;
-    int family = rt_family_find(name), status;
     char base[64], path[96];
-    if (family < 0)
+    snprintf(base, sizeof base, "%.*s", (int)strcspn(name, "."), name);
+    int family = rt_family_find(base), units = RT_UNITS_ANY, status;
+    if (family < 0 || predictor->net_count == RT_MAX_NETS)
         return rt_fail(
             RT_EVERSION,
             "%s: has a network for \"%.40s\", a family this build does not know; use a newer rooftile",
@@ -491,7 +509,10 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *predictor->nets);
     struct rt_family_net *net = &predictor->nets[predictor->net_count++];
     *net = (struct rt_family_net){.family = (enum rt_family)family};
-    snprintf(base, sizeof base, "/families/%s", rt_families[family]);
+    snprintf(base, sizeof base, "/families/%.48s", name);
+    if (rt_h5_has(file, base, "units")) /* older files do not say */
+        ADD(rt_h5_get_name(file, base, "units", units_find, &units));
+    net->units = (enum rt_units)units;
     ADD(read_shape(file, base, net));
     if (!has_network(net))
         return read_baseline(file, base, net);

@@ -23,8 +23,8 @@
     "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 cut_log2_blocks "      \
     "cut_wave_fill cut_padding cut_log2_splits cut_log2_tile cut_ln_compute_memory cut_ln_roofline "         \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
-#define ROOFTILE(family_, features_, hidden_, margin_, rows_, small_, epochs_) \
-    {.kind = "rooftile", .family = family_, .features = features_, .standardise = true, \
+#define ROOFTILE(family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
+    {.kind = "rooftile", .family = family_, .units = units_, .features = features_, .standardise = true, \
      .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .latent_ridge = 1e-2, \
      .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
      .policy = RT_TILE_WHOLE, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
@@ -39,23 +39,26 @@
 /* clang-format on */
 
 const struct rt_recipe rt_recipes[] = {
-    ROOFTILE(RT_FAMILY_LINEAR, PRODUCT_FEATURES, 64, 0.05, 4500, 0, 24),
-    ROOFTILE(RT_FAMILY_BMM, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
-    ROOFTILE(RT_FAMILY_ELEMENTWISE, "log2_bytes_l2 log2_bytes_sm operands", 32, 0, 3500, 20, 12),
-    ROOFTILE(RT_FAMILY_SOFTMAX,
+    ROOFTILE(RT_FAMILY_LINEAR, RT_UNITS_VECTOR, PRODUCT_FEATURES, 64, 0.05, 4500, 0, 24),
+    ROOFTILE(RT_FAMILY_LINEAR, RT_UNITS_MATRIX, PRODUCT_FEATURES, 64, 0.05, 4500, 0, 24),
+    ROOFTILE(RT_FAMILY_BMM, RT_UNITS_VECTOR, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
+    ROOFTILE(RT_FAMILY_BMM, RT_UNITS_MATRIX, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
+    ROOFTILE(RT_FAMILY_ELEMENTWISE, RT_UNITS_ANY, "log2_bytes_l2 log2_bytes_sm operands", 32, 0, 3500, 20,
+             12),
+    ROOFTILE(RT_FAMILY_SOFTMAX, RT_UNITS_ANY,
              "log2_bytes_l2 row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500,
              20, 12),
     ROOFTILE(
-        RT_FAMILY_ATTENTION,
+        RT_FAMILY_ATTENTION, RT_UNITS_ANY,
         "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "
         "attention_encoder dim_batch dim_tokens dim_cached dim_heads dim_kv_heads dim_head_dim dtype_width",
         64, 0.05, 4500, 0, 12),
     ROOFTILE(
-        RT_FAMILY_MOE,
+        RT_FAMILY_MOE, RT_UNITS_ANY,
         "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 dim_tokens dim_hidden dim_inter "
         "dim_topk dim_experts dim_tp dim_ep dtype_width dtype_block_scaled dtype_weights_only",
         64, 0.05, 4500, 0, 12),
-    ROOFTILE(RT_FAMILY_LAYERNORM, "log2_bytes_l2 row_fill", 32, 0, 3500, 20, 12),
+    ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes_l2 row_fill", 32, 0, 3500, 20, 12),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),
     NEUSIGHT(RT_FAMILY_ELEMENTWISE, RT_TILE_NEAREST, 64, 15),
@@ -98,7 +101,8 @@ static int init_mlp(const struct rt_recipe *recipe, struct rt_family_net *net)
 
 int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
 {
-    struct rt_family_net net = {.family = recipe->family, .policy = recipe->policy, .validation_mape = NAN};
+    struct rt_family_net net = {
+        .family = recipe->family, .units = recipe->units, .policy = recipe->policy, .validation_mape = NAN};
     char *names = rt_strdup(recipe->features), *rest = names;
     for (char *name; (name = strtok_r(rest, " ", &rest)) != NULL;) {
         net.offset[net.feature_count] = 0;

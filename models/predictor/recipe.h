@@ -11,6 +11,7 @@
 struct rt_recipe {
     const char *kind;
     enum rt_family family;
+    enum rt_units units; /* one row each where a family has a network for vector lanes and for matrix units */
     const char *features; /* names, separated by spaces */
     bool standardise;     /* inputs to mean 0, deviation 1 over the training rows; else as they are */
     double clip_margin;   /* with it: beyond the training range, part of it; negative: not clipped */

@@ -66,7 +66,7 @@ static void test_linear(void)
     synthetic_dataset(&dataset, 300);
     train("linear", &dataset, "large", rt_test_path("linear.h5"), &predictor);
     CU_ASSERT_EQUAL(predictor.net_count, 4);
-    const struct rt_family_net *net = rt_predictor_net(&predictor, RT_FAMILY_SOFTMAX);
+    const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_SOFTMAX, RT_FP32);
     CU_ASSERT_PTR_NOT_NULL_FATAL(net);
     CU_ASSERT_EQUAL_FATAL(net->lines.count, 1); /* none of the large device, which is held out */
     CU_ASSERT_EQUAL(net->rows_train, (int64_t)count_samples(&dataset, RT_FAMILY_SOFTMAX, 0, false));
@@ -100,7 +100,7 @@ static void test_wave_scaling(void)
             dataset.samples[i].flags |= RT_FLAG_FAILED;
     rt_dataset_stamp(&dataset);
     train("wave-scaling", &dataset, "large", rt_test_path("wave.h5"), &predictor);
-    const struct rt_family_net *net = rt_predictor_net(&predictor, RT_FAMILY_BMM);
+    const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_BMM, RT_FP32);
     CU_ASSERT_PTR_NOT_NULL_FATAL(net);
     CU_ASSERT_EQUAL(net->origins.device_count, 1);
     CU_ASSERT_EQUAL(net->rows_train,
