@@ -116,7 +116,7 @@ static void run_kernel(struct command *c)
     const struct rt_cuda_args *a = &c->args;
     void *to = (void *)(uintptr_t)a->operand[0];
     double elements = a->rows > 0 ? (double)a->rows * (double)a->cols : (double)a->count;
-    double took = elements * 16 / 1e3 > 1e4 ? elements * 16 / 1e3 : 1e4; /* 16 bytes an element at 1 TB/s */
+    double took = elements * 32 / 1e3 > 1e4 ? elements * 32 / 1e3 : 1e4; /* 32 bytes an element at 1 TB/s */
     if (is(c, "rt_spin")) {
         bool released = (int32_t)(*(volatile uint32_t *)to - (uint32_t)a->limit) >= 0 &&
                         ++gave_up > environment("FAKE_CUDA_GIVE_UP", 0);
