@@ -44,7 +44,9 @@ struct rt_batch {
 struct rt_health {
     uint32_t flags; /* RT_FLAG_THROTTLED */
     double sm_clock_mhz, temperature_c, power_w;
-    const char *throttle; /* constant text: why it was throttled, NULL where it was not */
+    /* Constant text: what held its clock down, NULL where nothing did. Without the flag it is how the device
+     * runs such kernels at any time (a board at its power limit), so nothing is gained by measuring again. */
+    const char *throttle;
 };
 
 /* A model's kernels, one launch after the other. */

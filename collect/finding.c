@@ -71,15 +71,17 @@ static int measure_once(const struct rt_measurer *m, void *work, struct rt_findi
     return RT_OK;
 }
 
-/* What was throttled is measured again once the device has had time to cool; the last time counts. */
+/* What was throttled is measured again once the device has had time to cool, as long as there is time to
+ * pause; the last time counts. */
 static int measure_unthrottled(const struct rt_measurer *m, void *work, struct rt_finding *finding)
 {
     double pause_s = RT_THROTTLE_PAUSE_S;
     int status = measure_once(m, work, finding);
     while (status == RT_OK && (finding->sample.flags & RT_FLAG_THROTTLED) != 0 &&
-           finding->retries < RT_THROTTLE_RETRIES) {
+           finding->retries < RT_THROTTLE_RETRIES && finding->paused_s + pause_s <= m->pause_s) {
         m->alive(m->to);
         m->backend->pause(m->context, pause_s);
+        finding->paused_s += pause_s;
         pause_s *= 2;
         finding->retries++;
         status = measure_once(m, work, finding);

@@ -23,6 +23,7 @@ struct lane {
     double heard;        /* rt_clock() of its last word */
     double limit_s;      /* without a word */
     double spent_s;      /* of the backend's clock */
+    double paused_s;     /* of it, to let devices cool */
     int deaths;          /* in a row */
     char death[700];     /* of the last one */
     bool given_up;
@@ -63,6 +64,18 @@ static double spent(const struct run *run, const struct lane *lane)
 {
     bool synthetic = (run->c->backend->flags & RT_FLAG_SYNTHETIC) != 0;
     return synthetic ? lane->spent_s : rt_clock() - run->started;
+}
+
+/* What is left of the time that the lane may pause: a card that is always hot must not spend the budget on
+ * cooling. Made-up time costs nothing, and made-up samples must be the same wherever a run began. */
+static double pause_left(const struct run *run, const struct lane *lane)
+{
+    const struct rt_collection *c = run->c;
+    if (c->backend->flags & RT_FLAG_SYNTHETIC)
+        return RT_THROTTLE_ALL_S;
+    return fmin(RT_PAUSE_SHARE * c->options->budget_s,
+                RT_THROTTLE_ALL_S + RT_PAUSE_SHARE * spent(run, lane)) -
+           lane->paused_s;
 }
 
 /* How long a worker may be silent over a task. */
@@ -146,7 +159,7 @@ static void hand_out(struct run *run, struct lane *lane)
         give_up(lane);
     } else if (lane->state == IDLE) {
         start_worker(run, lane);
-    } else if (rt_worker_measure(&lane->worker, lane->task, lane->device) == RT_OK) {
+    } else if (rt_worker_measure(&lane->worker, lane->task, lane->device, pause_left(run, lane)) == RT_OK) {
         lane->limit_s = limit_of(c, lane);
         lane->heard = rt_clock();
         lane->state = BUSY;
@@ -158,6 +171,7 @@ static void hand_out(struct run *run, struct lane *lane)
 static void take_finding(struct run *run, struct lane *lane, const struct rt_finding *finding)
 {
     lane->spent_s += finding->seconds;
+    lane->paused_s += finding->paused_s;
     if (finding->status != RT_OK) {
         lose_worker(run, lane, finding->failure);
         return;

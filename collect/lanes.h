@@ -8,7 +8,8 @@
 
 #include "collect/collection.h"
 
-#define RT_LANE_DEATHS 5 /* workers in a row that die before a device is given up */
+#define RT_LANE_DEATHS 5    /* workers in a row that die before a device is given up */
+#define RT_PAUSE_SHARE 0.05 /* of the budget, and of the time so far, that a lane pauses to cool */
 
 /* Measures what is not done, until the budget is spent. RT_EINTERRUPTED after Ctrl-C; RT_EIO where devices
  * were given up, once the others are done, or where nothing can be saved. No worker is left behind. */

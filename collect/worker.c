@@ -19,6 +19,7 @@ enum question { ASK_MEASURE, ASK_PASS, ASK_DEVICE, ASK_DESCRIBE, ASK_FACTS };
 struct request {
     int32_t question;
     uint64_t task, device;
+    double pause_s;
 };
 
 /* ---- the worker's side ---- */
@@ -51,7 +52,8 @@ static void say_alive(void *to)
 static void answer_measure(struct server *server, const struct request *request)
 {
     const struct rt_worker_job *job = server->job;
-    struct rt_measurer measurer = {job->backend, server->context, job->options, say_alive, server};
+    struct rt_measurer measurer = {job->backend, server->context, job->options,
+                                   say_alive,    server,          request->pause_s};
     struct rt_message message = {.word = RT_WORD_FOUND};
     rt_find(&measurer, &job->plan->tasks[request->task], request->device, &message.is.finding);
     say(server, &message);
@@ -60,7 +62,7 @@ static void answer_measure(struct server *server, const struct request *request)
 static void answer_pass(struct server *server, const struct request *request)
 {
     const struct rt_worker_job *job = server->job;
-    struct rt_measurer measurer = {job->backend, server->context, job->options, say_alive, server};
+    struct rt_measurer measurer = {job->backend, server->context, job->options, say_alive, server, 0};
     struct rt_message message = {.word = RT_WORD_PASSED};
     rt_pass_measure(&measurer, request->device, &job->options->model->sequence, &message.is.pass);
     say(server, &message);
@@ -166,9 +168,10 @@ static int ask(const struct rt_worker *worker, const struct request *request)
     return RT_OK;
 }
 
-int rt_worker_measure(const struct rt_worker *worker, size_t task, size_t device)
+int rt_worker_measure(const struct rt_worker *worker, size_t task, size_t device, double pause_s)
 {
-    const struct request request = {.question = ASK_MEASURE, .task = task, .device = device};
+    const struct request request = {
+        .question = ASK_MEASURE, .task = task, .device = device, .pause_s = pause_s};
     return ask(worker, &request);
 }
 

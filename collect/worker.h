@@ -64,8 +64,9 @@ struct rt_message {
 /* RT_WORD_READY or RT_WORD_FAIL is its first word. */
 int rt_worker_start(const struct rt_worker_job *job, struct rt_worker *out);
 
-/* Asks for one task; RT_WORD_FOUND answers. RT_EIO where the worker is gone. */
-int rt_worker_measure(const struct rt_worker *worker, size_t task, size_t device);
+/* Asks for one task, with pauses of `pause_s` at most; RT_WORD_FOUND answers. RT_EIO where the worker is
+ * gone. */
+int rt_worker_measure(const struct rt_worker *worker, size_t task, size_t device, double pause_s);
 
 /* The next word, RT_WORD_NONE where there is none within `seconds`. */
 void rt_worker_hear(const struct rt_worker *worker, double seconds, struct rt_message *out);

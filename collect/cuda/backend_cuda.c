@@ -7,9 +7,9 @@
  *   - Nothing is measured to describe a device: peaks are published ones (device.h). What the driver says of
  *     clocks and memory goes into the samples' group besides.
  *   - How runs are timed: timing.h. Operands: memory.h, uniform in 0.5..1.5, results small positive numbers.
- *   - Throttled means that NVML named a reason that slows clocks below what the board can, while runs were
- *     queued, before the first or after the last of them. A board at its power limit counts: that is what its
- *     large products do, and their time is not what the clock in the descriptor allows.
+ *   - Throttled means that NVML named heat, a power brake or a hardware slowdown while runs were queued,
+ * before the first or after the last of them. A board at its power limit is told likewise, but not flagged:
+ * that is how its large products run at any time, and no pause changes it.
  *   - A driver, a GPU or a library that is missing costs what needs it and nothing else; the fact "missing"
  *     tells. Settings of the card are never touched.
  *   - A shape that cannot run is refused; an error that leaves the driver unusable (rt_cuda_is_sticky) is a
@@ -556,8 +556,9 @@ static void cuda_health(void *opaque, void *opaque_work, struct rt_health *out)
     struct cuda_device *device = work->device;
     (void)opaque;
     device->reasons |= rt_nvml_reasons(device->nvml);
-    const char *throttle = rt_nvml_throttle(device->reasons);
-    *out = (struct rt_health){.flags = throttle != NULL ? RT_FLAG_THROTTLED : 0,
+    bool fault;
+    const char *throttle = rt_nvml_throttle(device->reasons, &fault);
+    *out = (struct rt_health){.flags = fault ? RT_FLAG_THROTTLED : 0,
                               .sm_clock_mhz = rt_nvml_number(device->nvml, RT_NVML_SM_CLOCK_MHZ),
                               .temperature_c = rt_nvml_number(device->nvml, RT_NVML_TEMPERATURE_C),
                               .power_w = NAN,

@@ -160,16 +160,23 @@ uint64_t rt_nvml_reasons(void *device)
  * (0x10), display clocks (0x100). */
 static const struct {
     uint64_t bit;
+    bool fault;
     const char *text;
 } throttles[] = {
-    {0x40, "hardware thermal slowdown"}, {0x80, "hardware power brake"}, {0x8, "hardware slowdown"},
-    {0x20, "software thermal slowdown"}, {0x4, "software power cap"},
+    {0x40, true, "hardware thermal slowdown"},
+    {0x80, true, "hardware power brake"},
+    {0x8, true, "hardware slowdown"},
+    {0x20, true, "software thermal slowdown"},
+    {0x4, false, "power cap"},
 };
 
-const char *rt_nvml_throttle(uint64_t reasons)
+const char *rt_nvml_throttle(uint64_t reasons, bool *fault)
 {
+    *fault = false;
     for (size_t i = 0; i < RT_COUNT(throttles); i++)
-        if (reasons & throttles[i].bit)
+        if (reasons & throttles[i].bit) {
+            *fault = throttles[i].fault;
             return throttles[i].text;
+        }
     return NULL;
 }

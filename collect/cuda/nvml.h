@@ -9,6 +9,7 @@
 #ifndef ROOFTILE_CUDA_NVML_H
 #define ROOFTILE_CUDA_NVML_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* NULL where NVML is open, or why it is not, in a few words. */
@@ -38,7 +39,9 @@ const char *rt_nvml_driver(void); /* "580.65.06", "unknown" */
 uint64_t rt_nvml_reasons(void *device);
 
 /* The gravest of the reasons that slow a kernel down below what the board can, NULL where there is none: an
- * idle GPU, or clocks that were set on purpose, are no throttling. Constant text. */
-const char *rt_nvml_throttle(uint64_t reasons);
+ * idle GPU, or clocks that were set on purpose, are no throttling. Constant text. *fault: it passes when the
+ * board cools or its supply recovers; false for the power limit, which is how large products run on this
+ * board at any time. */
+const char *rt_nvml_throttle(uint64_t reasons, bool *fault);
 
 #endif

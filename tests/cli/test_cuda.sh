@@ -6,6 +6,7 @@ fake=$(dirname "$ROOFTILE")/fake_cuda
 [ -e "$fake/driver.so" ] || skip_all cuda "built without a CUDA toolkit"
 export SOURCE_DATE_EPOCH=1700000000 ROOFTILE_CUDNN=/nonexistent ROOFTILE_CUPTI=/nonexistent
 collect() { "$ROOFTILE" collect --backend cuda -q "$@"; }
+is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "is $2, not $3"; fi; }
 
 export ROOFTILE_CUDA_DRIVER=/nonexistent/libcuda.so.1
 refuses no_driver 1 "no CUDA device: ROOFTILE_CUDA_DRIVER names /nonexistent/libcuda.so.1" collect --ops relu -o none.h5
@@ -24,5 +25,15 @@ succeeds info "$ROOFTILE" dataset info shares.h5
 holds info_share "synthetic fake GPU (24 of 40 SMs)" stdout
 holds info_synthetic synthetic stdout
 succeeds valid "$ROOFTILE" dataset validate shares.h5
+# A board at its power limit is told of and not flagged; one that is always hot pauses for 5% of the budget, then is
+# measured as it is.
+FAKE_NVML_REASONS=0x4 succeeds power_cap collect --gpu 0 --ops relu --count 5 --max-time 0.02 -o cap.h5 --budget 60s
+succeeds power_cap_export "$ROOFTILE" dataset export --output cap cap.h5
+is power_cap_told "$(grep -c 'throttle,power cap' cap/groups.csv)" 1
+is power_cap_flags "$(grep -c throttled cap/samples.csv)" 0
+FAKE_NVML_REASONS=0x40 succeeds hot collect --gpu 0 --ops relu --count 5 --max-time 0.02 -o hot.h5 --budget 60s
+succeeds hot_export "$ROOFTILE" dataset export --output hot hot.h5
+is hot_flags "$(grep -c throttled hot/samples.csv)" "$(grep -vc failed hot/samples.csv | awk '{print $1 - 1}')"
+is hot_retries "$(grep -c throttle_retries hot/groups.csv)" 1
 FAKE_CUDA_STICKY_AT=2000 succeeds lost_worker collect --gpu 0 --ops relu --count 30 --max-time 0.02 -o lost.h5
 finish

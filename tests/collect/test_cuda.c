@@ -486,6 +486,10 @@ static void test_throttling(void)
     cuda->health(context, work, &health);
     CU_ASSERT_EQUAL(health.flags, RT_FLAG_SYNTHETIC | RT_FLAG_THROTTLED);
     CU_ASSERT_STRING_EQUAL(health.throttle, "software thermal slowdown");
+    setenv("FAKE_NVML_REASONS", "0x4", 1); /* the power limit is told, and no fault */
+    cuda->health(context, work, &health);
+    CU_ASSERT_EQUAL(health.flags, RT_FLAG_SYNTHETIC);
+    CU_ASSERT_STRING_EQUAL(health.throttle, "power cap");
     unsetenv("FAKE_NVML_REASONS");
     cuda->health(context, work, &health);
     CU_ASSERT_EQUAL(health.flags, RT_FLAG_SYNTHETIC);
@@ -506,7 +510,11 @@ static void test_throttling(void)
     CU_ASSERT_STRING_EQUAL(health.throttle, "hardware power brake");
     cuda->finish(context, work);
     cuda->close(context);
-    CU_ASSERT_PTR_NULL(rt_nvml_throttle(0x113)); /* idle, chosen clocks, sync boost, display */
+    bool fault = true;
+    CU_ASSERT_PTR_NULL(rt_nvml_throttle(0x113, &fault)); /* idle, chosen clocks, sync boost, display */
+    CU_ASSERT_FALSE(fault);
+    CU_ASSERT_STRING_EQUAL(rt_nvml_throttle(0xc, &fault), "hardware slowdown");
+    CU_ASSERT_TRUE(fault);
 }
 
 /* 100 W for as long as it takes, over runs that take next to nothing here. */

@@ -33,7 +33,7 @@ static void measure(const struct rt_backend *backend, const struct rt_collect_op
 {
     void *context = NULL;
     RT_ASSERT_OK(synthetic()->open(&with->backend, &context));
-    struct rt_measurer measurer = {backend, context, with, nobody, NULL};
+    struct rt_measurer measurer = {backend, context, with, nobody, NULL, 0};
     rt_pass_measure(&measurer, 0, sequence, pass);
     synthetic()->close(context);
 }
