@@ -3,7 +3,7 @@
 #
 #   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR      two folders, as `rooftile dataset import` reads them
 #
-# Defaults throughout (seed 1), two threads: the same bytes from the same measurements and OpenBLAS kernels.
+# Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
 set -eu
 . "$(dirname "$0")/setup.sh"
 if [ $# -lt 2 ]; then
@@ -18,5 +18,5 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$rooftile" dataset import --format neusight "$1" -o "$work/neusight.h5" --quiet
 "$rooftile" dataset import --format aiconfigurator "$2" -o "$work/aiconfigurator.h5" --quiet
-"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" --threads 2 \
+"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" --no-test --threads 2 \
     -o "$source_folder/models/predictor/pretrained/rooftile.h5"
