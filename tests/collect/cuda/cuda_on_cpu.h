@@ -1,10 +1,10 @@
 /*
  * As much of CUDA C++ as kernels.cu asks for, on the CPU: include this first, then the kernels.
  *
- * The threads of a block are coroutines on one CPU thread; blocks run one after the other. A
- * coroutine runs until it waits at a barrier or a shuffle, or returns, so a kernel that lacks a barrier reads
- * what was not written yet in one order of threads or the other. Memory is the host's: with AddressSanitizer,
- * what a kernel reads or writes outside an operand is found.
+ * The threads of a block are coroutines on one CPU thread; blocks run one after the other. A thread runs
+ * until it waits at a barrier or a shuffle, or returns, and a warp runs as far ahead of the others as
+ * barriers let it, the first warp or the last: a kernel that lacks a barrier reads or overwrites too early.
+ * Memory is the host's: with AddressSanitizer, what a kernel reads or writes outside an operand is found.
  *
  * Not emulated: banks, caches, speed, the memory model between blocks; arithmetic is the host's.
  */

@@ -162,21 +162,36 @@ static bool release_block(bool *all_returned)
     return true;
 }
 
+/* A warp runs as far ahead of the others as it may: what it reads too early, or overwrites too early, shows.
+ */
+static bool run_warp(unsigned first, bool descending)
+{
+    unsigned lanes = first + 32 < count ? 32 : count - first;
+    bool went_on = false, more = true;
+    while (more && failure[0] == '\0') {
+        more = false;
+        for (unsigned k = 0; k < lanes; k++) {
+            thread *next = &threads[first + (descending ? lanes - 1 - k : k)];
+            if (next->state != READY)
+                continue;
+            resume(next);
+            more = true;
+        }
+        more |= release_warp(first);
+        went_on |= more;
+    }
+    return went_on;
+}
+
 static void run_block(bool descending)
 {
     bool done = false;
     start_block();
+    unsigned warps = (count + 31) / 32;
     while (failure[0] == '\0' && !done) {
         bool went_on = false;
-        for (unsigned k = 0; k < count; k++) {
-            thread *next = &threads[descending ? count - 1 - k : k];
-            if (next->state != READY)
-                continue;
-            resume(next);
-            went_on = true;
-        }
-        for (unsigned first = 0; first < count; first += 32)
-            went_on |= release_warp(first);
+        for (unsigned k = 0; k < warps; k++)
+            went_on |= run_warp(32 * (descending ? warps - 1 - k : k), descending);
         went_on |= release_block(&done);
         if (!went_on && !done)
             fail("threads wait for others that never come");

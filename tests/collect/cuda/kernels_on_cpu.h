@@ -12,7 +12,7 @@ struct on_cpu_launch {
     const char *kernel;
     int32_t grid[3], block[3];
     int64_t first, last; /* blocks first..last-1 in the order of blockIdx.x, y, z; last 0: to the end */
-    int descending;      /* threads run last to first wherever the kernel leaves their order open */
+    int descending;      /* the last warp, and the last thread, first */
 };
 
 /* NULL, or why the launch failed: no such kernel, more threads than it is compiled for, a barrier that not
