@@ -7,6 +7,7 @@
 #include "collect/cuda/dnn.h"
 #include "collect/cuda/job.h"
 #include "collect/cuda/profile.h"
+#include "cuda/library_reference.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -79,24 +80,30 @@ static const float *values_of(const struct memory *memory, int operand)
     return (const float *)memory->operand[operand];
 }
 
+static struct block block_of(const struct memory *memory, int operand)
+{
+    return (struct block){values_of(memory, operand), RT_FP32};
+}
+
 /* ---- cuBLASLt ---- */
 
 /* The largest difference between C and A B (+ bias), all of them rows one after the other. */
 static double product_error(const struct memory *memory, int64_t batch, int64_t m, int64_t n, int64_t k,
                             bool linear)
 {
-    const float *a = values_of(memory, 0), *b = values_of(memory, 1);
-    const float *bias = linear ? values_of(memory, 2) : NULL, *c = values_of(memory, linear ? 3 : 2);
-    double worst = 0;
-    for (int64_t at = 0; at < batch; at++, a += m * k, b += k * n, c += m * n)
-        for (int64_t row = 0; row < m; row++)
-            for (int64_t column = 0; column < n; column++) {
-                double sum = bias == NULL ? 0 : bias[column];
-                for (int64_t i = 0; i < k; i++)
-                    sum += (double)a[row * k + i] * (linear ? b[column * k + i] : b[i * n + column]);
-                double error = fabs(sum - c[row * n + column]);
-                worst = error > worst || isnan(error) ? error : worst;
-            }
+    const struct product product = {.a = block_of(memory, 0),
+                                    .b = block_of(memory, 1),
+                                    .bias = {linear ? values_of(memory, 2) : NULL, RT_FP32},
+                                    .m = m,
+                                    .n = n,
+                                    .k = k,
+                                    .transposed = linear};
+    const float *c = values_of(memory, linear ? 3 : 2);
+    double worst = 0, size;
+    for (int64_t i = 0; i < batch * m * n; i++) {
+        double error = fabs(product_at(&product, i, &size) - c[i]);
+        worst = error > worst || isnan(error) ? error : worst;
+    }
     return worst;
 }
 
@@ -247,40 +254,6 @@ static void test_fp8_has_scales(void)
 
 #if __has_include(<cudnn.h>)
 
-/* An image or weights (a, b, c, d) in memory, channels (b) first or last. */
-static int64_t at4(const int64_t dim[4], bool last, int64_t a, int64_t b, int64_t c, int64_t d)
-{
-    return last ? ((a * dim[2] + c) * dim[3] + d) * dim[1] + b : ((a * dim[1] + b) * dim[2] + c) * dim[3] + d;
-}
-
-/* What the phase should write, from the other two operands, by the definition. */
-static double *expect_conv(const struct rt_task *task, const struct memory *memory, const int64_t dims[3][4],
-                           int64_t *count)
-{
-    const int64_t *d = task->dim, *xd = dims[0], *wd = dims[1], *yd = dims[2];
-    bool last = task->variant == RT_NHWC;
-    int into = task->phase == RT_FORWARD ? 2 : task->phase == RT_BACKWARD ? 0 : 1;
-    *count = dims[into][0] * dims[into][1] * dims[into][2] * dims[into][3];
-    double *result = rt_calloc((size_t)*count, sizeof *result);
-    for (int64_t n = 0; n < yd[0]; n++)
-        for (int64_t k = 0; k < yd[1]; k++)
-            for (int64_t pixel = 0; pixel < yd[2] * yd[3]; pixel++)
-                for (int64_t tap = 0; tap < wd[1] * wd[2] * wd[3]; tap++) {
-                    int64_t p = pixel / yd[3], q = pixel % yd[3];
-                    int64_t c = tap / (wd[2] * wd[3]), r = tap / wd[3] % wd[2], t = tap % wd[3];
-                    int64_t row = p * d[7] - d[8] + r * d[9], column = q * d[7] - d[8] + t * d[9];
-                    if (row < 0 || row >= xd[2] || column < 0 || column >= xd[3])
-                        continue;
-                    int64_t group = k / (yd[1] / d[10]);
-                    int64_t place[3] = {at4(xd, last, n, group * wd[1] + c, row, column),
-                                        at4(wd, last, k, c, r, t), at4(yd, last, n, k, p, q)};
-                    int one = into == 0 ? 1 : 0, other = into == 2 ? 1 : 2;
-                    result[place[into]] +=
-                        (double)values_of(memory, one)[place[one]] * values_of(memory, other)[place[other]];
-                }
-    return result;
-}
-
 static void run_conv(const int64_t *dim, int64_t height, int64_t width, enum rt_phase phase,
                      enum rt_variant variant)
 {
@@ -288,9 +261,10 @@ static void run_conv(const int64_t *dim, int64_t height, int64_t width, enum rt_
     struct rt_task task = task_of(RT_OP_CONV2D, RT_FP32, dim);
     task.phase = phase;
     task.variant = variant;
-    const int64_t dims[3][4] = {{dim[0], dim[1], dim[3], dim[4]},
-                                {dim[2], dim[1] / dim[10], dim[5], dim[6]},
-                                {dim[0], dim[2], height, width}};
+    int64_t dims[3][4];
+    conv_dims(&task, dims);
+    CU_ASSERT_EQUAL(dims[2][2], height);
+    CU_ASSERT_EQUAL(dims[2][3], width);
     struct rt_cuda_job job;
     const char *refused = NULL;
     RT_ASSERT_OK(rt_cuda_dnn_job(&gpu, &task, &job, &refused));
@@ -301,8 +275,9 @@ static void run_conv(const int64_t *dim, int64_t height, int64_t width, enum rt_
                         (size_t)(4 * dims[i][0] * dims[i][1] * dims[i][2] * dims[i][3]));
     struct memory memory = fill(&job);
     CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
-    int64_t count, into = phase == RT_FORWARD ? 2 : phase == RT_BACKWARD ? 0 : 1;
-    double *expected = expect_conv(&task, &memory, dims, &count), worst = 0;
+    const struct block operand[3] = {block_of(&memory, 0), block_of(&memory, 1), block_of(&memory, 2)};
+    int64_t count, into = conv_result(&task);
+    double *size, *expected = expect_conv(&task, operand, &size, &count), worst = 0;
     CU_ASSERT_EQUAL(job.operand[into].fill, RT_FILL_RESULT);
     for (int64_t i = 0; i < count; i++) {
         double error = fabs(expected[i] - values_of(&memory, (int)into)[i]);
@@ -310,6 +285,7 @@ static void run_conv(const int64_t *dim, int64_t height, int64_t width, enum rt_
     }
     CU_ASSERT_TRUE(worst < 1e-3);
     free(expected);
+    free(size);
     drop(&memory, &job);
     rt_cudnn_free(gpu.cudnn);
 }
@@ -404,46 +380,6 @@ static void test_images_that_cannot_run(void)
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_FP32, whole), "not supported");
 }
 
-static float from_bf16(uint16_t bits)
-{
-    uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
-/* The largest difference between the output and softmax(Q K' / sqrt(d)) V, tensors (batch, token, head, d).
- */
-static double attention_error(const struct memory *memory, int64_t batch, int64_t queries, int64_t keys,
-                              int64_t heads, int64_t kv_heads, int64_t width, bool causal)
-{
-    const uint16_t *q = (const void *)values_of(memory, 0), *k = (const void *)values_of(memory, 1);
-    const uint16_t *v = (const void *)values_of(memory, 2), *out = (const void *)values_of(memory, 3);
-    double worst = 0, weight[64];
-    for (int64_t at = 0; at < batch * queries * heads; at++) {
-        int64_t head = at % heads, token = at / heads % queries, b = at / heads / queries,
-                shared = heads / kv_heads;
-        int64_t seen = causal ? token + 1 : keys;
-        double sum = 0;
-        for (int64_t key = 0; key < seen; key++) {
-            double score = 0;
-            const uint16_t *row = k + ((b * keys + key) * kv_heads + head / shared) * width;
-            for (int64_t i = 0; i < width; i++)
-                score += (double)from_bf16(q[at * width + i]) * from_bf16(row[i]);
-            sum += weight[key] = exp(score / sqrt((double)width));
-        }
-        for (int64_t i = 0; i < width; i++) {
-            double value = 0;
-            for (int64_t key = 0; key < seen; key++)
-                value += weight[key] / sum *
-                         from_bf16(v[((b * keys + key) * kv_heads + head / shared) * width + i]);
-            double error = fabs(value - from_bf16(out[at * width + i]));
-            worst = error > worst || isnan(error) ? error : worst;
-        }
-    }
-    return worst;
-}
-
 static void run_attention(enum rt_op_id op, const int64_t *dim, int64_t queries, int64_t keys, int64_t heads,
                           int64_t kv_heads, int64_t width, bool causal)
 {
@@ -465,7 +401,11 @@ static void run_attention(enum rt_op_id op, const int64_t *dim, int64_t queries,
             ((uint16_t *)memory.operand[i])[e] = (uint16_t)(bits >> 16);
         }
     CU_ASSERT_EQUAL(job.launch(&job, memory.operand, memory.workspace), CUDA_SUCCESS);
-    CU_ASSERT_TRUE(attention_error(&memory, dim[0], queries, keys, heads, kv_heads, width, causal) < 0.01);
+    struct block operand[4];
+    for (int i = 0; i < 4; i++)
+        operand[i] = (struct block){values_of(&memory, i), RT_BF16};
+    const struct attention_shape shape = {dim[0], queries, keys, heads, kv_heads, width, causal};
+    CU_ASSERT_TRUE(attention_error(operand[0], operand[1], operand[2], operand[3], &shape) < 0.01);
     drop(&memory, &job);
     rt_cudnn_free(gpu.cudnn);
 }
