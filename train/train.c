@@ -184,27 +184,41 @@ static int either(int chosen, int recipe)
     return chosen > 0 ? chosen : recipe;
 }
 
-/* Sessions that look throttled; of the validation rows too, which were measured in them. */
-static void leave_out_throttled(struct run *run, struct family *family)
+/* Products of a head with latents: what boards sustain is known for them. */
+static bool is_cleaned(const struct run *run, const struct rt_recipe *recipe)
 {
-    size_t devices = run->dataset->device_count, before = family->train.count + family->validation.count;
+    bool products = recipe->family == RT_FAMILY_LINEAR || recipe->family == RT_FAMILY_BMM;
+    return products && rt_heads[rt_head_find(recipe->head)].latents && !run->options->keep_all;
+}
+
+/* Drops the rows of sessions that look throttled by their training rows; `tell`: and says so. */
+static void drop_throttled(const struct run *run, const struct rt_recipe *recipe, int features, bool tell,
+                           struct rt_rows *train, struct rt_rows *validation)
+{
+    size_t devices = run->dataset->device_count;
     bool *drop = rt_calloc((devices + 1) * RT_SPLIT_COUNT, sizeof *drop);
     for (size_t d = 0; d < devices; d++)
         for (int session = 0; session < RT_SPLIT_COUNT; session++) {
-            double utilisation = rt_rows_utilisation(&family->train, (int32_t)d, (enum rt_split)session);
+            double utilisation = rt_rows_utilisation(train, (int32_t)d, (enum rt_split)session);
             drop[d * RT_SPLIT_COUNT + session] = utilisation < RT_THROTTLED; /* not where it is NaN */
-            if (utilisation < RT_THROTTLED && !run->options->quiet)
+            if (tell && utilisation < RT_THROTTLED)
                 fprintf(stderr,
                         "rooftile: warning: %s of %s looks throttled: large kernels reach %.0f%% of what the "
-                        "board "
-                        "sustains; its kernels are left out (--keep-all keeps them)\n",
-                        rt_net_name(family->recipe->family, family->recipe->units),
-                        run->dataset->devices[d].name, 100 * utilisation);
+                        "board sustains; its kernels are left out (--keep-all keeps them)\n",
+                        rt_net_name(recipe->family, recipe->units), run->dataset->devices[d].name,
+                        100 * utilisation);
         }
-    rt_rows_drop(&family->train, family->net.feature_count, drop);
-    rt_rows_drop(&family->validation, family->net.feature_count, drop);
-    family->left_out.throttled = before - family->train.count - family->validation.count;
+    rt_rows_drop(train, features, drop);
+    rt_rows_drop(validation, features, drop);
     free(drop);
+}
+
+static void leave_out_throttled(struct run *run, struct family *family)
+{
+    size_t before = family->train.count + family->validation.count;
+    drop_throttled(run, family->recipe, family->net.feature_count, !run->options->quiet, &family->train,
+                   &family->validation);
+    family->left_out.throttled = before - family->train.count - family->validation.count;
 }
 
 /* The last layer at 0: a head with latents then forecasts a multiple of the roofline, whatever the features.
@@ -228,8 +242,7 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     if (family->train.count == 0)
         return RT_OK;
     family->head = &rt_heads[family->net.head];
-    bool products = recipe->family == RT_FAMILY_LINEAR || recipe->family == RT_FAMILY_BMM;
-    if (family->head->latents && products && !options->keep_all)
+    if (is_cleaned(run, recipe))
         leave_out_throttled(run, family);
     if (recipe->rows_per_device > 0) {
         struct rt_random draw;
@@ -379,9 +392,10 @@ static struct rt_residual *more_residuals(struct rt_residual *list, size_t count
     return rt_realloc(list, count + more + 1, sizeof *list);
 }
 
-/* Rows of one device outside the test split, as the net scales them. */
-static void gather_device(const struct run *run, struct rt_family_net *net, size_t device,
-                          struct rt_rows rows[2])
+/* Rows of one device outside the test split, as the net scales them, and less what looks throttled: training
+ * and validation. */
+static void gather_device(const struct run *run, const struct rt_recipe *recipe, struct rt_family_net *net,
+                          size_t device, struct rt_rows rows[2])
 {
     bool *others = rt_malloc((run->dataset->device_count + 1) * sizeof *others);
     struct rt_rows_left_out left_out;
@@ -389,6 +403,8 @@ static void gather_device(const struct run *run, struct rt_family_net *net, size
         others[d] = d != device;
     rt_rows_gather(run->dataset, &run->options->split, others, run->held_out_op, net, &rows[0], &rows[1],
                    &left_out);
+    if (is_cleaned(run, recipe))
+        drop_throttled(run, recipe, net->feature_count, false, &rows[0], &rows[1]);
     free(others);
 }
 
@@ -415,7 +431,7 @@ static int leave_out(struct run *run, const struct family *family, size_t device
         status = fit_family(&inner, &fitted);
     if (status == RT_OK && fitted.train.count > 0) {
         memcpy(fitted.net.mlp.parameters, fitted.fit.best, fitted.fit.count * sizeof(rt_real));
-        gather_device(&inner, &fitted.net, device, rows);
+        gather_device(&inner, family->recipe, &fitted.net, device, rows);
         *residuals = more_residuals(*residuals, *count, rows[0].count + rows[1].count);
         for (int part = 0; part < 2; part++) {
             add_residuals(&inner, &fitted, &rows[part], true, *residuals + *count);
