@@ -268,7 +268,8 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
     rt_latents_of(&net->latents, &dataset->devices[device], &row->before);
     row->after = row->before;
     row->utilisation = utilisation_of(&kernels);
-    row->throttled = !options->keep_all && row->utilisation < RT_THROTTLED; /* not where it is NaN */
+    row->throttled = rt_throttle_tells(net->family) && !options->keep_all &&
+                     row->utilisation < RT_THROTTLED; /* not where it is NaN */
     if (row->available >= RT_CALIBRATE_LEAST && !row->throttled)
         row->used = choose_kernels(&kernels, options->kernels, options->seed, net->family);
     if (row->used > 0) {

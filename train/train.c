@@ -184,11 +184,11 @@ static int either(int chosen, int recipe)
     return chosen > 0 ? chosen : recipe;
 }
 
-/* Products of a head with latents: what boards sustain is known for them. */
+/* A head with latents bounds kernels by what boards sustain; others do not ask. */
 static bool is_cleaned(const struct run *run, const struct rt_recipe *recipe)
 {
-    bool products = recipe->family == RT_FAMILY_LINEAR || recipe->family == RT_FAMILY_BMM;
-    return products && rt_heads[rt_head_find(recipe->head)].latents && !run->options->keep_all;
+    return rt_throttle_tells(recipe->family) && rt_heads[rt_head_find(recipe->head)].latents &&
+           !run->options->keep_all;
 }
 
 /* Drops the rows of sessions that look throttled by their training rows; `tell`: and says so. */

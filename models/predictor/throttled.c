@@ -5,6 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+bool rt_throttle_tells(enum rt_family family)
+{
+    return family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM;
+}
+
 bool rt_tells_utilisation(const struct rt_bound *bound)
 {
     return bound->compute_share > 0.9 && bound->bound_us > RT_LARGE_US;

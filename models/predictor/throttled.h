@@ -7,6 +7,7 @@
 #ifndef ROOFTILE_THROTTLED_H
 #define ROOFTILE_THROTTLED_H
 
+#include "datasets/op.h"
 #include "models/predictor/head.h"
 
 #include <stdbool.h>
@@ -15,6 +16,9 @@
 #define RT_THROTTLED     0.3
 #define RT_LARGE_US      500 /* a roofline that launch and waves do not matter beside */
 #define RT_LARGE_KERNELS 20  /* fewer say nothing */
+
+/* Does the rule hold for a family? For products: what boards sustain of others is not known. */
+bool rt_throttle_tells(enum rt_family family);
 
 /* Does a kernel tell how much of its peak the device reaches? Its bound is of the whole op. */
 bool rt_tells_utilisation(const struct rt_bound *bound);

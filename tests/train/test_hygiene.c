@@ -29,6 +29,8 @@ static void make_rows(struct rt_rows *rows)
 static void test_throttled(void)
 {
     struct rt_rows rows;
+    CU_ASSERT_TRUE(rt_throttle_tells(RT_FAMILY_LINEAR) && rt_throttle_tells(RT_FAMILY_BMM));
+    CU_ASSERT_FALSE(rt_throttle_tells(RT_FAMILY_MOE)); /* experts reach a quarter of it on a healthy board */
     make_rows(&rows);
     RT_ASSERT_NEAR(rt_rows_utilisation(&rows, 0, RT_SPLIT_NONE), 0.8, 1e-12);
     RT_ASSERT_NEAR(rt_rows_utilisation(&rows, 1, RT_SPLIT_NONE), 0.25, 1e-12);
