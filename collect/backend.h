@@ -109,10 +109,13 @@ struct rt_backend {
      * be what the one before it wrote. NULL: `time` is called for launch after launch, where works may live
      * side by side (many_works); else the backend runs no models. */
     bool many_works;
-    int (*prepare_sequence)(void *context, size_t device, const struct rt_sequence *sequence, void **work,
-                            const char **refused);
-    /* us: of one pass, the first `forward` launches and the others, in microseconds. */
-    int (*time_sequence)(void *context, void *work, uint64_t pass, double us[2]);
+    /* Borrows the sequence; `alive` is told after each kernel that is made ready. */
+    int (*prepare_sequence)(void *context, size_t device, const struct rt_sequence *sequence,
+                            void (*alive)(void *to), void *to, void **work, const char **refused);
+    /* us: of one pass, the first `forward` launches, the others, and what the host took to queue launches
+     * once the device was let go (0: all were queued by then; left as it is where that is not known). Where
+     * it is about as long as the pass, the device waited for the host. */
+    int (*time_sequence)(void *context, void *work, uint64_t pass, double us[3]);
     void (*sequence_health)(void *context, void *work, struct rt_health *out);
     void (*finish_sequence)(void *context, void *work);
 };

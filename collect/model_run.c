@@ -122,6 +122,8 @@ static int32_t group_of(const struct rt_collection *c, size_t device, const stru
                       pass->in_one_go ? "all launches queued at once, one clock around them"
                                       : "launch after launch, each timed, added up");
     rt_attributes_add_number(&a, "passes", pass->passes);
+    if (pass->passes > 0 && !isnan(pass->host_us))
+        rt_attributes_add_number(&a, "host_queue_us", pass->host_us);
     rt_attributes_add_number(&a, "launches", (double)run->sequence.launch_count);
     rt_attributes_add_number(&a, "distinct_kernels", (double)run->sequence.count);
     if (run->left_out > 0) {

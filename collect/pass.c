@@ -106,15 +106,17 @@ static int prepare(const struct rt_measurer *m, size_t device, const struct rt_s
     *work = NULL;
     *refused = (struct refusal){NULL, NULL};
     if (in_one_go(m))
-        return m->backend->prepare_sequence(m->context, device, sequence, work, &refused->why);
+        return m->backend->prepare_sequence(m->context, device, sequence, m->alive, m->to, work,
+                                            &refused->why);
     if (m->backend->many_works)
         return prepare_chain(m, device, sequence, work, refused);
     refused->why = "this backend runs no whole models";
     return RT_OK;
 }
 
-static int time_pass(const struct rt_measurer *m, void *work, uint64_t pass, double us[2])
+static int time_pass(const struct rt_measurer *m, void *work, uint64_t pass, double us[3])
 {
+    us[2] = NAN;
     m->alive(m->to);
     return in_one_go(m) ? m->backend->time_sequence(m->context, work, pass, us) : time_chain(m, work, us);
 }
@@ -147,6 +149,7 @@ static void refuse(struct rt_pass *pass, const struct refusal *refused)
 
 struct times {
     double forward[MOST_PASSES], backward[MOST_PASSES], total[MOST_PASSES], sorted[MOST_PASSES];
+    double host[MOST_PASSES];
     int count;
     bool met;
 };
@@ -155,7 +158,7 @@ struct times {
 static int measure(const struct rt_measurer *m, void *work, struct times *times)
 {
     const struct rt_stopping *stopping = &m->options->stopping;
-    double us[2], start = m->backend->clock(m->context);
+    double us[3], start = m->backend->clock(m->context);
     for (int pass = 0; times->count < MOST_PASSES; pass++) {
         int status = time_pass(m, work, (uint64_t)pass, us);
         if (status != RT_OK)
@@ -164,6 +167,7 @@ static int measure(const struct rt_measurer *m, void *work, struct times *times)
             continue;
         times->forward[times->count] = us[0];
         times->backward[times->count] = us[1];
+        times->host[times->count] = us[2];
         times->total[times->count++] = us[0] + us[1];
         if (times->count < stopping->least)
             continue;
@@ -184,6 +188,7 @@ static void describe(const struct times *times, const struct rt_health *health, 
     out->forward_us = rt_median(sorted.forward, count);
     out->backward_us = rt_median(sorted.backward, count);
     out->total_us = rt_median(sorted.total, count);
+    out->host_us = isnan(sorted.host[0]) ? NAN : rt_median(sorted.host, count);
     out->flags = health->flags | (times->met ? 0 : RT_FLAG_UNSTABLE);
     out->sm_clock_mhz = health->sm_clock_mhz;
     snprintf(out->throttle, sizeof out->throttle, "%s", health->throttle != NULL ? health->throttle : "");

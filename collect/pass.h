@@ -14,6 +14,7 @@ struct rt_pass {
     int32_t status;                           /* not RT_OK: the device is of no use any more */
     int32_t passes;                           /* timed */
     double forward_us, backward_us, total_us; /* medians; backward 0 where there is none */
+    double host_us;                           /* to queue launches while the device ran; NaN: not known */
     uint32_t flags;                           /* RT_FLAG_UNSTABLE, RT_FLAG_THROTTLED, RT_FLAG_FAILED */
     double sm_clock_mhz;
     bool in_one_go; /* the backend queued all launches; else they were timed one by one and added up */

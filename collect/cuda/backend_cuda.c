@@ -23,6 +23,7 @@
 #include "collect/cuda/memory.h"
 #include "collect/cuda/nvml.h"
 #include "collect/cuda/profile.h"
+#include "collect/cuda/sequence.h"
 #include "collect/cuda/share.h"
 #include "collect/cuda/timing.h"
 #include "datasets/status.h"
@@ -398,30 +399,6 @@ static void cuda_pause(void *opaque, double seconds)
 
 /* ---- works ---- */
 
-static const struct maker {
-    bool (*can)(const struct rt_task *task);
-    int (*make)(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
-                const char **refused);
-} makers[] = {
-    {rt_cuda_vector_can, rt_cuda_vector_job},
-    {rt_cuda_gemm_can, rt_cuda_gemm_job},
-    {rt_cuda_dnn_can, rt_cuda_dnn_job},
-    {rt_cuda_transfer_can, rt_cuda_transfer_job},
-};
-
-static const struct maker *maker_of(const struct rt_task *task)
-{
-    for (size_t i = 0; i < RT_COUNT(makers); i++)
-        if (makers[i].can(task))
-            return &makers[i];
-    return NULL;
-}
-
-static bool cuda_can(const struct rt_task *task)
-{
-    return maker_of(task) != NULL;
-}
-
 static enum rt_cuda_way way_of(const struct rt_task *task)
 {
     if (task->variant == RT_PAGEABLE)
@@ -429,39 +406,16 @@ static enum rt_cuda_way way_of(const struct rt_task *task)
     return task->op == RT_OP_LAUNCH ? RT_CUDA_WITH_LAUNCH : RT_CUDA_QUEUED;
 }
 
-/* Why a first run failed that did not take the device with it. */
-static const char *refusal(CUresult result)
-{
-    switch ((int)result) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-        return "out of memory";
-    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-        return "a block needs more registers or shared memory than there are";
-    case CUDA_ERROR_INVALID_VALUE:
-        return "the driver refuses such a launch";
-    case CUDA_ERROR_NOT_FOUND:
-    case CUDA_ERROR_NO_BINARY_FOR_GPU:
-        return "no kernel for this GPU";
-    default:
-        return "not supported";
-    }
-}
-
-/* One run, not timed: what is loaded or compiled at the first is, and what cannot run says so. */
+/* The first run; what it launched is told by CUPTI where that is there. */
 static int try_once(struct cuda_work *work, const char **refused)
 {
     struct rt_cuda_gpu *gpu = &work->device->gpu;
     CUdeviceptr at[RT_CUDA_OPERANDS] = {0};
     rt_cuda_operands_of(&work->operands, 0, at);
-    CUresult result = work->job.launch(&work->job, at, work->operands.workspace);
-    CUresult waited = gpu->driver->stream_wait(gpu->stream);
-    if (rt_cuda_is_sticky(waited) || rt_cuda_is_sticky(result))
-        return rt_cuda_check(rt_cuda_is_sticky(result) ? result : waited, gpu->name, work->job.kernel.name);
-    if (result == CUDA_SUCCESS && waited == CUDA_SUCCESS)
-        return work->way == RT_CUDA_QUEUED ? rt_cuda_profile(gpu, &work->job, at, work->operands.workspace)
-                                           : RT_OK;
-    *refused = refusal(result != CUDA_SUCCESS ? result : waited);
-    return RT_OK;
+    int status = rt_cuda_job_try(&work->job, at, work->operands.workspace, refused);
+    if (status == RT_OK && *refused == NULL && work->way == RT_CUDA_QUEUED)
+        status = rt_cuda_profile(gpu, &work->job, at, work->operands.workspace);
+    return status;
 }
 
 static void cuda_finish(void *opaque, void *opaque_work)
@@ -470,8 +424,7 @@ static void cuda_finish(void *opaque, void *opaque_work)
     (void)opaque;
     if (work == NULL)
         return;
-    if (work->job.release != NULL)
-        work->job.release(&work->job);
+    rt_cuda_job_release(&work->job);
     free(work);
 }
 
@@ -480,18 +433,15 @@ static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task, 
 {
     struct cuda_context *context = opaque;
     struct cuda_device *device = &context->device[which];
-    const struct maker *maker = maker_of(task);
     *out = NULL;
-    *refused = maker == NULL ? "not supported" : NULL;
-    if (maker == NULL)
-        return RT_OK;
+    *refused = NULL;
     int status = enter(device);
     if (status != RT_OK)
         return status;
     struct cuda_work *work = rt_calloc(1, sizeof *work);
     work->device = device;
     work->way = way_of(task);
-    status = maker->make(&device->gpu, task, &work->job, refused);
+    status = rt_cuda_job_make(&device->gpu, task, &work->job, refused);
     if (status != RT_OK || *refused != NULL) {
         free(work);
         return status;
@@ -550,11 +500,8 @@ static int cuda_energy(void *opaque, void *opaque_work, double seconds, double *
     return status;
 }
 
-static void cuda_health(void *opaque, void *opaque_work, struct rt_health *out)
+static void tell_health(struct cuda_device *device, struct rt_health *out)
 {
-    struct cuda_work *work = opaque_work;
-    struct cuda_device *device = work->device;
-    (void)opaque;
     device->reasons |= rt_nvml_reasons(device->nvml);
     bool fault;
     const char *throttle = rt_nvml_throttle(device->reasons, &fault);
@@ -573,13 +520,81 @@ static void cuda_health(void *opaque, void *opaque_work, struct rt_health *out)
     device->timer.cycles = device->timer.nanoseconds = 0;
 }
 
+static void cuda_health(void *opaque, void *opaque_work, struct rt_health *out)
+{
+    struct cuda_work *work = opaque_work;
+    (void)opaque;
+    tell_health(work->device, out);
+}
+
+/* ---- whole models ---- */
+
+struct cuda_model {
+    struct cuda_device *device;
+    struct rt_cuda_sequence *sequence;
+};
+
+static void cuda_finish_sequence(void *opaque, void *opaque_model)
+{
+    struct cuda_model *model = opaque_model;
+    (void)opaque;
+    if (model == NULL)
+        return;
+    enter(model->device);
+    rt_cuda_sequence_free(model->sequence);
+    free(model);
+}
+
+/* Works that were prepared before have no operands any more, as after any other prepare. */
+static int cuda_prepare_sequence(void *opaque, size_t which, const struct rt_sequence *sequence,
+                                 void (*alive)(void *to), void *to, void **out, const char **refused)
+{
+    struct cuda_context *context = opaque;
+    struct cuda_device *device = &context->device[which];
+    struct rt_cuda_sequence *made = NULL;
+    *out = NULL;
+    *refused = NULL;
+    int status = enter(device);
+    if (status != RT_OK)
+        return status;
+    rt_cuda_memory_release(&device->lane->memory, device->gpu.driver);
+    status = rt_cuda_sequence_new(&device->gpu, sequence, l2_bytes(device), context->seed, alive, to, &made,
+                                  refused);
+    if (status != RT_OK || *refused != NULL)
+        return status;
+    device->timer.cycles = device->timer.nanoseconds = 0;
+    device->reasons = rt_nvml_reasons(nvml_of(device));
+    struct cuda_model *model = rt_malloc(sizeof *model);
+    *model = (struct cuda_model){device, made};
+    *out = model;
+    return RT_OK;
+}
+
+static int cuda_time_sequence(void *opaque, void *opaque_model, uint64_t pass, double us[3])
+{
+    struct cuda_model *model = opaque_model;
+    (void)opaque;
+    (void)pass; /* a pass goes on in memory where the one before it ended */
+    int status = enter(model->device);
+    if (status == RT_OK)
+        status = rt_cuda_sequence_time(model->sequence, &model->device->timer, watch, model->device, us);
+    return status;
+}
+
+static void cuda_sequence_health(void *opaque, void *opaque_model, struct rt_health *out)
+{
+    struct cuda_model *model = opaque_model;
+    (void)opaque;
+    tell_health(model->device, out);
+}
+
 const struct rt_backend rt_backend_cuda = {
     .name = "cuda",
     .about = "NVIDIA GPUs: cuBLASLt, cuDNN and kernels of our own",
     .devices_help = "numbers of GPUs: all or 0,1",
     .warm_too = true,
     .most_batches = RT_CUDA_QUEUED_RUNS,
-    .can = cuda_can,
+    .can = rt_cuda_job_can,
     .open = cuda_open,
     .close = cuda_close,
     .device_count = cuda_device_count,
@@ -594,4 +609,8 @@ const struct rt_backend rt_backend_cuda = {
     .energy = cuda_energy,
     .health = cuda_health,
     .finish = cuda_finish,
+    .prepare_sequence = cuda_prepare_sequence,
+    .time_sequence = cuda_time_sequence,
+    .sequence_health = cuda_sequence_health,
+    .finish_sequence = cuda_finish_sequence,
 };

@@ -58,6 +58,16 @@ bool rt_cuda_gemm_can(const struct rt_task *task);
 bool rt_cuda_dnn_can(const struct rt_task *task);
 bool rt_cuda_transfer_can(const struct rt_task *task);
 
+/* job.c, for who runs jobs: the maker of a task's op, the first run of a job, its end. */
+bool rt_cuda_job_can(const struct rt_task *task);
+/* *refused as of makers; then there is no job. */
+int rt_cuda_job_make(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
+                     const char **refused);
+/* One run, not timed: what is loaded or compiled at the first is, and what cannot run says so in *refused. */
+int rt_cuda_job_try(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace,
+                    const char **refused);
+void rt_cuda_job_release(struct rt_cuda_job *job); /* accepts a job that was never made, all zero */
+
 /* Libraries kept in the gpu, closed with it; accept NULL. */
 void rt_cublaslt_free(struct rt_cublaslt *library);
 void rt_cudnn_free(struct rt_cudnn *library);

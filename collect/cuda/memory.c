@@ -10,16 +10,15 @@
 #include <unistd.h>
 
 enum {
-    ALIGNED = 512,           /* operands, workspace: more than any library asks for */
     RESULT_BYTE = 0x3c,      /* small positive numbers in every format */
     HOST_ROTATED = 64 << 20, /* bytes of host memory in rotation: more than most CPUs cache */
     KEPT = 1 << 30,          /* a block up to this size is kept whatever the next work needs */
     FILL_THREADS = 256
 };
 
-static size_t padded(size_t bytes)
+size_t rt_cuda_padded(size_t bytes)
 {
-    return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    return (bytes + RT_CUDA_ALIGNED - 1) / RT_CUDA_ALIGNED * RT_CUDA_ALIGNED;
 }
 
 /* ---- blocks ---- */
@@ -125,8 +124,8 @@ static CUresult launch_fill(const struct rt_cuda_gpu *gpu, const char *name, str
                                gpu->stream, parameters, NULL);
 }
 
-static CUresult fill(const struct rt_cuda_gpu *gpu, const struct rt_cuda_operand *operand, CUdeviceptr to,
-                     uint64_t seed)
+CUresult rt_cuda_fill(const struct rt_cuda_gpu *gpu, const struct rt_cuda_operand *operand, CUdeviceptr to,
+                      uint64_t seed)
 {
     struct rt_cuda_args args = {.operand = {to}, .limit = operand->limit, .seed = seed};
     const char *name = NULL;
@@ -153,7 +152,8 @@ static CUresult fill_sets(const struct rt_cuda_gpu *gpu, const struct rt_cuda_jo
         for (int i = 0; i < job->operands && result == CUDA_SUCCESS; i++) {
             uint64_t which[3] = {seed, set, (uint64_t)i};
             if (!job->operand[i].on_host && job->operand[i].bytes > 0)
-                result = fill(gpu, &job->operand[i], at[i], rt_hash(RT_HASH_START, which, sizeof which));
+                result =
+                    rt_cuda_fill(gpu, &job->operand[i], at[i], rt_hash(RT_HASH_START, which, sizeof which));
         }
     }
     return result == CUDA_SUCCESS ? gpu->driver->stream_wait(gpu->stream) : result;
@@ -175,7 +175,7 @@ static void lay_out(const struct rt_cuda_job *job, struct rt_cuda_operands *out)
         size_t *stride = job->operand[i].on_host ? &out->host_stride : &out->device_stride;
         out->on_host[i] = job->operand[i].on_host;
         out->offset[i] = *stride;
-        *stride += padded(job->operand[i].bytes);
+        *stride += rt_cuda_padded(job->operand[i].bytes);
     }
 }
 
@@ -210,7 +210,7 @@ int rt_cuda_place(struct rt_cuda_memory *memory, const struct rt_cuda_gpu *gpu, 
                   size_t l2_bytes, bool pinned, uint64_t seed, struct rt_cuda_operands *out,
                   const char **refused)
 {
-    size_t left, total, workspace = padded(job->workspace_bytes);
+    size_t left, total, workspace = rt_cuda_padded(job->workspace_bytes);
     *refused = NULL;
     lay_out(job, out);
     CUresult result = gpu->driver->memory_left(&left, &total);

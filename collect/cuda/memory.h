@@ -10,7 +10,11 @@
 
 #include "collect/cuda/job.h"
 
-enum { RT_CUDA_ROTATED_CACHES = 3, RT_CUDA_MOST_SETS = 64 };
+enum {
+    RT_CUDA_ROTATED_CACHES = 3,
+    RT_CUDA_MOST_SETS = 64,
+    RT_CUDA_ALIGNED = 512 /* operands, workspaces: more than any library asks for */
+};
 
 /* Of one GPU; its shares use the same. Zero it, then set gpu's memory lazily by rt_cuda_place. */
 struct rt_cuda_memory {
@@ -34,6 +38,11 @@ int rt_cuda_place(struct rt_cuda_memory *memory, const struct rt_cuda_gpu *gpu, 
                   size_t l2_bytes, bool pinned, uint64_t seed, struct rt_cuda_operands *out,
                   const char **refused);
 void rt_cuda_memory_release(struct rt_cuda_memory *memory, const struct rt_cuda_driver *driver);
+
+/* Queues the filling of one operand on the GPU. */
+CUresult rt_cuda_fill(const struct rt_cuda_gpu *gpu, const struct rt_cuda_operand *operand, CUdeviceptr to,
+                      uint64_t seed);
+size_t rt_cuda_padded(size_t bytes); /* to RT_CUDA_ALIGNED */
 
 /* The addresses of run `run`: sets in turn. */
 void rt_cuda_operands_of(const struct rt_cuda_operands *operands, uint64_t run,

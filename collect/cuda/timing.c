@@ -8,7 +8,6 @@
 
 enum {
     SPIN_NS = 1000000000, /* until a spin gives up */
-    TRIES = 3,            /* at filling a queue */
     FLUSH_THREADS = 256,
     FLUSHED_CACHES = 2
 };
@@ -94,7 +93,7 @@ static CUresult queue_spin(const struct rt_cuda_timer *timer)
     return launch(timer, timer->spin, 1, 1, &args);
 }
 
-static CUresult queue_stamp(const struct rt_cuda_timer *timer, int which)
+CUresult rt_cuda_stamp(const struct rt_cuda_timer *timer, int which)
 {
     struct rt_cuda_args args = {
         .operand = {timer->signals_device + (size_t)which * sizeof timer->signals->stamp[0]}};
@@ -116,7 +115,7 @@ static CUresult try_kernels(const struct rt_cuda_timer *timer)
 {
     CUresult result = queue_spin(timer); /* the flag is at `turn` already */
     if (result == CUDA_SUCCESS)
-        result = queue_stamp(timer, 0);
+        result = rt_cuda_stamp(timer, 0);
     if (result == CUDA_SUCCESS)
         result = queue_flush(timer);
     return result == CUDA_SUCCESS ? timer->gpu->driver->stream_wait(timer->gpu->stream) : result;
@@ -141,6 +140,49 @@ int rt_cuda_timer_open(struct rt_cuda_timer *timer, const struct rt_cuda_gpu *gp
         rt_cuda_timer_close(timer);
     return rt_cuda_check(result, gpu->name, "making ready to time");
 }
+
+/* ---- holding a queue ---- */
+
+CUresult rt_cuda_hold(struct rt_cuda_timer *timer)
+{
+    timer->turn++;
+    timer->signals->gave_up = 0;
+    return queue_spin(timer);
+}
+
+void rt_cuda_let_go(struct rt_cuda_timer *timer)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    timer->signals->flag = timer->turn;
+}
+
+static void read_stamps(struct rt_cuda_timer *timer)
+{
+    const volatile uint64_t *before = timer->signals->stamp[0], *after = timer->signals->stamp[1];
+    if (before[2] != after[2] || after[0] <= before[0] || after[1] <= before[1])
+        return;
+    timer->cycles += (double)(after[0] - before[0]);
+    timer->nanoseconds += (double)(after[1] - before[1]);
+}
+
+bool rt_cuda_held(struct rt_cuda_timer *timer)
+{
+    if (timer->signals->gave_up)
+        return false;
+    read_stamps(timer);
+    return true;
+}
+
+int rt_cuda_not_held(const struct rt_cuda_timer *timer)
+{
+    return rt_fail(
+        RT_EIO,
+        "%s: the host did not fill the GPU's queue within %d s, %d times; is the machine overloaded, "
+        "or does a debugger serialise launches (CUDA_LAUNCH_BLOCKING)?",
+        timer->gpu->name, SPIN_NS / 1000000000, RT_CUDA_HOLDS);
+}
+
+/* ---- runs of a job ---- */
 
 static CUresult queue_run(struct rt_cuda_job *job, const struct rt_cuda_operands *operands, uint64_t run)
 {
@@ -173,28 +215,19 @@ static CUresult queue_timed_run(const struct rt_cuda_timer *timer, const struct 
 
 static CUresult queue_runs(struct rt_cuda_timer *timer, const struct runs *runs)
 {
-    CUresult result = queue_spin(timer);
+    CUresult result = rt_cuda_hold(timer);
     if (result == CUDA_SUCCESS && runs->warm)
         result = queue_run(runs->job, runs->operands, 0);
     if (result == CUDA_SUCCESS)
-        result = queue_stamp(timer, 0);
+        result = rt_cuda_stamp(timer, 0);
     for (int i = 0; i < runs->count && result == CUDA_SUCCESS; i++)
         result = queue_timed_run(timer, runs, i);
     if (result == CUDA_SUCCESS)
-        result = queue_stamp(timer, 1);
+        result = rt_cuda_stamp(timer, 1);
     return result;
 }
 
 /* ---- timing ---- */
-
-static void read_stamps(struct rt_cuda_timer *timer)
-{
-    const volatile uint64_t *before = timer->signals->stamp[0], *after = timer->signals->stamp[1];
-    if (before[2] != after[2] || after[0] <= before[0] || after[1] <= before[1])
-        return;
-    timer->cycles += (double)(after[0] - before[0]);
-    timer->nanoseconds += (double)(after[1] - before[1]);
-}
 
 static CUresult read_events(const struct rt_cuda_timer *timer, int count, double *us)
 {
@@ -213,12 +246,9 @@ static int time_queue(struct rt_cuda_timer *timer, const struct runs *runs, rt_c
                       void *watcher, double *us)
 {
     const struct rt_cuda_gpu *gpu = timer->gpu;
-    for (int tries = 0; tries < TRIES; tries++) {
-        timer->turn++;
-        timer->signals->gave_up = 0;
+    for (int tries = 0; tries < RT_CUDA_HOLDS; tries++) {
         CUresult result = queue_runs(timer, runs);
-        atomic_thread_fence(memory_order_seq_cst);
-        timer->signals->flag = timer->turn;
+        rt_cuda_let_go(timer);
         if (watch != NULL)
             watch(watcher);
         CUresult waited = gpu->driver->stream_wait(gpu->stream);
@@ -226,16 +256,10 @@ static int time_queue(struct rt_cuda_timer *timer, const struct runs *runs, rt_c
             return rt_cuda_check(waited, gpu->name, runs->job->kernel.name);
         if (result != CUDA_SUCCESS)
             return rt_cuda_check(result, gpu->name, runs->job->kernel.name);
-        if (timer->signals->gave_up)
-            continue;
-        read_stamps(timer);
-        return rt_cuda_check(read_events(timer, runs->count, us), gpu->name, "cuEventElapsedTime");
+        if (rt_cuda_held(timer))
+            return rt_cuda_check(read_events(timer, runs->count, us), gpu->name, "cuEventElapsedTime");
     }
-    return rt_fail(
-        RT_EIO,
-        "%s: the host did not fill the GPU's queue within %d s, %d times; is the machine overloaded, "
-        "or does a debugger serialise launches (CUDA_LAUNCH_BLOCKING)?",
-        gpu->name, SPIN_NS / 1000000000, TRIES);
+    return rt_cuda_not_held(timer);
 }
 
 /* us: of each run, the host's clock around the call, and the wait where `wait` is true. */

@@ -66,6 +66,17 @@ int rt_cuda_energy(struct rt_cuda_timer *timer, struct rt_cuda_job *job,
                    const struct rt_cuda_operands *operands, double seconds, double (*counter)(void *counted),
                    void *counted, double *mj);
 
+/* A queue of one's own, as above: hold, stamp 0, whatever is launched, let go (whatever failed, or the queue
+ * does not end), more of it, stamp 1, and once it has been waited for, held: false where the spin gave up
+ * before it was let go, else the stamps are read. At most about 250 jobs may be queued before it is let go.
+ */
+CUresult rt_cuda_hold(struct rt_cuda_timer *timer);
+CUresult rt_cuda_stamp(const struct rt_cuda_timer *timer, int which);
+void rt_cuda_let_go(struct rt_cuda_timer *timer);
+bool rt_cuda_held(struct rt_cuda_timer *timer);
+enum { RT_CUDA_HOLDS = 3 };                              /* at a queue that the host does not fill in time */
+int rt_cuda_not_held(const struct rt_cuda_timer *timer); /* RT_EIO: none of them was in time */
+
 double rt_cuda_now_s(void);
 
 #endif

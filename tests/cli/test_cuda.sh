@@ -25,6 +25,22 @@ succeeds info "$ROOFTILE" dataset info shares.h5
 holds info_share "synthetic fake GPU (24 of 40 SMs)" stdout
 holds info_synthetic synthetic stdout
 succeeds valid "$ROOFTILE" dataset validate shares.h5
+# A whole model, small enough for 64 MiB; one that is not; one that takes the device along.
+cat >tiny.json <<END
+{"model_type": "gpt2", "n_embd": 64, "n_layer": 3, "n_head": 4, "n_positions": 128, "vocab_size": 512}
+END
+succeeds model collect --gpu 0 --model tiny.json --batch 2 --seq 64 --mode training --max-time 0.02 -o model.h5
+succeeds model_export "$ROOFTILE" dataset export --output model model.h5
+is model_workloads "$(grep -c ',kernels,' model/workloads.csv)" 1
+is model_in_one_go "$(grep -c 'pass,"all launches queued at once' model/groups.csv)" 1
+is model_host_time "$(grep -c host_queue_us model/groups.csv)" 1
+is model_not_partial "$(grep -c partial model/workloads.csv)" 0
+succeeds model_shown "$ROOFTILE" dataset info model.h5
+succeeds model_valid "$ROOFTILE" dataset validate model.h5
+succeeds large collect --gpu 0 --model gpt2 --batch 1 --seq 64 --max-time 0.02 -o large.h5
+succeeds large_export "$ROOFTILE" dataset export --output large large.h5
+is large_failed "$(grep -c failed large/workloads.csv)" 1
+is large_says_why "$(grep -c 'failure,out of memory' large/groups.csv)" 2 # of a kernel, and of the model
 # A board at its power limit is told of and not flagged; one that is always hot pauses for 5% of the budget, then is
 # measured as it is.
 FAKE_NVML_REASONS=0x4 succeeds power_cap collect --gpu 0 --ops relu --count 5 --max-time 0.02 -o cap.h5 --budget 60s

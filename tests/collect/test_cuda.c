@@ -421,6 +421,229 @@ static void test_launch(void)
     cuda->close(context);
 }
 
+/* ---- whole models ---- */
+
+static struct rt_task tasks_of_a_model[4];
+static int lives;
+
+static void live(void *to)
+{
+    (void)to;
+    lives++;
+}
+
+/* embedding, add, mul, relu (which is larger), `launches` of them in turn, half of them forward. */
+static struct rt_sequence model_of(size_t launches)
+{
+    static uint32_t order[4096];
+    tasks_of_a_model[0] = task_of(RT_OP_EMBEDDING, RT_PLAIN, 300, 64);
+    tasks_of_a_model[1] = task_of(RT_OP_ADD, RT_PLAIN, 64, 1024);
+    tasks_of_a_model[2] = task_of(RT_OP_MUL, RT_PLAIN, 8, 24);
+    tasks_of_a_model[3] = task_of(RT_OP_RELU, RT_PLAIN, 512, 2048);
+    for (size_t l = 0; l < launches; l++)
+        order[l] = (uint32_t)(l % 4);
+    return (struct rt_sequence){tasks_of_a_model, 4, order, launches, launches / 2};
+}
+
+static void *ready_model(void *context, const struct rt_sequence *sequence)
+{
+    const char *refused = NULL;
+    void *work = NULL;
+    lives = 0;
+    RT_ASSERT_OK(cuda->prepare_sequence(context, 0, sequence, live, NULL, &work, &refused));
+    CU_ASSERT_PTR_NULL_FATAL(refused);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(work);
+    CU_ASSERT_EQUAL((size_t)lives, 2 * sequence->count); /* made, and run */
+    return work;
+}
+
+/* Kernels of the model among what ran, in their order. */
+static size_t models_kernels(const struct fake_ran *of_model[], size_t most)
+{
+    static const char *const names[] = {"rt_embedding", "rt_add", "rt_mul", "rt_relu"};
+    const struct fake_ran *runs;
+    size_t count = ran(&runs), found = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < RT_COUNT(names); n++)
+            if (strncmp(runs[i].name, names[n], strlen(names[n])) == 0 && found < most)
+                of_model[found++] = &runs[i];
+    return found;
+}
+
+/* spin, stamp, event, forward, event, the rest, event, stamp; nothing flushed. 10 us a kernel, the relu 34.
+ */
+static void test_a_models_pass(void)
+{
+    void *context = open_with("0", NULL);
+    struct rt_sequence sequence = model_of(10);
+    void *work = ready_model(context, &sequence);
+    const struct fake_ran *runs, *kernels[16];
+    double us[3];
+    forget();
+    RT_ASSERT_OK(cuda->time_sequence(context, work, 0, us));
+    CU_ASSERT_EQUAL_FATAL(ran(&runs), 2 + 1 + 5 + 1 + 5 + 1 + 1);
+    CU_ASSERT_STRING_EQUAL(runs[0].name, "rt_spin");
+    CU_ASSERT_STRING_EQUAL(runs[1].name, "rt_stamp");
+    CU_ASSERT_STRING_EQUAL(runs[2].name, "event");
+    CU_ASSERT_STRING_EQUAL(runs[8].name, "event");
+    CU_ASSERT_STRING_EQUAL(runs[14].name, "event");
+    CU_ASSERT_STRING_EQUAL(runs[15].name, "rt_stamp");
+    CU_ASSERT_EQUAL(models_kernels(kernels, 16), 10);
+    CU_ASSERT_EQUAL(strncmp(kernels[6]->name, "rt_mul", 6), 0);
+    double relu_us = 512 * 2048 * 32e-6; /* as the fake driver counts: one relu in each half */
+    RT_ASSERT_NEAR(us[0], 40 + relu_us, 1e-3);
+    RT_ASSERT_NEAR(us[1], 40 + relu_us, 1e-3);
+    CU_ASSERT_EQUAL(us[2], 0); /* all was queued before the GPU was let go */
+    struct rt_health health;
+    cuda->sequence_health(context, work, &health);
+    RT_ASSERT_NEAR(health.sm_clock_mhz, 1500, 1e-3);
+    cuda->finish_sequence(context, work);
+    sequence.forward = sequence.launch_count; /* inference: two events */
+    work = ready_model(context, &sequence);
+    forget();
+    RT_ASSERT_OK(cuda->time_sequence(context, work, 0, us));
+    CU_ASSERT_EQUAL(count_ran("event"), 2);
+    RT_ASSERT_NEAR(us[0], 80 + 2 * relu_us, 1e-3);
+    CU_ASSERT_EQUAL(us[1], 0);
+    cuda->finish_sequence(context, work);
+    cuda->close(context);
+    CU_ASSERT_EQUAL(count_of("fake_cuda_live"), 0);
+}
+
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+/* What a launch takes was used longest ago: between two uses of an address of an area more than twice the L2
+ * of that area was used. */
+static void test_a_models_memory(void)
+{
+    void *context = open_with("0", NULL);
+    struct rt_sequence sequence = model_of(400);
+    void *work = ready_model(context, &sequence);
+    const struct fake_ran *kernels[400];
+    double us[3];
+    forget();
+    RT_ASSERT_OK(cuda->time_sequence(context, work, 0, us));
+    CU_ASSERT_EQUAL_FATAL(models_kernels(kernels, 400), 400);
+    size_t shared = 0, soon = 0, met = 0;
+    const uint64_t add_bytes = 64 * 1024 * 4, relu_bytes = 512 * 2048 * 4; /* of each operand */
+    for (size_t l = 1; l < 400; l += 4) {
+        const uint64_t *at = kernels[l]->operand;
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < i; j++)
+                shared += overlap(at[i], add_bytes, at[j], add_bytes);
+        uint64_t since = 0;
+        for (size_t before = l; before-- > 1;) { /* until what used it last */
+            const uint64_t *other = kernels[before]->operand;
+            uint64_t bytes = before % 4 == 1 ? add_bytes : before % 4 == 3 ? relu_bytes : 0;
+            if (overlap(at[0], add_bytes, other[0], bytes) ||
+                (bytes == add_bytes && overlap(at[0], add_bytes, other[1], bytes))) {
+                met++;
+                soon += since < 2u << 20;
+                break;
+            }
+            since += bytes == add_bytes ? 2 * bytes : bytes;
+        }
+    }
+    CU_ASSERT_EQUAL(shared, 0);
+    CU_ASSERT_TRUE(met > 90);
+    CU_ASSERT_EQUAL(soon, 0);
+    cuda->finish_sequence(context, work);
+    cuda->close(context);
+}
+
+/* Whatever ran in between, indices are in range and values as they were filled. */
+static void test_a_models_values(void)
+{
+    void *context = open_with("0", NULL);
+    struct rt_sequence sequence = model_of(200);
+    const struct fake_ran *kernels[200];
+    double us[3];
+    void *work = ready_model(context, &sequence);
+    for (uint64_t pass = 0; pass < 3; pass++) {
+        forget();
+        RT_ASSERT_OK(cuda->time_sequence(context, work, pass, us));
+    }
+    CU_ASSERT_EQUAL_FATAL(models_kernels(kernels, 200), 200);
+    size_t indices = 0, wrong = 0, rows = 0;
+    for (size_t l = 0; l < 200; l += 4)
+        for (int o = 0; o < 2; o++) { /* the table and the indices, in either order */
+            const int32_t *index = (const int32_t *)(uintptr_t)kernels[l]->operand[o];
+            const float *value = (const float *)(uintptr_t)kernels[l]->operand[o];
+            bool table = value[0] >= 0.5f && value[0] <= 1.5f;
+            for (int i = 0; i < 300; i++) {
+                wrong += table ? value[i] < 0.5f || value[i] > 1.5f : index[i] < 0 || index[i] > 1 << 24;
+                rows = !table && (size_t)index[i] > rows ? (size_t)index[i] : rows;
+            }
+            indices += !table;
+        }
+    CU_ASSERT_EQUAL(indices, 50);
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(rows > 0);
+    cuda->finish_sequence(context, work);
+    cuda->close(context);
+}
+
+/* More launches than the driver's queue holds: the spin is let go in time, and the host's time is told. */
+static void test_a_long_pass(void)
+{
+    void *context = open_with("0", NULL);
+    struct rt_sequence sequence = model_of(4000);
+    void *work = ready_model(context, &sequence);
+    double us[3];
+    forget();
+    RT_ASSERT_OK(cuda->time_sequence(context, work, 0, us));
+    CU_ASSERT_EQUAL(count_ran("rt_spin"), 1);
+    double relu_us = 512 * 2048 * 32e-6;
+    RT_ASSERT_NEAR(us[0] + us[1], 30000 + 1000 * relu_us, 1);
+    CU_ASSERT_TRUE(us[2] > 0 && us[2] < 60e6);
+    forget();
+    setenv("FAKE_CUDA_GIVE_UP", "1", 1);
+    RT_ASSERT_OK(cuda->time_sequence(context, work, 1, us));
+    CU_ASSERT_EQUAL(count_ran("rt_spin"), 2);
+    forget();
+    setenv("FAKE_CUDA_GIVE_UP", "3", 1);
+    RT_ASSERT_FAILS(cuda->time_sequence(context, work, 2, us), RT_EIO, "did not fill the GPU's queue");
+    unsetenv("FAKE_CUDA_GIVE_UP");
+    cuda->finish_sequence(context, work);
+    cuda->close(context);
+    CU_ASSERT_EQUAL(count_of("fake_cuda_live"), 0);
+}
+
+static void model_is_refused(void *context, const struct rt_sequence *sequence, const char *words)
+{
+    const char *refused = NULL;
+    void *work = &refused;
+    RT_ASSERT_OK(cuda->prepare_sequence(context, 0, sequence, live, NULL, &work, &refused));
+    CU_ASSERT_PTR_NULL(work);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(refused);
+    CU_ASSERT_STRING_EQUAL(refused, words);
+}
+
+static void test_models_that_are_refused(void)
+{
+    void *context = open_with("0", NULL);
+    struct rt_sequence sequence = model_of(40);
+    tasks_of_a_model[3].dim[0] = 1 << 16; /* 512 MiB each of values and results */
+    model_is_refused(context, &sequence, "out of memory");
+    sequence = model_of(40);
+    setenv("FAKE_CUDA_OOM_BYTES", "16000000", 1); /* not with three times the L2 to spare, but without */
+    cuda->finish_sequence(context, ready_model(context, &sequence));
+    setenv("FAKE_CUDA_OOM_BYTES", "100000", 1);
+    model_is_refused(context, &sequence, "out of memory");
+    unsetenv("FAKE_CUDA_OOM_BYTES");
+    tasks_of_a_model[1] = task_of(RT_OP_HOST_TO_DEVICE, RT_PLAIN, 4096, 0);
+    model_is_refused(context, &sequence, "copies to or from the host run in no sequence");
+    tasks_of_a_model[1] = task_of(RT_OP_MOE, RT_PLAIN, 1, 1);
+    model_is_refused(context, &sequence, "not supported");
+    sequence = model_of(40); /* and the device is as good as before */
+    cuda->finish_sequence(context, ready_model(context, &sequence));
+    cuda->close(context);
+    CU_ASSERT_EQUAL(count_of("fake_cuda_live"), 0);
+}
+
 /* ---- what fails ---- */
 
 static void refused_with(void *context, struct rt_task task, const char *words)
@@ -575,7 +798,10 @@ static void test_facts(void)
 
 static void test_sticky_error(void)
 {
-    void *context = open_with("0", NULL), *work = ready(context, 0, task_of(RT_OP_ADD, RT_PLAIN, 1, 64));
+    void *context = open_with("0", NULL);
+    struct rt_sequence sequence = model_of(40);
+    void *model = ready_model(context, &sequence);
+    void *work = ready(context, 0, task_of(RT_OP_ADD, RT_PLAIN, 1, 64));
     struct rt_task task = task_of(RT_OP_ADD, RT_PLAIN, 1, 64);
     struct rt_kernel kernel;
     const char *refused;
@@ -587,6 +813,10 @@ static void test_sticky_error(void)
     RT_ASSERT_FAILS(cuda->time(context, work, &batch, us), RT_EIO, "synthetic fake GPU");
     cuda->finish(context, work);
     RT_ASSERT_FAILS(cuda->prepare(context, 0, &task, &kernel, &work, &refused), RT_EIO, "illegal memory");
+    RT_ASSERT_FAILS(cuda->time_sequence(context, model, 0, us), RT_EIO, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    cuda->finish_sequence(context, model);
+    RT_ASSERT_FAILS(cuda->prepare_sequence(context, 0, &sequence, live, NULL, &model, &refused), RT_EIO,
+                    "illegal memory");
     cuda->close(context); /* and does not crash */
 }
 
@@ -595,8 +825,10 @@ RT_TESTS(RT_TEST(test_no_driver), RT_TEST(test_driver_without_device),
          RT_TEST(test_shares), RT_TEST(test_slices_have_no_shares), RT_TEST(test_descriptions),
          RT_TEST(test_rates_against_the_catalogue), RT_TEST(test_cold_runs), RT_TEST(test_operands_rotate),
          RT_TEST(test_batches_of_runs), RT_TEST(test_spin_gives_up), RT_TEST(test_copies),
-         RT_TEST(test_launch), RT_TEST(test_refusals), RT_TEST(test_module_does_not_load),
-         RT_TEST(test_throttling), RT_TEST(test_energy), RT_TEST(test_facts), RT_TEST(test_sticky_error))
+         RT_TEST(test_launch), RT_TEST(test_a_models_pass), RT_TEST(test_a_models_memory),
+         RT_TEST(test_a_models_values), RT_TEST(test_a_long_pass), RT_TEST(test_models_that_are_refused),
+         RT_TEST(test_refusals), RT_TEST(test_module_does_not_load), RT_TEST(test_throttling),
+         RT_TEST(test_energy), RT_TEST(test_facts), RT_TEST(test_sticky_error))
 
 #else
 

@@ -42,25 +42,27 @@ static void measure(const struct rt_backend *backend, const struct rt_collect_op
 
 static int prepared, finished, timed;
 
-static int prepare_sequence(void *context, size_t device, const struct rt_sequence *sequence, void **work,
-                            const char **refused)
+static int prepare_sequence(void *context, size_t device, const struct rt_sequence *sequence,
+                            void (*alive)(void *to), void *to, void **work, const char **refused)
 {
     (void)context;
     (void)device;
     (void)refused;
+    alive(to);
     prepared++;
     *work = (void *)(uintptr_t)sequence;
     return RT_OK;
 }
 
 /* A microsecond a launch, and from the third pass on 10 more: the first two warm up. */
-static int time_sequence(void *context, void *work, uint64_t pass, double us[2])
+static int time_sequence(void *context, void *work, uint64_t pass, double us[3])
 {
     const struct rt_sequence *sequence = work;
     (void)context;
     timed++;
     us[0] = (double)sequence->forward + (pass >= 2 ? 10 : 1000);
     us[1] = (double)(sequence->launch_count - sequence->forward);
+    us[2] = 77;
     return RT_OK;
 }
 
@@ -101,6 +103,7 @@ static void test_a_queued_sequence(void)
     CU_ASSERT_EQUAL(pass.forward_us, (double)run.sequence.forward + 10);
     CU_ASSERT_EQUAL(pass.backward_us, (double)(run.sequence.launch_count - run.sequence.forward));
     CU_ASSERT_EQUAL(pass.total_us, pass.forward_us + pass.backward_us);
+    CU_ASSERT_EQUAL(pass.host_us, 77);
     CU_ASSERT_EQUAL(pass.passes, options.stopping.least);
     CU_ASSERT_EQUAL(timed, pass.passes + 2);
     CU_ASSERT_EQUAL(pass.flags, RT_FLAG_THROTTLED);
@@ -110,9 +113,11 @@ static void test_a_queued_sequence(void)
     rt_model_run_release(&run);
 }
 
-static int too_large(void *context, size_t device, const struct rt_sequence *sequence, void **work,
-                     const char **refused)
+static int too_large(void *context, size_t device, const struct rt_sequence *sequence,
+                     void (*alive)(void *to), void *to, void **work, const char **refused)
 {
+    (void)alive;
+    (void)to;
     (void)context;
     (void)device;
     (void)sequence;
@@ -121,7 +126,7 @@ static int too_large(void *context, size_t device, const struct rt_sequence *seq
     return RT_OK;
 }
 
-static int lose(void *context, void *work, uint64_t pass, double us[2])
+static int lose(void *context, void *work, uint64_t pass, double us[3])
 {
     (void)context;
     (void)work;
@@ -164,6 +169,7 @@ static void test_a_chain(void)
     measure(synthetic(), &options, &run.sequence, &pass);
     CU_ASSERT_EQUAL(pass.status, RT_OK);
     CU_ASSERT_FALSE(pass.in_one_go);
+    CU_ASSERT_TRUE(isnan(pass.host_us));
     CU_ASSERT_TRUE(pass.forward_us > 2.0 * (double)run.sequence.forward); /* 2 us a launch at least */
     CU_ASSERT_TRUE(pass.backward_us > pass.forward_us);
     CU_ASSERT_DOUBLE_EQUAL(pass.total_us, pass.forward_us + pass.backward_us, 1e-3 * pass.total_us);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMS = 40, ALIGNED_SMS = 8, MOST_RAN = 1 << 16, L2_BYTES = 1 << 20 };
+enum { SMS = 40, ALIGNED_SMS = 8, MOST_RAN = 1 << 16, L2_BYTES = 1 << 20, MOST_QUEUED = 1024 };
 static const size_t memory_bytes = 64u << 20;
 
 struct CUctx_st {
@@ -90,8 +90,13 @@ int fake_cuda_live(void)
 
 /* ---- what runs ---- */
 
+static CUresult run_all(void);
+
+/* A full queue makes the caller wait for the GPU: what blocks it is met before the caller lets it go. */
 static struct command *add_command(int what)
 {
+    if (queued == MOST_QUEUED)
+        run_all();
     if (queued == queue_room)
         queue = realloc(queue, (queue_room = 2 * queue_room + 64) * sizeof *queue);
     struct command *command = &queue[queued++];
@@ -169,7 +174,8 @@ static CUresult run_all(void)
 {
     for (size_t i = 0; i < queued && lost == CUDA_SUCCESS; i++) {
         long sticky = environment("FAKE_CUDA_STICKY_AT", 0);
-        if (queue[i].what == RUN && sticky > 0 && ++launches == sticky)
+        if (queue[i].what == RUN &&
+            ((sticky > 0 && ++launches == sticky) || is(&queue[i], "rt_test_illegal")))
             lost = CUDA_ERROR_ILLEGAL_ADDRESS;
         else
             run_command(&queue[i]);

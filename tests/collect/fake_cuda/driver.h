@@ -1,7 +1,8 @@
 /*
  * A CUDA driver for tests, driver.c: what the test can see of it. Two GPUs of 40 SMs, 64 MiB and 1 MiB of L2
- * that are "synthetic" by name. Device memory is host memory; what is queued runs when it is waited for, on a
- * virtual clock; kernels are known by name and do what the backend needs of them.
+ * that are "synthetic" by name. Device memory is host memory; what is queued runs when it is waited for, or
+ * the queue is full (1024), on a virtual clock; kernels are known by name and do what the backend needs of
+ * them.
  *
  * Faults, by environment:
  *   FAKE_CUDA_INIT=n       cuInit says so
