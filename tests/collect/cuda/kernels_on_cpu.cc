@@ -7,7 +7,12 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RT_FIBERS_TOLD
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(RT_FIBERS_TOLD) /* it must know which stack is in use */
 #include <sanitizer/common_interface_defs.h>
 #define SWITCH_TO(fake, bottom, size) __sanitizer_start_switch_fiber(fake, bottom, size)
 #define SWITCHED(fake, bottom, size)  __sanitizer_finish_switch_fiber(fake, bottom, size)

@@ -310,7 +310,7 @@ static void test_values_are_those_of_the_cpu_backend(void)
                                                         : types[t].error;
                 CU_ASSERT_TRUE(fabs(value - exact) <= most);
             }
-            CU_ASSERT_EQUAL(block[bytes], GUARD_BYTE);
+            CU_ASSERT_TRUE(guard_stands(block, bytes));
             free(block);
         }
 }
@@ -330,7 +330,7 @@ static void test_indices_lie_in_their_range(void)
             sum += index[i];
         }
         RT_ASSERT_NEAR(sum / COUNT + 1, (double)(limits[l] - 1) / 2 + 1, 0.05);
-        CU_ASSERT_EQUAL(((uint8_t *)index)[COUNT * sizeof *index], GUARD_BYTE);
+        CU_ASSERT_TRUE(guard_stands(index, COUNT * sizeof *index));
         free(index);
     }
 }
@@ -352,7 +352,7 @@ static void test_flush_writes_all(void)
     CU_ASSERT_PTR_NULL(run_utility("rt_flush", 3, 256, &args));
     memcpy(&word, block, sizeof word);
     CU_ASSERT_NOT_EQUAL(word, first);
-    CU_ASSERT_EQUAL(block[BYTES], GUARD_BYTE);
+    CU_ASSERT_TRUE(guard_stands(block, BYTES));
     free(block);
 }
 
