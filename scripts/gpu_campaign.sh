@@ -80,12 +80,16 @@ pack() {
 
 rooftile() { "$campaign_work/rooftile" "$@"; }
 
-# collect NAME SECONDS OPTION...: into OUTDIR/NAME.h5. Of the time, some goes to starting and to writing the file.
+# collect NAME SECONDS OPTION...: into OUTDIR/NAME.h5. Of the time, some goes to starting and to writing the file. What was
+# measured before it broke off becomes a dataset, too.
 collect() {
-    local name=$1 seconds=$2
+    local name=$1 seconds=$2 command
     shift 2
-    rooftile collect --backend cuda --gpu 0 -q --overwrite -o "$out/$name.h5" \
-        --budget "$(awk -v s="$seconds" 'BEGIN { print (s > 12 ? s - 4 : s * 2 / 3) "s" }')" "$@"
+    seconds=$(awk -v s="$seconds" 'BEGIN { print (s > 12 ? s - 4 : s * 2 / 3) "s" }')
+    command=(rooftile collect --backend cuda --gpu 0 -q -o "$out/$name.h5" --hang-limit 20s "$@")
+    "${command[@]}" --overwrite --budget "$seconds" && return
+    [ -d "$out/$name.h5.parts" ] && "${command[@]}" --budget 0s
+    return 1
 }
 
 part() { awk -v s="$budget" -v p="$1" 'BEGIN { print s * p }'; }
@@ -164,9 +168,12 @@ step_build() {
 }
 
 step_list() {
-    rooftile collect --list --backend cuda || exit 1
+    local list=$campaign_work/list
     nvidia-smi 2>/dev/null
-    rooftile collect --list --backend cuda | grep -q '^cuda ' || fail "the program was built without CUDA"
+    rooftile collect --list --backend cuda >"$list" || exit 1
+    cat "$list"
+    grep -q '^cuda .*no CUDA device' "$list" && fail "$(sed -n 's/.*\(no CUDA device.*\)/\1/p' "$list" | head -n 1)"
+    grep -q '^cuda ' "$list" || fail "the program was built without CUDA"
 }
 
 step_test() {
@@ -323,10 +330,10 @@ budget_of() {
 }
 
 run_step() {
-    local step=$1 budget began status limit why word seconds
+    local step=$1 budget began status limit why word took
     budget=$(budget_of "$step")
     began=$(now)
-    limit=$(awk -v b="$budget" 'BEGIN { printf "%.0f", b + 15 }')
+    limit=$(awk -v b="$budget" -v s="$seconds" 'BEGIN { g = s / 20; printf "%.0f", b + (g > 15 ? 15 : g < 2 ? 2 : g) }')
     set -m # a process group of its own, which Ctrl-C reaches through the trap
     campaign_step=$step campaign_budget=$budget timeout -s INT -k 5 "$limit" bash "${BASH_SOURCE[0]}" "$out" \
         >"$out/$step.log" 2>&1 </dev/null &
@@ -335,7 +342,7 @@ run_step() {
     wait $child
     status=$?
     child=
-    seconds=$(minus "$(now)" "$began")
+    took=$(minus "$(now)" "$began")
     why=$(grep -v '^ *$' "$out/$step.log" | tail -n 1 | tr -d '"' | cut -c 1-300)
     case $status in
     0) word=ok why= ;;
@@ -344,8 +351,8 @@ run_step() {
     *) word=failed ;;
     esac
     [ $word = failed ] && failures=$((failures + 1))
-    echo "$step,$word,$seconds,$budget,\"$why\"" >>"$out/steps.csv"
-    printf '%-10s %-7s %6s s  %s\n' "$step" $word "$seconds" "$why" >&2
+    echo "$step,$word,$took,$budget,\"$why\"" >>"$out/steps.csv"
+    printf '%-10s %-7s %6s s  %s\n' "$step" $word "$took" "$why" >&2
 }
 
 stop() {
