@@ -108,6 +108,19 @@ static int refuse_other(const struct rt_collection *c, const char *what, const c
                    c->parts.header.source, c->parts.saved.sample_count);
 }
 
+/* By name: a dataset describes boards of one kind once. */
+static size_t distinct_devices(const struct rt_collection *c)
+{
+    size_t count = 0;
+    for (size_t d = 0; d < c->devices; d++) {
+        size_t before = 0;
+        while (before < d && strcmp(c->device[before].name, c->device[d].name) != 0)
+            before++;
+        count += before == d;
+    }
+    return count;
+}
+
 /* Is what lies there the same collection? */
 static int check_identity(const struct rt_collection *c)
 {
@@ -125,7 +138,7 @@ static int check_identity(const struct rt_collection *c)
     for (size_t d = 0; d < c->devices && status == RT_OK; d++)
         if (rt_dataset_find_device(&c->parts.header, c->device[d].name) < 0)
             status = refuse_other(c, "devices without", c->device[d].name, "one with it");
-    if (status == RT_OK && c->parts.header.device_count != c->devices)
+    if (status == RT_OK && c->parts.header.device_count != distinct_devices(c))
         status = refuse_other(c, "devices", "more in number", "fewer");
     return status;
 }
@@ -140,20 +153,38 @@ static uint8_t variant_of(const struct rt_dataset *dataset, int32_t group)
     return RT_PLAIN;
 }
 
-size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample)
+/* Which device a saved sample is of: the one of its name, of several boards of one name the one whose uuid it
+ * says; c->devices: none. */
+static size_t device_of(const struct rt_collection *c, const struct rt_sample *sample)
 {
     const struct rt_dataset *saved = &c->parts.saved;
     const char *name = sample->device >= 0 ? saved->devices[sample->device].name : "";
+    const char *uuid = rt_dataset_attribute(saved, sample->group, "gpu_uuid");
+    size_t first = c->devices;
+    for (size_t d = c->devices; d-- > 0;) {
+        if (strcmp(c->device[d].name, name) != 0)
+            continue;
+        const char *own = rt_attributes_get(&c->device[d].attributes, "gpu_uuid");
+        if (uuid != NULL && own != NULL && strcmp(uuid, own) == 0)
+            return d;
+        first = d;
+    }
+    return first;
+}
+
+size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample)
+{
+    const struct rt_dataset *saved = &c->parts.saved;
     struct rt_task task;
     rt_task_init(&task, sample->op, sample->dtype);
     task.phase = sample->phase;
     task.variant = variant_of(saved, sample->group);
     memcpy(task.dim, sample->dim, sizeof task.dim);
     ptrdiff_t at = rt_plan_find(c->plan, &task);
-    for (size_t d = 0; at >= 0 && d < c->devices; d++)
-        if (strcmp(c->device[d].name, name) == 0)
-            return (size_t)at * c->devices + d;
-    return c->plan->count * c->devices;
+    size_t device = device_of(c, sample);
+    if (at < 0 || device == c->devices)
+        return c->plan->count * c->devices;
+    return (size_t)at * c->devices + device;
 }
 
 static void mark_done(struct rt_collection *c)

@@ -51,5 +51,19 @@ FAKE_NVML_REASONS=0x40 succeeds hot collect --gpu 0 --ops relu --count 5 --max-t
 succeeds hot_export "$ROOFTILE" dataset export --output hot hot.h5
 is hot_flags "$(grep -c throttled hot/samples.csv)" "$(grep -vc failed hot/samples.csv | awk '{print $1 - 1}')"
 is hot_retries "$(grep -c throttle_retries hot/groups.csv)" 1
+# Two boards of one name, killed once a part is saved: each goes on where it was, and none is measured twice.
+"$ROOFTILE" collect --backend cuda -q --ops relu --count 600 --max-time 0.05 -o two.h5 >stdout 2>&1 &
+collector=$!
+for _ in $(seq 600); do
+    ls two.h5.parts/*.h5 2>/dev/null | grep -qv header && break
+    sleep 0.05
+done
+kill -KILL $collector
+{ wait $collector; } 2>/dev/null && not_ok two_killed "it was done before it was killed"
+succeeds two_gpus_go_on collect --ops relu --count 600 --max-time 0.05 -o two.h5
+succeeds two_export "$ROOFTILE" dataset export --output two two.h5
+is two_samples "$(grep -c ^relu two/samples.csv)" 1200
+is two_measured_once "$(awk -F, '/gpu_uuid/ { of[$1] = $3 } FNR < NR && /^relu/ { n[of[$6]]++ } END { for (u in n) print n[u] }' \
+    two/groups.csv two/samples.csv | sort -u)" 600
 FAKE_CUDA_STICKY_AT=2000 succeeds lost_worker collect --gpu 0 --ops relu --count 30 --max-time 0.02 -o lost.h5
 finish
