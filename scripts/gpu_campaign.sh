@@ -31,6 +31,8 @@
 #     ROOFTILE=FOLDER/rooftile scripts/gpu_campaign.sh OUTDIR
 #
 #     ROOFTILE           a program built before, instead of the step build; FOLDER/lib beside it is where its libraries are
+#     CAMPAIGN_MODELS    whole models instead of gpt2-large, bert-large and llama-3-8b, a line each: name, batch, sequence,
+#                        mode (inference, training) and dtype
 #     ROOFTILE_PYTHON    python3 with PyTorch (default: the first of python3, /usr/bin/python3 that has it)
 #     ROOFTILE_CUBLASLT, ROOFTILE_CUDNN, ROOFTILE_CUPTI   another library; without them those that come with PyTorch are
 #                        found before those of the toolkit, so that both run the same
@@ -229,33 +231,43 @@ step_energy() {
     collect energy "$budget" --plan "$out/slice.csv" --energy
 }
 
-# Name, batch, sequence, mode, dtype: labels measures the first ones in PyTorch too.
-models="gpt2-large 4 512 inference bf16
+# A line per model: name, batch, sequence, mode, dtype.
+models=${CAMPAIGN_MODELS:-"gpt2-large 4 512 inference bf16
 gpt2-large 4 512 training bf16
 bert-large 4 512 inference bf16
 bert-large 4 512 training bf16
-llama-3-8b 4 512 inference bf16"
+llama-3-8b 4 512 inference bf16"}
+
+# The words of a column of that, each once, with commas between.
+of_models() { awk -v c="$1" '!seen[$c]++ { printf "%s%s", comma, $c; comma = "," }' <<<"$models"; }
 
 step_workloads() {
-    local model batch sequence mode dtype number=0 failed=0 share
-    share=$(part "$(echo "$models" | awk 'END { print 1 / NR }')")
+    local model batch sequence mode dtype number=0 broken=0 failed=0 share
+    share=$(part "$(awk 'END { print 1 / NR }' <<<"$models")")
     while read -r model batch sequence mode dtype; do
         number=$((number + 1))
         collect "workload$number" "$share" --model "$model" --batch "$batch" --seq "$sequence" --mode "$mode" --dtype "$dtype" \
-            >"$campaign_work/workload" </dev/null || failed=$((failed + 1))
+            >"$campaign_work/workload" </dev/null || broken=$((broken + 1))
         cat "$campaign_work/workload"
         grep -q ': failed: ' "$campaign_work/workload" && failed=$((failed + 1))
     done <<<"$models"
-    [ $failed = 0 ] || fail "$failed of $number models failed; $(sed -n 's/.*: failed: //p' "$campaign_work/workload" | tail -n 1)"
+    [ $broken = 0 ] || fail "$broken of $number models could not be collected; see above"
+    [ $failed -lt $number ] || fail "no model ran: $(sed -n 's/.*: failed: //p' "$campaign_work/workload" | tail -n 1)"
 }
 
 step_labels() {
+    local name names="" configs=() status=0
     need_torch
+    for name in $(of_models 1 | tr , ' '); do
+        if [ -f "$name" ]; then configs+=(--config "$name"); else names=$names$name,; fi
+    done
     rm -f "$out/labels.csv"
-    "$python" "$source_folder/scripts/label_pytorch.py" -o "$out/labels.csv" --models gpt2-large,bert-large,resnet50,llama-3-8b \
-        --batch 4 --seq 512 --dtypes bf16 --max-time 2s --warmup 300ms --energy-time 500ms --timeout "${budget}s" \
-        --budget "$(part 0.75)s" -q || exit 1
-    rooftile dataset import --format workloads "$out/labels.csv" -o "$out/labels.h5" || exit 1
+    "$python" "$source_folder/scripts/label_pytorch.py" -o "$out/labels.csv" --models "${names}resnet50" "${configs[@]}" \
+        --batch "$(of_models 2)" --seq "$(of_models 3)" --modes "$(of_models 4)" --dtypes "$(of_models 5)" -q \
+        --max-time 2s --warmup 300ms --energy-time 500ms --timeout "$(part 0.4)s" --budget "$(part 0.75)s" || status=1
+    [ -s "$out/labels.csv" ] || exit 1 # rows that there are become a dataset, whatever ended it
+    rooftile dataset import --format workloads "$out/labels.csv" -o "$out/labels.h5" && exit $status
+    exit 1
 }
 
 step_validate() {
