@@ -286,9 +286,8 @@ static void free_blocks(struct blocks *blocks)
 static bool blocks_end_where_they_should(const struct blocks *blocks, const struct rt_cuda_job *job)
 {
     for (int i = 0; i < job->operands; i++)
-        for (size_t g = 0; g < GUARD; g++)
-            if (blocks->at[i][job->operand[i].bytes + g] != GUARD_BYTE)
-                return false;
+        if (!guard_stands(blocks->at[i], job->operand[i].bytes))
+            return false;
     return true;
 }
 
