@@ -81,7 +81,7 @@ usage bad_shard_word "--shard must be I/N" -o x.h5 --shard half
 usage bad_hang_limit "--hang-limit must be longer than 0" -o x.h5 --hang-limit 0
 refuses bad_share 2 "--sm-share: \"0\" is no share" collect -o x.h5 --sm-share 50,0
 refuses no_shares 2 "--sm-share is for GPUs" "$ROOFTILE" collect -o x.h5 --sm-share 50
-refuses bad_backend 1 "is not one of cpu, synthetic" "$ROOFTILE" collect -o x.h5 --backend abacus
+refuses bad_backend 1 "is not one of cpu" "$ROOFTILE" collect -o x.h5 --backend abacus
 refuses bad_op 1 "neither an op nor a family" collect -o x.h5 --ops teleport
 refuses bad_device 2 "is no number of threads" "$ROOFTILE" collect -o x.h5 --device 0
 printf 'softmax,rows=4\n' >plan.csv
