@@ -70,12 +70,14 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
         if (status != RT_OK)
             return status;
     }
+    const struct rt_device none = {0}; /* no offset from a null pointer where there is no device */
+    const char *devices = (const char *)(dataset->device_count > 0 ? dataset->devices : &none);
     for (size_t f = 0; f < rt_device_field_count; f++) {
         const struct rt_device_field *field = &rt_device_fields[f];
         snprintf(path, sizeof path, "/devices/%s", field->key);
         struct rt_h5_array array = {path, RT_H5_F64, field->units, field->long_name, NULL, 0};
-        ADD(rt_h5_write(file, &array, (const char *)dataset->devices + field->offset,
-                        sizeof *dataset->devices, dataset->device_count));
+        ADD(rt_h5_write(file, &array, devices + field->offset, sizeof *dataset->devices,
+                        dataset->device_count));
     }
     return RT_OK;
 }
