@@ -272,11 +272,13 @@ static int read_devices(struct rt_h5 *file, struct rt_dataset *dataset)
     char path[128];
     for (size_t t = 0; t < rt_device_text_count; t++) /* the first is the name: it says how many there are */
         ADD(read_device_text(file, &rt_device_texts[t], dataset));
+    struct rt_device none; /* where there is no device: nothing is read, and the array must be there */
+    char *devices = (char *)(dataset->device_count > 0 ? dataset->devices : &none);
     for (size_t f = 0; f < rt_device_field_count; f++) {
         snprintf(path, sizeof path, "/devices/%s", rt_device_fields[f].key);
         struct rt_h5_array array = {path, RT_H5_F64, NULL, NULL, NULL, 0};
-        ADD(rt_h5_read(file, &array, (char *)dataset->devices + rt_device_fields[f].offset,
-                       sizeof *dataset->devices, dataset->device_count));
+        ADD(rt_h5_read(file, &array, devices + rt_device_fields[f].offset, sizeof *dataset->devices,
+                       dataset->device_count));
     }
     for (size_t d = 0; d < dataset->device_count; d++)
         ADD(rt_device_check(&dataset->devices[d], rt_h5_path(file)));
