@@ -374,5 +374,8 @@ double rt_device_peak_flops(const struct rt_device *device, enum rt_family famil
     bool product = family == RT_FAMILY_BMM || family == RT_FAMILY_LINEAR || family == RT_FAMILY_CONV ||
                    family == RT_FAMILY_ATTENTION || family == RT_FAMILY_MOE;
     double vector = tflops_at(device, peaks[dtype].vector), matrix = tflops_at(device, peaks[dtype].matrix);
+    /* Lanes that are said to do fp32 do 16 bits at least as fast: they convert. */
+    if (isnan(vector) && !product && (dtype == RT_FP16 || dtype == RT_BF16))
+        vector = device->fp32_vector_tflops;
     return 1e12 * (product && !isnan(matrix) ? matrix : vector);
 }

@@ -83,7 +83,8 @@ bool rt_device_same(const struct rt_device *a, const struct rt_device *b);
 void rt_device_fill(struct rt_device *device, const struct rt_device *from);
 
 /* Dense peak for an op family and dtype in FLOP/s: matrix units for products where the dtype has them on
- * this device, vector lanes otherwise. NaN where the descriptor does not say. */
+ * this device, vector lanes otherwise; in 16 bits those of fp32 where the descriptor does not say. NaN where it says
+ * neither. */
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
 #endif

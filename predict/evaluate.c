@@ -13,7 +13,7 @@ const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
     [RT_LEFT_NOT_ASKED] = {"not_asked", "of another GPU, op or dtype than asked for",
                            "`rooftile dataset info` lists what the data has"},
     [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split", "choose with --split, or take all"},
-    [RT_LEFT_FITTED] = {"fitted", "that a predictor was fitted to: it kept no test part",
+    [RT_LEFT_FITTED] = {"fitted", "fitted to by a predictor that kept no test part",
                         "hold the GPU out, or train without --no-test"},
     [RT_LEFT_FAILED] = {"failed", "marked as failed when they were measured", "collect them again"},
     [RT_LEFT_NO_LATENCY] = {"no_latency", "without a latency above 0", "collect them again"},
@@ -139,21 +139,48 @@ const struct rt_candidate *rt_candidates_reference(const struct rt_candidate *ca
     return NULL;
 }
 
-static bool held_out_of(const struct rt_candidate *candidate, const char *device, enum rt_op_id op)
+static bool held_out_of(const struct rt_candidate *candidate, const char *device, enum rt_op_id op,
+                        enum rt_dtype dtype)
 {
-    return candidate != NULL && (!rt_predictor_knows_device(&candidate->predictor, device) ||
+    return candidate != NULL && (!rt_predictor_fitted_to(&candidate->predictor, device, op, dtype) ||
                                  rt_predictor_holds_out(&candidate->predictor, device, op));
 }
 
 /* Was a predictor fitted to all that there is of the device, what is marked for testing too? */
-static bool fitted_to_all(const struct rt_evaluation *evaluation, const char *device)
+static bool fitted_to_all(const struct rt_evaluation *evaluation, const char *device, enum rt_op_id op,
+                          enum rt_dtype dtype)
 {
     for (size_t c = 0; c < evaluation->candidate_count; c++) {
         const struct rt_predictor *predictor = &evaluation->candidates[c].predictor;
-        if (predictor->kept_no_test && rt_predictor_knows_device(predictor, device))
+        if (predictor->kept_no_test && rt_predictor_fitted_to(predictor, device, op, dtype))
             return true;
     }
     return false;
+}
+
+/* (devices, ops, dtypes); NULL where all predictors kept a test part. */
+static bool *list_fitted(const struct rt_evaluation *evaluation)
+{
+    const struct rt_dataset *dataset = evaluation->dataset;
+    bool any = false;
+    for (size_t c = 0; c < evaluation->candidate_count; c++)
+        any |= evaluation->candidates[c].predictor.kept_no_test;
+    if (!any)
+        return NULL;
+    bool *fitted = rt_calloc((dataset->device_count + 1) * RT_OP_COUNT * RT_DTYPE_COUNT, sizeof *fitted),
+         *to = fitted;
+    for (size_t d = 0; d < dataset->device_count; d++)
+        for (int op = 0; op < RT_OP_COUNT; op++)
+            for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+                *to++ = fitted_to_all(evaluation, dataset->devices[d].name, (enum rt_op_id)op,
+                                      (enum rt_dtype)dtype);
+    return fitted;
+}
+
+static bool is_fitted(const struct rt_evaluation *evaluation, const struct rt_sample *sample)
+{
+    size_t row = (size_t)sample->device * RT_OP_COUNT + sample->op;
+    return evaluation->fitted != NULL && evaluation->fitted[row * RT_DTYPE_COUNT + sample->dtype];
 }
 
 /* --- choosing and forecasting samples --- */
@@ -191,7 +218,7 @@ static enum rt_left_out choose(const struct rt_evaluation *evaluation, const str
         return RT_LEFT_NOT_ASKED;
     if (options->part != RT_PART_ANY && (int)rt_split_of(&evaluation->split, sample) != options->part)
         return RT_LEFT_OTHER_SPLIT;
-    if (options->part == RT_PART_TEST && evaluation->fitted[sample->device])
+    if (options->part == RT_PART_TEST && is_fitted(evaluation, sample))
         return RT_LEFT_FITTED;
     if (sample->flags & RT_FLAG_FAILED)
         return RT_LEFT_FAILED;
@@ -326,6 +353,18 @@ static void forecast_picked(struct run *run)
 
 /* --- rows, pools and the worst --- */
 
+/* In all dtypes that it has. */
+static bool group_held_out(const struct run *run, const struct group *group,
+                           const struct rt_candidate *candidate, const char *device)
+{
+    bool dtype[RT_DTYPE_COUNT] = {false}, held_out = true;
+    for (size_t i = group->first; i < group->first + group->count; i++)
+        dtype[run->sample[i]->dtype] = true;
+    for (int d = 0; d < RT_DTYPE_COUNT; d++)
+        held_out &= !dtype[d] || held_out_of(candidate, device, group->op, (enum rt_dtype)d);
+    return held_out;
+}
+
 static void mark_held_out(struct run *run)
 {
     const struct rt_evaluation *evaluation = run->evaluation;
@@ -334,11 +373,11 @@ static void mark_held_out(struct run *run)
     for (size_t g = 0; g < run->group_count; g++) {
         struct group *group = &run->groups[g];
         const char *device = evaluation->dataset->devices[group->device].name;
-        group->held_out_of_reference = held_out_of(reference, device, group->op);
+        group->held_out_of_reference = group_held_out(run, group, reference, device);
         for (size_t c = 0; c < evaluation->candidate_count; c++) {
             const struct rt_candidate *candidate = &evaluation->candidates[c];
             bool fitted = candidate->predictor.net_count > 0;
-            group->held_out[c] = held_out_of(fitted ? candidate : reference, device, group->op);
+            group->held_out[c] = group_held_out(run, group, fitted ? candidate : reference, device);
         }
     }
 }
@@ -530,9 +569,7 @@ int rt_evaluate(const struct rt_dataset *dataset, const struct rt_candidate *can
     const struct rt_candidate *reference = rt_candidates_reference(candidates, count);
     if (reference != NULL)
         evaluation.split = reference->predictor.split;
-    evaluation.fitted = rt_calloc(dataset->device_count + 1, sizeof *evaluation.fitted);
-    for (size_t d = 0; d < dataset->device_count; d++)
-        evaluation.fitted[d] = fitted_to_all(&evaluation, dataset->devices[d].name);
+    evaluation.fitted = list_fitted(&evaluation);
     struct run run = {.evaluation = &evaluation};
     pick_samples(&run);
     forecast_picked(&run);

@@ -99,7 +99,7 @@ struct rt_evaluation {
     size_t worst_count;
     size_t evaluated, synthetic, unstable, throttled;
     size_t dtypes[RT_DTYPE_COUNT]; /* of the evaluated, by element type */
-    bool *fitted;                  /* by device: see RT_LEFT_FITTED */
+    bool *fitted;                  /* (devices, ops, dtypes): see RT_LEFT_FITTED; NULL: none */
     size_t left_out[RT_LEFT_COUNT][RT_OP_COUNT];
 };
 

@@ -151,7 +151,10 @@ static void print_predictor(const struct rt_prediction *prediction, FILE *file)
         fputs("by the roofline: a lower bound, not a forecast\n", file);
     else
         fprintf(file, "by %s (%s), which was%s fitted to this GPU\n", prediction->predictor_name, p->kind,
-                rt_predictor_knows_device(p, prediction->device.name) ? "" : " not");
+                rt_predictor_knows_device_in(p, prediction->device.name,
+                                             prediction->forecast.graph->options.dtype)
+                    ? ""
+                    : " not");
 }
 
 /* Three digits or so: an interval is not known to more. */
@@ -364,7 +367,8 @@ json_t *rt_prediction_json(const struct rt_prediction *prediction)
     json_object_set_new(json, "predictor", text_json(prediction->predictor_name));
     json_object_set_new(json, "kind", text_json(predictor->kind));
     json_object_set_new(json, "gpu_in_training",
-                        json_boolean(rt_predictor_knows_device(predictor, prediction->device.name)));
+                        json_boolean(rt_predictor_knows_device_in(
+                            predictor, prediction->device.name, prediction->forecast.graph->options.dtype)));
     json_object_set_new(json, "mode", json_string(rt_steps[o->step]));
     json_object_set_new(json, "batch", json_integer(prediction->batch));
     json_object_set_new(json, "sequence", json_integer(prediction->sequence));
@@ -413,11 +417,12 @@ struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, si
     for (size_t i = 0; i < count; i++) {
         const struct rt_prediction *p = &predictions[i];
         const struct rt_forecast *f = &p->forecast;
-        rt_table_row(table, p->device.name, (long long)p->batch, (long long)p->sequence, f->total_us / 1e3,
-                     f->forward_us / 1e3, f->backward_us / 1e3, tokens_per_second(p), 100 * f->coverage,
-                     f->memory.total / GIB, (int)rt_forecast_fits(f),
-                     (int)rt_predictor_knows_device(p->predictor, p->device.name), f->interval_low_us / 1e3,
-                     f->interval_high_us / 1e3);
+        rt_table_row(
+            table, p->device.name, (long long)p->batch, (long long)p->sequence, f->total_us / 1e3,
+            f->forward_us / 1e3, f->backward_us / 1e3, tokens_per_second(p), 100 * f->coverage,
+            f->memory.total / GIB, (int)rt_forecast_fits(f),
+            (int)rt_predictor_knows_device_in(p->predictor, p->device.name, p->forecast.graph->options.dtype),
+            f->interval_low_us / 1e3, f->interval_high_us / 1e3);
     }
     return table;
 }

@@ -301,8 +301,8 @@ static int forecast_workloads(struct rt_workload_evaluation *evaluation)
                 (struct rt_workload_skip){workload, rt_strdup(rt_error())};
             status = RT_OK;
         } else if (status == RT_OK) {
-            row->held_out =
-                reference != NULL && !rt_predictor_knows_device(&reference->predictor, row->device);
+            row->held_out = reference != NULL && !rt_predictor_knows_device_in(&reference->predictor,
+                                                                               row->device, workload->dtype);
             evaluation->graphs_read += row->graph_read;
             evaluation->synthetic += (workload->flags & RT_FLAG_SYNTHETIC) != 0;
             evaluation->row_count++;

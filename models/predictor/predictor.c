@@ -120,6 +120,25 @@ bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char 
     return has_line(predictor->devices, name);
 }
 
+bool rt_predictor_fitted_to(const struct rt_predictor *predictor, const char *device, enum rt_op_id op,
+                            enum rt_dtype dtype)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, op, dtype);
+    if (net == NULL || net->latents.count == 0)
+        return rt_predictor_knows_device(predictor, device);
+    const struct rt_latent *latent = rt_latents_find(&net->latents, device);
+    return latent != NULL && !latent->calibrated && rt_net_serves(net, op, dtype);
+}
+
+bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const char *name, enum rt_dtype dtype)
+{
+    static const enum rt_op_id ops[] = {RT_OP_LINEAR, RT_OP_BMM, RT_OP_SOFTMAX, RT_OP_LAYERNORM, RT_OP_ADD};
+    bool known = false;
+    for (size_t i = 0; i < RT_COUNT(ops) && !known; i++)
+        known = rt_predictor_fitted_to(predictor, name, ops[i], dtype);
+    return known;
+}
+
 bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const char *name)
 {
     return has_line(predictor->calibrated, name);

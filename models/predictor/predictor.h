@@ -108,6 +108,14 @@ const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predicto
 
 /* Was the predictor fitted to this device (by name)? Is it on its held-out list? */
 bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name);
+/* Was its net for that op and dtype fitted to kernels of the device? One that was fitted to several sources
+ * may know a GPU in bf16 and not in fp32. Where a net has no latents to tell, as rt_predictor_knows_device.
+ */
+bool rt_predictor_fitted_to(const struct rt_predictor *predictor, const char *device, enum rt_op_id op,
+                            enum rt_dtype dtype);
+/* The same of what models are made of: products, row ops or elementwise ops in that dtype. */
+bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const char *name,
+                                  enum rt_dtype dtype);
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op);
 
 /* Were the latents of this device, which it may not have been fitted to, calibrated? */

@@ -118,7 +118,10 @@ refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p ro
 [ -e "$(dirname "$ROOFTILE")/../models/predictor/pretrained" ] ||
     export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictor/pretrained/rooftile.h5
 succeeds "without a predictor: the one that comes along" predict --gpu H200 -m gpt3-2.7b
-holds "is named" "by pretrained (rooftile), which was fitted to this GPU" stdout
+holds "is named" "by pretrained (rooftile), which was not fitted to this GPU" stdout # not in fp32
+succeeds "an H200 in bf16" predict --gpu H200 -m gpt3-2.7b --dtype bf16
+holds "is known" "by pretrained (rooftile), which was fitted to this GPU" stdout
+succeeds "a B200, whose vector peak in 16 bits nobody says" predict --gpu B200 -m llama-3-8b --dtype bf16
 refuses "where it is not there" 1 "nowhere.h5" env ROOFTILE_PRETRAINED=nowhere.h5 "$ROOFTILE" predict --gpu H200 -m bert-base
 refuses "no GPU" 2 "--gpu NAME" predict -p roofline -m bert-base
 refuses "no model" 2 "--model NAME" predict -p roofline --gpu H100

@@ -70,6 +70,30 @@ static void test_prior_keeps_to_the_vendor(void)
     RT_ASSERT_NEAR(out.value[RT_LATENT_COMPUTE], 0.1, 1e-12);
 }
 
+/* A GPU known in bf16 is not known in fp32, although both are in the list of devices. */
+static void test_known_in_a_dtype(void)
+{
+    struct rt_latent on_vector[] = {latent("P4", 0, 0, 0)}, on_matrix[] = {latent("H100", 0, 0, 0)};
+    struct rt_family_net nets[] = {
+        {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_VECTOR, .latents = {on_vector, 1}},
+        {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_MATRIX, .latents = {on_matrix, 1}},
+        {.family = RT_FAMILY_SOFTMAX}};
+    const char *p4 = on_vector[0].device, *h100 = on_matrix[0].device;
+    char devices[256];
+    snprintf(devices, sizeof devices, "%s\n%s", p4, h100);
+    struct rt_predictor predictor = {.nets = nets, .net_count = 2, .devices = devices};
+    CU_ASSERT_TRUE(rt_predictor_fitted_to(&predictor, p4, RT_OP_LINEAR, RT_FP32));
+    CU_ASSERT_FALSE(rt_predictor_fitted_to(&predictor, h100, RT_OP_LINEAR, RT_FP32));
+    CU_ASSERT_TRUE(rt_predictor_fitted_to(&predictor, h100, RT_OP_LINEAR, RT_BF16));
+    CU_ASSERT_FALSE(rt_predictor_fitted_to(&predictor, p4, RT_OP_GEMM, RT_BF16));
+    predictor.net_count = 3; /* a net without latents goes by the list */
+    CU_ASSERT_TRUE(rt_predictor_fitted_to(&predictor, h100, RT_OP_SOFTMAX, RT_FP32));
+    on_vector[0].calibrated = true; /* it tells nothing of what the network was fitted to */
+    CU_ASSERT_FALSE(rt_predictor_fitted_to(&predictor, p4, RT_OP_LINEAR, RT_FP32));
+    predictor.net_count = 1; /* bf16 is forecast by the net for fp32, which knows nothing of it */
+    CU_ASSERT_PTR_EQUAL(rt_predictor_net(&predictor, RT_OP_LINEAR, RT_BF16), &nets[0]);
+}
+
 static void test_memory_kinds(void)
 {
     static const struct {
@@ -164,5 +188,6 @@ static void test_queued_kernels(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_keeps_to_the_vendor), RT_TEST(test_memory_kinds),
-         RT_TEST(test_sustained_flops), RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))
+RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_keeps_to_the_vendor), RT_TEST(test_known_in_a_dtype),
+         RT_TEST(test_memory_kinds), RT_TEST(test_sustained_flops), RT_TEST(test_residual_head),
+         RT_TEST(test_queued_kernels))
