@@ -191,7 +191,7 @@ done:
 
 /* In the child: never returns. Its own process group, so that Ctrl-C reaches it once, through us; and it does
  * not outlive us, whatever ends us. */
-static void become_step(const struct rt_fold_step *step, int log, pid_t parent)
+static void become_step(const struct rt_fold_step *step, int log, pid_t parent, const sigset_t *signals)
 {
     int null = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
@@ -200,6 +200,7 @@ static void become_step(const struct rt_fold_step *step, int log, pid_t parent)
         _exit(1);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_SETMASK, signals, NULL);
     dup2(null, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
@@ -209,17 +210,32 @@ static void become_step(const struct rt_fold_step *step, int log, pid_t parent)
     _exit(1);
 }
 
+/* Signals wait while it forks: one that the child took with our handler, which only makes a note, would be
+ * lost, and the child would run on while we wait for its end. */
+static pid_t fork_step(const struct rt_fold_step *step, int log)
+{
+    sigset_t ends, before;
+    pid_t parent = getpid();
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    pid_t process = fork();
+    if (process == 0)
+        become_step(step, log, parent, &before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return process;
+}
+
 static int start_step(struct rt_unit *unit)
 {
     const struct rt_fold_step *step = &unit->steps[unit->done];
     char *path = rt_fold_step_log_path(unit, step);
     int log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666), status = RT_OK;
-    pid_t parent = getpid(), process = -1;
+    pid_t process = -1;
     if (log < 0)
         status = rt_fail(RT_EIO, "%s: cannot be written: %s", path, strerror(errno));
-    else if ((process = fork()) == 0)
-        become_step(step, log, parent);
-    else if (process < 0)
+    else if ((process = fork_step(step, log)) < 0)
         status = rt_fail(RT_EIO, "no further process can be started: %s; use fewer --jobs", strerror(errno));
     if (log >= 0)
         close(log);
