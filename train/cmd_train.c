@@ -218,6 +218,18 @@ static int read_all(const struct rt_names *data, struct rt_dataset *out)
     return status;
 }
 
+/* What was fitted to all there is has nothing left to be judged by, but for GPUs that were held out. */
+static void print_next(const struct rt_train_options *options, const char *data)
+{
+    bool judged = !options->split.all || options->held_out_gpus.count > 0;
+    if (judged)
+        printf("next: rooftile evaluate --predictor %s %s\n", options->out, data);
+    else
+        printf("next: rooftile predict --predictor %s --gpu NAME --model NAME\n", options->out);
+    if (!options->split.all && strcmp(options->kind, "rooftile") == 0)
+        printf("for GPUs that are not in the data, --no-test fits to its test part as well\n");
+}
+
 static void print_summary(const struct arguments *arguments, const struct rt_table *summary)
 {
     if (arguments->json) {
@@ -227,8 +239,8 @@ static void print_summary(const struct arguments *arguments, const struct rt_tab
         return;
     }
     rt_table_text(summary, stdout);
-    printf("\npredictor: %s (OpenBLAS %s kernels)\nnext: rooftile evaluate --predictor %s %s\n",
-           arguments->options.out, rt_blas_core(), arguments->options.out, arguments->data.name[0]);
+    printf("\npredictor: %s (OpenBLAS %s kernels)\n", arguments->options.out, rt_blas_core());
+    print_next(&arguments->options, arguments->data.name[0]);
 }
 
 int rt_cmd_train(int argc, char **argv)
