@@ -290,16 +290,19 @@ step_summary() {
 }
 
 plot_shares() {
-    local shapes
+    local shapes made=
     shapes=$(($(head -n 1 "$out/sm_share.csv" | tr -dc , | wc -c)))
+    grep -q '"synthetic": true' "$out/summary.json" && made=" (synthetic, not a measurement)"
     gnuplot 2>&1 <<END
 set datafile separator ","
 set terminal png size 900,600
 set output "$out/sm_share.png"
-set title "Speed on a share of the SMs, relative to all of them"
+set title "Speed on a share of the SMs$made"
 set xlabel "SMs"
-set key autotitle columnhead left top
-set yrange [0:*]
+set ylabel "speed, all SMs: 1"
+set key autotitle columnhead right bottom
+set xrange [0:*]
+set yrange [0:1.1]
 plot for [i=2:$((shapes + 1))] "$out/sm_share.csv" using 1:i with linespoints
 END
 }
