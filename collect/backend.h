@@ -2,7 +2,7 @@
  * Backends: where kernels run and how they are timed. One file and one row in backend.c each.
  *
  * A backend is a table of functions over a context of its own. The collector calls, in this order:
- *   open -> { describe -> { prepare -> time... -> energy -> health -> finish }... } -> close
+ *   open -> { describe -> { prepare -> time... -> health -> energy -> finish }... } -> close
  * A context holds all devices that were asked for, so that a shape can be measured on each in turn and so
  * that large buffers are shared. Whatever a backend knows about the clock it keeps: `time` returns what runs
  * of the kernel took (event pairs on a GPU, the clock around a batch on a CPU), `clock` is what budgets are

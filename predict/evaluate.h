@@ -6,7 +6,7 @@
  * all, and counted with the reason. Nothing is left out silently: evaluated + left out = samples.
  *
  * "Held out" is what a candidate was not fitted to: the device or the op is on its held-out list, or the
- * device is not among those it was fitted to. Candidates that are fitted to nothing (roofline) follow the
+ * network for the op and dtype was not fitted to the device. Candidates that are fitted to nothing (roofline) follow the
  * reference, the first candidate that is: their rows are marked as those they stand beside.
  */
 #ifndef ROOFTILE_EVALUATE_H

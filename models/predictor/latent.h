@@ -2,9 +2,9 @@
  * Latents: how close a device comes to its peaks in ops of a family, where its description does not tell.
  *
  * ln(latency / roofline) = network(features) + w x compute + (1 - w) x memory, where w is 1 where compute
- * binds and 0 where memory does. The two are fitted together with the network, one pair for each device that
- * was measured; a device that was not gets the prior: the mean of those that were, moved along traits of its
- * description where that was found to help (docs/rooftile.md).
+ * binds and 0 where memory does. The two are fitted together with the network, one set for each device that
+ * was measured; a device that was not gets the prior: the median of its vendor's, for memory a mean by kind of
+ * memory (docs/rooftile.md).
  */
 #ifndef ROOFTILE_LATENT_H
 #define ROOFTILE_LATENT_H

@@ -3,13 +3,7 @@
 cd "$work" || exit 1
 
 # Softmax on three GPUs, at 1.5 times the memory roofline on two of them and at 3 times on the A100.
-mkdir -p tree/devices tree/train tree/test
-device() { # NAME MEMORY BANDWIDTH SMS CORES MHZ GFLOPS L2
-    printf '{"Device": "%s", "Dev_Mem": %s, "Mem_Bw": %s, "Num_Sm": %s, "Core_Per_SM": %s, "Freq": %s, ' "$1" "$2" "$3" "$4" "$5" "$6"
-    printf '"SingleFLOPs": %s, "L2Cache": %s}\n' "$7" "$8"
-}
-device "Tesla V100-PCIE-32GB" 32 900 80 64 1370 14029 6 >tree/devices/v100.json
-device "NVIDIA A100-PCIE-40GB" 40 1555 108 64 1410 19492 40 >tree/devices/a100.json
+. "$ROOFTILE_SOURCE/tests/cli/tree.sh"
 device "Tesla T4" 16 320 40 64 1590 8141 4 >tree/devices/t4.json
 kernels() { # GPU BANDWIDTH FIRST TIMES
     awk -v gpu="$1" -v bandwidth="$2" -v first="$3" -v times="$4" 'BEGIN {

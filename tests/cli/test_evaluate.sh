@@ -3,27 +3,8 @@
 cd "$work" || exit 1
 
 # A small tree of NeuSight's layout: softmax and layer norm on two GPUs, at exactly twice the memory roofline.
-mkdir -p tree/devices tree/train tree/test
-device() { # NAME MEMORY BANDWIDTH SMS CORES MHZ GFLOPS L2
-    printf '{"Device": "%s", "Dev_Mem": %s, "Mem_Bw": %s, "Num_Sm": %s, "Core_Per_SM": %s, "Freq": %s, ' "$1" "$2" "$3" "$4" "$5" "$6"
-    printf '"SingleFLOPs": %s, "L2Cache": %s}\n' "$7" "$8"
-}
-device "Tesla V100-PCIE-32GB" 32 900 80 64 1370 14029 6 >tree/devices/v100.json
-device "NVIDIA A100-PCIE-40GB" 40 1555 108 64 1410 19492 40 >tree/devices/a100.json
-kernels() { # OP GPU BANDWIDTH FIRST
-    awk -v op="$1" -v gpu="$2" -v bandwidth="$3" -v first="$4" 'BEGIN {
-        print "OPName,Latency,Device,Kernel Name,Grid x,Grid y,Grid z,Block x,Block y,Block z,B,H"
-        for (i = 0; i < 40; i++) {
-            rows = 1024 + 64 * i; cols = first + 128 * (i % 7)
-            printf "%s,%.17g,%s,%s_kernel,%d,1,1,128,1,1,%d,%d\n", op, 2 * 8 * rows * cols / bandwidth / 1e6, gpu, op, rows, rows, cols
-        } }'
-}
-for op in softmax ln; do
-    kernels $op "Tesla V100-PCIE-32GB" 900 512 >"tree/train/$op-v100.csv"
-    kernels $op "Tesla V100-PCIE-32GB" 900 576 >"tree/test/$op-v100.csv"
-    kernels $op "NVIDIA A100-PCIE-40GB" 1555 512 >"tree/train/$op-a100.csv"
-    kernels $op "NVIDIA A100-PCIE-40GB" 1555 576 >"tree/test/$op-a100.csv"
-done
+. "$ROOFTILE_SOURCE/tests/cli/tree.sh"
+kernels_of "Tesla V100-PCIE-32GB:900" "NVIDIA A100-PCIE-40GB:1555"
 succeeds "import made-up measurements" "$ROOFTILE" dataset import --format neusight tree -o data.h5
 succeeds "train on one of two GPUs" "$ROOFTILE" train data.h5 --predictor neusight -o p.h5 --epochs 1 --hold-out-gpu A100 --family softmax --threads 1 --quiet
 
