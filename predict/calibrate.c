@@ -247,7 +247,8 @@ static double utilisation_of(const struct kernels *kernels)
  * fresh memory for its table. */
 static void others(const struct rt_latents *latents, const char *device, struct rt_latents *out)
 {
-    *out = (struct rt_latents){.known = rt_malloc((latents->count + 1) * sizeof *out->known)};
+    *out = (struct rt_latents){.known = rt_malloc((latents->count + 1) * sizeof *out->known),
+                               .family = latents->family};
     for (size_t i = 0; i < latents->count; i++)
         if (!latents->known[i].calibrated && !rt_name_equal(latents->known[i].device, device))
             out->known[out->count++] = latents->known[i];

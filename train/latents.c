@@ -27,11 +27,7 @@ static void list_devices(struct rt_latent_fit *fit, const struct rt_dataset *dat
     for (size_t d = 0; d < dataset->device_count; d++) {
         if (fit->slot[d] < 0)
             continue;
-        snprintf(fit->device[fit->device_count].device, sizeof fit->device[0].device, "%s",
-                 dataset->devices[d].name);
-        snprintf(fit->device[fit->device_count].vendor, sizeof fit->device[0].vendor, "%s",
-                 dataset->devices[d].vendor);
-        fit->device[fit->device_count].memory_kind = rt_memory_kind_of(&dataset->devices[d]);
+        rt_latent_init(&fit->device[fit->device_count], &dataset->devices[d]);
         fit->slot[d] = (int32_t)fit->device_count++;
     }
 }
@@ -81,10 +77,11 @@ static void set_floors(struct rt_latent_fit *fit, const struct rt_rows *train)
     free(times);
 }
 
-void rt_latent_fit_init(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+void rt_latent_fit_init(struct rt_latent_fit *fit, enum rt_family family, const struct rt_dataset *dataset,
                         const struct rt_rows *train, double ridge, size_t batch)
 {
-    *fit = (struct rt_latent_fit){.ridge = ridge, .blocks = (batch + RT_STEP_BLOCK - 1) / RT_STEP_BLOCK};
+    *fit = (struct rt_latent_fit){
+        .family = family, .ridge = ridge, .blocks = (batch + RT_STEP_BLOCK - 1) / RT_STEP_BLOCK};
     list_devices(fit, dataset, train);
     set_floors(fit, train);
     size_t count = fit->device_count * PARTS;
@@ -129,6 +126,7 @@ void rt_latent_fit_add(struct rt_latent_fit *fit, size_t block, int32_t device, 
     gradient[RT_LATENT_COMPUTE] += dshift * bound->compute_share;
     gradient[RT_LATENT_MEMORY] += dshift * (1 - bound->compute_share);
     gradient[RT_LATENT_DEPTH] += dshift * bound->depth_share;
+    gradient[RT_LATENT_NARROW] += dshift * bound->narrow_share;
 }
 
 static void centre(struct rt_latent_fit *fit)
@@ -164,7 +162,7 @@ void rt_latent_fit_keep_best(struct rt_latent_fit *fit)
 
 void rt_latent_fit_finish(const struct rt_latent_fit *fit, struct rt_latents *out)
 {
-    *out = (struct rt_latents){.count = fit->device_count};
+    *out = (struct rt_latents){.count = fit->device_count, .family = fit->family};
     out->known = rt_calloc(fit->device_count + 1, sizeof *out->known);
     for (size_t d = 0; d < fit->device_count; d++) {
         out->known[d] = fit->device[d];

@@ -10,6 +10,7 @@
 #include "train/rows.h"
 
 struct rt_latent_fit {
+    enum rt_family family;
     size_t device_count;      /* devices with training rows; 0: the head has no latents */
     int32_t *slot;            /* (devices of the dataset): their place among those, -1 none */
     struct rt_latent *device; /* (device_count): names, floors, numbers of kernels */
@@ -23,7 +24,7 @@ struct rt_latent_fit {
 /* Latents for the devices of the rows; floors are the 1% quantile of a device's training latencies less 3 us
  * (at most half of it), what the shortest kernels take for themselves; the median of the others' where a
  * device ran no small kernels. `batch` is the largest batch. */
-void rt_latent_fit_init(struct rt_latent_fit *fit, const struct rt_dataset *dataset,
+void rt_latent_fit_init(struct rt_latent_fit *fit, enum rt_family family, const struct rt_dataset *dataset,
                         const struct rt_rows *train, double ridge, size_t batch);
 void rt_latent_fit_release(struct rt_latent_fit *fit);
 

@@ -271,8 +271,8 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     family->schedule.rate = options->learning_rate > 0 ? options->learning_rate : recipe->learning_rate;
     family->schedule.steps = batches * (size_t)family->epochs;
     if (family->head->latents)
-        rt_latent_fit_init(&family->latents, run->dataset, &family->train, recipe->latent_ridge,
-                           (size_t)family->batch);
+        rt_latent_fit_init(&family->latents, recipe->family, run->dataset, &family->train,
+                           recipe->latent_ridge, (size_t)family->batch);
     family->step = rt_step_new(&family->net.mlp, &family->optimizer, run->team, (size_t)family->batch);
     size_t most = family->validation.count > 0 ? family->validation.count : family->train.count;
     family->order = rt_malloc(family->train.count * sizeof *family->order);

@@ -33,6 +33,7 @@ struct rt_bound {
     /* residual: */
     double compute_share; /* 0..1, how the device's latents mix: latent.h */
     double depth_share;   /* 0..1, of the latent of long reductions */
+    double narrow_share;  /* 0..1, of the latent of narrow results */
     double shift;         /* what they add to ln latency */
     double floor_us;      /* dispatch of a kernel that is timed alone */
 };

@@ -2,9 +2,17 @@
  * Latents: how close a device comes to its peaks in ops of a family, where its description does not tell.
  *
  * ln(latency / roofline) = network(features) + w x compute + (1 - w) x memory, where w is 1 where compute
- * binds and 0 where memory does. The two are fitted together with the network, one set for each device that
- * was measured; a device that was not gets the prior: the median of its vendor's, for memory a mean by kind of
- * memory (docs/rooftile.md).
+ * binds and 0 where memory does; long reductions and narrow results of products have a latent of their own.
+ * They are fitted together with the network, one set for each device that was measured. A device that was not
+ * gets the prior (docs/rooftile.md):
+ *
+ *   compute         median of its vendor's devices
+ *   memory          mean of those with the same kind of memory; of products, whose operands come out of the
+ *                   L2, mean of its vendor's
+ *   depth, narrow   median of its vendor's, drawn to those whose kernels it can run: one major compute
+ *                   capability. How a library cuts its products goes with its binaries
+ *   all four        drawn to those of the same compute capability: one design of multiprocessor
+ *   floor           median of its vendor's: it is the host's
  */
 #ifndef ROOFTILE_LATENT_H
 #define ROOFTILE_LATENT_H
@@ -17,12 +25,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum rt_latent_part { RT_LATENT_COMPUTE, RT_LATENT_MEMORY, RT_LATENT_DEPTH, RT_LATENT_PARTS };
-extern const char *const rt_latent_parts[RT_LATENT_PARTS]; /* "compute", "memory", "depth" */
+enum rt_latent_part {
+    RT_LATENT_COMPUTE,
+    RT_LATENT_MEMORY,
+    RT_LATENT_DEPTH,
+    RT_LATENT_NARROW,
+    RT_LATENT_PARTS
+};
+extern const char *const rt_latent_parts[RT_LATENT_PARTS]; /* "compute", "memory", "depth", "narrow" */
 
 struct rt_latent {
     char device[96];
     char vendor[32];
+    char capability[16]; /* compute capability, "8.6", "gfx90a"; "" unknown: like no other */
     enum rt_memory_kind memory_kind;
     double value[RT_LATENT_PARTS];   /* added to ln latency */
     double floor_us;                 /* what every kernel takes that is timed alone: the host's dispatch */
@@ -35,9 +50,13 @@ struct rt_latent {
 struct rt_latents {
     struct rt_latent *known; /* (count) */
     size_t count;
+    enum rt_family family;
 };
 
 void rt_latents_release(struct rt_latents *latents);
+
+/* An entry for a device that is to be fitted: what it is, nothing known. */
+void rt_latent_init(struct rt_latent *latent, const struct rt_device *device);
 
 /* The latent of a device by name, NULL where it was not measured. */
 struct rt_latent *rt_latents_find(const struct rt_latents *latents, const char *device);

@@ -199,6 +199,7 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     if (rt_heads[net->head].latents) {
         bound->compute_share = rt_launch_compute_share(&launch);
         bound->depth_share = rt_launch_depth_share(&launch);
+        bound->narrow_share = rt_launch_narrow_share(&launch);
     }
     return RT_SKIP_NONE;
 }
@@ -231,7 +232,8 @@ void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
 {
     bound->shift = bound->compute_share * latent->value[RT_LATENT_COMPUTE] +
                    (1 - bound->compute_share) * latent->value[RT_LATENT_MEMORY] +
-                   bound->depth_share * latent->value[RT_LATENT_DEPTH];
+                   bound->depth_share * latent->value[RT_LATENT_DEPTH] +
+                   bound->narrow_share * latent->value[RT_LATENT_NARROW];
     bound->floor_us = latent->floor_us;
 }
 

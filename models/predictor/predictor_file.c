@@ -122,6 +122,7 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
     ADD(rt_h5_make_group(file, base));
     ADD(rt_h5_set_text(file, base, "device", latent->device));
     ADD(rt_h5_set_text(file, base, "vendor", latent->vendor));
+    ADD(rt_h5_set_text(file, base, "capability", latent->capability));
     ADD(rt_h5_set_text(file, base, "memory_kind", rt_memory_kinds[latent->memory_kind]));
     for (int p = 0; p < RT_LATENT_PARTS; p++)
         ADD(rt_h5_set_real(file, base, rt_latent_parts[p], latent->value[p]));
@@ -378,26 +379,33 @@ static int read_correction(struct rt_h5 *file, const char *base, size_t features
     return rt_h5_read(file, &array, out->point, sizeof *out->point, stored);
 }
 
+static int read_short_text(struct rt_h5 *file, const char *base, const char *name, char *out, size_t size)
+{
+    char *text;
+    int status = rt_h5_get_text(file, base, name, &text);
+    if (status != RT_OK)
+        return status;
+    snprintf(out, size, "%s", text);
+    free(text);
+    return RT_OK;
+}
+
 static int read_latent(struct rt_h5 *file, const char *base, size_t features, struct rt_latent *out)
 {
     int status;
-    char *device;
-    ADD(rt_h5_get_text(file, base, "device", &device));
-    snprintf(out->device, sizeof out->device, "%s", device);
-    free(device);
-    if (rt_h5_has(file, base, "vendor")) { /* older files do not say */
-        char *vendor;
-        ADD(rt_h5_get_text(file, base, "vendor", &vendor));
-        snprintf(out->vendor, sizeof out->vendor, "%s", vendor);
-        free(vendor);
-    }
+    ADD(read_short_text(file, base, "device", out->device, sizeof out->device));
+    if (rt_h5_has(file, base, "vendor")) /* older files do not say */
+        ADD(read_short_text(file, base, "vendor", out->vendor, sizeof out->vendor));
+    if (rt_h5_has(file, base, "capability"))
+        ADD(read_short_text(file, base, "capability", out->capability, sizeof out->capability));
     int kind = 0;
     int64_t calibrated = 0;
     ADD(rt_h5_get_name(file, base, "memory_kind", rt_memory_kind_find, &kind));
     out->memory_kind = (enum rt_memory_kind)kind;
     bool sound = true;
     for (int p = 0; p < RT_LATENT_PARTS; p++) {
-        ADD(rt_h5_get_real(file, base, rt_latent_parts[p], &out->value[p]));
+        if (p != RT_LATENT_NARROW || rt_h5_has(file, base, rt_latent_parts[p])) /* older files lack it */
+            ADD(rt_h5_get_real(file, base, rt_latent_parts[p], &out->value[p]));
         sound &= fabs(out->value[p]) <= 20;
     }
     ADD(rt_h5_get_real(file, base, "floor_us", &out->floor_us));
@@ -531,6 +539,7 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
         snprintf(path, sizeof path, "%s/clip_high", base);
         ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
     }
+    net->latents.family = net->family;
     ADD(read_latents(file, base, (size_t)net->feature_count, &net->latents));
     ADD(read_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/tiles", base);

@@ -153,6 +153,12 @@ double rt_launch_depth_share(const struct rt_launch *launch)
     return rt_launch_compute_share(launch) * fmax(0, fmin(depth, 1));
 }
 
+double rt_launch_narrow_share(const struct rt_launch *launch)
+{
+    double narrow = launch->k > 0 ? log2(128 / fmin(launch->m, launch->n)) : 0;
+    return rt_launch_compute_share(launch) * fmax(0, fmin(narrow, 1));
+}
+
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
 {
     const struct rt_op *op = &rt_ops[query->op];

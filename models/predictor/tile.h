@@ -68,6 +68,11 @@ double rt_launch_compute_share(const struct rt_launch *launch);
  * devices lose the L2's help there. 0 for other ops. */
 double rt_launch_depth_share(const struct rt_launch *launch);
 
+/* How narrow a product's result is: 0 from 128 rows and columns, 1 up to 64 of either, times the share of
+ * compute. Whether a library has a tile of 64 for that, or wastes half of one of 128, shows in its measured
+ * tiles and differs from one to the next. 0 for other ops. */
+double rt_launch_narrow_share(const struct rt_launch *launch);
+
 /* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
  * over the link. NaN where the device lacks what it needs. */
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device);

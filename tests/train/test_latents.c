@@ -36,7 +36,7 @@ static void test_floors(void)
         rt_dataset_add_device(&dataset, &device);
     }
     make_rows(&rows);
-    rt_latent_fit_init(&fit, &dataset, &rows, 1e-2, 64);
+    rt_latent_fit_init(&fit, RT_FAMILY_LINEAR, &dataset, &rows, 1e-2, 64);
     RT_ASSERT_NEAR(fit.device[0].floor_us, 37.02, 1e-9); /* the third of 200, less 3 us */
     RT_ASSERT_NEAR(fit.device[1].floor_us, 57.02, 1e-9);
     RT_ASSERT_NEAR(fit.device[2].floor_us, 47.02, 1e-9); /* the median of the others, not 1,497 us */
