@@ -203,6 +203,17 @@ static size_t choose_kernels(struct kernels *kernels, size_t wanted, uint64_t se
 
 /* --- one family --- */
 
+/* What a fit to the used kernels was made from: also what was believed was, where that was itself calibrated.
+ */
+static struct rt_seen seen_by(const struct kernels *kernels, const struct rt_latent *believed)
+{
+    struct rt_seen seen = rt_seen_copy(&believed->seen);
+    for (size_t i = 0; i < kernels->count; i++)
+        if (kernels->used[i])
+            rt_seen_add(&seen, rt_kernel_key(kernels->sample[i]));
+    return seen;
+}
+
 /* Errors of the kernels that were used, or of those that were not. */
 static void measure_error(const struct kernels *kernels, bool used, const struct rt_latent *latent,
                           struct rt_metrics *out)
@@ -286,6 +297,7 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
         others(&net->latents, believed.device, &known);
         rt_calibrate_latent(chosen, count, &believed, &known, &row->after, &row->scatter);
         rt_calibrate_interval(chosen, count, &believed, &known, &net->intervals, &row->after);
+        row->after.seen = seen_by(&kernels, &believed);
         free(known.known);
         free(chosen);
     }
@@ -307,7 +319,7 @@ void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *late
         *entry = (struct rt_latent){.calibrated = true};
     }
     bool calibrated = entry->calibrated; /* what the network was fitted to stays so */
-    rt_correction_release(&entry->correction);
+    rt_latent_release(entry);
     *entry = *latent;
     entry->calibrated = calibrated;
 }
@@ -390,7 +402,8 @@ static int calibrate_kernels(struct rt_predictor *predictor, const struct rt_dat
         struct rt_calibrated_family *row = &out->family[f];
         if (row->used > 0)
             rt_calibrate_entry(&predictor->nets[row->net].latents, &row->after);
-        row->before.correction = row->after.correction = (struct rt_correction){0}; /* the predictor's */
+        row->before.correction = row->after.correction = (struct rt_correction){0}; /* the predictor's, as */
+        row->before.seen = row->after.seen = (struct rt_seen){0};                   /* what it has seen is */
     }
     return RT_OK;
 }

@@ -4,7 +4,8 @@
  *
  * From kernels, for each family: the parts of its latent and the floor that make ln(measured / forecast)
  * small, robustly, drawn to what the predictor believed of the device. From models: one shift (compute,
- * memory) for all families together.
+ * memory) for all families together. What a device was fitted to is kept with its latents: `evaluate` does
+ * not judge by it.
  */
 #ifndef ROOFTILE_CALIBRATE_H
 #define ROOFTILE_CALIBRATE_H
@@ -119,7 +120,7 @@ void rt_calibrate_correction(const struct rt_calibration_kernel *kernels, size_t
 void rt_calibrate_believe(const struct rt_family_net *net, const struct rt_device *device,
                           struct rt_latent *out);
 
-/* Puts a device's latent in, with its correction, over what is there of it. */
+/* Puts a device's latent in, with what it owns, over what is there of it. */
 void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *latent);
 
 /* From models. On failure the predictor is as it was. */

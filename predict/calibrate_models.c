@@ -30,13 +30,16 @@ struct models {
     size_t count, used;
 };
 
-/* Takes corrections from kernels out: they are not shifted. What `before` has of them is then its own. */
+/* Takes corrections from kernels out, which are not shifted, and what was seen. What `before` has of both is
+ * then its own. */
 static void detach_corrections(struct models *models)
 {
     for (size_t n = 0; n < models->predictor->net_count; n++) {
         struct rt_latent *entry = rt_latents_find(&models->predictor->nets[n].latents, models->device->name);
-        if (entry != NULL)
+        if (entry != NULL) {
             entry->correction = (struct rt_correction){0};
+            entry->seen = (struct rt_seen){0};
+        }
     }
 }
 
@@ -48,6 +51,7 @@ static void set_shift(struct models *models, const double shift[RT_LATENT_PARTS]
         if (!rt_heads[net->head].latents)
             continue;
         struct rt_latent latent = models->base[n];
+        latent.seen = (struct rt_seen){0}; /* borrowed; note_runs says what was seen */
         for (int p = 0; p < RT_LATENT_PARTS; p++)
             latent.value[p] += shift[p];
         rt_calibrate_entry(&net->latents, &latent);
@@ -189,6 +193,20 @@ static void measure_error(const struct models *models, bool used, bool after, st
 
 /* --- the fit --- */
 
+/* The runs that were fitted to, and what the latents that were shifted had seen before. */
+static void note_runs(struct models *models, const struct rt_dataset *dataset)
+{
+    for (size_t n = 0; n < models->predictor->net_count; n++) {
+        struct rt_latent *entry = rt_latents_find(&models->predictor->nets[n].latents, models->device->name);
+        if (entry == NULL)
+            continue;
+        entry->seen = rt_seen_copy(&models->base[n].seen);
+        for (size_t r = 0; r < models->count; r++)
+            if (models->runs[r].row.used)
+                rt_seen_add(&entry->seen, rt_run_key(dataset, models->runs[r].row.workload));
+    }
+}
+
 static int fit_runs(struct models *models, struct rt_calibration *calibration)
 {
     struct rt_robust_problem problem = {.rows = models->used,
@@ -231,7 +249,7 @@ static void tell(const struct models *models, struct rt_calibration *out)
                                              .utilisation = NAN,
                                              .scatter = NAN};
         rt_latents_of(&net->latents, models->device, &row->after);
-        rt_correction_release(&row->before.correction);
+        rt_latent_release(&row->before);
     }
 }
 
@@ -270,9 +288,10 @@ int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset 
                     "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
                     "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
                     out->device);
-    else if ((status = fit_runs(&models, out)) == RT_OK)
+    else if ((status = fit_runs(&models, out)) == RT_OK) {
+        note_runs(&models, dataset);
         tell(&models, out);
-    else
+    } else
         take_back(&models);
     for (size_t r = 0; r < models.count; r++)
         rt_graph_release(&models.runs[r].graph);

@@ -26,6 +26,7 @@ enum {
     OP,
     LEAVE_OUT,
     CALIBRATE,
+    CALIBRATE_SPLIT,
     EPOCHS,
     FAMILY,
     REPORT,
@@ -47,6 +48,10 @@ static const struct argp_option argument_options[] = {
     {"calibrate", CALIBRATE, "N", 0,
      "--leave-out gpu: calibrate every fold with N kernels of each family, and judge again; 0: do not "
      "(default 30, where the kind of predictor can be calibrated)",
+     0},
+    {"calibrate-split", CALIBRATE_SPLIT, "PART", 0,
+     "Where those kernels are drawn from: train, the training part of the held-out GPU (default), or test, "
+     "which is what is judged: those drawn are left out, all others judged; repeatable: a row for each",
      0},
     {"seed", 's', "N", 0, "Seed of `train` and `calibrate` (default 1)", 0},
     {"epochs", EPOCHS, "N", 0, "Of `train`", 0},
@@ -113,6 +118,16 @@ static int parse_kind(const char *text, struct rt_names *kinds)
     return RT_OK;
 }
 
+static int parse_calibrate_split(const char *text, struct rt_crossval_options *options)
+{
+    for (int p = RT_CALIBRATED; p < RT_PROTOCOL_COUNT; p++)
+        if (strcmp(text, rt_protocols[p].split) == 0) {
+            options->protocols[p] = true;
+            return RT_OK;
+        }
+    return rt_fail(RT_EUSAGE, "--calibrate-split %s: choose train or test", text);
+}
+
 static int parse_family(const char *text, struct rt_names *families)
 {
     if (rt_family_find(text) < 0)
@@ -169,6 +184,13 @@ static int check_arguments(struct arguments *arguments)
                                   "--leave-out model");
     if (arguments->calibrate_given && options->leave_out != RT_LEAVE_GPU)
         return rt_fail(RT_EUSAGE, "--calibrate is about a held-out GPU: give --leave-out gpu with it");
+    bool split_given = options->protocols[RT_CALIBRATED] || options->protocols[RT_CALIBRATED_ALIKE];
+    if (split_given && (options->leave_out != RT_LEAVE_GPU || options->calibrate == 0))
+        return rt_fail(RT_EUSAGE,
+                       "--calibrate-split is about calibration on a held-out GPU: give --leave-out "
+                       "gpu with it, and no --calibrate 0");
+    if (!split_given)
+        options->protocols[RT_CALIBRATED] = true;
     options->only = arguments->only[options->leave_out];
     if (options->kinds.count == 0)
         rt_names_add(&options->kinds, "rooftile");
@@ -197,6 +219,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case CALIBRATE:
         arguments->calibrate_given = true;
         return rt_argument_integer("--calibrate", text, 0, RT_CALIBRATE_MOST, &options->calibrate);
+    case CALIBRATE_SPLIT:
+        return parse_calibrate_split(text, options);
     case 's':
         return rt_argument_integer("--seed", text, 1, INT64_MAX, &options->seed);
     case EPOCHS:

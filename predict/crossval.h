@@ -26,15 +26,26 @@
 enum rt_leave_out { RT_LEAVE_GPU, RT_LEAVE_MODEL, RT_LEAVE_OP, RT_LEAVE_COUNT };
 extern const char *const rt_leave_outs[RT_LEAVE_COUNT]; /* "gpu", "model", "op" */
 
+/* Where the kernels come from that a fold is calibrated with: from the held-out GPU's training part, or from
+ * the part that is judged, those that were drawn left out. */
+enum rt_protocol { RT_ZERO_SHOT, RT_CALIBRATED, RT_CALIBRATED_ALIKE, RT_PROTOCOL_COUNT };
+struct rt_protocol_row {
+    const char *split;          /* of --calibrate-split; NULL: not calibrated */
+    const char *words;          /* behind a predictor's name in the table */
+    const char *step, *outputs; /* name of the first step of `calibrate`; how names of evaluations begin */
+};
+extern const struct rt_protocol_row rt_protocols[RT_PROTOCOL_COUNT];
+
 struct rt_crossval_options {
     enum rt_leave_out leave_out;
     const char *out; /* folder */
     struct rt_names data, kinds;
-    struct rt_names only;     /* parts of names: these GPUs, models or ops; none: all */
-    struct rt_names families; /* none: all of the kind */
-    struct rt_names train;    /* further options of `train` */
-    int64_t seed, epochs;     /* epochs 0: the recipe's */
-    int64_t calibrate;        /* kernels of a family; 0: no calibration */
+    struct rt_names only;              /* parts of names: these GPUs, models or ops; none: all */
+    struct rt_names families;          /* none: all of the kind */
+    struct rt_names train;             /* further options of `train` */
+    int64_t seed, epochs;              /* epochs 0: the recipe's */
+    int64_t calibrate;                 /* kernels of a family; 0: no calibration */
+    bool protocols[RT_PROTOCOL_COUNT]; /* how it is calibrated; zero-shot is always judged */
     size_t jobs;
     bool keep_test; /* of --leave-out gpu: train on the training part of the other GPUs only */
     bool overwrite, quiet;
@@ -119,7 +130,8 @@ bool rt_unit_failure(const struct rt_unit *unit, const struct rt_fold_step **ste
 /* Errors of some kernels or workloads, percent. */
 struct rt_score {
     size_t n;
-    double mape, bias; /* sums until rt_crossval_collect returns; NaN where n is 0 */
+    size_t calibrated_to; /* kernels that are left out because the predictor was calibrated to them */
+    double mape, bias;    /* sums until rt_crossval_collect returns; NaN where n is 0 */
 };
 
 /* Rows of the table are families, then kinds of whole models. */
@@ -129,7 +141,8 @@ const char *rt_crossval_row_name(int row); /* "linear", "end to end training" */
 /* One predictor's part of the table. */
 struct rt_crossval_block {
     const char *label; /* "rooftile", "roofline", "floor" */
-    bool calibrated, baseline;
+    enum rt_protocol protocol;
+    bool baseline;
     struct rt_score *score[RT_CROSSVAL_ROWS]; /* (column_count) */
 };
 

@@ -3,6 +3,7 @@
 #include "datasets/status.h"
 #include "models/predictor/recipe.h"
 #include "predict/calibrate.h"
+#include "predict/evaluate.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -11,6 +12,12 @@
 #include <string.h>
 
 const char *const rt_leave_outs[RT_LEAVE_COUNT] = {"gpu", "model", "op"};
+
+const struct rt_protocol_row rt_protocols[RT_PROTOCOL_COUNT] = {
+    [RT_ZERO_SHOT] = {NULL, "", "", ""},
+    [RT_CALIBRATED] = {"train", ", calibrated", "calibrate", "calibrated-"},
+    [RT_CALIBRATED_ALIKE] = {"test", ", calibrated, same kind", "calibrate-test", "calibrated-test-"},
+};
 
 /* --- chips --- */
 
@@ -372,11 +379,13 @@ static void add_train(const struct rt_crossval *crossval, struct rt_unit *unit)
     end_step(crossval, step);
 }
 
-/* `predictor`: the step that makes it; "roofline" is made by none. */
+/* `predictor`: the step that makes it; "roofline" is made by none. The step is called by `prefix` and `what`.
+ */
 static struct rt_fold_step *add_evaluate(const struct rt_crossval *crossval, struct rt_unit *unit,
-                                         const char *name, const char *output, const char *predictor,
+                                         const char *prefix, const char *what, const char *predictor,
                                          const bool *devices)
 {
+    char *name = rt_format("%s%s", prefix, what), *output = rt_format("%s.json", name);
     struct rt_fold_step *step = add_step(unit, name, output, 1);
     const struct rt_fold_step *from = rt_unit_step(unit, predictor);
     char *path = from != NULL ? rt_fold_step_path(unit, from) : rt_strdup("roofline");
@@ -388,6 +397,8 @@ static struct rt_fold_step *add_evaluate(const struct rt_crossval *crossval, str
     if (from != NULL && strcmp(from->name, "train") != 0)
         add_argument(step, "--no-baseline"); /* it stands beside the uncalibrated */
     free(path);
+    free(name);
+    free(output);
     return step;
 }
 
@@ -425,9 +436,8 @@ static void add_ops(const struct rt_crossval *crossval, struct rt_fold_step *ste
 
 /* Evaluations of kernels. A family is judged on its test rows; where the fold has none, on the validation
  * rows: of what was held out those are as unseen, and calibration draws from neither. */
-static void add_kernels(const struct rt_crossval *crossval, struct rt_unit *unit, const char *const names[2],
-                        const char *const outputs[2], const char *predictor, const bool *devices,
-                        const rt_part_counts counts)
+static void add_kernels(const struct rt_crossval *crossval, struct rt_unit *unit, const char *prefix,
+                        const char *predictor, const bool *devices, const rt_part_counts counts)
 {
     bool families[RT_FAMILY_COUNT];
     const struct rt_fold *fold = unit->fold;
@@ -439,8 +449,8 @@ static void add_kernels(const struct rt_crossval *crossval, struct rt_unit *unit
             if (!families[family] || n == 0 || (validation && fold->kernels[family][RT_PART_TEST] > 0))
                 continue;
             if (step == NULL) {
-                step =
-                    add_evaluate(crossval, unit, names[validation], outputs[validation], predictor, devices);
+                step = add_evaluate(crossval, unit, prefix, validation ? "validation" : "kernels", predictor,
+                                    devices);
                 add_argument(step, "--split=%s", validation ? "validation" : "test");
             }
             add_ops(crossval, step, family, fold->op);
@@ -450,80 +460,122 @@ static void add_kernels(const struct rt_crossval *crossval, struct rt_unit *unit
     }
 }
 
-static void add_workloads(const struct rt_crossval *crossval, struct rt_unit *unit, const char *name,
-                          const char *output, const char *predictor, const bool *devices)
+static void add_workloads(const struct rt_crossval *crossval, struct rt_unit *unit, const char *prefix,
+                          const char *predictor, const bool *devices)
 {
-    struct rt_fold_step *step = add_evaluate(crossval, unit, name, output, predictor, devices);
+    struct rt_fold_step *step = add_evaluate(crossval, unit, prefix, "workloads", predictor, devices);
     step->weight = 2;
     add_argument(step, "--workloads");
     end_step(crossval, step);
 }
 
-/* Has the device enough kernels for calibration, in some family of the kind? */
-static bool can_calibrate(const struct rt_crossval *crossval, const char *kind, size_t device)
+/* Where a family's calibration kernels come from: of RT_CALIBRATED_ALIKE the part that it is judged on, but
+ * not the validation part, which is dealt from the training part and of its kind. */
+static enum rt_part drawn_from(const struct rt_fold *fold, int family, enum rt_protocol protocol)
+{
+    return protocol == RT_CALIBRATED_ALIKE && fold->kernels[family][RT_PART_TEST] > 0 ? RT_PART_TEST
+                                                                                      : RT_PART_TRAIN;
+}
+
+static bool family_can_calibrate(const struct rt_crossval *crossval, const struct rt_fold *fold,
+                                 size_t device, int family, enum rt_protocol protocol)
+{
+    return crossval->kernels[device][family][drawn_from(fold, family, protocol)] >= RT_CALIBRATE_LEAST;
+}
+
+/* Has the device enough kernels in that part for a family of the kind that draws from it? */
+static bool draws_from(const struct rt_crossval *crossval, const struct rt_unit *unit, size_t device,
+                       enum rt_protocol protocol, enum rt_part part)
 {
     bool families[RT_FAMILY_COUNT];
-    kind_families(crossval, kind, families);
+    kind_families(crossval, unit->kind, families);
     for (int family = 0; family < RT_FAMILY_COUNT; family++)
-        if (families[family] && crossval->kernels[device][family][RT_PART_TRAIN] >= RT_CALIBRATE_LEAST)
+        if (families[family] && drawn_from(unit->fold, family, protocol) == part &&
+            family_can_calibrate(crossval, unit->fold, device, family, protocol))
             return true;
     return false;
 }
 
-/* `calibrate` takes one device at a time: the last file has them all. */
-static void add_calibrate(const struct rt_crossval *crossval, struct rt_unit *unit, const bool *devices)
+/* Test kernels of a network that calibration leaves, which draws from them. */
+static size_t left_of_net(const struct rt_crossval *crossval, const struct rt_recipe *recipe, size_t device)
 {
-    size_t count = 0;
-    for (size_t d = 0; d < crossval->dataset.device_count; d++) {
-        if (!devices[d])
-            continue;
-        char *from = rt_fold_step_path(unit, count == 0 ? rt_unit_step(unit, "train")
-                                                        : &unit->steps[unit->step_count - 1]);
-        char *name = count == 0 ? rt_strdup("calibrate") : rt_format("calibrate-%zu", count + 1);
-        char *output = rt_format("%s.h5", name);
-        struct rt_fold_step *step = add_step(unit, name, output, 1);
-        add_argument(step, "calibrate");
-        add_argument(step, "--predictor=%s", from);
-        add_argument(step, "--gpu=%s", crossval->dataset.devices[d].name);
-        add_argument(step, "--from=kernels");
-        add_argument(step, "--kernels=%" PRId64, crossval->options->calibrate);
-        add_argument(step, "--seed=%" PRId64, crossval->options->seed);
-        add_output(unit, step, "output");
-        end_step(crossval, step);
-        free(from);
-        free(name);
-        free(output);
-        count++;
+    const struct rt_family_net net = {.family = recipe->family, .units = recipe->units};
+    size_t count = 0, drawn = (size_t)crossval->options->calibrate;
+    for (size_t i = 0; i < crossval->dataset.sample_count; i++) {
+        const struct rt_sample *sample = &crossval->dataset.samples[i];
+        count += (size_t)sample->device == device && is_measured(sample) &&
+                 part_of(crossval, sample) == RT_PART_TEST &&
+                 rt_net_serves(&net, (enum rt_op_id)sample->op, (enum rt_dtype)sample->dtype);
     }
+    return count < RT_CALIBRATE_LEAST ? count : count > drawn ? count - drawn : 0;
 }
 
-static void add_calibrated(const struct rt_crossval *crossval, struct rt_unit *unit)
+/* Adds the kernels of a family that can be judged after calibration: none where it is not calibrated. */
+static void count_judged(const struct rt_crossval *crossval, const struct rt_unit *unit, size_t device,
+                         int family, enum rt_protocol protocol, rt_part_counts counts)
 {
-    static const char *const names[2] = {"calibrated-kernels", "calibrated-validation"};
-    static const char *const outputs[2] = {"calibrated-kernels.json", "calibrated-validation.json"};
+    if (!family_can_calibrate(crossval, unit->fold, device, family, protocol))
+        return;
+    if (drawn_from(unit->fold, family, protocol) == RT_PART_TRAIN) {
+        for (int part = 0; part < RT_PARTS; part++)
+            counts[family][part] += crossval->kernels[device][family][part];
+        return;
+    }
+    for (size_t r = 0; r < rt_recipe_count; r++)
+        if (strcmp(rt_recipes[r].kind, unit->kind) == 0 && (int)rt_recipes[r].family == family)
+            counts[family][RT_PART_TEST] += left_of_net(crossval, &rt_recipes[r], device);
+}
+
+/* Step `number` (from 1) of calibration, on top of the one before. */
+static void add_calibrate(const struct rt_crossval *crossval, struct rt_unit *unit, size_t device,
+                          enum rt_protocol protocol, enum rt_part part, size_t number)
+{
+    const char *first = rt_protocols[protocol].step;
+    char *from = rt_fold_step_path(unit, number == 1 ? rt_unit_step(unit, "train")
+                                                     : &unit->steps[unit->step_count - 1]);
+    char *name = number == 1 ? rt_strdup(first) : rt_format("%s-%zu", first, number);
+    char *output = rt_format("%s.h5", name);
+    struct rt_fold_step *step = add_step(unit, name, output, 1);
+    add_argument(step, "calibrate");
+    add_argument(step, "--predictor=%s", from);
+    add_argument(step, "--gpu=%s", crossval->dataset.devices[device].name);
+    add_argument(step, "--from=kernels");
+    add_argument(step, "--split=%s", rt_part_name((int)part));
+    add_argument(step, "--kernels=%" PRId64, crossval->options->calibrate);
+    add_argument(step, "--seed=%" PRId64, crossval->options->seed);
+    add_output(unit, step, "output");
+    end_step(crossval, step);
+    free(from);
+    free(name);
+    free(output);
+}
+
+/* `calibrate` takes one device and part at a time, each on top of the one before: the last file has them all.
+ * Families that draw from the test part replace what the training part told of them. */
+static void add_calibrated(const struct rt_crossval *crossval, struct rt_unit *unit,
+                           enum rt_protocol protocol)
+{
+    static const enum rt_part parts[] = {RT_PART_TRAIN, RT_PART_TEST};
+    const char *prefix = rt_protocols[protocol].outputs;
     const struct rt_fold *fold = unit->fold;
     bool *devices = rt_calloc(crossval->dataset.device_count + 1, sizeof *devices);
     rt_part_counts counts = {{0}};
     size_t count = 0, workloads = 0;
     for (size_t d = 0; d < crossval->dataset.device_count; d++) {
-        if (!fold->devices[d] || !can_calibrate(crossval, unit->kind, d))
-            continue;
-        devices[d] = true;
-        count++;
-        workloads += count_workloads(crossval, d);
-        for (int family = 0; family < RT_FAMILY_COUNT;
-             family++) /* one that is not calibrated is not judged */
-            for (int part = 0; part < RT_PARTS; part++)
-                if (crossval->kernels[d][family][RT_PART_TRAIN] >= RT_CALIBRATE_LEAST)
-                    counts[family][part] += crossval->kernels[d][family][part];
+        for (size_t p = 0; fold->devices[d] && p < RT_COUNT(parts); p++)
+            if (draws_from(crossval, unit, d, protocol, parts[p])) {
+                devices[d] = true;
+                add_calibrate(crossval, unit, d, protocol, parts[p], ++count);
+            }
+        workloads += devices[d] ? count_workloads(crossval, d) : 0;
+        for (int family = 0; devices[d] && family < RT_FAMILY_COUNT; family++)
+            count_judged(crossval, unit, d, family, protocol, counts);
     }
     if (count > 0) {
-        add_calibrate(crossval, unit, devices);
         char *predictor = rt_strdup(unit->steps[unit->step_count - 1].name);
-        add_kernels(crossval, unit, names, outputs, predictor, devices, counts);
+        add_kernels(crossval, unit, prefix, predictor, devices, counts);
         if (workloads > 0 && crossval->options->families.count == 0)
-            add_workloads(crossval, unit, "calibrated-workloads", "calibrated-workloads.json", predictor,
-                          devices);
+            add_workloads(crossval, unit, prefix, predictor, devices);
         free(predictor);
     }
     free(devices);
@@ -544,8 +596,6 @@ static void release_unit(struct rt_unit *unit)
 
 static void add_unit(struct rt_crossval *crossval, const struct rt_fold *fold, const char *kind)
 {
-    static const char *const names[2] = {"kernels", "validation"};
-    static const char *const outputs[2] = {"kernels.json", "validation.json"};
     const struct rt_crossval_options *options = crossval->options;
     struct rt_unit *unit = &crossval->units[crossval->unit_count];
     *unit = (struct rt_unit){.fold = fold, .kind = kind};
@@ -557,11 +607,13 @@ static void add_unit(struct rt_crossval *crossval, const struct rt_fold *fold, c
     crossval->unit_count++;
     if (!is_roofline(unit))
         add_train(crossval, unit);
-    add_kernels(crossval, unit, names, outputs, "train", fold->devices, fold->kernels);
+    add_kernels(crossval, unit, "", "train", fold->devices, fold->kernels);
     if (fold->workloads > 0 && options->families.count == 0)
-        add_workloads(crossval, unit, "workloads", "workloads.json", "train", fold->devices);
-    if (options->calibrate > 0 && options->leave_out == RT_LEAVE_GPU && kind_has_latents(kind))
-        add_calibrated(crossval, unit);
+        add_workloads(crossval, unit, "", "train", fold->devices);
+    for (int protocol = RT_CALIBRATED; protocol < RT_PROTOCOL_COUNT; protocol++)
+        if (options->protocols[protocol] && options->calibrate > 0 && options->leave_out == RT_LEAVE_GPU &&
+            kind_has_latents(kind))
+            add_calibrated(crossval, unit, (enum rt_protocol)protocol);
     if (unit->step_count == 1 && !is_roofline(unit)) { /* trained, and nothing to judge it on */
         release_unit(unit);
         crossval->unit_count--;

@@ -24,12 +24,19 @@ static void add_cell(struct grid *grid, char *text)
     grid->cell[grid->count++] = text;
 }
 
-/* The largest n of any block: one that has fewer was judged on fewer. */
+/* With the kernels that it was calibrated to: that those are left out is no lack. */
+static size_t judged(const struct rt_crossval_block *block, int row, size_t column)
+{
+    const struct rt_score *score = &block->score[row][column];
+    return score->n > 0 ? score->n + score->calibrated_to : 0;
+}
+
+/* The largest number of any block: one that has fewer was judged on fewer. */
 static size_t most_judged(const struct rt_crossval_table *table, int row, size_t column)
 {
     size_t most = 0;
     for (size_t b = 0; b < table->block_count; b++) {
-        size_t n = table->blocks[b].score[row][column].n;
+        size_t n = judged(&table->blocks[b], row, column);
         most = n > most && strcmp(table->blocks[b].label, "floor") != 0 ? n : most;
     }
     return most;
@@ -41,14 +48,15 @@ static char *score_text(const struct rt_crossval_table *table, const struct rt_c
     const struct rt_score *score = &block->score[row][column];
     if (score->n == 0)
         return rt_strdup("-");
-    return rt_format("%.1f%s", score->mape, score->n < most_judged(table, row, column) ? "*" : "");
+    return rt_format("%.1f%s", score->mape,
+                     judged(block, row, column) < most_judged(table, row, column) ? "*" : "");
 }
 
 /* Is the block's row judged on fewer than another's in some column? Then its mean is not comparable. */
 static bool is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block, int row)
 {
     for (size_t c = 0; c < table->crossval->column_count; c++)
-        if (block->score[row][c].n < most_judged(table, row, c))
+        if (judged(block, row, c) < most_judged(table, row, c))
             return true;
     return false;
 }
@@ -75,7 +83,7 @@ static void add_row(const struct rt_crossval_table *table, struct grid *grid,
     size_t n = 0;
     int worst;
     add_cell(grid, rt_strdup(first ? rt_crossval_row_name(row) : ""));
-    add_cell(grid, rt_format("%s%s", block->label, block->calibrated ? ", calibrated" : ""));
+    add_cell(grid, rt_format("%s%s", block->label, rt_protocols[block->protocol].words));
     for (size_t c = 0; c < table->crossval->column_count; c++) {
         add_cell(grid, score_text(table, block, row, c));
         n += block->score[row][c].n;
@@ -163,17 +171,32 @@ static void add_protocol(const struct rt_crossval *crossval, struct rt_names *no
                          "counting once; n is the number of kernels or runs of models."));
 }
 
-static void add_calibration(const struct rt_crossval_table *table, struct rt_names *notes)
+static bool has_protocol(const struct rt_crossval_table *table, enum rt_protocol protocol)
 {
     for (size_t b = 0; b < table->block_count; b++)
-        if (table->blocks[b].calibrated) {
-            rt_names_add(
-                notes, rt_format("Calibrated: after `rooftile calibrate --kernels %" PRId64
-                                 "` with kernels of the training part of the held-out GPU, none of which is "
-                                 "judged; without a word: zero-shot.",
-                                 table->crossval->options->calibrate));
-            return;
-        }
+        if (table->blocks[b].protocol == protocol)
+            return true;
+    return false;
+}
+
+static void add_calibration(const struct rt_crossval_table *table, struct rt_names *notes)
+{
+    int64_t kernels = table->crossval->options->calibrate;
+    if (has_protocol(table, RT_CALIBRATED))
+        rt_names_add(notes,
+                     rt_format("Calibrated: after `rooftile calibrate --kernels %" PRId64
+                               "` with kernels of the training part of the held-out GPU, none of which is "
+                               "judged; without a word: zero-shot.",
+                               kernels));
+    if (has_protocol(table, RT_CALIBRATED_ALIKE))
+        rt_names_add(
+            notes,
+            rt_format("Calibrated, same kind: after `rooftile calibrate --kernels %" PRId64
+                      " --split test`, with kernels of the test part of the held-out GPU, and judged on all "
+                      "others of that part; zero-shot (without a word) and all other rows are judged on the "
+                      "whole part. Where the validation part is judged: with kernels of the training part, "
+                      "which is of its kind.",
+                      kernels));
 }
 
 static void add_stars(const struct rt_crossval_table *table, struct rt_names *notes)
@@ -272,6 +295,11 @@ static char *command_of(const struct rt_crossval *crossval)
         fprintf(file, " --epochs %" PRId64, o->epochs);
     if (o->leave_out == RT_LEAVE_GPU)
         fprintf(file, " --calibrate %" PRId64, o->calibrate);
+    for (int p = RT_CALIBRATED; o->protocols[RT_CALIBRATED_ALIKE] && p < RT_PROTOCOL_COUNT; p++)
+        if (o->protocols[p])
+            fprintf(file, " --calibrate-split %s", rt_protocols[p].split);
+    if (o->keep_test)
+        fprintf(file, " --keep-test");
     for (size_t i = 0; i < o->train.count; i++)
         fprintf(file, "%s %s", i == 0 ? " --" : "", o->train.name[i]);
     fclose(file);
@@ -340,6 +368,7 @@ static json_t *row_json(const struct rt_crossval_table *table, const struct rt_c
         if (score->n > 0) {
             cell = json_object();
             json_object_set_new(cell, "n", json_integer((json_int_t)score->n));
+            json_object_set_new(cell, "calibrated_to", json_integer((json_int_t)score->calibrated_to));
             json_object_set_new(cell, "mape", rt_json_number(score->mape));
             json_object_set_new(cell, "bias", rt_json_number(score->bias));
         }
@@ -350,7 +379,10 @@ static json_t *row_json(const struct rt_crossval_table *table, const struct rt_c
         json, "family",
         json_string(row < RT_FAMILY_COUNT ? rt_families[row] : rt_workload_kinds[row - RT_FAMILY_COUNT]));
     json_object_set_new(json, "predictor", json_string(block->label));
-    json_object_set_new(json, "calibrated", json_boolean(block->calibrated));
+    json_object_set_new(json, "calibrated", json_boolean(block->protocol != RT_ZERO_SHOT));
+    json_object_set_new(json, "calibrate_split",
+                        block->protocol != RT_ZERO_SHOT ? json_string(rt_protocols[block->protocol].split)
+                                                        : json_null());
     json_object_set_new(json, "mean", rt_json_number(rt_crossval_mean(table, block, row)));
     json_object_set_new(json, "worst", rt_json_number(worst));
     json_object_set_new(json, "worst_fold",

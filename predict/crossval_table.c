@@ -19,42 +19,47 @@ const char *rt_crossval_row_name(int row)
 /* --- blocks --- */
 
 static struct rt_crossval_block *add_block(struct rt_crossval_table *table, const char *label,
-                                           bool calibrated, bool baseline)
+                                           enum rt_protocol protocol, bool baseline)
 {
     table->blocks = rt_realloc(table->blocks, table->block_count + 1, sizeof *table->blocks);
     struct rt_crossval_block *block = &table->blocks[table->block_count++];
-    *block = (struct rt_crossval_block){.label = label, .calibrated = calibrated, .baseline = baseline};
+    *block = (struct rt_crossval_block){.label = label, .protocol = protocol, .baseline = baseline};
     for (int row = 0; row < RT_CROSSVAL_ROWS; row++)
         block->score[row] = rt_calloc(table->crossval->column_count, sizeof(struct rt_score));
     return block;
 }
 
 static struct rt_crossval_block *find_block(const struct rt_crossval_table *table, const char *label,
-                                            bool calibrated)
+                                            enum rt_protocol protocol)
 {
     for (size_t b = 0; b < table->block_count; b++)
-        if (strcmp(table->blocks[b].label, label) == 0 && table->blocks[b].calibrated == calibrated)
+        if (strcmp(table->blocks[b].label, label) == 0 && table->blocks[b].protocol == protocol)
             return &table->blocks[b];
     return NULL;
 }
 
-/* A block for each kind, one for it calibrated, the roofline and, of whole models, the floor. */
+static bool any_unit_has(const struct rt_crossval *crossval, const char *kind, const char *step)
+{
+    for (size_t u = 0; u < crossval->unit_count; u++)
+        if (strcmp(crossval->units[u].kind, kind) == 0 && rt_unit_step(&crossval->units[u], step) != NULL)
+            return true;
+    return false;
+}
+
+/* A block for each kind, one for each way it was calibrated, the roofline and, of whole models, the floor. */
 static void add_blocks(struct rt_crossval_table *table)
 {
     const struct rt_crossval *crossval = table->crossval;
     for (size_t k = 0; k < crossval->options->kinds.count; k++) {
         const char *kind = crossval->options->kinds.name[k];
-        bool calibrated = false;
-        for (size_t u = 0; u < crossval->unit_count; u++)
-            calibrated |= strcmp(crossval->units[u].kind, kind) == 0 &&
-                          rt_unit_step(&crossval->units[u], "calibrate") != NULL;
-        add_block(table, kind, false, strcmp(kind, "roofline") == 0);
-        if (calibrated)
-            add_block(table, kind, true, false);
+        add_block(table, kind, RT_ZERO_SHOT, strcmp(kind, "roofline") == 0);
+        for (int p = RT_CALIBRATED; p < RT_PROTOCOL_COUNT; p++)
+            if (any_unit_has(crossval, kind, rt_protocols[p].step))
+                add_block(table, kind, (enum rt_protocol)p, false);
     }
-    if (find_block(table, "roofline", false) == NULL)
-        add_block(table, "roofline", false, true);
-    add_block(table, "floor", false, true);
+    if (find_block(table, "roofline", RT_ZERO_SHOT) == NULL)
+        add_block(table, "roofline", RT_ZERO_SHOT, true);
+    add_block(table, "floor", RT_ZERO_SHOT, true);
 }
 
 /* --- evaluations --- */
@@ -98,6 +103,19 @@ static bool is_free(const struct rt_crossval_block *block, int row, size_t colum
     return block != NULL && block->score[row][column].n == 0;
 }
 
+/* Kernels that the predictor was calibrated to: evaluate leaves them out. */
+static void read_left_out(const struct reading *reading, size_t column)
+{
+    json_t *ops = json_object_get(json_object_get(reading->report, "skipped_ops"), "calibrated"), *count;
+    const char *name;
+    json_object_foreach(ops, name, count)
+    {
+        int op = rt_op_find(name);
+        if (op >= 0 && json_integer_value(count) > 0)
+            reading->own->score[rt_ops[op].family][column].calibrated_to += (size_t)json_integer_value(count);
+    }
+}
+
 static int read_kernels(struct reading *reading)
 {
     const json_t *rows = json_object_get(reading->report, "rows");
@@ -119,6 +137,7 @@ static int read_kernels(struct reading *reading)
         add_errors(&block->score[rt_ops[op].family][column], number_of(row, "n"), number_of(row, "mape"),
                    number_of(row, "bias"));
     }
+    read_left_out(reading, column);
     return json_is_array(rows) ? RT_OK : RT_EFORMAT;
 }
 
@@ -176,19 +195,20 @@ static int read_workloads(struct reading *reading)
 }
 
 /* Reads one evaluation, where the unit has it. */
-static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit, const char *name,
-                     bool calibrated, int (*read)(struct reading *reading))
+static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit, const char *what,
+                     enum rt_protocol protocol, int (*read)(struct reading *reading))
 {
+    char *name = rt_format("%s%s", rt_protocols[protocol].outputs, what);
     const struct rt_fold_step *step = rt_unit_step(unit, name);
-    struct reading reading = {.table = table, .unit = unit, .own = find_block(table, unit->kind, calibrated)};
+    struct reading reading = {.table = table, .unit = unit, .own = find_block(table, unit->kind, protocol)};
     char *path = step != NULL ? rt_fold_step_path(unit, step) : NULL, *text = NULL;
     json_error_t error;
     json_t *report = NULL;
     size_t size = 0;
     int status = RT_OK;
-    if (!calibrated) {
-        reading.floor = find_block(table, "floor", false);
-        reading.roofline = find_block(table, "roofline", false);
+    if (protocol == RT_ZERO_SHOT) {
+        reading.floor = find_block(table, "floor", RT_ZERO_SHOT);
+        reading.roofline = find_block(table, "roofline", RT_ZERO_SHOT);
         if (reading.roofline == reading.own)
             reading.roofline = NULL;
     }
@@ -202,6 +222,7 @@ static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit
         status = rt_fail(RT_EFORMAT, "%s: is no evaluation; --overwrite makes it again", path);
 done:
     json_decref(report);
+    free(name);
     free(path);
     free(text);
     return status;
@@ -221,24 +242,21 @@ static void finish_block(struct rt_crossval_block *block, size_t columns)
 int rt_crossval_collect(const struct rt_crossval *crossval, struct rt_crossval_table *out)
 {
     static const struct {
-        const char *step;
-        bool calibrated;
+        const char *what;
         int (*read)(struct reading *reading);
     } evaluations[] = {
-        {"kernels", false, read_kernels},
-        {"validation", false, read_kernels},
-        {"workloads", false, read_workloads},
-        {"calibrated-kernels", true, read_kernels},
-        {"calibrated-validation", true, read_kernels},
-        {"calibrated-workloads", true, read_workloads},
+        {"kernels", read_kernels},
+        {"validation", read_kernels},
+        {"workloads", read_workloads},
     };
     struct rt_crossval_table table = {.crossval = crossval};
     int status = RT_OK;
     add_blocks(&table);
     for (size_t u = 0; u < crossval->unit_count; u++)
-        for (size_t e = 0; status == RT_OK && e < RT_COUNT(evaluations); e++)
-            status = read_step(&table, &crossval->units[u], evaluations[e].step, evaluations[e].calibrated,
-                               evaluations[e].read);
+        for (int protocol = 0; protocol < RT_PROTOCOL_COUNT; protocol++)
+            for (size_t e = 0; status == RT_OK && e < RT_COUNT(evaluations); e++)
+                status = read_step(&table, &crossval->units[u], evaluations[e].what,
+                                   (enum rt_protocol)protocol, evaluations[e].read);
     for (size_t b = 0; b < table.block_count; b++)
         finish_block(&table.blocks[b], crossval->column_count);
     if (status == RT_OK)

@@ -17,6 +17,8 @@ const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
                         "hold the GPU out, or train without --no-test"},
     [RT_LEFT_FAILED] = {"failed", "marked as failed when they were measured", "collect them again"},
     [RT_LEFT_NO_LATENCY] = {"no_latency", "without a latency above 0", "collect them again"},
+    [RT_LEFT_CALIBRATED] = {"calibrated", "kernels that a predictor was calibrated to",
+                            "judge it by others: measure more, or calibrate with fewer (--kernels)"},
     [RT_LEFT_NO_FAMILY] = {"no_family", "of a family that a predictor has no network for",
                            "train one with samples of that family"},
     [RT_LEFT_NO_PEAK] = {"no_peak", "of a dtype that the device's description has no peak for",
@@ -183,6 +185,15 @@ static bool is_fitted(const struct rt_evaluation *evaluation, const struct rt_sa
     return evaluation->fitted != NULL && evaluation->fitted[row * RT_DTYPE_COUNT + sample->dtype];
 }
 
+static bool is_calibrated_to(const struct rt_evaluation *evaluation, const struct rt_sample *sample)
+{
+    for (size_t c = 0; c < evaluation->candidate_count; c++)
+        if (rt_predictor_calibrated_to_kernel(&evaluation->candidates[c].predictor, evaluation->dataset,
+                                              sample))
+            return true;
+    return false;
+}
+
 /* --- choosing and forecasting samples --- */
 
 /* The samples of one op on one device: [first, first + count) of the run's arrays. */
@@ -224,7 +235,7 @@ static enum rt_left_out choose(const struct rt_evaluation *evaluation, const str
         return RT_LEFT_FAILED;
     if (!(isfinite(sample->latency_us) && sample->latency_us > 0))
         return RT_LEFT_NO_LATENCY;
-    return RT_LEFT_COUNT;
+    return is_calibrated_to(evaluation, sample) ? RT_LEFT_CALIBRATED : RT_LEFT_COUNT;
 }
 
 static int by_key(const void *a, const void *b)

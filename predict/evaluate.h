@@ -3,11 +3,12 @@
  * and the errors are gathered per op and device and pooled.
  *
  * All candidates are judged on the same samples: a sample that one of them cannot forecast is left out for
- * all, and counted with the reason. Nothing is left out silently: evaluated + left out = samples.
+ * all, and counted with the reason. So is one that a candidate's latents of its device were calibrated to.
+ * Nothing is left out silently: evaluated + left out = samples.
  *
  * "Held out" is what a candidate was not fitted to: the device or the op is on its held-out list, or the
- * network for the op and dtype was not fitted to the device. Candidates that are fitted to nothing (roofline) follow the
- * reference, the first candidate that is: their rows are marked as those they stand beside.
+ * network for the op and dtype was not fitted to the device. Candidates that are fitted to nothing (roofline)
+ * follow the reference, the first candidate that is: their rows are marked as those they stand beside.
  */
 #ifndef ROOFTILE_EVALUATE_H
 #define ROOFTILE_EVALUATE_H
@@ -41,6 +42,7 @@ enum rt_left_out {
     RT_LEFT_FITTED,      /* of a device that a predictor was fitted to without keeping a test part */
     RT_LEFT_FAILED,      /* the measurement failed */
     RT_LEFT_NO_LATENCY,  /* missing, or not positive */
+    RT_LEFT_CALIBRATED,  /* a predictor was calibrated to it */
     RT_LEFT_NO_FAMILY,
     RT_LEFT_NO_PEAK,
     RT_LEFT_NO_TILE,

@@ -280,6 +280,16 @@ static bool is_asked(const struct rt_workload_evaluation *evaluation, const stru
     return false;
 }
 
+static bool is_calibrated_to(const struct rt_workload_evaluation *evaluation,
+                             const struct rt_workload *workload)
+{
+    for (size_t c = 0; c < evaluation->candidate_count; c++)
+        if (rt_predictor_calibrated_to_run(&evaluation->candidates[c].predictor, evaluation->dataset,
+                                           workload))
+            return true;
+    return false;
+}
+
 static int forecast_workloads(struct rt_workload_evaluation *evaluation)
 {
     const struct rt_dataset *dataset = evaluation->dataset;
@@ -293,6 +303,10 @@ static int forecast_workloads(struct rt_workload_evaluation *evaluation)
         struct rt_workload_row *row = &evaluation->rows[evaluation->row_count];
         if (!is_asked(evaluation, workload)) {
             evaluation->not_asked++;
+            continue;
+        }
+        if (is_calibrated_to(evaluation, workload)) {
+            evaluation->calibrated_to++;
             continue;
         }
         status = evaluate_workload(evaluation, workload, &devices[workload->device], row);
@@ -319,6 +333,11 @@ static int refuse_empty(const struct rt_workload_evaluation *evaluation)
         return rt_fail(RT_EFORMAT,
                        "there are no measured workloads (whole models); `rooftile dataset import "
                        "--format neusight` reads some; leave out --workloads to evaluate kernels");
+    if (evaluation->skipped_count == 0 && evaluation->calibrated_to > 0)
+        return rt_fail(RT_EFORMAT,
+                       "nothing to evaluate: a predictor was calibrated to all %zu workloads that are asked "
+                       "for; judge it by others: measure more, or calibrate with fewer (--runs)",
+                       evaluation->calibrated_to);
     if (evaluation->skipped_count == 0)
         return rt_fail(RT_EFORMAT,
                        "nothing to evaluate: none of %zu workloads is of the GPUs and models asked for; "

@@ -7,7 +7,8 @@
  * floor, the columns of a CSV file of others. Means are over the rows that a column has, and beside each
  * stands the mean of the first column over the same rows.
  *
- * What cannot be forecast is left out with its reason: rows + skipped + not asked = workloads.
+ * What cannot be forecast is left out with its reason, and runs that a candidate was calibrated to are
+ * counted: rows + skipped + not asked + calibrated to = workloads.
  */
 #ifndef ROOFTILE_WORKLOADS_H
 #define ROOFTILE_WORKLOADS_H
@@ -106,7 +107,7 @@ struct rt_workload_evaluation {
     size_t column_count, floor; /* floor: number of its column */
     struct rt_workload_row *rows;
     struct rt_workload_skip *skipped;
-    size_t row_count, skipped_count, not_asked, graphs_read, synthetic;
+    size_t row_count, skipped_count, not_asked, calibrated_to, graphs_read, synthetic;
     struct rt_workload_summaries devices, models, kinds; /* device x mode, model x mode, scope x kind */
     size_t compared_rows, compared_unknown; /* of the CSV file; of workloads that the data does not have */
     struct rt_workload_disagreement *disagreements;

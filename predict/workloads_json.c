@@ -180,6 +180,7 @@ static json_t *data_json(const struct rt_workload_evaluation *evaluation)
     json_object_set_new(json, "duplicates", json_integer((json_int_t)options->duplicates));
     json_object_set_new(json, "evaluated", json_integer((json_int_t)evaluation->row_count));
     json_object_set_new(json, "not_asked", json_integer((json_int_t)evaluation->not_asked));
+    json_object_set_new(json, "calibrated_to", json_integer((json_int_t)evaluation->calibrated_to));
     json_object_set_new(json, "synthetic", json_integer((json_int_t)evaluation->synthetic));
     json_object_set_new(json, "graphs",
                         options->graphs != NULL ? rt_report_text_json(options->graphs) : json_null());

@@ -275,6 +275,8 @@ static void print_left_out(const struct rt_workload_evaluation *evaluation, FILE
     fprintf(file, "\nleft out: %zu of %zu workloads\n", count - evaluation->row_count, count);
     if (evaluation->not_asked > 0)
         fprintf(file, "%9zu  of another GPU or model than asked for\n", evaluation->not_asked);
+    if (evaluation->calibrated_to > 0)
+        fprintf(file, "%9zu  that a predictor was calibrated to\n", evaluation->calibrated_to);
     for (size_t s = 0; s < evaluation->skipped_count; s++) {
         const struct rt_workload_skip *skip = &evaluation->skipped[s];
         char *name = rt_workload_name(evaluation->dataset, skip->workload);

@@ -10,10 +10,16 @@
 
 const char *const rt_latent_parts[RT_LATENT_PARTS] = {"compute", "memory", "depth", "narrow"};
 
+void rt_latent_release(struct rt_latent *latent)
+{
+    rt_correction_release(&latent->correction);
+    rt_seen_release(&latent->seen);
+}
+
 void rt_latents_release(struct rt_latents *latents)
 {
     for (size_t i = 0; i < latents->count; i++)
-        rt_correction_release(&latents->known[i].correction);
+        rt_latent_release(&latents->known[i]);
     free(latents->known);
     *latents = (struct rt_latents){0};
 }

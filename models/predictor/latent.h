@@ -20,6 +20,7 @@
 #include "models/predictor/architecture.h"
 #include "models/predictor/correction.h"
 #include "models/predictor/interval.h"
+#include "models/predictor/seen.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,11 +40,13 @@ struct rt_latent {
     char vendor[32];
     char capability[16]; /* compute capability, "8.6", "gfx90a"; "" unknown: like no other */
     enum rt_memory_kind memory_kind;
-    double value[RT_LATENT_PARTS];   /* added to ln latency */
-    double floor_us;                 /* what every kernel takes that is timed alone: the host's dispatch */
-    int64_t kernels;                 /* that it was fitted to; 0: a prior */
-    bool calibrated;                 /* without the network: tells nothing about other devices */
-    struct rt_correction correction; /* of a calibrated one: owned by the rt_latents that it is in */
+    double value[RT_LATENT_PARTS]; /* added to ln latency */
+    double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
+    int64_t kernels;               /* that it was fitted to; 0: a prior */
+    bool calibrated;               /* without the network: tells nothing about other devices */
+    /* Of a calibrated one, owned by the rt_latents that it is in: */
+    struct rt_correction correction;
+    struct rt_seen seen; /* kernels and runs that it was calibrated to; earlier builds did not keep them */
     double interval[RT_INTERVAL_LEVELS]; /* of a calibrated one: times the family's known 90%; 0: none */
 };
 
@@ -54,6 +57,7 @@ struct rt_latents {
 };
 
 void rt_latents_release(struct rt_latents *latents);
+void rt_latent_release(struct rt_latent *latent); /* what it owns */
 
 /* An entry for a device that is to be fitted: what it is, nothing known. */
 void rt_latent_init(struct rt_latent *latent, const struct rt_device *device);
@@ -61,7 +65,7 @@ void rt_latent_init(struct rt_latent *latent, const struct rt_device *device);
 /* The latent of a device by name, NULL where it was not measured. */
 struct rt_latent *rt_latents_find(const struct rt_latents *latents, const char *device);
 
-/* The known one (its correction is borrowed), or the prior of that description; zeros where the network was
+/* The known one (what it owns is borrowed), or the prior of that description; zeros where the network was
  * fitted to none. */
 void rt_latents_of(const struct rt_latents *latents, const struct rt_device *device, struct rt_latent *out);
 

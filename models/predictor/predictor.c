@@ -144,6 +144,31 @@ bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const 
     return has_line(predictor->calibrated, name);
 }
 
+static bool net_has_seen(const struct rt_family_net *net, const char *device, int64_t key)
+{
+    const struct rt_latent *latent = rt_latents_find(&net->latents, device);
+    return latent != NULL && latent->seen.count > 0 && rt_seen_has(&latent->seen, key);
+}
+
+bool rt_predictor_calibrated_to_kernel(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                                       const struct rt_sample *sample)
+{
+    const struct rt_family_net *net =
+        rt_predictor_net(predictor, (enum rt_op_id)sample->op, (enum rt_dtype)sample->dtype);
+    return net != NULL && net_has_seen(net, dataset->devices[sample->device].name, rt_kernel_key(sample));
+}
+
+bool rt_predictor_calibrated_to_run(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                                    const struct rt_workload *workload)
+{
+    const char *device = dataset->devices[workload->device].name;
+    int64_t key = rt_run_key(dataset, workload);
+    for (size_t n = 0; n < predictor->net_count; n++)
+        if (net_has_seen(&predictor->nets[n], device, key))
+            return true;
+    return false;
+}
+
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op)
 {
     return has_line(predictor->held_out_gpus, device) || has_line(predictor->held_out_ops, rt_ops[op].name);

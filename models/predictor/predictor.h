@@ -121,6 +121,12 @@ bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *de
 /* Were the latents of this device, which it may not have been fitted to, calibrated? */
 bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const char *name);
 
+/* Was what forecasts this kernel, or this run, on its device calibrated to it? */
+bool rt_predictor_calibrated_to_kernel(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                                       const struct rt_sample *sample);
+bool rt_predictor_calibrated_to_run(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                                    const struct rt_workload *workload);
+
 /* Why a kernel was not forecast. */
 enum rt_skip {
     RT_SKIP_NONE = 0,

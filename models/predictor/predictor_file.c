@@ -119,6 +119,7 @@ static int write_correction(struct rt_h5 *file, const char *base, const struct r
 static int write_latent(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
 {
     int status;
+    char path[192];
     ADD(rt_h5_make_group(file, base));
     ADD(rt_h5_set_text(file, base, "device", latent->device));
     ADD(rt_h5_set_text(file, base, "vendor", latent->vendor));
@@ -131,6 +132,8 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
         ADD(rt_h5_set_real(file, base, level_name(l), latent->interval[l]));
     ADD(rt_h5_set_integer(file, base, "calibrated", latent->calibrated));
     ADD(write_correction(file, base, &latent->correction));
+    snprintf(path, sizeof path, "%s/calibrated_to", base);
+    ADD(rt_seen_write(&latent->seen, file, path));
     return rt_h5_set_integer(file, base, "kernels", latent->kernels);
 }
 
@@ -421,7 +424,10 @@ static int read_latent(struct rt_h5 *file, const char *base, size_t features, st
     if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
-    return read_correction(file, base, features, &out->correction);
+    ADD(read_correction(file, base, features, &out->correction));
+    char path[192];
+    snprintf(path, sizeof path, "%s/calibrated_to", base);
+    return rt_seen_read(file, path, &out->seen);
 }
 
 struct latents_reader {

@@ -73,7 +73,8 @@ static const char *const devices[] = {"A100-PCIE-40GB", "A100-SXM4-80GB", "V100-
 
 static struct rt_crossval_options options_of(const char *data)
 {
-    struct rt_crossval_options options = {.out = "out", .seed = 1, .calibrate = 30, .jobs = 1};
+    struct rt_crossval_options options = {
+        .out = "out", .seed = 1, .calibrate = 30, .protocols = {[RT_CALIBRATED] = true}, .jobs = 1};
     rt_names_add(&options.data, data);
     rt_names_add(&options.kinds, "rooftile");
     return options;
