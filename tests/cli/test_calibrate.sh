@@ -52,6 +52,30 @@ assert rows["c"]["mape"] < rows["p"]["mape"] / 2, rows
 assert rows["c"]["held_out"] and rows["p"]["held_out"]
 END
 succeeds "the test kernels are forecast better, and stay held out" python3 better.py
+# What it was calibrated to is not judged, whatever part is asked for; nor by a predictor beside it.
+left_out() { # PREDICTOR... SPLIT: what is left out for being fitted to, what is judged
+    local split=${!#} predictors=()
+    for p in "${@:1:$#-1}"; do predictors+=(-p "$p"); done
+    "$ROOFTILE" evaluate "${predictors[@]}" data.h5 --split "$split" --quiet --json |
+        python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["skipped"]["calibrated"], {x["device"]: x["n"] for x in r["rows"] if x["predictor"] != "roofline"}["NVIDIA A100-PCIE-40GB"], r["data"]["evaluated"])'
+}
+for row in "p.h5 all:0 120 360" "c.h5 all:10 110 350" "c.h5 test:0 60 180" "p.h5 c.h5 all:10 110 350"; do
+    said=$(left_out ${row%:*})
+    if [ "$said" = "${row#*:}" ]; then ok "judged: $row"; else not_ok "judged: $row" "$said"; fi
+done
+fitted=$(($(left_out p.h5 train | cut -d' ' -f2) + $(left_out p.h5 validation | cut -d' ' -f2) - $(left_out c.h5 train | cut -d' ' -f2) - $(left_out c.h5 validation | cut -d' ' -f2)))
+if [ "$fitted" = 10 ]; then ok "10 fewer of the training part"; else not_ok "10 fewer of the training part" "$fitted"; fi
+succeeds "in words" "$ROOFTILE" evaluate -p c.h5 data.h5 --split all --quiet
+holds "one line tells" "10  kernels that a predictor was calibrated to: softmax 10" stdout
+succeeds "calibrate with kernels of the test part" "$ROOFTILE" calibrate -p c.h5 data.h5 --gpu a100 --split test --kernels 20 -o t.h5
+for row in "t.h5 test:20 40 160" "t.h5 train:0 58 174"; do # those of before are judged again
+    said=$(left_out ${row%:*})
+    if [ "$said" = "${row#*:}" ]; then ok "judged: $row"; else not_ok "judged: $row" "$said"; fi
+done
+succeeds "with all of the test part" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 --split test --kernels 60 -o all.h5
+refuses "nothing is left to judge by" 1 "60 are kernels that a predictor was calibrated to; judge it by others" \
+    "$ROOFTILE" evaluate -p all.h5 data.h5 --gpu A100 --quiet
+
 succeeds "other GPUs before" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu V100 --gpu T4 --quiet --json --no-baseline
 python3 -c 'import json; print([r["mape"] for r in json.load(open("stdout"))["rows"]])' >v100.p
 succeeds "other GPUs after" "$ROOFTILE" evaluate -p c.h5 data.h5 --gpu V100 --gpu T4 --quiet --json --no-baseline

@@ -75,6 +75,41 @@ rm one/fold-T4/rooftile/calibrate.h5 && echo '{' >one/fold-A100/rooftile/kernels
 refuses "a damaged evaluation" 1 "kernels.json:2: is damaged" crossval_json --epochs 2 -o one
 succeeds "is made again when told" crossval_json --epochs 2 -o one --overwrite
 succeeds "and the same" same one.out
+# --- calibrated with kernels of the part that is judged
+stat -c %i one/fold-A100/rooftile/p.h5 one/fold-A100/rooftile/calibrated-kernels.json >before
+succeeds "calibrated both ways" crossval_json --epochs 2 -o one --calibrate-split test --calibrate-split train --report both.md
+cp stdout both.out
+stat -c %i one/fold-A100/rooftile/p.h5 one/fold-A100/rooftile/calibrated-kernels.json >after
+succeeds "nothing of the one way is made again for the other" cmp before after
+cat >both.py <<'EOF'
+import json
+one, both = json.load(open("one.out")), json.load(open("both.out"))
+assert both["failed"] == [] and both["command"].endswith("--calibrate 30 --calibrate-split train --calibrate-split test"), both
+key = lambda r: (r["family"], r["predictor"], r["calibrate_split"])
+rows = {key(r): r for r in both["rows"]}
+for r in one["rows"]:
+    assert rows.pop(key(r)) == r, r
+assert set(rows) == {(f, "rooftile", "test") for f in ("softmax", "layernorm")}, set(rows)
+for row in rows.values():
+    assert row["calibrated"]
+    assert {n: (f["n"], f["calibrated_to"]) for n, f in row["folds"].items()} == {"A100": (20, 60), "V100": (10, 30), "T4": (10, 30)}, row
+report = json.load(open("one/fold-T4/rooftile/calibrated-test-kernels.json"))
+assert report["skipped"]["calibrated"] == 60 and report["data"]["evaluated"] == 20, report["skipped"]
+assert report["skipped_ops"]["calibrated"] == {"softmax": 30, "layernorm": 30}
+EOF
+succeeds "kernels it was calibrated to are not judged, all others are" python3 both.py
+holds "the table tells the two apart" "| rooftile, calibrated, same kind |" both.md
+holds "the notes tell the protocol" "--split test\`, with kernels of the test part of the held-out GPU, and judged on all others of that part; zero-shot (without a word) and all other rows are judged on the whole part" both.md
+if grep -q "judged on fewer" both.md; then not_ok "no star for what was left out on purpose"; else ok "no star for what was left out on purpose"; fi
+succeeds "only from the part that is judged" crossval_json --epochs 2 -o one --calibrate-split test
+python3 - >only.txt <<'EOF'
+import json
+print(sorted({str(r["calibrate_split"]) for r in json.load(open("stdout"))["rows"]}))
+EOF
+holds "is a table without the other way" "['None', 'test']" only.txt
+succeeds "and back again" crossval_json --epochs 2 -o one
+succeeds "to the first table" same one.out
+
 succeeds "other options in the same folder" crossval_json --epochs 3 -o two
 cp stdout three.out
 succeeds "and in a fresh one" crossval_json --epochs 3 -o fresh
@@ -176,6 +211,9 @@ refuses "no models in the data" 1 "holds no measured workloads" $c data.h5 --lea
 refuses "no ops in the data" 1 "has no family with two ops" $c data.h5 --leave-out op
 refuses "family without models" 2 "whole models need" $c data.h5 --leave-out model --family softmax
 refuses "calibrated ops" 2 "--calibrate is about a held-out GPU" $c data.h5 --leave-out op --calibrate 30
+refuses "calibrated by what" 2 "--calibrate-split validation: choose train or test" $c data.h5 --leave-out gpu --calibrate-split validation
+refuses "calibrated ops by a part" 2 "--calibrate-split is about calibration" $c data.h5 --leave-out op --calibrate-split test
+refuses "calibrated by none" 2 "no --calibrate 0" $c data.h5 --leave-out gpu --calibrate 0 --calibrate-split test
 refuses "unknown family" 2 "--family convolve" $c data.h5 --leave-out gpu --family convolve
 refuses "no jobs" 2 "--jobs 0" $c data.h5 --leave-out gpu --jobs 0
 refuses "report of another kind" 2 "ends in .md or .json" $c data.h5 --leave-out gpu --report table.pdf

@@ -8,9 +8,12 @@
 static void test_chips_by_their_word(void)
 {
     static const char *const words[][2] = {
-        {"NVIDIA A100-PCIE-40GB", "A100"},     {"NVIDIA A100 80GB PCIe", "A100"},
-        {"NVIDIA GeForce GTX 1080 Ti", "1080"}, {"Tesla P4", "P4"},
-        {"AMD Instinct MI210", "MI210"},       {"NVIDIA H100 80GB HBM3", "H100"},
+        {"NVIDIA A100-PCIE-40GB", "A100"},
+        {"NVIDIA A100 80GB PCIe", "A100"},
+        {"NVIDIA GeForce GTX 1080 Ti", "1080"},
+        {"Tesla P4", "P4"},
+        {"AMD Instinct MI210", "MI210"},
+        {"NVIDIA H100 80GB HBM3", "H100"},
         {"card without a number", "card without a number"},
     };
     for (size_t i = 0; i < RT_COUNT(words); i++) {
@@ -31,8 +34,22 @@ static void test_one_chip_or_two(void)
     CU_ASSERT_FALSE(rt_chip_same("card one", "card two"));
 }
 
-/* Writes a dataset of those devices, `each` softmax and `each` layer norm kernels on each, all marked. */
-static char *made_up(const char *const *devices, size_t count, enum rt_split split, int each)
+static int all_alike(int op, enum rt_split split)
+{
+    return op == RT_OP_SOFTMAX || op == RT_OP_LAYERNORM ? split : RT_SPLIT_NONE;
+}
+
+/* Softmax is only marked for training, layer norm for both in turn. */
+static int softmax_untested(int op, enum rt_split split)
+{
+    static int turn;
+    return op == RT_OP_SOFTMAX ? RT_SPLIT_TRAIN : turn++ % 2 ? RT_SPLIT_TEST : (int)split;
+}
+
+/* Writes a dataset of those devices, `each` softmax and `each` layer norm kernels on each, marked as `mark`
+ * says. */
+static char *made_up_by(const char *const *devices, size_t count, enum rt_split split, int each,
+                        int (*mark)(int op, enum rt_split split))
 {
     struct rt_dataset dataset;
     rt_dataset_init(&dataset);
@@ -45,7 +62,7 @@ static char *made_up(const char *const *devices, size_t count, enum rt_split spl
             rt_sample_init(&sample);
             sample.op = i % 2 ? RT_OP_SOFTMAX : RT_OP_LAYERNORM;
             sample.device = index;
-            sample.split = (uint8_t)split;
+            sample.split = (uint8_t)mark(sample.op, split);
             sample.group = rt_dataset_add_group(&dataset, 0, NULL, NULL);
             sample.flags = RT_FLAG_SYNTHETIC;
             sample.dim[0] = 64 + i;
@@ -59,6 +76,11 @@ static char *made_up(const char *const *devices, size_t count, enum rt_split spl
     RT_ASSERT_OK(rt_dataset_write(&dataset, path));
     rt_dataset_release(&dataset);
     return path;
+}
+
+static char *made_up(const char *const *devices, size_t count, enum rt_split split, int each)
+{
+    return made_up_by(devices, count, split, each, all_alike);
 }
 
 static bool has_argument(const struct rt_fold_step *step, const char *argument)
@@ -136,6 +158,69 @@ static void test_validation_stands_in_for_a_missing_test_part(void)
     free(data);
 }
 
+static struct rt_crossval_options alike_options(const char *data)
+{
+    struct rt_crossval_options options = options_of(data);
+    options.protocols[RT_CALIBRATED_ALIKE] = true;
+    return options;
+}
+
+/* Calibrated from the part that is judged, beside the other way, which stays as it is without. */
+static void test_calibrated_with_kernels_of_the_kind_that_is_judged(void)
+{
+    char *data = made_up(devices, 3, RT_SPLIT_TEST, 40);
+    struct rt_crossval_options options = alike_options(data);
+    struct rt_crossval crossval;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    const struct rt_unit *unit = &crossval.units[0];
+    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "calibrate")); /* there is no training part */
+    const struct rt_fold_step *first = rt_unit_step(unit, "calibrate-test");
+    const struct rt_fold_step *judged = rt_unit_step(unit, "calibrated-test-kernels");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    CU_ASSERT_TRUE(has_argument(first, "--split=test") && has_argument(first, "--kernels=30"));
+    CU_ASSERT_TRUE(has_argument(first, "--predictor=out/fold-A100/rooftile/p.h5"));
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate-test-2"), "--gpu=NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(judged);
+    CU_ASSERT_TRUE(has_argument(judged, "--predictor=out/fold-A100/rooftile/calibrate-test-2.h5"));
+    CU_ASSERT_TRUE(has_argument(judged, "--split=test"));
+    CU_ASSERT_TRUE(has_argument(judged, "--op=softmax") && has_argument(judged, "--op=layernorm"));
+    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "calibrated-test-validation"));
+    release(&crossval, &options);
+    /* All that there is would be drawn, and none left to judge by. */
+    options = alike_options(data);
+    options.calibrate = 40;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_PTR_NOT_NULL(rt_unit_step(&crossval.units[0], "calibrate-test"));
+    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[0], "calibrated-test-kernels"));
+    release(&crossval, &options);
+    free(data);
+}
+
+/* Softmax is judged on its validation part, so its calibration kernels are those of the training part. */
+static void test_a_family_without_test_part_draws_from_the_training_part(void)
+{
+    char *data = made_up_by(&devices[2], 1, RT_SPLIT_TRAIN, 100, softmax_untested);
+    struct rt_crossval_options options = alike_options(data);
+    struct rt_crossval crossval;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    const struct rt_unit *unit = &crossval.units[0];
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate"), "--split=train"));
+    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "calibrate-2"));
+    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate-test"), "--split=train"));
+    const struct rt_fold_step *second = rt_unit_step(unit, "calibrate-test-2");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(second);
+    CU_ASSERT_TRUE(has_argument(second, "--split=test"));
+    CU_ASSERT_TRUE(has_argument(second, "--predictor=out/fold-V100/rooftile/calibrate-test.h5"));
+    const struct rt_fold_step *kernels = rt_unit_step(unit, "calibrated-test-kernels"),
+                              *validation = rt_unit_step(unit, "calibrated-test-validation");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(kernels);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(validation);
+    CU_ASSERT_TRUE(has_argument(kernels, "--op=layernorm") && !has_argument(kernels, "--op=softmax"));
+    CU_ASSERT_TRUE(has_argument(validation, "--op=softmax") && !has_argument(validation, "--op=layernorm"));
+    release(&crossval, &options);
+    free(data);
+}
+
 static void test_an_op_needs_another_of_its_family(void)
 {
     char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
@@ -151,4 +236,6 @@ static void test_an_op_needs_another_of_its_family(void)
 RT_TESTS(RT_TEST(test_chips_by_their_word), RT_TEST(test_one_chip_or_two),
          RT_TEST(test_every_device_of_a_chip_is_held_out),
          RT_TEST(test_validation_stands_in_for_a_missing_test_part),
+         RT_TEST(test_calibrated_with_kernels_of_the_kind_that_is_judged),
+         RT_TEST(test_a_family_without_test_part_draws_from_the_training_part),
          RT_TEST(test_an_op_needs_another_of_its_family))
