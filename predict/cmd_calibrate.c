@@ -24,7 +24,7 @@ static const struct argp_option argument_options[] = {
      "kernels, or models: runs of whole models (default: kernels where the data has some of the GPU)", 0},
     {"kernels", KERNELS, "N", 0, "Kernels of each family, 5 or more (default 30); the others are a check", 0},
     {"runs", RUNS, "N", 0, "Runs of models (default: all); the others are a check", 0},
-    {"split", SPLIT, "PART", 0, "Kernels of train, test, validation or all (default train)", 0},
+    {"split", SPLIT, "PART", 0, "Kernels of train, test, validation or all of the data (default train)", 0},
     {"keep-all", KEEP_ALL, NULL, 0, "Use kernels that look throttled, too", 0},
     {"latents-only", LATENTS_ONLY, NULL, 0,
      "Fit compute, memory, depth and floor, and do not carry what is left over to kernels alike", 0},
@@ -37,7 +37,8 @@ static const char description[] =
     "Fits what a predictor knows of one GPU (how close it comes to its peaks, per family of ops) to a few of "
     "its kernels, or to runs of whole models, and writes the predictor that knows it."
     "\vThe networks stay as they are. A wild measurement does not move the fit, and what the kernels do not "
-    "tell about stays as it was. docs/calibrate.md has the formula.\n\n"
+    "tell about stays as it was. The file keeps which kernels or runs those were, and `rooftile evaluate` "
+    "does not judge by them. docs/calibrate.md has the formula.\n\n"
     "Example: a GPU that nobody measured but you, in ten minutes:\n"
     "  rooftile collect --plan calibrate -o mine.h5\n"
     "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5";
