@@ -5,6 +5,7 @@
 #include "models/predictor/predictor.h"
 
 #include <math.h>
+#include <string.h>
 
 static void find(const char *name, struct rt_device *device)
 {
@@ -14,13 +15,13 @@ static void find(const char *name, struct rt_device *device)
 static struct rt_latent latent(const char *device, double compute, double memory, double floor_us)
 {
     struct rt_device description;
+    struct rt_latent result;
     find(device, &description);
-    struct rt_latent result = {.memory_kind = rt_memory_kind_of(&description),
-                               .value = {compute, memory, 0},
-                               .floor_us = floor_us,
-                               .kernels = 100};
-    snprintf(result.device, sizeof result.device, "%s", description.name);
-    snprintf(result.vendor, sizeof result.vendor, "%s", description.vendor);
+    rt_latent_init(&result, &description);
+    result.value[RT_LATENT_COMPUTE] = compute;
+    result.value[RT_LATENT_MEMORY] = memory;
+    result.floor_us = floor_us;
+    result.kernels = 100;
     return result;
 }
 
@@ -28,7 +29,7 @@ static void test_prior(void)
 {
     struct rt_latent known[] = {latent("P4", 0.3, 0.2, 30), latent("V100-PCIE-32GB", -0.1, -0.2, 40),
                                 latent("A100-PCIE-40GB", 0.1, -0.3, 50)};
-    struct rt_latents latents = {known, 3};
+    struct rt_latents latents = {known, 3, RT_FAMILY_ELEMENTWISE};
     struct rt_device device;
     struct rt_latent out;
     find("A100-PCIE-40GB", &device);
@@ -49,12 +50,43 @@ static void test_prior(void)
     CU_ASSERT_EQUAL(out.value[RT_LATENT_MEMORY], 0);
 }
 
+/* Products: the kind of memory tells nothing; how a library cuts goes with its binaries, the major compute
+ * capability; what has the same capability as a whole is nearly known. */
+static void test_prior_of_products(void)
+{
+    struct rt_latent known[] = {latent("P100", 0.1, 0.2, 30), latent("V100-PCIE-32GB", -0.1, -0.2, 40),
+                                latent("A100-PCIE-40GB", 0.3, -0.3, 50)};
+    known[0].value[RT_LATENT_NARROW] = 0.6;
+    known[1].value[RT_LATENT_NARROW] = -0.4;
+    struct rt_latents latents = {known, 3, RT_FAMILY_BMM};
+    struct rt_device device;
+    struct rt_latent out;
+    const double mean = -0.1, median_narrow = 0;
+    find("T4", &device); /* runs the V100's binaries; its multiprocessor is another */
+    rt_latents_of(&latents, &device, &out);
+    CU_ASSERT_EQUAL(out.value[RT_LATENT_COMPUTE], 0.1);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_MEMORY], (-0.2 + 0.5 * mean) / 1.5, 1e-12);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_NARROW], (-0.4 + 0.5 * median_narrow) / 1.5, 1e-12);
+    find("H100", &device); /* like none of them */
+    rt_latents_of(&latents, &device, &out);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_MEMORY], mean, 1e-12);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_NARROW], median_narrow, 1e-12);
+    find("A100-SXM4-80GB", &device); /* the A100's twin */
+    rt_latents_of(&latents, &device, &out);
+    RT_ASSERT_NEAR(out.value[RT_LATENT_COMPUTE], (0.3 + 0.5 * 0.1) / 1.5, 1e-12);
+    double library = (-0.3 + 0.5 * mean) / 1.5;
+    RT_ASSERT_NEAR(out.value[RT_LATENT_MEMORY], (-0.3 + 0.5 * library) / 1.5, 1e-12);
+    memset(device.compute_capability, 0, sizeof device.compute_capability); /* unknown is like no other */
+    rt_latents_of(&latents, &device, &out);
+    CU_ASSERT_EQUAL(out.value[RT_LATENT_COMPUTE], 0.1);
+}
+
 /* Compute, depth and floor come from devices of the same vendor where there are any. */
 static void test_prior_keeps_to_the_vendor(void)
 {
     struct rt_latent known[] = {latent("P4", 0.3, 0.2, 30), latent("V100-PCIE-32GB", -0.1, -0.2, 40),
                                 latent("MI100", 0.5, 0, 10)};
-    struct rt_latents latents = {known, 3};
+    struct rt_latents latents = {known, 3, RT_FAMILY_LINEAR};
     struct rt_device device;
     struct rt_latent out;
     find("MI250", &device);
@@ -75,8 +107,8 @@ static void test_known_in_a_dtype(void)
 {
     struct rt_latent on_vector[] = {latent("P4", 0, 0, 0)}, on_matrix[] = {latent("H100", 0, 0, 0)};
     struct rt_family_net nets[] = {
-        {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_VECTOR, .latents = {on_vector, 1}},
-        {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_MATRIX, .latents = {on_matrix, 1}},
+        {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_VECTOR, .latents = {on_vector, 1, RT_FAMILY_LINEAR}},
+        {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_MATRIX, .latents = {on_matrix, 1, RT_FAMILY_LINEAR}},
         {.family = RT_FAMILY_SOFTMAX}};
     const char *p4 = on_vector[0].device, *h100 = on_matrix[0].device;
     char devices[256];
@@ -188,6 +220,6 @@ static void test_queued_kernels(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_keeps_to_the_vendor), RT_TEST(test_known_in_a_dtype),
-         RT_TEST(test_memory_kinds), RT_TEST(test_sustained_flops), RT_TEST(test_residual_head),
-         RT_TEST(test_queued_kernels))
+RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_of_products), RT_TEST(test_prior_keeps_to_the_vendor),
+         RT_TEST(test_known_in_a_dtype), RT_TEST(test_memory_kinds), RT_TEST(test_sustained_flops),
+         RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))
