@@ -12,7 +12,7 @@ static const double tiles[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
 static const double splits[] = {1, 2, 4, 8, 16};
 
 void rt_cut_product(double batch, double m, double n, double k, double bytes, double peak_flops,
-                    double bandwidth, double sms, struct rt_cut *out)
+                    double bandwidth, double sms, double split_us, struct rt_cut *out)
 {
     out->time_us = INFINITY;
     for (size_t t = 0; t < RT_COUNT(tiles); t++)
@@ -28,7 +28,7 @@ void rt_cut_product(double batch, double m, double n, double k, double bytes, do
             cut.compute_us = 1e6 * cut.waves * 2 * cut.tile_m * cut.tile_n * depth / (peak_flops / sms) /
                              (reach / (reach + 8));
             cut.memory_us = 1e6 * (bytes + partial) / bandwidth;
-            cut.time_us = fmax(cut.compute_us, cut.memory_us) + (cut.splits > 1 ? 2 : 0);
+            cut.time_us = fmax(cut.compute_us, cut.memory_us) + (cut.splits > 1 ? split_us : 0);
             if (cut.time_us < out->time_us * (1 - 1e-9))
                 *out = cut;
         }

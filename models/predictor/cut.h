@@ -13,9 +13,10 @@
 /* A product cut into blocks of tile_m x tile_n outputs, its reduction into `splits` parts. */
 struct rt_cut {
     double tile_m, tile_n, splits;
-    double blocks, waves;         /* waves = ceil(blocks / SMs) */
-    double padding;               /* useful share of the padded output, 0..1 */
-    double compute_us, memory_us; /* of the model; the cut's time is the larger, and 2 us for a split's sum */
+    double blocks, waves; /* waves = ceil(blocks / SMs) */
+    double padding;       /* useful share of the padded output, 0..1 */
+    double compute_us,
+        memory_us; /* of the model; the cut's time is the larger, and split_us for a split's sum */
     double time_us;
 };
 
@@ -24,7 +25,7 @@ struct rt_cut {
  * times an efficiency h / (h + 8), h = tile_m tile_n / (tile_m + tile_n): larger tiles read less from shared
  * memory for each FLOP. A split writes and reads partial sums in fp32. */
 void rt_cut_product(double batch, double m, double n, double k, double bytes, double peak_flops,
-                    double bandwidth, double sms, struct rt_cut *out);
+                    double bandwidth, double sms, double split_us, struct rt_cut *out);
 
 /* How a softmax or layer norm over rows x cols of `width` bytes runs. */
 struct rt_row_cut {

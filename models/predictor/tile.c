@@ -91,9 +91,19 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
 }
 
 /* Operands that fit the L2 are still there from the run before: so much of their traffic costs no memory
- * bandwidth. And what a product takes before its first block computes. Both from bf16 products of
- * AIConfigurator's corpus under leave-one-GPU-out: docs/rooftile.md. */
-static const double IN_L2 = 0.7, START_US = 1.5;
+ * bandwidth. And what a kernel takes beside its work: launch, first loads, last stores. These are latencies,
+ * in cycles: the smallest bf16 products of AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to
+ * 5,780 cycles of the boost clock on each of A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both:
+ * docs/rooftile.md. */
+static const double IN_L2 = 0.7, START_CYCLES = 5000;
+/* A product whose reduction is split starts a second kernel, or waits for its last block. */
+static const double SPLIT_CYCLES = 4000;
+
+static double cycles_us(const struct rt_device *device, double cycles)
+{
+    const double usual_mhz = 1700; /* where nobody says */
+    return cycles / (device->clock_mhz > 0 ? device->clock_mhz : usual_mhz);
+}
 
 /* What the op's kind tells of its cut; launch->bytes grows by what a row op reads again from memory. */
 static void cut_whole(struct rt_launch *launch)
@@ -109,7 +119,8 @@ static void cut_whole(struct rt_launch *launch)
         launch->n = (double)n;
         launch->k = (double)k;
         rt_cut_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
-                       launch->bandwidth, launch->device->sms, &launch->cut);
+                       launch->bandwidth, launch->device->sms, cycles_us(launch->device, SPLIT_CYCLES),
+                       &launch->cut);
     } else if (is_vector(query)) {
         launch->rows = (double)query->dim[0];
         launch->cols = (double)query->dim[1];
@@ -135,7 +146,8 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     cut_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
-    launch->bound_us = fmax(launch->compute_us, launch->memory_us) + (is_vector(query) ? 0 : START_US);
+    launch->bound_us = fmax(launch->compute_us, launch->memory_us) +
+                       (is_vector(query) ? 0 : cycles_us(device, START_CYCLES));
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 

@@ -9,7 +9,7 @@
 static void test_a_large_product(void)
 {
     struct rt_cut cut;
-    rt_cut_product(1, 8192, 8192, 8192, 3.0 * 4 * 8192 * 8192, 10e12, 1e12, 64, &cut);
+    rt_cut_product(1, 8192, 8192, 8192, 3.0 * 4 * 8192 * 8192, 10e12, 1e12, 64, 2, &cut);
     CU_ASSERT_EQUAL(cut.tile_m * cut.tile_n, 256 * 128);
     CU_ASSERT_EQUAL(cut.splits, 1);
     CU_ASSERT_EQUAL(cut.blocks, 32 * 64);
@@ -25,7 +25,7 @@ static void test_a_large_product(void)
 static void test_a_long_reduction_is_split(void)
 {
     struct rt_cut cut;
-    rt_cut_product(1, 128, 128, 65536, 4.0 * (2.0 * 128 * 65536 + 128 * 128), 10e12, 1e12, 100, &cut);
+    rt_cut_product(1, 128, 128, 65536, 4.0 * (2.0 * 128 * 65536 + 128 * 128), 10e12, 1e12, 100, 2, &cut);
     CU_ASSERT_EQUAL(cut.splits, 16);
     CU_ASSERT_TRUE(cut.blocks > 16);
     CU_ASSERT_TRUE(cut.time_us >= fmax(cut.compute_us, cut.memory_us) + 2);
@@ -34,7 +34,7 @@ static void test_a_long_reduction_is_split(void)
 static void test_padding(void)
 {
     struct rt_cut cut;
-    rt_cut_product(3, 33, 33, 64, 1e4, 10e12, 1e12, 100, &cut);
+    rt_cut_product(3, 33, 33, 64, 1e4, 10e12, 1e12, 100, 2, &cut);
     CU_ASSERT_EQUAL(cut.tile_m, 32);
     CU_ASSERT_EQUAL(cut.tile_n, 32);
     RT_ASSERT_NEAR(cut.padding, 33.0 * 33 / (4 * 32 * 32), 1e-12);
