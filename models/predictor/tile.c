@@ -90,12 +90,14 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
-/* Operands that fit the L2 are still there from the run before: so much of their traffic costs no memory
- * bandwidth. And what a kernel takes beside its work: launch, first loads, last stores. These are latencies,
- * in cycles: the smallest bf16 products of AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to
- * 5,780 cycles of the boost clock on each of A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both:
- * docs/rooftile.md. */
-static const double IN_L2 = 0.7, START_CYCLES = 5000;
+/* Operands that take little of the L2 are still there from the run before: so much of their traffic costs no
+ * memory bandwidth. All of them are from an eighth of the L2 down, none from a quarter up: between two runs
+ * other operands pass through it, in a model as in AIConfigurator's corpus, where the L40S' matrices of 11 MB
+ * come at 1,150 GB/s and those of 16 MB at 660, out of an L2 of 96. And what a kernel takes beside its work:
+ * launch, first loads, last stores. These are latencies, in cycles: the smallest bf16 products of
+ * AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of
+ * A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both: docs/rooftile.md. */
+static const double IN_L2 = 0.7, L2_FULL = 0.125, L2_NONE = 0.25, START_CYCLES = 5000;
 /* A product whose reduction is split starts a second kernel, or waits for its last block. */
 static const double SPLIT_CYCLES = 4000;
 
@@ -105,6 +107,12 @@ static double cycles_us(const struct rt_device *device, double cycles)
     return cycles / (device->clock_mhz > 0 ? device->clock_mhz : usual_mhz);
 }
 
+static double hit_share(const struct rt_launch *launch)
+{
+    double taken = launch->bytes / (launch->device->l2_mib * 1048576);
+    return fmax(0, fmin(1, (L2_NONE - taken) / (L2_NONE - L2_FULL)));
+}
+
 /* What the op's kind tells of its cut; launch->bytes grows by what a row op reads again from memory. */
 static void cut_whole(struct rt_launch *launch)
 {
@@ -112,7 +120,7 @@ static void cut_whole(struct rt_launch *launch)
     enum rt_family family = rt_ops[query->op].family;
     int64_t batch, m, n, k;
     if (!is_vector(query))
-        launch->bandwidth /= 1 - IN_L2 * fmax(0, 1 - launch->bytes / (launch->device->l2_mib * 1048576));
+        launch->bandwidth /= 1 - IN_L2 * hit_share(launch);
     if (rt_query_product(query, &batch, &m, &n, &k)) {
         launch->batch = (double)batch;
         launch->m = (double)m;
