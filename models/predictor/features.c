@@ -184,10 +184,6 @@ static double attention_wave_fill(const struct rt_launch *l)
 {
     return l->attention.blocks / (l->attention.waves * l->device->sms);
 }
-static double attention_log2_splits(const struct rt_launch *l)
-{
-    return log2(l->attention.splits);
-}
 static double attention_log2_tiles(const struct rt_launch *l)
 {
     return log2(l->attention.tiles);
@@ -244,11 +240,6 @@ static double experts_log2_blocks(const struct rt_launch *l)
 static double experts_wave_fill(const struct rt_launch *l)
 {
     return l->experts.blocks / (l->experts.waves * l->device->sms);
-}
-/* log2 of an expert's share of inter. */
-static double experts_log2_inter(const struct rt_launch *l)
-{
-    return log2((double)l->query->dim[2] / (double)l->query->dim[5]);
 }
 static double experts_cutlass(const struct rt_launch *l)
 {
@@ -383,7 +374,6 @@ const struct rt_feature rt_features[] = {
     {"attention_narrow", "1 where 8-bit keys are multiplied in 8 bits", attention_narrow},
     {"attention_log2_blocks", "blocks over SMs", attention_log2_blocks},
     {"attention_wave_fill", "blocks over SMs x waves", attention_wave_fill},
-    {"attention_log2_splits", "parts of the keys", attention_log2_splits},
     {"attention_log2_tiles", "tiles of keys of the longest block", attention_log2_tiles},
     {"attention_log2_padding", "FLOPs of whole tiles over FLOPs", attention_log2_padding},
     {"attention_split", "1 where keys may be split over blocks", attention_split},
@@ -398,7 +388,6 @@ const struct rt_feature rt_features[] = {
     {"experts_log2_padding", "rows of whole tiles over rows", experts_log2_padding},
     {"experts_log2_blocks", "blocks of the first product over SMs", experts_log2_blocks},
     {"experts_wave_fill", "its blocks over SMs x waves", experts_wave_fill},
-    {"experts_log2_inter", "inter / tp", experts_log2_inter},
     {"experts_cutlass", "1 where CUTLASS multiplies, not Triton", experts_cutlass},
     {"experts_cutlass_tensor", "1 for it with one scale a tensor", experts_cutlass_tensor},
     {"experts_mxfp4_triton", "1 for mxfp4 on Hopper", experts_mxfp4_triton},

@@ -26,11 +26,12 @@
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "                  \
     "attention_encoder dim_batch dim_tokens dim_cached dim_heads dim_kv_heads dim_head_dim dim_window "      \
-    "attention_narrow"
+    "attention_narrow attention_split attention_packed attention_log2_blocks attention_wave_fill "           \
+    "attention_log2_tiles attention_log2_padding attention_ln_overhead"
 #define EXPERTS_FEATURES                                                                                     \
-    "ln_compute_memory log2_roofline_us log2_bytes_l2 experts_log2_rows experts_even experts_log2_busiest "  \
-    "experts_touched experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks "     \
-    "experts_wave_fill experts_log2_inter dim_hidden dtype_width dtype_block_scaled dtype_weights_only "     \
+    "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 experts_log2_rows experts_even "        \
+    "experts_log2_busiest experts_touched experts_weight_share experts_ln_gathered experts_log2_padding "    \
+    "experts_log2_blocks experts_wave_fill dim_ep dim_tp dtype_width dtype_block_scaled dtype_weights_only " \
     "experts_cutlass experts_cutlass_tensor experts_mxfp4_triton"
 #define ROOFTILE(...) ROOFTILE_BY(RT_TILE_WHOLE, __VA_ARGS__)
 #define ROOFTILE_BY(policy_, family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
