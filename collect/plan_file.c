@@ -125,7 +125,7 @@ static int check_task(const struct rt_task *task, const struct rt_backend *backe
 {
     const struct rt_op *op = &rt_ops[task->op];
     for (int d = 0; d < rt_op_ndims(task->op); d++)
-        if (task->dim[d] < 0)
+        if (task->dim[d] < 0 && !rt_op_may_lack(task->op, d))
             return rt_fail(RT_EFORMAT, "dim \"%s\" of %s is missing", op->dims[d], op->name);
     int status = rt_op_check(task->op, task->dim);
     if (status != RT_OK || backend->can(task))

@@ -5,6 +5,7 @@
  */
 #include "datasets/import_tree.h"
 #include "datasets/status.h"
+#include "datasets/strings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,17 @@
 
 enum { DTYPE_LENGTH = 32 };
 
-/* A dim's column; `optional` ones are 0 (no window, nothing cached) in tables that lack them. */
+/* How a column says a dim. All but the first may be absent or empty: 0 (no window, nothing cached). */
+enum form {
+    REQUIRED, /* a whole number */
+    OPTIONAL,
+    BITS,    /* a dtype: the bits of an element, 0 where they are those of the row's dtype; */
+    ROUTING, /* "balanced": 0; "power_law_1.2": 120. These two remain attributes as well */
+};
+
 struct dim {
     const char *column;
-    bool optional;
+    enum form form;
 };
 
 /* What an op_name is: our op, the column of its dtype, the columns of its dims in our order. */
@@ -26,34 +34,34 @@ struct layout {
     struct dim dims[RT_MAX_DIMS];
 };
 
-#define ATTENTION(may_lack_step)                                                                             \
+#define ATTENTION(step_)                                                                                     \
     {"attn_dtype"},                                                                                          \
     {                                                                                                        \
-        {"batch_size", false}, {"isl", false}, {"step", may_lack_step}, {"num_heads", false},                \
-            {"num_key_value_heads", false}, {"head_dim", false},                                             \
+        {"batch_size", REQUIRED}, {"isl", REQUIRED}, {"step", step_}, {"num_heads", REQUIRED},               \
+            {"num_key_value_heads", REQUIRED}, {"head_dim", REQUIRED}, {"window_size", OPTIONAL},            \
         {                                                                                                    \
-            "window_size", true                                                                              \
+            "kv_cache_dtype", BITS                                                                           \
         }                                                                                                    \
     }
 #define COLLECTIVE                                                                                           \
     {"nccl_dtype", "allreduce_dtype"},                                                                       \
     {                                                                                                        \
-        {"num_gpus", false},                                                                                 \
+        {"num_gpus", REQUIRED},                                                                              \
         {                                                                                                    \
-            "message_size", false                                                                            \
+            "message_size", REQUIRED                                                                         \
         }                                                                                                    \
     }
 
 /* clang-format off */
 static const struct layout layouts[] = {
-    {"gemm", RT_OP_GEMM, {"gemm_dtype"}, {{"m", false}, {"n", false}, {"k", false}}},
-    {"context_attention", RT_OP_ATTENTION_CONTEXT, ATTENTION(true)},
-    {"generation_attention", RT_OP_ATTENTION_GENERATION, ATTENTION(false)},
+    {"gemm", RT_OP_GEMM, {"gemm_dtype"}, {{"m", REQUIRED}, {"n", REQUIRED}, {"k", REQUIRED}}},
+    {"context_attention", RT_OP_ATTENTION_CONTEXT, ATTENTION(OPTIONAL)},
+    {"generation_attention", RT_OP_ATTENTION_GENERATION, ATTENTION(REQUIRED)},
     {"encoder_attention", RT_OP_ATTENTION_ENCODER, {"attn_dtype"},
-     {{"batch_size", false}, {"isl", false}, {"num_heads", false}, {"head_dim", false}}},
+     {{"batch_size", REQUIRED}, {"isl", REQUIRED}, {"num_heads", REQUIRED}, {"head_dim", REQUIRED}}},
     {"moe", RT_OP_MOE, {"moe_dtype"},
-     {{"num_tokens", false}, {"hidden_size", false}, {"inter_size", false}, {"topk", false}, {"num_experts", false},
-      {"moe_tp_size", false}, {"moe_ep_size", false}}},
+     {{"num_tokens", REQUIRED}, {"hidden_size", REQUIRED}, {"inter_size", REQUIRED}, {"topk", REQUIRED}, {"num_experts", REQUIRED},
+      {"moe_tp_size", REQUIRED}, {"moe_ep_size", REQUIRED}, {"distribution", ROUTING}}},
     {"all_reduce", RT_OP_ALL_REDUCE, COLLECTIVE},
     {"all_gather", RT_OP_ALL_GATHER, COLLECTIVE},
     {"reduce_scatter", RT_OP_REDUCE_SCATTER, COLLECTIVE},
@@ -87,12 +95,13 @@ static int fail_row(const struct reading *r, const char *column, const char *tex
                    rt_csv_line(r->csv), column, text, must);
 }
 
-static bool is_used(const struct reading *r, const struct places *places, int dims, int column)
+static bool is_used(const struct reading *r, const struct layout *layout, const struct places *places,
+                    int column)
 {
     bool used =
         column == r->op_name || column == r->device || column == r->latency || column == places->dtype;
-    for (int i = 0; i < dims; i++)
-        used |= column == places->dim[i];
+    for (int i = 0; i < places->dims; i++)
+        used |= column == places->dim[i] && layout->dims[i].form <= OPTIONAL;
     return used;
 }
 
@@ -108,11 +117,11 @@ static void find_places(struct reading *r, size_t l)
     places->found = places->dtype >= 0;
     for (int i = 0; i < dims; i++) {
         places->dim[i] = rt_csv_find(r->csv, layout->dims[i].column);
-        places->found &= places->dim[i] >= 0 || layout->dims[i].optional;
+        places->found &= places->dim[i] >= 0 || layout->dims[i].form != REQUIRED;
     }
     places->attributes = rt_calloc((size_t)columns, sizeof *places->attributes);
     for (int c = 0; c < columns; c++)
-        if (!is_used(r, places, dims, c) && rt_csv_header(r->csv, (size_t)c)[0] != '\0')
+        if (!is_used(r, layout, places, c) && rt_csv_header(r->csv, (size_t)c)[0] != '\0')
             places->attributes[places->attribute_count++] = c;
 }
 
@@ -134,7 +143,7 @@ static int fail_columns(const struct reading *r, const struct layout *layout)
     const struct places *places = &r->places[layout - layouts];
     const char *missing = places->dtype < 0 ? layout->dtypes[0] : NULL;
     for (int i = 0; i < rt_op_ndims(layout->op) && missing == NULL; i++)
-        if (places->dim[i] < 0 && !layout->dims[i].optional)
+        if (places->dim[i] < 0 && layout->dims[i].form == REQUIRED)
             missing = layout->dims[i].column;
     return rt_fail(RT_EFORMAT, "%s:%zu: a row of %s needs a column \"%s\"", rt_csv_path(r->csv),
                    rt_csv_line(r->csv), layout->op_name, missing);
@@ -166,15 +175,46 @@ static int read_dtype(struct reading *r, const struct places *places, struct rt_
     return RT_OK;
 }
 
+/* Bits of the dtype that `field` names, 0 where it is as wide as `dtype`. */
+static int read_bits(const struct rt_csv_field *field, enum rt_dtype dtype, int64_t *dim)
+{
+    int other = rt_dtype_find(field->text);
+    if (other < 0)
+        return -1;
+    bool same = rt_dtypes[other].bytes == rt_dtypes[dtype].bytes;
+    *dim = same ? 0 : (int64_t)(8 * rt_dtypes[other].bytes + 0.5);
+    return 0;
+}
+
+/* 100 times the exponent of a power law, 0 where loads are even. */
+static int read_routing(const struct rt_csv_field *field, int64_t *dim)
+{
+    static const char power_law[] = "power_law_";
+    size_t length = strlen(power_law);
+    double exponent = 0;
+    if (strcmp(field->text, "balanced") != 0 &&
+        (strncmp(field->text, power_law, length) != 0 ||
+         rt_parse_real(field->text + length, field->length - length, &exponent) != 0 || !(exponent > 0) ||
+         exponent > 100))
+        return -1;
+    *dim = (int64_t)(100 * exponent + 0.5);
+    return 0;
+}
+
 static int read_dims(struct reading *r, const struct layout *layout, const struct places *places,
                      struct rt_sample *sample)
 {
     for (int i = 0; i < places->dims; i++) {
         const struct rt_csv_field *field = places->dim[i] >= 0 ? &r->row[places->dim[i]] : NULL;
-        if (layout->dims[i].optional && (field == NULL || field->missing))
+        const struct dim *dim = &layout->dims[i];
+        if (dim->form != REQUIRED && (field == NULL || field->missing))
             sample->dim[i] = 0;
-        else if (rt_part_integer(field, &sample->dim[i]) != 0)
-            return fail_row(r, layout->dims[i].column, field->text, "a whole number");
+        else if (dim->form <= OPTIONAL && rt_part_integer(field, &sample->dim[i]) != 0)
+            return fail_row(r, dim->column, field->text, "a whole number");
+        else if (dim->form == BITS && read_bits(field, sample->dtype, &sample->dim[i]) != 0)
+            return fail_row(r, dim->column, field->text, "a dtype that datasets/op.c has a row for");
+        else if (dim->form == ROUTING && read_routing(field, &sample->dim[i]) != 0)
+            return fail_row(r, dim->column, field->text, "\"balanced\" or \"power_law_A\"");
     }
     if (rt_op_check(layout->op, sample->dim) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));

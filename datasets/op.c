@@ -1,6 +1,7 @@
 /* The op table. FLOPs of vector ops follow NeuSight (ASPLOS 2025, section 5): softmax 5 and layer norm 6 an
  * element, every other elementwise op 1. */
 #include "datasets/op.h"
+#include "datasets/routing.h"
 #include "datasets/status.h"
 
 #include <inttypes.h>
@@ -158,7 +159,13 @@ static double masked_bytes(const int64_t *d, double width)
 /* Attention: two products, Q K^T and P V, over the keys a query sees. FlashAttention (Dao 2022) counts
  * 4 x tokens x keys x head_dim x heads; a causal mask halves the part within the new tokens. */
 
-/* attention_context: batch, tokens, cached, heads, kv_heads, head_dim, window */
+/* Bytes of an element of keys and values: kv_bits of them, 0 as the queries have. */
+static double kv_width(const int64_t *d, double width)
+{
+    return d[7] > 0 ? (double)d[7] / 8 : width;
+}
+
+/* attention_context: batch, tokens, cached, heads, kv_heads, head_dim, window, kv_bits */
 static double context_flops(const int64_t *d)
 {
     double tokens = d[1], cached = d[2], window = d[6] > 0 ? d[6] : INFINITY;
@@ -173,9 +180,9 @@ static double context_bytes(const int64_t *d, double width)
 {
     double queries = 2.0 * d[1] * d[3];               /* read Q, write the output */
     double keys = 2.0 * ((double)d[1] + d[2]) * d[4]; /* K and V */
-    return width * d[0] * d[5] * (queries + keys);
+    return d[0] * d[5] * (width * queries + kv_width(d, width) * keys);
 }
-/* attention_generation: batch, tokens (of a step), context, heads, kv_heads, head_dim, window */
+/* attention_generation: batch, tokens (of a step), context, heads, kv_heads, head_dim, window, kv_bits */
 static double generation_keys(const int64_t *d)
 {
     double keys = (double)d[2] + d[1];
@@ -187,7 +194,8 @@ static double generation_flops(const int64_t *d)
 }
 static double generation_bytes(const int64_t *d, double width)
 {
-    return width * d[0] * d[5] * (2.0 * d[1] * d[3] + 2 * generation_keys(d) * d[4]);
+    double queries = 2.0 * d[1] * d[3], keys = 2 * generation_keys(d) * d[4];
+    return d[0] * d[5] * (width * queries + kv_width(d, width) * keys);
 }
 /* attention_encoder: batch, tokens, heads, head_dim */
 static double encoder_flops(const int64_t *d)
@@ -199,17 +207,19 @@ static double encoder_bytes(const int64_t *d, double width)
     return width * 4.0 * d[0] * d[1] * d[2] * d[3];
 }
 
-/* moe: tokens, hidden, inter, topk, experts, tensor parallel, expert parallel: a gated layer, three products
- * a token and expert; what one of tp x ep GPUs does. */
+/* moe: tokens, hidden, inter, topk, experts, tensor parallel, expert parallel, skew: a gated layer, three
+ * products a token and expert; what the busiest of tp x ep GPUs does. */
 static double moe_flops(const int64_t *d)
 {
-    return 6.0 * d[0] * d[3] * d[1] * d[2] / ((double)d[5] * d[6]);
+    struct rt_routing routing;
+    rt_routing_of(d, &routing);
+    return 6.0 * routing.rows * d[1] * d[2] / (double)d[5];
 }
 static double moe_bytes(const int64_t *d, double width)
 {
-    double routed = (double)d[0] * d[3], experts = d[4];
-    double touched = (routed < experts ? routed : experts) / d[6]; /* by one GPU, at an even spread */
-    return width * (touched * 3.0 * d[1] * d[2] / d[5] + 2.0 * d[0] * d[1]);
+    struct rt_routing routing;
+    rt_routing_of(d, &routing);
+    return width * (routing.touched * 3.0 * d[1] * d[2] / d[5] + 2.0 * d[0] * d[1]);
 }
 
 /* Collectives: gpus, elements. Bytes each GPU must send over its links in a ring (Thakur 2005): all-reduce
@@ -245,7 +255,7 @@ static double optimizer_bytes(const int64_t *d, double width)
 
 /* clang-format off */
 #define ROWS_COLS {"rows", "cols"}
-#define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window"}
+#define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window", "kv_bits"}
 #define RING      {"gpus", "elements"}
 #define MATMUL    {"batch", "m", "n", "k"}
 #define IMAGE     "batch", "channels", "height", "width"
@@ -280,7 +290,7 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
                                     {"batch", "tokens", "heads", "head_dim"}, encoder_flops, encoder_bytes,
                                     NULL, NULL},
     [RT_OP_MOE]        = {"moe", RT_FAMILY_MOE,
-                          {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep"}, moe_flops, moe_bytes,
+                          {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "skew"}, moe_flops, moe_bytes,
                           NULL, NULL},
     [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING, no_flops, all_reduce_bytes, NULL, NULL},
     [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING, no_flops, ring_bytes, NULL, NULL},
@@ -388,6 +398,12 @@ static int may_be_zero(const char *dim)
     return strcmp(dim, "padding") == 0 || strcmp(dim, "cached") == 0 || strcmp(dim, "window") == 0;
 }
 
+bool rt_op_may_lack(enum rt_op_id op, int d)
+{
+    const char *dim = rt_ops[op].dims[d];
+    return strcmp(dim, "kv_bits") == 0 || strcmp(dim, "skew") == 0;
+}
+
 int rt_op_check(enum rt_op_id op, const int64_t *dim)
 {
     const int64_t most = (int64_t)1 << 40;
@@ -395,7 +411,7 @@ int rt_op_check(enum rt_op_id op, const int64_t *dim)
         if (dim[i] >= 1 && dim[i] <= most)
             continue;
         const char *name = rt_ops[op].dims[i];
-        int64_t least = may_be_zero(name) ? 0 : 1;
+        int64_t least = rt_op_may_lack(op, i) ? -1 : may_be_zero(name) ? 0 : 1;
         if (dim[i] < least || dim[i] > most)
             return rt_fail(RT_EFORMAT, "%s: %s is %" PRId64 "; it must lie in %" PRId64 "..2^40",
                            rt_ops[op].name, name, dim[i], least);

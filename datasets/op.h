@@ -7,6 +7,7 @@
 #ifndef ROOFTILE_OP_H
 #define ROOFTILE_OP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -128,6 +129,10 @@ int rt_dtype_find(const char *name);
 int rt_family_find(const char *name);
 
 int rt_op_ndims(enum rt_op_id op);
+
+/* May that dim be missing (-1)? It came after datasets that have none, and stands for 0 there: kv_bits of
+ * attention (0: keys and values as wide as the queries) and skew of moe (0: even routing). */
+bool rt_op_may_lack(enum rt_op_id op, int d);
 
 /* RT_OK, or RT_EFORMAT with a sentence that names the dim: every dim the op requires lies in 1..2^40
  * (a padding, window, step or cached length may be 0), and flops and bytes stay finite. */

@@ -40,7 +40,7 @@ static double floor_of(double *small_us, size_t small, size_t count)
         return NAN;
     rt_sort_reals(small_us, small);
     double low = small_us[count / 100 < small ? count / 100 : small - 1];
-    return fmax(low - 3, low / 2);
+    return fmax(0, fmax(low - 3, low / 2));
 }
 
 /* Devices whose kernels do not tell get the median of the others. */
@@ -68,7 +68,7 @@ static void set_floors(struct rt_latent_fit *fit, const struct rt_rows *train)
                 continue;
             count++;
             if (train->bounds[i].bound_us < FLOOR_BOUND_US)
-                times[small++] = train->target_us[i];
+                times[small++] = train->target_us[i] - train->bounds[i].start_us;
         }
         fit->device[d].kernels = (int64_t)count;
         fit->device[d].floor_us = floor_of(times, small, count);

@@ -52,7 +52,7 @@ static bool can_attention(const struct rt_task *task)
     const int64_t *d = task->dim;
     struct extent e = extent_of(task);
     bool encoder = task->op == RT_OP_ATTENTION_ENCODER;
-    bool whole = encoder || d[6] == 0 || d[6] >= e.keys; /* no window that hides anything */
+    bool whole = encoder || ((d[6] == 0 || d[6] >= e.keys) && d[7] <= 0); /* nothing hidden, one dtype */
     bool alone = encoder || (task->op == RT_OP_ATTENTION_CONTEXT ? d[2] == 0 : d[1] == 1);
     bool narrow = task->dtype == RT_FP16 || task->dtype == RT_BF16;
     bool fits = d[0] < 0 || (whole && alone && e.kv_heads > 0 && e.heads % e.kv_heads == 0);

@@ -141,7 +141,7 @@ static double named_dim(const struct rt_launch *l, const char *name)
     const struct rt_op *op = &rt_ops[l->query->op];
     for (int d = 0; op->dims[d] != NULL; d++)
         if (strcmp(op->dims[d], name) == 0)
-            return log2(1 + (double)l->query->dim[d]);
+            return log2(1 + fmax((double)l->query->dim[d], 0));
     return 0;
 }
 #define DIM(name_)                                                                                           \
@@ -162,6 +162,7 @@ DIM(topk)
 DIM(experts)
 DIM(tp)
 DIM(ep)
+DIM(window)
 
 static double attention_generation(const struct rt_launch *l)
 {
@@ -171,6 +172,88 @@ static double attention_encoder(const struct rt_launch *l)
 {
     return l->query->op == RT_OP_ATTENTION_ENCODER;
 }
+static double attention_narrow(const struct rt_launch *l)
+{
+    return l->attention.narrow;
+}
+static double attention_log2_blocks(const struct rt_launch *l)
+{
+    return log2(l->attention.blocks / l->device->sms);
+}
+static double attention_wave_fill(const struct rt_launch *l)
+{
+    return l->attention.blocks / (l->attention.waves * l->device->sms);
+}
+static double attention_log2_tiles(const struct rt_launch *l)
+{
+    return log2(l->attention.tiles);
+}
+static double attention_log2_padding(const struct rt_launch *l)
+{
+    return log2(l->attention.padding);
+}
+static double attention_split(const struct rt_launch *l)
+{
+    return l->attention.split;
+}
+static double attention_packed(const struct rt_launch *l)
+{
+    return l->attention.packed;
+}
+static double attention_ln_overhead(const struct rt_launch *l)
+{
+    return log((l->attention.fused.start_us + l->attention.fused.blocks_us) / l->bound_us);
+}
+
+static double experts_log2_rows(const struct rt_launch *l)
+{
+    return log2(l->experts.rows);
+}
+static double experts_even(const struct rt_launch *l)
+{
+    return l->experts.routing.even;
+}
+static double experts_log2_busiest(const struct rt_launch *l)
+{
+    return log2(l->experts.routing.busiest);
+}
+static double experts_touched(const struct rt_launch *l)
+{
+    return l->experts.routing.touched / fmax(1, l->experts.routing.experts);
+}
+static double experts_weight_share(const struct rt_launch *l)
+{
+    return l->experts.weight_share;
+}
+static double experts_ln_gathered(const struct rt_launch *l)
+{
+    return log(l->experts.gathered);
+}
+static double experts_log2_padding(const struct rt_launch *l)
+{
+    return log2(l->experts.padding);
+}
+static double experts_log2_blocks(const struct rt_launch *l)
+{
+    return log2(l->experts.blocks / l->device->sms);
+}
+static double experts_wave_fill(const struct rt_launch *l)
+{
+    return l->experts.blocks / (l->experts.waves * l->device->sms);
+}
+static double experts_cutlass(const struct rt_launch *l)
+{
+    return l->experts.cutlass;
+}
+static double experts_cutlass_tensor(const struct rt_launch *l)
+{
+    return l->experts.cutlass && l->query->dtype == RT_FP8;
+}
+static double experts_mxfp4_triton(const struct rt_launch *l)
+{
+    return l->query->dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
+}
+
 static double ln_compute_memory(const struct rt_launch *l)
 {
     return log(l->compute_us / l->memory_us);
@@ -287,6 +370,27 @@ const struct rt_feature rt_features[] = {
     {"log2_bytes_l2", "bytes over the L2 near a multiprocessor", log2_bytes_l2},
     {"log2_bytes_sm", "bytes over multiprocessors", log2_bytes_sm},
     {"operands", "tensors moved for each element", operands},
+    {"dim_window", "dim window", dim_window},
+    {"attention_narrow", "1 where 8-bit keys are multiplied in 8 bits", attention_narrow},
+    {"attention_log2_blocks", "blocks over SMs", attention_log2_blocks},
+    {"attention_wave_fill", "blocks over SMs x waves", attention_wave_fill},
+    {"attention_log2_tiles", "tiles of keys of the longest block", attention_log2_tiles},
+    {"attention_log2_padding", "FLOPs of whole tiles over FLOPs", attention_log2_padding},
+    {"attention_split", "1 where keys may be split over blocks", attention_split},
+    {"attention_packed", "1 where heads that share keys share blocks", attention_packed},
+    {"attention_ln_overhead", "start and blocks over bound", attention_ln_overhead},
+    {"experts_log2_rows", "rows of an expert that has any", experts_log2_rows},
+    {"experts_even", "1 where experts get as many tokens each", experts_even},
+    {"experts_log2_busiest", "rows of the busiest GPU over their mean", experts_log2_busiest},
+    {"experts_touched", "share of a GPU's experts that get a token", experts_touched},
+    {"experts_weight_share", "share of the weights in the traffic", experts_weight_share},
+    {"experts_ln_gathered", "traffic with all tokens' rows over traffic", experts_ln_gathered},
+    {"experts_log2_padding", "rows of whole tiles over rows", experts_log2_padding},
+    {"experts_log2_blocks", "blocks of the first product over SMs", experts_log2_blocks},
+    {"experts_wave_fill", "its blocks over SMs x waves", experts_wave_fill},
+    {"experts_cutlass", "1 where CUTLASS multiplies, not Triton", experts_cutlass},
+    {"experts_cutlass_tensor", "1 for it with one scale a tensor", experts_cutlass_tensor},
+    {"experts_mxfp4_triton", "1 for mxfp4 on Hopper", experts_mxfp4_triton},
     {"row_fill", "useful share of a block's passes over its row", row_fill},
     {"row_alignment", "1 where 4 divides the columns", row_alignment},
     {"log2_cols", "columns", log2_cols},

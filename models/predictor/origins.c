@@ -62,7 +62,7 @@ void rt_origin_point(const struct rt_query *query, double *point)
 {
     int dims = rt_op_ndims(query->op);
     for (int d = 0; d < dims; d++)
-        point[d] = log2(1 + (double)query->dim[d]);
+        point[d] = log2(1 + fmax((double)query->dim[d], 0)); /* -1: not said, as 0 */
     point[dims] = 2 * log2(1 + rt_query_flops(query));
     point[dims + 1] = 2 * log2(1 + rt_query_bytes(query));
 }

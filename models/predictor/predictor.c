@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "whole"};
+const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "whole", "cut"};
 const char *const rt_skip_words[RT_SKIP_COUNT] = {
     "forecast", "the predictor has no network for this family", "the device descriptor has no peak for it",
     "no tile of anything like it was measured", "nothing like it was measured on another device"};
@@ -204,6 +204,8 @@ static enum rt_skip init_launch(const struct rt_family_net *net, const struct rt
         return RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_WHOLE)
         return rt_launch_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+    if (net->policy == RT_TILE_CUT)
+        return rt_launch_init_cut(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
     bool cut = choose_tile(net, query, device, tile) && rt_launch_init(launch, query, tile, device);
     return cut ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
 }
@@ -220,7 +222,8 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
         value = fmax(net->clip_low[f], fmin(value, net->clip_high[f]));
         features[f] = (rt_real)((value - net->offset[f]) * net->scale[f]);
     }
-    *bound = (struct rt_bound){.bound_us = launch.bound_us, .waves = launch.waves};
+    *bound =
+        (struct rt_bound){.bound_us = launch.bound_us, .waves = launch.waves, .start_us = launch.start_us};
     if (rt_heads[net->head].latents) {
         bound->compute_share = rt_launch_compute_share(&launch);
         bound->depth_share = rt_launch_depth_share(&launch);

@@ -31,6 +31,7 @@ enum rt_tile_policy {
     RT_TILE_NEAREST, /* the measured tile of the nearest shape */
     RT_TILE_ROW,     /* one row of the operand (softmax, layer norm) */
     RT_TILE_WHOLE,   /* no tile: features of the whole op, some of them for reference tiles */
+    RT_TILE_CUT,     /* as RT_TILE_WHOLE, attention and experts as fused.h cuts them */
     RT_TILE_POLICY_COUNT
 };
 extern const char *const rt_tile_policies[RT_TILE_POLICY_COUNT];

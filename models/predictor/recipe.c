@@ -23,11 +23,22 @@
     "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 cut_log2_blocks "      \
     "cut_wave_fill cut_padding cut_log2_splits cut_log2_tile cut_ln_compute_memory cut_ln_roofline "         \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
-#define ROOFTILE(family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
+#define ATTENTION_FEATURES                                                                                   \
+    "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "                  \
+    "attention_encoder dim_batch dim_tokens dim_cached dim_heads dim_kv_heads dim_head_dim dim_window "      \
+    "attention_narrow attention_split attention_packed attention_log2_blocks attention_wave_fill "           \
+    "attention_log2_tiles attention_log2_padding attention_ln_overhead"
+#define EXPERTS_FEATURES                                                                                     \
+    "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 experts_log2_rows experts_even "        \
+    "experts_log2_busiest experts_touched experts_weight_share experts_ln_gathered experts_log2_padding "    \
+    "experts_log2_blocks experts_wave_fill dim_ep dim_tp dtype_width dtype_block_scaled dtype_weights_only " \
+    "experts_cutlass experts_cutlass_tensor experts_mxfp4_triton"
+#define ROOFTILE(...) ROOFTILE_BY(RT_TILE_WHOLE, __VA_ARGS__)
+#define ROOFTILE_BY(policy_, family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
     {.kind = "rooftile", .family = family_, .units = units_, .features = features_, .standardise = true, \
      .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .latent_ridge = 1e-2, \
      .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
-     .policy = RT_TILE_WHOLE, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
+     .policy = policy_, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
      .weight_decay = 0.01, .schedule = "one-cycle"}
 /* Baselines without a network: docs/baselines.md. One pass over the rows. */
 #define LINEAR(family_) \
@@ -48,16 +59,8 @@ const struct rt_recipe rt_recipes[] = {
     ROOFTILE(RT_FAMILY_SOFTMAX, RT_UNITS_ANY,
              "log2_bytes_l2 row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500,
              20, 12),
-    ROOFTILE(
-        RT_FAMILY_ATTENTION, RT_UNITS_ANY,
-        "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "
-        "attention_encoder dim_batch dim_tokens dim_cached dim_heads dim_kv_heads dim_head_dim dtype_width",
-        64, 0.05, 4500, 0, 12),
-    ROOFTILE(
-        RT_FAMILY_MOE, RT_UNITS_ANY,
-        "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 dim_tokens dim_hidden dim_inter "
-        "dim_topk dim_experts dim_tp dim_ep dtype_width dtype_block_scaled dtype_weights_only",
-        64, 0.05, 4500, 0, 12),
+    ROOFTILE_BY(RT_TILE_CUT, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05, 4500, 0, 12),
+    ROOFTILE_BY(RT_TILE_CUT, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0, 12),
     ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes_l2 row_fill", 32, 0, 3500, 20, 12),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),

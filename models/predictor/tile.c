@@ -159,6 +159,27 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
+bool rt_launch_init_cut(struct rt_launch *launch, const struct rt_query *query,
+                        const struct rt_device *device)
+{
+    if (!rt_launch_init_whole(launch, query, device))
+        return false;
+    enum rt_family family = rt_ops[query->op].family;
+    const struct rt_fused_time *fused =
+        family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
+    if (family == RT_FAMILY_ATTENTION)
+        rt_cut_attention(query->op, query->dtype, query->dim, device, launch->peak_flops, &launch->attention);
+    else if (family == RT_FAMILY_MOE)
+        rt_cut_experts(query->dtype, query->dim, device, launch->peak_flops, &launch->experts);
+    else
+        return true;
+    launch->start_us = fused->start_us;
+    launch->compute_us = fused->compute_us;
+    launch->memory_us = fused->memory_us;
+    launch->bound_us = fused->time_us;
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
 double rt_launch_compute_share(const struct rt_launch *launch)
 {
     /* sigmoid(2 log2(compute / memory)) */

@@ -8,6 +8,7 @@
 #include "datasets/device.h"
 #include "datasets/op.h"
 #include "models/predictor/cut.h"
+#include "models/predictor/fused.h"
 
 #include <stdbool.h>
 
@@ -48,6 +49,9 @@ struct rt_launch {
     struct rt_cut cut;            /* and how it is likely cut */
     double rows, cols;            /* of a vector op, */
     struct rt_row_cut row_cut;    /* and how softmax and layer norm run */
+    double start_us;              /* of bound_us: until its first block computes; rt_launch_init_cut */
+    struct rt_attention_cut attention;
+    struct rt_experts_cut experts;
 };
 
 /* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
@@ -59,6 +63,11 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
  * compute and no traffic, or the device has no peak for the dtype. `query` must outlive the launch. */
 bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
                           const struct rt_device *device);
+
+/* The same, and attention and experts as fused.h cuts them: bound_us is the time of the cut, compute_us and
+ * memory_us are its parts. */
+bool rt_launch_init_cut(struct rt_launch *launch, const struct rt_query *query,
+                        const struct rt_device *device);
 
 /* Share of compute in what binds: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge.
  */

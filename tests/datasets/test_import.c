@@ -475,7 +475,7 @@ static void test_aiconfigurator(void)
     CU_ASSERT_STRING_EQUAL(attribute(s, "framework"), "VLLM");
     CU_ASSERT_STRING_EQUAL(attribute(s, "gemm_dtype"), "(none)");
     CU_ASSERT_EQUAL(rt_import_counter(&report, "gemm", "NVIDIA H100 80GB HBM3")->duplicates, 1);
-    const int64_t context[] = {4, 2048, 512, 32, 8, 128, 1024};
+    const int64_t context[] = {4, 2048, 512, 32, 8, 128, 1024, 8}; /* bits of the cache's fp8 */
     bool found = false;
     for (size_t i = 0; i < imported.sample_count; i++) {
         s = &imported.samples[i];
@@ -485,7 +485,7 @@ static void test_aiconfigurator(void)
                  strcmp(attribute(s, "kv_cache_dtype"), "fp8") == 0 &&
                  strcmp(attribute(s, "beam_width"), "1") == 0;
         if (strstr(imported.devices[s->device].name, "A100") != NULL)
-            CU_ASSERT_TRUE(s->dim[2] == 0 && s->dim[6] == 0); /* its table has no window_size */
+            CU_ASSERT_TRUE(s->dim[2] == 0 && s->dim[6] == 0 && s->dim[7] == 0); /* no window_size, bf16 */
     }
     CU_ASSERT_TRUE(found);
     s = find(RT_OP_ATTENTION_GENERATION, 32, 1);
@@ -494,9 +494,13 @@ static void test_aiconfigurator(void)
     CU_ASSERT_TRUE(s->dim[2] == 16 && s->dim[3] == 64 && s->dim[4] == -1);
     s = find(RT_OP_MOE, 16, 4096);
     CU_ASSERT_TRUE(s->dtype == RT_MXFP4 && s->dim[2] == 2048 && s->dim[3] == 6 && s->dim[4] == 256 &&
-                   s->dim[5] == 2 && s->dim[6] == 4);
+                   s->dim[5] == 2 && s->dim[6] == 4 && s->dim[7] == 0);
     CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "balanced");
-    CU_ASSERT_EQUAL(report.refused.count, 1);
+    s = find(RT_OP_MOE, 32, 4096);
+    CU_ASSERT_EQUAL(s->dim[7], 120);
+    CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "power_law_1.2");
+    CU_ASSERT_EQUAL(report.refused.count, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[1], "moe.csv:5: distribution is \"zipf\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "moe.csv:3: moe_dtype is \"int3\""));
     CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->dtype, RT_FP16);
     CU_ASSERT_EQUAL(find(RT_OP_ALL_TO_ALL, 8, 4096)->dtype, RT_INT8);

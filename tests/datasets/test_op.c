@@ -37,6 +37,17 @@ static void test_attention(void)
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_CONTEXT].flops(causal), 4.0 * 2 * 30 * 3 * 64);
     int64_t window[RT_MAX_DIMS] = {1, 1, 4096, 8, 8, 64, 128};
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_GENERATION].flops(window), 4.0 * 128 * 8 * 64);
+    double wide = rt_ops[RT_OP_ATTENTION_GENERATION].bytes(window, 2); /* 128 keys and values, 8 heads */
+    CU_ASSERT_EQUAL(wide, 64 * (2.0 * 2 * 8 + 2.0 * 2 * 128 * 8));
+    window[7] = 8; /* of one byte */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_GENERATION].bytes(window, 2), 64 * (2.0 * 2 * 8 + 2.0 * 128 * 8));
+    window[7] = -1; /* not said */
+    CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_GENERATION].bytes(window, 2), wide);
+    CU_ASSERT_EQUAL(rt_op_check(RT_OP_ATTENTION_GENERATION, window), RT_OK);
+    CU_ASSERT_TRUE(rt_op_may_lack(RT_OP_ATTENTION_GENERATION, 7));
+    CU_ASSERT_FALSE(rt_op_may_lack(RT_OP_ATTENTION_GENERATION, 6));
+    window[6] = -1; /* a window has always been said */
+    CU_ASSERT_NOT_EQUAL(rt_op_check(RT_OP_ATTENTION_GENERATION, window), RT_OK);
     int64_t encoder[RT_MAX_DIMS] = {2, 10, 3, 5};
     CU_ASSERT_EQUAL(rt_ops[RT_OP_ATTENTION_ENCODER].flops(encoder), 4.0 * 2 * 100 * 3 * 5);
 }
