@@ -186,17 +186,24 @@ static int read_bits(const struct rt_csv_field *field, enum rt_dtype dtype, int6
     return 0;
 }
 
-/* 100 times the exponent of a power law, 0 where loads are even. */
+/* 100 times the exponent of a power law, 0 where loads are even: by themselves, or after an expert-parallel
+ * load balancer ("power_law_1.2_eplb") has spread them. */
 static int read_routing(const struct rt_csv_field *field, int64_t *dim)
 {
-    static const char power_law[] = "power_law_";
-    size_t length = strlen(power_law);
+    static const char power_law[] = "power_law_", balancer[] = "_eplb";
+    size_t length = strlen(power_law), rest = field->length - length, tail = strlen(balancer);
     double exponent = 0;
-    if (strcmp(field->text, "balanced") != 0 &&
-        (strncmp(field->text, power_law, length) != 0 ||
-         rt_parse_real(field->text + length, field->length - length, &exponent) != 0 || !(exponent > 0) ||
-         exponent > 100))
+    *dim = 0;
+    if (strcmp(field->text, "balanced") == 0 || strcmp(field->text, "uniform") == 0)
+        return 0;
+    if (field->length <= length || strncmp(field->text, power_law, length) != 0)
         return -1;
+    bool balanced = rest > tail && strcmp(field->text + field->length - tail, balancer) == 0;
+    if (rt_parse_real(field->text + length, balanced ? rest - tail : rest, &exponent) != 0 ||
+        !(exponent > 0) || exponent > 100)
+        return -1;
+    if (balanced)
+        return 0;
     *dim = (int64_t)(100 * exponent + 0.5);
     return 0;
 }

@@ -499,6 +499,8 @@ static void test_aiconfigurator(void)
     s = find(RT_OP_MOE, 32, 4096);
     CU_ASSERT_EQUAL(s->dim[7], 120);
     CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "power_law_1.2");
+    CU_ASSERT_EQUAL(find(RT_OP_MOE, 96, 4096)->dim[7], 0); /* a load balancer's */
+    CU_ASSERT_EQUAL(find(RT_OP_MOE, 128, 4096)->dim[7], 0);
     CU_ASSERT_EQUAL(report.refused.count, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[1], "moe.csv:5: distribution is \"zipf\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "moe.csv:3: moe_dtype is \"int3\""));
