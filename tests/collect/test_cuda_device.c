@@ -448,9 +448,10 @@ static void test_attention_is_right(void)
         enum rt_dtype dtype = d == 0 ? RT_FP16 : RT_BF16;
         CU_ASSERT_TRUE(attention_works(RT_OP_ATTENTION_ENCODER, dtype, (int64_t[]){2, 77, 3, 64},
                                        &(struct attention_shape){2, 77, 77, 3, 3, 64, false}));
-        CU_ASSERT_TRUE(attention_works(RT_OP_ATTENTION_CONTEXT, dtype, (int64_t[]){2, 65, 0, 4, 2, 64, 0},
+        CU_ASSERT_TRUE(attention_works(RT_OP_ATTENTION_CONTEXT, dtype, (int64_t[]){2, 65, 0, 4, 2, 64, 0, 0},
                                        &(struct attention_shape){2, 65, 65, 4, 2, 64, true}));
-        CU_ASSERT_TRUE(attention_works(RT_OP_ATTENTION_GENERATION, dtype, (int64_t[]){3, 1, 100, 4, 1, 64, 0},
+        CU_ASSERT_TRUE(attention_works(RT_OP_ATTENTION_GENERATION, dtype,
+                                       (int64_t[]){3, 1, 100, 4, 1, 64, 0, 0},
                                        &(struct attention_shape){3, 1, 101, 4, 1, 64, false}));
     }
 }

@@ -344,7 +344,7 @@ static void test_asked_without_dims(void)
     CU_ASSERT_FALSE(rt_cuda_dnn_can(&task));
     task = task_of(RT_OP_CONV2D, RT_FP16, (int64_t[]){2, 3, 4, 5, 7, 3, 3, 1, 1, 1, 0}); /* no groups */
     CU_ASSERT_FALSE(rt_cuda_dnn_can(&task));
-    task = task_of(RT_OP_ATTENTION_CONTEXT, RT_FP16, (int64_t[]){1, 8, 0, 4, 0, 16, 0}); /* no heads */
+    task = task_of(RT_OP_ATTENTION_CONTEXT, RT_FP16, (int64_t[]){1, 8, 0, 4, 0, 16, 0, 0}); /* no heads */
     CU_ASSERT_FALSE(rt_cuda_dnn_can(&task));
 }
 
@@ -371,8 +371,10 @@ static void test_images_that_cannot_run(void)
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_CONV2D, RT_FP8, dim), "not supported");
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_CONV2D, RT_FP16, odd), "not supported");
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_CONV2D, RT_FP16, none), "cuDNN has no engine for it");
-    const int64_t whole[] = {1, 8, 0, 4, 2, 16, 0}, cached[] = {1, 8, 4, 4, 2, 16, 0};
-    const int64_t window[] = {1, 8, 0, 4, 2, 16, 4}, wide[] = {1, 8, 0, 4, 2, 16, 8};
+    const int64_t whole[] = {1, 8, 0, 4, 2, 16, 0, 0}, cached[] = {1, 8, 4, 4, 2, 16, 0, 0};
+    const int64_t window[] = {1, 8, 0, 4, 2, 16, 4, 0}, wide[] = {1, 8, 0, 4, 2, 16, 8, 0};
+    const int64_t narrow[] = {1, 8, 0, 4, 2, 16, 0, 8}; /* keys in 8 bits */
+    CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, narrow), "not supported");
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, whole), "");
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, wide), "");
     CU_ASSERT_STRING_EQUAL(dnn_refusal(90, RT_OP_ATTENTION_CONTEXT, RT_BF16, cached), "not supported");
@@ -413,9 +415,9 @@ static void run_attention(enum rt_op_id op, const int64_t *dim, int64_t queries,
 static void test_attention_is_right(void)
 {
     run_attention(RT_OP_ATTENTION_ENCODER, (int64_t[]){2, 7, 3, 8}, 7, 7, 3, 3, 8, false);
-    run_attention(RT_OP_ATTENTION_CONTEXT, (int64_t[]){2, 9, 0, 4, 2, 8, 0}, 9, 9, 4, 2, 8, true);
-    run_attention(RT_OP_ATTENTION_CONTEXT, (int64_t[]){1, 5, 0, 2, 2, 16, 0}, 5, 5, 2, 2, 16, true);
-    run_attention(RT_OP_ATTENTION_GENERATION, (int64_t[]){3, 1, 11, 4, 1, 8, 0}, 1, 12, 4, 1, 8, false);
+    run_attention(RT_OP_ATTENTION_CONTEXT, (int64_t[]){2, 9, 0, 4, 2, 8, 0, 0}, 9, 9, 4, 2, 8, true);
+    run_attention(RT_OP_ATTENTION_CONTEXT, (int64_t[]){1, 5, 0, 2, 2, 16, 0, 0}, 5, 5, 2, 2, 16, true);
+    run_attention(RT_OP_ATTENTION_GENERATION, (int64_t[]){3, 1, 11, 4, 1, 8, 0, 0}, 1, 12, 4, 1, 8, false);
 }
 
 static void run_pooling(enum rt_variant variant)
