@@ -221,7 +221,7 @@ static int read_dims(struct reading *r, const struct layout *layout, const struc
         else if (dim->form == BITS && read_bits(field, sample->dtype, &sample->dim[i]) != 0)
             return fail_row(r, dim->column, field->text, "a dtype that datasets/op.c has a row for");
         else if (dim->form == ROUTING && read_routing(field, &sample->dim[i]) != 0)
-            return fail_row(r, dim->column, field->text, "\"balanced\" or \"power_law_A\"");
+            return fail_row(r, dim->column, field->text, "\"balanced\", \"uniform\" or \"power_law_A\"");
     }
     if (rt_op_check(layout->op, sample->dim) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
