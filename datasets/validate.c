@@ -216,6 +216,16 @@ static double least_bytes(const struct rt_dataset *dataset, const struct rt_samp
     return rt_ops[sample->op].bytes(sample->dim, width);
 }
 
+/* FLOPs that cannot be fewer. How uneven the loads of experts fell is an expectation (routing.h); the busiest
+ * GPU has its even share at least. */
+static double least_flops(const struct rt_sample *sample)
+{
+    struct rt_sample even = *sample;
+    if (rt_ops[sample->op].family == RT_FAMILY_MOE)
+        even.dim[rt_op_ndims(sample->op) - 1] = 0; /* skew */
+    return rt_sample_flops(&even);
+}
+
 double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_sample *sample,
                           const char **limit)
 {
@@ -224,8 +234,7 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
     if (family == RT_FAMILY_COLLECTIVE || family == RT_FAMILY_HOST)
         return NAN; /* moves over links, not through the memory */
     double share = family == RT_FAMILY_CONV ? 0.25 : 1;
-    double compute =
-        1e6 * share * rt_sample_flops(sample) / rt_device_peak_flops(device, family, sample->dtype);
+    double compute = 1e6 * share * least_flops(sample) / rt_device_peak_flops(device, family, sample->dtype);
     double bytes = least_bytes(dataset, sample), memory = NAN;
     /* How many experts a layer really reads depends on how its tokens fall. */
     if (family != RT_FAMILY_MOE && bytes > 4 * device->l2_mib * 1024 * 1024)
