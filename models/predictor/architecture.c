@@ -71,3 +71,9 @@ double rt_sustained_flops(const struct rt_device *device, enum rt_family family,
     double sustained = watts / (1e-12 * flop_picojoules(rt_architecture_of(device)->node_nm));
     return dtype == RT_FP32 && sustained < peak ? sustained : peak;
 }
+
+double rt_cycles_us(const struct rt_device *device, double cycles)
+{
+    const double usual_mhz = 1700; /* where nobody says */
+    return cycles / (device->clock_mhz > 0 ? device->clock_mhz : usual_mhz);
+}

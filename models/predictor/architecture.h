@@ -48,4 +48,7 @@ int rt_memory_kind_find(const char *name); /* -1 where there is none */
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
+/* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */
+double rt_cycles_us(const struct rt_device *device, double cycles);
+
 #endif

@@ -32,12 +32,6 @@ static void set_memory(const struct rt_device *device, double bytes, struct rt_f
     time->memory_us = 1e6 * bytes / rate;
 }
 
-static double cycles_us(const struct rt_device *device, double cycles)
-{
-    const double usual_mhz = 1700; /* where nobody says */
-    return cycles / (device->clock_mhz > 0 ? device->clock_mhz : usual_mhz);
-}
-
 static void set_time(struct rt_fused_time *time)
 {
     time->time_us = time->start_us + time->blocks_us + fmax(time->compute_us, time->memory_us);
@@ -154,7 +148,7 @@ void rt_cut_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
     cut.padding = cut.blocks * mean * tile_flops / rt_ops[op].flops(dim);
     /* Short blocks fill in for long ones, so waves are of the mean; none ends before the longest. */
     cut.fused.compute_us = 1e6 * fmax(cut.tiles, mean * cut.waves) * tile_flops / (peak_flops / sms);
-    cut.fused.start_us = cycles_us(device, START_CYCLES);
+    cut.fused.start_us = rt_cycles_us(device, START_CYCLES);
     cut.fused.blocks_us = BLOCK_US * cut.waves;
     set_memory(device, rt_ops[op].bytes(dim, a.width), &cut.fused);
     set_time(&cut.fused);
@@ -217,7 +211,7 @@ void rt_cut_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_dev
      * expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). */
     bool hopper = capability(device) >= 9 && capability(device) < 10;
     cut.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[6] > 1));
-    cut.fused.start_us = cycles_us(device, LAUNCHES * LAUNCH_CYCLES);
+    cut.fused.start_us = rt_cycles_us(device, LAUNCHES * LAUNCH_CYCLES);
     set_memory(device, bytes, &cut.fused);
     set_time(&cut.fused);
     *out = cut;

@@ -101,12 +101,6 @@ static const double IN_L2 = 0.7, L2_FULL = 0.125, L2_NONE = 0.25, START_CYCLES =
 /* A product whose reduction is split starts a second kernel, or waits for its last block. */
 static const double SPLIT_CYCLES = 4000;
 
-static double cycles_us(const struct rt_device *device, double cycles)
-{
-    const double usual_mhz = 1700; /* where nobody says */
-    return cycles / (device->clock_mhz > 0 ? device->clock_mhz : usual_mhz);
-}
-
 static double hit_share(const struct rt_launch *launch)
 {
     double taken = launch->bytes / (launch->device->l2_mib * 1048576);
@@ -127,7 +121,7 @@ static void cut_whole(struct rt_launch *launch)
         launch->n = (double)n;
         launch->k = (double)k;
         rt_cut_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
-                       launch->bandwidth, launch->device->sms, cycles_us(launch->device, SPLIT_CYCLES),
+                       launch->bandwidth, launch->device->sms, rt_cycles_us(launch->device, SPLIT_CYCLES),
                        &launch->cut);
     } else if (is_vector(query)) {
         launch->rows = (double)query->dim[0];
@@ -155,7 +149,7 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
     launch->bound_us = fmax(launch->compute_us, launch->memory_us) +
-                       (is_vector(query) ? 0 : cycles_us(device, START_CYCLES));
+                       (is_vector(query) ? 0 : rt_cycles_us(device, START_CYCLES));
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
