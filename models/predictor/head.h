@@ -30,7 +30,8 @@
 struct rt_bound {
     double bound_us; /* latency if every wave reached the roofline */
     double waves;
-    double start_us; /* of bound_us, what the device takes to start: no floor is fitted to that */
+    double
+        start_us; /* policy "cut": of bound_us, what the device takes to start; no floor is fitted to that */
     /* residual: */
     double compute_share; /* 0..1, how the device's latents mix: latent.h */
     double depth_share;   /* 0..1, of the latent of long reductions */
