@@ -1,6 +1,7 @@
 /* From kernels to the time of a step. See forecast.h. */
 #include "predict/forecast.h"
 #include "datasets/status.h"
+#include "models/predictor/architecture.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,16 +27,46 @@ static enum rt_family family_of(const struct rt_kernel *kernel)
     return rt_ops[kernel->op].family;
 }
 
-static void query_of(const struct rt_graph *graph, const struct rt_kernel *kernel, struct rt_query *query)
+/* What a kernel moves on that device: where the L2 does not hold what moves between two readings of
+ * an operand that is broadcast, each reading comes from memory. */
+static double bytes_on(const struct rt_kernel *kernel, const struct rt_device *device)
+{
+    return kernel->bytes + (kernel->round_bytes > rt_near_l2_bytes(device) ? kernel->again_bytes : 0);
+}
+
+static void query_of(const struct rt_forecast *forecast, const struct rt_kernel *kernel,
+                     struct rt_query *query)
 {
     memset(query, 0, sizeof *query); /* padding too: queries are compared and hashed as bytes */
     query->op = kernel->op;
-    query->dtype = (uint8_t)graph->options.dtype;
+    query->dtype = (uint8_t)forecast->graph->options.dtype;
     memcpy(query->dim, kernel->dim, sizeof query->dim);
     query->tile[0] = query->tile[1] = -1;
     query->flops = kernel->flops;
-    query->bytes = kernel->bytes;
+    query->bytes = bytes_on(kernel, forecast->device);
     query->queued = true;
+}
+
+/* Does the predictor have a network that tells how fast a device moves data? Those with latents do: of bytes
+ * alone. Others need tiles, or measured kernels of that very op. */
+static bool knows_moves(const struct rt_predictor *predictor, enum rt_dtype dtype)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, RT_OP_ADD_SCALAR, dtype);
+    return net != NULL && rt_heads[net->head].latents;
+}
+
+/* What only moves data runs at the pace of an elementwise op that reads and writes as many bytes: kernels of
+ * both kinds are bound by the same bandwidth, of which devices reach 0.6 to 0.9. */
+static void query_of_move(const struct rt_forecast *forecast, const struct rt_kernel *kernel,
+                          struct rt_query *query)
+{
+    query_of(forecast, kernel, query);
+    double width = rt_dtypes[forecast->graph->options.dtype].bytes;
+    query->op = RT_OP_ADD_SCALAR;
+    memset(query->dim, 0, sizeof query->dim);
+    query->dim[0] = 1;
+    query->dim[1] = (int64_t)fmax(1, query->bytes / (2 * width));
+    query->flops = (double)query->dim[1];
 }
 
 /* --- what is launched --- */
@@ -95,23 +126,30 @@ static uint32_t ask(struct questions *questions, const struct rt_query *query)
     return questions->slot[at] = (uint32_t)questions->count++;
 }
 
-static void ask_all(const struct rt_forecast *forecast, struct questions *questions, uint32_t *of_launch)
+static void ask_all(const struct rt_forecast *forecast, struct questions *questions, bool moves,
+                    uint32_t *of_launch)
 {
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_kernel *kernel = &forecast->launches[i].kernel;
         enum rt_family family = family_of(kernel);
         struct rt_query query;
         of_launch[i] = UINT32_MAX;
-        if (family == RT_FAMILY_MEMORY || family == RT_FAMILY_COLLECTIVE || family == RT_FAMILY_HOST)
+        if ((family == RT_FAMILY_MEMORY && !moves) || family == RT_FAMILY_COLLECTIVE ||
+            family == RT_FAMILY_HOST)
             continue;
-        query_of(forecast->graph, kernel, &query);
+        if (family == RT_FAMILY_MEMORY)
+            query_of_move(forecast, kernel, &query);
+        else
+            query_of(forecast, kernel, &query);
         of_launch[i] = ask(questions, &query);
     }
 }
 
-static void list_questions(const struct rt_forecast *forecasts, size_t count, struct questions *questions)
+static void list_questions(const struct rt_forecast *forecasts, size_t count,
+                           const struct rt_predictor *predictor, struct questions *questions)
 {
     size_t launches = 0;
+    bool moves = count > 0 && knows_moves(predictor, forecasts[0].graph->options.dtype);
     for (size_t f = 0; f < count; f++)
         launches += forecasts[f].launch_count;
     *questions = (struct questions){.slots = 16};
@@ -123,7 +161,7 @@ static void list_questions(const struct rt_forecast *forecasts, size_t count, st
     memset(questions->slot, 0xff, questions->slots * sizeof *questions->slot);
     uint32_t *of_launch = questions->of_launch;
     for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count)
-        ask_all(&forecasts[f], questions, of_launch);
+        ask_all(&forecasts[f], questions, moves, of_launch);
     questions->time_us = rt_malloc((questions->count + 1) * sizeof *questions->time_us);
     questions->half = rt_malloc((questions->count + 1) * sizeof *questions->half);
     questions->skip = rt_calloc(questions->count + 1, sizeof *questions->skip);
@@ -243,19 +281,27 @@ static int time_collective(struct rt_forecast *forecast, struct rt_forecast_laun
     return RT_OK;
 }
 
+/* `answer`: what the predictor says of an elementwise op that moves as much, UINT32_MAX where it cannot. */
+static int time_move(const struct rt_forecast *forecast, struct rt_forecast_launch *launch,
+                     const struct questions *questions, uint32_t answer)
+{
+    bool known = answer != UINT32_MAX && questions->skip[answer] == RT_SKIP_NONE;
+    launch->source = RT_TIME_BANDWIDTH;
+    launch->half = questions->moved_half;
+    launch->roofline_us =
+        1e6 * bytes_on(&launch->kernel, forecast->device) / (1e9 * forecast->device->bandwidth_gbs);
+    launch->time_us = known ? questions->time_us[answer] : launch->roofline_us;
+    return RT_OK;
+}
+
 static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
                        const struct questions *questions, const uint32_t *of_launch, bool roofline)
 {
     uint32_t answer = of_launch[launch - forecast->launches];
+    if (family_of(&launch->kernel) == RT_FAMILY_MEMORY)
+        return time_move(forecast, launch, questions, answer);
     struct rt_query query;
-    query_of(forecast->graph, &launch->kernel, &query);
-    if (answer == UINT32_MAX) { /* only moves data */
-        launch->source = RT_TIME_BANDWIDTH;
-        launch->half = questions->moved_half;
-        launch->time_us = launch->roofline_us =
-            1e6 * launch->kernel.bytes / (1e9 * forecast->device->bandwidth_gbs);
-        return RT_OK;
-    }
+    query_of(forecast, &launch->kernel, &query);
     enum rt_skip skip = questions->skip[answer];
     launch->roofline_us = rt_roofline_us(&query, forecast->device);
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
@@ -504,7 +550,7 @@ static int forecast_all(struct rt_forecast *forecasts, size_t count, const struc
 {
     struct questions questions;
     int status = RT_OK;
-    list_questions(forecasts, count, &questions);
+    list_questions(forecasts, count, predictor, &questions);
     rt_predictor_forecast(predictor, forecasts[0].device, questions.query, questions.count, NULL,
                           questions.time_us, questions.skip);
     ask_intervals(&questions, predictor, forecasts[0].device, forecasts[0].options.level);
@@ -574,7 +620,7 @@ double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_pr
         double time = rt_forecast_launch_total(forecast, launch);
         struct rt_query query;
         sum += time;
-        query_of(forecast->graph, &launch->kernel, &query);
+        query_of(forecast, &launch->kernel, &query);
         const struct rt_family_net *net = rt_predictor_net(predictor, query.op, query.dtype);
         if (launch->source != RT_TIME_TRAINED || net == NULL)
             continue;

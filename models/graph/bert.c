@@ -28,13 +28,16 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     uint32_t q = rt_build_linear(graph, "attn.q", x, s.rows, h, wide, true);
     uint32_t k = rt_build_linear(graph, "attn.k", x, s.rows, h, wide, true);
     uint32_t v = rt_build_linear(graph, "attn.v", x, s.rows, h, wide, true);
+    q = rt_build_heads(graph, "attn.heads_q", q, s.batch, s.rows, wide, false);
+    k = rt_build_heads(graph, "attn.heads_k", k, s.batch, s.rows, wide, true);
+    v = rt_build_heads(graph, "attn.heads_v", v, s.batch, s.rows, wide, false);
     x = rt_build_bmm(graph, "attn.scores", q, k, pairs, s.queries, s.head_dim, s.keys);
     x = rt_build_unary(graph, "attn.scale", RT_OP_DIV_SCALAR, x, scores, s.keys);
     x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, mask, scores, s.keys, s.batch * s.keys);
     x = rt_build_softmax(graph, "attn.softmax", x, scores, s.keys);
     x = rt_build_dropout(graph, "attn.dropout", x, scores, s.keys);
     x = rt_build_bmm(graph, "attn.values", x, v, pairs, s.queries, s.keys, s.head_dim);
-    x = rt_build_move(graph, "attn.merge_heads", RT_OP_COPY, x, s.rows, wide, 0);
+    x = rt_build_merge(graph, "attn.merge_heads", x, s.batch, s.rows, wide);
     return rt_build_linear(graph, "attn.output", x, s.rows, wide, h, true);
 }
 

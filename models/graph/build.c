@@ -3,14 +3,27 @@
 
 #include <math.h>
 
+#define SECTOR_BYTES 32 /* the least that moves between memory and L2 */
+
+static bool has_gradient(const struct rt_graph *graph, uint32_t node)
+{
+    return node != RT_NO_INPUT && graph->nodes[node].gradient;
+}
+
+static void add_input(struct rt_graph *graph, uint32_t node, uint32_t from)
+{
+    if (from == RT_NO_INPUT)
+        return;
+    rt_graph_add_input(graph, from);
+    graph->nodes[node].gradient |= graph->nodes[from].gradient;
+}
+
 /* A node with up to two inputs. */
 static uint32_t add_node(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, double outputs)
 {
     uint32_t node = rt_graph_add_node(graph, name);
-    if (a != RT_NO_INPUT)
-        rt_graph_add_input(graph, a);
-    if (b != RT_NO_INPUT)
-        rt_graph_add_input(graph, b);
+    add_input(graph, node, a);
+    add_input(graph, node, b);
     graph->nodes[node].outputs = outputs;
     return node;
 }
@@ -40,6 +53,23 @@ static void accumulate(struct rt_graph *graph, int64_t parameters)
     rows_kernel(graph, RT_ACCUMULATE, RT_OP_ADD, 1, parameters);
 }
 
+/* Does anything run backward for this node? If so, first the sums of its inputs' gradients: autograd adds up
+ * what the readers of a value hand back, one addition for each reader after the first (torch/csrc/autograd/
+ * input_buffer.cpp). Readers in other blocks are not counted: a layer's input is read by the layer alone. */
+static bool runs_backward(struct rt_graph *graph, uint32_t node)
+{
+    if (!rt_build_training(graph) || !graph->nodes[node].gradient)
+        return false;
+    const struct rt_node *reader = &graph->nodes[node];
+    for (uint32_t i = 0; i < reader->input_count; i++) {
+        struct rt_node *input = &graph->nodes[graph->inputs[reader->input + i]];
+        if (input->gradient && input->read_in == reader->block + 1)
+            rows_kernel(graph, RT_BACKWARD, RT_OP_ADD, 1, (int64_t)input->outputs);
+        input->read_in = reader->block + 1;
+    }
+    return true;
+}
+
 int64_t rt_build_shard(int64_t elements, int64_t parts)
 {
     return (elements + parts - 1) / parts;
@@ -50,12 +80,15 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
 {
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * out);
     graph->nodes[node].parameters = (double)in * out + (bias ? out : 0);
+    graph->nodes[node].gradient = true;
     product_kernel(graph, RT_FORWARD, RT_OP_LINEAR, 1, rows, in, out);
-    if (!rt_build_training(graph))
+    if (!runs_backward(graph, node))
         return node;
     keep(graph, x);
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in); /* dW^T = dy^T x */
+    if (bias)
+        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out); /* db = sum of dy over rows */
     accumulate(graph, in * out);
     if (bias)
         accumulate(graph, out);
@@ -67,7 +100,7 @@ uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint
 {
     uint32_t node = add_node(graph, name, a, b, (double)batch * m * n);
     product_kernel(graph, RT_FORWARD, RT_OP_BMM, batch, m, k, n);
-    if (!rt_build_training(graph))
+    if (!runs_backward(graph, node))
         return node;
     keep(graph, a);
     keep(graph, b);
@@ -76,29 +109,25 @@ uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint
     return node;
 }
 
-/* The kernels that the gradient of an elementwise op runs for each of its operands. */
-static void elementwise_backward(struct rt_graph *graph, enum rt_op_id op, int64_t rows, int64_t cols,
-                                 int operands)
+/* What the gradient of op(x) runs (tools/autograd/derivatives.yaml). The gradient of x + c is handed on. */
+static void unary_backward(struct rt_graph *graph, enum rt_op_id op, int64_t rows, int64_t cols)
 {
     switch (op) {
-    case RT_OP_ADD:
     case RT_OP_ADD_SCALAR:
-        for (int i = 0; i < operands; i++)
-            rows_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, cols);
         break;
-    case RT_OP_POW:
-    case RT_OP_POW_SCALAR:
+    case RT_OP_MUL_SCALAR:
+    case RT_OP_DIV_SCALAR:
         rows_kernel(graph, RT_BACKWARD, op, rows, cols);
+        break;
+    case RT_OP_POW_SCALAR: /* dy (c x^(c - 1)) */
+    case RT_OP_RSQRT:      /* (-dy / 2) y^3 */
+        rows_kernel(graph, RT_BACKWARD, RT_OP_POW_SCALAR, rows, cols);
+        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
         rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
         break;
-    case RT_OP_TANH:
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_ADD_SCALAR, rows, cols);
-        break;
-    default:
-        for (int i = 0; i < operands; i++)
-            rows_kernel(graph, RT_BACKWARD, op, rows, cols);
+    default: /* relu, gelu, tanh, silu, clamp: one kernel, which reads dy and x or y as a product of both does
+              */
+        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
     }
 }
 
@@ -114,12 +143,28 @@ uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id 
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     rows_kernel(graph, RT_FORWARD, op, rows, cols);
-    if (rt_build_training(graph)) {
+    if (runs_backward(graph, node)) {
         if (reads_input(op))
             keep(graph, x);
-        elementwise_backward(graph, op, rows, cols, 1);
+        unary_backward(graph, op, rows, cols);
     }
     return node;
+}
+
+/* What the gradient of x op z runs, z broadcast from `other` elements. That of a sum is handed on; what was
+ * broadcast gets the sum of its places. */
+static void binary_backward(struct rt_graph *graph, enum rt_op_id op, bool for_x, bool for_z, int64_t rows,
+                            int64_t cols, int64_t other)
+{
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    if (for_x && op != RT_OP_ADD) /* dy z or dy / z */
+        rows_kernel(graph, RT_BACKWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
+    if (for_z && op == RT_OP_DIV) /* -dy (y / z) */
+        rows_kernel(graph, RT_BACKWARD, RT_OP_DIV, rows, cols)->bytes = width * (2.0 * rows * cols + other);
+    if (for_z && op != RT_OP_ADD)
+        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+    if (for_z && other < rows * cols)
+        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
 }
 
 uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
@@ -129,14 +174,46 @@ uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id
     graph->nodes[node].fusable = true;
     double width = rt_dtypes[graph->options.dtype].bytes;
     rows_kernel(graph, RT_FORWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
-    if (rt_build_training(graph)) {
-        bool constant = z == RT_NO_INPUT && other == 1; /* has no gradient, so x is not read again */
-        if (op != RT_OP_ADD && !constant) {
+    if (runs_backward(graph, node)) {
+        bool for_x = has_gradient(graph, x), for_z = has_gradient(graph, z);
+        if (op != RT_OP_ADD && for_z)
             keep(graph, x);
+        if (op != RT_OP_ADD && for_x)
             keep(graph, z);
-        }
-        elementwise_backward(graph, op, rows, cols, 2);
+        binary_backward(graph, op, for_x, for_z, rows, cols, other);
     }
+    return node;
+}
+
+/* Read, written and broadcast are `round` elements each before the first of the operand is read again. */
+void rt_build_broadcast(struct rt_graph *graph, double width, int64_t round)
+{
+    struct rt_node *node = &graph->nodes[graph->node_count - 1];
+    double others = 2 * rt_dtypes[graph->options.dtype].bytes;
+    for (uint32_t k = 0; k < node->kernel_count; k++) {
+        struct rt_kernel *kernel = &graph->kernels[node->kernel + k];
+        double operand = kernel->bytes - others * node->outputs;
+        kernel->again_bytes = fmax(0, width * node->outputs - operand);
+        kernel->round_bytes = (others + width) * (double)round;
+    }
+}
+
+/* Backward: where(x == c, dy / 2, dy), then 0 where x < c, kernel by kernel (derivatives.yaml). Comparisons
+ * make, and the others read, a byte for each element. */
+uint32_t rt_build_maximum(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    double width = rt_dtypes[graph->options.dtype].bytes, elements = (double)rows * cols;
+    graph->nodes[node].fusable = true;
+    rows_kernel(graph, RT_FORWARD, RT_OP_CLAMP, rows, cols);
+    if (!runs_backward(graph, node))
+        return node;
+    keep(graph, x);
+    rows_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols);
+    rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
+    rows_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (3 * width + 1) * elements;
+    rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
+    rows_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (2 * width + 1) * elements;
     return node;
 }
 
@@ -145,10 +222,10 @@ uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, 
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     rows_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, cols);
-    if (rt_build_training(graph)) {
+    if (runs_backward(graph, node)) { /* dy y first, then its sum over a row (aten/native/cuda/SoftMax.cu) */
         keep(graph, node);
         rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_SOFTMAX, rows, cols);
+        rows_kernel(graph, RT_BACKWARD, RT_OP_SOFTMAX_BACKWARD, rows, cols);
     }
     return node;
 }
@@ -158,10 +235,13 @@ uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].parameters = 2.0 * cols;
+    graph->nodes[node].gradient = true;
     rows_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
-    if (rt_build_training(graph)) {
+    if (runs_backward(graph, node)) {
         keep(graph, x);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rows_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
+        /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu) */
+        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
         accumulate(graph, cols);
         accumulate(graph, cols);
     }
@@ -180,8 +260,14 @@ uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
     uint32_t node = rt_build_binary(graph, "norm.weight", RT_OP_MUL, scaled, RT_NO_INPUT, rows, cols, cols);
     graph->nodes[node].parameters = (double)cols;
-    if (rt_build_training(graph))
+    if (rt_build_training(
+            graph)) { /* the gradient of the weight: dy times what it scales, summed over rows */
+        graph->nodes[node].gradient = true;
+        keep(graph, scaled);
+        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
         accumulate(graph, cols);
+    }
     return node;
 }
 
@@ -220,8 +306,9 @@ uint32_t rt_build_embedding(struct rt_graph *graph, const char *name, int64_t ro
     uint32_t node = add_node(graph, name, RT_NO_INPUT, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].parameters = (double)vocab * cols;
+    graph->nodes[node].gradient = true;
     rows_kernel(graph, RT_FORWARD, RT_OP_EMBEDDING, rows, cols);
-    if (rt_build_training(graph)) {
+    if (runs_backward(graph, node)) {
         rows_kernel(graph, RT_BACKWARD, RT_OP_FILL, vocab, cols); /* a dense gradient: zeros, */
         rows_kernel(graph, RT_BACKWARD, RT_OP_INDEX, rows, cols); /* then the rows that were read */
         accumulate(graph, vocab * cols);
@@ -237,7 +324,8 @@ uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, 
     graph->nodes[node].fusable = true;
     graph->nodes[node].saved = (double)rows * cols / rt_dtypes[graph->options.dtype].bytes; /* a byte each */
     rows_kernel(graph, RT_FORWARD, RT_OP_DROPOUT, rows, cols);
-    rows_kernel(graph, RT_BACKWARD, RT_OP_DROPOUT, rows, cols);
+    if (runs_backward(graph, node))
+        rows_kernel(graph, RT_BACKWARD, RT_OP_DROPOUT, rows, cols);
     return node;
 }
 
@@ -246,8 +334,11 @@ uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id o
 {
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = op == RT_OP_WHERE;
-    for (int phase = RT_FORWARD; phase <= (rt_build_training(graph) ? RT_BACKWARD : RT_FORWARD); phase++) {
-        struct rt_kernel *kernel = rows_kernel(graph, phase, op, rows, cols);
+    struct rt_kernel *kernel = rows_kernel(graph, RT_FORWARD, op, rows, cols);
+    if (bytes > 0)
+        kernel->bytes = bytes;
+    if (runs_backward(graph, node)) {
+        kernel = rows_kernel(graph, RT_BACKWARD, op, rows, cols);
         if (bytes > 0)
             kernel->bytes = bytes;
     }
@@ -259,7 +350,55 @@ uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_
 {
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = op == RT_OP_WHERE;
+    graph->nodes[node].gradient = false;
     rows_kernel(graph, RT_FORWARD, op, rows, cols);
+    return node;
+}
+
+/* A copy that turns rows into columns: one of its sides goes through memory across the grain, and each of its
+ * elements moves a sector of 32 bytes (CUDA C++ Best Practices Guide, "Strided Accesses"). What torch.compile
+ * generates turns tiles on the chip. */
+static void turning_copy(struct rt_graph *graph, enum rt_phase phase, int64_t rows, int64_t cols)
+{
+    struct rt_kernel *kernel = rows_kernel(graph, phase, RT_OP_TRANSPOSE, rows, cols);
+    if (!graph->options.fusion)
+        kernel->bytes = (rt_dtypes[graph->options.dtype].bytes + SECTOR_BYTES) * (double)rows * cols;
+}
+
+uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
+                        int64_t cols, bool keys)
+{
+    bool forward = batch > 1, backward = rt_build_training(graph);
+    if (!forward && !backward)
+        return x;
+    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    for (int phase = forward ? RT_FORWARD : RT_BACKWARD; phase <= (backward ? RT_BACKWARD : RT_FORWARD);
+         phase++) {
+        if (keys)
+            turning_copy(graph, phase, rows, cols);
+        else
+            rows_kernel(graph, phase, RT_OP_COPY, rows, cols);
+    }
+    return node;
+}
+
+uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    if (!rt_build_training(graph))
+        return x;
+    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    if (runs_backward(graph, node))
+        rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
+    return node;
+}
+
+uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
+                        int64_t cols)
+{
+    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    rows_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
+    if (runs_backward(graph, node) && batch > 1)
+        rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
     return node;
 }
 

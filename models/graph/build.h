@@ -35,6 +35,13 @@ uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id 
 uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
                          int64_t rows, int64_t cols, int64_t other);
 
+/* Of the last node, which has an operand that is broadcast, `width` bytes an element: the same elements of it
+ * are read again every `round` elements of the others (a mask of all queries and keys: for every head). */
+void rt_build_broadcast(struct rt_graph *graph, double width, int64_t round);
+
+/* torch.maximum(x, a constant) */
+uint32_t rt_build_maximum(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+
 uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
 uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
 
@@ -57,6 +64,21 @@ uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, 
  * op's own; the backward pass moves as much. */
 uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                        int64_t cols, double bytes);
+
+/* q, k or v by heads, a view of x(rows, cols), as operand of a batched product. PyTorch's matmul merges batch
+ * and heads into one dim, which a view cannot do where there is more than one sequence: it copies (reshape in
+ * aten/native/LinearAlgebra.cpp), keys transposed. The gradient is copied back into rows in any case. Returns
+ * x where nothing runs. */
+uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
+                        int64_t cols, bool keys);
+
+/* Parts of x(rows, cols), views of it, whose gradients are concatenated. Returns x at inference. */
+uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+
+/* Heads merged again, x(rows, cols) copied; their gradient is copied where batch and heads are to be one dim.
+ */
+uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
+                        int64_t cols);
 
 /* The same of what gets no gradient (a mask, zeros, noise, whole numbers): nothing runs backward. */
 uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,

@@ -28,16 +28,23 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
 {
     struct rt_shape s = rt_shape_of(model, &graph->options);
     int64_t pairs = s.batch * s.heads, scores = pairs * s.queries;
-    uint32_t x = rt_build_bmm(graph, "attn.scores", qkv, qkv, pairs, s.queries, s.head_dim, s.keys);
+    bool cached = graph->options.step == RT_STEP_DECODE; /* the cache is one piece for all sequences */
+    int64_t wide = s.heads * s.head_dim, sequences = cached ? 1 : s.batch;
+    qkv = rt_build_split(graph, "attn.split", qkv, s.rows, 3 * wide);
+    uint32_t q = rt_build_heads(graph, "attn.heads_q", qkv, sequences, s.rows, wide, false);
+    uint32_t k = rt_build_heads(graph, "attn.heads_k", qkv, sequences, s.rows, wide, true);
+    uint32_t v = rt_build_heads(graph, "attn.heads_v", qkv, sequences, s.rows, wide, false);
+    uint32_t x = rt_build_bmm(graph, "attn.scores", q, k, pairs, s.queries, s.head_dim, s.keys);
     x = rt_build_binary(graph, "attn.scale", RT_OP_DIV, x, RT_NO_INPUT, scores, s.keys, 1);
     /* the mask is one byte for each pair of tokens, the same for all heads */
     double mask_bytes = 2 * rt_dtypes[graph->options.dtype].bytes * (double)scores * s.keys;
     x = rt_build_move(graph, "attn.mask", RT_OP_WHERE, x, scores, s.keys,
                       mask_bytes + (double)s.queries * s.keys);
+    rt_build_broadcast(graph, 1, s.queries * s.keys);
     x = rt_build_softmax(graph, "attn.softmax", x, scores, s.keys);
     x = rt_build_dropout(graph, "attn.dropout", x, scores, s.keys);
-    x = rt_build_bmm(graph, "attn.values", x, qkv, pairs, s.queries, s.keys, s.head_dim);
-    return rt_build_move(graph, "attn.merge_heads", RT_OP_COPY, x, s.rows, s.heads * s.head_dim, 0);
+    x = rt_build_bmm(graph, "attn.values", x, v, pairs, s.queries, s.keys, s.head_dim);
+    return rt_build_merge(graph, "attn.merge_heads", x, s.batch, s.rows, wide);
 }
 
 static uint32_t layer(const struct rt_model *model, struct rt_graph *graph, uint32_t in)

@@ -112,6 +112,7 @@ size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node
     }
     fused.flops = flops;
     fused.bytes = node->fused_bytes[phase];
+    fused.again_bytes = 0; /* not told of a chain */
     out[0] = fused;
     return 1;
 }

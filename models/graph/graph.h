@@ -44,6 +44,9 @@ struct rt_kernel {
     uint8_t op, phase; /* rt_op_id, rt_phase */
     int64_t dim[RT_MAX_DIMS];
     double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
+    /* An operand that is broadcast: bytes more where it is out of the cache when it comes round again, and
+     * what moves in between. 0: none is. */
+    double again_bytes, round_bytes;
 };
 
 struct rt_node {
@@ -57,6 +60,9 @@ struct rt_node {
     /* Fused: the kernels of the forward (backward) phase run as one, of this traffic. 0: one by one. */
     double fused_bytes[2];
     bool fusable; /* pointwise, row-wise or a view: may join a chain */
+    /* While a training graph is built: */
+    bool gradient;    /* one flows back through it: it has weights, or reads what has */
+    uint32_t read_in; /* the last block that reads its output, counted from 1; 0: none yet */
 };
 
 enum rt_block_role { RT_BLOCK_FIRST, RT_BLOCK_LAYER, RT_BLOCK_LAST };

@@ -49,26 +49,6 @@ static int complete_qwen2(struct rt_model *model, const char *where)
     return complete(model, where);
 }
 
-/* y = x op z, z a constant of `other` elements that is broadcast and gets no gradient. */
-static uint32_t with_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
-                              int64_t rows, int64_t cols, int64_t other)
-{
-    const int64_t dims[] = {rows, cols};
-    double bytes = rt_dtypes[graph->options.dtype].bytes * (2.0 * rows * cols + other);
-    uint32_t node = rt_graph_add_node(graph, name);
-    rt_graph_add_input(graph, x);
-    graph->nodes[node].outputs = (double)rows * cols;
-    graph->nodes[node].fusable = true;
-    rt_graph_add_kernel(graph, RT_FORWARD, op, dims)->bytes = bytes;
-    if (!rt_build_training(graph))
-        return node;
-    if (op == RT_OP_ADD)
-        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, dims);
-    else
-        rt_graph_add_kernel(graph, RT_BACKWARD, op, dims)->bytes = bytes;
-    return node;
-}
-
 /* x cos + rotate_half(x) sin, for x(rows, d); the tables have `other` elements. rotate_half negates half of
  * a row and concatenates the halves: 3 elements of traffic for each. */
 struct rotary_names {
@@ -82,9 +62,9 @@ static uint32_t rotary(struct rt_graph *graph, const struct rotary_names *name, 
                        int64_t d, int64_t other)
 {
     double width = rt_dtypes[graph->options.dtype].bytes;
-    uint32_t turned = with_constant(graph, name->cos, RT_OP_MUL, x, rows, d, other);
+    uint32_t turned = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, other);
     uint32_t half = rt_build_move(graph, name->rotate, RT_OP_COPY, x, rows, d, 3 * width * rows * d);
-    half = with_constant(graph, name->sin, RT_OP_MUL, half, rows, d, other);
+    half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, other);
     return rt_build_binary(graph, name->add, RT_OP_ADD, turned, half, rows, d, rows * d);
 }
 
@@ -104,9 +84,16 @@ static uint32_t scores_and_values(struct rt_graph *graph, const struct rt_shape 
 {
     int64_t pairs = s->batch * s->heads, scores = pairs * s->queries;
     double width = rt_dtypes[graph->options.dtype].bytes;
+    int64_t sequences = graph->options.step == RT_STEP_DECODE ? 1 : s->batch; /* the cache is one piece, */
+    int64_t shared = s->heads == s->kv_heads ? sequences : 1; /* and so is what was repeated */
+    q = rt_build_heads(graph, "attn.heads_q", q, sequences, s->rows, s->heads * s->head_dim, false);
+    k = rt_build_heads(graph, "attn.heads_k", k, shared, s->batch * s->keys, s->heads * s->head_dim, true);
+    v = rt_build_heads(graph, "attn.heads_v", v, shared, s->batch * s->keys, s->heads * s->head_dim, false);
     uint32_t x = rt_build_bmm(graph, "attn.scores", q, k, pairs, s->queries, s->head_dim, s->keys);
     x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, scores, s->keys);
-    x = with_constant(graph, "attn.mask", RT_OP_ADD, x, scores, s->keys, s->batch * s->queries * s->keys);
+    x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, RT_NO_INPUT, scores, s->keys,
+                        s->batch * s->queries * s->keys);
+    rt_build_broadcast(graph, width, s->queries * s->keys);
     x = rt_build_softmax(graph, "attn.softmax", x, scores, s->keys);
     if (width < 4) /* the softmax is computed in fp32 and cast back */
         x = rt_build_move(graph, "attn.softmax_cast", RT_OP_COPY, x, scores, s->keys,
@@ -133,7 +120,7 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     k = repeat(graph, "attn.repeat_keys", &s, k);
     v = repeat(graph, "attn.repeat_values", &s, v);
     x = scores_and_values(graph, &s, q, k, v);
-    x = rt_build_move(graph, "attn.merge_heads", RT_OP_COPY, x, s.rows, wide, 0);
+    x = rt_build_merge(graph, "attn.merge_heads", x, s.batch, s.rows, wide);
     return rt_build_linear(graph, "attn.o", x, s.rows, wide, h, out_bias);
 }
 

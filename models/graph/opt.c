@@ -54,11 +54,12 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     }
     x = rt_build_bmm(graph, "attn.scores", q, k, pairs, s.queries, s.head_dim, s.keys);
     x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, mask, scores, s.keys, s.rows * s.keys);
-    x = rt_build_unary(graph, "attn.lowest", RT_OP_CLAMP, x, scores, s.keys);
+    rt_build_broadcast(graph, rt_dtypes[graph->options.dtype].bytes, s.queries * s.keys);
+    x = rt_build_maximum(graph, "attn.lowest", x, scores, s.keys);
     x = rt_build_softmax(graph, "attn.softmax", x, scores, s.keys);
     x = rt_build_dropout(graph, "attn.dropout", x, scores, s.keys);
     x = rt_build_bmm(graph, "attn.values", x, v, pairs, s.queries, s.keys, s.head_dim);
-    x = rt_build_move(graph, "attn.merge_heads", RT_OP_COPY, x, s.rows, wide, 0);
+    x = rt_build_merge(graph, "attn.merge_heads", x, s.batch, s.rows, wide);
     return rt_build_linear(graph, "attn.output", x, s.rows, wide, h, bias);
 }
 

@@ -133,13 +133,14 @@ static void add_source_bias(struct stack *stack, uint32_t mask)
 /* --- one layer --- */
 
 struct attention_names {
-    const char *q, *k, *v, *scores, *bias, *softmax, *dropout, *values, *merge, *output, *all_reduce,
-        *residual_dropout, *residual;
+    const char *q, *k, *v, *heads_q, *heads_k, *heads_v, *scores, *bias, *softmax, *dropout, *values, *merge,
+        *output, *all_reduce, *residual_dropout, *residual;
 };
 #define ATTENTION_NAMES(p)                                                                                   \
     {                                                                                                        \
-        p ".q", p ".k", p ".v", p ".scores", p ".bias", p ".softmax", p ".dropout", p ".values",             \
-            p ".merge_heads", p ".output", p ".all_reduce", p ".residual_dropout", p ".residual"             \
+        p ".q", p ".k", p ".v", p ".heads_q", p ".heads_k", p ".heads_v", p ".scores", p ".bias",            \
+            p ".softmax", p ".dropout", p ".values", p ".merge_heads", p ".output", p ".all_reduce",         \
+            p ".residual_dropout", p ".residual"                                                             \
     }
 static const struct attention_names self_names = ATTENTION_NAMES("attn");
 static const struct attention_names cross_names = ATTENTION_NAMES("cross");
@@ -152,12 +153,16 @@ static uint32_t attend(const struct stack *stack, const struct attention_names *
     const struct rt_shape *s = &stack->shape;
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim;
     int64_t pairs = s->batch * s->heads, scores = pairs * s->queries;
+    int64_t sequences = graph->options.step == RT_STEP_DECODE ? 1 : s->batch; /* the cache is one piece */
+    q = rt_build_heads(graph, name->heads_q, q, sequences, s->rows, wide, false);
+    k = rt_build_heads(graph, name->heads_k, k, sequences, s->batch * tokens, wide, true);
+    v = rt_build_heads(graph, name->heads_v, v, sequences, s->batch * tokens, wide, false);
     uint32_t x = rt_build_bmm(graph, name->scores, q, k, pairs, s->queries, s->head_dim, tokens);
     x = rt_build_binary(graph, name->bias, RT_OP_ADD, x, bias, scores, tokens, scores * tokens);
     x = rt_build_softmax(graph, name->softmax, x, scores, tokens);
     x = rt_build_dropout(graph, name->dropout, x, scores, tokens);
     x = rt_build_bmm(graph, name->values, x, v, pairs, s->queries, tokens, s->head_dim);
-    x = rt_build_move(graph, name->merge, RT_OP_COPY, x, s->rows, wide, 0);
+    x = rt_build_merge(graph, name->merge, x, s->batch, s->rows, wide);
     x = rt_build_linear(graph, name->output, x, s->rows, wide, h, false);
     x = rt_build_all_reduce(graph, name->all_reduce, x, s->rows * h, true, false);
     x = rt_build_dropout(graph, name->residual_dropout, x, s->rows, h);
