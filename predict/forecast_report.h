@@ -23,7 +23,7 @@ double rt_prediction_tokens(const struct rt_prediction *prediction);
 
 /* Why a reader should doubt the forecast, one sentence each; returns how many, at most RT_MAX_WARNINGS.
  * Free each with free(). */
-#define RT_MAX_WARNINGS 6
+#define RT_MAX_WARNINGS 6 /* it cannot be both too large and tight */
 size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS]);
 
 void rt_prediction_text(const struct rt_prediction *prediction, FILE *file);

@@ -156,8 +156,9 @@ assert built["compared"]["unknown"] == 0 and not built["compared"]["disagreement
 means = {k["kind"]: k["compared"]["neusight_ms"] for k in built["kinds"] if k["scope"] == "all"}
 assert {k: (m["n"], round(m["mape"], 1)) for k, m in means.items()} == {
     "inference": (53, 9.7), "training": (12, 14.0), "fusion": (4, 15.0), "distributed": (3, 10.5)}, means
-# The published roofline of the published graphs, and ours of the graphs built here: OPT's clamp is not in those.
-for report, limit in ((read, 0.01), (built, 0.1)):
+# The published roofline of the published graphs, and ours of the graphs built here: OPT's maximum, its mask that is read
+# for every head, copies of heads and sums of gradients are not in those.
+for report, limit in ((read, 0.01), (built, 0.15)):
     for row in report["rows"]:
         other = row["compared"]["roofline_ms"]
         if other is not None:

@@ -41,6 +41,10 @@ succeeds "its numbers add up" python3 check.py
 
 succeeds "does not fit" predict -p roofline --gpu V100-PCIE-32GB -m gpt3-13b --seq 128
 holds "is said" "rooftile: warning: does not fit: the step needs" stderr
+succeeds "tight" predict -p roofline --gpu MI210 -m gpt2-large --batch 4 --seq 1024 --mode training
+holds "is said too" "rooftile: warning: memory is tight: a training step needs" stderr
+succeeds "half full is not tight" predict -p roofline --gpu MI210 -m gpt2-large --batch 1 --seq 1024 --mode training
+succeeds "nothing is said" sh -c "! grep 'memory is tight' stderr"
 succeeds "a sequence beyond the positions" predict -p roofline --gpu H100 -m gpt2-large --seq 4096
 holds "is warned of" "rooftile: warning: gpt2-large has fewer positions" stderr
 succeeds "decode with a cache" predict -p roofline --gpu H100 -m gpt2-large --mode decode --context 512 --batch 8 --json

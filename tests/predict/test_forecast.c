@@ -41,12 +41,12 @@ static void roofline(struct rt_predictor *predictor)
 }
 
 /* An untrained network of one family. */
-static void untrained(struct rt_predictor *predictor, enum rt_family family)
+static void untrained(struct rt_predictor *predictor, const char *kind, enum rt_family family)
 {
     const struct rt_recipe *recipe = rt_recipes;
-    while (recipe->family != family)
+    while (recipe->family != family || strcmp(recipe->kind, kind) != 0)
         recipe++;
-    rt_predictor_init(predictor, "neusight");
+    rt_predictor_init(predictor, kind);
     predictor->nets = rt_calloc(1, sizeof *predictor->nets);
     RT_ASSERT_OK(rt_recipe_net(recipe, predictor->nets));
     predictor->net_count = 1;
@@ -95,6 +95,70 @@ static void forecast(const struct rt_graph_options *o, const struct rt_parallel 
     roofline(&predictor);
     RT_ASSERT_OK(rt_forecast_graph(graph, &predictor, device,
                                    &(struct rt_forecast_options){.parallel = *parallel}, f));
+    rt_predictor_release(&predictor);
+}
+
+/* What only moves data takes as long as an elementwise op that moves as much, where a network knows of bytes
+ * alone; where it does not, bytes / bandwidth. */
+static void test_moves_at_the_pace_of_elementwise_ops(void)
+{
+    struct rt_graph_options o = options(RT_STEP_PREFILL);
+    struct rt_device device;
+    find_device("V100-PCIE-32GB", &device);
+    for (int known = 0; known < 2; known++) {
+        struct rt_graph graph;
+        struct rt_predictor predictor;
+        struct rt_forecast f;
+        rt_graph_init(&graph, &o);
+        rt_graph_add_block(&graph, "block", RT_BLOCK_FIRST, 1);
+        rt_build_move(&graph, "copy", RT_OP_COPY, RT_NO_INPUT, 4096, 512, 0);
+        rt_build_move(&graph, "where", RT_OP_WHERE, RT_NO_INPUT, 4096, 512, 11.0 * 4096 * 512);
+        untrained(&predictor, known ? "rooftile" : "neusight", RT_FAMILY_ELEMENTWISE);
+        RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device,
+                                       &(struct rt_forecast_options){.parallel = alone}, &f));
+        for (size_t i = 0; i < 2; i++) {
+            double bytes = (i == 0 ? 8.0 : 11.0) * 4096 * 512, time_us = NAN;
+            double bandwidth_us = bytes / (1e3 * device.bandwidth_gbs);
+            struct rt_query query = {.op = RT_OP_ADD_SCALAR,
+                                     .dtype = RT_FP32,
+                                     .dim = {1, (int64_t)(bytes / 8)},
+                                     .tile = {-1, -1},
+                                     .queued = true};
+            uint8_t skip = 0;
+            rt_predictor_forecast(&predictor, &device, &query, 1, NULL, &time_us, &skip);
+            RT_ASSERT_NEAR(f.launches[i].time_us, known ? time_us : bandwidth_us, 1e-6);
+            RT_ASSERT_NEAR(f.launches[i].roofline_us, bandwidth_us, 1e-12);
+            CU_ASSERT_EQUAL(f.launches[i].source, RT_TIME_BANDWIDTH);
+            CU_ASSERT_TRUE(!known || fabs(time_us / bandwidth_us - 1) > 0.01); /* or nothing was tested */
+        }
+        rt_forecast_release(&f);
+        rt_graph_release(&graph);
+        rt_predictor_release(&predictor);
+    }
+}
+
+static void test_masks_are_read_again_where_the_l2_is_small(void)
+{
+    struct rt_graph_options o = options(RT_STEP_PREFILL);
+    struct rt_graph graph;
+    struct rt_device device;
+    struct rt_predictor predictor;
+    struct rt_forecast f;
+    rt_graph_init(&graph, &o);
+    rt_graph_add_block(&graph, "block", RT_BLOCK_FIRST, 1);
+    rt_build_binary(&graph, "mask", RT_OP_ADD, RT_NO_INPUT, RT_NO_INPUT, 16 * 1024, 1024, 1024 * 1024);
+    rt_build_broadcast(&graph, 4, 1024 * 1024); /* 12 MiB a round, 16 rounds */
+    find_device("V100-PCIE-32GB", &device);
+    roofline(&predictor);
+    for (int large = 0; large < 2; large++) {
+        device.l2_mib = large ? 13 : 11;
+        RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device,
+                                       &(struct rt_forecast_options){.parallel = alone}, &f));
+        double elements = 16.0 * 1024 * 1024, bytes = large ? 8 * elements + 4 * 1024 * 1024 : 12 * elements;
+        RT_ASSERT_NEAR(f.total_us, bytes / (1e3 * device.bandwidth_gbs), 1e-9);
+        rt_forecast_release(&f);
+    }
+    rt_graph_release(&graph);
     rt_predictor_release(&predictor);
 }
 
@@ -173,7 +237,7 @@ static void test_trained_families_and_the_rest(void)
     struct rt_forecast_options with = {.parallel = alone};
     make_graph(&graph, &o);
     find_device("V100-PCIE-32GB", &device);
-    untrained(&predictor, RT_FAMILY_SOFTMAX);
+    untrained(&predictor, "neusight", RT_FAMILY_SOFTMAX);
     RT_ASSERT_FAILS(rt_forecast_graph(&graph, &predictor, &device, &with, &f), RT_ENOTFOUND,
                     "no network for linear, elementwise");
     with.fallback = true;
@@ -201,7 +265,7 @@ static void test_coverage_is_the_trained_share(void)
     uint32_t x = rt_build_softmax(&graph, "softmax", RT_NO_INPUT, 4096, 512);
     rt_build_move(&graph, "copy", RT_OP_COPY, x, 4096, 512, 0);
     find_device("V100-PCIE-32GB", &device);
-    untrained(&predictor, RT_FAMILY_SOFTMAX);
+    untrained(&predictor, "neusight", RT_FAMILY_SOFTMAX);
     RT_ASSERT_OK(
         rt_forecast_graph(&graph, &predictor, &device, &(struct rt_forecast_options){.parallel = alone}, &f));
     CU_ASSERT_EQUAL(f.launches[0].source, RT_TIME_TRAINED);
@@ -313,7 +377,9 @@ static void test_heaviest_nodes_in_order(void)
     rt_forecast_release(&f);
 }
 
-RT_TESTS(RT_TEST(test_inference_is_the_sum_of_its_kernels), RT_TEST(test_sweep_is_each_alone),
+RT_TESTS(RT_TEST(test_inference_is_the_sum_of_its_kernels),
+         RT_TEST(test_moves_at_the_pace_of_elementwise_ops),
+         RT_TEST(test_masks_are_read_again_where_the_l2_is_small), RT_TEST(test_sweep_is_each_alone),
          RT_TEST(test_training_counts_every_phase), RT_TEST(test_trained_families_and_the_rest),
          RT_TEST(test_coverage_is_the_trained_share), RT_TEST(test_data_parallel_hides_what_it_can),
          RT_TEST(test_pipelines_cut_layers), RT_TEST(test_microbatches_follow_one_another),
