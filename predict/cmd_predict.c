@@ -79,8 +79,8 @@ static const struct argp_option argument_options[] = {
 static const char description[] =
     "Forecasts how long one step of a model takes: the model becomes a graph of ops, the predictor forecasts "
     "each kernel, and they are added up. Several GPUs, batches or sequences give one table."
-    "\vOps that only move data have no network; they take bytes / bandwidth and are listed. docs/predict.md "
-    "tells what is counted and what is not.\n\n"
+    "\vOps that only move data have no network of their own; they take as long as elementwise ops of as many "
+    "bytes, and are listed. docs/predict.md tells what is counted and what is not.\n\n"
     "Example: GPT-3 2.7B on a GPU that is not in the room\n"
     "  rooftile predict --gpu H100 --model gpt3-2.7b --batch 2 --seq 2048\n"
     "Example: which batch still fits when training on 4 GPUs\n"

@@ -1,9 +1,10 @@
 /*
  * A graph, a predictor and a device put together: how long one step of a model takes, kernel by kernel.
  *
- * A step's time is the sum of its kernels' forecasts (Lee et al., ASPLOS 2025, section 4.4). Kernels that no
- * network is trained for (what only moves data) take bytes / bandwidth, and are counted: `coverage` is the
- * share of the time that trained networks forecast. Times are in microseconds, of one device.
+ * A step's time is the sum of its kernels' forecasts (Lee et al., ASPLOS 2025, section 4.4). Kernels that
+ * only move data, for which there is no network, take as long as elementwise ones of as many bytes, or bytes
+ * / bandwidth, and are counted: `coverage` is the share of the time that networks of its own family forecast.
+ * Times are in microseconds, of one device.
  */
 #ifndef ROOFTILE_FORECAST_H
 #define ROOFTILE_FORECAST_H
@@ -16,7 +17,7 @@
 enum rt_time_source {
     RT_TIME_TRAINED,   /* a network of the predictor */
     RT_TIME_ROOFLINE,  /* the predictor is the roofline, or has no network and a fallback was allowed */
-    RT_TIME_BANDWIDTH, /* moves data only: bytes / bandwidth */
+    RT_TIME_BANDWIDTH, /* moves data only: as an elementwise op does, or bytes / bandwidth */
     RT_TIME_LINK,      /* a collective: parallel.h */
     RT_TIME_SOURCE_COUNT
 };

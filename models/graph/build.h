@@ -2,10 +2,10 @@
  * What builders of graphs are made of: one function per operator of a framework, which adds the node with the
  * kernels of all its phases. Internal to models/graph.
  *
- * Which kernels the backward and accumulation phases of an operator run follows NeuSight's published graphs
- * (ASPLOS 2025, section 4.4): two products for a product, the op's own kernel for an elementwise one, one add
- * per weight to accumulate. Differences are told in docs/graphs.md. Every function returns the number of its
- * node, to name as the input of a later one; inputs are such numbers.
+ * The backward phase holds what PyTorch's autograd launches (tools/autograd/derivatives.yaml, aten/native/
+ * cuda): docs/graphs.md has the table. Accumulation is one add per weight, as NeuSight counts it (ASPLOS
+ * 2025, section 4.4). Every function returns the number of its node, to name as the input of a later one;
+ * inputs are such numbers.
  */
 #ifndef ROOFTILE_BUILD_H
 #define ROOFTILE_BUILD_H
