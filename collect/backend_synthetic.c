@@ -264,7 +264,8 @@ static bool synthetic_can(const struct rt_task *task)
     case RT_FAMILY_LAYERNORM:
     case RT_FAMILY_MEMORY:
         return rt_op_ndims(task->op) >= 2 && task->op != RT_OP_BATCHNORM && task->op != RT_OP_MAX_POOL2D &&
-               task->dtype == RT_FP32 && task->phase == RT_FORWARD && task->variant == RT_PLAIN;
+               task->dtype == RT_FP32 && task->phase == rt_task_own_phase(task->op) &&
+               task->variant == RT_PLAIN;
     default:
         return false;
     }

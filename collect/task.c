@@ -16,8 +16,12 @@ void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype)
         task->dim[i] = -1;
     task->op = (uint8_t)op;
     task->dtype = (uint8_t)dtype;
-    const char *backward = strstr(rt_ops[op].name, "_backward");
-    task->phase = backward != NULL ? RT_BACKWARD : RT_FORWARD;
+    task->phase = rt_task_own_phase(op);
+}
+
+enum rt_phase rt_task_own_phase(enum rt_op_id op)
+{
+    return strstr(rt_ops[op].name, "_backward") != NULL ? RT_BACKWARD : RT_FORWARD;
 }
 
 double rt_task_flops(const struct rt_task *task)

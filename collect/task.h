@@ -30,6 +30,7 @@ struct rt_task {
 
 /* Forward, or backward where that is what the op is. */
 void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype);
+enum rt_phase rt_task_own_phase(enum rt_op_id op);
 double rt_task_flops(const struct rt_task *task);
 double rt_task_bytes(const struct rt_task *task);
 
