@@ -55,7 +55,8 @@ static void accumulate(struct rt_graph *graph, int64_t parameters)
 
 /* Does anything run backward for this node? If so, first the sums of its inputs' gradients: autograd adds up
  * what the readers of a value hand back, one addition for each reader after the first (torch/csrc/autograd/
- * input_buffer.cpp). Readers in other blocks are not counted: a layer's input is read by the layer alone. */
+ * input_buffer.cpp). What a block that repeats reads of earlier ones (the encoder's states) was read by them
+ * before, or is its own input, which each repetition has from the one before. */
 static bool runs_backward(struct rt_graph *graph, uint32_t node)
 {
     if (!rt_build_training(graph) || !graph->nodes[node].gradient)
@@ -63,9 +64,9 @@ static bool runs_backward(struct rt_graph *graph, uint32_t node)
     const struct rt_node *reader = &graph->nodes[node];
     for (uint32_t i = 0; i < reader->input_count; i++) {
         struct rt_node *input = &graph->nodes[graph->inputs[reader->input + i]];
-        if (input->gradient && input->read_in == reader->block + 1)
+        if (input->gradient && input->read)
             rows_kernel(graph, RT_BACKWARD, RT_OP_ADD, 1, (int64_t)input->outputs);
-        input->read_in = reader->block + 1;
+        input->read = true;
     }
     return true;
 }
@@ -248,13 +249,23 @@ uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x
     return node;
 }
 
+/* One number a row: (rows, 1). Backward: the gradient of each over the columns, for all of them. */
+static uint32_t mean_of_rows(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t node = add_node(graph, "norm.mean", x, RT_NO_INPUT, (double)rows);
+    graph->nodes[node].fusable = true; /* row-wise, as layer norm is */
+    rows_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols);
+    if (runs_backward(graph, node))
+        rows_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols)->bytes =
+            rt_dtypes[graph->options.dtype].bytes * (double)rows * (cols + 1);
+    return node;
+}
+
 /* Mean of x^2 over a row and its inverse root are one number a row: (rows, 1). */
 uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
     uint32_t squares = rt_build_unary(graph, "norm.pow", RT_OP_POW_SCALAR, x, rows, cols);
-    uint32_t mean = rt_build_move(graph, "norm.mean", RT_OP_REDUCE, squares, rows, cols, 0);
-    graph->nodes[mean].outputs = (double)rows;
-    graph->nodes[mean].fusable = true; /* row-wise, as layer norm is */
+    uint32_t mean = mean_of_rows(graph, squares, rows, cols);
     uint32_t shifted = rt_build_unary(graph, "norm.add_eps", RT_OP_ADD_SCALAR, mean, rows, 1);
     uint32_t root = rt_build_unary(graph, "norm.rsqrt", RT_OP_RSQRT, shifted, rows, 1);
     uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
@@ -355,40 +366,77 @@ uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_
     return node;
 }
 
-/* A copy that turns rows into columns: one of its sides goes through memory across the grain, and each of its
- * elements moves a sector of 32 bytes (CUDA C++ Best Practices Guide, "Strided Accesses"). What torch.compile
- * generates turns tiles on the chip. */
-static void turning_copy(struct rt_graph *graph, enum rt_phase phase, int64_t rows, int64_t cols)
+/* A sector has 32 bytes (CUDA C++ Best Practices Guide, "Strided Accesses"). What torch.compile generates
+ * turns tiles on the chip. */
+void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, double elements)
 {
-    struct rt_kernel *kernel = rows_kernel(graph, phase, RT_OP_TRANSPOSE, rows, cols);
     if (!graph->options.fusion)
-        kernel->bytes = (rt_dtypes[graph->options.dtype].bytes + SECTOR_BYTES) * (double)rows * cols;
+        kernel->bytes += (SECTOR_BYTES - rt_dtypes[graph->options.dtype].bytes) * elements;
+}
+
+static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_copy copy, int64_t rows,
+                        int64_t cols)
+{
+    if (copy == RT_COPY_NONE)
+        return;
+    enum rt_op_id op = copy == RT_COPY_TURNED ? RT_OP_TRANSPOSE : RT_OP_COPY;
+    struct rt_kernel *kernel = rows_kernel(graph, phase, op, rows, cols);
+    if (copy == RT_COPY_TURNED)
+        rt_build_across(graph, kernel, (double)rows * cols);
+}
+
+uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                         enum rt_copy forward, enum rt_copy backward)
+{
+    if (forward == RT_COPY_NONE && !rt_build_training(graph))
+        return x;
+    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    copy_kernel(graph, RT_FORWARD, forward, rows, cols);
+    if (rt_build_training(graph) && has_gradient(graph, node))
+        copy_kernel(graph, RT_BACKWARD, backward, rows, cols);
+    return node;
 }
 
 uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
                         int64_t cols, bool keys)
 {
-    bool forward = batch > 1, backward = rt_build_training(graph);
-    if (!forward && !backward)
-        return x;
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    for (int phase = forward ? RT_FORWARD : RT_BACKWARD; phase <= (backward ? RT_BACKWARD : RT_FORWARD);
-         phase++) {
-        if (keys)
-            turning_copy(graph, phase, rows, cols);
-        else
-            rows_kernel(graph, phase, RT_OP_COPY, rows, cols);
-    }
-    return node;
+    return keys ? rt_build_copies(graph, name, x, rows, cols, rt_copy_keys(batch), rt_copy_keys(batch))
+                : rt_build_copies(graph, name, x, rows, cols, rt_copy_values(batch), RT_COPY_ROWS);
 }
 
-uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                        int64_t turned)
 {
     if (!rt_build_training(graph))
         return x;
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    if (runs_backward(graph, node))
-        rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
+    if (!runs_backward(graph, node))
+        return node;
+    struct rt_kernel *kernel = rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
+    rt_build_across(graph, kernel, (double)rows * turned);
+    return node;
+}
+
+/* The gradient of half of x's rows: zeros for all, then what came of the half (slice_backward). */
+static void half_backward(struct rt_graph *graph, int64_t rows, int64_t cols, bool turned)
+{
+    rows_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, cols);
+    copy_kernel(graph, RT_BACKWARD, turned ? RT_COPY_TURNED : RT_COPY_ROWS, rows, cols / 2);
+}
+
+uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
+                              int64_t rows, int64_t cols, bool turned)
+{
+    uint32_t half = rt_build_unary(graph, name->negate, RT_OP_MUL_SCALAR, x, rows, cols / 2);
+    if (rt_build_training(graph))
+        half_backward(graph, rows, cols, turned);
+    uint32_t node = add_node(graph, name->join, half, x, (double)rows * cols);
+    rows_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
+    if (!runs_backward(graph, node))
+        return node;
+    if (turned) /* added to what comes of the halves, which is in rows by now */
+        rt_build_across(graph, &graph->kernels[graph->kernel_count - 1], (double)rows * cols);
+    half_backward(graph, rows, cols, turned);
     return node;
 }
 

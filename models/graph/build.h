@@ -3,9 +3,9 @@
  * kernels of all its phases. Internal to models/graph.
  *
  * The backward phase holds what PyTorch's autograd launches (tools/autograd/derivatives.yaml, aten/native/
- * cuda): docs/graphs.md has the table. Accumulation is one add per weight, as NeuSight counts it (ASPLOS
- * 2025, section 4.4). Every function returns the number of its node, to name as the input of a later one;
- * inputs are such numbers.
+ * cuda): docs/graphs.md has the table, and tests/graph/pytorch_ops.py compares. Accumulation is one add per
+ * weight, as NeuSight counts it (ASPLOS 2025, section 4.4). Every function returns the number of its node, to
+ * name as the input of a later one; inputs are such numbers.
  */
 #ifndef ROOFTILE_BUILD_H
 #define ROOFTILE_BUILD_H
@@ -65,15 +65,47 @@ uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, 
 uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                        int64_t cols, double bytes);
 
+/* x(rows, cols), or a part of it, in another order: what is copied forward, and of the gradient. Gradients of
+ * several parts are not added up. Returns x where nothing is copied at inference. */
+enum rt_copy {
+    RT_COPY_NONE, /* a view does */
+    RT_COPY_ROWS,
+    RT_COPY_TURNED /* rows become columns */
+};
+uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                         enum rt_copy forward, enum rt_copy backward);
+
 /* q, k or v by heads, a view of x(rows, cols), as operand of a batched product. PyTorch's matmul merges batch
  * and heads into one dim, which a view cannot do where there is more than one sequence: it copies (reshape in
- * aten/native/LinearAlgebra.cpp), keys transposed. The gradient is copied back into rows in any case. Returns
- * x where nothing runs. */
+ * aten/native/LinearAlgebra.cpp), keys transposed. The gradient is copied back into rows; that of keys, which
+ * comes transposed, is in rows already but for the sequences. */
+static inline enum rt_copy rt_copy_keys(int64_t batch)
+{
+    return batch > 1 ? RT_COPY_TURNED : RT_COPY_NONE;
+}
+static inline enum rt_copy rt_copy_values(int64_t batch)
+{
+    return batch > 1 ? RT_COPY_ROWS : RT_COPY_NONE;
+}
 uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
                         int64_t cols, bool keys);
 
-/* Parts of x(rows, cols), views of it, whose gradients are concatenated. Returns x at inference. */
-uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+/* Parts of x(rows, cols), views of it, whose gradients are concatenated; those of `turned` columns come
+ * transposed. Returns x at inference. */
+uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                        int64_t turned);
+
+/* Halves of the rows of x(rows, cols) swapped, the second one negated. A slice's gradient is copied into
+ * zeros; `turned`: it comes with columns for rows. */
+struct rt_rotate_names {
+    const char *negate, *join;
+};
+uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
+                              int64_t rows, int64_t cols, bool turned);
+
+/* So many elements that the kernel reads or writes go through memory across the grain: each moves a sector.
+ */
+void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, double elements);
 
 /* Heads merged again, x(rows, cols) copied; their gradient is copied where batch and heads are to be one dim.
  */

@@ -30,9 +30,10 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     int64_t pairs = s.batch * s.heads, scores = pairs * s.queries;
     bool cached = graph->options.step == RT_STEP_DECODE; /* the cache is one piece for all sequences */
     int64_t wide = s.heads * s.head_dim, sequences = cached ? 1 : s.batch;
-    qkv = rt_build_split(graph, "attn.split", qkv, s.rows, 3 * wide);
+    qkv = rt_build_split(graph, "attn.split", qkv, s.rows, 3 * wide, wide);
     uint32_t q = rt_build_heads(graph, "attn.heads_q", qkv, sequences, s.rows, wide, false);
-    uint32_t k = rt_build_heads(graph, "attn.heads_k", qkv, sequences, s.rows, wide, true);
+    uint32_t k =
+        rt_build_copies(graph, "attn.heads_k", qkv, s.rows, wide, rt_copy_keys(sequences), RT_COPY_NONE);
     uint32_t v = rt_build_heads(graph, "attn.heads_v", qkv, sequences, s.rows, wide, false);
     uint32_t x = rt_build_bmm(graph, "attn.scores", q, k, pairs, s.queries, s.head_dim, s.keys);
     x = rt_build_binary(graph, "attn.scale", RT_OP_DIV, x, RT_NO_INPUT, scores, s.keys, 1);

@@ -61,8 +61,8 @@ struct rt_node {
     double fused_bytes[2];
     bool fusable; /* pointwise, row-wise or a view: may join a chain */
     /* While a training graph is built: */
-    bool gradient;    /* one flows back through it: it has weights, or reads what has */
-    uint32_t read_in; /* the last block that reads its output, counted from 1; 0: none yet */
+    bool gradient; /* one flows back through it: it has weights, or reads what has */
+    bool read;     /* a node that runs backward reads its output */
 };
 
 enum rt_block_role { RT_BLOCK_FIRST, RT_BLOCK_LAYER, RT_BLOCK_LAST };

@@ -49,23 +49,30 @@ static int complete_qwen2(struct rt_model *model, const char *where)
     return complete(model, where);
 }
 
-/* x cos + rotate_half(x) sin, for x(rows, d); the tables have `other` elements. rotate_half negates half of
- * a row and concatenates the halves: 3 elements of traffic for each. */
+/* x cos + rotate_half(x) sin, for x(rows, d); the tables have `other` elements. */
 struct rotary_names {
-    const char *cos, *rotate, *sin, *add;
+    const char *heads, *cos;
+    struct rt_rotate_names rotate;
+    const char *sin, *add;
 };
-static const struct rotary_names of_queries = {"rotary.q_cos", "rotary.q_rotate_half", "rotary.q_sin",
+static const struct rotary_names of_queries = {"rotary.q_heads",
+                                               "rotary.q_cos",
+                                               {"rotary.q_negate", "rotary.q_rotate_half"},
+                                               "rotary.q_sin",
                                                "rotary.q_add"};
-static const struct rotary_names of_keys = {"rotary.k_cos", "rotary.k_rotate_half", "rotary.k_sin",
+static const struct rotary_names of_keys = {"rotary.k_heads",
+                                            "rotary.k_cos",
+                                            {"rotary.k_negate", "rotary.k_rotate_half"},
+                                            "rotary.k_sin",
                                             "rotary.k_add"};
 static uint32_t rotary(struct rt_graph *graph, const struct rotary_names *name, uint32_t x, int64_t rows,
-                       int64_t d, int64_t other)
+                       int64_t d, int64_t other, bool turned)
 {
-    double width = rt_dtypes[graph->options.dtype].bytes;
-    uint32_t turned = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, other);
-    uint32_t half = rt_build_move(graph, name->rotate, RT_OP_COPY, x, rows, d, 3 * width * rows * d);
+    x = rt_build_copies(graph, name->heads, x, rows, d, RT_COPY_NONE, RT_COPY_ROWS);
+    uint32_t whole = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, other);
+    uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, turned);
     half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, other);
-    return rt_build_binary(graph, name->add, RT_OP_ADD, turned, half, rows, d, rows * d);
+    return rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
 }
 
 /* Each key-value head is copied for the heads that share it (repeat_kv); its gradient sums them up again. */
@@ -75,7 +82,12 @@ static uint32_t repeat(struct rt_graph *graph, const char *name, const struct rt
         return x;
     double heads = (double)s->kv_heads + s->heads; /* read and written */
     double bytes = rt_dtypes[graph->options.dtype].bytes * heads * s->batch * s->keys * s->head_dim;
-    return rt_build_move(graph, name, RT_OP_COPY, x, s->batch * s->heads * s->keys, s->head_dim, bytes);
+    int64_t rows = s->batch * s->heads * s->keys;
+    uint32_t node = rt_build_copies(graph, name, x, rows, s->head_dim, RT_COPY_ROWS, RT_COPY_NONE);
+    graph->kernels[graph->nodes[node].kernel].bytes = bytes;
+    if (rt_build_training(graph))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, (const int64_t[]){rows, s->head_dim});
+    return node;
 }
 
 /* softmax(q k^T / sqrt(d) + mask) v for the heads of one device */
@@ -86,9 +98,10 @@ static uint32_t scores_and_values(struct rt_graph *graph, const struct rt_shape 
     double width = rt_dtypes[graph->options.dtype].bytes;
     int64_t sequences = graph->options.step == RT_STEP_DECODE ? 1 : s->batch; /* the cache is one piece, */
     int64_t shared = s->heads == s->kv_heads ? sequences : 1; /* and so is what was repeated */
-    q = rt_build_heads(graph, "attn.heads_q", q, sequences, s->rows, s->heads * s->head_dim, false);
-    k = rt_build_heads(graph, "attn.heads_k", k, shared, s->batch * s->keys, s->heads * s->head_dim, true);
-    v = rt_build_heads(graph, "attn.heads_v", v, shared, s->batch * s->keys, s->heads * s->head_dim, false);
+    int64_t wide = s->heads * s->head_dim, tokens = s->batch * s->keys;
+    q = rt_build_copies(graph, "attn.heads_q", q, s->rows, wide, rt_copy_values(sequences), RT_COPY_NONE);
+    k = rt_build_copies(graph, "attn.heads_k", k, tokens, wide, rt_copy_keys(shared), RT_COPY_NONE);
+    v = rt_build_copies(graph, "attn.heads_v", v, tokens, wide, rt_copy_values(shared), RT_COPY_NONE);
     uint32_t x = rt_build_bmm(graph, "attn.scores", q, k, pairs, s->queries, s->head_dim, s->keys);
     x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, scores, s->keys);
     x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, RT_NO_INPUT, scores, s->keys,
@@ -110,8 +123,10 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     uint32_t q = rt_build_linear(graph, "attn.q", x, s.rows, h, wide, bias);
     uint32_t k = rt_build_linear(graph, "attn.k", x, s.rows, h, kv_wide, bias);
     uint32_t v = rt_build_linear(graph, "attn.v", x, s.rows, h, kv_wide, bias);
-    q = rotary(graph, &of_queries, q, s.rows * s.heads, s.head_dim, table);
-    k = rotary(graph, &of_keys, k, s.rows * s.kv_heads, s.head_dim, table);
+    v = rt_build_copies(graph, "attn.rows_v", v, s.rows, kv_wide, RT_COPY_NONE, RT_COPY_ROWS);
+    q = rotary(graph, &of_queries, q, s.rows * s.heads, s.head_dim, table, false);
+    /* the product's gradient of keys is transposed; where heads share keys, their sum is not */
+    k = rotary(graph, &of_keys, k, s.rows * s.kv_heads, s.head_dim, table, s.heads == s.kv_heads);
     uint32_t cached = rt_build_cache(model, graph, k);
     if (cached != k) {
         rt_graph_add_input(graph, v);

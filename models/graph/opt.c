@@ -27,7 +27,8 @@ static int complete(struct rt_model *model, const char *where)
     return rt_config_heads(model, where);
 }
 
-/* A copy that puts the heads of one operand in a row: (batch, heads, tokens, d). */
+/* A copy that puts the heads of one operand in a row: (batch, heads, tokens, d). The gradient of keys comes
+ * transposed, and in rows but for the sequences. */
 static uint32_t split_heads(struct rt_graph *graph, const struct rt_shape *s, const char *name, uint32_t x)
 {
     return rt_build_move(graph, name, RT_OP_COPY, x, s->rows, s->heads * s->head_dim, 0);
@@ -43,7 +44,7 @@ static uint32_t attention(const struct rt_model *model, struct rt_graph *graph, 
     uint32_t q = rt_build_linear(graph, "attn.q", x, s.rows, h, wide, bias);
     q = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, q, s.rows, wide);
     uint32_t k = rt_build_linear(graph, "attn.k", x, s.rows, h, wide, bias);
-    k = split_heads(graph, &s, "attn.split_k", k);
+    k = rt_build_copies(graph, "attn.split_k", k, s.rows, wide, RT_COPY_ROWS, rt_copy_keys(s.batch));
     uint32_t v = rt_build_linear(graph, "attn.v", x, s.rows, h, wide, bias);
     v = split_heads(graph, &s, "attn.split_v", v);
     q = split_heads(graph, &s, "attn.split_q", q);

@@ -108,6 +108,18 @@ static uint32_t causal(const struct stack *stack)
     return rt_build_unary(stack->graph, "mask", RT_OP_MUL_SCALAR, x, s->rows, s->keys);
 }
 
+/* The bias that all sequences share, (heads, queries, tokens), plus their masks of `other` elements */
+static uint32_t add_mask(const struct stack *stack, const char *name, uint32_t bias, uint32_t mask,
+                         int64_t tokens, int64_t other)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t one = s->heads * s->queries;
+    uint32_t node = rt_build_binary(stack->graph, name, RT_OP_ADD, bias, mask, s->batch * one, tokens, other);
+    stack->graph->kernels[stack->graph->nodes[node].kernel].bytes =
+        rt_dtypes[stack->graph->options.dtype].bytes * (double)((s->batch + 1) * one * tokens + other);
+    return node;
+}
+
 static void add_bias(struct stack *stack, uint32_t mask)
 {
     const struct rt_shape *s = &stack->shape;
@@ -115,8 +127,12 @@ static void add_bias(struct stack *stack, uint32_t mask)
     uint32_t table = rt_build_embedding(stack->graph, "relative_bias", s->queries * s->keys,
                                         stack->model->buckets, s->heads);
     rt_graph_add_input(stack->graph, x);
-    stack->bias = rt_build_binary(stack->graph, "relative_bias.mask", RT_OP_ADD, table, mask,
-                                  s->batch * s->heads * s->queries, s->keys, s->batch * s->keys);
+    bool every_query = stack->decoder && s->queries > 1;
+    stack->bias = add_mask(stack, "relative_bias.mask", table, mask, s->keys,
+                           s->batch * s->keys * (every_query ? s->queries : 1));
+    if (rt_build_training(stack->graph) && s->batch > 1)
+        rt_graph_add_kernel(stack->graph, RT_BACKWARD, RT_OP_REDUCE,
+                            (const int64_t[]){s->batch * s->heads * s->queries, s->keys});
 }
 
 /* The encoder's tokens have no distance: the bias is the mask, repeated for every head. */
@@ -126,8 +142,7 @@ static void add_source_bias(struct stack *stack, uint32_t mask)
     uint32_t x = rt_build_constant(stack->graph, "source_bias", RT_OP_FILL, RT_NO_INPUT,
                                    s->heads * s->queries, stack->source);
     stack->source_bias =
-        rt_build_binary(stack->graph, "source_bias.mask", RT_OP_ADD, x, mask,
-                        s->batch * s->heads * s->queries, stack->source, s->batch * stack->source);
+        add_mask(stack, "source_bias.mask", x, mask, stack->source, s->batch * stack->source);
 }
 
 /* --- one layer --- */
@@ -159,6 +174,8 @@ static uint32_t attend(const struct stack *stack, const struct attention_names *
     v = rt_build_heads(graph, name->heads_v, v, sequences, s->batch * tokens, wide, false);
     uint32_t x = rt_build_bmm(graph, name->scores, q, k, pairs, s->queries, s->head_dim, tokens);
     x = rt_build_binary(graph, name->bias, RT_OP_ADD, x, bias, scores, tokens, scores * tokens);
+    if (bias == stack->bias) /* looked up as (queries, keys, heads), and never copied into another order */
+        rt_build_across(graph, &graph->kernels[graph->nodes[x].kernel], (double)scores * tokens);
     x = rt_build_softmax(graph, name->softmax, x, scores, tokens);
     x = rt_build_dropout(graph, name->dropout, x, scores, tokens);
     x = rt_build_bmm(graph, name->values, x, v, pairs, s->queries, tokens, s->head_dim);

@@ -115,7 +115,8 @@ static void test_traffic(void)
     RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
     double scores = 64.0 * 512 * 512, queries = 2.0 * 512 * 32 * 128, keys = queries / 4;
     CU_ASSERT_EQUAL(find_kernel(&graph, "rotary.q_cos", RT_FORWARD, 0)->bytes, 2 * (2 * queries + 512 * 128));
-    CU_ASSERT_EQUAL(find_kernel(&graph, "rotary.q_rotate_half", RT_FORWARD, 0)->bytes, 2 * 3 * queries);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "rotary.q_negate", RT_FORWARD, 0)->bytes, 2 * queries);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "rotary.q_rotate_half", RT_FORWARD, 0)->bytes, 2 * 2 * queries);
     CU_ASSERT_EQUAL(find_kernel(&graph, "attn.repeat_keys", RT_FORWARD, 0)->bytes, 2 * (keys + queries));
     CU_ASSERT_EQUAL(find_kernel(&graph, "attn.mask", RT_FORWARD, 0)->bytes,
                     2 * (2 * scores + 2.0 * 512 * 512));

@@ -1,0 +1,31 @@
+# What graphs hold, beside what PyTorch runs for the same models on the CPU: tests/graph/pytorch_ops.py.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work"
+python=
+for candidate in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
+    "$candidate" -c "import torch" 2>/dev/null && { python=$candidate; break; }
+done
+[ -n "$python" ] || skip_all graph_pytorch "no python3 with PyTorch"
+version=$("$python" -c "import torch; print('.'.join(torch.__version__.split('.')[:2]))")
+[ "$version" = 1.13 ] || skip_all graph_pytorch "the lines of what differs are those of PyTorch 1.13, this is $version"
+export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+compare="$python $ROOFTILE_SOURCE/tests/graph/pytorch_ops.py"
+
+succeeds same $compare "$ROOFTILE"
+grep "^not ok\|^#" "$work/stdout"
+for model in gpt2 bert opt llama "llama, all heads" t5; do
+    holds "same_${model//[ ,]/_}" "ok $model, training, batch 3" "$work/stdout"
+done
+
+# notices NAME SED WORDS: a graph that SED has changed is found out, in these words.
+notices() {
+    printf '#!/bin/sh\n"%s" "$@" | sed %s\n' "$ROOFTILE" "'$2'" >"$work/changed"
+    chmod +x "$work/changed"
+    if $compare "$work/changed" >"$work/stdout" 2>"$work/stderr" </dev/null; then not_ok "$1" "exit status 0"; else
+        holds "$1" "$3" "$work/stdout"
+    fi
+}
+notices turned_copy 's/"transpose"/"copy"/' "gpt2, inference, batch 3: forward transpose, 2772 elements, 99792 bytes: 3 in PyTorch, 0 in the graph"
+notices phase 's/"accumulate"/"backward"/' "bert, training, batch 1: accumulate add, 84 elements"
+notices dims 's/"k": 14$/"k": 15/' "forward product (18, 11, 11, 14): 3 in PyTorch, 0 in the graph"
+finish
