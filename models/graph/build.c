@@ -366,12 +366,19 @@ uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_
     return node;
 }
 
-/* A sector has 32 bytes (CUDA C++ Best Practices Guide, "Strided Accesses"). What torch.compile generates
- * turns tiles on the chip. */
-void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, double elements)
+/* Of a copy so many elements are read across the grain: each moves a sector of 32 bytes (CUDA C++ Best
+ * Practices Guide, "Strided Accesses"). What torch.compile generates turns tiles on the chip. */
+static void turn(const struct rt_graph *graph, struct rt_kernel *copy, double elements)
 {
     if (!graph->options.fusion)
-        kernel->bytes += (SECTOR_BYTES - rt_dtypes[graph->options.dtype].bytes) * elements;
+        copy->bytes += (SECTOR_BYTES - rt_dtypes[graph->options.dtype].bytes) * elements;
+}
+
+void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, int64_t round)
+{
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    kernel->again_bytes = (SECTOR_BYTES - width) * (double)kernel->dim[0] * (double)kernel->dim[1];
+    kernel->round_bytes = (SECTOR_BYTES + 2 * width) * (double)round;
 }
 
 static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_copy copy, int64_t rows,
@@ -382,7 +389,7 @@ static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_cop
     enum rt_op_id op = copy == RT_COPY_TURNED ? RT_OP_TRANSPOSE : RT_OP_COPY;
     struct rt_kernel *kernel = rows_kernel(graph, phase, op, rows, cols);
     if (copy == RT_COPY_TURNED)
-        rt_build_across(graph, kernel, (double)rows * cols);
+        turn(graph, kernel, (double)rows * cols);
 }
 
 uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
@@ -413,7 +420,7 @@ uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, in
     if (!runs_backward(graph, node))
         return node;
     struct rt_kernel *kernel = rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
-    rt_build_across(graph, kernel, (double)rows * turned);
+    turn(graph, kernel, (double)rows * turned);
     return node;
 }
 
@@ -432,11 +439,8 @@ uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_nam
         half_backward(graph, rows, cols, turned);
     uint32_t node = add_node(graph, name->join, half, x, (double)rows * cols);
     rows_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
-    if (!runs_backward(graph, node))
-        return node;
-    if (turned) /* added to what comes of the halves, which is in rows by now */
-        rt_build_across(graph, &graph->kernels[graph->kernel_count - 1], (double)rows * cols);
-    half_backward(graph, rows, cols, turned);
+    if (runs_backward(graph, node))
+        half_backward(graph, rows, cols, turned);
     return node;
 }
 

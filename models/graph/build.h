@@ -103,9 +103,9 @@ struct rt_rotate_names {
 uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
                               int64_t rows, int64_t cols, bool turned);
 
-/* So many elements that the kernel reads or writes go through memory across the grain: each moves a sector.
- */
-void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, double elements);
+/* The kernel, of an elementwise op of two, reads one of them across the grain. Its neighbours, in the same
+ * sector, are read `round` elements later: again, where the cache holds no more. */
+void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, int64_t round);
 
 /* Heads merged again, x(rows, cols) copied; their gradient is copied where batch and heads are to be one dim.
  */
