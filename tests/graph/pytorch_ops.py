@@ -374,13 +374,13 @@ class Recorder(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         name = func._schema.name.split("::")[1]
         if name not in self.VIEWS:
-            self.see(name, list(args), kwargs or {}, result)
+            self.see(name, list(args), result)
         return result
 
     def add(self, kind, elements, nbytes, phase=None):
         self.kernels[(phase or self.phase, kind, elements, nbytes)] += 1
 
-    def see(self, name, args, kwargs, result):
+    def see(self, name, args, result):
         plain = name.rstrip("_")
         if name in ("mm", "addmm", "bmm"):
             self.product(name, args)
