@@ -51,9 +51,9 @@ static const char description[] =
     "  rooftile collect --plan calibrate -o mine.h5\n"
     "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5\n\n"
     "Example: and with whole models that you ran there, but for the one to judge by:\n"
-    "  rooftile calibrate -p predictor.h5 mine.h5 runs.h5 --gpu NAME --from both --without-model gpt3 \\\n"
-    "    -o predictor-mine.h5\n"
-    "  rooftile evaluate -p predictor-mine.h5 --workloads runs.h5 --gpu NAME --model gpt3";
+    "  rooftile calibrate -p predictor.h5 mine.h5 runs.h5 --gpu NAME \\\n"
+    "    --from both --without-model gpt3 -o mine.p.h5\n"
+    "  rooftile evaluate -p mine.p.h5 --workloads runs.h5 --model gpt3";
 
 struct arguments {
     const char *predictor, *gpu, *output;
