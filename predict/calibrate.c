@@ -324,14 +324,39 @@ void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *late
     entry->calibrated = calibrated;
 }
 
-/* "150 kernels" or "2 runs" into the list of calibrated devices, over what it says of that device. */
+/* "150 kernels", "2 runs", "150 kernels, 2 runs". `before`: what an earlier call said, NULL where it does not
+ * count any more: runs leave kernels as they are. Free with free(). */
+static char *what_to(const struct rt_calibration *calibration, const char *before)
+{
+    size_t kernels = 0, runs = calibration->runs_used;
+    for (size_t f = 0; f < calibration->family_count; f++)
+        kernels += calibration->family[f].used;
+    const char *end = before != NULL ? strstr(before, " kernels") : NULL;
+    char *first = calibration->from_kernels ? rt_format("%zu kernels", kernels)
+                  : end != NULL             ? rt_format("%.*s kernels", (int)(end - before), before)
+                                            : rt_strdup("");
+    if (!calibration->from_models)
+        return first;
+    char *both =
+        rt_format("%s%s%zu %s", first, first[0] != '\0' ? ", " : "", runs, runs == 1 ? "run" : "runs");
+    free(first);
+    return both;
+}
+
+/* The data of an earlier call, which counts on, and of this one. Free with free(). */
+static char *data_of(const char *before, const char *uuid)
+{
+    if (before[0] == '\0')
+        return rt_strdup(uuid);
+    return strstr(before, uuid) != NULL ? rt_strdup(before) : rt_format("%s,%s", before, uuid);
+}
+
+/* Into the list of calibrated devices, over what it says of that device. */
 static void record(struct rt_predictor *predictor, const struct rt_dataset *dataset,
                    const struct rt_calibration *calibration)
 {
-    size_t kernels = 0;
-    for (size_t f = 0; f < calibration->family_count; f++)
-        kernels += calibration->family[f].used;
     char *list = rt_strdup(""), *copy = rt_strdup(predictor->calibrated), *rest = copy, *line;
+    const char *before = NULL, *uuids = "";
     while ((line = strtok_r(rest, "\n", &rest)) != NULL) {
         size_t name = strcspn(line, "\t");
         char *device = rt_format("%.*s", (int)name, line);
@@ -339,14 +364,19 @@ static void record(struct rt_predictor *predictor, const struct rt_dataset *data
             char *longer = rt_format("%s%s%s", list, list[0] != '\0' ? "\n" : "", line);
             free(list);
             list = longer;
+        } else if (calibration->queued && !calibration->from_kernels && line[name] == '\t') {
+            before = line + name + 1;
+            uuids = before + strcspn(before, "\t");
+            uuids += uuids[0] == '\t';
         }
         free(device);
     }
+    char *what = what_to(calibration, before), *data = data_of(uuids, dataset->uuid);
     free(predictor->calibrated);
-    predictor->calibrated = rt_format(
-        "%s%s%s\t%zu %s\t%s", list, list[0] != '\0' ? "\n" : "", calibration->device,
-        calibration->from_models ? calibration->runs_used : kernels,
-        calibration->from_models ? (calibration->runs_used == 1 ? "run" : "runs") : "kernels", dataset->uuid);
+    predictor->calibrated =
+        rt_format("%s%s%s\t%s\t%s", list, list[0] != '\0' ? "\n" : "", calibration->device, what, data);
+    free(what);
+    free(data);
     free(list);
     free(copy);
 }
@@ -387,6 +417,18 @@ static int refuse_kernels(const struct rt_calibration *calibration,
         RT_CALIBRATE_LEAST, calibration->device, rt_part_name(options->part), left);
 }
 
+/* What runs told of queues was told beside other latents than kernels have just given. */
+static void forget_queued(struct rt_predictor *predictor, struct rt_calibration *out)
+{
+    for (size_t n = 0; n < predictor->net_count; n++) {
+        struct rt_latent *entry = rt_latents_find(&predictor->nets[n].latents, out->device);
+        for (int p = 0; entry != NULL && p < RT_QUEUED_PARTS; p++) {
+            out->forgot_runs |= entry->queued[p] != 0;
+            entry->queued[p] = 0;
+        }
+    }
+}
+
 static int calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                              const struct rt_calibrate_options *options, struct rt_calibration *out)
 {
@@ -398,8 +440,10 @@ static int calibrate_kernels(struct rt_predictor *predictor, const struct rt_dat
         some |= out->family[f].used > 0;
     if (!some)
         return refuse_kernels(out, options);
+    forget_queued(predictor, out);
     for (size_t f = 0; f < out->family_count; f++) {
         struct rt_calibrated_family *row = &out->family[f];
+        memset(row->after.queued, 0, sizeof row->after.queued);
         if (row->used > 0)
             rt_calibrate_entry(&predictor->nets[row->net].latents, &row->after);
         row->before.correction = row->after.correction = (struct rt_correction){0}; /* the predictor's, as */
@@ -419,14 +463,19 @@ static bool has_kernels(const struct rt_dataset *dataset, int32_t device)
 int rt_calibrate(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                  const struct rt_calibrate_options *options, struct rt_calibration *out)
 {
+    enum rt_calibrate_from from = options->from;
+    if (from == RT_FROM_EITHER)
+        from = has_kernels(dataset, device) ? RT_FROM_KERNELS : RT_FROM_MODELS;
     struct rt_calibration calibration = {.device = dataset->devices[device].name,
-                                         .from_models = options->from == RT_FROM_MODELS};
-    if (options->from == RT_FROM_EITHER)
-        calibration.from_models = !has_kernels(dataset, device);
+                                         .from_kernels = from != RT_FROM_MODELS,
+                                         .from_models = from != RT_FROM_KERNELS};
     int status = check_predictor(predictor);
-    if (status == RT_OK)
-        status = (calibration.from_models ? rt_calibrate_models : calibrate_kernels)(
-            predictor, dataset, device, options, &calibration);
+    if (status == RT_OK && from == RT_FROM_BOTH) /* before kernels change anything */
+        status = rt_calibrate_models_check(predictor, dataset, device, options);
+    if (status == RT_OK && calibration.from_kernels)
+        status = calibrate_kernels(predictor, dataset, device, options, &calibration);
+    if (status == RT_OK && calibration.from_models)
+        status = rt_calibrate_models(predictor, dataset, device, options, &calibration);
     if (status != RT_OK) {
         rt_calibration_release(&calibration);
         return status;

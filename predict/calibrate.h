@@ -1,26 +1,29 @@
 /*
- * Calibration: the latents of one device (models/predictor/latent.h) fitted to a few of its kernels or to
- * runs of whole models, the networks left as they are. docs/calibrate.md has formula and choices.
+ * Calibration: the latents of one device (models/predictor/latent.h) fitted to a few of its kernels, to runs
+ * of whole models or to both, the networks left as they are. docs/calibrate.md has formula and choices.
  *
  * From kernels, for each family: the parts of its latent and the floor that make ln(measured / forecast)
  * small, robustly, drawn to what the predictor believed of the device. From models: one shift (compute,
- * memory) for all families together. What a device was fitted to is kept with its latents: `evaluate` does
- * not judge by it.
+ * memory) for all families together; of the latents where no kernels of the device are known, else of kernels
+ * in a queue only, so that kernels alone stay what they are known to be. What a device was fitted to is kept
+ * with its latents: `evaluate` does not judge by it.
  */
 #ifndef ROOFTILE_CALIBRATE_H
 #define ROOFTILE_CALIBRATE_H
 
+#include "datasets/arguments.h"
 #include "models/predictor/predictor.h"
 #include "predict/metrics.h"
 
 enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = RT_MOST_CORRECTION_POINTS }; /* kernels of a family */
 
-enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS };
+enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS, RT_FROM_BOTH };
 
 struct rt_calibrate_options {
     enum rt_calibrate_from from; /* EITHER: kernels where the data has some of the device, else models */
     size_t kernels;              /* of a family, at most; more than there are: all */
     size_t runs;                 /* of models, at most; 0: all */
+    struct rt_names without;     /* parts of names of models whose runs are not fitted to */
     uint64_t seed;               /* which kernels */
     bool latents_only;           /* no correction */
     bool keep_all;               /* also what looks throttled: models/predictor/throttled.h */
@@ -61,12 +64,15 @@ struct rt_calibrated_run {
 /* Borrows the dataset. */
 struct rt_calibration {
     const char *device;
-    bool from_models;
+    bool from_kernels, from_models; /* or both */
+    bool forgot_runs;               /* kernels replaced what runs had told of queues before */
     struct rt_calibrated_family family[RT_MAX_NETS];
-    size_t family_count; /* those the predictor has networks with latents for */
-    size_t left[RT_UNUSED_COUNT];
-    /* From models: */
+    size_t family_count;          /* those the predictor has networks with latents for */
+    size_t left[RT_UNUSED_COUNT]; /* of the kernels */
+    /* From models; `before` is with what the kernels told, where it is from both: */
+    bool queued;                   /* the shift is that of kernels in a queue, the latents are as they were */
     double shift[RT_LATENT_PARTS]; /* added to every family's latents */
+    size_t runs_left[RT_UNUSED_COUNT];
     struct rt_calibrated_run *runs;
     size_t run_count, runs_used;
     struct rt_metrics fit_before, fit_after, rest_before, rest_after; /* of runs */
@@ -126,5 +132,9 @@ void rt_calibrate_entry(struct rt_latents *latents, const struct rt_latent *late
 /* From models. On failure the predictor is as it was. */
 int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                         const struct rt_calibrate_options *options, struct rt_calibration *out);
+
+/* Why rt_calibrate_models would have no run to fit to; RT_OK where there is one. */
+int rt_calibrate_models_check(struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                              int32_t device, const struct rt_calibrate_options *options);
 
 #endif

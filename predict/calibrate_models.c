@@ -14,6 +14,17 @@ static const double common_spread = 1;        /* a run tells how fast a device i
 static const double difference_spread = 0.15; /* and little about compute apart from memory */
 static const double step = 1e-3;              /* of a shift, for slopes by differences */
 
+/* Are kernels of the device known to a network: fitted in training, or calibrated to? */
+static bool knows_kernels(const struct rt_predictor *predictor, const char *device)
+{
+    for (size_t n = 0; n < predictor->net_count; n++) {
+        const struct rt_latent *known = rt_latents_find(&predictor->nets[n].latents, device);
+        if (known != NULL && known->kernels > 0)
+            return true;
+    }
+    return false;
+}
+
 /* A run with its graph, and whether it is fitted to. */
 struct run {
     struct rt_graph graph;
@@ -23,6 +34,7 @@ struct run {
 struct models {
     struct rt_predictor *predictor;
     const struct rt_device *device;
+    bool queued;                          /* kernels of the device are known: only queues are shifted */
     struct rt_latent before[RT_MAX_NETS]; /* of each net */
     struct rt_latent base[RT_MAX_NETS];   /* what is shifted: differs where it was calibrated before */
     size_t known[RT_MAX_NETS];            /* latents of each net, before */
@@ -43,13 +55,27 @@ static void detach_corrections(struct models *models)
     }
 }
 
-/* The predictor as if every family's latents were shifted. */
+/* In place: the entry keeps what it owns. A family whose kernels are not known gets the prior for it. */
+static void set_queued(struct models *models, size_t n, const double shift[RT_LATENT_PARTS])
+{
+    struct rt_latents *latents = &models->predictor->nets[n].latents;
+    if (rt_latents_find(latents, models->device->name) == NULL)
+        rt_calibrate_entry(latents, &models->base[n]);
+    struct rt_latent *entry = rt_latents_find(latents, models->device->name);
+    memcpy(entry->queued, shift, sizeof entry->queued);
+}
+
+/* The predictor as if every family's latents were shifted, or its kernels in queues. */
 static void set_shift(struct models *models, const double shift[RT_LATENT_PARTS])
 {
     for (size_t n = 0; n < models->predictor->net_count; n++) {
         struct rt_family_net *net = &models->predictor->nets[n];
         if (!rt_heads[net->head].latents)
             continue;
+        if (models->queued) {
+            set_queued(models, n, shift);
+            continue;
+        }
         struct rt_latent latent = models->base[n];
         latent.seen = (struct rt_seen){0}; /* borrowed; note_runs says what was seen */
         for (int p = 0; p < RT_LATENT_PARTS; p++)
@@ -156,21 +182,34 @@ static void gather_runs(struct models *models, const struct rt_dataset *dataset,
         if (reason == RT_UNUSED_COUNT && add_run(models, dataset, workload) != RT_OK)
             reason = RT_UNUSED_NO_FORECAST;
         if (reason != RT_UNUSED_COUNT)
-            calibration->left[reason]++;
+            calibration->runs_left[reason]++;
     }
 }
 
-static void choose_runs(struct models *models, const struct rt_calibrate_options *options)
+static bool is_without(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                       const struct rt_names *without)
+{
+    for (size_t i = 0; i < without->count; i++)
+        if (rt_name_contains(rt_strings_get(&dataset->texts, workload->model), without->name[i]))
+            return true;
+    return false;
+}
+
+static void choose_runs(struct models *models, const struct rt_dataset *dataset,
+                        const struct rt_calibrate_options *options)
 {
     uint32_t *order = rt_malloc((models->count + 1) * sizeof *order);
+    size_t wanted = options->runs > 0 ? options->runs : models->count;
     struct rt_random random;
     for (size_t r = 0; r < models->count; r++)
         order[r] = (uint32_t)r;
     rt_random_seed(&random, options->seed, 999);
     rt_random_shuffle(&random, order, models->count);
-    models->used = options->runs > 0 && options->runs < models->count ? options->runs : models->count;
-    for (size_t r = 0; r < models->used; r++)
-        models->runs[order[r]].row.used = true;
+    for (size_t r = 0; r < models->count && models->used < wanted; r++) {
+        struct rt_calibrated_run *row = &models->runs[order[r]].row;
+        row->used = !is_without(dataset, row->workload, &options->without);
+        models->used += row->used;
+    }
     free(order);
 }
 
@@ -200,7 +239,8 @@ static void note_runs(struct models *models, const struct rt_dataset *dataset)
         struct rt_latent *entry = rt_latents_find(&models->predictor->nets[n].latents, models->device->name);
         if (entry == NULL)
             continue;
-        entry->seen = rt_seen_copy(&models->base[n].seen);
+        if (!models->queued)
+            entry->seen = rt_seen_copy(&models->base[n].seen);
         for (size_t r = 0; r < models->count; r++)
             if (models->runs[r].row.used)
                 rt_seen_add(&entry->seen, rt_run_key(dataset, models->runs[r].row.workload));
@@ -216,7 +256,8 @@ static int fit_runs(struct models *models, struct rt_calibration *calibration)
                                         .evaluate = evaluate_runs,
                                         .context = models};
     struct rt_robust_fit fit;
-    detach_corrections(models);
+    if (!models->queued)
+        detach_corrections(models);
     int status = rt_robust_fit(&problem, &fit);
     if (status != RT_OK)
         return status;
@@ -227,17 +268,10 @@ static int fit_runs(struct models *models, struct rt_calibration *calibration)
     return status;
 }
 
-static void tell(const struct models *models, struct rt_calibration *out)
+/* The latents as they were and are; where kernels were fitted in the same call, their rows stand. */
+static void tell_families(const struct models *models, struct rt_calibration *out)
 {
-    out->runs = rt_malloc((models->count + 1) * sizeof *out->runs);
-    for (size_t r = 0; r < models->count; r++)
-        out->runs[out->run_count++] = models->runs[r].row;
-    out->runs_used = models->used;
-    measure_error(models, true, false, &out->fit_before);
-    measure_error(models, true, true, &out->fit_after);
-    measure_error(models, false, false, &out->rest_before);
-    measure_error(models, false, true, &out->rest_after);
-    for (size_t n = 0; n < models->predictor->net_count; n++) {
+    for (size_t n = 0; n < models->predictor->net_count && !out->from_kernels; n++) {
         const struct rt_family_net *net = &models->predictor->nets[n];
         if (!rt_heads[net->head].latents)
             continue;
@@ -249,8 +283,25 @@ static void tell(const struct models *models, struct rt_calibration *out)
                                              .utilisation = NAN,
                                              .scatter = NAN};
         rt_latents_of(&net->latents, models->device, &row->after);
-        rt_latent_release(&row->before);
+        if (!models->queued)
+            rt_latent_release(&row->before); /* detached from the predictor */
+        row->before.correction = row->after.correction = (struct rt_correction){0}; /* the predictor's */
+        row->before.seen = row->after.seen = (struct rt_seen){0};
     }
+}
+
+static void tell(const struct models *models, struct rt_calibration *out)
+{
+    out->queued = models->queued;
+    out->runs = rt_malloc((models->count + 1) * sizeof *out->runs);
+    for (size_t r = 0; r < models->count; r++)
+        out->runs[out->run_count++] = models->runs[r].row;
+    out->runs_used = models->used;
+    measure_error(models, true, false, &out->fit_before);
+    measure_error(models, true, true, &out->fit_after);
+    measure_error(models, false, false, &out->rest_before);
+    measure_error(models, false, true, &out->rest_after);
+    tell_families(models, out);
 }
 
 static void remember(struct models *models)
@@ -268,33 +319,86 @@ static void take_back(struct models *models)
 {
     for (size_t n = 0; n < models->predictor->net_count; n++) {
         struct rt_latents *latents = &models->predictor->nets[n].latents;
-        if (rt_latents_find(latents, models->device->name) != NULL)
+        struct rt_latent *entry = rt_latents_find(latents, models->device->name);
+        if (entry != NULL && models->queued)
+            memcpy(entry->queued, models->before[n].queued, sizeof entry->queued);
+        else if (entry != NULL)
             rt_calibrate_entry(latents, &models->before[n]);
         latents->count = models->known[n]; /* a new one is the last */
     }
 }
 
+/* Every name that is left out is part of some model's that ran on the device. */
+static int check_names(const struct models *models, const struct rt_dataset *dataset, int32_t device,
+                       const struct rt_names *without)
+{
+    for (size_t i = 0; i < without->count; i++) {
+        const struct rt_names name = {.name = &without->name[i], .count = 1};
+        bool found = false;
+        for (size_t w = 0; !found && w < dataset->workload_count; w++)
+            found =
+                dataset->workloads[w].device == device && is_without(dataset, &dataset->workloads[w], &name);
+        if (!found)
+            return rt_fail(RT_ENOTFOUND,
+                           "--without-model %s: no run on %s is of a model with that in its name; there are "
+                           "runs of %s, for one",
+                           without->name[i], models->device->name,
+                           rt_strings_get(&dataset->texts, models->runs[0].row.workload->model));
+    }
+    return RT_OK;
+}
+
+/* The runs of the device and which of them are fitted to; where there is none, why. */
+static int find_runs(struct models *models, const struct rt_dataset *dataset, int32_t device,
+                     const struct rt_calibrate_options *options, struct rt_calibration *out)
+{
+    gather_runs(models, dataset, device, out);
+    choose_runs(models, dataset, options);
+    if (models->count == 0)
+        return rt_fail(RT_EFORMAT,
+                       "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
+                       "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
+                       models->device->name);
+    int status = check_names(models, dataset, device, &options->without);
+    if (status == RT_OK && models->used == 0)
+        status = rt_fail(RT_EFORMAT,
+                         "every run on one %s is of a model that --without-model names; name fewer, or "
+                         "measure others",
+                         models->device->name);
+    return status;
+}
+
+static void release_runs(struct models *models)
+{
+    for (size_t r = 0; r < models->count; r++)
+        rt_graph_release(&models->runs[r].graph);
+    free(models->runs);
+}
+
+int rt_calibrate_models_check(struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                              int32_t device, const struct rt_calibrate_options *options)
+{
+    struct models models = {.predictor = predictor, .device = &dataset->devices[device]};
+    struct rt_calibration unused = {0};
+    int status = find_runs(&models, dataset, device, options, &unused);
+    release_runs(&models);
+    return status;
+}
+
 int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                         const struct rt_calibrate_options *options, struct rt_calibration *out)
 {
-    struct models models = {.predictor = predictor, .device = &dataset->devices[device]};
-    int status = RT_OK;
+    struct models models = {.predictor = predictor,
+                            .device = &dataset->devices[device],
+                            .queued = knows_kernels(predictor, dataset->devices[device].name)};
     remember(&models);
-    gather_runs(&models, dataset, device, out);
-    choose_runs(&models, options);
-    if (models.used == 0)
-        status =
-            rt_fail(RT_EFORMAT,
-                    "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
-                    "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
-                    out->device);
-    else if ((status = fit_runs(&models, out)) == RT_OK) {
+    int status = find_runs(&models, dataset, device, options, out);
+    if (status == RT_OK && (status = fit_runs(&models, out)) != RT_OK)
+        take_back(&models);
+    if (status == RT_OK) {
         note_runs(&models, dataset);
         tell(&models, out);
-    } else
-        take_back(&models);
-    for (size_t r = 0; r < models.count; r++)
-        rt_graph_release(&models.runs[r].graph);
-    free(models.runs);
+    }
+    release_runs(&models);
     return status;
 }

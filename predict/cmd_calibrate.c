@@ -14,16 +14,21 @@
 
 int rt_cmd_calibrate(int argc, char **argv);
 
-enum { GPU = 256, KERNELS, RUNS, FROM, SPLIT, KEEP_ALL, LATENTS_ONLY, JSON };
+enum { GPU = 256, KERNELS, RUNS, FROM, WITHOUT_MODEL, SPLIT, KEEP_ALL, LATENTS_ONLY, JSON };
 
 static const struct argp_option argument_options[] = {
     {"predictor", 'p', "P.h5", 0, "The predictor (required); it is left as it is", 0},
     {"gpu", GPU, "NAME", 0, "The device of the data, or a part of its name (required)", 0},
     {"output", 'o', "P2.h5", 0, "Where the calibrated predictor goes (required)", 0},
     {"from", FROM, "WHAT", 0,
-     "kernels, or models: runs of whole models (default: kernels where the data has some of the GPU)", 0},
+     "kernels; models: runs of whole models; both (default: kernels where the data has some of the GPU, else "
+     "models)",
+     0},
     {"kernels", KERNELS, "N", 0, "Kernels of each family, 5 or more (default 30); the others are a check", 0},
     {"runs", RUNS, "N", 0, "Runs of models (default: all); the others are a check", 0},
+    {"without-model", WITHOUT_MODEL, "NAME", 0,
+     "Runs of models whose name contains NAME are a check, too; repeatable, or several with commas between",
+     0},
     {"split", SPLIT, "PART", 0, "Kernels of train, test, validation or all of the data (default train)", 0},
     {"keep-all", KEEP_ALL, NULL, 0, "Use kernels that look throttled, too", 0},
     {"latents-only", LATENTS_ONLY, NULL, 0,
@@ -39,23 +44,43 @@ static const char description[] =
     "\vThe networks stay as they are. A wild measurement does not move the fit, and what the kernels do not "
     "tell about stays as it was. The file keeps which kernels or runs those were, and `rooftile evaluate` "
     "does not judge by them. docs/calibrate.md has the formula.\n\n"
+    "Runs of a GPU whose kernels are known (in training, or calibrated to, now or before) tell how much "
+    "slower or faster kernels are in a queue: forecasts of models move, those of kernels alone do not. Runs "
+    "of any other GPU move both.\n\n"
     "Example: a GPU that nobody measured but you, in ten minutes:\n"
     "  rooftile collect --plan calibrate -o mine.h5\n"
-    "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5";
+    "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5\n\n"
+    "Example: and with whole models that you ran there, but for the one to judge by:\n"
+    "  rooftile calibrate -p predictor.h5 mine.h5 runs.h5 --gpu NAME \\\n"
+    "    --from both --without-model gpt3 -o mine.p.h5\n"
+    "  rooftile evaluate -p mine.p.h5 --workloads runs.h5 --model gpt3";
 
 struct arguments {
     const char *predictor, *gpu, *output;
-    struct rt_names data;
+    struct rt_names data, texts; /* texts: owned, options.without borrows them */
     struct rt_calibrate_options options;
     bool json;
 };
 
 static int parse_from(const char *text, enum rt_calibrate_from *from)
 {
-    bool kernels = strcmp(text, "kernels") == 0;
-    if (!kernels && strcmp(text, "models") != 0)
-        return rt_fail(RT_EUSAGE, "--from %s: choose kernels or models", text);
-    *from = kernels ? RT_FROM_KERNELS : RT_FROM_MODELS;
+    static const char *const names[] = {"kernels", "models", "both"}; /* in the order of the enum */
+    int choice = 0, status = rt_argument_choice("--from", text, names, RT_COUNT(names), &choice);
+    *from = (enum rt_calibrate_from)(RT_FROM_KERNELS + choice);
+    return status;
+}
+
+/* "NAME,NAME" */
+static int parse_without(const char *text, struct arguments *arguments)
+{
+    char *copy = rt_strdup(text), *rest = copy, *name;
+    rt_names_add(&arguments->texts, copy);
+    while ((name = strsep(&rest, ",")) != NULL) {
+        if (name[0] == '\0') /* is part of every name */
+            return rt_fail(RT_EUSAGE, "--without-model %s: has an empty name; name models, NAME or NAME,NAME",
+                           text);
+        rt_names_add(&arguments->options.without, name);
+    }
     return RT_OK;
 }
 
@@ -79,6 +104,10 @@ static int check_arguments(const struct arguments *arguments)
         return rt_fail(RT_EUSAGE, "say which device of the data: --gpu NAME");
     if (arguments->output == NULL)
         return rt_fail(RT_EUSAGE, "say where the calibrated predictor goes: -o P2.h5");
+    if (arguments->options.without.count > 0 && arguments->options.from != RT_FROM_MODELS &&
+        arguments->options.from != RT_FROM_BOTH)
+        return rt_fail(RT_EUSAGE, "--without-model says which runs are not fitted to: give --from models or "
+                                  "--from both with it");
     return RT_OK;
 }
 
@@ -104,6 +133,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return parse_count("--kernels", text, RT_CALIBRATE_LEAST, &options->kernels);
     case RUNS:
         return parse_count("--runs", text, 1, &options->runs);
+    case WITHOUT_MODEL:
+        return parse_without(text, arguments);
     case SPLIT:
         return rt_part_find(text, &options->part);
     case 's':
@@ -230,11 +261,13 @@ static const char *data_name(const struct arguments *arguments)
 
 static void print_left_out(const struct rt_calibration *calibration)
 {
-    const char *what = calibration->from_models ? "runs" : "kernels";
-    for (int r = 0; r < RT_UNUSED_COUNT; r++)
+    for (int r = 0; r < RT_UNUSED_COUNT; r++) {
         if (calibration->left[r] > 0)
-            printf("left out: %zu %s %s\n", calibration->left[r], what, rt_calibrate_left_words[r]);
-    for (size_t f = 0; f < calibration->family_count && !calibration->from_models; f++) {
+            printf("left out: %zu kernels %s\n", calibration->left[r], rt_calibrate_left_words[r]);
+        if (calibration->runs_left[r] > 0)
+            printf("left out: %zu runs %s\n", calibration->runs_left[r], rt_calibrate_left_words[r]);
+    }
+    for (size_t f = 0; f < calibration->family_count && calibration->from_kernels; f++) {
         const struct rt_calibrated_family *row = &calibration->family[f];
         if (row->throttled)
             printf("%s is left as it was: its kernels look throttled, large ones reach %.0f%% of what the "
@@ -246,28 +279,52 @@ static void print_left_out(const struct rt_calibration *calibration)
     }
 }
 
+static const char *from_what(const struct rt_calibration *calibration)
+{
+    return !calibration->from_models ? "kernels" : calibration->from_kernels ? "both" : "models";
+}
+
+static void print_kernels(const struct rt_calibration *calibration)
+{
+    struct rt_table *table = family_table(calibration);
+    rt_table_text(table, stdout);
+    rt_table_free(table);
+    printf("\nerror: median |error| of the kernels it was fitted to, and of the rest of this device's in "
+           "the data\n");
+    if (calibration->forgot_runs && !calibration->from_models)
+        printf("what runs of models had told of kernels in a queue no longer holds beside this and is taken "
+               "back: calibrate from models again\n");
+}
+
+static void print_runs(const struct rt_dataset *dataset, const struct rt_calibration *calibration)
+{
+    const char *before = calibration->from_kernels ? "with the kernels alone" : "before";
+    struct rt_table *table = run_table(dataset, calibration);
+    rt_table_text(table, stdout);
+    rt_table_free(table);
+    printf("\nshift of %s: compute %+.3f, memory %+.3f of ln latency\n",
+           calibration->queued ? "kernels in a queue, of every family; alone they stay as they were"
+                               : "every family",
+           calibration->shift[RT_LATENT_COMPUTE], calibration->shift[RT_LATENT_MEMORY]);
+    printf("mean |error| of the %zu it was fitted to: %.1f%% %s, %.1f%% after\n", calibration->runs_used,
+           calibration->fit_before.mape, before, calibration->fit_after.mape);
+    if (calibration->rest_before.count > 0)
+        printf("mean |error| of the %zu others: %.1f%% %s, %.1f%% after\n", calibration->rest_before.count,
+               calibration->rest_before.mape, before, calibration->rest_after.mape);
+}
+
 static void print_text(const struct arguments *arguments, const struct rt_dataset *dataset,
                        const struct rt_calibration *calibration)
 {
-    struct rt_table *table =
-        calibration->from_models ? run_table(dataset, calibration) : family_table(calibration);
-    printf("%s, from %s of %s\n\n", calibration->device, calibration->from_models ? "models" : "kernels",
+    bool both = calibration->from_kernels && calibration->from_models;
+    printf("%s, from %s of %s\n\n", calibration->device, both ? "kernels and models" : from_what(calibration),
            data_name(arguments));
-    rt_table_text(table, stdout);
-    rt_table_free(table);
-    if (calibration->from_models) {
-        printf("\nshift of every family: compute %+.3f, memory %+.3f of ln latency\n",
-               calibration->shift[RT_LATENT_COMPUTE], calibration->shift[RT_LATENT_MEMORY]);
-        printf("mean |error| of the %zu it was fitted to: %.1f%% before, %.1f%% after\n",
-               calibration->runs_used, calibration->fit_before.mape, calibration->fit_after.mape);
-        if (calibration->rest_before.count > 0)
-            printf("mean |error| of the %zu others: %.1f%% before, %.1f%% after\n",
-                   calibration->rest_before.count, calibration->rest_before.mape,
-                   calibration->rest_after.mape);
-    } else {
-        printf("\nerror: median |error| of the kernels it was fitted to, and of the rest of this device's in "
-               "the data\n");
-    }
+    if (calibration->from_kernels)
+        print_kernels(calibration);
+    if (both)
+        putchar('\n');
+    if (calibration->from_models)
+        print_runs(dataset, calibration);
     print_left_out(calibration);
     printf("%s is written\n", arguments->output);
 }
@@ -297,25 +354,35 @@ static json_t *families_json(const struct rt_calibration *calibration)
     return rows;
 }
 
-static void print_json(const struct arguments *arguments, const struct rt_dataset *dataset,
-                       const struct rt_calibration *calibration)
+static json_t *left_json(const size_t left[RT_UNUSED_COUNT])
 {
     static const char *const keys[RT_UNUSED_COUNT] = {"failed", "throttled", "unstable", "no_latency",
                                                       "no_forecast"};
-    json_t *left = json_object();
+    json_t *json = json_object();
     for (int r = 0; r < RT_UNUSED_COUNT; r++)
-        json_object_set_new(left, keys[r], json_integer((json_int_t)calibration->left[r]));
+        json_object_set_new(json, keys[r], json_integer((json_int_t)left[r]));
+    return json;
+}
+
+static void print_json(const struct arguments *arguments, const struct rt_dataset *dataset,
+                       const struct rt_calibration *calibration)
+{
+    const size_t *left = calibration->from_kernels ? calibration->left : calibration->runs_left;
     json_t *data = json_array();
     for (size_t i = 0; i < arguments->data.count; i++)
         json_array_append_new(data, json_string(arguments->data.name[i]));
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "device", calibration->device,
-                             "from", calibration->from_models ? "models" : "kernels", "predictor",
-                             arguments->predictor, "output", arguments->output, "data", data, "data_uuid",
-                             dataset->uuid, "seed", (json_int_t)arguments->options.seed, "left_out", left,
-                             "families", families_json(calibration));
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "device", calibration->device, "from",
+                  from_what(calibration), "predictor", arguments->predictor, "output", arguments->output,
+                  "data", data, "data_uuid", dataset->uuid, "seed", (json_int_t)arguments->options.seed,
+                  "left_out", left_json(left), "families", families_json(calibration));
+    if (calibration->from_kernels)
+        json_object_set_new(json, "split", json_string(rt_part_name(arguments->options.part)));
     if (calibration->from_models) {
         struct rt_table *table = run_table(dataset, calibration);
         json_object_set_new(json, "runs", rt_table_json(table));
+        json_object_set_new(json, "runs_left_out", left_json(calibration->runs_left));
+        json_object_set_new(json, "shifted", json_string(calibration->queued ? "queued" : "latents"));
         json_object_set_new(json, "shift",
                             json_pack("{s:f, s:f}", "compute", calibration->shift[RT_LATENT_COMPUTE],
                                       "memory", calibration->shift[RT_LATENT_MEMORY]));
@@ -324,8 +391,6 @@ static void print_json(const struct arguments *arguments, const struct rt_datase
         json_object_set_new(json, "rest_before", metrics_json(&calibration->rest_before));
         json_object_set_new(json, "rest_after", metrics_json(&calibration->rest_after));
         rt_table_free(table);
-    } else {
-        json_object_set_new(json, "split", json_string(rt_part_name(arguments->options.part)));
     }
     rt_json_print(json, stdout);
 }
@@ -391,6 +456,10 @@ int rt_cmd_calibrate(int argc, char **argv)
     int status = argp_parse(&argp, argc, argv, 0, NULL, &arguments);
     if (status == RT_OK)
         status = run(&arguments);
+    for (size_t i = 0; i < arguments.texts.count; i++)
+        free((char *)(uintptr_t)arguments.texts.name[i]);
+    rt_names_release(&arguments.texts);
+    rt_names_release(&arguments.options.without);
     rt_names_release(&arguments.data);
     return status;
 }

@@ -27,6 +27,7 @@ enum {
     LEAVE_OUT,
     CALIBRATE,
     CALIBRATE_SPLIT,
+    CALIBRATE_RUNS,
     EPOCHS,
     FAMILY,
     REPORT,
@@ -52,6 +53,10 @@ static const struct argp_option argument_options[] = {
     {"calibrate-split", CALIBRATE_SPLIT, "PART", 0,
      "Where those kernels are drawn from: train, the training part of the held-out GPU (default), or test, "
      "which is what is judged: those drawn are left out, all others judged; repeatable: a row for each",
+     0},
+    {"calibrate-runs", CALIBRATE_RUNS, NULL, 0,
+     "--leave-out gpu or model: also judge every whole model after calibration with the runs of all other "
+     "models on its GPU, beside the kernels of each --calibrate-split and without",
      0},
     {"seed", 's', "N", 0, "Seed of `train` and `calibrate` (default 1)", 0},
     {"epochs", EPOCHS, "N", 0, "Of `train`", 0},
@@ -120,7 +125,7 @@ static int parse_kind(const char *text, struct rt_names *kinds)
 
 static int parse_calibrate_split(const char *text, struct rt_crossval_options *options)
 {
-    for (int p = RT_CALIBRATED; p < RT_PROTOCOL_COUNT; p++)
+    for (int p = RT_CALIBRATED; p < RT_KERNEL_PROTOCOLS; p++)
         if (strcmp(text, rt_protocols[p].split) == 0) {
             options->protocols[p] = true;
             return RT_OK;
@@ -189,6 +194,12 @@ static int check_arguments(struct arguments *arguments)
         return rt_fail(RT_EUSAGE,
                        "--calibrate-split is about calibration on a held-out GPU: give --leave-out "
                        "gpu with it, and no --calibrate 0");
+    if (options->runs && options->leave_out == RT_LEAVE_OP)
+        return rt_fail(RT_EUSAGE, "--calibrate-runs is about whole models, which no op is held out of: give "
+                                  "--leave-out gpu or model with it");
+    if (options->runs && options->families.count > 0)
+        return rt_fail(RT_EUSAGE, "--family leaves networks out that whole models need; leave it out with "
+                                  "--calibrate-runs");
     if (!split_given)
         options->protocols[RT_CALIBRATED] = true;
     options->only = arguments->only[options->leave_out];
@@ -221,6 +232,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return rt_argument_integer("--calibrate", text, 0, RT_CALIBRATE_MOST, &options->calibrate);
     case CALIBRATE_SPLIT:
         return parse_calibrate_split(text, options);
+    case CALIBRATE_RUNS:
+        options->runs = true;
+        break;
     case 's':
         return rt_argument_integer("--seed", text, 1, INT64_MAX, &options->seed);
     case EPOCHS:

@@ -27,10 +27,20 @@ enum rt_leave_out { RT_LEAVE_GPU, RT_LEAVE_MODEL, RT_LEAVE_OP, RT_LEAVE_COUNT };
 extern const char *const rt_leave_outs[RT_LEAVE_COUNT]; /* "gpu", "model", "op" */
 
 /* Where the kernels come from that a fold is calibrated with: from the held-out GPU's training part, or from
- * the part that is judged, those that were drawn left out. */
-enum rt_protocol { RT_ZERO_SHOT, RT_CALIBRATED, RT_CALIBRATED_ALIKE, RT_PROTOCOL_COUNT };
+ * the part that is judged, those that were drawn left out. And each of these with runs of whole models: those
+ * of every other model than the one that is judged, model by model. */
+enum rt_protocol {
+    RT_ZERO_SHOT,
+    RT_CALIBRATED,
+    RT_CALIBRATED_ALIKE,
+    RT_RUNS,
+    RT_CALIBRATED_RUNS,
+    RT_CALIBRATED_ALIKE_RUNS,
+    RT_PROTOCOL_COUNT,
+    RT_KERNEL_PROTOCOLS = RT_RUNS /* without runs */
+};
 struct rt_protocol_row {
-    const char *split;          /* of --calibrate-split; NULL: not calibrated */
+    const char *split;          /* of --calibrate-split; NULL: not calibrated with kernels */
     const char *words;          /* behind a predictor's name in the table */
     const char *step, *outputs; /* name of the first step of `calibrate`; how names of evaluations begin */
 };
@@ -40,12 +50,13 @@ struct rt_crossval_options {
     enum rt_leave_out leave_out;
     const char *out; /* folder */
     struct rt_names data, kinds;
-    struct rt_names only;              /* parts of names: these GPUs, models or ops; none: all */
-    struct rt_names families;          /* none: all of the kind */
-    struct rt_names train;             /* further options of `train` */
-    int64_t seed, epochs;              /* epochs 0: the recipe's */
-    int64_t calibrate;                 /* kernels of a family; 0: no calibration */
-    bool protocols[RT_PROTOCOL_COUNT]; /* how it is calibrated; zero-shot is always judged */
+    struct rt_names only;                /* parts of names: these GPUs, models or ops; none: all */
+    struct rt_names families;            /* none: all of the kind */
+    struct rt_names train;               /* further options of `train` */
+    int64_t seed, epochs;                /* epochs 0: the recipe's */
+    int64_t calibrate;                   /* kernels of a family; 0: no calibration */
+    bool protocols[RT_KERNEL_PROTOCOLS]; /* how it is calibrated; zero-shot is always judged */
+    bool runs;                           /* each of these with other models' runs, too */
     size_t jobs;
     bool keep_test; /* of --leave-out gpu: train on the training part of the other GPUs only */
     bool overwrite, quiet;
@@ -72,7 +83,9 @@ struct rt_fold_step {
     char *output; /* file in the unit's folder: "p.h5" */
     char **argv;
     size_t argc, data;
-    double weight; /* of the progress bar */
+    double weight;     /* of the progress bar */
+    const char *model; /* of an evaluation: only plain runs of that model count; NULL: everything */
+    int32_t device;    /* and only those on it; -1: on any */
 };
 
 /* A fold with one kind of predictor. */
@@ -94,6 +107,7 @@ struct rt_crossval {
     struct rt_names uuids, sources, licences;
     rt_part_counts *kernels;    /* (device_count) */
     bool measured[RT_OP_COUNT]; /* is there a kernel of the op? */
+    bool *plain;                /* (workload_count) of runs: plain ones on one GPU that can be forecast */
     struct rt_fold *folds;
     struct rt_unit *units; /* fold by fold */
     size_t fold_count, unit_count;

@@ -197,6 +197,18 @@ static void add_calibration(const struct rt_crossval_table *table, struct rt_nam
                       "whole part. Where the validation part is judged: with kernels of the training part, "
                       "which is of its kind.",
                       kernels));
+    bool runs = false;
+    for (int p = RT_KERNEL_PROTOCOLS; p < RT_PROTOCOL_COUNT; p++)
+        runs |= has_protocol(table, (enum rt_protocol)p);
+    if (runs)
+        rt_names_add(
+            notes,
+            rt_strdup(
+                "Other models' runs: every model is judged after `rooftile calibrate --from models "
+                "--without-model NAME`, with the plain runs of all other models on the same GPU, on top "
+                "of the kernels where the row says so; one after the other, and the errors of all "
+                "together. Where no other model ran on the GPU, without runs. Only plain runs on one "
+                "GPU are judged."));
 }
 
 static void add_stars(const struct rt_crossval_table *table, struct rt_names *notes)
@@ -295,9 +307,11 @@ static char *command_of(const struct rt_crossval *crossval)
         fprintf(file, " --epochs %" PRId64, o->epochs);
     if (o->leave_out == RT_LEAVE_GPU)
         fprintf(file, " --calibrate %" PRId64, o->calibrate);
-    for (int p = RT_CALIBRATED; o->protocols[RT_CALIBRATED_ALIKE] && p < RT_PROTOCOL_COUNT; p++)
+    for (int p = RT_CALIBRATED; o->protocols[RT_CALIBRATED_ALIKE] && p < RT_KERNEL_PROTOCOLS; p++)
         if (o->protocols[p])
             fprintf(file, " --calibrate-split %s", rt_protocols[p].split);
+    if (o->runs)
+        fprintf(file, " --calibrate-runs");
     if (o->keep_test)
         fprintf(file, " --keep-test");
     for (size_t i = 0; i < o->train.count; i++)
@@ -381,8 +395,10 @@ static json_t *row_json(const struct rt_crossval_table *table, const struct rt_c
     json_object_set_new(json, "predictor", json_string(block->label));
     json_object_set_new(json, "calibrated", json_boolean(block->protocol != RT_ZERO_SHOT));
     json_object_set_new(json, "calibrate_split",
-                        block->protocol != RT_ZERO_SHOT ? json_string(rt_protocols[block->protocol].split)
-                                                        : json_null());
+                        rt_protocols[block->protocol].split != NULL
+                            ? json_string(rt_protocols[block->protocol].split)
+                            : json_null());
+    json_object_set_new(json, "runs", json_boolean(block->protocol >= RT_KERNEL_PROTOCOLS));
     json_object_set_new(json, "mean", rt_json_number(rt_crossval_mean(table, block, row)));
     json_object_set_new(json, "worst", rt_json_number(worst));
     json_object_set_new(json, "worst_fold",

@@ -46,6 +46,12 @@ static bool any_unit_has(const struct rt_crossval *crossval, const char *kind, c
     return false;
 }
 
+/* The name of evaluation `number` (from 1) of a protocol with runs. Free with free(). */
+static char *evaluation_of_runs(int protocol, size_t number)
+{
+    return rt_format("%sworkloads-%zu", rt_protocols[protocol].outputs, number);
+}
+
 /* A block for each kind, one for each way it was calibrated, the roofline and, of whole models, the floor. */
 static void add_blocks(struct rt_crossval_table *table)
 {
@@ -53,9 +59,13 @@ static void add_blocks(struct rt_crossval_table *table)
     for (size_t k = 0; k < crossval->options->kinds.count; k++) {
         const char *kind = crossval->options->kinds.name[k];
         add_block(table, kind, RT_ZERO_SHOT, strcmp(kind, "roofline") == 0);
-        for (int p = RT_CALIBRATED; p < RT_PROTOCOL_COUNT; p++)
-            if (any_unit_has(crossval, kind, rt_protocols[p].step))
+        for (int p = RT_CALIBRATED; p < RT_PROTOCOL_COUNT; p++) {
+            char *first =
+                p < RT_KERNEL_PROTOCOLS ? rt_strdup(rt_protocols[p].step) : evaluation_of_runs(p, 1);
+            if (any_unit_has(crossval, kind, first))
                 add_block(table, kind, (enum rt_protocol)p, false);
+            free(first);
+        }
     }
     if (find_block(table, "roofline", RT_ZERO_SHOT) == NULL)
         add_block(table, "roofline", RT_ZERO_SHOT, true);
@@ -94,6 +104,7 @@ static size_t column_of_fold(const struct rt_crossval *crossval, const struct rt
 struct reading {
     struct rt_crossval_table *table;
     const struct rt_unit *unit;
+    const struct rt_fold_step *step;
     struct rt_crossval_block *own, *roofline, *floor; /* NULL: not to be filled */
     const json_t *report;
 };
@@ -160,6 +171,16 @@ static int row_of_workload(const json_t *row)
     return -1;
 }
 
+/* Is the run one that the step is about? `evaluate` takes parts of names, and other options of a model. */
+static bool is_asked(const struct reading *reading, const json_t *row)
+{
+    const struct rt_fold_step *step = reading->step;
+    const struct rt_device *devices = reading->table->crossval->dataset.devices;
+    return step->model == NULL ||
+           (strcmp(text_of(row, "model"), step->model) == 0 && strcmp(text_of(row, "option"), "plain") == 0 &&
+            (step->device < 0 || strcmp(text_of(row, "device"), devices[step->device].name) == 0));
+}
+
 static void add_workload(struct rt_crossval_block *block, int row, int column, double error)
 {
     if (block != NULL)
@@ -181,7 +202,7 @@ static int read_workloads(struct reading *reading)
     json_array_foreach(rows, i, row)
     {
         int r = row_of_workload(row), c = column_of_workload(reading, row);
-        if (r < 0 || c < 0)
+        if (r < 0 || c < 0 || !is_asked(reading, row))
             continue;
         add_workload(reading->own, r, c, number_of(row, "error_pct"));
         if (free_roofline[(size_t)r * columns + (size_t)c])
@@ -194,14 +215,14 @@ static int read_workloads(struct reading *reading)
     return json_is_array(rows) ? RT_OK : RT_EFORMAT;
 }
 
-/* Reads one evaluation, where the unit has it. */
-static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit, const char *what,
-                     enum rt_protocol protocol, int (*read)(struct reading *reading))
+/* Reads one evaluation. */
+static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit,
+                     const struct rt_fold_step *step, enum rt_protocol protocol,
+                     int (*read)(struct reading *reading))
 {
-    char *name = rt_format("%s%s", rt_protocols[protocol].outputs, what);
-    const struct rt_fold_step *step = rt_unit_step(unit, name);
-    struct reading reading = {.table = table, .unit = unit, .own = find_block(table, unit->kind, protocol)};
-    char *path = step != NULL ? rt_fold_step_path(unit, step) : NULL, *text = NULL;
+    struct reading reading = {
+        .table = table, .unit = unit, .step = step, .own = find_block(table, unit->kind, protocol)};
+    char *path = rt_fold_step_path(unit, step), *text = NULL;
     json_error_t error;
     json_t *report = NULL;
     size_t size = 0;
@@ -212,7 +233,7 @@ static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit
         if (reading.roofline == reading.own)
             reading.roofline = NULL;
     }
-    if (path == NULL || rt_file_read(path, EVALUATION_LIMIT, &text, &size) != RT_OK)
+    if (rt_file_read(path, EVALUATION_LIMIT, &text, &size) != RT_OK)
         goto done; /* a step that failed: told elsewhere */
     reading.report = report = json_loadb(text, size, 0, &error);
     if (report == NULL)
@@ -222,9 +243,46 @@ static int read_step(struct rt_crossval_table *table, const struct rt_unit *unit
         status = rt_fail(RT_EFORMAT, "%s: is no evaluation; --overwrite makes it again", path);
 done:
     json_decref(report);
-    free(name);
     free(path);
     free(text);
+    return status;
+}
+
+/* The evaluations of kernels and of whole models, where the unit has them. */
+static int read_unit(struct rt_crossval_table *table, const struct rt_unit *unit, enum rt_protocol protocol)
+{
+    static const struct {
+        const char *what;
+        int (*read)(struct reading *reading);
+    } evaluations[] = {
+        {"kernels", read_kernels},
+        {"validation", read_kernels},
+        {"workloads", read_workloads},
+    };
+    int status = RT_OK;
+    for (size_t e = 0; status == RT_OK && e < RT_COUNT(evaluations); e++) {
+        char *name = rt_format("%s%s", rt_protocols[protocol].outputs, evaluations[e].what);
+        const struct rt_fold_step *step = rt_unit_step(unit, name);
+        if (step != NULL)
+            status = read_step(table, unit, step, protocol, evaluations[e].read);
+        free(name);
+    }
+    return status;
+}
+
+/* Model by model. */
+static int read_unit_runs(struct rt_crossval_table *table, const struct rt_unit *unit,
+                          enum rt_protocol protocol)
+{
+    int status = RT_OK;
+    const struct rt_fold_step *step = unit->steps;
+    for (size_t number = 1; status == RT_OK && step != NULL; number++) {
+        char *name = evaluation_of_runs((int)protocol, number);
+        step = rt_unit_step(unit, name);
+        if (step != NULL)
+            status = read_step(table, unit, step, protocol, read_workloads);
+        free(name);
+    }
     return status;
 }
 
@@ -241,22 +299,13 @@ static void finish_block(struct rt_crossval_block *block, size_t columns)
 
 int rt_crossval_collect(const struct rt_crossval *crossval, struct rt_crossval_table *out)
 {
-    static const struct {
-        const char *what;
-        int (*read)(struct reading *reading);
-    } evaluations[] = {
-        {"kernels", read_kernels},
-        {"validation", read_kernels},
-        {"workloads", read_workloads},
-    };
     struct rt_crossval_table table = {.crossval = crossval};
     int status = RT_OK;
     add_blocks(&table);
     for (size_t u = 0; u < crossval->unit_count; u++)
-        for (int protocol = 0; protocol < RT_PROTOCOL_COUNT; protocol++)
-            for (size_t e = 0; status == RT_OK && e < RT_COUNT(evaluations); e++)
-                status = read_step(&table, &crossval->units[u], evaluations[e].what,
-                                   (enum rt_protocol)protocol, evaluations[e].read);
+        for (int protocol = 0; status == RT_OK && protocol < RT_PROTOCOL_COUNT; protocol++)
+            status = (protocol < RT_KERNEL_PROTOCOLS ? read_unit : read_unit_runs)(
+                &table, &crossval->units[u], (enum rt_protocol)protocol);
     for (size_t b = 0; b < table.block_count; b++)
         finish_block(&table.blocks[b], crossval->column_count);
     if (status == RT_OK)

@@ -33,6 +33,7 @@ enum rt_latent_part {
     RT_LATENT_NARROW,
     RT_LATENT_PARTS
 };
+enum { RT_QUEUED_PARTS = RT_LATENT_MEMORY + 1 };
 extern const char *const rt_latent_parts[RT_LATENT_PARTS]; /* "compute", "memory", "depth", "narrow" */
 
 struct rt_latent {
@@ -42,8 +43,11 @@ struct rt_latent {
     enum rt_memory_kind memory_kind;
     double value[RT_LATENT_PARTS]; /* added to ln latency */
     double floor_us;               /* what every kernel takes that is timed alone: the host's dispatch */
-    int64_t kernels;               /* that it was fitted to; 0: a prior */
-    bool calibrated;               /* without the network: tells nothing about other devices */
+    /* Compute and memory, added beside them where many kernels run in a queue: what runs of whole models tell
+     * of a device whose kernels are known. Devices that are not known have none. */
+    double queued[RT_QUEUED_PARTS];
+    int64_t kernels; /* that it was fitted to; 0: a prior */
+    bool calibrated; /* without the network: tells nothing about other devices */
     /* Of a calibrated one, owned by the rt_latents that it is in: */
     struct rt_correction correction;
     struct rt_seen seen; /* kernels and runs that it was calibrated to; earlier builds did not keep them */

@@ -265,6 +265,14 @@ void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
     bound->floor_us = latent->floor_us;
 }
 
+/* Of a kernel that is one of many in a queue, after rt_bound_set_latent. */
+static void set_queued(struct rt_bound *bound, const struct rt_latent *latent)
+{
+    bound->shift += bound->compute_share * latent->queued[RT_LATENT_COMPUTE] +
+                    (1 - bound->compute_share) * latent->queued[RT_LATENT_MEMORY];
+    bound->floor_us = fmin(bound->floor_us, RT_QUEUED_US);
+}
+
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level)
 {
@@ -350,7 +358,7 @@ static void forecast_family(const struct rt_predictor *predictor, const struct r
                 rt_correction_at(&latent.correction, gathered.features + row * net->feature_count);
         }
         if (queries[i].queued)
-            gathered.bound[row].floor_us = fmin(gathered.bound[row].floor_us, RT_QUEUED_US);
+            set_queued(&gathered.bound[row], &latent);
         gathered.place[row] = i;
         if (++gathered.count == gathered.room)
             forecast_gathered(net, &gathered, team, latency_us);

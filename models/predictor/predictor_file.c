@@ -115,6 +115,33 @@ static int write_correction(struct rt_h5 *file, const char *base, const struct r
     return rt_h5_write(file, &array, correction->weight, sizeof *correction->weight, correction->points);
 }
 
+/* Nothing where nothing is shifted, as in files of earlier builds. */
+static int write_queued(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
+{
+    char path[192];
+    if (latent->queued[RT_LATENT_COMPUTE] == 0 && latent->queued[RT_LATENT_MEMORY] == 0)
+        return RT_OK;
+    snprintf(path, sizeof path, "%s/queued", base);
+    struct rt_h5_array array = doubles(path, "compute, memory: added to ln latency of kernels in a queue");
+    return rt_h5_write(file, &array, latent->queued, sizeof *latent->queued, RT_QUEUED_PARTS);
+}
+
+static int read_queued(struct rt_h5 *file, const char *base, struct rt_latent *out)
+{
+    int status;
+    char path[192];
+    snprintf(path, sizeof path, "%s/queued", base);
+    if (!rt_h5_exists(file, path))
+        return RT_OK;
+    struct rt_h5_array array = doubles(path, NULL);
+    ADD(rt_h5_read(file, &array, out->queued, sizeof *out->queued, RT_QUEUED_PARTS));
+    for (int p = 0; p < RT_QUEUED_PARTS; p++)
+        if (!(fabs(out->queued[p]) <= 20))
+            return rt_fail(RT_EFORMAT, "%s: %s holds a shift that cannot be: the file is damaged",
+                           rt_h5_path(file), path);
+    return RT_OK;
+}
+
 /* One device's latents as attributes of `base`. */
 static int write_latent(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
 {
@@ -132,6 +159,7 @@ static int write_latent(struct rt_h5 *file, const char *base, const struct rt_la
         ADD(rt_h5_set_real(file, base, level_name(l), latent->interval[l]));
     ADD(rt_h5_set_integer(file, base, "calibrated", latent->calibrated));
     ADD(write_correction(file, base, &latent->correction));
+    ADD(write_queued(file, base, latent));
     snprintf(path, sizeof path, "%s/calibrated_to", base);
     ADD(rt_seen_write(&latent->seen, file, path));
     return rt_h5_set_integer(file, base, "kernels", latent->kernels);
@@ -425,6 +453,7 @@ static int read_latent(struct rt_h5 *file, const char *base, size_t features, st
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
     ADD(read_correction(file, base, features, &out->correction));
+    ADD(read_queued(file, base, out));
     char path[192];
     snprintf(path, sizeof path, "%s/calibrated_to", base);
     return rt_seen_read(file, path, &out->seen);

@@ -96,13 +96,77 @@ print("better" if pool["s.c"] < pool["s.p"] / 2 else pool)
 END
 holds "32 kernels halve the error" better synthetic.txt
 
+# Kernels and runs of one device: runs that take 1.5 times what kernels alone tell, and of one model 3 times.
+runs() { # TIMES-OF-BERT TIMES-OF-GPT2 FORECASTS.json: workloads.csv, 1 ms where there are no forecasts yet
+    python3 - "$@" >runs/workloads.csv <<'END'
+import json, sys
+rows = [("bert_large", 4, float(sys.argv[1])), ("bert_large", 8, float(sys.argv[1])), ("gpt2_large", 2, float(sys.argv[2]))]
+told = {(r["model"], r["batch"]): 1e3 * r["forecast_ms"] for r in json.load(open(sys.argv[3]))["rows"]} if len(sys.argv) > 3 else {}
+print("model,option,mode,dtype,device,batch,sequence,end_to_end_us")
+for model, batch, times in rows:
+    print(f'{model},"",inference,fp32,synthetic large,{batch},256,{times * told.get((model, batch), 1e3)!r}')
+END
+}
+mkdir runs
+cat >runs/devices.csv <<'END'
+name,sms,fp32_vector_tflops,memory_gib,bandwidth_gbs,l2_mib
+synthetic large,80,40,32,900,40
+END
+succeeds "measure all families" "$ROOFTILE" collect --backend synthetic -q --count 600 -o a.h5
+succeeds "train on one device" "$ROOFTILE" train a.h5 -o a.p.h5 --hold-out-gpu large --epochs 20 --threads 1 --quiet
+succeeds "calibrate with the other's kernels" "$ROOFTILE" calibrate -p a.p.h5 a.h5 --gpu large -o a.c.h5
+runs 1 1
+succeeds "import runs of models" "$ROOFTILE" dataset import --format csv runs -o runs.h5
+succeeds "what kernels tell of them" "$ROOFTILE" evaluate -p a.c.h5 --workloads runs.h5 --report told.json
+runs 1.5 3 told.json
+succeeds "runs that take longer" "$ROOFTILE" dataset import --format csv runs -o runs.h5
+succeeds "from both, without a model" "$ROOFTILE" calibrate -p a.p.h5 a.h5 runs.h5 --gpu large --from both --without-model GPT2 -o b.h5 --json
+cp stdout b.json
+cat >both.py <<'END'
+import json, math
+b = json.load(open("b.json"))
+assert b["from"] == "both" and b["shifted"] == "queued" and b["split"] == "train", b["from"]
+assert len([f for f in b["families"] if f["kernels"] >= 5]) == 5
+assert [(r["model"], r["used"]) for r in b["runs"]] == [("bert_large", True), ("bert_large", True), ("gpt2_large", False)]
+assert abs(b["shift"]["compute"] - math.log(1.5)) < 0.1, b["shift"]
+assert b["fit_before"]["n"] == 2 and 30 < b["fit_before"]["mape"] < 37 and b["fit_after"]["mape"] < 5, b["fit_after"]
+assert b["rest_after"]["n"] == 1 and 40 < b["rest_after"]["mape"] < 60, b["rest_after"]
+END
+succeeds "runs tell of queues, those of the model do not" python3 both.py
+succeeds "in words, one after the other" "$ROOFTILE" calibrate -p a.c.h5 runs.h5 --gpu large --from models --without-model gpt2 -o b2.h5
+holds "what the runs changed" "shift of kernels in a queue, of every family; alone they stay as they were: compute +0.4" stdout
+holds "what was a check" "mean |error| of the 1 others: 6" stdout
+alone() { "$ROOFTILE" evaluate -p "$1" a.h5 --gpu large --quiet --json --no-baseline | python3 -c 'import json, sys; print([(r["op"], r["n"], r["mape"]) for r in json.load(sys.stdin)["rows"]])'; }
+alone a.c.h5 >alone.c
+alone b.h5 >alone.b
+alone b2.h5 >alone.b2
+if [ -s alone.c ] && cmp -s alone.c alone.b && cmp -s alone.c alone.b2; then ok "kernels alone are forecast as before"; else not_ok "kernels alone are forecast as before" "$(cat alone.c alone.b)"; fi
+succeeds "judge by runs" "$ROOFTILE" evaluate -p b.h5 --workloads runs.h5 --report judged.json
+python3 - >judged.txt <<'END'
+import json
+r = json.load(open("judged.json"))
+print([x["model"] for x in r["rows"]], r["data"]["calibrated_to"], 45 < -r["rows"][0]["error_pct"] < 55)
+END
+holds "only the model that was left out is judged" "['gpt2_large'] 2 True" judged.txt
+succeeds "kernels anew" "$ROOFTILE" calibrate -p b.h5 a.h5 --gpu large -o b3.h5
+holds "take back what runs told" "what runs of models had told of kernels in a queue no longer holds beside this and is taken back" stdout
+succeeds "runs of an unknown device" "$ROOFTILE" calibrate -p a.p.h5 runs.h5 --gpu large --without-model gpt2 --from models -o u.h5
+holds "shift everything" "shift of every family: compute" stdout
+
 c="$ROOFTILE calibrate" # unquoted below: two words
+refuses "models and no runs are named" 2 "--without-model says which runs are not fitted to: give --from models or --from both" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --without-model gpt2
+refuses "an empty name" 2 "--without-model gpt2,: has an empty name" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model gpt2,
+refuses "every model" 1 "runs.h5: every run on one synthetic large is of a model that --without-model names" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model gpt2,bert
+refuses "a model that did not run" 1 "--without-model resnet: no run on synthetic large is of a model with that in its name; there are runs of bert_large" \
+    $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model gpt2 --without-model resnet
+refuses "both, and no runs" 1 "a.h5: holds no run of a whole model on one synthetic large" $c -p a.p.h5 a.h5 --gpu large -o x.h5 --from both
+refuses "both, and no kernels" 1 "runs.h5: no family has 5 kernels of synthetic large" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from both
 refuses "no predictor" 2 "say what to calibrate" $c data.h5 --gpu A100 -o x.h5
 refuses "no data" 2 "name at least one dataset" $c -p p.h5 --gpu A100 -o x.h5
 refuses "no gpu" 2 "--gpu NAME" $c -p p.h5 data.h5 -o x.h5
 refuses "no output" 2 "-o P2.h5" $c -p p.h5 data.h5 --gpu A100
 refuses "too few kernels" 2 "--kernels 4: must be a whole number from 5" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --kernels 4
-refuses "unknown source" 2 "choose kernels or models" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
+refuses "unknown source" 2 "--from guesses: choose kernels, models or both" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
 refuses "unknown split" 2 "choose test, train, validation or all" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --split half
 refuses "unknown GPU" 1 "it has" $c -p p.h5 data.h5 --gpu H100 -o x.h5
 holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr

@@ -197,6 +197,90 @@ else
     echo "skipped mpirun: no mpirun, or built without MPI"
 fi
 
+# --- runs of other models: two devices that do not exist, and runs that take three times what a predictor of
+# both forecasts; one device ran three models, the other one
+mkdir runs
+cat >runs/devices.csv <<'EOF'
+name,sms,fp32_vector_tflops,memory_gib,bandwidth_gbs,l2_mib
+synthetic large,80,40,32,900,40
+synthetic small,8,4,4,100,2
+EOF
+runs() { # TIMES [FORECASTS.json]: runs.h5, of 1 ms where there are no forecasts
+    python3 - "$@" >runs/workloads.csv <<'EOF'
+import json, sys
+rows = [("bert_large", "inference", 4, "large"), ("bert_large", "inference", 8, "large"), ("gpt2_large", "inference", 2, "large"),
+        ("gpt2_large", "training", 1, "large"), ("gpt2", "inference", 8, "large"), ("gpt2_large", "inference", 2, "small")]
+told = {(r["model"], r["mode"], r["batch"], r["device"][10:]): 1e3 * r["forecast_ms"] for r in json.load(open(sys.argv[2]))["rows"]} if len(sys.argv) > 2 else {}
+print("model,option,mode,dtype,device,batch,sequence,end_to_end_us")
+for row in rows:
+    print(f'{row[0]},"",{row[1]},fp32,synthetic {row[3]},{row[2]},256,{float(sys.argv[1]) * told.get(row, 1e3)!r}')
+EOF
+    "$ROOFTILE" dataset import --format csv runs -o runs.h5
+}
+succeeds "made-up kernels of all families" "$ROOFTILE" collect --backend synthetic -q --count 400 -o s.h5
+succeeds "a predictor of both" "$ROOFTILE" train s.h5 -o s.p.h5 --epochs 5 --threads 1 --quiet
+succeeds "runs without times" runs 1
+succeeds "forecasts of them" "$ROOFTILE" evaluate -p s.p.h5 --workloads runs.h5 --report told.json
+succeeds "runs" runs 3 told.json
+by_runs() {
+    "$ROOFTILE" crossval s.h5 runs.h5 -p rooftile --quiet --json --epochs 5 "$@" >last.out
+}
+succeeds "calibrated with kernels" by_runs --leave-out gpu -o by --jobs 2 --calibrate-split train --calibrate-split test
+cp last.out kernels.out
+stat -c %i by/fold-*/rooftile/*.h5 >before
+succeeds "and runs" by_runs --leave-out gpu -o by --jobs 2 --calibrate-split train --calibrate-split test --calibrate-runs --report by.md
+cp last.out runs.out
+stat -c %i $(ls by/fold-*/rooftile/*.h5 | grep -v runs-) >after
+succeeds "what was there is not made again" cmp before after
+cat >runs.py <<'EOF'
+import json
+kernels, runs = json.load(open("kernels.out")), json.load(open("runs.out"))
+assert runs["failed"] == [] and runs["command"].endswith("--calibrate-split test --calibrate-runs"), runs["command"]
+key = lambda r: (r["level"], r["family"], r["predictor"], r["calibrate_split"], r["runs"])
+rows = {key(r): r for r in runs["rows"]}
+for r in kernels["rows"]:
+    assert rows.pop(key(r)) == r, r
+assert set(rows) == {("end to end", f, "rooftile", s, True) for f in ("inference", "training") for s in (None, "train", "test")}, set(rows)
+for (_, mode, _, split, _), row in rows.items():
+    n = {name: f["n"] for name, f in row["folds"].items() if f}
+    assert n == ({"synthetic small": 1, "synthetic large": 4} if mode == "inference" else {"synthetic large": 1}), n
+    alone = next(r for r in kernels["rows"] if r["family"] == mode and r["predictor"] == "rooftile" and r["calibrate_split"] == split)
+    assert row["calibrated"] and alone["folds"]["synthetic large"]["mape"] > 55, alone
+    assert row["folds"]["synthetic large"]["mape"] < 25, row["folds"]
+    if mode == "inference": # one model ran there: nothing to learn from
+        assert row["folds"]["synthetic small"] == alone["folds"]["synthetic small"], row
+seen = set()
+for number in range(1, 5): # the fourth is not there: three models
+    try:
+        report = json.load(open(f"by/fold-synthetic-large/rooftile/calibrated-test-runs-workloads-{number}.json"))
+    except FileNotFoundError:
+        assert number == 4
+        continue
+    names = {r["model"] for r in report["rows"]} # --model gpt2 has gpt2_large in it, too
+    seen.add(tuple(sorted(names)))
+    assert report["data"]["calibrated_to"] == 0 and all(r["device"] == "synthetic large" for r in report["rows"])
+assert seen == {("bert_large",), ("gpt2_large",), ("gpt2", "gpt2_large")}, seen
+EOF
+succeeds "every model is judged by what others told, once" python3 runs.py
+holds "the table tells" "| rooftile, calibrated, same kind, and other models' runs |" by.md
+holds "the notes tell" "with the plain runs of all other models on the same GPU" by.md
+rm by/fold-synthetic-large/rooftile/calibrate-runs-2.h5
+succeeds "one at a time, from what is left" by_runs --leave-out gpu -o by --jobs 1 --calibrate-split train --calibrate-split test --calibrate-runs
+succeeds "is the same table" same runs.out
+succeeds "leave a model out" by_runs --leave-out model -o models --jobs 1 --calibrate-runs
+cp last.out models.out
+cat >models.py <<'EOF'
+import json
+rows = {(r["family"], r["predictor"], r["runs"]): r["folds"] for r in json.load(open("models.out"))["rows"]}
+alone, runs = rows["inference", "rooftile", False], rows["inference", "rooftile", True]
+assert {n: f["n"] for n, f in runs.items()} == {n: f["n"] for n, f in alone.items()} == {"bert_large": 2, "gpt2_large": 2, "gpt2": 1}, runs
+assert all(60 < f["mape"] < 72 for f in alone.values()), alone
+assert runs["bert_large"]["mape"] < 15 and runs["gpt2"]["mape"] < 15, runs
+assert 30 < runs["gpt2_large"]["mape"] < 45, runs # on one device it ran alone
+assert rows["training", "rooftile", True]["gpt2_large"]["mape"] < 25
+EOF
+succeeds "on every device others tell" python3 models.py
+
 # --- bad input: one sentence each
 c="$ROOFTILE crossval --quiet" # unquoted below: three words
 refuses "no data" 2 "name at least one dataset" $c --leave-out gpu
@@ -214,6 +298,9 @@ refuses "calibrated ops" 2 "--calibrate is about a held-out GPU" $c data.h5 --le
 refuses "calibrated by what" 2 "--calibrate-split validation: choose train or test" $c data.h5 --leave-out gpu --calibrate-split validation
 refuses "calibrated ops by a part" 2 "--calibrate-split is about calibration" $c data.h5 --leave-out op --calibrate-split test
 refuses "calibrated by none" 2 "no --calibrate 0" $c data.h5 --leave-out gpu --calibrate 0 --calibrate-split test
+refuses "runs of ops" 2 "--calibrate-runs is about whole models" $c data.h5 --leave-out op --calibrate-runs
+refuses "runs without networks" 2 "leave it out with --calibrate-runs" $c data.h5 --leave-out gpu --calibrate-runs --family softmax
+refuses "no runs" 1 "data.h5: holds no measured run of a whole model on one GPU" $c data.h5 --leave-out gpu --calibrate-runs
 refuses "unknown family" 2 "--family convolve" $c data.h5 --leave-out gpu --family convolve
 refuses "no jobs" 2 "--jobs 0" $c data.h5 --leave-out gpu --jobs 0
 refuses "report of another kind" 2 "ends in .md or .json" $c data.h5 --leave-out gpu --report table.pdf

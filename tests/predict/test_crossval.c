@@ -221,6 +221,160 @@ static void test_a_family_without_test_part_draws_from_the_training_part(void)
     free(data);
 }
 
+/* --- runs of other models --- */
+
+struct run {
+    int device; /* of `devices` */
+    const char *model, *option;
+    int64_t batch;
+};
+
+/* Kernels of both parts on the A100s and the V100, and runs. */
+static char *made_up_runs(const struct run *runs, size_t count)
+{
+    struct rt_dataset dataset;
+    char *kernels = made_up_by(devices, 3, RT_SPLIT_TRAIN, 40, softmax_untested),
+         *path = rt_format("%s/runs.h5", rt_test_folder());
+    RT_ASSERT_OK(rt_dataset_read(kernels, &dataset));
+    for (size_t i = 0; i < count; i++) {
+        struct rt_workload run;
+        rt_workload_init(&run);
+        run.device = runs[i].device;
+        run.model = rt_strings_add(&dataset.texts, runs[i].model, strlen(runs[i].model));
+        run.option = rt_strings_add(&dataset.texts, runs[i].option, strlen(runs[i].option));
+        run.batch = runs[i].batch;
+        run.sequence = 128;
+        run.end_to_end_us = 1e5;
+        rt_dataset_add_workload(&dataset, &run);
+    }
+    rt_dataset_stamp(&dataset);
+    RT_ASSERT_OK(rt_dataset_write(&dataset, path));
+    rt_dataset_release(&dataset);
+    free(kernels);
+    return path;
+}
+
+static const struct run some_runs[] = {
+    {2, "gpt2_large", "", 1}, {2, "gpt2_large", "", 2}, {2, "bert_large", "", 1}, {2, "gpt3_xl", "fusion", 1},
+    {2, "unheard_of", "", 1}, {0, "gpt2_large", "", 1}, {1, "bert_large", "", 1}, {1, "gpt2_large", "dp4", 4},
+};
+
+/* Checks that a step is there with the argument. */
+static void check_step(const struct rt_unit *unit, const char *name, const char *argument)
+{
+    const struct rt_fold_step *step = rt_unit_step(unit, name);
+    if (step == NULL || !has_argument(step, argument))
+        printf("# %s: no %s\n", name, argument);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(step);
+    CU_ASSERT_TRUE(has_argument(step, argument));
+}
+
+static void test_every_model_is_judged_by_the_runs_of_others(void)
+{
+    char *data = made_up_runs(some_runs, RT_COUNT(some_runs));
+    struct rt_crossval_options options = alike_options(data);
+    struct rt_crossval crossval;
+    options.runs = true;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_EQUAL_FATAL(crossval.unit_count, 2);
+    const struct rt_unit *v100 = &crossval.units[1], *a100 = &crossval.units[0];
+    /* gpt2_large, then bert_large; fused runs and models without a graph are neither fitted to nor judged. */
+    static const struct {
+        const char *step, *judge, *base;
+    } ways[] = {{"runs", "runs-workloads", "p.h5"},
+                {"calibrate-runs", "calibrated-runs-workloads", "calibrate.h5"},
+                {"calibrate-test-runs", "calibrated-test-runs-workloads", "calibrate-test-2.h5"}};
+    for (size_t w = 0; w < RT_COUNT(ways); w++) {
+        static const char *const models[] = {"gpt2_large", "bert_large"};
+        for (size_t m = 0; m < 2; m++) {
+            char *step = rt_format("%s-%zu", ways[w].step, m + 1);
+            char *judge = rt_format("%s-%zu", ways[w].judge, m + 1);
+            char *from = rt_format("--predictor=out/fold-V100/rooftile/%s", ways[w].base);
+            char *by = rt_format("--predictor=out/fold-V100/rooftile/%s.h5", step);
+            char *without = rt_format("--without-model=%s", models[m]);
+            char *model = rt_format("--model=%s", models[m]);
+            check_step(v100, step, "--from=models");
+            check_step(v100, step, without);
+            check_step(v100, step, from);
+            check_step(v100, judge, model);
+            check_step(v100, judge, by);
+            check_step(v100, judge, "--workloads");
+            CU_ASSERT_STRING_EQUAL(rt_unit_step(v100, judge)->model, models[m]);
+            CU_ASSERT_EQUAL(rt_unit_step(v100, judge)->device, 2);
+            free(step);
+            free(judge);
+            free(from);
+            free(by);
+            free(without);
+            free(model);
+        }
+        char *third = rt_format("%s-3", ways[w].judge);
+        CU_ASSERT_PTR_NULL(rt_unit_step(v100, third));
+        free(third);
+    }
+    /* Each A100 ran one model: judged with the kernels alone. */
+    CU_ASSERT_PTR_NULL(rt_unit_step(a100, "runs-1"));
+    CU_ASSERT_PTR_NULL(rt_unit_step(a100, "calibrate-runs-1"));
+    check_step(a100, "runs-workloads-1", "--predictor=out/fold-A100/rooftile/p.h5");
+    check_step(a100, "runs-workloads-1", "--gpu=NVIDIA A100-PCIE-40GB");
+    check_step(a100, "runs-workloads-2", "--gpu=NVIDIA A100-SXM4-80GB");
+    check_step(a100, "runs-workloads-2", "--model=bert_large");
+    check_step(a100, "calibrated-runs-workloads-1", "--predictor=out/fold-A100/rooftile/calibrate-2.h5");
+    CU_ASSERT_PTR_NULL(rt_unit_step(a100, "runs-workloads-3"));
+    release(&crossval, &options);
+    /* Not asked for: what was made stays, for nothing stands before it. */
+    options = alike_options(data);
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[1], "runs-workloads-1"));
+    release(&crossval, &options);
+    free(data);
+}
+
+static void test_a_model_is_left_out_of_the_runs_of_all_devices(void)
+{
+    static const struct run more[] = {{2, "gpt2_large", "", 1}, {2, "bert_large", "", 1},
+                                      {0, "gpt2_large", "", 1}, {0, "bert_large", "", 1},
+                                      {1, "bert_large", "", 1}, {1, "gpt3_xl", "fusion", 1}};
+    char *data = made_up_runs(more, RT_COUNT(more));
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    options.leave_out = RT_LEAVE_MODEL;
+    options.runs = true;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_EQUAL_FATAL(crossval.unit_count, 1);
+    CU_ASSERT_EQUAL(crossval.column_count, 3);
+    const struct rt_unit *unit = &crossval.units[0];
+    /* gpt2_large ran on two devices beside bert_large, one on top of the other. */
+    check_step(unit, "runs-1", "--predictor=out/fold-all/rooftile/p.h5");
+    check_step(unit, "runs-1", "--without-model=gpt2_large");
+    check_step(unit, "runs-2", "--predictor=out/fold-all/rooftile/runs-1.h5");
+    check_step(unit, "runs-2", "--without-model=gpt2_large");
+    CU_ASSERT_FALSE(has_argument(rt_unit_step(unit, "runs-2"), rt_unit_step(unit, "runs-1")->argv[3]));
+    check_step(unit, "runs-workloads-1", "--predictor=out/fold-all/rooftile/runs-2.h5");
+    check_step(unit, "runs-workloads-1", "--model=gpt2_large");
+    /* bert_large starts from the training again, and ran alone on the third, which is judged as it is. */
+    check_step(unit, "runs-3", "--predictor=out/fold-all/rooftile/p.h5");
+    check_step(unit, "runs-3", "--without-model=bert_large");
+    check_step(unit, "runs-workloads-2", "--predictor=out/fold-all/rooftile/runs-4.h5");
+    CU_ASSERT_EQUAL(rt_unit_step(unit, "runs-workloads-2")->device, -1);
+    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "runs-5"));
+    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "runs-workloads-3")); /* gpt3_xl ran only fused */
+    release(&crossval, &options);
+    free(data);
+}
+
+static void test_runs_are_needed_to_calibrate_with(void)
+{
+    char *data = made_up_runs(&some_runs[3], 1);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    options.runs = true;
+    RT_ASSERT_FAILS(rt_crossval_plan(&options, &crossval), RT_EFORMAT,
+                    "holds no measured run of a whole model on one GPU that --calibrate-runs could");
+    release(&crossval, &options);
+    free(data);
+}
+
 static void test_an_op_needs_another_of_its_family(void)
 {
     char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
@@ -238,4 +392,6 @@ RT_TESTS(RT_TEST(test_chips_by_their_word), RT_TEST(test_one_chip_or_two),
          RT_TEST(test_validation_stands_in_for_a_missing_test_part),
          RT_TEST(test_calibrated_with_kernels_of_the_kind_that_is_judged),
          RT_TEST(test_a_family_without_test_part_draws_from_the_training_part),
-         RT_TEST(test_an_op_needs_another_of_its_family))
+         RT_TEST(test_every_model_is_judged_by_the_runs_of_others),
+         RT_TEST(test_a_model_is_left_out_of_the_runs_of_all_devices),
+         RT_TEST(test_runs_are_needed_to_calibrate_with), RT_TEST(test_an_op_needs_another_of_its_family))

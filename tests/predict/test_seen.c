@@ -292,6 +292,32 @@ static void test_runs_it_was_calibrated_to_are_not_judged(void)
     rt_dataset_release(&data);
 }
 
+/* Calibrated to both, in one call: neither the kernels nor the runs are judged. */
+static void test_kernels_and_runs_of_one_device(void)
+{
+    struct rt_dataset data;
+    struct rt_candidate candidate;
+    struct rt_calibration calibration;
+    struct rt_workload_evaluation e;
+    const struct rt_workload_options none = {0};
+    const struct rt_calibrate_options options = {
+        .from = RT_FROM_BOTH, .kernels = FITTED, .runs = 3, .seed = 1, .part = RT_PART_TEST};
+    make_data(&data);
+    make_candidate(&candidate);
+    RT_ASSERT_OK(rt_calibrate(&candidate.predictor, &data, 0, &options, &calibration));
+    rt_calibration_release(&calibration);
+    save_and_open(&candidate);
+    CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name)->count, FITTED + 3);
+    CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_BMM, data.devices[0].name)->count, 3);
+    check_judged(&data, &candidate, 1, RT_PART_ANY, KERNELS - FITTED, KERNELS, FITTED);
+    RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
+    CU_ASSERT_EQUAL(e.calibrated_to, 3);
+    CU_ASSERT_EQUAL(e.row_count, 1);
+    rt_workload_evaluation_release(&e);
+    rt_candidates_release(&candidate, 1);
+    rt_dataset_release(&data);
+}
+
 /* The numbers are in files: they must never change. */
 static void test_keys_stay(void)
 {
@@ -430,6 +456,6 @@ static void test_damaged_records_are_noticed(void)
 RT_TESTS(RT_TEST(test_kernels_it_was_calibrated_to_are_not_judged),
          RT_TEST(test_it_is_the_kernel_and_not_the_measurement), RT_TEST(test_left_out_for_all_candidates),
          RT_TEST(test_reports_tell), RT_TEST(test_nothing_left_is_told),
-         RT_TEST(test_runs_it_was_calibrated_to_are_not_judged), RT_TEST(test_keys_stay),
-         RT_TEST(test_files_without_a_record), RT_TEST(test_records_that_cannot_be_are_refused),
-         RT_TEST(test_damaged_records_are_noticed))
+         RT_TEST(test_runs_it_was_calibrated_to_are_not_judged), RT_TEST(test_kernels_and_runs_of_one_device),
+         RT_TEST(test_keys_stay), RT_TEST(test_files_without_a_record),
+         RT_TEST(test_records_that_cannot_be_are_refused), RT_TEST(test_damaged_records_are_noticed))
