@@ -1,4 +1,5 @@
 /* Which kernels a device is calibrated to. See calibrate.h. */
+#include "datasets/sort.h"
 #include "datasets/status.h"
 #include "predict/calibrate.h"
 
@@ -6,6 +7,8 @@
 #include <stdlib.h>
 
 enum { POOL = 500 }; /* kernels to choose from, drawn at random: what they cost grows with the square */
+static const double small_counts =
+    0.5; /* the smaller half: what is forecast is larger than what is measured */
 
 /* The part of a kernel's forecast that is floor, at most all. */
 static double floor_part(const struct rt_calibration_kernel *kernel, const struct rt_latent *believed)
@@ -41,15 +44,29 @@ static void fill_covariance(const struct rt_calibration_kernel *kernels, const u
         }
 }
 
-/* The kernel not yet taken after which the variances of all together are smallest. */
-static size_t most_telling(const double *covariance, const double *noise, const bool *taken, size_t n)
+/* How much each kernel of the pool counts. */
+static void fill_worth(const struct rt_calibration_kernel *kernels, const uint32_t *pool, size_t n,
+                       const struct rt_latent *believed, double *worth)
+{
+    double *sorted = rt_malloc(n * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = worth[i] = rt_calibration_latent_us(&kernels[pool[i]], believed);
+    rt_sort_reals(sorted, n);
+    for (size_t i = 0; i < n; i++)
+        worth[i] = worth[i] >= sorted[n / 2] ? 1 : small_counts;
+    free(sorted);
+}
+
+/* The kernel not yet taken after which the variances of all together, each times its worth, are smallest. */
+static size_t most_telling(const double *covariance, const double *noise, const double *worth,
+                           const bool *taken, size_t n)
 {
     size_t best = n;
     double most = -1;
     for (size_t i = 0; i < n; i++) {
         double told = 0;
         for (size_t j = 0; j < n; j++)
-            told += covariance[i * n + j] * covariance[i * n + j];
+            told += worth[j] * covariance[i * n + j] * covariance[i * n + j];
         told /= covariance[i * n + i] + noise[i];
         if (!taken[i] && told > most) {
             most = told;
@@ -80,13 +97,15 @@ size_t rt_calibrate_draw(const struct rt_calibration_kernel *kernels, uint32_t *
     rt_random_shuffle(random, pool, count);
     size_t n = count < POOL ? count : POOL;
     double *covariance = rt_malloc(n * n * sizeof *covariance), *noise = rt_malloc(n * sizeof *noise);
+    double *worth = rt_malloc(n * sizeof *worth);
     bool *taken = rt_calloc(n, sizeof *taken);
     uint32_t *drawn = rt_malloc(wanted * sizeof *drawn);
     fill_covariance(kernels, pool, n, believed, known, covariance);
+    fill_worth(kernels, pool, n, believed, worth);
     for (size_t i = 0; i < n; i++)
         noise[i] = rt_calibrate_noise(floor_part(&kernels[pool[i]], believed));
     for (size_t d = 0; d < wanted; d++) { /* the first at random: in a small pool nothing else is */
-        size_t at = d == 0 ? 0 : most_telling(covariance, noise, taken, n);
+        size_t at = d == 0 ? 0 : most_telling(covariance, noise, worth, taken, n);
         taken[at] = true;
         drawn[d] = pool[at];
         learn(covariance, noise[at], at, n);
@@ -95,6 +114,7 @@ size_t rt_calibrate_draw(const struct rt_calibration_kernel *kernels, uint32_t *
         pool[d] = drawn[d];
     free(covariance);
     free(noise);
+    free(worth);
     free(taken);
     free(drawn);
     return wanted;

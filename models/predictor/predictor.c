@@ -234,7 +234,7 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
 
 /* How much differences of a network's inputs, and of its last hidden layer, count in places: chosen with the
  * rest of the correction, docs/calibrate.md. */
-static const double inputs_count = 1, hidden_counts = 1.5;
+static const double inputs_count = 1.5, hidden_counts = 2.25;
 
 size_t rt_family_net_place_width(const struct rt_family_net *net)
 {

@@ -282,9 +282,11 @@ static void test_dtypes_are_drawn_and_corrected_apart(void)
     CU_ASSERT_EQUAL(row->used_of[RT_FP16], 25);
     const struct rt_correction *correction =
         &rt_latents_find(&predictor.nets[0].latents, truth.device)->correction;
-    rt_real wide = (rt_real)log2(512);
-    double fp32 = rt_correction_at(correction, RT_FP32, &wide),
-           fp16 = rt_correction_at(correction, RT_FP16, &wide);
+    rt_real wide = (rt_real)log2(512), place;
+    CU_ASSERT_EQUAL_FATAL(rt_family_net_place_width(&predictor.nets[0]), 1);
+    rt_family_net_places(&predictor.nets[0], NULL, &wide, 1, &place);
+    double fp32 = rt_correction_at(correction, RT_FP32, &place),
+           fp16 = rt_correction_at(correction, RT_FP16, &place);
     CU_ASSERT_TRUE(fp16 - fp32 > 0.15);
     rt_calibration_release(&calibration);
     rt_predictor_release(&predictor);
