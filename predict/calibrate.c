@@ -26,6 +26,7 @@ struct kernels {
     struct rt_calibration_kernel *kernel;
     bool *in_part, *used;
     rt_real *feature; /* (count, features of the network) */
+    rt_real *place;   /* (count, rt_family_net_place_width) */
     double *reached;  /* share of what the device sustains, NaN where a kernel does not tell */
     size_t count;
 };
@@ -38,6 +39,7 @@ static void kernels_release(struct kernels *kernels)
     free(kernels->used);
     free(kernels->reached);
     free(kernels->feature);
+    free(kernels->place);
 }
 
 /* RT_UNUSED_COUNT where the measurement is good. */
@@ -54,20 +56,26 @@ static enum rt_calibrate_left check_sample(const struct rt_sample *sample)
     return RT_UNUSED_COUNT;
 }
 
-/* Latency with every latent at 0: what the shifts multiply and the floor is added to. */
+/* Latency with every latent at 0: what the shifts multiply and the floor is added to; and what kernels are
+ * like. */
 static void set_units(const struct rt_family_net *net, const struct rt_bound *bounds, struct kernels *kernels)
 {
     const struct rt_head *head = &rt_heads[net->head];
-    size_t outputs = (size_t)head->outputs;
+    size_t outputs = (size_t)head->outputs, width = rt_family_net_place_width(net);
     rt_real *out = rt_malloc((kernels->count + 1) * outputs * sizeof *out);
-    if (kernels->count > 0)
+    kernels->place = rt_malloc((kernels->count + 1) * width * sizeof *kernels->place);
+    if (kernels->count > 0) {
         rt_mlp_infer(&net->mlp, NULL, kernels->feature, kernels->count, out);
+        rt_family_net_places(net, NULL, kernels->feature, kernels->count, kernels->place);
+    }
     for (size_t i = 0; i < kernels->count; i++) {
         rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
         kernels->kernel[i].unit_us = head->latency(out + i * outputs, &bounds[i]);
         kernels->kernel[i].bound_us = bounds[i].bound_us;
-        kernels->kernel[i].feature = kernels->feature + i * (size_t)net->feature_count;
-        kernels->kernel[i].features = (size_t)net->feature_count;
+        kernels->kernel[i].place = kernels->place + i * width;
+        kernels->kernel[i].place_width = width;
+        kernels->kernel[i].inputs = kernels->feature + i * (size_t)net->feature_count;
+        kernels->kernel[i].dtype = kernels->sample[i]->dtype;
     }
     free(out);
 }
@@ -115,90 +123,26 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
 
 /* --- which of them --- */
 
-/* What kernels are sorted by before some are drawn. */
-struct place {
-    uint32_t kind; /* dtype and op: each gets its share */
-    bool large;    /* the larger half of its kind */
-    uint32_t index;
-    double size_us, share; /* of compute */
-};
-
-static int by_number(double x, double y)
+/* Marks at most `wanted` kernels of each dtype of the part (calibrate_draw.c). Returns how many in all. */
+static size_t choose_kernels(struct kernels *kernels, size_t wanted, uint64_t seed, enum rt_family family,
+                             const struct rt_latent *believed, const struct rt_latents *known)
 {
-    return (x > y) - (x < y);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    int order = by_number(x->size_us, y->size_us);
-    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-/* The small ones by size, then the large ones by what binds them. */
-static int by_draw(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    if (x->large != y->large)
-        return x->large ? 1 : -1;
-    int order = x->kind != y->kind ? 0 : x->large ? by_number(x->share, y->share) : 0;
-    return order != 0 ? order : by_size(a, b);
-}
-
-/* The kernels of the part in the order to draw from; returns how many are small. */
-static size_t sort_places(const struct kernels *kernels, struct place *places, size_t *count)
-{
-    size_t small = 0;
-    *count = 0;
-    for (size_t i = 0; i < kernels->count; i++)
-        if (kernels->in_part[i])
-            places[(*count)++] =
-                (struct place){.kind = kernels->sample[i]->dtype * 256u + kernels->sample[i]->op,
-                               .index = (uint32_t)i,
-                               .size_us = kernels->kernel[i].unit_us,
-                               .share = kernels->kernel[i].share[RT_LATENT_COMPUTE]};
-    qsort(places, *count, sizeof *places, by_size);
-    for (size_t first = 0, end; first < *count; first = end) {
-        for (end = first; end < *count && places[end].kind == places[first].kind; end++)
-            ;
-        for (size_t i = first; i < end; i++)
-            places[i].large = i - first >= (end - first) / 2;
-        small += (end - first) / 2;
-    }
-    qsort(places, *count, sizeof *places, by_draw);
-    return small;
-}
-
-/* Marks `wanted` of the `count` places, one out of each of as many runs of neighbours. */
-static void draw(struct rt_random *random, const struct place *places, size_t count, size_t wanted,
-                 bool *used)
-{
-    for (size_t n = 0; n < wanted; n++) {
-        size_t from = n * count / wanted, to = (n + 1) * count / wanted;
-        used[places[from + rt_random_below(random, to - from)].index] = true;
-    }
-}
-
-/* Marks kernels of the part: one in six out of the smaller half, which tell the floor, the others out of the
- * larger half, spread over what binds them (docs/calibrate.md). Returns how many. */
-static size_t choose_kernels(struct kernels *kernels, size_t wanted, uint64_t seed, enum rt_family family)
-{
-    struct place *places = rt_malloc((kernels->count + 1) * sizeof *places);
-    size_t count, small = sort_places(kernels, places, &count);
+    uint32_t *pool = rt_malloc((kernels->count + 1) * sizeof *pool);
+    size_t chosen = 0;
     struct rt_random random;
     rt_random_seed(&random, seed, 1000 + (uint64_t)family);
-    wanted = wanted < count ? wanted : count;
-    size_t from_small = wanted < 6 ? 1 : wanted / 6;
-    if (from_small > small) /* one kernel of each kind */
-        from_small = small;
-    if (wanted - from_small > count - small) /* few are there: the large ones do not suffice */
-        from_small = wanted - (count - small);
-    draw(&random, places, small, from_small, kernels->used);
-    draw(&random, places + small, count - small, wanted - from_small, kernels->used);
-    free(places);
-    return wanted;
+    for (uint8_t dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
+        size_t count = 0;
+        for (size_t i = 0; i < kernels->count; i++)
+            if (kernels->in_part[i] && kernels->sample[i]->dtype == dtype)
+                pool[count++] = (uint32_t)i;
+        size_t drawn = rt_calibrate_draw(kernels->kernel, pool, count, wanted, &random, believed, known);
+        for (size_t d = 0; d < drawn; d++)
+            kernels->used[pool[d]] = true;
+        chosen += drawn;
+    }
+    free(pool);
+    return chosen;
 }
 
 /* --- one family --- */
@@ -282,25 +226,27 @@ static void calibrate_family(const struct rt_predictor *predictor, const struct 
     row->utilisation = utilisation_of(&kernels);
     row->throttled = rt_throttle_tells(net->family) && !options->keep_all &&
                      row->utilisation < RT_THROTTLED; /* not where it is NaN */
+    struct rt_latent believed;
+    rt_calibrate_believe(net, &dataset->devices[device], &believed);
+    others(&net->latents, believed.device, &known);
     if (row->available >= RT_CALIBRATE_LEAST && !row->throttled)
-        row->used = choose_kernels(&kernels, options->kernels, options->seed, net->family);
+        row->used = choose_kernels(&kernels, options->kernels, options->seed, net->family, &believed, &known);
     if (row->used > 0) {
         struct rt_calibration_kernel *chosen = rt_malloc(row->used * sizeof *chosen);
-        struct rt_latent believed;
         size_t count = 0;
         for (size_t i = 0; i < kernels.count; i++)
-            if (kernels.used[i])
+            if (kernels.used[i]) {
+                row->used_of[kernels.kernel[i].dtype]++;
                 chosen[count++] = kernels.kernel[i];
+            }
         for (size_t i = 0; options->latents_only && i < count; i++)
-            chosen[i].features = 0;
-        rt_calibrate_believe(net, &dataset->devices[device], &believed);
-        others(&net->latents, believed.device, &known);
+            chosen[i].place_width = 0;
         rt_calibrate_latent(chosen, count, &believed, &known, &row->after, &row->scatter);
         rt_calibrate_interval(chosen, count, &believed, &known, &net->intervals, &row->after);
         row->after.seen = seen_by(&kernels, &believed);
-        free(known.known);
         free(chosen);
     }
+    free(known.known);
     measure_error(&kernels, true, &row->before, &row->fit_before);
     measure_error(&kernels, true, &row->after, &row->fit_after);
     measure_error(&kernels, false, &row->before, &row->rest_before);

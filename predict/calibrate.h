@@ -13,15 +13,16 @@
 
 #include "datasets/arguments.h"
 #include "models/predictor/predictor.h"
+#include "models/predictor/random.h"
 #include "predict/metrics.h"
 
-enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = RT_MOST_CORRECTION_POINTS }; /* kernels of a family */
+enum { RT_CALIBRATE_LEAST = 5, RT_CALIBRATE_MOST = RT_MOST_CORRECTION_POINTS }; /* --kernels */
 
 enum rt_calibrate_from { RT_FROM_EITHER, RT_FROM_KERNELS, RT_FROM_MODELS, RT_FROM_BOTH };
 
 struct rt_calibrate_options {
     enum rt_calibrate_from from; /* EITHER: kernels where the data has some of the device, else models */
-    size_t kernels;              /* of a family, at most; more than there are: all */
+    size_t kernels;              /* of a family and dtype, at most; more than there are: all */
     size_t runs;                 /* of models, at most; 0: all */
     struct rt_names without;     /* parts of names of models whose runs are not fitted to */
     uint64_t seed;               /* which kernels */
@@ -44,11 +45,12 @@ extern const char *const rt_calibrate_left_words[RT_UNUSED_COUNT];
 struct rt_calibrated_family {
     enum rt_family family;
     enum rt_units units;
-    size_t net;         /* of the predictor */
-    size_t available;   /* kernels of it in the chosen part that can be used */
-    size_t used;        /* 0: fewer than RT_CALIBRATE_LEAST, throttled, or calibrated from models */
-    bool throttled;     /* the kernels of the part look so, and are not used */
-    double utilisation; /* that large products reach; NaN where there are few */
+    size_t net;       /* of the predictor */
+    size_t available; /* kernels of it in the chosen part that can be used */
+    size_t used;      /* 0: fewer than RT_CALIBRATE_LEAST, throttled, or calibrated from models */
+    size_t used_of[RT_DTYPE_COUNT]; /* of them by dtype */
+    bool throttled;                 /* the kernels of the part look so, and are not used */
+    double utilisation;             /* that large products reach; NaN where there are few */
     struct rt_latent before, after;
     double scatter;                            /* of ln latency around the fit; NaN where none was made */
     struct rt_metrics fit_before, fit_after;   /* the kernels it was fitted to */
@@ -88,9 +90,11 @@ void rt_calibration_release(struct rt_calibration *calibration);
  * correction). */
 struct rt_calibration_kernel {
     double measured_us, unit_us, share[RT_LATENT_PARTS];
-    double bound_us;        /* the roofline */
-    const rt_real *feature; /* (features), as the network sees them; none: no correction */
-    size_t features;
+    double bound_us;      /* the roofline */
+    const rt_real *place; /* (place_width), as corrections take it; none: no correction */
+    size_t place_width;
+    const rt_real *inputs; /* of the network, as corrections of earlier builds take them */
+    uint8_t dtype;
 };
 void rt_calibration_shares(const struct rt_bound *bound, double share[RT_LATENT_PARTS]);
 double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent);
@@ -121,6 +125,18 @@ double rt_calibrate_floor_spread(const struct rt_latents *known);
 /* What the latents leave of the kernels' errors, for kernels like them. */
 void rt_calibrate_correction(const struct rt_calibration_kernel *kernels, size_t count,
                              const struct rt_latent *latent, struct rt_correction *out);
+
+/* Variance of ln of a measured latency of which that part is floor, and the covariance of what latents leave
+ * of two kernels' errors. */
+double rt_calibrate_noise(double floor_part);
+double rt_calibrate_likeness(const struct rt_calibration_kernel *a, const struct rt_calibration_kernel *b);
+
+/* Brings `wanted` of the kernels pool[0..count), indices of kernels of one dtype, to the pool's front: one
+ * after the other the one after which what is not known of all of them is least. What they take is not looked
+ * at. Returns how many there are. */
+size_t rt_calibrate_draw(const struct rt_calibration_kernel *kernels, uint32_t *pool, size_t count,
+                         size_t wanted, struct rt_random *random, const struct rt_latent *believed,
+                         const struct rt_latents *known);
 
 /* What a predictor believes of a device before calibration: what it was fitted to, else the prior. */
 void rt_calibrate_believe(const struct rt_family_net *net, const struct rt_device *device,

@@ -5,11 +5,23 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ROUNDS = 10, FREEDOM = 3 };          /* reweightings; of the t distribution */
-static const double correction_size = 0.15; /* deviation of what networks are off by, in ln latency */
-static const double correction_length = 0.35;
-static const double noise = 0.08; /* of a measurement, in ln latency */
+enum { ROUNDS = 10, FREEDOM = 3 };    /* reweightings; of the t distribution */
+static const double deviation = 0.25; /* of what networks are off by, in ln latency */
+static const double noise = 0.08;     /* of a measurement, in ln latency */
+
+double rt_calibrate_noise(double floor_part)
+{
+    return noise * noise * (1 + 9 * floor_part * floor_part);
+}
+
+double rt_calibrate_likeness(const struct rt_calibration_kernel *a, const struct rt_calibration_kernel *b)
+{
+    if (a->dtype != b->dtype || a->place_width == 0)
+        return 0;
+    return deviation * deviation * rt_correction_likeness(a->place, b->place, a->place_width);
+}
 
 /* Solves A x = b, A (n, n) symmetric and positive, by Cholesky's factors in A's lower half; x over b. */
 static void solve(size_t n, double *a, double *b)
@@ -41,25 +53,12 @@ static double weight_of(double error, double variance)
     return (FREEDOM + 1) / (FREEDOM + error * error / variance);
 }
 
-/* ln of how much longer a kernel takes than the latents say, its floor aside, and how far a measurement of
- * it scatters: the more, the more of it is floor. */
-static double left_of(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent,
-                      double *variance)
+/* ln of how much longer a kernel takes than the latents say, its floor aside. */
+static double left_of(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent)
 {
-    double measured = kernel->measured_us, part = latent->floor_us / measured;
-    *variance = noise * noise * (1 + 9 * part * part);
+    double measured = kernel->measured_us;
     return log(fmax(measured - latent->floor_us, 0.2 * measured) /
                (rt_calibration_latent_us(kernel, latent) - latent->floor_us));
-}
-
-/* likeness (n, n) of the kernels, times the variance of what is looked for. */
-static void fill_likeness(const struct rt_calibration_kernel *kernels, size_t n, double *likeness)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            likeness[i * n + j] = correction_size * correction_size *
-                                  rt_correction_likeness(kernels[i].feature, kernels[j].feature,
-                                                         kernels[i].features, correction_length);
 }
 
 /* Weights of the points: (K + N / w) weights = left, reweighted so that wild measurements count little. */
@@ -68,7 +67,7 @@ static void fit_weights(const double *likeness, const double *left, const double
 {
     double *a = rt_malloc(n * n * sizeof *a), *trust = rt_malloc(n * sizeof *trust);
     for (size_t i = 0; i < n; i++)
-        trust[i] = weight_of(left[i], correction_size * correction_size + variance[i]);
+        trust[i] = weight_of(left[i], deviation * deviation + variance[i]);
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < n * n; i++)
             a[i] = likeness[i];
@@ -84,29 +83,51 @@ static void fit_weights(const double *likeness, const double *left, const double
     free(trust);
 }
 
-void rt_calibrate_correction(const struct rt_calibration_kernel *kernels, size_t count,
-                             const struct rt_latent *latent, struct rt_correction *out)
+/* Weights of the kernels [first, first + n) of `order`, all of one dtype, into the correction. */
+static void fit_dtype(const struct rt_calibration_kernel *kernels, const struct rt_latent *latent,
+                      const size_t *order, size_t first, size_t n, struct rt_correction *correction)
 {
-    size_t features = count > 0 ? kernels[0].features : 0;
-    *out = (struct rt_correction){0};
-    if (features == 0 || count > RT_MOST_CORRECTION_POINTS)
-        return;
-    struct rt_correction correction = {.points = count, .features = features, .length = correction_length};
-    correction.point = rt_malloc(count * features * sizeof *correction.point);
-    correction.weight = rt_malloc(count * sizeof *correction.weight);
-    double *likeness = rt_malloc(count * count * sizeof *likeness);
-    double *left = rt_malloc(count * sizeof *left), *variance = rt_malloc(count * sizeof *variance);
-    for (size_t i = 0; i < count; i++) {
-        left[i] = left_of(&kernels[i], latent, &variance[i]);
-        for (size_t f = 0; f < features; f++)
-            correction.point[i * features + f] = kernels[i].feature[f];
+    double *likeness = rt_malloc(n * n * sizeof *likeness);
+    double *left = rt_malloc(n * sizeof *left), *variance = rt_malloc(n * sizeof *variance);
+    for (size_t i = 0; i < n; i++) {
+        const struct rt_calibration_kernel *kernel = &kernels[order[first + i]];
+        left[i] = left_of(kernel, latent);
+        variance[i] = rt_calibrate_noise(latent->floor_us / kernel->measured_us);
+        for (size_t j = 0; j < n; j++)
+            likeness[i * n + j] = rt_calibrate_likeness(kernel, &kernels[order[first + j]]);
+        memcpy(correction->point + (first + i) * correction->width, kernel->place,
+               correction->width * sizeof *kernel->place);
+        correction->dtype[first + i] = kernel->dtype;
     }
-    fill_likeness(kernels, count, likeness);
-    fit_weights(likeness, left, variance, count, correction.weight);
-    for (size_t i = 0; i < count; i++)
-        correction.weight[i] *= correction_size * correction_size;
-    *out = correction;
+    fit_weights(likeness, left, variance, n, correction->weight + first);
+    for (size_t i = first; i < first + n; i++)
+        correction->weight[i] *= deviation * deviation;
     free(likeness);
     free(left);
     free(variance);
+}
+
+void rt_calibrate_correction(const struct rt_calibration_kernel *kernels, size_t count,
+                             const struct rt_latent *latent, struct rt_correction *out)
+{
+    size_t width = count > 0 ? kernels[0].place_width : 0, first = 0;
+    *out = (struct rt_correction){0};
+    if (width == 0)
+        return;
+    struct rt_correction correction = {.points = count, .width = width};
+    size_t *order = rt_malloc(count * sizeof *order);
+    correction.point = rt_malloc(count * width * sizeof *correction.point);
+    correction.weight = rt_malloc(count * sizeof *correction.weight);
+    correction.dtype = rt_malloc(count);
+    for (uint8_t dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
+        size_t end = first;
+        for (size_t i = 0; i < count; i++)
+            if (kernels[i].dtype == dtype)
+                order[end++] = i;
+        if (end > first)
+            fit_dtype(kernels, latent, order, first, end - first, &correction);
+        first = end;
+    }
+    free(order);
+    *out = correction;
 }

@@ -77,7 +77,9 @@ static double shifted(const struct rt_calibration_kernel *kernel, const double v
 
 double rt_calibration_forecast(const struct rt_calibration_kernel *kernel, const struct rt_latent *latent)
 {
-    double shift = latent->correction.points > 0 ? rt_correction_at(&latent->correction, kernel->feature) : 0;
+    const struct rt_correction *correction = &latent->correction;
+    double shift = rt_correction_at(correction, (enum rt_dtype)kernel->dtype,
+                                    correction->length > 0 ? kernel->inputs : kernel->place);
     return latent->floor_us + shifted(kernel, latent->value, shift);
 }
 

@@ -24,7 +24,8 @@ static const struct argp_option argument_options[] = {
      "kernels; models: runs of whole models; both (default: kernels where the data has some of the GPU, else "
      "models)",
      0},
-    {"kernels", KERNELS, "N", 0, "Kernels of each family, 5 or more (default 30); the others are a check", 0},
+    {"kernels", KERNELS, "N", 0,
+     "Kernels of each family and dtype, 5 or more (default 30); the others are a check", 0},
     {"runs", RUNS, "N", 0, "Runs of models (default: all); the others are a check", 0},
     {"without-model", WITHOUT_MODEL, "NAME", 0,
      "Runs of models whose name contains NAME are a check, too; repeatable, or several with commas between",
@@ -284,6 +285,24 @@ static const char *from_what(const struct rt_calibration *calibration)
     return !calibration->from_models ? "kernels" : calibration->from_kernels ? "both" : "models";
 }
 
+/* "kernels of linear matrix: 30 bf16, 30 fp8": they are drawn dtype by dtype. */
+static void print_dtypes(const struct rt_calibration *calibration)
+{
+    for (size_t f = 0; f < calibration->family_count; f++) {
+        const struct rt_calibrated_family *row = &calibration->family[f];
+        const char *before = ": ";
+        if (row->used == 0)
+            continue;
+        printf("kernels of %s", rt_net_name(row->family, row->units));
+        for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
+            if (row->used_of[d] > 0) {
+                printf("%s%zu %s", before, row->used_of[d], rt_dtypes[d].name);
+                before = ", ";
+            }
+        printf("\n");
+    }
+}
+
 static void print_kernels(const struct rt_calibration *calibration)
 {
     struct rt_table *table = family_table(calibration);
@@ -291,6 +310,7 @@ static void print_kernels(const struct rt_calibration *calibration)
     rt_table_free(table);
     printf("\nerror: median |error| of the kernels it was fitted to, and of the rest of this device's in "
            "the data\n");
+    print_dtypes(calibration);
     if (calibration->forgot_runs && !calibration->from_models)
         printf("what runs of models had told of kernels in a queue no longer holds beside this and is taken "
                "back: calibrate from models again\n");
@@ -336,6 +356,15 @@ static json_t *metrics_json(const struct rt_metrics *metrics)
                      rt_json_number(metrics->p90), "bias", rt_json_number(metrics->bias));
 }
 
+static json_t *dtypes_json(const struct rt_calibrated_family *row)
+{
+    json_t *json = json_object();
+    for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
+        if (row->used_of[d] > 0)
+            json_object_set_new(json, rt_dtypes[d].name, json_integer((json_int_t)row->used_of[d]));
+    return json;
+}
+
 static json_t *families_json(const struct rt_calibration *calibration)
 {
     struct rt_table *table = family_table(calibration);
@@ -343,6 +372,7 @@ static json_t *families_json(const struct rt_calibration *calibration)
     for (size_t f = 0; f < calibration->family_count; f++) {
         const struct rt_calibrated_family *row = &calibration->family[f];
         json_t *json = json_array_get(rows, f);
+        json_object_set_new(json, "kernels_of", dtypes_json(row));
         json_object_set_new(json, "throttled", json_boolean(row->throttled));
         json_object_set_new(json, "scatter", rt_json_number(row->scatter));
         json_object_set_new(json, "fit_before", metrics_json(&row->fit_before));

@@ -47,7 +47,8 @@ static const struct argp_option argument_options[] = {
     {"model", MODEL, "NAME", 0, "--leave-out model: only models whose name contains NAME; repeatable", 0},
     {"op", OP, "NAME", 0, "--leave-out op: only ops whose name contains NAME; repeatable", 0},
     {"calibrate", CALIBRATE, "N", 0,
-     "--leave-out gpu: calibrate every fold with N kernels of each family, and judge again; 0: do not "
+     "--leave-out gpu: calibrate every fold with N kernels of each family and dtype, and judge again; 0: do "
+     "not "
      "(default 30, where the kind of predictor can be calibrated)",
      0},
     {"calibrate-split", CALIBRATE_SPLIT, "PART", 0,

@@ -8,25 +8,41 @@ void rt_correction_release(struct rt_correction *correction)
 {
     free(correction->point);
     free(correction->weight);
+    free(correction->dtype);
     *correction = (struct rt_correction){0};
 }
 
-double rt_correction_likeness(const rt_real *a, const rt_real *b, size_t features, double length)
+static double squared_distance(const rt_real *a, const rt_real *b, size_t width)
 {
     double squares = 0;
-    for (size_t f = 0; f < features; f++) {
-        double apart = (double)a[f] - (double)b[f];
+    for (size_t i = 0; i < width; i++) {
+        double apart = (double)a[i] - (double)b[i];
         squares += apart * apart;
     }
-    return exp(-squares / ((double)features * 2 * length * length));
+    return squares;
 }
 
-double rt_correction_at(const struct rt_correction *correction, const rt_real *features)
+double rt_correction_likeness(const rt_real *a, const rt_real *b, size_t width)
+{
+    return exp(-sqrt(squared_distance(a, b, width)));
+}
+
+/* As earlier builds had it. */
+static double likeness_of_inputs(const rt_real *a, const rt_real *b, size_t width, double length)
+{
+    return exp(-squared_distance(a, b, width) / ((double)width * 2 * length * length));
+}
+
+double rt_correction_at(const struct rt_correction *correction, enum rt_dtype dtype, const rt_real *place)
 {
     double sum = 0;
-    for (size_t i = 0; i < correction->points; i++)
-        sum += correction->weight[i] * rt_correction_likeness(correction->point + i * correction->features,
-                                                              features, correction->features,
-                                                              correction->length);
+    size_t width = correction->width;
+    for (size_t i = 0; i < correction->points; i++) {
+        const rt_real *point = correction->point + i * width;
+        if (correction->length > 0)
+            sum += correction->weight[i] * likeness_of_inputs(point, place, width, correction->length);
+        else if (correction->dtype[i] == dtype)
+            sum += correction->weight[i] * rt_correction_likeness(point, place, width);
+    }
     return sum;
 }

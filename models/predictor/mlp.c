@@ -77,16 +77,17 @@ void rt_mlp_randomize(struct rt_mlp *mlp, struct rt_random *random)
 struct inference {
     const struct rt_mlp *mlp;
     struct rt_team *team;
+    size_t layers;    /* that are computed, from the first */
     const rt_real *x; /* (rows, inputs) */
-    rt_real *y;       /* (rows, outputs) */
+    rt_real *y;       /* (rows, outputs of the last of them) */
     size_t rows;
 };
 
-/* All layers of `rows` samples. `from` and `to` have room for the widest layer's (outputs, rows), and take
- * turns. Returns the one that holds the output. */
-static rt_real *infer_block(const struct rt_mlp *mlp, size_t rows, rt_real *from, rt_real *to)
+/* The first `layers` layers of `rows` samples. `from` and `to` have room for the widest layer's (outputs,
+ * rows), and take turns. Returns the one that holds the output. */
+static rt_real *infer_block(const struct rt_mlp *mlp, size_t layers, size_t rows, rt_real *from, rt_real *to)
 {
-    for (size_t l = 0; l < mlp->shape.layers; l++) {
+    for (size_t l = 0; l < layers; l++) {
         const struct rt_mlp_layer *layer = &mlp->layer[l];
         rt_linear_forward(layer->outputs, layer->inputs, rows, rows, mlp->parameters + layer->weight,
                           mlp->parameters + layer->bias, from, to);
@@ -104,14 +105,14 @@ static void infer_share(void *context, size_t member)
 {
     const struct inference *inference = context;
     const struct rt_mlp *mlp = inference->mlp;
-    size_t inputs = mlp->shape.inputs, outputs = mlp->shape.outputs, first, last;
+    size_t inputs = mlp->shape.inputs, outputs = mlp->layer[inference->layers - 1].outputs, first, last;
     rt_team_share(inference->team, member, inference->rows, INFER_ROWS, &first, &last);
     size_t most = last - first < INFER_ROWS ? last - first : INFER_ROWS, size = rt_mlp_widest(mlp) * most;
     rt_real *block = rt_real_new(2 * size);
     for (size_t r = first; r < last; r += most) {
         size_t rows = last - r < most ? last - r : most;
         rt_real_transpose(rows, inputs, inputs, inference->x + r * inputs, rows, block);
-        const rt_real *out = infer_block(mlp, rows, block, block + size);
+        const rt_real *out = infer_block(mlp, inference->layers, rows, block, block + size);
         rt_real_transpose(outputs, rows, rows, out, outputs, inference->y + r * outputs);
     }
     free(block);
@@ -119,6 +120,21 @@ static void infer_share(void *context, size_t member)
 
 void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows, rt_real *y)
 {
-    struct inference inference = {.mlp = mlp, .team = team, .x = x, .y = y, .rows = rows};
+    struct inference inference = {
+        .mlp = mlp, .team = team, .layers = mlp->shape.layers, .x = x, .y = y, .rows = rows};
     rt_team_run(team, infer_share, &inference);
+}
+
+size_t rt_mlp_last_hidden(const struct rt_mlp *mlp)
+{
+    return mlp->shape.layers > 1 ? mlp->shape.hidden : 0;
+}
+
+void rt_mlp_infer_hidden(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows,
+                         rt_real *y)
+{
+    struct inference inference = {
+        .mlp = mlp, .team = team, .layers = mlp->shape.layers - 1, .x = x, .y = y, .rows = rows};
+    if (rt_mlp_last_hidden(mlp) > 0)
+        rt_team_run(team, infer_share, &inference);
 }

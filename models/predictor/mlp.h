@@ -51,4 +51,10 @@ void rt_mlp_randomize(struct rt_mlp *mlp, struct rt_random *random);
  * that do not depend on it: the same bytes for every team. Allocates its own small workspace. */
 void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows, rt_real *y);
 
+/* How wide the last hidden layer is; 0 where there is none. What it holds for each row, after its
+ * activation: y (rows, that width). */
+size_t rt_mlp_last_hidden(const struct rt_mlp *mlp);
+void rt_mlp_infer_hidden(const struct rt_mlp *mlp, struct rt_team *team, const rt_real *x, size_t rows,
+                         rt_real *y);
+
 #endif

@@ -232,6 +232,32 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     return RT_SKIP_NONE;
 }
 
+/* How much differences of a network's inputs, and of its last hidden layer, count in places: chosen with the
+ * rest of the correction, docs/calibrate.md. */
+static const double inputs_count = 1.5, hidden_counts = 2.25;
+
+size_t rt_family_net_place_width(const struct rt_family_net *net)
+{
+    return (size_t)net->feature_count + rt_mlp_last_hidden(&net->mlp);
+}
+
+void rt_family_net_places(const struct rt_family_net *net, struct rt_team *team, const rt_real *features,
+                          size_t count, rt_real *places)
+{
+    size_t inputs = (size_t)net->feature_count, hidden = rt_mlp_last_hidden(&net->mlp);
+    rt_real *held = rt_malloc((count * hidden + 1) * sizeof *held);
+    rt_mlp_infer_hidden(&net->mlp, team, features, count, held);
+    for (size_t i = 0; i < count; i++) {
+        rt_real *place = places + i * (inputs + hidden);
+        for (size_t f = 0; f < inputs; f++)
+            place[f] = (rt_real)(inputs_count / sqrt((double)inputs) * (double)features[i * inputs + f]);
+        for (size_t h = 0; h < hidden; h++)
+            place[inputs + h] =
+                (rt_real)(hidden_counts / sqrt((double)hidden) * (double)held[i * hidden + h]);
+    }
+    free(held);
+}
+
 /* As rt_family_net_beyond tells it. */
 static int beyond_of(const struct rt_family_net *net, const struct rt_launch *launch)
 {
@@ -321,12 +347,35 @@ static void gathered_release(struct gathered *gathered)
     free(gathered->out);
 }
 
-static void forecast_gathered(const struct rt_family_net *net, struct gathered *gathered,
-                              struct rt_team *team, double *latency_us)
+/* Adds what the device's calibration kernels were off by to the shifts. */
+static void add_corrections(const struct rt_family_net *net, const struct rt_correction *correction,
+                            const struct rt_query *queries, struct gathered *gathered, struct rt_team *team)
+{
+    bool by_inputs = correction->length > 0;
+    size_t width = by_inputs ? (size_t)net->feature_count : rt_family_net_place_width(net);
+    rt_real *places = NULL;
+    if (correction->points == 0)
+        return;
+    if (!by_inputs) {
+        places = rt_malloc(gathered->count * width * sizeof *places);
+        rt_family_net_places(net, team, gathered->features, gathered->count, places);
+    }
+    for (size_t i = 0; i < gathered->count; i++)
+        gathered->bound[i].shift +=
+            rt_correction_at(correction, (enum rt_dtype)queries[gathered->place[i]].dtype,
+                             (by_inputs ? gathered->features : places) + i * width);
+    free(places);
+}
+
+static void forecast_gathered(const struct rt_family_net *net, const struct rt_latent *latent,
+                              const struct rt_query *queries, struct gathered *gathered, struct rt_team *team,
+                              double *latency_us)
 {
     const struct rt_head *head = &rt_heads[net->head];
     if (gathered->count == 0)
         return;
+    if (head->latents)
+        add_corrections(net, &latent->correction, queries, gathered, team);
     rt_mlp_infer(&net->mlp, team, gathered->features, gathered->count, gathered->out);
     for (size_t i = 0; i < gathered->count; i++)
         latency_us[gathered->place[i]] =
@@ -352,18 +401,15 @@ static void forecast_family(const struct rt_predictor *predictor, const struct r
                                        &gathered.bound[row]);
         if (skip[i] != RT_SKIP_NONE)
             continue;
-        if (rt_heads[net->head].latents) {
+        if (rt_heads[net->head].latents)
             rt_bound_set_latent(&gathered.bound[row], &latent);
-            gathered.bound[row].shift +=
-                rt_correction_at(&latent.correction, gathered.features + row * net->feature_count);
-        }
         if (queries[i].queued)
             set_queued(&gathered.bound[row], &latent);
         gathered.place[row] = i;
         if (++gathered.count == gathered.room)
-            forecast_gathered(net, &gathered, team, latency_us);
+            forecast_gathered(net, &latent, queries, &gathered, team, latency_us);
     }
-    forecast_gathered(net, &gathered, team, latency_us);
+    forecast_gathered(net, &latent, queries, &gathered, team, latency_us);
     gathered_release(&gathered);
 }
 

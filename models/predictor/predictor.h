@@ -165,4 +165,11 @@ void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *features, struct rt_bound *bound);
 
+/* The places of kernels by which corrections tell what is like what (correction.h): places (count, width)
+ * from features (count, feature_count). A distance of 1.5 is as much as all inputs differing by 1,
+ * one of 2.25 all of the last hidden layer. */
+size_t rt_family_net_place_width(const struct rt_family_net *net);
+void rt_family_net_places(const struct rt_family_net *net, struct rt_team *team, const rt_real *features,
+                          size_t count, rt_real *places);
+
 #endif

@@ -42,6 +42,14 @@ static struct rt_h5_array doubles(const char *path, const char *long_name)
     return (struct rt_h5_array){path, RT_H5_F64, "1", long_name, NULL, 0};
 }
 
+/* An enum: whatever is read is one that this build knows. `names` has room for them, and outlives it. */
+static struct rt_h5_array correction_dtypes(const char *path, const char *names[RT_DTYPE_COUNT])
+{
+    for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
+        names[d] = rt_dtypes[d].name;
+    return (struct rt_h5_array){path, RT_H5_U8, NULL, "element type of each kernel", names, RT_DTYPE_COUNT};
+}
+
 static char *feature_names(const struct rt_family_net *net)
 {
     char *names = rt_strdup("");
@@ -102,16 +110,23 @@ static int write_correction(struct rt_h5 *file, const char *base, const struct r
 {
     int status;
     char path[192];
+    const char *names[RT_DTYPE_COUNT];
     if (correction->points == 0)
         return RT_OK;
-    ADD(rt_h5_set_real(file, base, "correction_length", correction->length));
+    if (correction->length > 0)
+        ADD(rt_h5_set_real(file, base, "correction_length", correction->length));
     snprintf(path, sizeof path, "%s/correction_points", base);
     struct rt_h5_array array =
-        reals(path, "features of the kernels, as the network sees them, point after point");
+        reals(path, "inputs and last hidden layer of the network for each kernel, as distances take them");
     ADD(rt_h5_write(file, &array, correction->point, sizeof *correction->point,
-                    correction->points * correction->features));
+                    correction->points * correction->width));
+    if (correction->dtype != NULL) {
+        snprintf(path, sizeof path, "%s/correction_dtypes", base);
+        array = correction_dtypes(path, names);
+        ADD(rt_h5_write(file, &array, correction->dtype, 1, correction->points));
+    }
     snprintf(path, sizeof path, "%s/correction_weights", base);
-    array = doubles(path, "times exp(-d^2 / (2 length^2)): added to ln latency");
+    array = doubles(path, "times exp(-d), d the distance of two points: added to ln latency");
     return rt_h5_write(file, &array, correction->weight, sizeof *correction->weight, correction->points);
 }
 
@@ -386,28 +401,49 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
     return has_network(net) ? read_network(file, base, net) : RT_OK;
 }
 
-static int read_correction(struct rt_h5 *file, const char *base, size_t features, struct rt_correction *out)
+/* How many numbers a point of a correction has: its place, or the network's inputs in files of earlier
+ * builds, which say a length. */
+static int read_correction_points(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
+                                  struct rt_correction *out)
 {
     int status;
     char path[192];
     size_t stored;
+    bool by_inputs = rt_h5_has(file, base, "correction_length");
+    if (by_inputs)
+        ADD(rt_h5_get_real(file, base, "correction_length", &out->length));
+    out->width = by_inputs ? (size_t)net->feature_count : rt_family_net_place_width(net);
+    snprintf(path, sizeof path, "%s/correction_points", base);
+    struct rt_h5_array array = reals(path, NULL);
+    ADD(rt_h5_count(file, &array, &stored));
+    if (out->points > RT_MOST_CORRECTION_POINTS * RT_DTYPE_COUNT || stored != out->points * out->width ||
+        by_inputs != (out->length > 0))
+        return rt_fail(RT_EFORMAT, "%s: %s holds %zu numbers of %zu kernels where the network makes %zu each",
+                       rt_h5_path(file), base, stored, out->points, out->width);
+    out->point = rt_calloc(stored + 1, sizeof *out->point);
+    return rt_h5_read(file, &array, out->point, sizeof *out->point, stored);
+}
+
+static int read_correction(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
+                           struct rt_correction *out)
+{
+    int status;
+    char path[192];
+    const char *names[RT_DTYPE_COUNT];
     snprintf(path, sizeof path, "%s/correction_weights", base);
     if (!rt_h5_exists(file, path))
         return RT_OK;
     struct rt_h5_array array = doubles(path, NULL);
-    ADD(rt_h5_get_real(file, base, "correction_length", &out->length));
     ADD(rt_h5_count(file, &array, &out->points));
-    out->features = features;
     out->weight = rt_calloc(out->points + 1, sizeof *out->weight);
     ADD(rt_h5_read(file, &array, out->weight, sizeof *out->weight, out->points));
-    snprintf(path, sizeof path, "%s/correction_points", base);
-    array = reals(path, NULL);
-    ADD(rt_h5_count(file, &array, &stored));
-    if (out->points > RT_MOST_CORRECTION_POINTS || stored != out->points * features || !(out->length > 0))
-        return rt_fail(RT_EFORMAT, "%s: %s holds %zu features of %zu kernels where the network has %zu",
-                       rt_h5_path(file), base, stored, out->points, features);
-    out->point = rt_calloc(stored + 1, sizeof *out->point);
-    return rt_h5_read(file, &array, out->point, sizeof *out->point, stored);
+    ADD(read_correction_points(file, base, net, out));
+    if (out->length > 0)
+        return RT_OK;
+    snprintf(path, sizeof path, "%s/correction_dtypes", base);
+    array = correction_dtypes(path, names);
+    out->dtype = rt_calloc(out->points + 1, 1);
+    return rt_h5_read(file, &array, out->dtype, 1, out->points);
 }
 
 static int read_short_text(struct rt_h5 *file, const char *base, const char *name, char *out, size_t size)
@@ -421,7 +457,8 @@ static int read_short_text(struct rt_h5 *file, const char *base, const char *nam
     return RT_OK;
 }
 
-static int read_latent(struct rt_h5 *file, const char *base, size_t features, struct rt_latent *out)
+static int read_latent(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
+                       struct rt_latent *out)
 {
     int status;
     ADD(read_short_text(file, base, "device", out->device, sizeof out->device));
@@ -452,7 +489,7 @@ static int read_latent(struct rt_h5 *file, const char *base, size_t features, st
     if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
-    ADD(read_correction(file, base, features, &out->correction));
+    ADD(read_correction(file, base, net, &out->correction));
     ADD(read_queued(file, base, out));
     char path[192];
     snprintf(path, sizeof path, "%s/calibrated_to", base);
@@ -462,7 +499,7 @@ static int read_latent(struct rt_h5 *file, const char *base, size_t features, st
 struct latents_reader {
     struct rt_latents *latents;
     const char *base;
-    size_t features;
+    const struct rt_family_net *net;
 };
 
 static int read_known_latent(struct rt_h5 *file, const char *name, void *context)
@@ -473,16 +510,17 @@ static int read_known_latent(struct rt_h5 *file, const char *name, void *context
     snprintf(path, sizeof path, "%s/%.16s", reader->base, name);
     latents->known = rt_realloc(latents->known, latents->count + 1, sizeof *latents->known);
     latents->known[latents->count++] = (struct rt_latent){0};
-    return read_latent(file, path, reader->features, &latents->known[latents->count - 1]);
+    return read_latent(file, path, reader->net, &latents->known[latents->count - 1]);
 }
 
-static int read_latents(struct rt_h5 *file, const char *net, size_t features, struct rt_latents *latents)
+static int read_latents(struct rt_h5 *file, const char *group, const struct rt_family_net *net,
+                        struct rt_latents *latents)
 {
     char base[96];
-    snprintf(base, sizeof base, "%s/latents", net);
+    snprintf(base, sizeof base, "%s/latents", group);
     if (!rt_h5_exists(file, base))
         return RT_OK;
-    struct latents_reader reader = {latents, base, features};
+    struct latents_reader reader = {latents, base, net};
     return rt_h5_each_child(file, base, read_known_latent, &reader);
 }
 
@@ -575,7 +613,7 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
         ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
     }
     net->latents.family = net->family;
-    ADD(read_latents(file, base, (size_t)net->feature_count, &net->latents));
+    ADD(read_latents(file, base, net, &net->latents));
     ADD(read_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/tiles", base);
     return rt_tiles_read(file, path, &net->tiles);

@@ -33,6 +33,7 @@ report = json.load(open("c.json"))
 row, = report["families"]
 assert report["device"] == "NVIDIA A100-PCIE-40GB" and report["from"] == "kernels" and report["split"] == "train"
 assert row["family"] == "softmax" and row["kernels"] == 10 and row["rest"] == 110
+assert row["kernels_of"] == {"fp32": 10}, row
 assert row["error_after"] < row["error_before"] / 3, row
 assert row["rest_error_after"] < row["rest_error_before"] / 3, row
 assert row["memory_after"] - row["memory_before"] > 0.3, row
@@ -43,6 +44,7 @@ cp stdout text
 succeeds "gives the same bytes" cmp c.h5 again.h5
 holds "text" "NVIDIA A100-PCIE-40GB, from kernels of data.h5" text
 holds "says what is written" "again.h5 is written" text
+holds "says what was drawn" "kernels of softmax: 10 fp32" text
 succeeds "evaluate both" "$ROOFTILE" evaluate -p c.h5 -p p.h5 data.h5 --gpu A100 --quiet --json
 cp stdout both.json
 cat >better.py <<'END'

@@ -73,13 +73,13 @@ static void test_initial_parameters(void)
     rt_mlp_release(&mlp);
 }
 
-/* One sample through plain loops in double. */
-static double by_hand(const struct rt_mlp *mlp, const rt_real *x, size_t output)
+/* One sample through the first `layers` layers, by plain loops in double. */
+static double by_hand(const struct rt_mlp *mlp, size_t layers, const rt_real *x, size_t output)
 {
     double from[64], to[64];
     for (size_t i = 0; i < mlp->shape.inputs; i++)
         from[i] = (double)x[i];
-    for (size_t l = 0; l < mlp->shape.layers; l++) {
+    for (size_t l = 0; l < layers; l++) {
         const struct rt_mlp_layer *layer = &mlp->layer[l];
         for (size_t o = 0; o < layer->outputs; o++) {
             to[o] = (double)mlp->parameters[layer->bias + o];
@@ -112,7 +112,7 @@ static void test_inference_of_any_number_of_rows(void)
         CU_ASSERT_EQUAL(memcmp(y, other, sizeof y), 0); /* the same bytes, and nothing beyond */
         for (size_t i = 0; i < counts[c]; i++)
             for (size_t o = 0; o < 2; o++) {
-                double expected = by_hand(&mlp, x + 3 * i, o);
+                double expected = by_hand(&mlp, 4, x + 3 * i, o);
                 CU_ASSERT_TRUE(fabs((double)y[2 * i + o] - expected) < 1e-5);
             }
     }
@@ -120,5 +120,29 @@ static void test_inference_of_any_number_of_rows(void)
     rt_mlp_release(&mlp);
 }
 
-RT_TESTS(RT_TEST(test_block_holds_all_layers), RT_TEST(test_impossible_shapes_are_refused),
-         RT_TEST(test_initial_parameters), RT_TEST(test_inference_of_any_number_of_rows))
+static void test_the_last_hidden_layer(void)
+{
+    enum { ROWS = 300, HIDDEN = 50 };
+    struct rt_mlp mlp;
+    struct rt_random random;
+    rt_real x[ROWS * 3], y[ROWS * HIDDEN], none[1] = {7};
+    random_network(&mlp, 3, HIDDEN, 3, 2, RT_SILU);
+    CU_ASSERT_EQUAL_FATAL(rt_mlp_last_hidden(&mlp), HIDDEN);
+    rt_random_seed(&random, 2, 0);
+    for (size_t i = 0; i < RT_COUNT(x); i++)
+        x[i] = (rt_real)(4 * rt_random_uniform(&random) - 2);
+    rt_mlp_infer_hidden(&mlp, NULL, x, ROWS, y);
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t h = 0; h < HIDDEN; h++)
+            CU_ASSERT_TRUE(fabs((double)y[HIDDEN * i + h] - by_hand(&mlp, 2, x + 3 * i, h)) < 1e-5);
+    rt_mlp_release(&mlp);
+    random_network(&mlp, 3, HIDDEN, 1, 2, RT_SILU); /* one layer: nothing is hidden */
+    CU_ASSERT_EQUAL(rt_mlp_last_hidden(&mlp), 0);
+    rt_mlp_infer_hidden(&mlp, NULL, x, 1, none);
+    CU_ASSERT_EQUAL(none[0], 7);
+    rt_mlp_release(&mlp);
+}
+
+RT_TESTS(RT_TEST(test_the_last_hidden_layer), RT_TEST(test_block_holds_all_layers),
+         RT_TEST(test_impossible_shapes_are_refused), RT_TEST(test_initial_parameters),
+         RT_TEST(test_inference_of_any_number_of_rows))

@@ -257,6 +257,74 @@ static void test_errors_carry_over_to_kernels_alike(void)
     }
 }
 
+/* fp16 kernels of the same shapes, as wrong as nothing else: each dtype is drawn for itself and told of by
+ * its own. */
+static void test_dtypes_are_drawn_and_corrected_apart(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_calibrate_options options = all_kernels;
+    make_data(&data);
+    size_t of_each = data.sample_count;
+    for (size_t i = 0; i < of_each; i++)
+        rt_dataset_add_sample(&data, &data.samples[i])->dtype = RT_FP16;
+    measure(&data);
+    for (size_t i = of_each; i < 2 * of_each; i++)
+        data.samples[i].latency_us *= data.samples[i].dim[1] == 512 ? 1.25 : 1;
+    make_predictor(&predictor);
+    predictor.nets[0].feature[0] = rt_feature_find("log2_wide");
+    options.kernels = 25;
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &options, &calibration));
+    const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
+    CU_ASSERT_EQUAL(row->used, 50);
+    CU_ASSERT_EQUAL(row->used_of[RT_FP32], 25);
+    CU_ASSERT_EQUAL(row->used_of[RT_FP16], 25);
+    const struct rt_correction *correction =
+        &rt_latents_find(&predictor.nets[0].latents, truth.device)->correction;
+    rt_real wide = (rt_real)log2(512), place;
+    CU_ASSERT_EQUAL_FATAL(rt_family_net_place_width(&predictor.nets[0]), 1);
+    rt_family_net_places(&predictor.nets[0], NULL, &wide, 1, &place);
+    double fp32 = rt_correction_at(correction, RT_FP32, &place),
+           fp16 = rt_correction_at(correction, RT_FP16, &place);
+    CU_ASSERT_TRUE(fp16 - fp32 > 0.15);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+/* Of kernels at two places, the second one drawn lies where the first does not; none is drawn twice. */
+static void test_kernels_are_drawn_apart(void)
+{
+    enum { KERNELS = 20 };
+    static const rt_real places[2] = {0, 5};
+    struct rt_calibration_kernel kernels[KERNELS];
+    const struct rt_latent believed = {.floor_us = 0};
+    const struct rt_latents none = {0};
+    for (uint32_t seed = 1; seed < 20; seed++) {
+        uint32_t pool[KERNELS];
+        struct rt_random random;
+        rt_random_seed(&random, seed, 0);
+        for (uint32_t i = 0; i < KERNELS; i++) {
+            kernels[i] = (struct rt_calibration_kernel){.measured_us = NAN,
+                                                        .unit_us = 100,
+                                                        .share = {0.5, 0.5},
+                                                        .place = &places[i % 2],
+                                                        .place_width = 1};
+            pool[i] = i;
+        }
+        CU_ASSERT_EQUAL(rt_calibrate_draw(kernels, pool, KERNELS, 2, &random, &believed, &none), 2);
+        CU_ASSERT_NOT_EQUAL(pool[0] % 2, pool[1] % 2);
+        for (uint32_t i = 0; i < KERNELS; i++)
+            pool[i] = i;
+        CU_ASSERT_EQUAL(rt_calibrate_draw(kernels, pool, KERNELS, 12, &random, &believed, &none), 12);
+        for (int i = 0; i < 12; i++)
+            for (int j = 0; j < i; j++)
+                CU_ASSERT_NOT_EQUAL(pool[i], pool[j]);
+        CU_ASSERT_EQUAL(rt_calibrate_draw(kernels, pool, 12, 30, &random, &believed, &none), 12);
+    }
+}
+
 static void test_same_seed_same_bytes(void)
 {
     struct rt_dataset data;
@@ -794,7 +862,8 @@ static void test_robust_line(void)
 
 RT_TESTS(RT_TEST(test_latents_are_recovered), RT_TEST(test_a_wild_sample_does_not_move_it),
          RT_TEST(test_what_kernels_do_not_tell_stays), RT_TEST(test_other_devices_are_left_alone),
-         RT_TEST(test_errors_carry_over_to_kernels_alike), RT_TEST(test_same_seed_same_bytes),
+         RT_TEST(test_errors_carry_over_to_kernels_alike), RT_TEST(test_dtypes_are_drawn_and_corrected_apart),
+         RT_TEST(test_kernels_are_drawn_apart), RT_TEST(test_same_seed_same_bytes),
          RT_TEST(test_the_file_tells), RT_TEST(test_bad_samples_are_counted),
          RT_TEST(test_throttled_sessions_are_told), RT_TEST(test_refusals),
          RT_TEST(test_one_run_tells_how_fast_a_device_is), RT_TEST(test_a_wild_run_does_not_move_it),
