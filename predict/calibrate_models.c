@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double believed_scatter = 0.05; /* of ln time of a run: kernels' errors cancel */
-/* A run tells how fast a device is as a whole, and little about compute apart from memory. Where its kernels
- * are known, models rarely take much more than they do. */
-static const double unknown_spread[2] = {1, 0.15}, queued_spread[2] = {0.2, 0.05};
-static const double step = 1e-3; /* of a shift, for slopes by differences */
+static const double believed_scatter = 0.05;  /* of ln time of a run: kernels' errors cancel */
+static const double common_spread = 1;        /* a run tells how fast a device is as a whole */
+static const double difference_spread = 0.15; /* and little about compute apart from memory */
+static const double step = 1e-3;              /* of a shift, for slopes by differences */
 
 /* Are kernels of the device known to a network: fitted in training, or calibrated to? */
 static bool knows_kernels(const struct rt_predictor *predictor, const char *device)
@@ -250,10 +249,9 @@ static void note_runs(struct models *models, const struct rt_dataset *dataset)
 
 static int fit_runs(struct models *models, struct rt_calibration *calibration)
 {
-    const double *spread = models->queued ? queued_spread : unknown_spread;
     struct rt_robust_problem problem = {.rows = models->used,
                                         .parameters = 2,
-                                        .spread = {spread[0], spread[1]},
+                                        .spread = {common_spread, difference_spread},
                                         .scale = believed_scatter,
                                         .evaluate = evaluate_runs,
                                         .context = models};
