@@ -126,8 +126,7 @@ static void unary_backward(struct rt_graph *graph, enum rt_op_id op, int64_t row
         rows_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
         rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
         break;
-    default: /* relu, gelu, tanh, silu, clamp: one kernel, which reads dy and x or y as a product of both does
-              */
+    default: /* relu, gelu, tanh, silu: one kernel, which reads dy and x or y as a product of both does */
         rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
     }
 }
@@ -271,8 +270,8 @@ uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
     uint32_t node = rt_build_binary(graph, "norm.weight", RT_OP_MUL, scaled, RT_NO_INPUT, rows, cols, cols);
     graph->nodes[node].parameters = (double)cols;
-    if (rt_build_training(
-            graph)) { /* the gradient of the weight: dy times what it scales, summed over rows */
+    if (rt_build_training(graph)) {
+        /* the gradient of the weight: dy times what it scales, summed over rows */
         graph->nodes[node].gradient = true;
         keep(graph, scaled);
         rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
