@@ -6,10 +6,11 @@
  * on how many run at once nor on which machine of several runs it. A step's output is a file in the fold's
  * folder; what is there and was made by the same program, options and data is not made again.
  *
- *   plan   folds, and for every fold and kind of predictor a unit: its steps       crossval_plan.c
- *   run    the units in processes, --jobs at a time                                crossval_run.c
- *   table  the evaluations of all units as one table                               crossval_table.c
- *   report the table as text, Markdown and JSON                                    crossval_report.c
+ *   plan   folds, and for every fold and kind of predictor a unit                  crossval_plan.c
+ *   steps  what a unit does, in order                                              crossval_steps.c,
+ * crossval_models.c run    the units in processes, --jobs at a time crossval_run.c table  the evaluations of
+ * all units as one table                               crossval_table.c report the table as text, Markdown
+ * and JSON                                    crossval_report.c
  */
 #ifndef ROOFTILE_CROSSVAL_H
 #define ROOFTILE_CROSSVAL_H
