@@ -1,5 +1,5 @@
 /* Calibration on made-up kernels and runs whose latents are known in advance. */
-#include "test.h"
+#include "zero_net.h"
 
 #include "models/graph/model.h"
 #include "models/predictor/recipe.h"
@@ -24,19 +24,10 @@ static void add_known(struct rt_latents *latents, const char *device, double val
     snprintf(known->device, sizeof known->device, "%s", device);
 }
 
-/* A network of zeros: 1.4 x the roofline x latents, on devices around 0 with floors around 10 us. */
+/* A network of zeros, on devices around 0 with floors around 10 us. */
 static void make_net(enum rt_family family, struct rt_family_net *net)
 {
-    struct rt_recipe recipe = {.kind = "rooftile",
-                               .family = family,
-                               .features = "log2_bytes_l2",
-                               .layers = 1,
-                               .hidden = 1,
-                               .activation = "silu",
-                               .head = "residual",
-                               .loss = "log",
-                               .policy = RT_TILE_WHOLE};
-    RT_ASSERT_OK(rt_recipe_net(&recipe, net));
+    make_zero_net(family, net);
     add_known(&net->latents, "NVIDIA A100-PCIE-40GB", -0.3, 8);
     add_known(&net->latents, "Tesla T4", 0, 10);
     add_known(&net->latents, "Tesla P4", 0.3, 12);

@@ -1,7 +1,6 @@
 /* What a predictor was calibrated to is not judged: kept in its file, left out and counted by evaluate. */
-#include "test.h"
+#include "zero_net.h"
 
-#include "models/predictor/recipe.h"
 #include "predict/calibrate.h"
 #include "predict/evaluate.h"
 #include "predict/report.h"
@@ -13,21 +12,6 @@
 enum { KERNELS = 24, FITTED = 8 };
 static const int64_t KERNEL_KEY = -3460001457635857471, RUN_KEY = 7722317147514575192;
 
-/* A network of zeros for an op of products, rows or elements, that no device taught anything. */
-static void make_net(enum rt_family family, struct rt_family_net *net)
-{
-    struct rt_recipe recipe = {.kind = "rooftile",
-                               .family = family,
-                               .features = "log2_bytes_l2",
-                               .layers = 1,
-                               .hidden = 1,
-                               .activation = "silu",
-                               .head = "residual",
-                               .loss = "log",
-                               .policy = RT_TILE_WHOLE};
-    RT_ASSERT_OK(rt_recipe_net(&recipe, net));
-}
-
 static void make_candidate(struct rt_candidate *candidate)
 {
     static const enum rt_family families[] = {RT_FAMILY_BMM, RT_FAMILY_LINEAR, RT_FAMILY_ELEMENTWISE,
@@ -38,7 +22,7 @@ static void make_candidate(struct rt_candidate *candidate)
     predictor->split = (struct rt_split_rule)RT_SPLIT_DEFAULT;
     predictor->nets = rt_calloc(RT_COUNT(families), sizeof *predictor->nets);
     for (size_t f = 0; f < RT_COUNT(families); f++)
-        make_net(families[f], &predictor->nets[predictor->net_count++]);
+        make_zero_net(families[f], &predictor->nets[predictor->net_count++]);
 }
 
 /* The same softmax kernels on a V100 and a T4, two thirds of them marked for testing, and four runs of a

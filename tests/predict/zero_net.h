@@ -1,0 +1,24 @@
+/* A network of zeros, for tests of what stands around networks. */
+#ifndef ROOFTILE_TESTS_PREDICT_ZERO_NET_H
+#define ROOFTILE_TESTS_PREDICT_ZERO_NET_H
+
+#include "models/predictor/recipe.h"
+#include "test.h"
+
+/* Forecasts 1.4 x the roofline x latents for an op of products, rows or elements; no device taught anything.
+ */
+static inline void make_zero_net(enum rt_family family, struct rt_family_net *net)
+{
+    struct rt_recipe recipe = {.kind = "rooftile",
+                               .family = family,
+                               .features = "log2_bytes_l2",
+                               .layers = 1,
+                               .hidden = 1,
+                               .activation = "silu",
+                               .head = "residual",
+                               .loss = "log",
+                               .policy = RT_TILE_WHOLE};
+    RT_ASSERT_OK(rt_recipe_net(&recipe, net));
+}
+
+#endif
