@@ -31,7 +31,9 @@ static enum rt_family family_of(const struct rt_kernel *kernel)
  * an operand that is broadcast, each reading comes from memory. */
 static double bytes_on(const struct rt_kernel *kernel, const struct rt_device *device)
 {
-    return kernel->bytes + (kernel->round_bytes > rt_near_l2_bytes(device) ? kernel->again_bytes : 0);
+    if (kernel->again_bytes == 0 || kernel->round_bytes <= rt_near_l2_bytes(device))
+        return kernel->bytes;
+    return kernel->bytes + kernel->again_bytes;
 }
 
 static void query_of(const struct rt_forecast *forecast, const struct rt_kernel *kernel,
