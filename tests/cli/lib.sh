@@ -41,5 +41,13 @@ holds() {
     if grep -qF -- "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in $3:" "$(head -n 5 "$3")"; fi
 }
 
+# needs_pytorch NAME: sets $python to one that has it, or skips NAME.
+needs_pytorch() {
+    for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
+        "$python" -c "import torch" 2>/dev/null && return
+    done
+    skip_all "$1" "no python3 with PyTorch"
+}
+
 skip_all() { echo "skipped $1: $2"; exit 77; }
 finish() { [ $failures = 0 ]; exit; }

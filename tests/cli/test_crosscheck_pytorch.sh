@@ -2,11 +2,7 @@
 # its table is what its rows say.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
-python=
-for candidate in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
-    "$candidate" -c "import torch" 2>/dev/null && { python=$candidate; break; }
-done
-[ -n "$python" ] || skip_all crosscheck_pytorch "no python3 with PyTorch"
+needs_pytorch crosscheck_pytorch
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 ROOFTILE
 check="$python $ROOFTILE_SOURCE/scripts/crosscheck_pytorch.py"
 quick="--device cpu --threads 1 --max-time 10ms --rel-error 0.2"

@@ -1,11 +1,7 @@
 # What graphs hold, beside what PyTorch runs for the same models on the CPU: tests/graph/pytorch_ops.py.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
-python=
-for candidate in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
-    "$candidate" -c "import torch" 2>/dev/null && { python=$candidate; break; }
-done
-[ -n "$python" ] || skip_all graph_pytorch "no python3 with PyTorch"
+needs_pytorch graph_pytorch
 version=$("$python" -c "import torch; print('.'.join(torch.__version__.split('.')[:2]))")
 [ "$version" = 1.13 ] || skip_all graph_pytorch "the lines of what differs are those of PyTorch 1.13, this is $version"
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1

@@ -2,11 +2,7 @@
 # and its rows become a dataset.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
-python=
-for candidate in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
-    "$candidate" -c "import torch" 2>/dev/null && { python=$candidate; break; }
-done
-[ -n "$python" ] || skip_all label_pytorch "no python3 with PyTorch"
+needs_pytorch label_pytorch
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 script="$ROOFTILE_SOURCE/scripts/label_pytorch.py"
 label="$python $script"
