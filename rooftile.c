@@ -1,7 +1,7 @@
 /* The program: the command table and main(), nothing else. */
-#include "datasets/status.h"
+#include "base/status.h"
 #include "datasets/version.h"
-#include "models/predictor/blas.h"
+#include "models/nn/blas.h"
 
 #include <argp.h>
 #include <signal.h>

@@ -13,11 +13,11 @@
 #include "datasets/device.h"
 #include "datasets/op.h"
 #include "datasets/split.h"
-#include "datasets/status.h"
+#include "base/status.h"
 #include "models/graph/graph.h"
 #include "models/graph/model.h"
 #include "models/predictor/predictor.h"
-#include "predict/forecast.h"
-#include "predict/parallel.h"
+#include "predict/forecast/forecast.h"
+#include "predict/forecast/parallel.h"
 
 #endif

@@ -1,7 +1,7 @@
 /* Attributes of a collection and of its samples. See attributes.h. */
 #include "collect/attributes.h"
-#include "collect/cpu_machine.h"
-#include "datasets/status.h"
+#include "collect/cpu/cpu_machine.h"
+#include "base/status.h"
 #include "datasets/version.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ void rt_attributes_add_number(struct rt_attributes *attributes, const char *name
     rt_attributes_add(attributes, name, text);
 }
 
-void rt_attributes_cut(struct rt_attributes *attributes, size_t count)
+void rt_attributes_tiling(struct rt_attributes *attributes, size_t count)
 {
     while (attributes->count > count) {
         size_t last = --attributes->count;
@@ -36,7 +36,7 @@ void rt_attributes_cut(struct rt_attributes *attributes, size_t count)
 
 void rt_attributes_release(struct rt_attributes *attributes)
 {
-    rt_attributes_cut(attributes, 0);
+    rt_attributes_tiling(attributes, 0);
     free(attributes->name);
     free(attributes->value);
     *attributes = (struct rt_attributes){0};

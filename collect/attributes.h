@@ -2,8 +2,8 @@
  * Named attributes as they are gathered, before they become a group of a dataset; and what a collection says
  * of itself in them.
  */
-#ifndef ROOFTILE_ATTRIBUTES_H
-#define ROOFTILE_ATTRIBUTES_H
+#ifndef ROOFTILE_COLLECT_ATTRIBUTES_H
+#define ROOFTILE_COLLECT_ATTRIBUTES_H
 
 #include "collect/collect.h"
 
@@ -15,7 +15,7 @@ struct rt_attributes { /* an empty list is {0} */
 void rt_attributes_add(struct rt_attributes *attributes, const char *name, const char *value);
 void rt_attributes_add_number(struct rt_attributes *attributes, const char *name, double value);
 /* Takes the last ones away until `count` are left. */
-void rt_attributes_cut(struct rt_attributes *attributes, size_t count);
+void rt_attributes_tiling(struct rt_attributes *attributes, size_t count);
 void rt_attributes_release(struct rt_attributes *attributes);
 const char *rt_attributes_get(const struct rt_attributes *attributes, const char *name); /* NULL: none */
 

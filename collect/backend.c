@@ -1,6 +1,6 @@
 /* The table of backends. See backend.h. */
 #include "collect/backend.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <string.h>
 

@@ -15,8 +15,8 @@
  * What fails: a shape that a device cannot run is not a failure of `prepare`; it is *refused, with the
  * reason. A non-zero status of `prepare` or `time` means that the device itself is of no use any more.
  */
-#ifndef ROOFTILE_BACKEND_H
-#define ROOFTILE_BACKEND_H
+#ifndef ROOFTILE_COLLECT_BACKEND_H
+#define ROOFTILE_COLLECT_BACKEND_H
 
 #include "collect/task.h"
 #include "datasets/dataset.h"
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 /* What a device will run for it: goes into the sample as it is. */
-struct rt_kernel {
+struct rt_kernel_info {
     const char *name;      /* lives as long as the work */
     const char *names;     /* all names, ";" between, NULL where one runs */
     const char *algorithm; /* what a library chose, "stages=4 splitk=2"; NULL where there is no choice */
@@ -93,7 +93,7 @@ struct rt_backend {
 
     /* Makes ready: buffers with seeded random values, never zeros. *refused is NULL, or why this shape cannot
      * run here in a few constant words ("out of memory"); then *work is NULL. */
-    int (*prepare)(void *context, size_t device, const struct rt_task *task, struct rt_kernel *kernel,
+    int (*prepare)(void *context, size_t device, const struct rt_task *task, struct rt_kernel_info *kernel,
                    void **work, const char **refused);
     /* us (batch->batches): what the runs of each batch took together, in microseconds. */
     int (*time)(void *context, void *work, const struct rt_batch *batch, double *us);

@@ -14,8 +14,8 @@
  * They are in the lane of the device they share.
  */
 #include "collect/backend.h"
-#include "datasets/status.h"
-#include "datasets/strings.h"
+#include "base/status.h"
+#include "base/strings.h"
 
 #include <limits.h>
 #include <math.h>
@@ -281,15 +281,16 @@ static void output_of(const struct rt_task *task, double out[3])
 }
 
 /* 128 x 128 tiles of products, 4096 elements of anything else; a partial wave costs a whole one. */
-static double lay_tiles(const struct machine *machine, const struct rt_task *task, struct rt_kernel *kernel)
+static double lay_tiles(const struct machine *machine, const struct rt_task *task,
+                        struct rt_kernel_info *kernel)
 {
     double out[3], tiles;
     output_of(task, out);
     bool product = rt_ops[task->op].family == RT_FAMILY_BMM || rt_ops[task->op].family == RT_FAMILY_LINEAR;
-    *kernel = (struct rt_kernel){.name = product ? "synthetic_product_128x128" : "synthetic_vector_4096",
-                                 .tile = {product ? 128 : 4096, product ? 128 : -1, -1},
-                                 .grid = {1, 1, 1},
-                                 .block = {256, 1, 1}};
+    *kernel = (struct rt_kernel_info){.name = product ? "synthetic_product_128x128" : "synthetic_vector_4096",
+                                      .tile = {product ? 128 : 4096, product ? 128 : -1, -1},
+                                      .grid = {1, 1, 1},
+                                      .block = {256, 1, 1}};
     if (product)
         tiles = out[2] * ceil(out[0] / 128) * ceil(out[1] / 128);
     else
@@ -313,8 +314,8 @@ static void take_real_time(double ms)
         nanosleep(&time, NULL);
 }
 
-static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *task, struct rt_kernel *kernel,
-                             void **out, const char **refused)
+static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *task,
+                             struct rt_kernel_info *kernel, void **out, const char **refused)
 {
     const struct synthetic_context *context = opaque;
     const struct synthetic_device *device = &context->device[which];

@@ -4,10 +4,10 @@
 #include "collect/list_backends.h"
 #include "collect/model_report.h"
 #include "collect/model_run.h"
-#include "datasets/arguments.h"
-#include "datasets/progress.h"
-#include "datasets/status.h"
-#include "datasets/table.h"
+#include "base/options.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "base/table.h"
 
 #include <argp.h>
 #include <ctype.h>

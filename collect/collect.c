@@ -1,8 +1,8 @@
 /* A collection from start to end. See collect.h. */
 #include "collect/collect.h"
-#include "collect/lanes.h"
+#include "collect/scheduler.h"
 #include "collect/model_run.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <stdio.h>
 
@@ -35,7 +35,7 @@ static int finish(struct rt_collection *c, double seconds, struct rt_collect_sum
     if (status != RT_OK)
         return stop_early(c, status);
     if (c->parts.saved.sample_count == 0) {
-        rt_parts_discard(&c->parts);
+        rt_journal_discard(&c->parts);
         return rt_fail(RT_EUSAGE, "%s: nothing was measured in a --budget of %g s; give it more",
                        c->options->output, c->options->budget_s);
     }
@@ -61,7 +61,7 @@ int rt_collect(const struct rt_backend *backend, const struct rt_plan *plan,
     int status = rt_collection_open(backend, plan, options, &c);
     double started = rt_clock();
     if (status == RT_OK) {
-        status = rt_lanes_run(&c);
+        status = rt_scheduler_run(&c);
         status = status == RT_OK ? finish(&c, rt_clock() - started, out) : stop_early(&c, status);
     }
     rt_collection_close(&c);

@@ -5,12 +5,12 @@
  *
  * Kernels are measured by worker processes (lanes.h, worker.h); this process never opens a backend.
  */
-#ifndef ROOFTILE_COLLECT_H
-#define ROOFTILE_COLLECT_H
+#ifndef ROOFTILE_COLLECT_COLLECT_H
+#define ROOFTILE_COLLECT_COLLECT_H
 
 #include "collect/backend.h"
 #include "collect/measure.h"
-#include "collect/plan.h"
+#include "collect/plan/plan.h"
 
 #define RT_PART_SAMPLES 64 /* of a part, at most */
 #define RT_PART_SECONDS 5  /* between parts, as soon as a kernel is done */

@@ -1,8 +1,8 @@
 /* What was collected, per op and device. See collect.h. */
 #include "collect/collect.h"
-#include "collect/finding.h"
-#include "datasets/sort.h"
-#include "datasets/status.h"
+#include "collect/task_result.h"
+#include "base/sort.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The state of a collection. See collection.h. */
 #include "collect/collection.h"
-#include "datasets/order.h"
-#include "datasets/status.h"
+#include "datasets/dataset_order.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,22 +20,22 @@ bool rt_collection_has(const struct rt_collection *c, size_t task)
 
 /* ---- beginning ---- */
 
-static int find_devices(struct rt_collection *c, struct rt_scout *scout)
+static int find_devices(struct rt_collection *c, struct rt_probe *probe)
 {
-    c->device = rt_calloc(scout->devices, sizeof *c->device);
-    c->devices = scout->devices;
+    c->device = rt_calloc(probe->devices, sizeof *c->device);
+    c->devices = probe->devices;
     int status = RT_OK;
     for (size_t d = 0; d < c->devices && status == RT_OK; d++) {
-        status = rt_scout_device(scout, d, c->device[d].name, &c->device[d].lane);
+        status = rt_probe_device(probe, d, c->device[d].name, &c->device[d].lane);
         rt_collection_attributes(c->backend, c->plan, c->options, &c->device[d].attributes);
         if (status == RT_OK)
-            status = rt_scout_facts(scout, d, &c->device[d].attributes);
+            status = rt_probe_facts(probe, d, &c->device[d].attributes);
     }
     return status;
 }
 
 /* One device's descriptor: from the dataset that --like names, else the backend's. */
-static int describe(const struct rt_collection *c, struct rt_scout *scout, const struct rt_dataset *like,
+static int describe(const struct rt_collection *c, struct rt_probe *probe, const struct rt_dataset *like,
                     size_t d, struct rt_device *out)
 {
     const char *name = c->device[d].name;
@@ -44,13 +44,13 @@ static int describe(const struct rt_collection *c, struct rt_scout *scout, const
         return rt_fail(RT_ENOTFOUND, "%s: has no device \"%s\"; leave --like out to measure it",
                        c->options->like, name);
     if (there < 0)
-        return rt_scout_describe(scout, d, out);
+        return rt_probe_describe(probe, d, out);
     *out = like->devices[there];
     snprintf(out->name, sizeof out->name, "%s", name); /* case and "-", "_", space were alike */
     return RT_OK;
 }
 
-static int describe_devices(const struct rt_collection *c, struct rt_scout *scout, struct rt_dataset *header)
+static int describe_devices(const struct rt_collection *c, struct rt_probe *probe, struct rt_dataset *header)
 {
     struct rt_dataset like;
     if (c->options->like == NULL)
@@ -60,7 +60,7 @@ static int describe_devices(const struct rt_collection *c, struct rt_scout *scou
         return status;
     for (size_t d = 0; status == RT_OK && d < c->devices; d++) {
         struct rt_device device;
-        status = describe(c, scout, &like, d, &device);
+        status = describe(c, probe, &like, d, &device);
         if (status == RT_OK)
             status = rt_device_check(&device, c->device[d].name);
         if (status == RT_OK && rt_dataset_add_device(header, &device) < 0)
@@ -76,7 +76,7 @@ static void header_attributes(const struct rt_collection *c, struct rt_attribute
     rt_header_attributes(c->options, out);
 }
 
-static int begin(struct rt_collection *c, struct rt_scout *scout)
+static int begin(struct rt_collection *c, struct rt_probe *probe)
 {
     struct rt_dataset header;
     struct rt_attributes attributes;
@@ -88,10 +88,10 @@ static int begin(struct rt_collection *c, struct rt_scout *scout)
     rt_attributes_release(&attributes);
     free(header.source);
     header.source = rt_strdup(c->options->command);
-    int status = describe_devices(c, scout, &header);
+    int status = describe_devices(c, probe, &header);
     if (status == RT_OK) {
         rt_dataset_stamp(&header);
-        status = rt_parts_begin(&c->parts, &header);
+        status = rt_journal_begin(&c->parts, &header);
     }
     rt_dataset_release(&header);
     return status;
@@ -204,9 +204,9 @@ static void mark_done(struct rt_collection *c)
 
 /* ---- open and close ---- */
 
-static int open_parts(struct rt_collection *c, struct rt_scout *scout)
+static int open_parts(struct rt_collection *c, struct rt_probe *probe)
 {
-    int status = rt_parts_open(c->options->output, &c->parts);
+    int status = rt_journal_open(c->options->output, &c->parts);
     if (status != RT_OK)
         return status;
     if (c->parts.begun)
@@ -215,9 +215,9 @@ static int open_parts(struct rt_collection *c, struct rt_scout *scout)
         status = rt_fail(RT_EUSAGE, "%s: is there already; choose another -o, or replace it with --overwrite",
                          c->options->output);
     if (status == RT_EUSAGE && c->parts.begun && c->options->overwrite)
-        status = rt_parts_discard(&c->parts);
+        status = rt_journal_discard(&c->parts);
     if (status == RT_OK && !c->parts.begun)
-        status = begin(c, scout);
+        status = begin(c, probe);
     return status;
 }
 
@@ -230,16 +230,16 @@ static void start_part(struct rt_collection *c)
 int rt_collection_open(const struct rt_backend *backend, const struct rt_plan *plan,
                        const struct rt_collect_options *options, struct rt_collection *out)
 {
-    struct rt_scout scout;
+    struct rt_probe probe;
     *out =
         (struct rt_collection){.backend = backend, .plan = plan, .options = options, .parts = {.lock = -1}};
-    int status = rt_scout_start(backend, options, &scout);
+    int status = rt_probe_start(backend, options, &probe);
     if (status != RT_OK)
         return status;
-    status = find_devices(out, &scout);
+    status = find_devices(out, &probe);
     if (status == RT_OK)
-        status = open_parts(out, &scout);
-    rt_scout_end(&scout);
+        status = open_parts(out, &probe);
+    rt_probe_end(&probe);
     if (status != RT_OK)
         return status;
     const char *descriptor = rt_dataset_attribute(&out->parts.header, 0, "descriptor");
@@ -254,7 +254,7 @@ int rt_collection_open(const struct rt_backend *backend, const struct rt_plan *p
 
 void rt_collection_close(struct rt_collection *c)
 {
-    rt_parts_close(&c->parts);
+    rt_journal_close(&c->parts);
     for (size_t d = 0; d < c->devices; d++)
         rt_attributes_release(&c->device[d].attributes);
     free(c->device);
@@ -264,18 +264,18 @@ void rt_collection_close(struct rt_collection *c)
 
 /* ---- saving ---- */
 
-/* The attributes of one finding, in front of those of its device: where two groups differ, it is here. */
+/* The attributes of one task result, in front of those of its device: where two groups differ, it is here. */
 static void finding_attributes(const struct rt_collection *c, const struct rt_unsaved *unsaved,
                                const char *measured, struct rt_attributes *out)
 {
-    const struct rt_finding *finding = &unsaved->finding;
+    const struct rt_task_result *task_result = &unsaved->task_result;
     const struct rt_variant_row *variant = &rt_variants[c->plan->tasks[unsaved->task].variant];
     const struct rt_attributes *device = &c->device[unsaved->device].attributes;
-    rt_attributes_add(out, "failure", finding->failure);
-    rt_attributes_add(out, "algorithm", finding->algorithm);
-    rt_attributes_add(out, "throttle", finding->throttle);
-    if (finding->retries > 0)
-        rt_attributes_add_number(out, "throttle_retries", finding->retries);
+    rt_attributes_add(out, "failure", task_result->failure);
+    rt_attributes_add(out, "algorithm", task_result->algorithm);
+    rt_attributes_add(out, "throttle", task_result->throttle);
+    if (task_result->retries > 0)
+        rt_attributes_add_number(out, "throttle_retries", task_result->retries);
     if (variant->attribute != NULL)
         rt_attributes_add(out, variant->attribute, variant->value);
     rt_attributes_add(out, "measured", measured);
@@ -286,9 +286,9 @@ static void finding_attributes(const struct rt_collection *c, const struct rt_un
 static void add_sample(const struct rt_collection *c, const struct rt_unsaved *unsaved, const char *measured,
                        struct rt_dataset *part)
 {
-    const struct rt_finding *finding = &unsaved->finding;
+    const struct rt_task_result *task_result = &unsaved->task_result;
     const struct rt_task *task = &c->plan->tasks[unsaved->task];
-    struct rt_sample sample = finding->sample;
+    struct rt_sample sample = task_result->sample;
     struct rt_attributes attributes = {0};
     int32_t device = rt_dataset_find_device(&c->parts.header, c->device[unsaved->device].name);
     sample.op = task->op;
@@ -298,9 +298,9 @@ static void add_sample(const struct rt_collection *c, const struct rt_unsaved *u
     memcpy(sample.dim, task->dim, sizeof sample.dim);
     sample.flags |= c->backend->flags;
     sample.device = rt_dataset_add_device(part, &c->parts.header.devices[device]);
-    if (finding->kernel[0] != '\0') {
-        sample.kernel = rt_strings_add(&part->kernels, finding->kernel, strlen(finding->kernel));
-        sample.kernels = rt_strings_add(&part->kernels, finding->kernels, strlen(finding->kernels));
+    if (task_result->kernel[0] != '\0') {
+        sample.kernel = rt_strings_add(&part->kernels, task_result->kernel, strlen(task_result->kernel));
+        sample.kernels = rt_strings_add(&part->kernels, task_result->kernels, strlen(task_result->kernels));
     }
     finding_attributes(c, unsaved, measured, &attributes);
     sample.group = rt_attributes_group(&attributes, part);
@@ -320,7 +320,7 @@ int rt_collection_save(struct rt_collection *c)
         rt_dataset_init(&part);
         for (size_t i = 0; i < c->unsaved_count; i++)
             add_sample(c, &c->unsaved[i], measured, &part);
-        status = rt_parts_save(&c->parts, &part);
+        status = rt_journal_save(&c->parts, &part);
         rt_dataset_release(&part);
     }
     c->unsaved_count = 0;
@@ -328,24 +328,25 @@ int rt_collection_save(struct rt_collection *c)
     return status;
 }
 
-static void tell_missing_energy(struct rt_collection *c, size_t device, const struct rt_finding *finding)
+static void tell_missing_energy(struct rt_collection *c, size_t device,
+                                const struct rt_task_result *task_result)
 {
-    bool timed = (finding->sample.flags & RT_FLAG_FAILED) == 0;
-    if (!c->options->energy || c->energy_missed || !timed || !isnan(finding->sample.energy_mj))
+    bool timed = (task_result->sample.flags & RT_FLAG_FAILED) == 0;
+    if (!c->options->energy || c->energy_missed || !timed || !isnan(task_result->sample.energy_mj))
         return;
     c->energy_missed = true;
     rt_warn("--energy: %s has no counter that tells; energy_mj stays missing", c->device[device].name);
 }
 
-int rt_collection_add(struct rt_collection *c, size_t task, size_t device, const struct rt_finding *finding,
-                      bool now)
+int rt_collection_add(struct rt_collection *c, size_t task, size_t device,
+                      const struct rt_task_result *task_result, bool now)
 {
     size_t place = task * c->devices + device;
-    c->unsaved[c->unsaved_count++] = (struct rt_unsaved){task, device, *finding};
+    c->unsaved[c->unsaved_count++] = (struct rt_unsaved){task, device, *task_result};
     c->done[place] = true;
     c->done_count++;
     c->measured++;
-    tell_missing_energy(c, device, finding);
+    tell_missing_energy(c, device, task_result);
     if (now || c->unsaved_count == RT_PART_SAMPLES || rt_clock() - c->part_started >= RT_PART_SECONDS)
         return rt_collection_save(c);
     return RT_OK;
@@ -356,22 +357,22 @@ int rt_collection_add(struct rt_collection *c, size_t task, size_t device, const
 int rt_collection_raise_peaks(struct rt_collection *c)
 {
     const char *made = rt_dataset_attribute(&c->parts.header, 0, "descriptor");
-    struct rt_scout scout;
+    struct rt_probe probe;
     if (!c->backend->measures_peaks || made == NULL || strcmp(made, DESCRIPTOR_MADE) != 0)
         return RT_OK;
-    int status = rt_scout_start(c->backend, c->options, &scout);
+    int status = rt_probe_start(c->backend, c->options, &probe);
     if (status != RT_OK)
         return status;
     for (size_t d = 0; d < c->devices && status == RT_OK; d++) {
         struct rt_device again;
         int32_t there = rt_dataset_find_device(&c->parts.saved, c->device[d].name);
-        if (there < 0 || (status = rt_scout_describe(&scout, d, &again)) != RT_OK)
+        if (there < 0 || (status = rt_probe_describe(&probe, d, &again)) != RT_OK)
             continue;
         struct rt_device *device = &c->parts.saved.devices[there];
         device->fp32_vector_tflops = fmax(device->fp32_vector_tflops, again.fp32_vector_tflops);
         device->bandwidth_gbs = fmax(device->bandwidth_gbs, again.bandwidth_gbs);
     }
-    rt_scout_end(&scout);
+    rt_probe_end(&probe);
     return status;
 }
 
@@ -408,5 +409,5 @@ int rt_collection_finish(struct rt_collection *c)
     free(c->parts.saved.source);
     c->parts.saved.source = rt_format("rooftile collect: %s backend, plan %s, seed %" PRIu64,
                                       c->backend->name, c->options->plan_name, c->options->backend.seed);
-    return rt_parts_finish(&c->parts);
+    return rt_journal_finish(&c->parts);
 }

@@ -2,14 +2,14 @@
  * The state of a collection while it runs: what is planned, what is done, what is not saved yet. collect.c
  * drives it, lanes.c fills it.
  */
-#ifndef ROOFTILE_COLLECTION_H
-#define ROOFTILE_COLLECTION_H
+#ifndef ROOFTILE_COLLECT_COLLECTION_H
+#define ROOFTILE_COLLECT_COLLECTION_H
 
 #include "collect/attributes.h"
-#include "collect/finding.h"
-#include "collect/parts.h"
+#include "collect/task_result.h"
+#include "collect/journal.h"
 #include "collect/worker.h"
-#include "datasets/progress.h"
+#include "base/progress.h"
 
 struct rt_collected_device {
     char name[96];
@@ -19,7 +19,7 @@ struct rt_collected_device {
 
 struct rt_unsaved {
     size_t task, device;
-    struct rt_finding finding;
+    struct rt_task_result task_result;
 };
 
 struct rt_collection {
@@ -28,7 +28,7 @@ struct rt_collection {
     const struct rt_collect_options *options;
     struct rt_collected_device *device;
     size_t devices;
-    struct rt_parts parts;
+    struct rt_journal parts;
     bool *done; /* (plan->count, devices) */
     size_t done_count, planned;
     struct rt_unsaved *unsaved; /* (RT_PART_SAMPLES) */
@@ -52,8 +52,8 @@ bool rt_collection_has(const struct rt_collection *c, size_t task);
 size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample);
 
 /* Keeps a copy; a part that is full or old is saved, and `now` saves it at once. */
-int rt_collection_add(struct rt_collection *c, size_t task, size_t device, const struct rt_finding *finding,
-                      bool now);
+int rt_collection_add(struct rt_collection *c, size_t task, size_t device,
+                      const struct rt_task_result *task_result, bool now);
 int rt_collection_save(struct rt_collection *c);
 
 /* Where peaks were measured: measures them again and keeps the better ones. */

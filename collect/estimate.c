@@ -1,6 +1,6 @@
 /* What a plan costs. See estimate.h. */
 #include "collect/estimate.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdio.h>

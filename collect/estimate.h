@@ -2,8 +2,8 @@
  * What a plan costs before it is run: shapes, memory, and the time it takes on devices that are there or that
  * are only described.
  */
-#ifndef ROOFTILE_ESTIMATE_H
-#define ROOFTILE_ESTIMATE_H
+#ifndef ROOFTILE_COLLECT_ESTIMATE_H
+#define ROOFTILE_COLLECT_ESTIMATE_H
 
 #include "collect/collect.h"
 

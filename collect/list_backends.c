@@ -1,8 +1,8 @@
 /* Lists backends. See list_backends.h. */
 #include "collect/list_backends.h"
 #include "collect/worker.h"
-#include "datasets/status.h"
-#include "datasets/table.h"
+#include "base/status.h"
+#include "base/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,15 +40,15 @@ static void list_ops(const struct rt_backend *backend, struct rt_table *ops)
     }
 }
 
-static int list_device(const struct rt_backend *backend, struct rt_scout *scout, size_t device,
+static int list_device(const struct rt_backend *backend, struct rt_probe *probe, size_t device,
                        struct lists *lists)
 {
     char name[96];
     size_t lane;
     struct rt_attributes facts = {0};
-    int status = rt_scout_device(scout, device, name, &lane);
+    int status = rt_probe_device(probe, device, name, &lane);
     if (status == RT_OK)
-        status = rt_scout_facts(scout, device, &facts);
+        status = rt_probe_facts(probe, device, &facts);
     if (status == RT_OK)
         rt_table_row(lists->devices, backend->name, name, (long long)lane, backend->about);
     for (size_t i = 0; i < facts.count && status == RT_OK; i++)
@@ -60,13 +60,13 @@ static int list_device(const struct rt_backend *backend, struct rt_scout *scout,
 static void list_backend(const struct rt_backend *backend, const struct rt_collect_options *options,
                          struct lists *lists)
 {
-    struct rt_scout scout;
+    struct rt_probe probe;
     list_ops(backend, lists->ops);
-    int status = rt_scout_start(backend, options, &scout);
+    int status = rt_probe_start(backend, options, &probe);
     if (status == RT_OK) {
-        for (size_t d = 0; d < scout.devices && status == RT_OK; d++)
-            status = list_device(backend, &scout, d, lists);
-        rt_scout_end(&scout);
+        for (size_t d = 0; d < probe.devices && status == RT_OK; d++)
+            status = list_device(backend, &probe, d, lists);
+        rt_probe_end(&probe);
     }
     if (status != RT_OK)
         rt_table_row(lists->devices, backend->name, NULL, -1LL, rt_error());

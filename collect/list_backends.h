@@ -1,7 +1,7 @@
 /* `rooftile collect --list`: backends, their devices, what can be measured, what devices say of themselves.
  */
-#ifndef ROOFTILE_LIST_BACKENDS_H
-#define ROOFTILE_LIST_BACKENDS_H
+#ifndef ROOFTILE_COLLECT_LIST_BACKENDS_H
+#define ROOFTILE_COLLECT_LIST_BACKENDS_H
 
 #include "collect/collect.h"
 

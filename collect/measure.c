@@ -1,8 +1,8 @@
 /* Warm-up, batches, stopping, statistics. See measure.h. */
 #include "collect/measure.h"
-#include "datasets/sort.h"
-#include "datasets/progress.h"
-#include "datasets/status.h"
+#include "base/sort.h"
+#include "base/progress.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>

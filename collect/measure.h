@@ -8,8 +8,8 @@
  * half the distance between the order statistics sqrt(n) / 2 to either side of the median. It is looked at
  * when the number of samples has grown by half, not after each: looking more often stops too early.
  */
-#ifndef ROOFTILE_MEASURE_H
-#define ROOFTILE_MEASURE_H
+#ifndef ROOFTILE_COLLECT_MEASURE_H
+#define ROOFTILE_COLLECT_MEASURE_H
 
 #include "collect/backend.h"
 

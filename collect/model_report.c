@@ -1,6 +1,6 @@
 /* Lines about workloads. See model_report.h. */
 #include "collect/model_report.h"
-#include "datasets/table.h"
+#include "base/table.h"
 
 #include <inttypes.h>
 #include <math.h>

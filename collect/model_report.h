@@ -1,6 +1,6 @@
 /* Whole models as they were run, for who ran them. */
-#ifndef ROOFTILE_MODEL_REPORT_H
-#define ROOFTILE_MODEL_REPORT_H
+#ifndef ROOFTILE_COLLECT_MODEL_REPORT_H
+#define ROOFTILE_COLLECT_MODEL_REPORT_H
 
 #include "datasets/dataset.h"
 

@@ -1,8 +1,8 @@
 /* Whole models. See model_run.h. */
 #include "collect/model_run.h"
 #include "collect/collection.h"
-#include "collect/pass.h"
-#include "datasets/status.h"
+#include "collect/model_timing.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -110,7 +110,7 @@ static void sum_kernels(const struct rt_collection *c, size_t device, struct rt_
     free(latency);
 }
 
-static int32_t group_of(const struct rt_collection *c, size_t device, const struct rt_pass *pass,
+static int32_t group_of(const struct rt_collection *c, size_t device, const struct rt_model_timing *pass,
                         struct rt_dataset *to)
 {
     const struct rt_model_run *run = c->options->model;
@@ -137,7 +137,7 @@ static int32_t group_of(const struct rt_collection *c, size_t device, const stru
     return group;
 }
 
-static void add_workload(struct rt_collection *c, size_t device, const struct rt_pass *pass)
+static void add_workload(struct rt_collection *c, size_t device, const struct rt_model_timing *pass)
 {
     const struct rt_model_run *run = c->options->model;
     struct rt_dataset *to = &c->parts.saved;
@@ -164,24 +164,24 @@ static void add_workload(struct rt_collection *c, size_t device, const struct rt
 
 int rt_model_run_workloads(struct rt_collection *c)
 {
-    struct rt_scout scout = {RT_NO_WORKER, 0};
+    struct rt_probe probe = {RT_NO_WORKER, 0};
     int status = RT_OK;
     for (size_t d = 0; d < c->devices && status == RT_OK; d++) {
-        struct rt_pass pass = {0};
-        if (scout.worker.process < 0)
-            status = rt_scout_start(c->backend, c->options, &scout);
+        struct rt_model_timing pass = {0};
+        if (probe.worker.process < 0)
+            status = rt_probe_start(c->backend, c->options, &probe);
         if (status != RT_OK)
             break;
-        status = rt_scout_pass(&scout, d, &pass);
+        status = rt_probe_model(&probe, d, &pass);
         if (status != RT_OK && status != RT_EINTERRUPTED) { /* it went down with its worker */
-            rt_pass_lose(&pass, rt_error());
+            rt_model_timing_lose(&pass, rt_error());
             status = RT_OK;
         }
         if (pass.status != RT_OK) /* the context is of no use any more */
-            rt_scout_end(&scout);
+            rt_probe_end(&probe);
         if (status == RT_OK)
             add_workload(c, d, &pass);
     }
-    rt_scout_end(&scout);
+    rt_probe_end(&probe);
     return status;
 }

@@ -3,12 +3,12 @@
  * one, as samples, and then run all in order, as a workload with the option "kernels". docs/collect-plans.md
  * tells what such a workload is and is not.
  */
-#ifndef ROOFTILE_MODEL_RUN_H
-#define ROOFTILE_MODEL_RUN_H
+#ifndef ROOFTILE_COLLECT_MODEL_RUN_H
+#define ROOFTILE_COLLECT_MODEL_RUN_H
 
 #include "collect/backend.h"
-#include "collect/model_tasks.h"
-#include "collect/plan.h"
+#include "collect/plan/model_tasks.h"
+#include "collect/plan/plan.h"
 
 #define RT_OPTION_KERNELS "kernels" /* rt_workload.option */
 

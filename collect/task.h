@@ -2,8 +2,8 @@
  * A task: what to measure. Apart from backend.h so that plans of whole models can speak of tasks and of
  * graphs, whose kernels are others (models/graph/graph.h).
  */
-#ifndef ROOFTILE_TASK_H
-#define ROOFTILE_TASK_H
+#ifndef ROOFTILE_COLLECT_TASK_H
+#define ROOFTILE_COLLECT_TASK_H
 
 #include "datasets/op.h"
 

@@ -1,8 +1,8 @@
 /* Worker processes: how they are started, asked and ended, and what they do. See worker.h. */
 #include "collect/worker.h"
 #include "collect/model_run.h"
-#include "datasets/progress.h"
-#include "datasets/status.h"
+#include "base/progress.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -55,7 +55,7 @@ static void answer_measure(struct server *server, const struct request *request)
     struct rt_measurer measurer = {job->backend, server->context, job->options,
                                    say_alive,    server,          request->pause_s};
     struct rt_message message = {.word = RT_WORD_FOUND};
-    rt_find(&measurer, &job->plan->tasks[request->task], request->device, &message.is.finding);
+    rt_find(&measurer, &job->plan->tasks[request->task], request->device, &message.is.task_result);
     say(server, &message);
 }
 
@@ -64,7 +64,7 @@ static void answer_pass(struct server *server, const struct request *request)
     const struct rt_worker_job *job = server->job;
     struct rt_measurer measurer = {job->backend, server->context, job->options, say_alive, server, 0};
     struct rt_message message = {.word = RT_WORD_PASSED};
-    rt_pass_measure(&measurer, request->device, &job->options->model->sequence, &message.is.pass);
+    rt_model_timing_measure(&measurer, request->device, &job->options->model->sequence, &message.is.pass);
     say(server, &message);
 }
 
@@ -223,7 +223,7 @@ void rt_worker_kill(struct rt_worker *worker)
     finish_worker(worker, 0);
 }
 
-void rt_worker_bury(struct rt_worker *worker, char *how, size_t size)
+void rt_worker_release_dead(struct rt_worker *worker, char *how, size_t size)
 {
     int status = wait_for(worker->process, 2);
     if (status >= 0 && WIFSIGNALED(status))
@@ -239,14 +239,14 @@ void rt_worker_bury(struct rt_worker *worker, char *how, size_t size)
     rt_worker_kill(worker);
 }
 
-/* ---- the scout ---- */
+/* ---- the probe ---- */
 
 /* Waits for `word` (or, of the facts, another one). */
-static int hear(struct rt_scout *scout, enum rt_word word, enum rt_word other, struct rt_message *message)
+static int hear(struct rt_probe *probe, enum rt_word word, enum rt_word other, struct rt_message *message)
 {
     char how[64];
     for (double end = rt_clock() + RT_WORKER_PATIENCE_S; rt_clock() < end;) {
-        rt_worker_hear(&scout->worker, 0.1, message);
+        rt_worker_hear(&probe->worker, 0.1, message);
         if (message->word == (int32_t)word || message->word == (int32_t)other)
             return RT_OK;
         if (message->word == RT_WORD_ALIVE)
@@ -254,47 +254,47 @@ static int hear(struct rt_scout *scout, enum rt_word word, enum rt_word other, s
         if (message->word == RT_WORD_FAIL)
             return rt_fail(message->status, "%s", message->is.text);
         if (message->word == RT_WORD_GONE) {
-            rt_worker_bury(&scout->worker, how, sizeof how);
+            rt_worker_release_dead(&probe->worker, how, sizeof how);
             return rt_fail(RT_EIO, "the process that looks at the devices %s; try one with --device", how);
         }
         if (rt_interrupted())
             return rt_fail(RT_EINTERRUPTED, "interrupted before anything was measured");
     }
-    rt_worker_kill(&scout->worker);
+    rt_worker_kill(&probe->worker);
     return rt_fail(RT_EIO, "the devices say nothing for %d s; is another program hanging on one of them?",
                    RT_WORKER_PATIENCE_S);
 }
 
-int rt_scout_start(const struct rt_backend *backend, const struct rt_collect_options *options,
-                   struct rt_scout *out)
+int rt_probe_start(const struct rt_backend *backend, const struct rt_collect_options *options,
+                   struct rt_probe *out)
 {
     const struct rt_worker_job job = {backend, NULL, options};
     struct rt_message message;
-    struct rt_scout scout = {RT_NO_WORKER, 0};
-    int status = rt_worker_start(&job, &scout.worker);
+    struct rt_probe probe = {RT_NO_WORKER, 0};
+    int status = rt_worker_start(&job, &probe.worker);
     if (status == RT_OK)
-        status = hear(&scout, RT_WORD_READY, RT_WORD_READY, &message);
+        status = hear(&probe, RT_WORD_READY, RT_WORD_READY, &message);
     if (status != RT_OK) {
-        rt_worker_kill(&scout.worker);
+        rt_worker_kill(&probe.worker);
         return status;
     }
-    scout.devices = message.is.ready.devices;
-    *out = scout;
+    probe.devices = message.is.ready.devices;
+    *out = probe;
     return RT_OK;
 }
 
-static int ask_device(struct rt_scout *scout, enum question question, size_t device,
+static int ask_device(struct rt_probe *probe, enum question question, size_t device,
                       struct rt_message *message)
 {
     const struct request request = {.question = (int32_t)question, .device = device};
-    int status = ask(&scout->worker, &request);
-    return status == RT_OK ? hear(scout, RT_WORD_DEVICE, RT_WORD_DEVICE, message) : status;
+    int status = ask(&probe->worker, &request);
+    return status == RT_OK ? hear(probe, RT_WORD_DEVICE, RT_WORD_DEVICE, message) : status;
 }
 
-int rt_scout_device(struct rt_scout *scout, size_t device, char name[static 96], size_t *lane)
+int rt_probe_device(struct rt_probe *probe, size_t device, char name[static 96], size_t *lane)
 {
     struct rt_message message;
-    int status = ask_device(scout, ASK_DEVICE, device, &message);
+    int status = ask_device(probe, ASK_DEVICE, device, &message);
     if (status != RT_OK)
         return status;
     memcpy(name, message.is.device.name, sizeof message.is.device.name);
@@ -302,22 +302,22 @@ int rt_scout_device(struct rt_scout *scout, size_t device, char name[static 96],
     return RT_OK;
 }
 
-int rt_scout_describe(struct rt_scout *scout, size_t device, struct rt_device *out)
+int rt_probe_describe(struct rt_probe *probe, size_t device, struct rt_device *out)
 {
     struct rt_message message;
-    int status = ask_device(scout, ASK_DESCRIBE, device, &message);
+    int status = ask_device(probe, ASK_DESCRIBE, device, &message);
     if (status == RT_OK)
         *out = message.is.device.descriptor;
     return status;
 }
 
-int rt_scout_facts(struct rt_scout *scout, size_t device, struct rt_attributes *add_to)
+int rt_probe_facts(struct rt_probe *probe, size_t device, struct rt_attributes *add_to)
 {
     const struct request request = {.question = ASK_FACTS, .device = device};
     struct rt_message message;
-    int status = ask(&scout->worker, &request);
+    int status = ask(&probe->worker, &request);
     while (status == RT_OK) {
-        status = hear(scout, RT_WORD_FACT, RT_WORD_END, &message);
+        status = hear(probe, RT_WORD_FACT, RT_WORD_END, &message);
         if (status == RT_OK && message.word == RT_WORD_END)
             return RT_OK;
         if (status == RT_OK)
@@ -326,20 +326,20 @@ int rt_scout_facts(struct rt_scout *scout, size_t device, struct rt_attributes *
     return status;
 }
 
-int rt_scout_pass(struct rt_scout *scout, size_t device, struct rt_pass *out)
+int rt_probe_model(struct rt_probe *probe, size_t device, struct rt_model_timing *out)
 {
     const struct request request = {.question = ASK_PASS, .device = device};
     struct rt_message message;
-    int status = ask(&scout->worker, &request);
+    int status = ask(&probe->worker, &request);
     if (status == RT_OK)
-        status = hear(scout, RT_WORD_PASSED, RT_WORD_PASSED, &message);
+        status = hear(probe, RT_WORD_PASSED, RT_WORD_PASSED, &message);
     if (status == RT_OK)
         *out = message.is.pass;
     return status;
 }
 
-void rt_scout_end(struct rt_scout *scout)
+void rt_probe_end(struct rt_probe *probe)
 {
-    rt_worker_end(&scout->worker);
-    scout->devices = 0;
+    rt_worker_end(&probe->worker);
+    probe->devices = 0;
 }

@@ -4,12 +4,12 @@
  * a socket until the collector closes it; it dies with the collector, holds nothing of it (no lock, no other
  * worker's socket), and leaves Ctrl-C to it.
  */
-#ifndef ROOFTILE_WORKER_H
-#define ROOFTILE_WORKER_H
+#ifndef ROOFTILE_COLLECT_WORKER_H
+#define ROOFTILE_COLLECT_WORKER_H
 
 #include "collect/attributes.h"
-#include "collect/finding.h"
-#include "collect/pass.h"
+#include "collect/task_result.h"
+#include "collect/model_timing.h"
 
 #include <sys/types.h>
 
@@ -47,8 +47,8 @@ struct rt_message {
         struct {
             uint64_t devices;
         } ready;
-        struct rt_finding finding;
-        struct rt_pass pass;
+        struct rt_task_result task_result;
+        struct rt_model_timing pass;
         struct {
             char name[96];
             uint64_t lane;
@@ -76,21 +76,21 @@ void rt_worker_hear(const struct rt_worker *worker, double seconds, struct rt_me
 void rt_worker_end(struct rt_worker *worker);
 void rt_worker_kill(struct rt_worker *worker);
 /* After RT_WORD_GONE: "crashed: signal 11", "exited: status 1". */
-void rt_worker_bury(struct rt_worker *worker, char *how, size_t size);
+void rt_worker_release_dead(struct rt_worker *worker, char *how, size_t size);
 
 /* A worker that tells of devices: questions that wait for the answer. Its failures are the caller's, in
  * rt_error(). */
-struct rt_scout {
+struct rt_probe {
     struct rt_worker worker;
     size_t devices;
 };
-int rt_scout_start(const struct rt_backend *backend, const struct rt_collect_options *options,
-                   struct rt_scout *out);
-int rt_scout_device(struct rt_scout *scout, size_t device, char name[static 96], size_t *lane);
-int rt_scout_describe(struct rt_scout *scout, size_t device, struct rt_device *out);
-int rt_scout_facts(struct rt_scout *scout, size_t device, struct rt_attributes *add_to);
+int rt_probe_start(const struct rt_backend *backend, const struct rt_collect_options *options,
+                   struct rt_probe *out);
+int rt_probe_device(struct rt_probe *probe, size_t device, char name[static 96], size_t *lane);
+int rt_probe_describe(struct rt_probe *probe, size_t device, struct rt_device *out);
+int rt_probe_facts(struct rt_probe *probe, size_t device, struct rt_attributes *add_to);
 /* One pass of options->model. A worker that dies over it leaves RT_EIO and no worker. */
-int rt_scout_pass(struct rt_scout *scout, size_t device, struct rt_pass *out);
-void rt_scout_end(struct rt_scout *scout);
+int rt_probe_model(struct rt_probe *probe, size_t device, struct rt_model_timing *out);
+void rt_probe_end(struct rt_probe *probe);
 
 #endif

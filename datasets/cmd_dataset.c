@@ -1,11 +1,11 @@
 /* `rooftile dataset`: info, import, export, merge, validate. */
-#include "datasets/arguments.h"
+#include "base/options.h"
 #include "datasets/dataset.h"
 #include "datasets/export_csv.h"
-#include "datasets/import.h"
-#include "datasets/order.h"
-#include "datasets/progress.h"
-#include "datasets/status.h"
+#include "datasets/import/import.h"
+#include "datasets/dataset_order.h"
+#include "base/progress.h"
+#include "base/status.h"
 #include "datasets/summary.h"
 #include "datasets/validate.h"
 

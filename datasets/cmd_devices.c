@@ -1,7 +1,7 @@
 /* `rooftile devices`: the catalogue of GPUs as numbers, or one of them in full. */
 #include "datasets/device.h"
-#include "datasets/status.h"
-#include "datasets/table.h"
+#include "base/status.h"
+#include "base/table.h"
 
 #include <argp.h>
 #include <math.h>

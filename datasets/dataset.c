@@ -1,7 +1,7 @@
 /* Datasets in memory: samples, workloads, devices, groups, strings. dataset_file.c reads and writes them. */
 #include "datasets/dataset.h"
-#include "datasets/progress.h"
-#include "datasets/status.h"
+#include "base/progress.h"
+#include "base/status.h"
 #include "datasets/version.h"
 
 #include <inttypes.h>

@@ -4,13 +4,13 @@
  *
  * Missing is NaN for reals and -1 for integers, never 0. Times are in microseconds.
  */
-#ifndef ROOFTILE_DATASET_H
-#define ROOFTILE_DATASET_H
+#ifndef ROOFTILE_DATASETS_DATASET_H
+#define ROOFTILE_DATASETS_DATASET_H
 
 #include "datasets/device.h"
-#include "datasets/h5.h"
+#include "base/h5.h"
 #include "datasets/op.h"
-#include "datasets/strings.h"
+#include "base/strings.h"
 
 #define RT_DATASET_FORMAT  "rooftile-dataset"
 #define RT_DATASET_VERSION 3

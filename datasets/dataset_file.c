@@ -1,6 +1,6 @@
 /* Dataset files: the layout that FORMAT.md describes, column by column. */
 #include "datasets/dataset.h"
-#include "datasets/status.h"
+#include "base/status.h"
 #include "datasets/version.h"
 
 #include <jansson.h>

@@ -1,8 +1,8 @@
 /* Device descriptors: JSON, the built-in catalogue, overrides. See device.h. */
 #include "datasets/device.h"
-#include "datasets/file.h"
-#include "datasets/status.h"
-#include "datasets/strings.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/strings.h"
 
 #include <ctype.h>
 #include <jansson.h>

@@ -2,8 +2,8 @@
  * Devices as numbers. One JSON file per device in datasets/devices/ is compiled into the library, so a
  * binary needs no data folder beside it. A quantity that a vendor does not publish is NaN, never 0.
  */
-#ifndef ROOFTILE_DEVICE_H
-#define ROOFTILE_DEVICE_H
+#ifndef ROOFTILE_DATASETS_DEVICE_H
+#define ROOFTILE_DATASETS_DEVICE_H
 
 #include "datasets/op.h"
 
@@ -83,8 +83,8 @@ bool rt_device_same(const struct rt_device *a, const struct rt_device *b);
 void rt_device_fill(struct rt_device *device, const struct rt_device *from);
 
 /* Dense peak for an op family and dtype in FLOP/s: matrix units for products where the dtype has them on
- * this device, vector lanes otherwise; in 16 bits those of fp32 where the descriptor does not say. NaN where it says
- * neither. */
+ * this device, vector lanes otherwise; in 16 bits those of fp32 where the descriptor does not say. NaN where
+ * it says neither. */
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
 #endif

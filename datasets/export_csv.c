@@ -1,8 +1,8 @@
 /* The CSV files of a dataset. See export_csv.h. */
 #include "datasets/export_csv.h"
-#include "datasets/csv.h"
-#include "datasets/file.h"
-#include "datasets/status.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <inttypes.h>

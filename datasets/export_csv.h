@@ -3,8 +3,8 @@
  * significant digits, enums and strings stand by name, missing cells are empty: reading it back gives the
  * same HDF5 file, byte for byte. FORMAT.md describes the files.
  */
-#ifndef ROOFTILE_EXPORT_CSV_H
-#define ROOFTILE_EXPORT_CSV_H
+#ifndef ROOFTILE_DATASETS_EXPORT_CSV_H
+#define ROOFTILE_DATASETS_EXPORT_CSV_H
 
 #include "datasets/dataset.h"
 

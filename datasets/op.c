@@ -1,8 +1,8 @@
 /* The op table. FLOPs of vector ops follow NeuSight (ASPLOS 2025, section 5): softmax 5 and layer norm 6 an
  * element, every other elementwise op 1. */
 #include "datasets/op.h"
-#include "datasets/routing.h"
-#include "datasets/status.h"
+#include "datasets/moe_routing.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -211,14 +211,14 @@ static double encoder_bytes(const int64_t *d, double width)
  * products a token and expert; what the busiest of tp x ep GPUs does. */
 static double moe_flops(const int64_t *d)
 {
-    struct rt_routing routing;
-    rt_routing_of(d, &routing);
+    struct rt_moe_routing routing;
+    rt_moe_routing_of(d, &routing);
     return 6.0 * routing.rows * d[1] * d[2] / (double)d[5];
 }
 static double moe_bytes(const int64_t *d, double width)
 {
-    struct rt_routing routing;
-    rt_routing_of(d, &routing);
+    struct rt_moe_routing routing;
+    rt_moe_routing_of(d, &routing);
     return width * (routing.touched * 3.0 * d[1] * d[2] / d[5] + 2.0 * d[0] * d[1]);
 }
 

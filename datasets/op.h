@@ -4,8 +4,8 @@
  * The dims of an op are named; a sample stores them in this order. Matrix products follow BLAS letters:
  * C(m,n) = A(m,k) B(k,n).
  */
-#ifndef ROOFTILE_OP_H
-#define ROOFTILE_OP_H
+#ifndef ROOFTILE_DATASETS_OP_H
+#define ROOFTILE_DATASETS_OP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * are dealt by a hash of seed and shape, so a shape falls on the same side on every device, in every run, and
  * in `train` and `evaluate` alike (the predictor file keeps the seed).
  */
-#ifndef ROOFTILE_SPLIT_H
-#define ROOFTILE_SPLIT_H
+#ifndef ROOFTILE_DATASETS_SPLIT_H
+#define ROOFTILE_DATASETS_SPLIT_H
 
 #include "datasets/dataset.h"
 

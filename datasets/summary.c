@@ -1,6 +1,6 @@
 /* Counting what a dataset holds. See summary.h. */
 #include "datasets/summary.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>

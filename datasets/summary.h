@@ -1,9 +1,9 @@
 /* What a dataset holds, as tables: counts, ranges, flags. For `rooftile dataset info`. */
-#ifndef ROOFTILE_SUMMARY_H
-#define ROOFTILE_SUMMARY_H
+#ifndef ROOFTILE_DATASETS_SUMMARY_H
+#define ROOFTILE_DATASETS_SUMMARY_H
 
 #include "datasets/dataset.h"
-#include "datasets/table.h"
+#include "base/table.h"
 
 /* Samples per op, device, dtype and split, with how many of them have no known tile. Workloads per device and
  * mode. */

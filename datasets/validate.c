@@ -1,6 +1,6 @@
 /* The checks of `rooftile dataset validate`. See validate.h. */
 #include "datasets/validate.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <math.h>

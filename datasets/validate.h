@@ -2,8 +2,8 @@
  * Is a dataset file what FORMAT.md says, and can its measurements be true? One row per check; what is wrong
  * is counted and the first or worst case told.
  */
-#ifndef ROOFTILE_VALIDATE_H
-#define ROOFTILE_VALIDATE_H
+#ifndef ROOFTILE_DATASETS_VALIDATE_H
+#define ROOFTILE_DATASETS_VALIDATE_H
 
 #include "datasets/dataset.h"
 

@@ -7,8 +7,8 @@
  *
  * Tests that need the measurements in ../shared ask rt_test_data() and return where it is NULL.
  */
-#ifndef ROOFTILE_TEST_H
-#define ROOFTILE_TEST_H
+#ifndef ROOFTILE_TESTS_TEST_H
+#define ROOFTILE_TESTS_TEST_H
 
 #include <CUnit/Basic.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "datasets/status.h"
+#include "base/status.h"
 
 /* A status that must be RT_OK; prints the sentence where it is not. */
 #define RT_ASSERT_OK(call)                                                                                   \

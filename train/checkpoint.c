@@ -1,6 +1,6 @@
 /* Checkpoint files. See checkpoint.h. */
 #include "train/checkpoint.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +24,16 @@ static const struct row {
      offsetof(struct rt_fit, count),
      2},
     {{"/fit/latents", RT_H5_F32, "1", "latents of the devices after the epoch", NULL, 0},
-     offsetof(struct rt_fit, latents),
-     offsetof(struct rt_fit, latent_count),
+     offsetof(struct rt_fit, effects),
+     offsetof(struct rt_fit, effect_count),
      1},
     {{"/fit/best_latents", RT_H5_F32, "1", "latents of the best epoch", NULL, 0},
-     offsetof(struct rt_fit, best_latents),
-     offsetof(struct rt_fit, latent_count),
+     offsetof(struct rt_fit, best_effects),
+     offsetof(struct rt_fit, effect_count),
      1},
     {{"/fit/latent_moments", RT_H5_F32, "1", "first, then second moments of the latents", NULL, 0},
-     offsetof(struct rt_fit, latent_state),
-     offsetof(struct rt_fit, latent_count),
+     offsetof(struct rt_fit, effect_state),
+     offsetof(struct rt_fit, effect_count),
      2},
 };
 

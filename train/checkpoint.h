@@ -2,11 +2,11 @@
  * Checkpoints: everything needed to go on with training as if it had never stopped. Written between epochs,
  * atomically, to OUT.checkpoint; a run that was killed and resumed gives the same bytes as one that was not.
  */
-#ifndef ROOFTILE_CHECKPOINT_H
-#define ROOFTILE_CHECKPOINT_H
+#ifndef ROOFTILE_TRAIN_CHECKPOINT_H
+#define ROOFTILE_TRAIN_CHECKPOINT_H
 
 #include "models/predictor/predictor.h"
-#include "train/optimizer.h"
+#include "models/nn/optimizer.h"
 
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
 #define RT_CHECKPOINT_VERSION 2
@@ -22,8 +22,8 @@ struct rt_fit {
     rt_real *best;       /* (count) */
     rt_real *optimizer_state; /* (2,count) */
     uint64_t optimizer_steps;
-    size_t latent_count; /* numbers of the devices' latents: the same three, of them */
-    rt_real *latents, *best_latents, *latent_state;
+    size_t effect_count; /* numbers of the devices' device effects: the same three, of them */
+    rt_real *effects, *best_effects, *effect_state;
 };
 
 /* `signature` says which options and data the training has; resuming with another is refused. */

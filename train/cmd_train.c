@@ -1,7 +1,7 @@
 /* `rooftile train`: fits a predictor to datasets. */
-#include "datasets/progress.h"
-#include "datasets/status.h"
-#include "models/predictor/blas.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "models/nn/blas.h"
 #include "models/predictor/recipe.h"
 #include "train/train.h"
 
@@ -138,7 +138,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->split.all = true;
         break;
     case 't':
-        options->threads = (size_t)integer_argument(state, "--threads", text, RT_TEAM_MAX);
+        options->threads = (size_t)integer_argument(state, "--threads", text, RT_THREADS_MAX);
         break;
     case EPOCHS:
         options->epochs = (int)integer_argument(state, "--epochs", text, 1000000);

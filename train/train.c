@@ -1,16 +1,16 @@
 /* The training loop. See train.h. */
 #include "train/train.h"
-#include "datasets/progress.h"
-#include "datasets/status.h"
+#include "base/progress.h"
+#include "base/status.h"
 #include "datasets/version.h"
 #include "models/predictor/recipe.h"
-#include "train/baseline.h"
+#include "train/fit_baseline.h"
 #include "train/checkpoint.h"
-#include "train/hygiene.h"
-#include "train/latents.h"
-#include "train/loss.h"
-#include "train/rows.h"
-#include "train/step.h"
+#include "train/throttled_sessions.h"
+#include "train/fit_effects.h"
+#include "models/nn/loss.h"
+#include "train/training_rows.h"
+#include "models/nn/step.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ struct run {
     bool held_out_op[RT_OP_COUNT];
     char *signature, *checkpoint;
     struct rt_predictor predictor; /* finished families */
-    struct rt_team *team;
+    struct rt_threads *pool;
     struct rt_progress progress;
     double done_before;  /* samples of families finished */
     const char *without; /* the device that is left out for the intervals' sake, NULL: none */
@@ -65,10 +65,10 @@ struct family {
     const struct rt_recipe *recipe;
     size_t index; /* of the recipe */
     struct rt_family_net net;
-    struct rt_rows train, validation;
-    struct rt_rows_left_out left_out;
+    struct rt_training_rows train, validation;
+    struct rt_training_rows_left_out left_out;
     struct rt_optimizer optimizer;
-    struct rt_latent_fit latents;
+    struct rt_effect_fit effects;
     struct rt_schedule schedule;
     struct rt_step *step;
     int epochs, batch, patience;
@@ -91,7 +91,7 @@ static double batch_gradient(void *context, size_t first, size_t rows, const rt_
     double sum = 0, share = 1.0 / (double)family->batch_rows;
     for (size_t i = 0; i < rows; i++) {
         uint32_t row = family->rows[first + i];
-        const struct rt_bound bound = rt_latent_fit_bound(&family->latents, &family->train, row);
+        const struct rt_bound bound = rt_effect_fit_bound(&family->effects, &family->train, row);
         double derivative;
         double latency_us = family->head->latency(out + i * (size_t)outputs, &bound);
         double weight = family->train.weight != NULL ? family->train.weight[row] : 1;
@@ -99,9 +99,9 @@ static double batch_gradient(void *context, size_t first, size_t rows, const rt_
         derivative *= weight;
         family->head->gradient(out + i * (size_t)outputs, &bound, derivative * share,
                                dout + i * (size_t)outputs);
-        if (family->head->latents)
-            rt_latent_fit_add(&family->latents, first / RT_STEP_BLOCK, family->train.device[row], &bound,
-                              derivative * share * (latency_us - bound.floor_us));
+        if (family->head->effects)
+            rt_effect_fit_add(&family->effects, first / RT_STEP_BLOCK, family->train.device[row], &bound,
+                              derivative * share * (latency_us - bound.dispatch_us));
     }
     return sum;
 }
@@ -148,8 +148,8 @@ static bool run_epoch(struct run *run, struct family *family, double *loss)
         gather_batch(family, first, rows);
         double rate = rt_learning_rate(&family->schedule, family->optimizer.steps);
         sum += rt_step_run(family->step, family->x, rows, rate, batch_gradient, family);
-        if (family->head->latents)
-            rt_latent_fit_step(&family->latents, LATENT_RATE * rate);
+        if (family->head->effects)
+            rt_effect_fit_step(&family->effects, LATENT_RATE * rate);
         if (rt_interrupted())
             return false;
         show_progress(run, family, (double)(first + rows), sum, began);
@@ -161,11 +161,11 @@ static bool run_epoch(struct run *run, struct family *family, double *loss)
 /* Mean absolute percentage error over the validation rows; over the training rows where there are none. */
 static double validate(struct run *run, struct family *family)
 {
-    const struct rt_rows *rows = family->validation.count > 0 ? &family->validation : &family->train;
+    const struct rt_training_rows *rows = family->validation.count > 0 ? &family->validation : &family->train;
     double sum = 0;
-    rt_mlp_infer(&family->net.mlp, run->team, rows->features, rows->count, family->out);
+    rt_mlp_infer(&family->net.mlp, run->pool, rows->features, rows->count, family->out);
     for (size_t i = 0; i < rows->count; i++) {
-        const struct rt_bound bound = rt_latent_fit_bound(&family->latents, rows, i);
+        const struct rt_bound bound = rt_effect_fit_bound(&family->effects, rows, i);
         double latency_us = family->head->latency(family->out + i * (size_t)family->head->outputs, &bound);
         sum += fabs(latency_us - rows->target_us[i]) / rows->target_us[i];
     }
@@ -184,22 +184,22 @@ static int either(int chosen, int recipe)
     return chosen > 0 ? chosen : recipe;
 }
 
-/* A head with latents bounds kernels by what boards sustain; others do not ask. */
+/* A head with device effects bounds kernels by what boards sustain; others do not ask. */
 static bool is_cleaned(const struct run *run, const struct rt_recipe *recipe)
 {
-    return rt_throttle_tells(recipe->family) && rt_heads[rt_head_find(recipe->head)].latents &&
+    return rt_throttle_tells(recipe->family) && rt_heads[rt_head_find(recipe->head)].effects &&
            !run->options->keep_all;
 }
 
 /* Drops the rows of sessions that look throttled by their training rows; `tell`: and says so. */
 static void drop_throttled(const struct run *run, const struct rt_recipe *recipe, int features, bool tell,
-                           struct rt_rows *train, struct rt_rows *validation)
+                           struct rt_training_rows *train, struct rt_training_rows *validation)
 {
     size_t devices = run->dataset->device_count;
     bool *drop = rt_calloc((devices + 1) * RT_SPLIT_COUNT, sizeof *drop);
     for (size_t d = 0; d < devices; d++)
         for (int session = 0; session < RT_SPLIT_COUNT; session++) {
-            double utilisation = rt_rows_utilisation(train, (int32_t)d, (enum rt_split)session);
+            double utilisation = rt_training_rows_utilisation(train, (int32_t)d, (enum rt_split)session);
             drop[d * RT_SPLIT_COUNT + session] = utilisation < RT_THROTTLED; /* not where it is NaN */
             if (tell && utilisation < RT_THROTTLED)
                 fprintf(stderr,
@@ -208,8 +208,8 @@ static void drop_throttled(const struct run *run, const struct rt_recipe *recipe
                         rt_net_name(recipe->family, recipe->units), run->dataset->devices[d].name,
                         100 * utilisation);
         }
-    rt_rows_drop(train, features, drop);
-    rt_rows_drop(validation, features, drop);
+    rt_training_rows_drop(train, features, drop);
+    rt_training_rows_drop(validation, features, drop);
     free(drop);
 }
 
@@ -221,7 +221,8 @@ static void leave_out_throttled(struct run *run, struct family *family)
     family->left_out.throttled = before - family->train.count - family->validation.count;
 }
 
-/* The last layer at 0: a head with latents then forecasts a multiple of the roofline, whatever the features.
+/* The last layer at 0: a head with device effects then forecasts a multiple of the roofline, whatever the
+ * features.
  */
 static void start_at_roofline(struct rt_mlp *mlp)
 {
@@ -237,8 +238,8 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     int status = rt_recipe_net(recipe, &family->net);
     if (status != RT_OK)
         return status;
-    rt_rows_gather(run->dataset, &options->split, run->held_out_device, run->held_out_op, &family->net,
-                   &family->train, &family->validation, &family->left_out);
+    rt_training_rows_gather(run->dataset, &options->split, run->held_out_device, run->held_out_op,
+                            &family->net, &family->train, &family->validation, &family->left_out);
     if (family->train.count == 0)
         return RT_OK;
     family->head = &rt_heads[family->net.head];
@@ -247,12 +248,13 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     if (recipe->rows_per_device > 0) {
         struct rt_random draw;
         rt_random_seed(&draw, options->split.seed, (uint64_t)recipe->family << 32 | STREAM_ROWS);
-        rt_rows_limit(&family->train, family->net.feature_count, (size_t)recipe->rows_per_device, &draw);
+        rt_training_rows_limit(&family->train, family->net.feature_count, (size_t)recipe->rows_per_device,
+                               &draw);
     }
     if (recipe->small_us > 0)
-        rt_rows_weigh(&family->train, recipe->small_us);
+        rt_training_rows_weigh(&family->train, recipe->small_us);
     if (recipe->standardise)
-        rt_rows_standardise(&family->net, &family->train, &family->validation, recipe->clip_margin);
+        rt_training_rows_standardise(&family->net, &family->train, &family->validation, recipe->clip_margin);
     family->epochs = either(options->epochs, recipe->epochs);
     family->batch = either(options->batch, recipe->batch);
     family->patience = either(options->patience, recipe->patience);
@@ -260,7 +262,7 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     struct rt_random random;
     rt_random_seed(&random, options->split.seed, (uint64_t)recipe->family << 32 | STREAM_PARAMETERS);
     rt_mlp_randomize(&family->net.mlp, &random);
-    if (family->head->latents)
+    if (family->head->effects)
         start_at_roofline(&family->net.mlp);
     struct rt_adamw adamw = rt_adamw_default;
     adamw.weight_decay = recipe->weight_decay;
@@ -270,10 +272,10 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
     family->schedule.id = (enum rt_schedule_id)rt_schedule_find(recipe->schedule);
     family->schedule.rate = options->learning_rate > 0 ? options->learning_rate : recipe->learning_rate;
     family->schedule.steps = batches * (size_t)family->epochs;
-    if (family->head->latents)
-        rt_latent_fit_init(&family->latents, recipe->family, run->dataset, &family->train,
-                           recipe->latent_ridge, (size_t)family->batch);
-    family->step = rt_step_new(&family->net.mlp, &family->optimizer, run->team, (size_t)family->batch);
+    if (family->head->effects)
+        rt_effect_fit_init(&family->effects, recipe->family, run->dataset, &family->train,
+                           recipe->effect_ridge, (size_t)family->batch);
+    family->step = rt_step_new(&family->net.mlp, &family->optimizer, run->pool, (size_t)family->batch);
     size_t most = family->validation.count > 0 ? family->validation.count : family->train.count;
     family->order = rt_malloc(family->train.count * sizeof *family->order);
     family->x = rt_malloc((size_t)family->batch * (size_t)family->net.feature_count * sizeof(rt_real));
@@ -283,10 +285,10 @@ static int family_init(struct run *run, const struct rt_recipe *recipe, size_t i
                                   .count = family->net.mlp.count,
                                   .parameters = family->net.mlp.parameters,
                                   .optimizer_state = family->optimizer.state,
-                                  .latent_count = family->latents.optimizer.count,
-                                  .latents = family->latents.values,
-                                  .best_latents = family->latents.best,
-                                  .latent_state = family->latents.optimizer.state};
+                                  .effect_count = family->effects.optimizer.count,
+                                  .effects = family->effects.values,
+                                  .best_effects = family->effects.best,
+                                  .effect_state = family->effects.optimizer.state};
     family->fit.best = rt_malloc(family->fit.count * sizeof(rt_real));
     memcpy(family->fit.best, family->fit.parameters, family->fit.count * sizeof(rt_real));
     return RT_OK;
@@ -296,10 +298,10 @@ static void family_release(struct family *family)
 {
     rt_step_free(family->step);
     rt_optimizer_release(&family->optimizer);
-    rt_latent_fit_release(&family->latents);
+    rt_effect_fit_release(&family->effects);
     rt_family_net_release(&family->net);
-    rt_rows_release(&family->train);
-    rt_rows_release(&family->validation);
+    rt_training_rows_release(&family->train);
+    rt_training_rows_release(&family->validation);
     free(family->fit.best);
     free(family->order);
     free(family->x);
@@ -310,17 +312,17 @@ static void family_release(struct family *family)
 static int family_restore(struct run *run, struct family *family, const struct rt_fit *from)
 {
     struct rt_fit *fit = &family->fit;
-    if (from->count != fit->count || from->latent_count != fit->latent_count)
+    if (from->count != fit->count || from->effect_count != fit->effect_count)
         return rt_fail(RT_EFORMAT, "%s: holds %zu parameters where the network has %zu: the file is damaged",
                        run->checkpoint, from->count, fit->count);
     memcpy(fit->parameters, from->parameters, fit->count * sizeof(rt_real));
     memcpy(fit->best, from->best, fit->count * sizeof(rt_real));
     memcpy(fit->optimizer_state, from->optimizer_state, 2 * fit->count * sizeof(rt_real));
-    family->optimizer.steps = family->latents.optimizer.steps = from->optimizer_steps;
-    if (fit->latent_count > 0) {
-        memcpy(fit->latents, from->latents, fit->latent_count * sizeof(rt_real));
-        memcpy(fit->best_latents, from->best_latents, fit->latent_count * sizeof(rt_real));
-        memcpy(fit->latent_state, from->latent_state, 2 * fit->latent_count * sizeof(rt_real));
+    family->optimizer.steps = family->effects.optimizer.steps = from->optimizer_steps;
+    if (fit->effect_count > 0) {
+        memcpy(fit->effects, from->effects, fit->effect_count * sizeof(rt_real));
+        memcpy(fit->best_effects, from->best_effects, fit->effect_count * sizeof(rt_real));
+        memcpy(fit->effect_state, from->effect_state, 2 * fit->effect_count * sizeof(rt_real));
     }
     fit->epoch = from->epoch;
     fit->best_epoch = from->best_epoch;
@@ -348,8 +350,8 @@ static int fit_family(struct run *run, struct family *family)
             fit->best_mape = mape;
             fit->best_epoch = fit->epoch;
             memcpy(fit->best, fit->parameters, fit->count * sizeof(rt_real));
-            if (family->head->latents)
-                rt_latent_fit_keep_best(&family->latents);
+            if (family->head->effects)
+                rt_effect_fit_keep_best(&family->effects);
         }
         if (run->without == NULL && rt_clock() - run->saved >= run->options->checkpoint_seconds) {
             int status = save_checkpoint(run, family);
@@ -362,29 +364,30 @@ static int fit_family(struct run *run, struct family *family)
 
 /* --- intervals --- */
 
-/* What forecasts of these rows were off by; `prior`: with the prior of their device, else its latents. */
-static void add_residuals(struct run *run, const struct family *family, const struct rt_rows *rows,
+/* What forecasts of these rows were off by; `prior`: with the prior of their device, else its device effects.
+ */
+static void add_residuals(struct run *run, const struct family *family, const struct rt_training_rows *rows,
                           bool prior, struct rt_residual *to)
 {
     size_t outputs = (size_t)family->head->outputs;
-    struct rt_latents latents;
-    rt_latent_fit_finish(&family->latents, &latents);
+    struct rt_device_effects effects;
+    rt_effect_fit_finish(&family->effects, &effects);
     rt_real *out = rt_malloc((rows->count + 1) * outputs * sizeof *out);
     if (rows->count > 0)
-        rt_mlp_infer(&family->net.mlp, run->team, rows->features, rows->count, out);
+        rt_mlp_infer(&family->net.mlp, run->pool, rows->features, rows->count, out);
     for (size_t i = 0; i < rows->count; i++) {
-        struct rt_latent latent;
+        struct rt_device_effect effect;
         struct rt_bound bound = rows->bounds[i];
-        (prior ? rt_latents_prior : rt_latents_of)(&latents, &run->dataset->devices[rows->device[i]],
-                                                   &latent);
-        rt_bound_set_latent(&bound, &latent);
+        (prior ? rt_device_effects_prior
+               : rt_device_effects_of)(&effects, &run->dataset->devices[rows->device[i]], &effect);
+        rt_bound_set_effect(&bound, &effect);
         double latency_us = family->head->latency(out + i * outputs, &bound);
         to[i] = (struct rt_residual){.value = fabs(log(rows->target_us[i] / latency_us)),
                                      .group = rows->device[i],
                                      .size = rt_interval_size_of(bound.bound_us)};
     }
     free(out);
-    rt_latents_release(&latents);
+    rt_device_effects_release(&effects);
 }
 
 static struct rt_residual *more_residuals(struct rt_residual *list, size_t count, size_t more)
@@ -395,14 +398,14 @@ static struct rt_residual *more_residuals(struct rt_residual *list, size_t count
 /* Rows of one device outside the test split, as the net scales them, and less what looks throttled: training
  * and validation. */
 static void gather_device(const struct run *run, const struct rt_recipe *recipe, struct rt_family_net *net,
-                          size_t device, struct rt_rows rows[2])
+                          size_t device, struct rt_training_rows rows[2])
 {
     bool *others = rt_malloc((run->dataset->device_count + 1) * sizeof *others);
-    struct rt_rows_left_out left_out;
+    struct rt_training_rows_left_out left_out;
     for (size_t d = 0; d < run->dataset->device_count; d++)
         others[d] = d != device;
-    rt_rows_gather(run->dataset, &run->options->split, others, run->held_out_op, net, &rows[0], &rows[1],
-                   &left_out);
+    rt_training_rows_gather(run->dataset, &run->options->split, others, run->held_out_op, net, &rows[0],
+                            &rows[1], &left_out);
     if (is_cleaned(run, recipe))
         drop_throttled(run, recipe, net->feature_count, false, &rows[0], &rows[1]);
     free(others);
@@ -418,7 +421,7 @@ static int leave_out(struct run *run, const struct family *family, size_t device
     struct rt_train_options options = *run->options;
     struct run inner = *run;
     struct family fitted;
-    struct rt_rows rows[2];
+    struct rt_training_rows rows[2];
     size_t devices = run->dataset->device_count;
     options.quiet = true; /* what there is to warn of was told */
     inner.options = &options;
@@ -436,7 +439,7 @@ static int leave_out(struct run *run, const struct family *family, size_t device
         for (int part = 0; part < 2; part++) {
             add_residuals(&inner, &fitted, &rows[part], true, *residuals + *count);
             *count += rows[part].count;
-            rt_rows_release(&rows[part]);
+            rt_training_rows_release(&rows[part]);
         }
     }
     run->done_before += (double)fitted.epochs * (double)fitted.train.count;
@@ -457,7 +460,7 @@ static int fit_intervals(struct run *run, struct family *family)
     rt_residual_table(residuals, count, intervals->known);
     count = 0;
     for (size_t d = 0; status == RT_OK && d < run->dataset->device_count; d++) {
-        if (family->latents.slot[d] < 0 || family->latents.device_count < 2)
+        if (family->effects.slot[d] < 0 || family->effects.device_count < 2)
             continue;
         status = leave_out(run, family, d, &residuals, &count);
         intervals->gpus++;
@@ -483,8 +486,8 @@ static void finish_family(struct run *run, struct family *family)
     struct rt_family_net *net = &family->net;
     struct rt_fit *fit = &family->fit;
     memcpy(net->mlp.parameters, fit->best, fit->count * sizeof(rt_real)); /* where it was interrupted */
-    if (family->head->latents)
-        rt_latent_fit_finish(&family->latents, &net->latents);
+    if (family->head->effects)
+        rt_effect_fit_finish(&family->effects, &net->effects);
     net->rows_train = (int64_t)family->train.count;
     net->rows_validation = (int64_t)family->validation.count;
     net->epochs = fit->epoch;
@@ -497,7 +500,7 @@ static void finish_family(struct run *run, struct family *family)
 
 static void summarise(struct rt_table *summary, const struct family *family, size_t train, size_t validation)
 {
-    const struct rt_rows_left_out *out = &family->left_out;
+    const struct rt_training_rows_left_out *out = &family->left_out;
     size_t all = train + validation + out->held_out + out->test + out->failed + out->unknown_tile +
                  out->no_peak + out->throttled;
     if (summary != NULL && all > 0) /* the data may lack families, and units */
@@ -529,7 +532,7 @@ static double repeated(const struct run *run, const struct rt_recipe *recipe)
     double devices = 0;
     for (size_t d = 0; d < run->dataset->device_count; d++)
         devices += !run->held_out_device[d];
-    bool intervals = !run->options->no_intervals && rt_heads[rt_head_find(recipe->head)].latents;
+    bool intervals = !run->options->no_intervals && rt_heads[rt_head_find(recipe->head)].effects;
     return intervals && devices > 1 ? devices : 1;
 }
 
@@ -604,7 +607,7 @@ static int fit_recipe(struct run *run, size_t recipe, const struct rt_fit *resum
     if (status == RT_OK)
         status = fit_family(run, &family);
     run->done_before += (double)family.epochs * (double)family.train.count;
-    if (status == RT_OK && family.head->latents && !run->options->no_intervals) {
+    if (status == RT_OK && family.head->effects && !run->options->no_intervals) {
         memcpy(family.net.mlp.parameters, family.fit.best, family.fit.count * sizeof(rt_real));
         status = fit_intervals(run, &family);
     }
@@ -697,7 +700,7 @@ static char *make_signature(const struct run *run)
         "patience %d rate %.17g keep %d intervals %d families",
         RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus, run->predictor.held_out_ops,
         (unsigned long long)o->split.seed, o->split.validation, o->split.test, o->split.all,
-        rt_team_size(run->team), o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all,
+        rt_threads_size(run->pool), o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all,
         !o->no_intervals);
     for (size_t i = 0; i < o->families.count; i++) {
         char *longer = rt_format("%s %s", text, o->families.name[i]);
@@ -729,8 +732,8 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
     predictor->split = options->split;
     predictor->split.all = false;
     predictor->kept_no_test = options->split.all;
-    run->team = rt_team_new(options->threads > 0 ? options->threads : rt_team_processors());
-    predictor->threads = (int64_t)rt_team_size(run->team);
+    run->pool = rt_threads_new(options->threads > 0 ? options->threads : rt_threads_processors());
+    predictor->threads = (int64_t)rt_threads_size(run->pool);
     run->signature = make_signature(run);
     run->checkpoint = rt_format("%s.checkpoint", options->out);
     return RT_OK;
@@ -739,7 +742,7 @@ static int run_init(struct run *run, const struct rt_dataset *dataset, const str
 static void run_release(struct run *run)
 {
     rt_predictor_release(&run->predictor);
-    rt_team_free(run->team);
+    rt_threads_free(run->pool);
     free(run->held_out_device);
     free(run->signature);
     free(run->checkpoint);

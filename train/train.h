@@ -2,11 +2,11 @@
  * Fitting a predictor: one network per family of a recipe, minibatches of AdamW, early stopping on validation
  * MAPE, checkpoints. Same data, options, seed and threads give the same bytes.
  */
-#ifndef ROOFTILE_TRAIN_H
-#define ROOFTILE_TRAIN_H
+#ifndef ROOFTILE_TRAIN_TRAIN_H
+#define ROOFTILE_TRAIN_TRAIN_H
 
-#include "datasets/arguments.h"
-#include "datasets/table.h"
+#include "base/options.h"
+#include "base/table.h"
 #include "models/predictor/predictor.h"
 
 struct rt_train_options {
@@ -21,7 +21,7 @@ struct rt_train_options {
     double learning_rate;        /* 0: the recipe's */
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
-    bool no_intervals; /* saves the fits that leave each device out: models/predictor/interval.h */
+    bool no_intervals; /* saves the fits that leave each device out: models/predictor/conformal_interval.h */
     bool keep_all;     /* fit also to sessions that look throttled: hygiene.h */
 };
 extern const struct rt_train_options rt_train_defaults;

@@ -26,7 +26,7 @@
 #include "collect/cuda/sequence.h"
 #include "collect/cuda/share.h"
 #include "collect/cuda/timing.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ struct lane {
 };
 
 struct cuda_device {
-    struct rt_cuda_found found;
+    struct rt_cuda_gpu_found found;
     struct rt_device described;
     struct lane *lane;
     void *nvml; /* NULL: NVML does not know it */
@@ -91,7 +91,7 @@ static size_t lane_of(struct cuda_context *context, int ordinal)
 
 static int cuda_open(const struct rt_backend_options *options, void **out)
 {
-    struct rt_cuda_found *found;
+    struct rt_cuda_gpu_found *found;
     size_t count;
     if (options->faults != NULL)
         return rt_fail(RT_EUSAGE,
@@ -233,7 +233,7 @@ static size_t l2_bytes(const struct cuda_device *device)
 
 /* What cuBLAS gives its own products: with more, its heuristic chooses what no framework gets (NVIDIA, cuBLAS
  * documentation 13.0, cublasSetWorkspace). */
-static size_t workspace_of(const struct rt_cuda_found *found)
+static size_t workspace_of(const struct rt_cuda_gpu_found *found)
 {
     return found->capability >= 90 ? (size_t)32 << 20 : (size_t)4 << 20;
 }
@@ -293,7 +293,7 @@ static void visit_number(rt_fact_visit visit, void *to, const char *name, double
         visit(to, name, text);
 }
 
-static const char *mps_state(const struct rt_cuda_found *found)
+static const char *mps_state(const struct rt_cuda_gpu_found *found)
 {
     const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
     if (found->mps >= 0)
@@ -326,7 +326,7 @@ static void visit_missing(rt_fact_visit visit, void *to)
 
 static void visit_board(struct cuda_device *device, rt_fact_visit visit, void *to)
 {
-    const struct rt_cuda_found *found = &device->found;
+    const struct rt_cuda_gpu_found *found = &device->found;
     void *nvml = nvml_of(device);
     visit(to, "gpu_uuid", found->uuid);
     visit(to, "ecc", found->ecc >= 0 ? found->ecc ? "on" : "off" : rt_nvml_mode(nvml, RT_NVML_ECC));
@@ -343,7 +343,7 @@ static void visit_board(struct cuda_device *device, rt_fact_visit visit, void *t
     visit(to, "peaks_source", rt_cuda_peaks_source(found));
 }
 
-static void visit_versions(const struct rt_cuda_found *found, rt_fact_visit visit, void *to)
+static void visit_versions(const struct rt_cuda_gpu_found *found, rt_fact_visit visit, void *to)
 {
     char text[32];
     const char *cublaslt = rt_cublaslt_version(), *cudnn = rt_cudnn_version();
@@ -361,7 +361,7 @@ static void visit_versions(const struct rt_cuda_found *found, rt_fact_visit visi
 static void cuda_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
 {
     struct cuda_device *device = &((struct cuda_context *)opaque)->device[which];
-    const struct rt_cuda_found *found = &device->found;
+    const struct rt_cuda_gpu_found *found = &device->found;
     char text[160];
     visit_board(device, visit, to);
     visit_versions(found, visit, to);
@@ -428,7 +428,7 @@ static void cuda_finish(void *opaque, void *opaque_work)
     free(work);
 }
 
-static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task, struct rt_kernel *kernel,
+static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task, struct rt_kernel_info *kernel,
                         void **out, const char **refused)
 {
     struct cuda_context *context = opaque;

@@ -2,8 +2,8 @@
 #include "collect/cuda/device.h"
 #include "collect/cuda/driver.h"
 #include "collect/cuda/share.h"
-#include "datasets/status.h"
-#include "datasets/strings.h"
+#include "base/status.h"
+#include "base/strings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int read_numbers(const char *list, int least, int most, const char *rule,
 /* ---- looking ---- */
 
 struct found_list {
-    struct rt_cuda_found *item;
+    struct rt_cuda_gpu_found *item;
     size_t count;
 };
 
@@ -60,9 +60,10 @@ static void write_uuid(const CUuuid *uuid, bool slice, char out[48])
 }
 
 static int look_at(const struct rt_cuda_driver *driver, int ordinal, CUdevice *device,
-                   struct rt_cuda_found *out)
+                   struct rt_cuda_gpu_found *out)
 {
-    struct rt_cuda_found f = {.ordinal = ordinal, .share_percent = 100, .driver_version = driver->version};
+    struct rt_cuda_gpu_found f = {
+        .ordinal = ordinal, .share_percent = 100, .driver_version = driver->version};
     CUuuid uuid;
     char where[32];
     snprintf(where, sizeof where, "GPU %d", ordinal);
@@ -95,7 +96,7 @@ static int look_at(const struct rt_cuda_driver *driver, int ordinal, CUdevice *d
     return RT_OK;
 }
 
-static bool is_listed(const struct found_list *list, const struct rt_cuda_found *found)
+static bool is_listed(const struct found_list *list, const struct rt_cuda_gpu_found *found)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->item[i].ordinal == found->ordinal && list->item[i].sms == found->sms)
@@ -104,11 +105,12 @@ static bool is_listed(const struct found_list *list, const struct rt_cuda_found 
 }
 
 /* Two percentages may round to the same count of SMs: that is one device. */
-static int add_shares(const struct rt_cuda_driver *driver, CUdevice device, const struct rt_cuda_found *whole,
-                      const struct numbers *shares, struct found_list *list)
+static int add_shares(const struct rt_cuda_driver *driver, CUdevice device,
+                      const struct rt_cuda_gpu_found *whole, const struct numbers *shares,
+                      struct found_list *list)
 {
     for (size_t i = 0; i < shares->count; i++) {
-        struct rt_cuda_found share = *whole;
+        struct rt_cuda_gpu_found share = *whole;
         share.share_percent = shares->value[i];
         if (share.share_percent < 100) {
             share.share_asked = (whole->sms * share.share_percent + 99) / 100;
@@ -150,7 +152,7 @@ static int look(const char *devices, const char *shares, struct found_list *list
     *list = (struct found_list){.item = rt_calloc(gpus.count * percents.count, sizeof *list->item)};
     for (size_t i = 0; i < gpus.count && status == RT_OK; i++) {
         CUdevice device;
-        struct rt_cuda_found whole;
+        struct rt_cuda_gpu_found whole;
         status = look_at(driver, gpus.value[i], &device, &whole);
         if (status == RT_OK)
             status = add_shares(driver, device, &whole, &percents, list);
@@ -158,7 +160,7 @@ static int look(const char *devices, const char *shares, struct found_list *list
     return status;
 }
 
-int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_found **found, size_t *count)
+int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_found **found, size_t *count)
 {
     struct found_list list = {0};
     int status = look(devices, shares, &list);
@@ -203,7 +205,7 @@ static const struct rates *rates_of(int capability)
 }
 
 /* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation. */
-static void peaks_by_rate(const struct rt_cuda_found *found, struct rt_device *device)
+static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     const struct rates *rate = rates_of(found->capability);
     double per_rate = 1e-9 * found->clock_khz * found->sms; /* TFLOP/s for each FLOP a cycle and SM */
@@ -226,7 +228,7 @@ static void peaks_by_rate(const struct rt_cuda_found *found, struct rt_device *d
 }
 
 /* The board of a MIG slice: "NVIDIA H200 MIG 1g.18gb" is of an NVIDIA H200. */
-static bool board_of(const struct rt_cuda_found *found, char board[96], struct rt_device *out)
+static bool board_of(const struct rt_cuda_gpu_found *found, char board[96], struct rt_device *out)
 {
     snprintf(board, 96, "%s", found->gpu);
     char *slice = strstr(board, " MIG ");
@@ -243,7 +245,7 @@ static void scale_peaks(struct rt_device *device, double factor)
 }
 
 /* Slices have whole eighths of a board's memory and of its channels. */
-static void cut_memory(const struct rt_cuda_found *found, struct rt_device *device)
+static void cut_memory(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     double gib = (double)found->memory_bytes * 0x1p-30;
     double eighths = fmin(8, fmax(1, round(8 * gib / device->memory_gib)));
@@ -259,7 +261,7 @@ static double known(double value)
 }
 
 /* What the driver's attributes say. Memory transfers twice a cycle of the clock that it reports. */
-static void from_attributes(const struct rt_cuda_found *found, struct rt_device *device)
+static void from_attributes(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     rt_device_init(device, found->name);
     strcpy(device->vendor, "NVIDIA");
@@ -273,7 +275,7 @@ static void from_attributes(const struct rt_cuda_found *found, struct rt_device 
     device->shared_kib_per_sm = known(found->shared_bytes_per_sm * 0x1p-10);
 }
 
-void rt_cuda_describe(const struct rt_cuda_found *found, struct rt_device *out)
+void rt_cuda_describe(const struct rt_cuda_gpu_found *found, struct rt_device *out)
 {
     struct rt_device told, board;
     char name[96];
@@ -294,7 +296,7 @@ void rt_cuda_describe(const struct rt_cuda_found *found, struct rt_device *out)
     out->sms = found->sms;
 }
 
-const char *rt_cuda_peaks_source(const struct rt_cuda_found *found)
+const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found)
 {
     struct rt_device board;
     char name[96];

@@ -2,15 +2,15 @@
  * Which GPUs there are, and each as numbers. All of it is what the driver tells without a context, so looking
  * costs no GPU memory.
  */
-#ifndef ROOFTILE_CUDA_DEVICE_H
-#define ROOFTILE_CUDA_DEVICE_H
+#ifndef ROOFTILE_COLLECT_CUDA_DEVICE_H
+#define ROOFTILE_COLLECT_CUDA_DEVICE_H
 
 #include "datasets/device.h"
 
 #include <stdbool.h>
 
 /* A device to measure on: a GPU, or a share of its SMs. Plain data. */
-struct rt_cuda_found {
+struct rt_cuda_gpu_found {
     char name[96]; /* "NVIDIA H200", "NVIDIA H200 MIG 1g.18gb", "NVIDIA H200 (72 of 132 SMs)" */
     char gpu[96];  /* as the driver reports it */
     char uuid[48], pci[32];
@@ -29,15 +29,15 @@ struct rt_cuda_found {
 /* What --device ("all", "0,1"; NULL: all) and --sm-share ("25,50,100"; NULL: whole GPUs) ask for, in their
  * order, GPU by GPU. RT_EUSAGE where a list is wrong; RT_ENOTFOUND where there is no driver, GPU or share.
  * free() *found. */
-int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_found **found, size_t *count);
+int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_found **found, size_t *count);
 
 /* The descriptor. A GPU of the catalogue is described as there (peaks are published, not measured, and two
  * datasets of a GPU must agree on it); what the catalogue lacks, and other GPUs, come from the driver's
  * attributes and the rates of the architecture. Of a MIG slice or a share: the peaks of its SMs; of a slice
  * also its share of memory and bandwidth. */
-void rt_cuda_describe(const struct rt_cuda_found *found, struct rt_device *out);
+void rt_cuda_describe(const struct rt_cuda_gpu_found *found, struct rt_device *out);
 
 /* Where the peaks of such a descriptor come from: constant text. */
-const char *rt_cuda_peaks_source(const struct rt_cuda_found *found);
+const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found);
 
 #endif

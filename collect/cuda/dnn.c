@@ -1,7 +1,7 @@
 /* The door to cuDNN: the library, its handle, and which op is whose. */
 #include "collect/cuda/dnn.h"
 #include "collect/cuda/library.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  *
  * Source: NVIDIA, cuDNN backend documentation 9, "Graph API".
  */
-#ifndef ROOFTILE_CUDA_DNN_H
-#define ROOFTILE_CUDA_DNN_H
+#ifndef ROOFTILE_COLLECT_CUDA_DNN_H
+#define ROOFTILE_COLLECT_CUDA_DNN_H
 
 #include "collect/cuda/job.h"
 

@@ -5,7 +5,7 @@
 #include "collect/cuda/dnn.h"
 
 #if __has_include(<cudnn.h>)
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,11 +155,11 @@ static const char *make_conv(const struct rt_task *task, const struct rt_dnn_pla
     snprintf(conv->name, sizeof conv->name, "cudnn_%s_engine%d", directions[task->phase].name,
              (int)conv->plan.engine);
     job->workspace_bytes = conv->plan.workspace_bytes;
-    job->kernel = (struct rt_kernel){.name = conv->name,
-                                     .algorithm = conv->plan.text,
-                                     .tile = {-1, -1, -1},
-                                     .grid = {-1, -1, -1},
-                                     .block = {-1, -1, -1}};
+    job->kernel = (struct rt_kernel_info){.name = conv->name,
+                                          .algorithm = conv->plan.text,
+                                          .tile = {-1, -1, -1},
+                                          .grid = {-1, -1, -1},
+                                          .block = {-1, -1, -1}};
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 #include "collect/cuda/dnn.h"
 
 #if __has_include(<cudnn.h>)
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>

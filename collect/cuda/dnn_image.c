@@ -5,7 +5,7 @@
 #include "collect/cuda/dnn.h"
 
 #if __has_include(<cudnn.h>)
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 
@@ -32,13 +32,13 @@ static void free_tensor(cudnnTensorDescriptor_t tensor)
         rt_dnn.tensor_free(tensor);
 }
 
-static struct rt_kernel kernel_named(const char *name, const char *algorithm)
+static struct rt_kernel_info kernel_named(const char *name, const char *algorithm)
 {
-    return (struct rt_kernel){.name = name,
-                              .algorithm = algorithm,
-                              .tile = {-1, -1, -1},
-                              .grid = {-1, -1, -1},
-                              .block = {-1, -1, -1}};
+    return (struct rt_kernel_info){.name = name,
+                                   .algorithm = algorithm,
+                                   .tile = {-1, -1, -1},
+                                   .grid = {-1, -1, -1},
+                                   .block = {-1, -1, -1}};
 }
 
 /* ---- max pooling: batch, channels, height, width, kernel, stride, padding ---- */

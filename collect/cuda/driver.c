@@ -1,6 +1,6 @@
 /* The CUDA driver, opened at run time. See driver.h. */
 #include "collect/cuda/driver.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *
  * Source of all names and meanings: NVIDIA, CUDA Driver API reference, version 13.0.
  */
-#ifndef ROOFTILE_CUDA_DRIVER_H
-#define ROOFTILE_CUDA_DRIVER_H
+#ifndef ROOFTILE_COLLECT_CUDA_DRIVER_H
+#define ROOFTILE_COLLECT_CUDA_DRIVER_H
 
 #include "datasets/device.h"
 

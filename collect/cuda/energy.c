@@ -1,6 +1,6 @@
 /* Energy of a run by the board's counter. See timing.h. */
 #include "collect/cuda/timing.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Jobs of any op: who makes them, whether they run. See job.h. */
 #include "collect/cuda/job.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 static const struct maker {
     bool (*can)(const struct rt_task *task);

@@ -2,8 +2,8 @@
  * A library of CUDA's, opened when it is first needed: cuBLASLt, cuDNN, CUPTI. Its functions are called
  * through a table, so that nothing of it is linked and a test can put another library in its place.
  */
-#ifndef ROOFTILE_CUDA_LIBRARY_H
-#define ROOFTILE_CUDA_LIBRARY_H
+#ifndef ROOFTILE_COLLECT_CUDA_LIBRARY_H
+#define ROOFTILE_COLLECT_CUDA_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Operands on a GPU. See memory.h. */
 #include "collect/cuda/memory.h"
 #include "collect/cuda/kernels.h"
-#include "datasets/status.h"
-#include "datasets/strings.h"
+#include "base/status.h"
+#include "base/strings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * make up three times the L2 (at most 64: the L2 is flushed between cold runs besides), or fewer where memory
  * is short; a shape of which not even one set fits is refused.
  */
-#ifndef ROOFTILE_CUDA_MEMORY_H
-#define ROOFTILE_CUDA_MEMORY_H
+#ifndef ROOFTILE_COLLECT_CUDA_MEMORY_H
+#define ROOFTILE_COLLECT_CUDA_MEMORY_H
 
 #include "collect/cuda/job.h"
 

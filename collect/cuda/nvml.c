@@ -1,7 +1,7 @@
 /* NVML, opened at run time. See nvml.h. */
 #include "collect/cuda/nvml.h"
 #include "collect/cuda/driver.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -6,8 +6,8 @@
  * Source of names, numbers and meanings: NVIDIA, NVML API reference, release 580. Its header is no part of
  * the CUDA toolkit, so the little that is called is declared in nvml.c.
  */
-#ifndef ROOFTILE_CUDA_NVML_H
-#define ROOFTILE_CUDA_NVML_H
+#ifndef ROOFTILE_COLLECT_CUDA_NVML_H
+#define ROOFTILE_COLLECT_CUDA_NVML_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Source: NVIDIA, CUPTI documentation 13.0, "CUPTI Activity API". */
 #include "collect/cuda/profile.h"
 #include "collect/cuda/library.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ static const char *join_names(void)
     return kept;
 }
 
-static void describe_pass(struct rt_kernel *kernel)
+static void describe_pass(struct rt_kernel_info *kernel)
 {
     if (pass.count == 0)
         return;

@@ -7,8 +7,8 @@
  * doubts it sets ROOFTILE_CUPTI=none and measures again. Without CUPTI, or without the right to use it,
  * kernels are called what their makers call them; no measurement is lost.
  */
-#ifndef ROOFTILE_CUDA_PROFILE_H
-#define ROOFTILE_CUDA_PROFILE_H
+#ifndef ROOFTILE_COLLECT_CUDA_PROFILE_H
+#define ROOFTILE_COLLECT_CUDA_PROFILE_H
 
 #include "collect/cuda/job.h"
 

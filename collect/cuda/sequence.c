@@ -1,7 +1,7 @@
 /* A model's kernels on a GPU. See sequence.h. */
 #include "collect/cuda/sequence.h"
-#include "datasets/status.h"
-#include "datasets/strings.h"
+#include "base/status.h"
+#include "base/strings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,8 +16,8 @@
  * of more launches, of which the GPU takes less time than the host takes to launch them, therefore has the
  * GPU's waits for the host in it, as a framework's would; what the host took tells.
  */
-#ifndef ROOFTILE_CUDA_SEQUENCE_H
-#define ROOFTILE_CUDA_SEQUENCE_H
+#ifndef ROOFTILE_COLLECT_CUDA_SEQUENCE_H
+#define ROOFTILE_COLLECT_CUDA_SEQUENCE_H
 
 #include "collect/cuda/timing.h"
 

@@ -1,6 +1,6 @@
 /* Shares of a GPU. See share.h. */
 #include "collect/cuda/share.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 static int split(const struct rt_cuda_driver *driver, CUdevice device, const char *name, int asked,
                  CUdevResource *out)

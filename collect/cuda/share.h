@@ -4,8 +4,8 @@
  * many it gives, at least as many; that count is what is recorded. Memory, its bandwidth and the L2 are
  * shared with the rest of the GPU.
  */
-#ifndef ROOFTILE_CUDA_SHARE_H
-#define ROOFTILE_CUDA_SHARE_H
+#ifndef ROOFTILE_COLLECT_CUDA_SHARE_H
+#define ROOFTILE_COLLECT_CUDA_SHARE_H
 
 #include "collect/cuda/driver.h"
 

@@ -1,7 +1,7 @@
 /* How runs are timed on a GPU. See timing.h. */
 #include "collect/cuda/timing.h"
 #include "collect/cuda/kernels.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <stdatomic.h>
 #include <time.h>

@@ -22,8 +22,8 @@
  *                         plus what the GPU takes between events: what a kernel costs that computes nothing
  *                         and is waited for
  */
-#ifndef ROOFTILE_CUDA_TIMING_H
-#define ROOFTILE_CUDA_TIMING_H
+#ifndef ROOFTILE_COLLECT_CUDA_TIMING_H
+#define ROOFTILE_COLLECT_CUDA_TIMING_H
 
 #include "collect/cuda/memory.h"
 

@@ -2,8 +2,8 @@
  * Which of our kernels run a vector op, on which grid, with which operands. No CUDA here: the plan of any
  * shape can be made, read and tested anywhere; vector.c carries it out.
  */
-#ifndef ROOFTILE_VECTOR_PLAN_H
-#define ROOFTILE_VECTOR_PLAN_H
+#ifndef ROOFTILE_COLLECT_CUDA_VECTOR_PLAN_H
+#define ROOFTILE_COLLECT_CUDA_VECTOR_PLAN_H
 
 #include "collect/backend.h"
 #include "collect/cuda/kernels.h"

@@ -35,8 +35,8 @@ static void keep(struct rt_graph *graph, uint32_t node)
         graph->nodes[node].saved += graph->nodes[node].outputs;
 }
 
-static struct rt_kernel *rows_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
-                                     int64_t rows, int64_t cols)
+static struct rt_graph_kernel *rows_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                           int64_t rows, int64_t cols)
 {
     return rt_graph_add_kernel(graph, phase, op, (const int64_t[]){rows, cols});
 }
@@ -191,7 +191,7 @@ void rt_build_broadcast(struct rt_graph *graph, double width, int64_t round)
     struct rt_node *node = &graph->nodes[graph->node_count - 1];
     double others = 2 * rt_dtypes[graph->options.dtype].bytes;
     for (uint32_t k = 0; k < node->kernel_count; k++) {
-        struct rt_kernel *kernel = &graph->kernels[node->kernel + k];
+        struct rt_graph_kernel *kernel = &graph->kernels[node->kernel + k];
         double operand = kernel->bytes - others * node->outputs;
         kernel->again_bytes = fmax(0, width * node->outputs - operand);
         kernel->round_bytes = (others + width) * (double)round;
@@ -344,7 +344,7 @@ uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id o
 {
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = op == RT_OP_WHERE;
-    struct rt_kernel *kernel = rows_kernel(graph, RT_FORWARD, op, rows, cols);
+    struct rt_graph_kernel *kernel = rows_kernel(graph, RT_FORWARD, op, rows, cols);
     if (bytes > 0)
         kernel->bytes = bytes;
     if (runs_backward(graph, node)) {
@@ -367,13 +367,13 @@ uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_
 
 /* Of a copy so many elements are read across the grain: each moves a sector of 32 bytes (CUDA C++ Best
  * Practices Guide, "Strided Accesses"). What torch.compile generates turns tiles on the chip. */
-static void turn(const struct rt_graph *graph, struct rt_kernel *copy, double elements)
+static void turn(const struct rt_graph *graph, struct rt_graph_kernel *copy, double elements)
 {
     if (!graph->options.fusion)
         copy->bytes += (SECTOR_BYTES - rt_dtypes[graph->options.dtype].bytes) * elements;
 }
 
-void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, int64_t round)
+void rt_build_across(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t round)
 {
     double width = rt_dtypes[graph->options.dtype].bytes;
     kernel->again_bytes = (SECTOR_BYTES - width) * (double)kernel->dim[0] * (double)kernel->dim[1];
@@ -386,7 +386,7 @@ static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_cop
     if (copy == RT_COPY_NONE)
         return;
     enum rt_op_id op = copy == RT_COPY_TURNED ? RT_OP_TRANSPOSE : RT_OP_COPY;
-    struct rt_kernel *kernel = rows_kernel(graph, phase, op, rows, cols);
+    struct rt_graph_kernel *kernel = rows_kernel(graph, phase, op, rows, cols);
     if (copy == RT_COPY_TURNED)
         turn(graph, kernel, (double)rows * cols);
 }
@@ -418,7 +418,7 @@ uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, in
     uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     if (!runs_backward(graph, node))
         return node;
-    struct rt_kernel *kernel = rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
+    struct rt_graph_kernel *kernel = rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
     turn(graph, kernel, (double)rows * turned);
     return node;
 }
@@ -477,7 +477,7 @@ void rt_build_optimizer(struct rt_graph *graph)
     int64_t parameters = (int64_t)totals.parameters;
     rt_graph_add_block(graph, "optimizer", RT_BLOCK_LAST, 1);
     rt_graph_add_node(graph, "optimizer.step");
-    struct rt_kernel *kernel =
+    struct rt_graph_kernel *kernel =
         rt_graph_add_kernel(graph, RT_ACCUMULATE, RT_OP_OPTIMIZER, (const int64_t[]){parameters});
     if (graph->options.optimizer == RT_OPTIMIZER_SGD) { /* w -= rate g: reads both, writes one */
         kernel->flops = 2.0 * (double)parameters;

@@ -7,8 +7,8 @@
  * weight, as NeuSight counts it (ASPLOS 2025, section 4.4). Every function returns the number of its node, to
  * name as the input of a later one; inputs are such numbers.
  */
-#ifndef ROOFTILE_BUILD_H
-#define ROOFTILE_BUILD_H
+#ifndef ROOFTILE_MODELS_GRAPH_BUILD_H
+#define ROOFTILE_MODELS_GRAPH_BUILD_H
 
 #include "models/graph/model.h"
 
@@ -105,7 +105,7 @@ uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_nam
 
 /* The kernel, of an elementwise op of two, reads one of them across the grain. Its neighbours, in the same
  * sector, are read `round` elements later: again, where the cache holds no more. */
-void rt_build_across(const struct rt_graph *graph, struct rt_kernel *kernel, int64_t round);
+void rt_build_across(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t round);
 
 /* Heads merged again, x(rows, cols) copied; their gradient is copied where batch and heads are to be one dim.
  */

@@ -1,8 +1,8 @@
 /* `rooftile graph`: a model as ops. */
-#include "datasets/arguments.h"
-#include "datasets/status.h"
-#include "datasets/table.h"
-#include "models/graph/import.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "base/table.h"
+#include "models/graph/import/import.h"
 #include "models/graph/model.h"
 #include "models/graph/print.h"
 
@@ -93,7 +93,7 @@ static int parse_optimizer(const char *text, struct rt_graph_options *options)
 {
     int optimizer = 0,
         status = rt_argument_choice("--optimizer", text, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
-    options->optimizer = (enum rt_optimizer)optimizer;
+    options->optimizer = (enum rt_optimizer_kind)optimizer;
     return status;
 }
 

@@ -18,7 +18,7 @@
  * inputs and the output of the fused node once each, except that broadcast constants and masks, which are no
  * inputs of a node, count too. Published graphs fuse no training step; the backward formula is ours.
  */
-#include "datasets/status.h"
+#include "base/status.h"
 #include "models/graph/graph.h"
 
 #include <math.h>
@@ -72,8 +72,8 @@ static uint32_t *only_readers(const struct fusion *fusion)
     return reader;
 }
 
-static const struct rt_kernel *kernel_of(const struct rt_graph *graph, const struct rt_node *node,
-                                         enum rt_phase phase)
+static const struct rt_graph_kernel *kernel_of(const struct rt_graph *graph, const struct rt_node *node,
+                                               enum rt_phase phase)
 {
     for (uint32_t k = 0; k < node->kernel_count; k++)
         if (graph->kernels[node->kernel + k].phase == phase)
@@ -112,7 +112,7 @@ static void find_chains(struct fusion *fusion)
 /* Elements that a node reads of an input: no more than it works on (a slice of a larger output). */
 static double read_elements(const struct rt_graph *graph, const struct rt_node *node, uint32_t from)
 {
-    const struct rt_kernel *kernel = kernel_of(graph, node, RT_FORWARD);
+    const struct rt_graph_kernel *kernel = kernel_of(graph, node, RT_FORWARD);
     double work = node->outputs;
     if (kernel != NULL && rt_op_ndims(kernel->op) == 2)
         work = fmax(work, (double)kernel->dim[0] * (double)kernel->dim[1]);
@@ -164,7 +164,7 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
     const struct rt_graph *graph = fusion->graph;
     for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
         for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++) {
-            const struct rt_kernel *kernel = &graph->kernels[graph->nodes[m].kernel + k];
+            const struct rt_graph_kernel *kernel = &graph->kernels[graph->nodes[m].kernel + k];
             bytes += kernel->phase == phase ? kernel->bytes : 0;
         }
     return bytes;
@@ -175,7 +175,7 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
 /* Elements that a member keeps of something that cannot be had again cheaply: a mask, a row-wise result. */
 static double kept_anyway(const struct fusion *fusion, const struct rt_node *node)
 {
-    const struct rt_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
+    const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
     if (kernel == NULL)
         return 0;
     if (kernel->op == RT_OP_DROPOUT)
@@ -226,7 +226,7 @@ static bool gradient_reads(enum rt_op_id op)
 static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
 {
     for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
-        const struct rt_kernel *kernel = kernel_of(fusion->graph, &fusion->graph->nodes[m], RT_FORWARD);
+        const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, &fusion->graph->nodes[m], RT_FORWARD);
         if (kernel != NULL && gradient_reads(kernel->op))
             return true;
     }
@@ -281,7 +281,7 @@ static const char *chain_name(const struct fusion *fusion, uint32_t last)
 }
 
 /* Appends a chain's kernels to `out`, phase by phase. */
-static size_t copy_kernels(const struct fusion *fusion, uint32_t last, struct rt_kernel *out)
+static size_t copy_kernels(const struct fusion *fusion, uint32_t last, struct rt_graph_kernel *out)
 {
     const struct rt_graph *graph = fusion->graph;
     size_t count = 0;
@@ -299,7 +299,7 @@ static void rebuild(struct fusion *fusion)
 {
     struct rt_graph *graph = fusion->graph;
     struct rt_node *nodes = rt_malloc((graph->node_count + 1) * sizeof *nodes);
-    struct rt_kernel *kernels = rt_malloc((graph->kernel_count + 1) * sizeof *kernels);
+    struct rt_graph_kernel *kernels = rt_malloc((graph->kernel_count + 1) * sizeof *kernels);
     uint32_t *inputs = rt_malloc((graph->input_count + 1) * sizeof *inputs);
     uint32_t *place = rt_malloc((graph->node_count + 1) * sizeof *place); /* of each last node */
     size_t node_count = 0, kernel_count = 0, input_count = 0;

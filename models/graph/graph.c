@@ -1,6 +1,6 @@
 /* Graphs as arrays of blocks, nodes, kernels and inputs. See graph.h. */
 #include "models/graph/graph.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,13 +61,13 @@ void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
     graph->nodes[graph->node_count - 1].input_count++;
 }
 
-struct rt_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
-                                      const int64_t *dim)
+struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                            const int64_t *dim)
 {
     graph->kernels =
         room(graph->kernels, graph->kernel_count, &graph->kernel_capacity, sizeof *graph->kernels);
-    struct rt_kernel *kernel = &graph->kernels[graph->kernel_count++];
-    *kernel = (struct rt_kernel){.op = (uint8_t)op, .phase = (uint8_t)phase};
+    struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
+    *kernel = (struct rt_graph_kernel){.op = (uint8_t)op, .phase = (uint8_t)phase};
     int dims = rt_op_ndims(op);
     for (int d = 0; d < RT_MAX_DIMS; d++)
         kernel->dim[d] = d < dims ? dim[d] : -1;
@@ -87,23 +87,23 @@ const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t lengt
 }
 
 /* Does the kernel compute, so that a chain may be forecast as it? */
-static bool computes(const struct rt_kernel *kernel)
+static bool computes(const struct rt_graph_kernel *kernel)
 {
     enum rt_family family = rt_ops[kernel->op].family;
     return family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
 }
 
 size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
-                        struct rt_kernel *out)
+                        struct rt_graph_kernel *out)
 {
-    const struct rt_kernel *kernels = graph->kernels + node->kernel;
+    const struct rt_graph_kernel *kernels = graph->kernels + node->kernel;
     size_t count = 0;
     for (uint32_t k = 0; k < node->kernel_count; k++)
         if (kernels[k].phase == phase)
             out[count++] = kernels[k];
     if (count < 2 || phase == RT_ACCUMULATE || !(node->fused_bytes[phase] > 0))
         return count;
-    struct rt_kernel fused = out[count - 1];
+    struct rt_graph_kernel fused = out[count - 1];
     double flops = 0;
     for (size_t k = 0; k < count; k++) {
         flops += out[k].flops;
@@ -120,7 +120,7 @@ size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
 {
     struct rt_graph_totals totals = {0};
-    struct rt_kernel *launches = rt_malloc(graph->kernel_count * sizeof *launches);
+    struct rt_graph_kernel *launches = rt_malloc(graph->kernel_count * sizeof *launches);
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_node *node = &graph->nodes[n];
         double repeat = (double)rt_graph_repeat(graph, node);

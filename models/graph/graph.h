@@ -6,10 +6,10 @@
  * kernels of its forward, backward and gradient-accumulation phases. Sizes are in elements, FLOPs and bytes
  * are of one call.
  *
- * Graphs know nothing of devices or predictors; predict/forecast.h puts them together.
+ * Graphs know nothing of devices or predictors; predict/forecast/forecast.h puts them together.
  */
-#ifndef ROOFTILE_GRAPH_H
-#define ROOFTILE_GRAPH_H
+#ifndef ROOFTILE_MODELS_GRAPH_GRAPH_H
+#define ROOFTILE_MODELS_GRAPH_GRAPH_H
 
 #include "datasets/op.h"
 
@@ -26,7 +26,7 @@ enum rt_step {
 };
 extern const char *const rt_steps[RT_STEP_COUNT]; /* "inference", "decode", "training" */
 
-enum rt_optimizer { RT_OPTIMIZER_NONE, RT_OPTIMIZER_SGD, RT_OPTIMIZER_ADAMW, RT_OPTIMIZER_COUNT };
+enum rt_optimizer_kind { RT_OPTIMIZER_NONE, RT_OPTIMIZER_SGD, RT_OPTIMIZER_ADAMW, RT_OPTIMIZER_COUNT };
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 
 struct rt_graph_options {
@@ -36,11 +36,11 @@ struct rt_graph_options {
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
     int64_t tensor_parallel;
     enum rt_dtype dtype; /* of weights and activations */
-    enum rt_optimizer optimizer;
+    enum rt_optimizer_kind optimizer;
     bool fusion; /* chains of elementwise ops run as one kernel */
 };
 
-struct rt_kernel {
+struct rt_graph_kernel {
     uint8_t op, phase; /* rt_op_id, rt_phase */
     int64_t dim[RT_MAX_DIMS];
     double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
@@ -78,7 +78,7 @@ struct rt_graph {
     struct rt_graph_options options;
     struct rt_block *blocks;
     struct rt_node *nodes;
-    struct rt_kernel *kernels;
+    struct rt_graph_kernel *kernels;
     uint32_t *inputs; /* numbers of the nodes whose output a node reads */
     size_t block_count, node_count, kernel_count, input_count;
     size_t block_capacity, node_capacity, kernel_capacity, input_capacity;
@@ -100,8 +100,8 @@ uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_bl
                             int64_t repeat);
 uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name);
 void rt_graph_add_input(struct rt_graph *graph, uint32_t from); /* of the last node */
-struct rt_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
-                                      const int64_t *dim);                          /* of the last node */
+struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                            const int64_t *dim);                    /* of the last node */
 const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length); /* a copy it owns */
 
 /* How often a node runs in a step. */
@@ -114,7 +114,7 @@ static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct
  * dims of the last that computes, the FLOPs of all, the traffic of the chain). Returns how many; `out` holds
  * node->kernel_count. */
 size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
-                        struct rt_kernel *out);
+                        struct rt_graph_kernel *out);
 
 /* Joins chains of fusable nodes, each the only reader of the one before, within a block: what torch.compile
  * does to pointwise and row-wise ops. rt_graph_build does it where options.fusion is set. */

@@ -1,9 +1,9 @@
 /* config.json to sizes, sizes to graphs. See model.h. */
 #include "models/graph/model.h"
-#include "datasets/file.h"
-#include "datasets/status.h"
+#include "base/file.h"
+#include "base/status.h"
 #include "models/graph/build.h"
-#include "models/graph/config.h"
+#include "models/graph/architectures/config.h"
 #include "models/graph/zoo.h"
 
 #include <ctype.h>

@@ -4,8 +4,8 @@
  * An architecture is one file, <name>.c, with its config keys and its builder, and one row in the table of
  * model.c.
  */
-#ifndef ROOFTILE_MODEL_H
-#define ROOFTILE_MODEL_H
+#ifndef ROOFTILE_MODELS_GRAPH_MODEL_H
+#define ROOFTILE_MODELS_GRAPH_MODEL_H
 
 #include "models/graph/graph.h"
 

@@ -1,7 +1,7 @@
 /* Graphs as text, JSON and dot. See print.h. */
 #include "models/graph/print.h"
-#include "datasets/status.h"
-#include "datasets/table.h"
+#include "base/status.h"
+#include "base/table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static void short_name(const char *name, char *out, size_t size)
 }
 
 /* "m=4096 n=1280 k=5120" */
-static void dims_text(const struct rt_kernel *kernel, char *out, size_t size)
+static void dims_text(const struct rt_graph_kernel *kernel, char *out, size_t size)
 {
     size_t length = 0;
     out[0] = '\0';
@@ -35,7 +35,7 @@ static void dims_text(const struct rt_kernel *kernel, char *out, size_t size)
                                    rt_ops[kernel->op].dims[d], kernel->dim[d]);
 }
 
-static bool is_collective(const struct rt_kernel *kernel)
+static bool is_collective(const struct rt_graph_kernel *kernel)
 {
     return rt_ops[kernel->op].family == RT_FAMILY_COLLECTIVE;
 }
@@ -49,7 +49,7 @@ struct phase_counts {
 static struct phase_counts count_phases(const struct rt_graph *graph)
 {
     struct phase_counts counts = {0};
-    struct rt_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
+    struct rt_graph_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
     for (size_t n = 0; n < graph->node_count; n++)
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             const struct rt_node *node = &graph->nodes[n];
@@ -66,8 +66,8 @@ static struct phase_counts count_phases(const struct rt_graph *graph)
 /* --- text --- */
 
 /* A row for each kernel that is launched; name and parameters stand in the first. */
-static void node_rows(const struct rt_graph *graph, const struct rt_node *node, struct rt_kernel *launches,
-                      struct rt_table *table)
+static void node_rows(const struct rt_graph *graph, const struct rt_node *node,
+                      struct rt_graph_kernel *launches, struct rt_table *table)
 {
     char name[3 * NAME_WIDTH], dims[256];
     size_t rows = 0;
@@ -93,7 +93,7 @@ static void print_block(const struct rt_graph *graph, const struct rt_block *blo
         {"parameters", NULL, 'f', 0},
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    struct rt_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
+    struct rt_graph_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
     for (uint32_t n = block->node; n < block->node + block->node_count; n++)
         node_rows(graph, &graph->nodes[n], launches, table);
     fprintf(file, "\n%s", block->name);
@@ -200,7 +200,7 @@ static json_t *fused_ops(const struct rt_graph *graph, const struct rt_node *nod
     return NULL;
 }
 
-static json_t *kernel_json(const struct rt_kernel *kernel)
+static json_t *kernel_json(const struct rt_graph_kernel *kernel)
 {
     json_t *dims = json_object();
     for (int d = 0; rt_ops[kernel->op].dims[d] != NULL; d++)
@@ -213,7 +213,7 @@ static json_t *kernel_json(const struct rt_kernel *kernel)
 static json_t *kernels_json(const struct rt_graph *graph, const struct rt_node *node)
 {
     json_t *kernels = json_array();
-    struct rt_kernel *launches = rt_malloc((node->kernel_count + 1) * sizeof *launches);
+    struct rt_graph_kernel *launches = rt_malloc((node->kernel_count + 1) * sizeof *launches);
     for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
         size_t count = rt_node_launches(graph, node, (enum rt_phase)phase, launches);
         json_t *ops = fused_ops(graph, node, (enum rt_phase)phase, count);
@@ -325,7 +325,7 @@ static void print_escaped(const char *text, FILE *file)
     }
 }
 
-static void print_box(const struct rt_graph *graph, size_t n, struct rt_kernel *launches, FILE *file)
+static void print_box(const struct rt_graph *graph, size_t n, struct rt_graph_kernel *launches, FILE *file)
 {
     const struct rt_node *node = &graph->nodes[n];
     char name[3 * NAME_WIDTH], dims[256];
@@ -336,7 +336,7 @@ static void print_box(const struct rt_graph *graph, size_t n, struct rt_kernel *
     for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
         size_t count = rt_node_launches(graph, node, (enum rt_phase)phase, launches);
         if (phase == RT_FORWARD && count > 0) {
-            const struct rt_kernel *kernel = &launches[count - 1];
+            const struct rt_graph_kernel *kernel = &launches[count - 1];
             dims_text(kernel, dims, sizeof dims);
             fprintf(file, "\\n%s %s", rt_ops[kernel->op].name, dims);
             colour = colours[rt_ops[kernel->op].family];
@@ -349,7 +349,7 @@ static void print_box(const struct rt_graph *graph, size_t n, struct rt_kernel *
 
 void rt_graph_print_dot(const struct rt_graph *graph, const char *model, FILE *file)
 {
-    struct rt_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
+    struct rt_graph_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
     fputs("digraph graph_of_ops {\n  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=10];\n"
           "  fontname=\"Helvetica\"; labelloc=t; label=\"",
           file);

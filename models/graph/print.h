@@ -1,6 +1,6 @@
 /* Graphs for readers: tables, JSON, and Graphviz's dot. `model` is what the graph is of. */
-#ifndef ROOFTILE_GRAPH_PRINT_H
-#define ROOFTILE_GRAPH_PRINT_H
+#ifndef ROOFTILE_MODELS_GRAPH_PRINT_H
+#define ROOFTILE_MODELS_GRAPH_PRINT_H
 
 #include "models/graph/graph.h"
 

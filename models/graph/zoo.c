@@ -1,8 +1,8 @@
 /* The zoo: models by name. Each is a config.json with "name", "aliases", "sources" and "notes" beside Hugging
  * Face's keys; the files in zoo/ are compiled in. */
 #include "models/graph/zoo.h"
-#include "datasets/status.h"
-#include "datasets/strings.h"
+#include "base/status.h"
+#include "base/strings.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Reading a config that is parsed already: what model.c and zoo.c share. Internal to models/graph. */
-#ifndef ROOFTILE_ZOO_H
-#define ROOFTILE_ZOO_H
+#ifndef ROOFTILE_MODELS_GRAPH_ZOO_H
+#define ROOFTILE_MODELS_GRAPH_ZOO_H
 
 #include "models/graph/model.h"
 

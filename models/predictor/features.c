@@ -1,8 +1,8 @@
 /* The feature table. The first four are NeuSight's, in its units, so that networks see the published numbers.
  */
 #include "models/predictor/features.h"
-#include "models/predictor/architecture.h"
-#include "datasets/status.h"
+#include "models/roofline/board.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,31 +87,31 @@ REFERENCE(64, 64)
 /* The cut that cut.h finds fastest. */
 static double cut_log2_blocks(const struct rt_launch *l)
 {
-    return log2(l->cut.blocks / l->device->sms);
+    return log2(l->tiling.blocks / l->device->sms);
 }
 static double cut_wave_fill(const struct rt_launch *l)
 {
-    return l->cut.blocks / (l->cut.waves * l->device->sms);
+    return l->tiling.blocks / (l->tiling.waves * l->device->sms);
 }
 static double cut_padding(const struct rt_launch *l)
 {
-    return l->cut.padding;
+    return l->tiling.padding;
 }
 static double cut_log2_splits(const struct rt_launch *l)
 {
-    return log2(l->cut.splits);
+    return log2(l->tiling.splits);
 }
 static double cut_log2_tile(const struct rt_launch *l)
 {
-    return log2(l->cut.tile_m * l->cut.tile_n);
+    return log2(l->tiling.tile_m * l->tiling.tile_n);
 }
 static double cut_ln_compute_memory(const struct rt_launch *l)
 {
-    return log(l->cut.compute_us / l->cut.memory_us);
+    return log(l->tiling.compute_us / l->tiling.memory_us);
 }
 static double cut_ln_roofline(const struct rt_launch *l)
 {
-    return log(l->cut.time_us / l->bound_us);
+    return log(l->tiling.time_us / l->bound_us);
 }
 
 /* How far a dim is a multiple of 8: vector loads need it. 0, 1/3, 2/3 or 1. */
@@ -293,7 +293,7 @@ static double operands(const struct rt_launch *l)
 }
 static double row_fill(const struct rt_launch *l)
 {
-    return l->row_cut.fill;
+    return l->row_tiling.fill;
 }
 static double row_alignment(const struct rt_launch *l)
 {

@@ -2,10 +2,10 @@
  * Features by name: what a network sees of a launch. A predictor file lists its features by these names; a
  * new feature is a row in features.c.
  */
-#ifndef ROOFTILE_FEATURES_H
-#define ROOFTILE_FEATURES_H
+#ifndef ROOFTILE_MODELS_PREDICTOR_FEATURES_H
+#define ROOFTILE_MODELS_PREDICTOR_FEATURES_H
 
-#include "models/predictor/tile.h"
+#include "models/roofline/tile.h"
 
 struct rt_feature {
     const char *name, *what;

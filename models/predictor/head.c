@@ -1,6 +1,6 @@
 /* The head table. See head.h. */
 #include "models/predictor/head.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static double residual_part(const rt_real *out, const struct rt_bound *bound)
 
 static double residual_latency(const rt_real *out, const struct rt_bound *bound)
 {
-    return bound->floor_us + residual_part(out, bound);
+    return bound->dispatch_us + residual_part(out, bound);
 }
 
 /* d z / d out = 4 share (1 - share) */
@@ -64,8 +64,8 @@ static void residual_gradient(const rt_real *out, const struct rt_bound *bound, 
 const struct rt_head rt_heads[] = {
     {"utilisation", 2, utilisation_latency, utilisation_gradient, false, RT_SOURCE_NETWORK},
     {"residual", 1, residual_latency, residual_gradient, true, RT_SOURCE_NETWORK},
-    {"line", 0, NULL, NULL, false, RT_SOURCE_LINES},
-    {"wave-scaling", 0, NULL, NULL, false, RT_SOURCE_ORIGINS},
+    {"line", 0, NULL, NULL, false, RT_SOURCE_LINEAR},
+    {"wave-scaling", 0, NULL, NULL, false, RT_SOURCE_WAVE_SCALING},
 };
 const int rt_head_count = RT_COUNT(rt_heads);
 

@@ -10,10 +10,10 @@
  * ln RT_LEAST_RESIDUAL and ln RT_MOST_RESIDUAL, so that physics bounds every forecast: no kernel is faster
  * than its roofline allows with its data in the cache, none slower than a bounded multiple of it.
  */
-#ifndef ROOFTILE_HEAD_H
-#define ROOFTILE_HEAD_H
+#ifndef ROOFTILE_MODELS_PREDICTOR_HEAD_H
+#define ROOFTILE_MODELS_PREDICTOR_HEAD_H
 
-#include "models/predictor/real.h"
+#include "models/nn/real.h"
 
 #include <stdbool.h>
 
@@ -33,18 +33,18 @@ struct rt_bound {
     double
         start_us; /* policy "cut": of bound_us, what the device takes to start; no floor is fitted to that */
     /* residual: */
-    double compute_share; /* 0..1, how the device's latents mix: latent.h */
-    double depth_share;   /* 0..1, of the latent of long reductions */
-    double narrow_share;  /* 0..1, of the latent of narrow results */
+    double compute_share; /* 0..1, how the device's device effects mix: device effect.h */
+    double depth_share;   /* 0..1, of the device effect of long reductions */
+    double narrow_share;  /* 0..1, of the device effect of narrow results */
     double shift;         /* what they add to ln latency */
-    double floor_us;      /* dispatch of a kernel that is timed alone */
+    double dispatch_us;   /* dispatch of a kernel that is timed alone */
 };
 
 /* What a head makes latencies of. */
 enum rt_source {
     RT_SOURCE_NETWORK,
-    RT_SOURCE_LINES,  /* "line": lines.h */
-    RT_SOURCE_ORIGINS /* "wave-scaling": origins.h */
+    RT_SOURCE_LINEAR,      /* "line": lines.h */
+    RT_SOURCE_WAVE_SCALING /* "wave-scaling": origins.h */
 };
 
 struct rt_head {
@@ -53,7 +53,7 @@ struct rt_head {
     double (*latency)(const rt_real *out, const struct rt_bound *bound);
     /* dout = dlatency x d latency / d out */
     void (*gradient)(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout);
-    bool latents; /* uses shift and floor: d latency / d shift = latency - floor */
+    bool effects; /* uses shift and floor: d latency / d shift = latency - floor */
     enum rt_source source;
 };
 

@@ -1,6 +1,6 @@
 /* Forecasting with a predictor: queries to tiles to features to a network to latencies. See predictor.h. */
 #include "models/predictor/predictor.h"
-#include "datasets/status.h"
+#include "base/status.h"
 #include "datasets/version.h"
 
 #include <math.h>
@@ -29,10 +29,10 @@ void rt_predictor_init(struct rt_predictor *predictor, const char *kind)
 void rt_family_net_release(struct rt_family_net *net)
 {
     rt_mlp_release(&net->mlp);
-    rt_tiles_release(&net->tiles);
-    rt_latents_release(&net->latents);
-    rt_lines_release(&net->lines);
-    rt_origins_release(&net->origins);
+    rt_measured_tiles_release(&net->tiles);
+    rt_device_effects_release(&net->effects);
+    rt_linear_baseline_release(&net->lines);
+    rt_wave_scaling_release(&net->origins);
     free(net->loss);
     net->loss = NULL;
 }
@@ -124,10 +124,10 @@ bool rt_predictor_fitted_to(const struct rt_predictor *predictor, const char *de
                             enum rt_dtype dtype)
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, op, dtype);
-    if (net == NULL || net->latents.count == 0)
+    if (net == NULL || net->effects.count == 0)
         return rt_predictor_knows_device(predictor, device);
-    const struct rt_latent *latent = rt_latents_find(&net->latents, device);
-    return latent != NULL && !latent->calibrated && rt_net_serves(net, op, dtype);
+    const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, device);
+    return effect != NULL && !effect->calibrated && rt_net_serves(net, op, dtype);
 }
 
 bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const char *name, enum rt_dtype dtype)
@@ -146,8 +146,8 @@ bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const 
 
 static bool net_has_seen(const struct rt_family_net *net, const char *device, int64_t key)
 {
-    const struct rt_latent *latent = rt_latents_find(&net->latents, device);
-    return latent != NULL && latent->seen.count > 0 && rt_seen_has(&latent->seen, key);
+    const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, device);
+    return effect != NULL && effect->fitted_keys.count > 0 && rt_fitted_keys_has(&effect->fitted_keys, key);
 }
 
 bool rt_predictor_calibrated_to_kernel(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
@@ -192,7 +192,7 @@ static bool choose_tile(const struct rt_family_net *net, const struct rt_query *
         return true;
     }
     memcpy(tile, query->tile, 2 * sizeof *tile);
-    return tile[0] >= 1 || rt_tiles_nearest(&net->tiles, query, device, tile);
+    return tile[0] >= 1 || rt_measured_tiles_nearest(&net->tiles, query, device, tile);
 }
 
 /* Cuts the kernel as the net's policy says. */
@@ -204,10 +204,10 @@ static enum rt_skip init_launch(const struct rt_family_net *net, const struct rt
         return RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_WHOLE)
         return rt_launch_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
-    if (net->policy == RT_TILE_CUT)
-        return rt_launch_init_cut(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
-    bool cut = choose_tile(net, query, device, tile) && rt_launch_init(launch, query, tile, device);
-    return cut ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
+    if (net->policy == RT_TILE_TILING)
+        return rt_launch_init_tiling(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+    bool tiling = choose_tile(net, query, device, tile) && rt_launch_init(launch, query, tile, device);
+    return tiling ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
 }
 
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
@@ -224,7 +224,7 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     }
     *bound =
         (struct rt_bound){.bound_us = launch.bound_us, .waves = launch.waves, .start_us = launch.start_us};
-    if (rt_heads[net->head].latents) {
+    if (rt_heads[net->head].effects) {
         bound->compute_share = rt_launch_compute_share(&launch);
         bound->depth_share = rt_launch_depth_share(&launch);
         bound->narrow_share = rt_launch_narrow_share(&launch);
@@ -241,12 +241,12 @@ size_t rt_family_net_place_width(const struct rt_family_net *net)
     return (size_t)net->feature_count + rt_mlp_last_hidden(&net->mlp);
 }
 
-void rt_family_net_places(const struct rt_family_net *net, struct rt_team *team, const rt_real *features,
+void rt_family_net_places(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *features,
                           size_t count, rt_real *places)
 {
     size_t inputs = (size_t)net->feature_count, hidden = rt_mlp_last_hidden(&net->mlp);
     rt_real *held = rt_malloc((count * hidden + 1) * sizeof *held);
-    rt_mlp_infer_hidden(&net->mlp, team, features, count, held);
+    rt_mlp_infer_hidden(&net->mlp, pool, features, count, held);
     for (size_t i = 0; i < count; i++) {
         rt_real *place = places + i * (inputs + hidden);
         for (size_t f = 0; f < inputs; f++)
@@ -282,21 +282,21 @@ int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query 
     return init_launch(net, query, device, &launch) == RT_SKIP_NONE ? beyond_of(net, &launch) : -1;
 }
 
-void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent)
+void rt_bound_set_effect(struct rt_bound *bound, const struct rt_device_effect *effect)
 {
-    bound->shift = bound->compute_share * latent->value[RT_LATENT_COMPUTE] +
-                   (1 - bound->compute_share) * latent->value[RT_LATENT_MEMORY] +
-                   bound->depth_share * latent->value[RT_LATENT_DEPTH] +
-                   bound->narrow_share * latent->value[RT_LATENT_NARROW];
-    bound->floor_us = latent->floor_us;
+    bound->shift = bound->compute_share * effect->value[RT_EFFECT_COMPUTE] +
+                   (1 - bound->compute_share) * effect->value[RT_EFFECT_MEMORY] +
+                   bound->depth_share * effect->value[RT_EFFECT_DEPTH] +
+                   bound->narrow_share * effect->value[RT_EFFECT_NARROW];
+    bound->dispatch_us = effect->dispatch_us;
 }
 
-/* Of a kernel that is one of many in a queue, after rt_bound_set_latent. */
-static void set_queued(struct rt_bound *bound, const struct rt_latent *latent)
+/* Of a kernel that is one of many in a queue, after rt_bound_set_effect. */
+static void set_queued(struct rt_bound *bound, const struct rt_device_effect *effect)
 {
-    bound->shift += bound->compute_share * latent->queued[RT_LATENT_COMPUTE] +
-                    (1 - bound->compute_share) * latent->queued[RT_LATENT_MEMORY];
-    bound->floor_us = fmin(bound->floor_us, RT_QUEUED_US);
+    bound->shift += bound->compute_share * effect->queued[RT_EFFECT_COMPUTE] +
+                    (1 - bound->compute_share) * effect->queued[RT_EFFECT_MEMORY];
+    bound->dispatch_us = fmin(bound->dispatch_us, RT_QUEUED_US);
 }
 
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
@@ -304,18 +304,18 @@ double rt_predictor_interval(const struct rt_predictor *predictor, const struct 
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, query->op, query->dtype);
     struct rt_launch launch;
-    if (net == NULL || !rt_heads[net->head].latents ||
+    if (net == NULL || !rt_heads[net->head].effects ||
         init_launch(net, query, device, &launch) != RT_SKIP_NONE)
         return NAN;
     enum rt_interval_size size = rt_interval_size_of(launch.bound_us);
     double known = rt_interval_at(net->intervals.known[size], level),
            unseen = rt_interval_at(net->intervals.unseen[size], level);
-    const struct rt_latent *latent = rt_latents_find(&net->latents, device->name);
-    if (latent == NULL)
+    const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, device->name);
+    if (effect == NULL)
         return unseen;
-    double half = latent->calibrated ? sqrt(known * unseen) : known; /* by a few kernels: between the two */
-    if (latent->interval[0] > 0)
-        half = rt_interval_at(latent->interval, level) * rt_interval_at(net->intervals.known[size], 0.9);
+    double half = effect->calibrated ? sqrt(known * unseen) : known; /* by a few kernels: between the two */
+    if (effect->interval[0] > 0)
+        half = rt_interval_at(effect->interval, level) * rt_interval_at(net->intervals.known[size], 0.9);
     /* beyond what was fitted to nobody knows more than of a device that was not measured */
     return beyond_of(net, &launch) < 0 ? half : fmax(half, unseen); /* where that is NaN: half */
 }
@@ -348,8 +348,9 @@ static void gathered_release(struct gathered *gathered)
 }
 
 /* Adds what the device's calibration kernels were off by to the shifts. */
-static void add_corrections(const struct rt_family_net *net, const struct rt_correction *correction,
-                            const struct rt_query *queries, struct gathered *gathered, struct rt_team *team)
+static void add_corrections(const struct rt_family_net *net, const struct rt_residual_correction *correction,
+                            const struct rt_query *queries, struct gathered *gathered,
+                            struct rt_threads *pool)
 {
     bool by_inputs = correction->length > 0;
     size_t width = by_inputs ? (size_t)net->feature_count : rt_family_net_place_width(net);
@@ -358,25 +359,25 @@ static void add_corrections(const struct rt_family_net *net, const struct rt_cor
         return;
     if (!by_inputs) {
         places = rt_malloc(gathered->count * width * sizeof *places);
-        rt_family_net_places(net, team, gathered->features, gathered->count, places);
+        rt_family_net_places(net, pool, gathered->features, gathered->count, places);
     }
     for (size_t i = 0; i < gathered->count; i++)
         gathered->bound[i].shift +=
-            rt_correction_at(correction, (enum rt_dtype)queries[gathered->place[i]].dtype,
-                             (by_inputs ? gathered->features : places) + i * width);
+            rt_residual_correction_at(correction, (enum rt_dtype)queries[gathered->place[i]].dtype,
+                                      (by_inputs ? gathered->features : places) + i * width);
     free(places);
 }
 
-static void forecast_gathered(const struct rt_family_net *net, const struct rt_latent *latent,
-                              const struct rt_query *queries, struct gathered *gathered, struct rt_team *team,
-                              double *latency_us)
+static void forecast_gathered(const struct rt_family_net *net, const struct rt_device_effect *effect,
+                              const struct rt_query *queries, struct gathered *gathered,
+                              struct rt_threads *pool, double *latency_us)
 {
     const struct rt_head *head = &rt_heads[net->head];
     if (gathered->count == 0)
         return;
-    if (head->latents)
-        add_corrections(net, &latent->correction, queries, gathered, team);
-    rt_mlp_infer(&net->mlp, team, gathered->features, gathered->count, gathered->out);
+    if (head->effects)
+        add_corrections(net, &effect->correction, queries, gathered, pool);
+    rt_mlp_infer(&net->mlp, pool, gathered->features, gathered->count, gathered->out);
     for (size_t i = 0; i < gathered->count; i++)
         latency_us[gathered->place[i]] =
             head->latency(gathered->out + i * head->outputs, &gathered->bound[i]);
@@ -386,11 +387,11 @@ static void forecast_gathered(const struct rt_family_net *net, const struct rt_l
 /* Those of the queries that this net is for. */
 static void forecast_family(const struct rt_predictor *predictor, const struct rt_family_net *net,
                             const struct rt_device *device, const struct rt_query *queries, size_t count,
-                            struct rt_team *team, double *latency_us, uint8_t *skip)
+                            struct rt_threads *pool, double *latency_us, uint8_t *skip)
 {
     struct gathered gathered;
-    struct rt_latent latent;
-    rt_latents_of(&net->latents, device, &latent);
+    struct rt_device_effect effect;
+    rt_device_effects_of(&net->effects, device, &effect);
     gathered_init(&gathered, net, count < CHUNK ? count : CHUNK);
     for (size_t i = 0; i < count; i++) {
         if (rt_ops[queries[i].op].family != net->family ||
@@ -401,15 +402,15 @@ static void forecast_family(const struct rt_predictor *predictor, const struct r
                                        &gathered.bound[row]);
         if (skip[i] != RT_SKIP_NONE)
             continue;
-        if (rt_heads[net->head].latents)
-            rt_bound_set_latent(&gathered.bound[row], &latent);
+        if (rt_heads[net->head].effects)
+            rt_bound_set_effect(&gathered.bound[row], &effect);
         if (queries[i].queued)
-            set_queued(&gathered.bound[row], &latent);
+            set_queued(&gathered.bound[row], &effect);
         gathered.place[row] = i;
         if (++gathered.count == gathered.room)
-            forecast_gathered(net, &latent, queries, &gathered, team, latency_us);
+            forecast_gathered(net, &effect, queries, &gathered, pool, latency_us);
     }
-    forecast_gathered(net, &latent, queries, &gathered, team, latency_us);
+    forecast_gathered(net, &effect, queries, &gathered, pool, latency_us);
     gathered_release(&gathered);
 }
 
@@ -417,7 +418,7 @@ static void forecast_family(const struct rt_predictor *predictor, const struct r
 static void forecast_baseline(const struct rt_family_net *net, const struct rt_device *device,
                               const struct rt_query *queries, size_t count, double *latency_us, uint8_t *skip)
 {
-    bool lines = rt_heads[net->head].source == RT_SOURCE_LINES;
+    bool lines = rt_heads[net->head].source == RT_SOURCE_LINEAR;
     for (size_t i = 0; i < count; i++) {
         enum rt_family family = rt_ops[queries[i].op].family;
         if (family != net->family)
@@ -425,8 +426,8 @@ static void forecast_baseline(const struct rt_family_net *net, const struct rt_d
         skip[i] = RT_SKIP_NO_PEAK;
         if (isnan(rt_device_peak_flops(device, family, (enum rt_dtype)queries[i].dtype)))
             continue;
-        latency_us[i] = lines ? rt_lines_us(&net->lines, &queries[i], device)
-                              : rt_origins_us(&net->origins, &queries[i], device);
+        latency_us[i] = lines ? rt_linear_baseline_us(&net->lines, &queries[i], device)
+                              : rt_wave_scaling_us(&net->origins, &queries[i], device);
         skip[i] = isnan(latency_us[i]) ? RT_SKIP_NO_ORIGIN : RT_SKIP_NONE;
     }
 }
@@ -441,7 +442,7 @@ static void forecast_roofline(const struct rt_device *device, const struct rt_qu
 }
 
 void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
-                           const struct rt_query *queries, size_t count, struct rt_team *team,
+                           const struct rt_query *queries, size_t count, struct rt_threads *pool,
                            double *latency_us, uint8_t *skip)
 {
     uint8_t *reasons = skip != NULL ? skip : rt_malloc(count);
@@ -454,7 +455,7 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
     for (size_t n = 0; n < predictor->net_count; n++) {
         const struct rt_family_net *net = &predictor->nets[n];
         if (rt_heads[net->head].source == RT_SOURCE_NETWORK)
-            forecast_family(predictor, net, device, queries, count, team, latency_us, reasons);
+            forecast_family(predictor, net, device, queries, count, pool, latency_us, reasons);
         else
             forecast_baseline(net, device, queries, count, latency_us, reasons);
     }

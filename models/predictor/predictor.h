@@ -6,23 +6,23 @@
  * Everything that tells predictors apart is data: features by name, architecture, head, tile policy. A new
  * kind of predictor is a row in recipe.c.
  */
-#ifndef ROOFTILE_PREDICTOR_H
-#define ROOFTILE_PREDICTOR_H
+#ifndef ROOFTILE_MODELS_PREDICTOR_PREDICTOR_H
+#define ROOFTILE_MODELS_PREDICTOR_PREDICTOR_H
 
 #include "datasets/dataset.h"
-#include "datasets/h5.h"
+#include "base/h5.h"
 #include "datasets/split.h"
 #include "models/predictor/features.h"
 #include "models/predictor/head.h"
-#include "models/predictor/interval.h"
-#include "models/predictor/latent.h"
-#include "models/predictor/lines.h"
-#include "models/predictor/mlp.h"
-#include "models/predictor/origins.h"
-#include "models/predictor/tiles.h"
+#include "models/predictor/conformal_interval.h"
+#include "models/predictor/device_effects.h"
+#include "models/baselines/linear.h"
+#include "models/nn/mlp.h"
+#include "models/baselines/wave_scaling.h"
+#include "models/baselines/measured_tiles.h"
 
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
-#define RT_PREDICTOR_VERSION 2 /* 2: clipping, latents */
+#define RT_PREDICTOR_VERSION 2 /* 2: clipping, device effects */
 #define RT_MAX_FEATURES      32
 #define RT_MAX_NETS          (2 * RT_FAMILY_COUNT) /* of a predictor */
 
@@ -31,7 +31,7 @@ enum rt_tile_policy {
     RT_TILE_NEAREST, /* the measured tile of the nearest shape */
     RT_TILE_ROW,     /* one row of the operand (softmax, layer norm) */
     RT_TILE_WHOLE,   /* no tile: features of the whole op, some of them for reference tiles */
-    RT_TILE_CUT,     /* as RT_TILE_WHOLE, attention and experts as fused.h cuts them */
+    RT_TILE_TILING,  /* as RT_TILE_WHOLE, attention and experts as fused.h cuts them */
     RT_TILE_POLICY_COUNT
 };
 extern const char *const rt_tile_policies[RT_TILE_POLICY_COUNT];
@@ -57,10 +57,10 @@ struct rt_family_net {
     int head;                                                     /* index into rt_heads */
     enum rt_tile_policy policy;
     struct rt_mlp mlp;
-    struct rt_tiles tiles;
-    struct rt_latents latents; /* none where the head has no use for them */
-    struct rt_lines lines;     /* instead of a network, where the head says so; */
-    struct rt_origins origins; /* or these */
+    struct rt_measured_tiles tiles;
+    struct rt_device_effects effects; /* none where the head has no use for them */
+    struct rt_linear_baseline lines;  /* instead of a network, where the head says so; */
+    struct rt_wave_scaling origins;   /* or these */
     struct rt_intervals intervals;
     char *loss; /* what it was fitted with, by name */
     int64_t rows_train, rows_validation, epochs, best_epoch;
@@ -75,7 +75,7 @@ struct rt_predictor {
     char *creator, *data_uuids, *data_sources, *data_licences;
     char *devices; /* names of the GPUs it was fitted to */
     char *held_out_gpus, *held_out_ops;
-    char *calibrated; /* devices whose latents were fitted later: "NAME\tWHAT TO\tUUID OF THE DATA" */
+    char *calibrated; /* devices whose device effects were fitted later: "NAME\tWHAT TO\tUUID OF THE DATA" */
     struct rt_split_rule split; /* how what is measured is dealt */
     bool kept_no_test;          /* it was fitted to all parts of its devices */
     int64_t threads;
@@ -110,7 +110,8 @@ const struct rt_family_net *rt_predictor_net(const struct rt_predictor *predicto
 /* Was the predictor fitted to this device (by name)? Is it on its held-out list? */
 bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char *name);
 /* Was its net for that op and dtype fitted to kernels of the device? One that was fitted to several sources
- * may know a GPU in bf16 and not in fp32. Where a net has no latents to tell, as rt_predictor_knows_device.
+ * may know a GPU in bf16 and not in fp32. Where a net has no device effects to tell, as
+ * rt_predictor_knows_device.
  */
 bool rt_predictor_fitted_to(const struct rt_predictor *predictor, const char *device, enum rt_op_id op,
                             enum rt_dtype dtype);
@@ -119,7 +120,7 @@ bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const ch
                                   enum rt_dtype dtype);
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op);
 
-/* Were the latents of this device, which it may not have been fitted to, calibrated? */
+/* Were the device effects of this device, which it may not have been fitted to, calibrated? */
 bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const char *name);
 
 /* Was what forecasts this kernel, or this run, on its device calibrated to it? */
@@ -140,10 +141,10 @@ enum rt_skip {
 extern const char *const rt_skip_words[RT_SKIP_COUNT];
 
 /* Forecasts `count` kernels on one device: latency_us (count), NaN where skip (count, may be NULL) is not
- * RT_SKIP_NONE. A query's tile is used where it is known (>= 1), found by the policy otherwise. `team` may be
+ * RT_SKIP_NONE. A query's tile is used where it is known (>= 1), found by the policy otherwise. `pool` may be
  * NULL: this thread alone; results do not depend on it. */
 void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt_device *device,
-                           const struct rt_query *queries, size_t count, struct rt_team *team,
+                           const struct rt_query *queries, size_t count, struct rt_threads *pool,
                            double *latency_us, uint8_t *skip);
 
 /* How far ln(measured / forecast) of that kernel may lie from 0 on either side, at `level` (0.9: in nine of
@@ -161,7 +162,7 @@ void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct r
 
 /* For training: features (feature_count, scaled) and bound of one kernel with its tile. RT_SKIP_NONE or why
  * not. */
-void rt_bound_set_latent(struct rt_bound *bound, const struct rt_latent *latent); /* shift and floor */
+void rt_bound_set_effect(struct rt_bound *bound, const struct rt_device_effect *effect); /* shift and floor */
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *features, struct rt_bound *bound);
 
@@ -169,7 +170,7 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
  * from features (count, feature_count). A distance of 1.5 is as much as all inputs differing by 1,
  * one of 2.25 all of the last hidden layer. */
 size_t rt_family_net_place_width(const struct rt_family_net *net);
-void rt_family_net_places(const struct rt_family_net *net, struct rt_team *team, const rt_real *features,
+void rt_family_net_places(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *features,
                           size_t count, rt_real *places);
 
 #endif

@@ -1,5 +1,5 @@
 /* Predictor files: the layout that FORMAT.md describes. */
-#include "datasets/status.h"
+#include "base/status.h"
 #include "models/predictor/predictor.h"
 
 #include <math.h>
@@ -105,8 +105,9 @@ static const char *level_name(int level)
     return names[level];
 }
 
-/* What a calibrated device's kernels were off by: arrays beside its latents. */
-static int write_correction(struct rt_h5 *file, const char *base, const struct rt_correction *correction)
+/* What a calibrated device's kernels were off by: arrays beside its device effects. */
+static int write_correction(struct rt_h5 *file, const char *base,
+                            const struct rt_residual_correction *correction)
 {
     int status;
     char path[192];
@@ -131,17 +132,17 @@ static int write_correction(struct rt_h5 *file, const char *base, const struct r
 }
 
 /* Nothing where nothing is shifted, as in files of earlier builds. */
-static int write_queued(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
+static int write_queued(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
 {
     char path[192];
-    if (latent->queued[RT_LATENT_COMPUTE] == 0 && latent->queued[RT_LATENT_MEMORY] == 0)
+    if (effect->queued[RT_EFFECT_COMPUTE] == 0 && effect->queued[RT_EFFECT_MEMORY] == 0)
         return RT_OK;
     snprintf(path, sizeof path, "%s/queued", base);
     struct rt_h5_array array = doubles(path, "compute, memory: added to ln latency of kernels in a queue");
-    return rt_h5_write(file, &array, latent->queued, sizeof *latent->queued, RT_QUEUED_PARTS);
+    return rt_h5_write(file, &array, effect->queued, sizeof *effect->queued, RT_QUEUED_PARTS);
 }
 
-static int read_queued(struct rt_h5 *file, const char *base, struct rt_latent *out)
+static int read_queued(struct rt_h5 *file, const char *base, struct rt_device_effect *out)
 {
     int status;
     char path[192];
@@ -157,40 +158,40 @@ static int read_queued(struct rt_h5 *file, const char *base, struct rt_latent *o
     return RT_OK;
 }
 
-/* One device's latents as attributes of `base`. */
-static int write_latent(struct rt_h5 *file, const char *base, const struct rt_latent *latent)
+/* One device's device effects as attributes of `base`. */
+static int write_effect(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
 {
     int status;
     char path[192];
     ADD(rt_h5_make_group(file, base));
-    ADD(rt_h5_set_text(file, base, "device", latent->device));
-    ADD(rt_h5_set_text(file, base, "vendor", latent->vendor));
-    ADD(rt_h5_set_text(file, base, "capability", latent->capability));
-    ADD(rt_h5_set_text(file, base, "memory_kind", rt_memory_kinds[latent->memory_kind]));
-    for (int p = 0; p < RT_LATENT_PARTS; p++)
-        ADD(rt_h5_set_real(file, base, rt_latent_parts[p], latent->value[p]));
-    ADD(rt_h5_set_real(file, base, "floor_us", latent->floor_us));
-    for (int l = 0; latent->interval[0] > 0 && l < RT_INTERVAL_LEVELS; l++)
-        ADD(rt_h5_set_real(file, base, level_name(l), latent->interval[l]));
-    ADD(rt_h5_set_integer(file, base, "calibrated", latent->calibrated));
-    ADD(write_correction(file, base, &latent->correction));
-    ADD(write_queued(file, base, latent));
+    ADD(rt_h5_set_text(file, base, "device", effect->device));
+    ADD(rt_h5_set_text(file, base, "vendor", effect->vendor));
+    ADD(rt_h5_set_text(file, base, "capability", effect->capability));
+    ADD(rt_h5_set_text(file, base, "memory_kind", rt_memory_kinds[effect->memory_kind]));
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        ADD(rt_h5_set_real(file, base, rt_effect_parts[p], effect->value[p]));
+    ADD(rt_h5_set_real(file, base, "floor_us", effect->dispatch_us));
+    for (int l = 0; effect->interval[0] > 0 && l < RT_INTERVAL_LEVELS; l++)
+        ADD(rt_h5_set_real(file, base, level_name(l), effect->interval[l]));
+    ADD(rt_h5_set_integer(file, base, "calibrated", effect->calibrated));
+    ADD(write_correction(file, base, &effect->correction));
+    ADD(write_queued(file, base, effect));
     snprintf(path, sizeof path, "%s/calibrated_to", base);
-    ADD(rt_seen_write(&latent->seen, file, path));
-    return rt_h5_set_integer(file, base, "kernels", latent->kernels);
+    ADD(rt_fitted_keys_write(&effect->fitted_keys, file, path));
+    return rt_h5_set_integer(file, base, "kernels", effect->kernels);
 }
 
-static int write_latents(struct rt_h5 *file, const char *net, const struct rt_latents *latents)
+static int write_effects(struct rt_h5 *file, const char *net, const struct rt_device_effects *effects)
 {
     int status;
     char base[96], path[160];
-    if (latents->count == 0)
+    if (effects->count == 0)
         return RT_OK;
     snprintf(base, sizeof base, "%s/latents", net);
     ADD(rt_h5_make_group(file, base));
-    for (size_t i = 0; i < latents->count; i++) {
+    for (size_t i = 0; i < effects->count; i++) {
         snprintf(path, sizeof path, "%s/%04zu", base, i);
-        ADD(write_latent(file, path, &latents->known[i]));
+        ADD(write_effect(file, path, &effects->known[i]));
     }
     return RT_OK;
 }
@@ -220,9 +221,10 @@ static int write_intervals(struct rt_h5 *file, const char *net, const struct rt_
 static int write_baseline(struct rt_h5 *file, const char *base, const struct rt_family_net *net)
 {
     char path[96];
-    bool lines = rt_heads[net->head].source == RT_SOURCE_LINES;
+    bool lines = rt_heads[net->head].source == RT_SOURCE_LINEAR;
     snprintf(path, sizeof path, "%s/%s", base, lines ? "lines" : "origins");
-    return lines ? rt_lines_write(&net->lines, file, path) : rt_origins_write(&net->origins, file, path);
+    return lines ? rt_linear_baseline_write(&net->lines, file, path)
+                 : rt_wave_scaling_write(&net->origins, file, path);
 }
 
 /* "/families/linear", "/families/linear.matrix" */
@@ -255,13 +257,13 @@ static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
     snprintf(path, sizeof path, "%s/clip_high", base);
     array = doubles(path, "greatest value of the feature");
     ADD(rt_h5_write(file, &array, net->clip_high, sizeof *net->clip_high, net->feature_count));
-    ADD(write_latents(file, base, &net->latents));
+    ADD(write_effects(file, base, &net->effects));
     ADD(write_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/parameters", base);
     array = reals(path, "layer after layer: weight (outputs,inputs), bias (outputs)");
     ADD(rt_h5_write(file, &array, net->mlp.parameters, sizeof *net->mlp.parameters, net->mlp.count));
     snprintf(path, sizeof path, "%s/tiles", base);
-    return rt_tiles_write(&net->tiles, file, path);
+    return rt_measured_tiles_write(&net->tiles, file, path);
 }
 
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
@@ -404,7 +406,7 @@ static int read_shape(struct rt_h5 *file, const char *base, struct rt_family_net
 /* How many numbers a point of a correction has: its place, or the network's inputs in files of earlier
  * builds, which say a length. */
 static int read_correction_points(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
-                                  struct rt_correction *out)
+                                  struct rt_residual_correction *out)
 {
     int status;
     char path[192];
@@ -425,7 +427,7 @@ static int read_correction_points(struct rt_h5 *file, const char *base, const st
 }
 
 static int read_correction(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
-                           struct rt_correction *out)
+                           struct rt_residual_correction *out)
 {
     int status;
     char path[192];
@@ -457,8 +459,8 @@ static int read_short_text(struct rt_h5 *file, const char *base, const char *nam
     return RT_OK;
 }
 
-static int read_latent(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
-                       struct rt_latent *out)
+static int read_effect(struct rt_h5 *file, const char *base, const struct rt_family_net *net,
+                       struct rt_device_effect *out)
 {
     int status;
     ADD(read_short_text(file, base, "device", out->device, sizeof out->device));
@@ -471,12 +473,12 @@ static int read_latent(struct rt_h5 *file, const char *base, const struct rt_fam
     ADD(rt_h5_get_name(file, base, "memory_kind", rt_memory_kind_find, &kind));
     out->memory_kind = (enum rt_memory_kind)kind;
     bool sound = true;
-    for (int p = 0; p < RT_LATENT_PARTS; p++) {
-        if (p != RT_LATENT_NARROW || rt_h5_has(file, base, rt_latent_parts[p])) /* older files lack it */
-            ADD(rt_h5_get_real(file, base, rt_latent_parts[p], &out->value[p]));
+    for (int p = 0; p < RT_EFFECT_PARTS; p++) {
+        if (p != RT_EFFECT_NARROW || rt_h5_has(file, base, rt_effect_parts[p])) /* older files lack it */
+            ADD(rt_h5_get_real(file, base, rt_effect_parts[p], &out->value[p]));
         sound &= fabs(out->value[p]) <= 20;
     }
-    ADD(rt_h5_get_real(file, base, "floor_us", &out->floor_us));
+    ADD(rt_h5_get_real(file, base, "floor_us", &out->dispatch_us));
     ADD(rt_h5_get_integer(file, base, "kernels", &out->kernels));
     if (rt_h5_has(file, base, "calibrated")) { /* files of the first builds of version 2 lack it */
         ADD(rt_h5_get_integer(file, base, "calibrated", &calibrated));
@@ -486,42 +488,42 @@ static int read_latent(struct rt_h5 *file, const char *base, const struct rt_fam
         ADD(rt_h5_get_real(file, base, level_name(l), &out->interval[l]));
         sound &= !(out->interval[l] < 0 || out->interval[l] > 1e4); /* NaN: too few kernels for the level */
     }
-    if (!sound || !(out->floor_us >= 0 && out->floor_us < 1e9))
+    if (!sound || !(out->dispatch_us >= 0 && out->dispatch_us < 1e9))
         return rt_fail(RT_EFORMAT, "%s: %s holds latents that cannot be: the file is damaged",
                        rt_h5_path(file), base);
     ADD(read_correction(file, base, net, &out->correction));
     ADD(read_queued(file, base, out));
     char path[192];
     snprintf(path, sizeof path, "%s/calibrated_to", base);
-    return rt_seen_read(file, path, &out->seen);
+    return rt_fitted_keys_read(file, path, &out->fitted_keys);
 }
 
-struct latents_reader {
-    struct rt_latents *latents;
+struct effects_reader {
+    struct rt_device_effects *effects;
     const char *base;
     const struct rt_family_net *net;
 };
 
-static int read_known_latent(struct rt_h5 *file, const char *name, void *context)
+static int read_known_effect(struct rt_h5 *file, const char *name, void *context)
 {
-    struct latents_reader *reader = context;
-    struct rt_latents *latents = reader->latents;
+    struct effects_reader *reader = context;
+    struct rt_device_effects *effects = reader->effects;
     char path[160];
     snprintf(path, sizeof path, "%s/%.16s", reader->base, name);
-    latents->known = rt_realloc(latents->known, latents->count + 1, sizeof *latents->known);
-    latents->known[latents->count++] = (struct rt_latent){0};
-    return read_latent(file, path, reader->net, &latents->known[latents->count - 1]);
+    effects->known = rt_realloc(effects->known, effects->count + 1, sizeof *effects->known);
+    effects->known[effects->count++] = (struct rt_device_effect){0};
+    return read_effect(file, path, reader->net, &effects->known[effects->count - 1]);
 }
 
-static int read_latents(struct rt_h5 *file, const char *group, const struct rt_family_net *net,
-                        struct rt_latents *latents)
+static int read_effects(struct rt_h5 *file, const char *group, const struct rt_family_net *net,
+                        struct rt_device_effects *effects)
 {
     char base[96];
     snprintf(base, sizeof base, "%s/latents", group);
     if (!rt_h5_exists(file, base))
         return RT_OK;
-    struct latents_reader reader = {latents, base, net};
-    return rt_h5_each_child(file, base, read_known_latent, &reader);
+    struct effects_reader reader = {effects, base, net};
+    return rt_h5_each_child(file, base, read_known_effect, &reader);
 }
 
 static bool sound_widths(const double *widths, size_t count)
@@ -563,9 +565,10 @@ static int read_intervals(struct rt_h5 *file, const char *net, struct rt_interva
 static int read_baseline(struct rt_h5 *file, const char *base, struct rt_family_net *net)
 {
     char path[96];
-    bool lines = rt_heads[net->head].source == RT_SOURCE_LINES;
+    bool lines = rt_heads[net->head].source == RT_SOURCE_LINEAR;
     snprintf(path, sizeof path, "%s/%s", base, lines ? "lines" : "origins");
-    return lines ? rt_lines_read(file, path, &net->lines) : rt_origins_read(file, path, &net->origins);
+    return lines ? rt_linear_baseline_read(file, path, &net->lines)
+                 : rt_wave_scaling_read(file, path, &net->origins);
 }
 
 static int units_find(const char *name)
@@ -612,11 +615,11 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
         snprintf(path, sizeof path, "%s/clip_high", base);
         ADD(rt_h5_read(file, &array, net->clip_high, sizeof *net->clip_high, (size_t)net->feature_count));
     }
-    net->latents.family = net->family;
-    ADD(read_latents(file, base, net, &net->latents));
+    net->effects.family = net->family;
+    ADD(read_effects(file, base, net, &net->effects));
     ADD(read_intervals(file, base, &net->intervals));
     snprintf(path, sizeof path, "%s/tiles", base);
-    return rt_tiles_read(file, path, &net->tiles);
+    return rt_measured_tiles_read(file, path, &net->tiles);
 }
 
 static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)

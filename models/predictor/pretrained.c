@@ -1,5 +1,5 @@
 /* Where the predictor lies that comes with rooftile. See predictor.h. */
-#include "datasets/status.h"
+#include "base/status.h"
 #include "models/predictor/predictor.h"
 
 #include <stdlib.h>

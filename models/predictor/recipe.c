@@ -1,6 +1,6 @@
 /* The recipe table. See recipe.h. */
 #include "models/predictor/recipe.h"
-#include "datasets/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
      .activation = "relu", .head = "utilisation", .loss = "smape", .policy = policy_, .batch = batch_, \
      .epochs = epochs_, .patience = 15, .learning_rate = 1e-3, .weight_decay = 0.01, .schedule = "one-cycle"}
 /* rooftile's own: the whole op under the roofline of what the board sustains, corrected by a small network and the
- * latents of the device. docs/rooftile.md tells how each was chosen. */
+ * device effects of the device. docs/rooftile.md tells how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide blocks_128x128 waves_128x128 padding_128x128 "          \
     "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 cut_log2_blocks "      \
@@ -36,7 +36,7 @@
 #define ROOFTILE(...) ROOFTILE_BY(RT_TILE_WHOLE, __VA_ARGS__)
 #define ROOFTILE_BY(policy_, family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
     {.kind = "rooftile", .family = family_, .units = units_, .features = features_, .standardise = true, \
-     .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .latent_ridge = 1e-2, \
+     .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .effect_ridge = 1e-2, \
      .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
      .policy = policy_, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
      .weight_decay = 0.01, .schedule = "one-cycle"}
@@ -59,8 +59,8 @@ const struct rt_recipe rt_recipes[] = {
     ROOFTILE(RT_FAMILY_SOFTMAX, RT_UNITS_ANY,
              "log2_bytes_l2 row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500,
              20, 12),
-    ROOFTILE_BY(RT_TILE_CUT, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05, 4500, 0, 12),
-    ROOFTILE_BY(RT_TILE_CUT, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0, 12),
+    ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05, 4500, 0, 12),
+    ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0, 12),
     ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes_l2 row_fill", 32, 0, 3500, 20, 12),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),

@@ -3,8 +3,8 @@
  * it ends up as data in the predictor file, so a forecast never asks which recipe made it. Recipes whose head
  * takes no network (head.h) have neither features nor an architecture, and nothing of training but `loss`.
  */
-#ifndef ROOFTILE_RECIPE_H
-#define ROOFTILE_RECIPE_H
+#ifndef ROOFTILE_MODELS_PREDICTOR_RECIPE_H
+#define ROOFTILE_MODELS_PREDICTOR_RECIPE_H
 
 #include "models/predictor/predictor.h"
 
@@ -17,7 +17,7 @@ struct rt_recipe {
     double clip_margin;   /* with it: beyond the training range, part of it; negative: not clipped */
     int rows_per_device;  /* at most so many training rows of a device and dtype, drawn by the seed; 0: all */
     double small_us; /* rows whose roofline is below count less: weights 0.1 to about 1; 0: all the same */
-    double latent_ridge; /* heads with latents: how strongly they are drawn to 0 */
+    double effect_ridge; /* heads with device effects: how strongly they are drawn to 0 */
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;

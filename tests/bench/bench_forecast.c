@@ -21,12 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datasets/progress.h"
-#include "datasets/status.h"
+#include "base/progress.h"
+#include "base/status.h"
 #include "models/graph/model.h"
-#include "models/predictor/blas.h"
+#include "models/nn/blas.h"
 #include "models/predictor/recipe.h"
-#include "predict/forecast.h"
+#include "predict/forecast/forecast.h"
 
 #define MATRIX     512
 #define SINGLES    101   /* forecasts of the one shape in a round */
@@ -101,7 +101,7 @@ static void invent_tiles(struct rt_family_net *net, struct rt_random *random)
         invent_sample(&dataset, net->family, random);
         all[i] = i;
     }
-    rt_tiles_build(&net->tiles, &dataset, all, SHAPES);
+    rt_measured_tiles_build(&net->tiles, &dataset, all, SHAPES);
     rt_dataset_release(&dataset);
     free(all);
 }

@@ -17,11 +17,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "datasets/progress.h"
-#include "datasets/status.h"
-#include "models/predictor/blas.h"
-#include "train/loss.h"
-#include "train/step.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "models/nn/blas.h"
+#include "models/nn/loss.h"
+#include "models/nn/step.h"
 
 #define MATRIX     2048
 #define TURN       0.2 /* seconds of steps in a turn */
@@ -36,7 +36,7 @@ struct setup {
     size_t threads, batch;
     struct rt_mlp mlp;
     struct rt_optimizer optimizer;
-    struct rt_team *team;
+    struct rt_threads *pool;
     struct rt_step *step;
     rt_real *x;                                                                     /* (batch, inputs) */
     double *target, *waves;                                                         /* (batch) */
@@ -69,13 +69,13 @@ static void setup_init(struct setup *setup, size_t threads, size_t batch)
     struct rt_mlp_shape shape = {
         .inputs = 4, .hidden = 512, .layers = 8, .outputs = 2, .activation = RT_RELU};
     struct rt_random random;
-    *setup = (struct setup){.threads = threads, .batch = batch, .team = rt_team_new(threads)};
+    *setup = (struct setup){.threads = threads, .batch = batch, .pool = rt_threads_new(threads)};
     if (rt_mlp_init(&setup->mlp, &shape) != RT_OK)
         abort();
     rt_random_seed(&random, 1, 0);
     rt_mlp_randomize(&setup->mlp, &random);
     rt_optimizer_init(&setup->optimizer, &rt_adamw_default, setup->mlp.count);
-    setup->step = rt_step_new(&setup->mlp, &setup->optimizer, setup->team, batch);
+    setup->step = rt_step_new(&setup->mlp, &setup->optimizer, setup->pool, batch);
     setup->x = rt_calloc(batch * 4, sizeof *setup->x);
     setup->target = rt_calloc(batch, sizeof *setup->target);
     setup->waves = rt_calloc(batch, sizeof *setup->waves);
@@ -92,7 +92,7 @@ static void setup_release(struct setup *setup)
     rt_step_free(setup->step);
     rt_optimizer_release(&setup->optimizer);
     rt_mlp_release(&setup->mlp);
-    rt_team_free(setup->team);
+    rt_threads_free(setup->pool);
     free(setup->x);
     free(setup->target);
     free(setup->waves);
@@ -172,7 +172,7 @@ static size_t measure(struct setup *setup, size_t turn, float *block, size_t *re
         double others = other_work(), began = rt_clock();
         setup->sgemm[turn] = time_sgemm(setup->threads, block);
         setup->rate[turn] = time_steps(setup);
-        double share = (other_work() - others) / (rt_clock() - began) / (double)rt_team_processors();
+        double share = (other_work() - others) / (rt_clock() - began) / (double)rt_threads_processors();
         if (share <= DISTURBED || *retries == 0)
             return disturbed + (share > DISTURBED);
         --*retries;
@@ -198,8 +198,8 @@ int main(int argc, char **argv)
 {
     rt_blas_tune(argv);
     size_t turns = argc > 1 ? strtoul(argv[1], NULL, 10) : 9;
-    size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : rt_team_processors() > 1 ? 2 : 1;
-    if (turns < 1 || turns > MAX_TURNS || threads < 1 || threads > RT_TEAM_MAX) {
+    size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : rt_threads_processors() > 1 ? 2 : 1;
+    if (turns < 1 || turns > MAX_TURNS || threads < 1 || threads > RT_THREADS_MAX) {
         fprintf(stderr, "usage: bench_train_step [TURNS [THREADS]]\n");
         return 2;
     }

@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "collect/collect.h"
-#include "collect/parts.h"
-#include "datasets/order.h"
+#include "collect/journal.h"
+#include "datasets/dataset_order.h"
 
 #include <errno.h>
 #include <math.h>
@@ -384,8 +384,8 @@ static void test_sm_shares(void)
 }
 
 /* Variants and algorithms: a backend that takes any layout. */
-static int prepare_any(void *context, size_t device, const struct rt_task *task, struct rt_kernel *kernel,
-                       void **work, const char **refused)
+static int prepare_any(void *context, size_t device, const struct rt_task *task,
+                       struct rt_kernel_info *kernel, void **work, const char **refused)
 {
     struct rt_task plain = *task;
     plain.variant = RT_PLAIN;
@@ -536,8 +536,8 @@ static void test_interrupted_equals_uninterrupted(void)
     const char *output = rt_test_path("many.h5");
     options.output = output;
     for (size_t begun = 0; begun < 6; begun++) { /* parts of a collection that was cut off after each */
-        struct rt_parts parts;
-        RT_ASSERT_OK(rt_parts_open(output, &parts));
+        struct rt_journal parts;
+        RT_ASSERT_OK(rt_journal_open(output, &parts));
         if (!parts.begun) {
             struct rt_dataset header;
             rt_dataset_init(&header);
@@ -547,15 +547,15 @@ static void test_interrupted_equals_uninterrupted(void)
             for (size_t d = 0; d < one.dataset.device_count; d++)
                 rt_dataset_add_device(&header, &one.dataset.devices[d]);
             rt_dataset_stamp(&header);
-            RT_ASSERT_OK(rt_parts_begin(&parts, &header));
+            RT_ASSERT_OK(rt_journal_begin(&parts, &header));
             rt_dataset_release(&header);
         }
         CU_ASSERT_EQUAL(parts.saved.sample_count, 20 * begun);
         struct rt_dataset part = one.dataset; /* a window of it */
         part.samples += 20 * begun;
         part.sample_count = 20;
-        RT_ASSERT_OK(rt_parts_save(&parts, &part));
-        rt_parts_close(&parts);
+        RT_ASSERT_OK(rt_journal_save(&parts, &part));
+        rt_journal_close(&parts);
     }
     RT_ASSERT_OK(rt_collect(backend(), &plan, &options, &many));
     CU_ASSERT_EQUAL(many.dataset.sample_count, one.dataset.sample_count);
@@ -570,17 +570,17 @@ static void test_second_collector_is_refused(void)
     const char *output = rt_test_path("locked.h5");
     struct rt_collect_options options = options_for(output);
     struct rt_collect_summary summary;
-    struct rt_parts parts;
+    struct rt_journal parts;
     struct rt_plan plan;
     make_plan(1, 10, &plan);
-    RT_ASSERT_OK(rt_parts_open(output, &parts));
+    RT_ASSERT_OK(rt_journal_open(output, &parts));
     RT_ASSERT_FAILS(rt_collect(backend(), &plan, &options, &summary), RT_EUSAGE,
                     "another collector (process ");
     char process[32];
     snprintf(process, sizeof process, "%ld", (long)getpid());
     CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), process));
     CU_ASSERT_TRUE(exists(output, ".parts/lock"));
-    rt_parts_close(&parts);
+    rt_journal_close(&parts);
     CU_ASSERT_FALSE(exists(output, ".parts"));
     RT_ASSERT_OK(rt_collect(backend(), &plan, &options, &summary));
     rt_collect_summary_release(&summary);

@@ -66,7 +66,7 @@ static struct rt_task task_of(enum rt_op_id op, enum rt_variant variant, int64_t
 
 static void *ready(void *context, size_t device, struct rt_task task)
 {
-    struct rt_kernel kernel;
+    struct rt_kernel_info kernel;
     void *work = NULL;
     const char *refused = NULL;
     RT_ASSERT_OK(cuda->prepare(context, device, &task, &kernel, &work, &refused));
@@ -208,16 +208,16 @@ static void test_slices_have_no_shares(void)
 /* A board of the catalogue, a share and a slice of it, and boards that the catalogue has not. */
 static void test_descriptions(void)
 {
-    struct rt_cuda_found found = {.name = "NVIDIA H200",
-                                  .gpu = "NVIDIA H200",
-                                  .sms = 132,
-                                  .gpu_sms = 132,
-                                  .capability = 90,
-                                  .clock_khz = 1980000,
-                                  .memory_clock_khz = 3201000,
-                                  .bus_bits = 6144,
-                                  .l2_bytes = 60 << 20,
-                                  .memory_bytes = (size_t)140 << 30};
+    struct rt_cuda_gpu_found found = {.name = "NVIDIA H200",
+                                      .gpu = "NVIDIA H200",
+                                      .sms = 132,
+                                      .gpu_sms = 132,
+                                      .capability = 90,
+                                      .clock_khz = 1980000,
+                                      .memory_clock_khz = 3201000,
+                                      .bus_bits = 6144,
+                                      .l2_bytes = 60 << 20,
+                                      .memory_bytes = (size_t)140 << 30};
     struct rt_device catalogue, device;
     RT_ASSERT_OK(rt_device_named("NVIDIA H200", &catalogue));
     rt_cuda_describe(&found, &device);
@@ -263,7 +263,7 @@ static void test_rates_against_the_catalogue(void)
                                          "NVIDIA H200"};
     for (size_t b = 0; b < RT_COUNT(boards); b++) {
         struct rt_device catalogue, device;
-        struct rt_cuda_found found = {0};
+        struct rt_cuda_gpu_found found = {0};
         RT_ASSERT_OK(rt_device_named(boards[b], &catalogue));
         snprintf(found.gpu, sizeof found.gpu, "no board of %s", boards[b]);
         found.sms = found.gpu_sms = (int)catalogue.sms;
@@ -648,7 +648,7 @@ static void test_models_that_are_refused(void)
 
 static void refused_with(void *context, struct rt_task task, const char *words)
 {
-    struct rt_kernel kernel;
+    struct rt_kernel_info kernel;
     void *work;
     const char *refused = NULL;
     RT_ASSERT_OK(cuda->prepare(context, 0, &task, &kernel, &work, &refused));
@@ -683,7 +683,7 @@ static void test_module_does_not_load(void)
 {
     void *context = open_with("0", NULL), *work;
     struct rt_task task = task_of(RT_OP_ADD, RT_PLAIN, 1, 64);
-    struct rt_kernel kernel;
+    struct rt_kernel_info kernel;
     const char *refused;
     setenv("FAKE_CUDA_MODULE", "222", 1);
     RT_ASSERT_FAILS(cuda->prepare(context, 0, &task, &kernel, &work, &refused), RT_EIO, "do not load");
@@ -803,7 +803,7 @@ static void test_sticky_error(void)
     void *model = ready_model(context, &sequence);
     void *work = ready(context, 0, task_of(RT_OP_ADD, RT_PLAIN, 1, 64));
     struct rt_task task = task_of(RT_OP_ADD, RT_PLAIN, 1, 64);
-    struct rt_kernel kernel;
+    struct rt_kernel_info kernel;
     const char *refused;
     double us[4];
     forget();

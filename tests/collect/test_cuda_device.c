@@ -76,8 +76,8 @@ static CUresult queue_illegal_kernel(const struct rt_cuda_driver *driver)
 }
 
 /* As the CUDA backend, but with `fill` runs a kernel that writes where it may not. */
-static int prepare_illegal(void *context, size_t device, const struct rt_task *task, struct rt_kernel *kernel,
-                           void **work, const char **refused)
+static int prepare_illegal(void *context, size_t device, const struct rt_task *task,
+                           struct rt_kernel_info *kernel, void **work, const char **refused)
 {
     const struct rt_cuda_driver *driver;
     int status = rt_backend_cuda.prepare(context, device, task, kernel, work, refused);
@@ -477,7 +477,7 @@ static struct rt_task task_of(int op, int dtype, int64_t first, int64_t second, 
 
 static void *ready(void *context, size_t device, struct rt_task task)
 {
-    struct rt_kernel kernel;
+    struct rt_kernel_info kernel;
     void *work = NULL;
     const char *refused = NULL;
     RT_ASSERT_OK(rt_backend_cuda.prepare(context, device, &task, &kernel, &work, &refused));

@@ -38,7 +38,7 @@ static void test_without_nvml(void)
 {
     struct rt_backend_options options = {.devices = "0"};
     struct rt_task task;
-    struct rt_kernel kernel;
+    struct rt_kernel_info kernel;
     struct rt_health health;
     const char *refused = NULL;
     void *context, *work;

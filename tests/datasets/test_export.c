@@ -1,6 +1,6 @@
 /* A dataset as CSV and back: the same file, byte for byte; and CSV that people wrote. */
 #include "datasets/export_csv.h"
-#include "datasets/import.h"
+#include "datasets/import/import.h"
 #include "test.h"
 
 #include <math.h>

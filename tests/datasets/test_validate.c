@@ -1,5 +1,5 @@
 /* Every check of `validate` finds what it is for, damage is refused with a sentence, and true data pass. */
-#include "datasets/import.h"
+#include "datasets/import/import.h"
 #include "datasets/validate.h"
 #include "test.h"
 
@@ -305,15 +305,15 @@ static void test_flipped_bits(void)
 
 static void test_truncated(void)
 {
-    const char *path = rt_test_path("whole.h5"), *cut = rt_test_path("cut.h5");
+    const char *path = rt_test_path("whole.h5"), *tiling = rt_test_path("cut.h5");
     struct rt_dataset d, back;
     load_mini(&d);
     RT_ASSERT_OK(rt_dataset_write(&d, path));
     CU_ASSERT_TRUE_FATAL(reads_same(path, &d));
     struct image image = read_image(path);
     for (size_t part = 0; part < 50; part++) {
-        write_image(cut, &image, image.size * part / 50);
-        int status = rt_dataset_read(cut, &back);
+        write_image(tiling, &image, image.size * part / 50);
+        int status = rt_dataset_read(tiling, &back);
         CU_ASSERT_EQUAL(status, RT_EFORMAT);
         CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "cut.h5"));
     }

@@ -5,7 +5,8 @@
 #include "models/predictor/recipe.h"
 #include "test.h"
 
-/* Forecasts 1.4 x the roofline x latents for an op of products, rows or elements; no device taught anything.
+/* Forecasts 1.4 x the roofline x device effects for an op of products, rows or elements; no device taught
+ * anything.
  */
 static inline void make_zero_net(enum rt_family family, struct rt_family_net *net)
 {

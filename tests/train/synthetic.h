@@ -1,10 +1,10 @@
 /* A synthetic dataset for the tests of training: two invented devices, products and vector ops whose latency
  * is a known share of the roofline. Nothing here was measured; every sample is flagged so. */
-#ifndef ROOFTILE_TESTS_SYNTHETIC_H
-#define ROOFTILE_TESTS_SYNTHETIC_H
+#ifndef ROOFTILE_TESTS_TRAIN_SYNTHETIC_H
+#define ROOFTILE_TESTS_TRAIN_SYNTHETIC_H
 
 #include "models/predictor/predictor.h"
-#include "models/predictor/random.h"
+#include "base/random.h"
 
 #include <math.h>
 

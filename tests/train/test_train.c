@@ -1,5 +1,5 @@
 /* Training end to end on synthetic data: it learns, repeats, resumes, holds out, refuses. */
-#include "datasets/status.h"
+#include "base/status.h"
 #include "models/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
@@ -164,8 +164,8 @@ static void test_resume_refuses_other_options(void)
     rt_dataset_release(&dataset);
 }
 
-/* What the head's latents are for: two devices of the same description, one of them half as fast. */
-static void test_latents_tell_devices_apart(void)
+/* What the head's device effects are for: two devices of the same description, one of them half as fast. */
+static void test_effects_tell_devices_apart(void)
 {
     struct rt_dataset dataset;
     synthetic_dataset(&dataset, 400);
@@ -180,12 +180,12 @@ static void test_latents_tell_devices_apart(void)
     RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
     struct rt_predictor predictor;
     RT_ASSERT_OK(rt_predictor_open(path, &predictor));
-    const struct rt_latents *latents = &predictor.nets[0].latents;
-    CU_ASSERT_EQUAL_FATAL(latents->count, 2);
-    double apart = latents->known[1].value[RT_LATENT_MEMORY] - latents->known[0].value[RT_LATENT_MEMORY];
+    const struct rt_device_effects *effects = &predictor.nets[0].effects;
+    CU_ASSERT_EQUAL_FATAL(effects->count, 2);
+    double apart = effects->known[1].value[RT_EFFECT_MEMORY] - effects->known[0].value[RT_EFFECT_MEMORY];
     printf("# latents of memory lie %.2f apart\n", apart);
     CU_ASSERT_TRUE(apart > 0.3); /* of ln 2: the ridge keeps some, features of the devices tell some */
-    double middle = latents->known[0].value[RT_LATENT_MEMORY] + latents->known[1].value[RT_LATENT_MEMORY];
+    double middle = effects->known[0].value[RT_EFFECT_MEMORY] + effects->known[1].value[RT_EFFECT_MEMORY];
     CU_ASSERT_TRUE(fabs(middle) < 1e-3);
     rt_predictor_release(&predictor);
     rt_dataset_release(&dataset);
@@ -266,5 +266,5 @@ static void test_refusals(void)
 }
 
 RT_TESTS(RT_TEST(test_learns), RT_TEST(test_same_seed_same_bytes), RT_TEST(test_resume_changes_nothing),
-         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_latents_tell_devices_apart),
+         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_effects_tell_devices_apart),
          RT_TEST(test_hold_out), RT_TEST(test_nothing_is_kept_for_testing), RT_TEST(test_refusals))

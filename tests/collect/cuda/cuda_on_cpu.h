@@ -8,8 +8,8 @@
  *
  * Not emulated: banks, caches, speed, the memory model between blocks; arithmetic is the host's.
  */
-#ifndef ROOFTILE_CUDA_ON_CPU_H
-#define ROOFTILE_CUDA_ON_CPU_H
+#ifndef ROOFTILE_TESTS_COLLECT_CUDA_CUDA_ON_CPU_H
+#define ROOFTILE_TESTS_COLLECT_CUDA_CUDA_ON_CPU_H
 
 #include "kernels_on_cpu.h"
 

@@ -1,6 +1,6 @@
 /* kernels.cu compiled for the CPU, seen from C. */
-#ifndef ROOFTILE_KERNELS_ON_CPU_H
-#define ROOFTILE_KERNELS_ON_CPU_H
+#ifndef ROOFTILE_TESTS_COLLECT_CUDA_KERNELS_ON_CPU_H
+#define ROOFTILE_TESTS_COLLECT_CUDA_KERNELS_ON_CPU_H
 
 #include "collect/cuda/kernels.h"
 

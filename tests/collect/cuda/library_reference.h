@@ -2,11 +2,11 @@
  * Products, convolutions and attention by their definitions, in double precision. The libraries are run
  * elsewhere: fakes of them (test_cuda_libraries.c) or the real ones on a GPU (test_cuda_device.c).
  */
-#ifndef ROOFTILE_TEST_LIBRARY_REFERENCE_H
-#define ROOFTILE_TEST_LIBRARY_REFERENCE_H
+#ifndef ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
+#define ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
 
 #include "collect/task.h"
-#include "datasets/status.h"
+#include "base/status.h"
 #include "numbers.h"
 
 #include <stdbool.h>

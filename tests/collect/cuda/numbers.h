@@ -1,7 +1,7 @@
 /* Numbers of the device's types, by what their bits mean, and a stream of seeded ones. For tests that compare
  * with plain formulas. */
-#ifndef ROOFTILE_TEST_NUMBERS_H
-#define ROOFTILE_TEST_NUMBERS_H
+#ifndef ROOFTILE_TESTS_COLLECT_CUDA_NUMBERS_H
+#define ROOFTILE_TESTS_COLLECT_CUDA_NUMBERS_H
 
 #include "datasets/op.h"
 

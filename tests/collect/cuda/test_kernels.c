@@ -1,6 +1,6 @@
 /* Our CUDA kernels, run on the CPU as vector_plan.c launches them, beside plain formulas in double precision.
  */
-#include "datasets/strings.h"
+#include "base/strings.h"
 #include "kernels_on_cpu.h"
 #include "test.h"
 #include "vector_reference.h"

@@ -3,8 +3,8 @@
  * double precision. The kernels are run elsewhere: on the CPU (test_kernels.c) or on a GPU
  * (test_cuda_device.c).
  */
-#ifndef ROOFTILE_TEST_VECTOR_REFERENCE_H
-#define ROOFTILE_TEST_VECTOR_REFERENCE_H
+#ifndef ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
+#define ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
 
 #include "collect/cuda/vector_plan.h"
 #include "numbers.h"

@@ -14,8 +14,8 @@
  *   FAKE_CUDA_LAUNCH=n     launches of kernels other than the backend's own say so
  *   FAKE_CUDA_MIG=1        GPUs are MIG slices, which have no green contexts
  */
-#ifndef ROOFTILE_TEST_FAKE_DRIVER_H
-#define ROOFTILE_TEST_FAKE_DRIVER_H
+#ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_DRIVER_H
+#define ROOFTILE_TESTS_COLLECT_FAKE_CUDA_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>

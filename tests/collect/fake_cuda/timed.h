@@ -3,8 +3,8 @@
  * driver's function is found where the driver is loaded; where it is not (tests of the libraries alone),
  * nothing is timed and results are computed.
  */
-#ifndef ROOFTILE_TEST_FAKE_TIMED_H
-#define ROOFTILE_TEST_FAKE_TIMED_H
+#ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_TIMED_H
+#define ROOFTILE_TESTS_COLLECT_FAKE_CUDA_TIMED_H
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,0 +1,48 @@
+/*
+ * CSV files (RFC 4180), read row by row in constant memory; the only user of libcsv.
+ *
+ * The first row names the columns. A row that cannot be right is refused with a sentence and reading goes on
+ * behind it; a file that is not CSV at all (bytes 0, a row of more than 16 MiB, a quote that is never closed)
+ * ends the reading there.
+ */
+#ifndef ROOFTILE_BASE_CSV_H
+#define ROOFTILE_BASE_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define RT_CSV_ROW_LIMIT ((size_t)16 << 20) /* bytes of one row */
+#define RT_CSV_COLUMNS   4096               /* at most */
+
+struct rt_csv;
+
+/* A cell: NUL-terminated UTF-8. Spaces around an unquoted one are gone. */
+struct rt_csv_field {
+    const char *text;
+    size_t length;
+    bool missing; /* nothing between the commas; "" in quotes is an empty text, not missing */
+};
+
+/* Opens `path` and reads its header. RT_EIO, or RT_EFORMAT naming file and line. */
+int rt_csv_open(const char *path, struct rt_csv **out);
+void rt_csv_close(struct rt_csv *csv); /* accepts NULL */
+
+size_t rt_csv_columns(const struct rt_csv *csv);
+const char *rt_csv_header(const struct rt_csv *csv, size_t column);
+int rt_csv_find(const struct rt_csv *csv, const char *header); /* -1: no such column */
+
+/* What rt_csv_next returns beside a negative status, after which nothing more can be read. */
+enum { RT_CSV_END = 0, RT_CSV_ROW = 1, RT_CSV_REFUSED = 2 /* this row; rt_error() says why */ };
+
+/* The next row: exactly rt_csv_columns() fields, valid until the next call. Sentences begin "path:line: ". */
+int rt_csv_next(struct rt_csv *csv, const struct rt_csv_field **fields);
+
+const char *rt_csv_path(const struct rt_csv *csv);
+size_t rt_csv_line(const struct rt_csv *csv);  /* where the last row began; the header is line 1 */
+size_t rt_csv_bytes(const struct rt_csv *csv); /* read so far */
+
+/* Writes a text as a cell: in quotes where it would not come back otherwise; NULL is missing. */
+void rt_csv_write(FILE *file, const char *text);
+
+#endif

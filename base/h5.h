@@ -1,0 +1,81 @@
+/*
+ * The only user of HDF5: one-dimensional arrays, attributes, groups, atomic writing, versions.
+ *
+ * Arrays are chunked and extendible, shuffled, deflated (weights, RT_H5_F32, are neither) and checksummed
+ * (fletcher32); object headers are of the newest layout, whose metadata carries checksums too. So a flipped
+ * byte is noticed when it is read.
+ * No object stores a time: the same content gives the same bytes.
+ */
+#ifndef ROOFTILE_BASE_H5_H
+#define ROOFTILE_BASE_H5_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rt_h5;
+
+enum rt_h5_type { RT_H5_F32, RT_H5_F64, RT_H5_I32, RT_H5_I64, RT_H5_U8, RT_H5_U32 };
+
+/* What an array is: `names` (with `name_count`) makes it an HDF5 enum stored in 8 bits (type RT_H5_U8). */
+struct rt_h5_array {
+    const char *path; /* "/samples/latency_us" */
+    enum rt_h5_type type;
+    const char *units, *long_name; /* NULL: no such attribute */
+    const char *const *names;
+    size_t name_count;
+};
+
+/* A new file that appears at `path` only with rt_h5_commit; rt_h5_close without it leaves no trace. */
+int rt_h5_create(const char *path, struct rt_h5 **out);
+int rt_h5_commit(struct rt_h5 *file); /* closes, syncs, renames; frees `file` whatever it returns */
+
+/* Opens for reading. `format` is what the root attribute "format" must say; the root attribute "version"
+ * must lie in 1..newest. RT_EIO, RT_EFORMAT (not HDF5, other format), RT_EVERSION (names both versions). */
+int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out);
+void rt_h5_close(struct rt_h5 *file); /* accepts NULL */
+const char *rt_h5_path(const struct rt_h5 *file);
+int rt_h5_version(const struct rt_h5 *file); /* what the root attribute "version" said on opening */
+
+int rt_h5_make_group(struct rt_h5 *file, const char *path);
+bool rt_h5_exists(struct rt_h5 *file, const char *path);
+
+/* Names of the objects in a group or of the attributes of an object, sorted; calls `visit` for each until
+ * it returns non-zero, and returns that. */
+typedef int (*rt_h5_visit)(struct rt_h5 *file, const char *name, void *context);
+int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, void *context);
+int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit visit, void *context);
+
+/* `count` values, `stride` bytes apart from `base`: a column of an array of structs, or a plain array. */
+int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void *base, size_t stride,
+                size_t count);
+
+/* Columns of an array of `count` structs at once, compressed on all cores; arrays[k] lies `offsets[k]` bytes
+ * into a struct. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not stored: it
+ * reads as the array's fill value. */
+int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, const size_t *offsets,
+                        size_t column_count, const void *base, size_t stride, size_t count);
+
+/* Number of values of an array; RT_EFORMAT where it is missing, not one-dimensional, of another class
+ * than `array->type`, or larger than the file could hold. */
+int rt_h5_count(struct rt_h5 *file, const struct rt_h5_array *array, size_t *count);
+/* Reads exactly `count` values. Enums are matched by name, so a file whose enum is numbered otherwise
+ * reads right; a name this build does not know is refused. */
+int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, size_t stride, size_t count);
+
+/* Attributes of the object at `object` ("/" is the file). Texts are UTF-8; *text is freed by the caller. */
+int rt_h5_set_text(struct rt_h5 *file, const char *object, const char *name, const char *text);
+int rt_h5_set_integer(struct rt_h5 *file, const char *object, const char *name, int64_t value);
+int rt_h5_set_real(struct rt_h5 *file, const char *object, const char *name, double value);
+bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name);
+int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, char **text);
+/* A text that names a row of a table: its number by `find` (< 0: RT_EVERSION, newer files name more). */
+int rt_h5_get_name(struct rt_h5 *file, const char *object, const char *name, int (*find)(const char *),
+                   int *value);
+int rt_h5_get_integer(struct rt_h5 *file, const char *object, const char *name, int64_t *value);
+int rt_h5_get_real(struct rt_h5 *file, const char *object, const char *name, double *value);
+
+/* The HDF5 library's version, "1.10.8". */
+const char *rt_h5_library(void);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Columns of an array of structs as compressed chunks, made on all cores: what HDF5's filters shuffle,
+ * deflate and fletcher32 would make of them one after the other on one. Knows nothing of HDF5; h5.c writes
+ * the chunks.
+ */
+#ifndef ROOFTILE_BASE_H5_CHUNKS_H
+#define ROOFTILE_BASE_H5_CHUNKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rt_chunk_column {
+    size_t offset, size; /* of the value in a row: 1, 4 or 8 bytes */
+    uint64_t missing;    /* bits of a value that is not there; they pad the last chunk */
+};
+
+/* One chunk of one column, ready to be stored; bytes NULL where every value is missing. */
+struct rt_chunk {
+    void *bytes;
+    size_t size;
+};
+
+/* All chunks of `rows` values each, column after column: chunk c of column k is (*out)[k * chunks + c], with
+ * chunks = ceil(count / rows). Release with rt_chunks_free. The bytes don't depend on the number of cores. */
+void rt_chunks_make(const void *base, size_t stride, size_t count, const struct rt_chunk_column *columns,
+                    size_t column_count, size_t rows, int level, struct rt_chunk **out);
+void rt_chunks_free(struct rt_chunk *chunks, size_t count);
+
+#endif

@@ -1,0 +1,110 @@
+/* Progress lines and the interrupt flag. See progress.h. */
+#include "base/progress.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+double rt_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void rt_time_of_day(char *text, size_t size)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    time_t now = epoch != NULL ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+void rt_progress_start(struct rt_progress *progress, const char *what, double total, bool quiet)
+{
+    double now = rt_clock();
+    *progress = (struct rt_progress){.what = what,
+                                     .total = total,
+                                     .started = now,
+                                     .drawn = now,
+                                     .quiet = quiet,
+                                     .terminal = isatty(STDERR_FILENO)};
+}
+
+static void format_duration(char *text, size_t size, double seconds)
+{
+    long s = (long)(seconds + 0.5);
+    if (s < 3600)
+        snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
+    else
+        snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+static void draw(const struct rt_progress *progress, const char *note)
+{
+    enum { WIDTH = 24 };
+    double elapsed = rt_clock() - progress->started;
+    double share = progress->total > 0 ? progress->done / progress->total : 0;
+    char bar[WIDTH + 1], spent[32], left[32] = "?";
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    for (int i = 0; i < WIDTH; i++)
+        bar[i] = i < (int)(share * WIDTH) ? '=' : ' ';
+    bar[WIDTH] = '\0';
+    format_duration(spent, sizeof spent, elapsed);
+    if (share > 0)
+        format_duration(left, sizeof left, elapsed * (1 - share) / share);
+    if (progress->terminal)
+        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s  %s, %s left", progress->what, bar, 100 * share, note,
+                spent, left);
+    else
+        fprintf(stderr, "%s %3.0f%%  %s  %s, %s left\n", progress->what, 100 * share, note, spent, left);
+    fflush(stderr);
+}
+
+void rt_progress_update(struct rt_progress *progress, double done, const char *format, ...)
+{
+    double now = rt_clock();
+    progress->done = done;
+    if (progress->quiet || now - progress->drawn < (progress->terminal ? 0.1 : 5))
+        return;
+    char note[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(note, sizeof note, format, arguments);
+    va_end(arguments);
+    progress->drawn = now;
+    draw(progress, note);
+}
+
+void rt_progress_end(struct rt_progress *progress)
+{
+    if (!progress->quiet && progress->terminal)
+        fputs("\r\033[K", stderr);
+    progress->quiet = true;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    if (interrupted)
+        _exit(128 + number);
+    interrupted = 1;
+}
+
+void rt_interrupt_catch(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool rt_interrupted(void)
+{
+    return interrupted != 0;
+}

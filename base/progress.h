@@ -1,0 +1,34 @@
+/*
+ * Progress of long work on stderr: a bar that redraws itself on a terminal, a plain line every few seconds
+ * elsewhere, nothing with --quiet. Also the flag that Ctrl-C and SIGTERM set.
+ */
+#ifndef ROOFTILE_BASE_PROGRESS_H
+#define ROOFTILE_BASE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rt_progress {
+    const char *what;   /* "train linear", "collect" */
+    double total, done; /* in units of work; total 0: unknown, no bar and no ETA */
+    double started, drawn;
+    bool quiet, terminal;
+};
+
+void rt_progress_start(struct rt_progress *progress, const char *what, double total, bool quiet);
+/* Redraws at most ten times a second on a terminal, every 5 s elsewhere. `format`: text after the bar. */
+void rt_progress_update(struct rt_progress *progress, double done, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Clears the bar from a terminal; what follows is the result. */
+void rt_progress_end(struct rt_progress *progress);
+
+double rt_clock(void); /* seconds, monotonic */
+/* "2026-11-21T15:00:05Z", UTC; SOURCE_DATE_EPOCH (reproducible-builds.org) is respected. */
+void rt_time_of_day(char *text, size_t size);
+
+/* After rt_interrupt_catch(), SIGINT and SIGTERM set a flag instead of ending the program; a second one
+ * ends it at once. Long loops poll rt_interrupted() and return RT_EINTERRUPTED with their best saved. */
+void rt_interrupt_catch(void);
+bool rt_interrupted(void);
+
+#endif

@@ -1,0 +1,12 @@
+/* Real numbers in ascending order, and their median. None of them may be NaN. */
+#ifndef ROOFTILE_BASE_SORT_H
+#define ROOFTILE_BASE_SORT_H
+
+#include <stddef.h>
+
+void rt_sort_reals(double *values, size_t count);
+
+/* Sorts them, too. NaN of none; between the two middle ones where their number is even. */
+double rt_median(double *values, size_t count);
+
+#endif

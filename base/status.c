@@ -1,0 +1,95 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char sentence[2048];
+
+int rt_fail(int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int rt_fail_context(int status, const char *format, ...)
+{
+    char context[512], whole[sizeof sentence];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(context, sizeof context, format, arguments);
+    va_end(arguments);
+    snprintf(whole, sizeof whole, "%s: %.1500s", context, sentence);
+    memcpy(sentence, whole, sizeof sentence);
+    return status;
+}
+
+const char *rt_error(void)
+{
+    return sentence;
+}
+
+int rt_exit_status(int status)
+{
+    return status == RT_OK ? 0 : status == RT_EUSAGE ? 2 : 1;
+}
+
+void rt_warn(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    flockfile(stderr);
+    fputs("rooftile: warning: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+    va_end(arguments);
+}
+
+static void *checked(void *block, size_t count, size_t size)
+{
+    if (block == NULL) {
+        fprintf(stderr, "rooftile: out of memory (%zu x %zu bytes asked for)\n", count, size);
+        abort();
+    }
+    return block;
+}
+
+void *rt_malloc(size_t size)
+{
+    return checked(malloc(size ? size : 1), 1, size);
+}
+
+void *rt_calloc(size_t count, size_t size)
+{
+    return checked(calloc(count ? count : 1, size ? size : 1), count, size);
+}
+
+void *rt_realloc(void *block, size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / size)
+        checked(NULL, count, size);
+    size_t bytes = count * size;
+    return checked(realloc(block, bytes > 0 ? bytes : 1), count, size);
+}
+
+char *rt_strdup(const char *text)
+{
+    return checked(strdup(text), 1, strlen(text) + 1);
+}
+
+char *rt_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    return checked(text, 1, 0);
+}

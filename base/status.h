@@ -1,0 +1,47 @@
+/*
+ * Status codes, the one error sentence of a thread, and allocation that cannot fail.
+ *
+ * Every function that can fail returns RT_OK (0) or a negative rt_status and leaves one sentence behind
+ * that names the file, the place in it, what is wrong and what to do. Only main() prints it.
+ */
+#ifndef ROOFTILE_BASE_STATUS_H
+#define ROOFTILE_BASE_STATUS_H
+
+#include <stddef.h>
+
+enum rt_status {
+    RT_OK = 0,
+    RT_EIO = -1,          /* the operating system refused: open, read, write, rename, disk full */
+    RT_EFORMAT = -2,      /* the content of a file is not what its format says */
+    RT_EVERSION = -3,     /* a file of a version this build does not read */
+    RT_EUSAGE = -4,       /* the caller asked for something that cannot be: exit status 2 */
+    RT_ENOTFOUND = -5,    /* a name that nothing has: GPU, op, family */
+    RT_EINTERRUPTED = -6, /* Ctrl-C or SIGTERM; what was saved is usable */
+};
+
+/* Keeps the sentence for rt_error() and returns `status`, so that callers write `return rt_fail(...)`. */
+int rt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Puts "context: " before the sentence that is kept; returns `status` unchanged. */
+int rt_fail_context(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* The sentence of this thread's last failure, "" if there was none. Never NULL. */
+const char *rt_error(void);
+
+/* Exit status of the program for a status: 0 done, 2 bad usage, 1 everything else. */
+int rt_exit_status(int status);
+
+/* A line on stderr, "rooftile: warning: ...": for what a reader must know though the work goes on. */
+void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* malloc, calloc, realloc, strdup that end the program with a sentence where memory runs out: sizes that
+ * come from a file are checked against the file's own size before they get here. Free with free(). */
+void *rt_malloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *rt_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *rt_realloc(void *block, size_t count, size_t size) __attribute__((returns_nonnull));
+char *rt_strdup(const char *text) __attribute__((malloc, returns_nonnull));
+char *rt_format(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+
+#define RT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

@@ -1,0 +1,260 @@
+/* String interning and number parsing. See strings.h. */
+#include "base/strings.h"
+#include "base/status.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ byte[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Eight bytes a step: kernel names run to kilobytes and are hashed for every row of an import. */
+static uint64_t hash_text(const char *text, size_t length)
+{
+    uint64_t hash = length * 0x9e3779b97f4a7c15u, word;
+    for (; length >= 8; text += 8, length -= 8) {
+        memcpy(&word, text, 8);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    return hash ^ hash >> 29;
+}
+
+void rt_strings_release(struct rt_strings *strings)
+{
+    free(strings->text);
+    free(strings->offset);
+    free(strings->slot);
+    *strings = (struct rt_strings){0};
+}
+
+static int equal_at(const struct rt_strings *strings, uint32_t index, const char *text, size_t length)
+{
+    const char *there = strings->text + strings->offset[index];
+    return strncmp(there, text, length) == 0 && there[length] == '\0';
+}
+
+/* The slot that holds the string, or the empty one where it belongs. */
+static size_t find_slot(const struct rt_strings *strings, const char *text, size_t length)
+{
+    size_t at = hash_text(text, length) & (strings->slots - 1);
+    while (strings->slot[at] != 0 && !equal_at(strings, strings->slot[at] - 1, text, length))
+        at = (at + 1) & (strings->slots - 1);
+    return at;
+}
+
+static void grow_slots(struct rt_strings *strings)
+{
+    strings->slots = strings->slots ? 2 * strings->slots : 64;
+    free(strings->slot);
+    strings->slot = rt_calloc(strings->slots, sizeof *strings->slot);
+    for (size_t i = 0; i < strings->count; i++) {
+        const char *text = strings->text + strings->offset[i];
+        strings->slot[find_slot(strings, text, strlen(text))] = (uint32_t)i + 1;
+    }
+}
+
+int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size_t length)
+{
+    length = strnlen(text, length);
+    if (strings->slots == 0)
+        return -1;
+    return (int32_t)strings->slot[find_slot(strings, text, length)] - 1;
+}
+
+int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t length)
+{
+    length = strnlen(text, length);
+    if (2 * (strings->count + 1) > strings->slots)
+        grow_slots(strings);
+    size_t at = find_slot(strings, text, length);
+    if (strings->slot[at] != 0)
+        return (int32_t)strings->slot[at] - 1;
+    if (strings->size + length + 1 > strings->capacity) {
+        strings->capacity = 2 * (strings->size + length + 1);
+        strings->text = rt_realloc(strings->text, strings->capacity, 1);
+    }
+    if (strings->count == strings->offset_capacity) {
+        strings->offset_capacity = strings->count ? 2 * strings->count : 64;
+        strings->offset = rt_realloc(strings->offset, strings->offset_capacity, sizeof *strings->offset);
+    }
+    strings->offset[strings->count] = strings->size;
+    memcpy(strings->text + strings->size, text, length);
+    strings->text[strings->size + length] = '\0';
+    strings->size += length + 1;
+    strings->slot[at] = (uint32_t)++strings->count;
+    return (int32_t)strings->count - 1;
+}
+
+const char *rt_strings_get(const struct rt_strings *strings, int32_t index)
+{
+    return index >= 0 && (size_t)index < strings->count ? strings->text + strings->offset[index] : "";
+}
+
+bool rt_name_equal(const char *a, const char *b)
+{
+    do {
+        a += strspn(a, " -_");
+        b += strspn(b, " -_");
+        if (*a == '\0' || *b == '\0')
+            return *a == *b;
+    } while (tolower((unsigned char)*a++) == tolower((unsigned char)*b++));
+    return false;
+}
+
+/* Does `name` go on with `part`, separators aside? */
+static bool starts_with(const char *name, const char *part)
+{
+    for (;;) {
+        part += strspn(part, " -_");
+        name += strspn(name, " -_");
+        if (*part == '\0')
+            return true;
+        if (tolower((unsigned char)*name++) != tolower((unsigned char)*part++))
+            return false;
+    }
+}
+
+bool rt_name_contains(const char *name, const char *part)
+{
+    for (; *name; name++)
+        if (starts_with(name, part))
+            return true;
+    return false;
+}
+
+/* Damerau's distance is more than a hint needs. */
+size_t rt_name_distance(const char *a, const char *b)
+{
+    size_t row[128], n = strlen(b) < 127 ? strlen(b) : 127;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t drop = diagonal + 1, insert = row[j - 1] + 1;
+            row[j] = change < drop ? change : drop;
+            row[j] = row[j] < insert ? row[j] : insert;
+        }
+    }
+    return row[n];
+}
+
+void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance)
+{
+    for (int i = 0; i < RT_HINTS; i++) {
+        if (hints->name[i][0] != '\0' && hints->distance[i] <= distance)
+            continue;
+        for (int j = RT_HINTS - 1; j > i; j--) {
+            memcpy(hints->name[j], hints->name[j - 1], sizeof hints->name[j]);
+            hints->distance[j] = hints->distance[j - 1];
+        }
+        snprintf(hints->name[i], sizeof hints->name[i], "%s", name);
+        hints->distance[i] = distance;
+        return;
+    }
+}
+
+int rt_parse_integer(const char *text, size_t length, int64_t *value)
+{
+    size_t at = 0;
+    int negative = length > 0 && text[0] == '-';
+    uint64_t sum = 0;
+    at = negative;
+    if (at == length || length - at > 18) /* 18 digits fit; no measured quantity has more */
+        return -1;
+    for (; at < length; at++) {
+        unsigned digit = (unsigned char)text[at] - '0';
+        if (digit > 9)
+            return -1;
+        sum = 10 * sum + digit;
+    }
+    *value = negative ? -(int64_t)sum : (int64_t)sum;
+    return 0;
+}
+
+static double parse_in_c_locale(const char *text, char **end)
+{
+    static locale_t c_locale;
+    locale_t current = __atomic_load_n(&c_locale, __ATOMIC_ACQUIRE);
+    if (current == (locale_t)0) {
+        locale_t made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        if (__atomic_compare_exchange_n(&c_locale, &current, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            current = made;
+        else
+            freelocale(made);
+    }
+    return strtod_l(text, end, current);
+}
+
+/* digits / 10^decimals to the last bit, where that takes no long arithmetic: 0, or -1. */
+static int divide_exactly(uint64_t digits, size_t decimals, double *value)
+{
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (decimals >= RT_COUNT(power))
+        return -1;
+    /* Both are exact, so one division rounds once (Clinger 1990). */
+    if (digits <= (uint64_t)1 << 53) {
+        *value = (double)digits / power[decimals];
+        return 0;
+    }
+#if LDBL_MANT_DIG == 64
+    /* The same with 64 bits; rounding those to 53 is right unless they lie half way. */
+    long double quotient = (long double)digits / (long double)power[decimals];
+    uint64_t mantissa;
+    memcpy(&mantissa, &quotient, sizeof mantissa);
+    if ((mantissa & 0x7ff) != 0x400) {
+        *value = (double)quotient;
+        return 0;
+    }
+#endif
+    return -1;
+}
+
+int rt_parse_real(const char *text, size_t length, double *value)
+{
+    uint64_t digits = 0;
+    size_t at = 0, point = length, count = 0;
+    for (; at < length; at++) {
+        unsigned digit = (unsigned char)text[at] - '0';
+        if (digit <= 9 && count < 18) {
+            digits = 10 * digits + digit;
+            count += digits > 0;
+        } else if (text[at] == '.' && point == length) {
+            point = at;
+        } else {
+            break;
+        }
+    }
+    size_t decimals = point < length ? length - point - 1 : 0;
+    if (at == length && length > (point < length) && divide_exactly(digits, decimals, value) == 0)
+        return 0;
+    char copy[64], *end;
+    if (length == 0 || length >= sizeof copy || strspn(text, "+-.0123456789eE") < length)
+        return -1; /* also refuses spaces, hexadecimal, inf and nan */
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    double parsed = parse_in_c_locale(copy, &end);
+    if (*end != '\0' || !isfinite(parsed))
+        return -1;
+    *value = parsed;
+    return 0;
+}

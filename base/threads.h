@@ -1,0 +1,35 @@
+/*
+ * A pool of threads that stays: the caller is member 0, the others wait between runs. Made for training steps
+ * of a fraction of a millisecond, so who waits spins for a few dozen microseconds before it sleeps; not at
+ * all where the pool is larger than the processors it may use.
+ */
+#ifndef ROOFTILE_BASE_THREADS_H
+#define ROOFTILE_BASE_THREADS_H
+
+#include <stddef.h>
+
+#define RT_THREADS_MAX 256
+
+struct rt_threads; /* NULL is the pool of the caller alone */
+
+/* A pool of `threads` members, 1 to RT_THREADS_MAX. Where the system starts fewer threads than asked for, the
+ * pool is smaller, and a warning says so. */
+struct rt_threads *rt_threads_new(size_t threads);
+void rt_threads_free(struct rt_threads *pool);
+size_t rt_threads_size(const struct rt_threads *pool);
+
+/* Calls work(context, member) once for every member, in parallel; returns when all have returned. */
+void rt_threads_run(struct rt_threads *pool, void (*work)(void *context, size_t member), void *context);
+
+/* Inside work: returns when every member has come here. What was written before is seen after. */
+void rt_threads_barrier(struct rt_threads *pool);
+
+/* A member's share of `count` things: [*first, *last), starting at a multiple of `grain`, as equal as that
+ * allows, empty where nothing is left. */
+void rt_threads_share(const struct rt_threads *pool, size_t member, size_t count, size_t grain, size_t *first,
+                      size_t *last);
+
+/* Processors this process may run on: the default of --threads. */
+size_t rt_threads_processors(void);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * Sweeps: what the quick and the kernels plan are made of. A sweep is an op with ranges of its dims; a point
+ * on it is the next shape. Shapes are log-uniform over the ranges in the order of a Halton sequence (Halton
+ * 1960), shifted by seed and op (Cranley and Patterson 1976), so that any number of them covers the ranges
+ * evenly. Internal to the plans.
+ */
+#ifndef ROOFTILE_COLLECT_PLAN_SWEEP_H
+#define ROOFTILE_COLLECT_PLAN_SWEEP_H
+
+#include "collect/plan/plan.h"
+
+enum { RT_SWEEP_DIMS = 4 }; /* dims that vary: they are among the first of the op */
+
+/* Inclusive ranges of the op's dims; {RT_SAME(d), 0}: what dim d is. */
+#define RT_SAME(d) (-1 - (d))
+
+struct rt_sweep {
+    enum rt_op_id op;
+    int64_t range[RT_MAX_DIMS][2];
+    double least, most; /* of the work a shape may be: FLOPs of products, convolutions and attention,
+                           elements of the others */
+};
+
+/* A sweep in one dtype, phase and variant, and how far it has come. */
+struct rt_sweeping {
+    const struct rt_sweep *sweep;
+    uint8_t dtype, phase, variant;
+    unsigned number; /* among the same op's: each starts somewhere else in the ranges */
+    uint64_t next;   /* place in the Halton sequence */
+};
+
+/* Sweeps of one family, taken in turn. */
+struct rt_turn {
+    struct rt_sweeping *sweeping;
+    size_t count, at;
+    unsigned every; /* takes part in every n-th round, 1 and up */
+};
+
+void rt_turn_add(struct rt_turn *turn, const struct rt_sweeping *sweeping);
+void rt_turn_release(struct rt_turn *turn);
+
+/* Rounds over the turns until the plan holds `count` tasks or the ranges are used up. No shape's operands
+ * take more than `most_bytes`. */
+void rt_plan_sweep(struct rt_plan *plan, uint64_t seed, struct rt_turn *turns, size_t turn_count,
+                   size_t count, double most_bytes);
+
+/* A step through `count` things that meets all of them, and soon something of every part: about the golden
+ * section, and prime to the count. */
+size_t rt_golden_step(size_t count);
+
+#endif

@@ -1,0 +1,445 @@
+/*
+ * The way back from `rooftile dataset export --format csv`: a folder of CSV files. devices.csv and
+ * samples.csv or workloads.csv must be there, the others may be missing, and so may columns: a folder can
+ * also be written by hand.
+ */
+#include "base/csv.h"
+#include "datasets/export_csv.h"
+#include "datasets/import/import.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { GROUP_ATTRIBUTES = 64 };
+
+struct reading {
+    struct rt_dataset *dataset;
+    struct rt_import_report *report;
+    struct rt_csv *csv;
+    const struct rt_csv_field *row;
+};
+
+static int fail_cell(const struct reading *r, const char *column, const struct rt_csv_field *cell,
+                     const char *must)
+{
+    return rt_fail(RT_EFORMAT, "%s:%zu: %s is \"%.60s\"; it must be %s", rt_csv_path(r->csv),
+                   rt_csv_line(r->csv), column, cell->text, must);
+}
+
+/* Opens FOLDER/name. *found stays false where there is no such file; that is no failure. */
+static int open_file(struct reading *r, const char *folder, const char *name, bool *found)
+{
+    struct stat file;
+    char *path = rt_format("%s/%s", folder, name);
+    int status = RT_OK;
+    *found = stat(path, &file) == 0 || errno != ENOENT;
+    if (*found)
+        status = rt_csv_open(path, &r->csv);
+    free(path);
+    return status;
+}
+
+/* Calls `take` for every row; a row that the reader refuses ends it, for these files hang together. */
+static int each_row(struct reading *r, int (*take)(struct reading *r))
+{
+    int got, status = RT_OK;
+    while (status == RT_OK && (got = rt_csv_next(r->csv, &r->row)) != RT_CSV_END)
+        status = got == RT_CSV_ROW ? take(r) : RT_EFORMAT;
+    r->report->files++;
+    r->report->bytes += (double)rt_csv_bytes(r->csv);
+    rt_csv_close(r->csv);
+    r->csv = NULL;
+    return status;
+}
+
+static int need_columns(const struct reading *r, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (i >= rt_csv_columns(r->csv) || strcmp(rt_csv_header(r->csv, i), names[i]) != 0)
+            return rt_fail(RT_EFORMAT, "%s:1: column %zu must be \"%s\"", rt_csv_path(r->csv), i + 1,
+                           names[i]);
+    return RT_OK;
+}
+
+/* ---- meta.csv, strings.csv, groups.csv, devices.csv ---- */
+
+static int take_meta(struct reading *r)
+{
+    struct rt_dataset *d = r->dataset;
+    const struct rt_csv_field *value = &r->row[1];
+    const struct {
+        const char *name;
+        char **text;
+    } texts[] = {{"uuid", &d->uuid},
+                 {"creator", &d->creator},
+                 {"created", &d->created},
+                 {"source", &d->source},
+                 {"licence", &d->licence}};
+    int64_t version;
+    if (strcmp(r->row[0].text, "format") == 0 && strcmp(value->text, RT_DATASET_FORMAT) != 0)
+        return fail_cell(r, "format", value, RT_DATASET_FORMAT);
+    if (strcmp(r->row[0].text, "version") == 0 &&
+        (rt_parse_integer(value->text, value->length, &version) != 0 || version < 1 ||
+         version > RT_DATASET_VERSION))
+        return rt_fail(RT_EVERSION,
+                       "%s:%zu: version %.20s, this build reads versions 1 to %d; use a newer rooftile",
+                       rt_csv_path(r->csv), rt_csv_line(r->csv), value->text, RT_DATASET_VERSION);
+    for (size_t i = 0; i < RT_COUNT(texts); i++)
+        if (strcmp(r->row[0].text, texts[i].name) == 0) {
+            free(*texts[i].text);
+            *texts[i].text = rt_strdup(value->text);
+        }
+    return RT_OK;
+}
+
+static int take_string(struct reading *r)
+{
+    struct rt_strings *table = strcmp(r->row[0].text, "kernels") == 0 ? &r->dataset->kernels
+                               : strcmp(r->row[0].text, "texts") == 0 ? &r->dataset->texts
+                                                                      : NULL;
+    if (table == NULL)
+        return fail_cell(r, "table", &r->row[0], "kernels or texts");
+    rt_strings_add(table, r->row[1].text, r->row[1].length);
+    return RT_OK;
+}
+
+/* Attributes of the group that is being read; a group ends where the next begins. */
+struct gathering {
+    struct reading reading;
+    size_t count;
+    bool any;
+    char *names[GROUP_ATTRIBUTES], *values[GROUP_ATTRIBUTES];
+};
+
+static int end_group(struct gathering *g)
+{
+    if (!g->any)
+        return RT_OK;
+    size_t before = g->reading.dataset->group_count;
+    int32_t index = rt_dataset_add_group(g->reading.dataset, g->count, (const char *const *)g->names,
+                                         (const char *const *)g->values);
+    for (size_t i = 0; i < g->count; i++) {
+        free(g->names[i]);
+        free(g->values[i]);
+    }
+    g->count = 0;
+    g->any = false;
+    return (size_t)index == before ? RT_OK
+                                   : rt_fail(RT_EFORMAT, "%s: groups %d and %zu are the same",
+                                             rt_csv_path(g->reading.csv), index, before);
+}
+
+static int take_attribute(struct reading *r)
+{
+    struct gathering *g = (struct gathering *)r; /* its first member */
+    int64_t group;
+    if (rt_parse_integer(r->row[0].text, r->row[0].length, &group) != 0 || group < 0)
+        return fail_cell(r, "group", &r->row[0], "a number from 0 on");
+    if (g->any && (size_t)group == r->dataset->group_count + 1 && end_group(g) != RT_OK)
+        return RT_EFORMAT;
+    if ((size_t)group != r->dataset->group_count)
+        return fail_cell(r, "group", &r->row[0], "the number of the row before, or one more");
+    g->any = true;
+    if (r->row[1].length == 0)
+        return RT_OK; /* a group without attributes */
+    if (g->count == GROUP_ATTRIBUTES)
+        return fail_cell(r, "group", &r->row[0], "a group of at most 64 attributes");
+    g->names[g->count] = rt_strdup(r->row[1].text);
+    g->values[g->count++] = rt_strdup(r->row[2].text);
+    return RT_OK;
+}
+
+static int take_device(struct reading *r)
+{
+    struct rt_device device;
+    char where[512];
+    rt_device_init(&device, "");
+    snprintf(where, sizeof where, "%.400s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
+    for (size_t t = 0; t < rt_device_text_count; t++) {
+        int column = rt_csv_find(r->csv, rt_device_texts[t].key);
+        if (column >= 0 && r->row[column].length >= rt_device_texts[t].size)
+            return fail_cell(r, rt_device_texts[t].key, &r->row[column], "a shorter text");
+        if (column >= 0)
+            strcpy((char *)&device + rt_device_texts[t].offset, r->row[column].text);
+    }
+    for (size_t f = 0; f < rt_device_field_count; f++) {
+        int column = rt_csv_find(r->csv, rt_device_fields[f].key);
+        const struct rt_csv_field *cell = column >= 0 ? &r->row[column] : NULL;
+        if (cell != NULL && !cell->missing &&
+            rt_parse_real(cell->text, cell->length, rt_device_value(&device, f)) != 0)
+            return fail_cell(r, rt_device_fields[f].key, cell, "a number");
+    }
+    int status = rt_device_check(&device, where);
+    if (status == RT_OK && rt_dataset_find_device(r->dataset, device.name) >= 0)
+        status = rt_fail(RT_EFORMAT, "%s: device \"%s\" is described twice", where, device.name);
+    if (status == RT_OK && rt_dataset_add_device(r->dataset, &device) < 0)
+        status = RT_EFORMAT;
+    return status;
+}
+
+/* ---- samples.csv, workloads.csv ---- */
+
+/* A table of rows that are built from rt_fields. */
+struct table {
+    struct reading reading;
+    const struct rt_field *fields;
+    size_t field_count;
+    int *columns; /* per field, -1: missing */
+};
+
+static int read_enum(struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
+                     void *at)
+{
+    for (size_t i = 0; i < field->name_count; i++)
+        if (strcmp(field->names[i], cell->text) == 0) {
+            *(uint8_t *)at = (uint8_t)i;
+            return RT_OK;
+        }
+    return fail_cell(r, field->name, cell, "a name that this build knows");
+}
+
+static int read_flags(struct reading *r, const struct rt_csv_field *cell, uint32_t *flags)
+{
+    char buffer[16];
+    for (const char *at = cell->text; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        int bit = 0;
+        for (; bit < 32; bit++) {
+            const char *name = rt_csv_flag(bit, buffer);
+            if (strlen(name) == length && strncmp(name, at, length) == 0)
+                break;
+        }
+        if (bit == 32)
+            return fail_cell(r, "flags", cell, "names of flags with a space between");
+        *flags |= UINT32_C(1) << bit;
+        at += length + (at[length] == ' ');
+    }
+    return RT_OK;
+}
+
+static int read_number(struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
+                       void *at)
+{
+    bool real = field->type == RT_H5_F64;
+    int64_t whole = 0;
+    if (real && rt_parse_real(cell->text, cell->length, at) != 0)
+        return fail_cell(r, field->name, cell, "a number");
+    if (!real && (rt_parse_integer(cell->text, cell->length, &whole) != 0 ||
+                  (field->type == RT_H5_I32 && (whole < INT32_MIN || whole > INT32_MAX))))
+        return fail_cell(r, field->name, cell, "a whole number");
+    if (field->type == RT_H5_I32)
+        *(int32_t *)at = (int32_t)whole;
+    else if (field->type == RT_H5_I64)
+        *(int64_t *)at = whole;
+    return RT_OK;
+}
+
+static int read_device(struct reading *r, const struct rt_csv_field *cell, int32_t *index)
+{
+    *index = rt_dataset_find_device(r->dataset, cell->text);
+    return *index >= 0
+               ? RT_OK
+               : rt_fail(RT_ENOTFOUND, "%s:%zu: unknown GPU \"%.80s\": devices.csv does not describe it",
+                         rt_csv_path(r->csv), rt_csv_line(r->csv), cell->text);
+}
+
+static int read_cell(struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
+                     void *at)
+{
+    switch (rt_csv_kind(field)) {
+    case RT_CSV_ENUM:
+        return read_enum(r, field, cell, at);
+    case RT_CSV_FLAGS:
+        return read_flags(r, cell, at);
+    case RT_CSV_DEVICE:
+        return read_device(r, cell, at);
+    case RT_CSV_KERNEL:
+        *(int32_t *)at = rt_strings_add(&r->dataset->kernels, cell->text, cell->length);
+        return RT_OK;
+    case RT_CSV_TEXT:
+        *(int32_t *)at = rt_strings_add(&r->dataset->texts, cell->text, cell->length);
+        return RT_OK;
+    default:
+        return read_number(r, field, cell, at);
+    }
+}
+
+static int read_row(const struct table *table, void *row)
+{
+    struct reading r = table->reading;
+    for (size_t f = 0; f < table->field_count; f++) {
+        const struct rt_csv_field *cell = table->columns[f] >= 0 ? &r.row[table->columns[f]] : NULL;
+        int status = RT_OK;
+        if (cell != NULL && !cell->missing)
+            status = read_cell(&r, &table->fields[f], cell, (char *)row + table->fields[f].offset);
+        if (status != RT_OK)
+            return status;
+    }
+    return RT_OK;
+}
+
+static int check_group(const struct reading *r, int32_t group)
+{
+    return group >= -1 && group < (int32_t)r->dataset->group_count
+               ? RT_OK
+               : rt_fail(RT_EFORMAT, "%s:%zu: group is %d, but groups.csv has %zu", rt_csv_path(r->csv),
+                         rt_csv_line(r->csv), group, r->dataset->group_count);
+}
+
+static int check_sample(const struct reading *r, const struct rt_sample *sample)
+{
+    if (rt_op_check(sample->op, sample->dim) != RT_OK)
+        return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
+    if (!(sample->latency_us > 0) && !(sample->flags & RT_FLAG_FAILED))
+        return rt_fail(RT_EFORMAT,
+                       "%s:%zu: latency_us is %g; it must be above 0 (or missing, where flags say failed)",
+                       rt_csv_path(r->csv), rt_csv_line(r->csv), sample->latency_us);
+    return check_group(r, sample->group);
+}
+
+/* Keeps a row or refuses it. `name` is the op of a sample, "workload" of a workload. */
+static void count_row(struct reading *r, bool kept, const char *name, int32_t device, bool unknown_tile)
+{
+    struct rt_import_count *count =
+        rt_import_counter(r->report, name, device >= 0 ? r->dataset->devices[device].name : "?");
+    count->read++;
+    count->kept += kept;
+    count->refused += !kept;
+    count->unknown_tiles += kept && unknown_tile;
+    if (!kept)
+        rt_import_note(&r->report->refused, rt_error());
+}
+
+static void take_sample(struct table *table, bool whole)
+{
+    struct reading *r = &table->reading;
+    struct rt_sample sample;
+    rt_sample_init(&sample);
+    bool kept = whole && read_row(table, &sample) == RT_OK && check_sample(r, &sample) == RT_OK;
+    if (kept)
+        rt_dataset_add_sample(r->dataset, &sample);
+    count_row(r, kept, sample.device >= 0 ? rt_ops[sample.op].name : "?", sample.device,
+              sample.flags & RT_FLAG_UNKNOWN_TILE);
+}
+
+static void take_workload(struct table *table, bool whole)
+{
+    struct reading *r = &table->reading;
+    struct rt_workload workload;
+    rt_workload_init(&workload);
+    bool kept = whole && read_row(table, &workload) == RT_OK && check_group(r, workload.group) == RT_OK;
+    if (kept)
+        rt_dataset_add_workload(r->dataset, &workload);
+    count_row(r, kept, "workload", workload.device, false);
+}
+
+static int find_columns(struct table *table, const char *const *required, size_t required_count)
+{
+    struct rt_csv *csv = table->reading.csv;
+    for (size_t c = 0; c < rt_csv_columns(csv); c++) {
+        size_t f = 0;
+        while (f < table->field_count && strcmp(table->fields[f].name, rt_csv_header(csv, c)) != 0)
+            f++;
+        if (f == table->field_count)
+            return rt_fail(RT_EFORMAT, "%s:1: no column is called \"%.60s\"; FORMAT.md lists them",
+                           rt_csv_path(csv), rt_csv_header(csv, c));
+    }
+    for (size_t i = 0; i < required_count; i++)
+        if (rt_csv_find(csv, required[i]) < 0)
+            return rt_fail(RT_EFORMAT, "%s:1: has no column \"%s\"", rt_csv_path(csv), required[i]);
+    table->columns = rt_calloc(table->field_count, sizeof *table->columns);
+    for (size_t f = 0; f < table->field_count; f++)
+        table->columns[f] = rt_csv_find(csv, table->fields[f].name);
+    return RT_OK;
+}
+
+static void take_rows(struct table *table, void (*take)(struct table *table, bool whole))
+{
+    struct reading *r = &table->reading;
+    int got;
+    while ((got = rt_csv_next(r->csv, &r->row)) > 0)
+        take(table, got == RT_CSV_ROW);
+    if (got < 0)
+        take(table, false); /* the rest of the file cannot be read */
+    r->report->files++;
+    r->report->bytes += (double)rt_csv_bytes(r->csv);
+}
+
+static int read_table(const struct reading *r, const char *folder, const char *name, struct table *table,
+                      const char *const *required, size_t required_count,
+                      void (*take)(struct table *table, bool whole))
+{
+    bool found;
+    table->reading = *r;
+    int status = open_file(&table->reading, folder, name, &found);
+    if (status == RT_OK && found) {
+        status = find_columns(table, required, required_count);
+        if (status == RT_OK)
+            take_rows(table, take);
+        free(table->columns);
+        rt_csv_close(table->reading.csv);
+    }
+    return status;
+}
+
+static int read_small_file(const struct reading *reading, const char *folder, const char *name,
+                           const char *const *columns, size_t column_count, int (*take)(struct reading *r))
+{
+    struct reading r = *reading;
+    bool found;
+    int status = open_file(&r, folder, name, &found);
+    if (status != RT_OK || !found)
+        return status;
+    if ((status = need_columns(&r, columns, column_count)) == RT_OK)
+        return each_row(&r, take);
+    rt_csv_close(r.csv);
+    return status;
+}
+
+static int read_groups(const struct reading *reading, const char *folder)
+{
+    static const char *const columns[] = {"group", "name", "value"};
+    struct gathering g = {.reading = *reading};
+    bool found;
+    int status = open_file(&g.reading, folder, "groups.csv", &found), got;
+    if (status != RT_OK || !found)
+        return status;
+    status = need_columns(&g.reading, columns, RT_COUNT(columns));
+    while (status == RT_OK && (got = rt_csv_next(g.reading.csv, &g.reading.row)) != RT_CSV_END)
+        status = got == RT_CSV_ROW ? take_attribute(&g.reading) : RT_EFORMAT;
+    int ended = end_group(&g); /* also after a failure: it releases */
+    rt_csv_close(g.reading.csv);
+    return status != RT_OK ? status : ended;
+}
+
+int rt_import_csv(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+                  struct rt_import_report *report)
+{
+    static const char *const meta[] = {"name", "value"}, *const strings[] = {"table", "text"},
+                             *const devices[] = {"name"};
+    static const char *const sample_columns[] = {"op", "dtype", "device", "latency_us"};
+    static const char *const workload_columns[] = {"model", "mode", "dtype", "device", "end_to_end_us"};
+    struct reading r = {.dataset = out, .report = report};
+    struct table samples = {.fields = rt_sample_fields, .field_count = rt_sample_field_count};
+    struct table workloads = {.fields = rt_workload_fields, .field_count = rt_workload_field_count};
+    struct stat folder;
+    int status;
+    (void)options;
+    if (stat(path, &folder) != 0 || !S_ISDIR(folder.st_mode))
+        return rt_fail(
+            RT_EIO, "%s: is not a folder that can be read; name what `rooftile dataset export` wrote", path);
+    if ((status = read_small_file(&r, path, "meta.csv", meta, RT_COUNT(meta), take_meta)) != RT_OK ||
+        (status = read_small_file(&r, path, "strings.csv", strings, RT_COUNT(strings), take_string)) !=
+            RT_OK ||
+        (status = read_groups(&r, path)) != RT_OK ||
+        (status = read_small_file(&r, path, "devices.csv", devices, RT_COUNT(devices), take_device)) !=
+            RT_OK ||
+        (status = read_table(&r, path, "samples.csv", &samples, sample_columns, RT_COUNT(sample_columns),
+                             take_sample)) != RT_OK)
+        return status;
+    return read_table(&r, path, "workloads.csv", &workloads, workload_columns, RT_COUNT(workload_columns),
+                      take_workload);
+}

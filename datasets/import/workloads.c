@@ -1,0 +1,319 @@
+/*
+ * Whole models as somebody measured them, a row each: what scripts/label_pytorch.py writes, or a spreadsheet.
+ * The columns are those of /workloads by name; whatever else a row says becomes an attribute of its group.
+ * Device descriptions (as in datasets/devices/) that lie in the same folder add to the catalogue.
+ */
+#include "datasets/export_csv.h"
+#include "datasets/import/tree.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { OPTION_LENGTH = 64 };
+#define MOST_COUNT (INT64_C(1) << 40) /* batch, sequence, layers */
+
+struct reading {
+    struct rt_import_part *part;
+    struct rt_csv *csv;
+    const struct rt_csv_field *row;
+    int *column;     /* of each of rt_workload_fields, -1: the file has none */
+    int failure;     /* the column that says why a run failed, -1 */
+    int *attributes; /* the other columns */
+    size_t attribute_count;
+};
+
+static int fail_cell(const struct reading *r, const char *column, const struct rt_csv_field *cell,
+                     const char *must)
+{
+    return rt_fail(RT_EFORMAT, "%s:%zu: %s is \"%.60s\"; it must be %s", rt_csv_path(r->csv),
+                   rt_csv_line(r->csv), column, cell->text, must);
+}
+
+/* ---- cells ---- */
+
+/* "compile-dp4" -> "fusion-dp4": the words that PyTorch's users have for ours; "eager" is plain and goes. */
+static int read_option(const struct reading *r, const struct rt_csv_field *cell, int32_t *option)
+{
+    char text[OPTION_LENGTH + 16] = "";
+    if (cell->length > OPTION_LENGTH)
+        return fail_cell(r, "option", cell, "a text of at most 64 bytes");
+    bool translated = false;
+    for (const char *at = cell->text; *at != '\0';) {
+        size_t length = strcspn(at, "-");
+        bool plain = (length == 5 && (strncmp(at, "eager", 5) == 0 || strncmp(at, "plain", 5) == 0));
+        bool compile = length == 7 && strncmp(at, "compile", 7) == 0;
+        if (compile && translated)
+            return fail_cell(r, "option", cell, "a text with \"compile\" once");
+        translated |= compile;
+        if (!plain && text[0] != '\0')
+            strcat(text, "-");
+        if (compile)
+            strcat(text, "fusion");
+        else if (!plain)
+            strncat(text, at, length);
+        at += length + (at[length] == '-');
+    }
+    *option = rt_strings_add(&r->part->data.texts, text, strlen(text));
+    return RT_OK;
+}
+
+static int read_model(const struct reading *r, const struct rt_csv_field *cell, int32_t *model)
+{
+    *model = rt_strings_add(&r->part->data.texts, cell->text, cell->length);
+    return RT_OK;
+}
+
+static int read_enum(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
+                     uint8_t *value)
+{
+    int found = -1;
+    if (strcmp(field->name, "dtype") == 0)
+        found = rt_dtype_find(cell->text); /* knows "float32" and "bfloat16" too */
+    for (size_t i = 0; found < 0 && i < field->name_count; i++)
+        if (strcmp(field->names[i], cell->text) == 0)
+            found = (int)i;
+    if (found < 0)
+        return fail_cell(r, field->name, cell,
+                         field->names == rt_modes ? "inference or training"
+                                                  : "a dtype that is known here (fp32, bf16, ...)");
+    *value = (uint8_t)found;
+    return RT_OK;
+}
+
+static int read_flags(const struct reading *r, const struct rt_csv_field *cell, uint32_t *flags)
+{
+    for (const char *at = cell->text; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        int bit = 0;
+        while (bit < RT_FLAG_COUNT &&
+               (strlen(rt_flag_names[bit]) != length || strncmp(rt_flag_names[bit], at, length) != 0))
+            bit++;
+        if (bit == RT_FLAG_COUNT)
+            return fail_cell(r, "flags", cell,
+                             "names of flags (unstable, throttled, failed, synthetic) with "
+                             "a space between");
+        *flags |= UINT32_C(1) << bit;
+        at += length + (at[length] == ' ');
+    }
+    return RT_OK;
+}
+
+static int read_number(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
+                       void *at)
+{
+    int64_t whole;
+    double real;
+    if (field->type == RT_H5_F64) {
+        if (rt_parse_real(cell->text, cell->length, &real) != 0 || !(real > 0))
+            return fail_cell(r, field->name, cell, "a number above 0, or empty where it is not known");
+        memcpy(at, &real, sizeof real);
+    } else {
+        if (rt_import_part_integer(cell, &whole) != 0 || whole < 1 || whole > MOST_COUNT)
+            return fail_cell(r, field->name, cell, "a whole number of 1..2^40, or empty where there is none");
+        memcpy(at, &whole, sizeof whole);
+    }
+    return RT_OK;
+}
+
+static int read_cell(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
+                     struct rt_workload *workload)
+{
+    void *at = (char *)workload + field->offset;
+    switch (rt_csv_kind(field)) {
+    case RT_CSV_ENUM:
+        return read_enum(r, field, cell, at);
+    case RT_CSV_FLAGS:
+        return read_flags(r, cell, at);
+    case RT_CSV_TEXT:
+        return field->offset == offsetof(struct rt_workload, option) ? read_option(r, cell, at)
+                                                                     : read_model(r, cell, at);
+    case RT_CSV_NUMBER:
+        return read_number(r, field, cell, at);
+    default: /* the device, which was read first */
+        return RT_OK;
+    }
+}
+
+/* ---- rows ---- */
+
+/* A row of these columns only is a measurement; without sequence or layers it may be one. */
+static const char *const required[] = {"device", "model", "batch", "mode", "dtype", "end_to_end_us"};
+
+static bool is_time(const struct rt_field *field)
+{
+    return field->type == RT_H5_F64;
+}
+
+static int check_cells(const struct reading *r)
+{
+    for (size_t i = 0; i + 1 < RT_COUNT(required); i++) {
+        int column = rt_csv_find(r->csv, required[i]);
+        if (r->row[column].length == 0)
+            return rt_fail(RT_EFORMAT, "%s:%zu: %s is empty; every row must say it", rt_csv_path(r->csv),
+                           rt_csv_line(r->csv), required[i]);
+    }
+    return RT_OK;
+}
+
+/* A run that failed is kept and has no times; one that did not has an end_to_end_us. */
+static int check_failure(const struct reading *r, const struct rt_workload *workload)
+{
+    bool failed = workload->flags & RT_FLAG_FAILED;
+    if (!failed && isnan(workload->end_to_end_us))
+        return rt_fail(RT_EFORMAT,
+                       "%s:%zu: end_to_end_us is empty; give the time, or say in a column \"failure\" why "
+                       "there is none",
+                       rt_csv_path(r->csv), rt_csv_line(r->csv));
+    for (size_t f = 0; failed && f < rt_workload_field_count; f++)
+        if (is_time(&rt_workload_fields[f]) && r->column[f] >= 0 && r->row[r->column[f]].length > 0)
+            return rt_fail(RT_EFORMAT,
+                           "%s:%zu: the run failed, but its %s is \"%.40s\"; leave either of the two empty",
+                           rt_csv_path(r->csv), rt_csv_line(r->csv), rt_workload_fields[f].name,
+                           r->row[r->column[f]].text);
+    return RT_OK;
+}
+
+static int read_workload(struct reading *r, struct rt_workload *workload)
+{
+    int status = check_cells(r);
+    for (size_t f = 0; status == RT_OK && f < rt_workload_field_count; f++) {
+        const struct rt_csv_field *cell = r->column[f] >= 0 ? &r->row[r->column[f]] : NULL;
+        if (cell != NULL && cell->length > 0)
+            status = read_cell(r, &rt_workload_fields[f], cell, workload);
+    }
+    if (status != RT_OK)
+        return status;
+    if (r->failure >= 0 && r->row[r->failure].length > 0)
+        workload->flags |= RT_FLAG_FAILED;
+    if (workload->option < 0)
+        workload->option = rt_strings_add(&r->part->data.texts, "", 0);
+    if ((status = check_failure(r, workload)) != RT_OK)
+        return status;
+    workload->group =
+        rt_import_part_group(r->part, r->csv, r->row, r->attributes, r->attribute_count, 0, NULL, NULL);
+    return workload->group < 0 ? workload->group : RT_OK;
+}
+
+/* One row: kept, or refused. Not RT_OK where the rest of the file is not worth reading. */
+static int take_row(struct reading *r, int device_column)
+{
+    struct rt_workload workload;
+    rt_workload_init(&workload);
+    workload.device = rt_import_part_device(r->part, r->csv, &r->row[device_column]);
+    if (workload.device >= 0 && read_workload(r, &workload) == RT_OK)
+        rt_dataset_add_workload(&r->part->data, &workload);
+    else
+        rt_import_part_refuse(r->part, "workload", workload.device);
+    return workload.device == RT_EFORMAT ? RT_EFORMAT : RT_OK;
+}
+
+/* ---- files ---- */
+
+/* Columns of /workloads go where they belong. `option` does, and stays an attribute as it was written. */
+static void find_columns(struct reading *r)
+{
+    size_t columns = rt_csv_columns(r->csv);
+    r->attributes = rt_calloc(columns, sizeof *r->attributes);
+    r->column = rt_calloc(rt_workload_field_count, sizeof *r->column);
+    for (size_t f = 0; f < rt_workload_field_count; f++)
+        r->column[f] = rt_csv_find(r->csv, rt_workload_fields[f].name);
+    r->failure = rt_csv_find(r->csv, "failure");
+    for (size_t c = 0; c < columns; c++) {
+        const char *header = rt_csv_header(r->csv, c);
+        bool is_field = false;
+        for (size_t f = 0; f < rt_workload_field_count; f++)
+            is_field |= strcmp(rt_workload_fields[f].name, header) == 0;
+        if (header[0] != '\0' && (!is_field || strcmp(header, "option") == 0))
+            r->attributes[r->attribute_count++] = (int)c;
+    }
+}
+
+static int check_columns(const struct reading *r)
+{
+    for (size_t i = 0; i < RT_COUNT(required); i++)
+        if (rt_csv_find(r->csv, required[i]) < 0)
+            return rt_fail(RT_EFORMAT,
+                           "%s:1: has no column \"%s\"; measured models need device, model, batch, mode, "
+                           "dtype and end_to_end_us",
+                           rt_csv_path(r->csv), required[i]);
+    if (rt_csv_find(r->csv, "group") >= 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s:1: has a column \"group\", as exported datasets have; import their folder with "
+                       "--format csv",
+                       rt_csv_path(r->csv));
+    return RT_OK;
+}
+
+static void read_rows(struct reading *r)
+{
+    int got, device = rt_csv_find(r->csv, "device");
+    find_columns(r);
+    while ((got = rt_csv_next(r->csv, &r->row)) > 0) {
+        if (got == RT_CSV_REFUSED)
+            rt_import_part_refuse(r->part, "workload", -1);
+        else if (take_row(r, device) != RT_OK)
+            break;
+    }
+    if (got < 0)
+        rt_import_part_refuse(r->part, "workload", -1);
+    r->part->bytes = (double)rt_csv_bytes(r->csv);
+    free(r->attributes);
+    free(r->column);
+}
+
+static void read_csv(struct rt_import_part *part)
+{
+    struct reading r = {.part = part};
+    if (rt_csv_open(part->path, &r.csv) != RT_OK) {
+        rt_import_part_skip(part);
+        return;
+    }
+    if (check_columns(&r) == RT_OK)
+        read_rows(&r);
+    else
+        rt_import_part_skip(part);
+    rt_csv_close(r.csv);
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length >= tail && strcasecmp(path + length - tail, end) == 0;
+}
+
+/* A file that was named itself is a table whatever its name. */
+static void read_file(struct rt_import_part *part)
+{
+    if (ends_with(part->path, ".csv") || strcmp(part->path, part->tree->root) == 0)
+        read_csv(part);
+    else if (ends_with(part->path, ".json"))
+        rt_import_part_is(part, "device descriptions");
+    else
+        rt_import_part_is(part, "other files (not .csv or .json)");
+}
+
+/* Devices first: rows refer to them. */
+static void prepare(struct rt_tree *tree)
+{
+    for (size_t i = 0; i < tree->paths.count; i++) {
+        struct rt_device device;
+        if (!ends_with(tree->paths.path[i], ".json"))
+            continue;
+        if (rt_device_load(tree->paths.path[i], &device) != RT_OK)
+            rt_import_note(&tree->report->skipped, rt_error());
+        else if (rt_dataset_add_device(&tree->devices, &device) < 0)
+            rt_import_note(&tree->report->warned, rt_error());
+    }
+}
+
+int rt_import_workloads(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+                        struct rt_import_report *report)
+{
+    static const struct rt_tree_reader reader = {
+        .prepare = prepare, .read = read_file, .source = "", .licence = ""};
+    return rt_tree_import(path, &reader, options, out, report);
+}

@@ -1,0 +1,54 @@
+/* Routing of tokens to experts. See routing.h. */
+#include "datasets/moe_routing.h"
+
+#include <math.h>
+
+enum { TOKENS, HIDDEN, INTER, TOPK, EXPERTS, TP, EP, SKEW }; /* dims of moe */
+
+/* Density x^-a on 1 .. x_max: its moments of order n, and the share below x (Clauset, Shalizi & Newman 2009,
+ * section 2, truncated). */
+struct power_law {
+    double a, x_max;
+};
+
+static double integral(double power, double x) /* of t^(power - 1) over 1 .. x */
+{
+    return fabs(power) < 1e-9 ? log(x) : (pow(x, power) - 1) / power;
+}
+static double moment(const struct power_law *law, double n)
+{
+    return integral(n + 1 - law->a, law->x_max) / integral(1 - law->a, law->x_max);
+}
+static double share_below(const struct power_law *law, double x)
+{
+    return integral(1 - law->a, fmax(1, fmin(x, law->x_max))) / integral(1 - law->a, law->x_max);
+}
+
+static void route_by_power_law(const int64_t *dim, double a, struct rt_moe_routing *out)
+{
+    double tokens = (double)dim[TOKENS], all = (double)dim[EXPERTS], gpus = (double)dim[EP];
+    double pairs = tokens * (double)dim[TOPK], mean_rows = pairs / gpus;
+    bool many = pairs > all;
+    const struct power_law law = {a, many ? fmax(0.8 * tokens, 1.001) : 2 / 0.01};
+    double mean = moment(&law, 1), variance = moment(&law, 2) - mean * mean;
+    /* The largest of ep sums of E / ep loads: mean + sd sqrt(2 ln ep), what the maximum of normal numbers
+     * tends to (Cramer 1946, section 28.6). No expert gets a token twice. */
+    double spread = sqrt(fmax(variance, 0)) / mean / sqrt(out->experts);
+    out->busiest = 1 + spread * sqrt(2 * log(gpus));
+    out->busiest = fmax(1, fmin(out->busiest, fmin(gpus, tokens * out->experts / mean_rows)));
+    out->rows = mean_rows * out->busiest;
+    double least = pairs / all / mean; /* tokens of the least popular expert */
+    out->touched = fmax(1, fmin(out->experts, all) * (1 - share_below(&law, 0.5 / least)));
+    out->touched = fmin(out->touched, fmax(1, fmin(out->rows, out->experts)));
+}
+
+void rt_moe_routing_of(const int64_t *dim, struct rt_moe_routing *out)
+{
+    double pairs = (double)dim[TOKENS] * (double)dim[TOPK], all = (double)dim[EXPERTS],
+           gpus = (double)dim[EP];
+    *out = (struct rt_moe_routing){.even = dim[SKEW] <= 0, .experts = all / gpus, .busiest = 1};
+    out->rows = pairs / gpus;
+    out->touched = (pairs < all ? pairs : all) / gpus;
+    if (!out->even)
+        route_by_power_law(dim, (double)dim[SKEW] / 100, out);
+}

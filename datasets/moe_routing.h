@@ -1,0 +1,25 @@
+/*
+ * Where the tokens of a mixture of experts go: how many rows the busiest of ep GPUs gets and how many of its
+ * experts they touch. Nothing is drawn at random: expectations in closed form.
+ */
+#ifndef ROOFTILE_DATASETS_MOE_ROUTING_H
+#define ROOFTILE_DATASETS_MOE_ROUTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rt_moe_routing {
+    bool even;      /* every expert gets as many tokens */
+    double experts; /* that the GPU holds: E / ep */
+    double rows;    /* (token, expert) pairs that it computes; of the busiest GPU */
+    double touched; /* of its experts, those that get a token */
+    double busiest; /* rows over the mean of the ep GPUs, 1 or more */
+};
+
+/* `dim`: of the op moe. Its skew is 100 a, where the loads of experts follow the density x^-a, as in
+ * AIConfigurator's synthetic routing (collector/helper.py, sample_power_law): x in 1 .. 0.8 tokens where
+ * there are more pairs than experts, else in 0.01 .. 2; then scaled to tokens x topk pairs and rounded, so
+ * that an expert whose share is below half a token gets none. 0: even. */
+void rt_moe_routing_of(const int64_t *dim, struct rt_moe_routing *out);
+
+#endif

@@ -1,0 +1,264 @@
+/* Kernels of other devices, and scaling them. See origins.h. */
+#include "models/baselines/wave_scaling.h"
+#include "base/sort.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- building --- */
+
+/* Samples of one set, of one kernel in it, from fast to slow, lie beside each other. */
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct rt_sample *samples = context;
+    const struct rt_sample *x = &samples[*(const uint32_t *)a], *y = &samples[*(const uint32_t *)b];
+    int64_t keys[][2] = {{x->op, y->op}, {x->dtype, y->dtype}, {x->device, y->device}};
+    for (size_t k = 0; k < RT_COUNT(keys); k++)
+        if (keys[k][0] != keys[k][1])
+            return keys[k][0] < keys[k][1] ? -1 : 1;
+    for (int d = 0; d < RT_MAX_DIMS; d++)
+        if (x->dim[d] != y->dim[d])
+            return x->dim[d] < y->dim[d] ? -1 : 1;
+    return x->latency_us < y->latency_us ? -1 : x->latency_us > y->latency_us;
+}
+
+static bool same_set(const struct rt_sample *a, const struct rt_sample *b)
+{
+    return a->op == b->op && a->dtype == b->dtype && a->device == b->device;
+}
+
+/* Index of a device of the data among the origins. */
+static int32_t origin_of(struct rt_wave_scaling *origins, const struct rt_device *device)
+{
+    for (size_t i = 0; i < origins->device_count; i++)
+        if (rt_name_equal(origins->devices[i].name, device->name))
+            return (int32_t)i;
+    origins->devices = rt_realloc(origins->devices, origins->device_count + 1, sizeof *origins->devices);
+    origins->devices[origins->device_count] = *device;
+    return (int32_t)origins->device_count++;
+}
+
+/* order[0..count) are samples of one set, sorted. */
+static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *samples, const uint32_t *order,
+                     size_t count)
+{
+    set->dim = rt_malloc(count * set->dims * sizeof *set->dim);
+    set->latency_us = rt_malloc(count * sizeof *set->latency_us);
+    double *times = rt_malloc(count * sizeof *times);
+    for (size_t i = 0, next; i < count; i = next) {
+        const struct rt_sample *first = &samples[order[i]];
+        for (next = i; next < count && memcmp(samples[order[next]].dim, first->dim, sizeof first->dim) == 0;
+             next++)
+            times[next - i] = samples[order[next]].latency_us;
+        memcpy(set->dim + set->count * set->dims, first->dim, set->dims * sizeof *set->dim);
+        set->latency_us[set->count++] = (float)rt_median(times, next - i);
+    }
+    free(times);
+}
+
+void rt_wave_scaling_point(const struct rt_query *query, double *point)
+{
+    int dims = rt_op_ndims(query->op);
+    for (int d = 0; d < dims; d++)
+        point[d] = log2(1 + fmax((double)query->dim[d], 0)); /* -1: not said, as 0 */
+    point[dims] = 2 * log2(1 + rt_query_flops(query));
+    point[dims + 1] = 2 * log2(1 + rt_query_bytes(query));
+}
+
+/* What was asked where a set's kernel was measured. */
+static struct rt_query query_of(const struct rt_wave_scaling_set *set, size_t place)
+{
+    struct rt_query query = {.op = set->op, .dtype = set->dtype, .tile = {-1, -1}};
+    memcpy(query.dim, set->dim + place * set->dims, set->dims * sizeof *set->dim);
+    return query;
+}
+
+static size_t axes_of(const struct rt_wave_scaling_set *set)
+{
+    return set->dims + RT_WAVE_SCALING_AMOUNTS;
+}
+
+void rt_wave_scaling_set_complete(struct rt_wave_scaling_set *set)
+{
+    size_t axes = axes_of(set);
+    set->points = rt_malloc(set->count * axes * sizeof *set->points);
+    for (size_t i = 0; i < set->count; i++) {
+        struct rt_query query = query_of(set, i);
+        rt_wave_scaling_point(&query, set->points + i * axes);
+    }
+    rt_kdtree_box(set->points, set->count, axes, set->low, set->high);
+}
+
+static void into_tree_order(struct rt_wave_scaling_set *set)
+{
+    uint32_t *order = rt_malloc(set->count * sizeof *order);
+    int64_t *dim = rt_malloc(set->count * set->dims * sizeof *dim);
+    float *latency_us = rt_malloc(set->count * sizeof *latency_us);
+    rt_wave_scaling_set_complete(set);
+    rt_kdtree_order(set->points, set->count, axes_of(set), order);
+    for (size_t i = 0; i < set->count; i++) {
+        memcpy(dim + i * set->dims, set->dim + order[i] * set->dims, set->dims * sizeof *dim);
+        latency_us[i] = set->latency_us[order[i]];
+    }
+    free(order);
+    free(set->dim);
+    free(set->latency_us);
+    free(set->points);
+    set->dim = dim;
+    set->latency_us = latency_us;
+    rt_wave_scaling_set_complete(set);
+}
+
+void rt_wave_scaling_build(struct rt_wave_scaling *origins, const struct rt_dataset *dataset,
+                           const uint32_t *picked, size_t count)
+{
+    uint32_t *order = rt_malloc((count + 1) * sizeof *order);
+    memcpy(order, picked, count * sizeof *order);
+    qsort_r(order, count, sizeof *order, compare, dataset->samples);
+    *origins = (struct rt_wave_scaling){0};
+    for (size_t i = 0, next; i < count; i = next) {
+        const struct rt_sample *first = &dataset->samples[order[i]];
+        for (next = i; next < count && same_set(&dataset->samples[order[next]], first);)
+            next++;
+        int32_t device = origin_of(origins, &dataset->devices[first->device]);
+        origins->sets = rt_realloc(origins->sets, origins->count + 1, sizeof *origins->sets);
+        struct rt_wave_scaling_set *set = &origins->sets[origins->count++];
+        *set = (struct rt_wave_scaling_set){
+            .op = first->op, .dtype = first->dtype, .device = device, .dims = (size_t)rt_op_ndims(first->op)};
+        fill_set(set, dataset->samples, order + i, next - i);
+        into_tree_order(set);
+    }
+    free(order);
+}
+
+void rt_wave_scaling_release(struct rt_wave_scaling *origins)
+{
+    for (size_t i = 0; i < origins->count; i++) {
+        free(origins->sets[i].dim);
+        free(origins->sets[i].latency_us);
+        free(origins->sets[i].points);
+    }
+    free(origins->sets);
+    free(origins->devices);
+    *origins = (struct rt_wave_scaling){0};
+}
+
+/* --- scaling --- */
+
+/* Thread blocks at once x clock. How many blocks a multiprocessor holds is not known of a kernel: as many
+ * here as there, so multiprocessors stand for W. */
+static double compute_ratio(const struct rt_query *query, const struct rt_device *origin,
+                            const struct rt_device *device)
+{
+    double ratio = origin->sms * origin->clock_mhz / (device->sms * device->clock_mhz);
+    enum rt_family family = rt_ops[query->op].family;
+    enum rt_dtype dtype = (enum rt_dtype)query->dtype;
+    return isfinite(ratio)
+               ? ratio
+               : rt_device_peak_flops(origin, family, dtype) / rt_device_peak_flops(device, family, dtype);
+}
+
+double rt_wave_scale(const struct rt_query *query, const struct rt_device *origin,
+                     const struct rt_device *device)
+{
+    double intensity = rt_query_flops(query) / rt_query_bytes(query);
+    double peak = rt_device_peak_flops(device, rt_ops[query->op].family, (enum rt_dtype)query->dtype);
+    double share = intensity * 1e9 * device->bandwidth_gbs / peak; /* x / R */
+    double gamma = share < 1 ? 1 - 0.5 * share : 0.5 / share;
+    return pow(origin->bandwidth_gbs / device->bandwidth_gbs, gamma) *
+           pow(compute_ratio(query, origin, device), 1 - gamma);
+}
+
+/* --- the nearest kernel --- */
+
+/* How well a set's op and dtype answer a query: 0 exactly, more is worse, UNLIKE not at all. */
+enum { UNLIKE = 4 };
+static int mismatch(const struct rt_wave_scaling *origins, const struct rt_wave_scaling_set *set,
+                    const struct rt_query *query, const struct rt_device *device)
+{
+    if (set->dims != (size_t)rt_op_ndims(query->op) ||
+        rt_name_equal(origins->devices[set->device].name, device->name) ||
+        isnan(rt_roofline_us(query, &origins->devices[set->device])))
+        return UNLIKE;
+    return 2 * (set->op != query->op) + (set->dtype != query->dtype);
+}
+
+/* What one kernel of a set makes of the query on the device. */
+static double scaled_us(const struct rt_wave_scaling *origins, const struct rt_wave_scaling_set *set,
+                        size_t place, const struct rt_query *query, const struct rt_device *device)
+{
+    const struct rt_device *origin = &origins->devices[set->device];
+    struct rt_query measured = query_of(set, place);
+    double alike = rt_roofline_us(query, origin) / rt_roofline_us(&measured, origin);
+    return (double)set->latency_us[place] * alike * rt_wave_scale(query, origin, device);
+}
+
+/* Distances that differ by less are the same. */
+static const double SAME = 1e-9;
+
+/* Squared distance of the nearest kernel over all sets of that mismatch; place (count): of each set's
+ * nearest, SIZE_MAX where it is farther than that of another set. */
+static void find_nearest(const struct rt_wave_scaling *origins, const struct rt_query *query,
+                         const struct rt_device *device, int least, size_t *place)
+{
+    double point[RT_WAVE_SCALING_MOST_AXES], nearest = INFINITY;
+    double *distance = rt_malloc((origins->count + 1) * sizeof *distance);
+    rt_wave_scaling_point(query, point);
+    for (size_t i = 0; i < origins->count; i++) {
+        const struct rt_wave_scaling_set *set = &origins->sets[i];
+        place[i] = SIZE_MAX;
+        if (mismatch(origins, set, query, device) != least)
+            continue;
+        struct rt_kdtree tree = {set->count, axes_of(set), set->points, set->low, set->high};
+        distance[i] = nearest + SAME;
+        place[i] = rt_kdtree_nearest(&tree, point, &distance[i]);
+        if (place[i] != SIZE_MAX && distance[i] < nearest)
+            nearest = distance[i];
+    }
+    for (size_t i = 0; i < origins->count; i++)
+        if (place[i] != SIZE_MAX && distance[i] > nearest + SAME)
+            place[i] = SIZE_MAX;
+    free(distance);
+}
+
+/* The median, in logarithms, of what the nearest kernels make of it: those of the device's vendor, or of all.
+ */
+static double median_us(const struct rt_wave_scaling *origins, const size_t *place,
+                        const struct rt_query *query, const struct rt_device *device, bool vendor)
+{
+    double *logs = rt_malloc((origins->count + 1) * sizeof *logs);
+    size_t count = 0;
+    for (size_t i = 0; i < origins->count; i++) {
+        const struct rt_wave_scaling_set *set = &origins->sets[i];
+        if (place[i] == SIZE_MAX ||
+            (vendor && strcmp(origins->devices[set->device].vendor, device->vendor) != 0))
+            continue;
+        double us = scaled_us(origins, set, place[i], query, device);
+        if (us > 0 && isfinite(us))
+            logs[count++] = log(us);
+    }
+    double us = exp(rt_median(logs, count)); /* of none: NaN */
+    free(logs);
+    return us;
+}
+
+double rt_wave_scaling_us(const struct rt_wave_scaling *origins, const struct rt_query *query,
+                          const struct rt_device *device)
+{
+    int least = UNLIKE;
+    for (size_t i = 0; i < origins->count; i++) {
+        int m = mismatch(origins, &origins->sets[i], query, device);
+        least = m < least ? m : least;
+    }
+    if (least == UNLIKE)
+        return NAN;
+    size_t *place = rt_malloc((origins->count + 1) * sizeof *place);
+    find_nearest(origins, query, device, least, place);
+    double us = median_us(origins, place, query, device, true);
+    if (isnan(us))
+        us = median_us(origins, place, query, device, false);
+    free(place);
+    return us;
+}

@@ -1,0 +1,61 @@
+/*
+ * AdamW as PyTorch defines it (decoupled weight decay, bias correction, epsilon outside the root), and
+ * learning-rate schedules. The state is one flat block, so a checkpoint writes it in one line.
+ */
+#ifndef ROOFTILE_MODELS_NN_OPTIMIZER_H
+#define ROOFTILE_MODELS_NN_OPTIMIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "models/nn/real.h"
+
+struct rt_adamw {
+    double beta1, beta2, epsilon, weight_decay;
+};
+extern const struct rt_adamw rt_adamw_default; /* PyTorch's: 0.9, 0.999, 1e-8, 0.01 */
+
+struct rt_optimizer {
+    struct rt_adamw adamw;
+    size_t count;   /* of parameters */
+    uint64_t steps; /* begun so far */
+    rt_real *state; /* (2,count): first moments, then second moments; with `steps`, all there is to save */
+    rt_real keep, step_size, root_scale; /* of the step begun last */
+};
+
+void rt_optimizer_init(struct rt_optimizer *optimizer, const struct rt_adamw *adamw, size_t count);
+void rt_optimizer_release(struct rt_optimizer *optimizer);
+
+/* Begins the next step at that learning rate; then every parameter is updated once, in any order and from any
+ * thread: parameters [first, first + count), whose gradient is (count). `parameters` is the whole block. */
+void rt_optimizer_begin(struct rt_optimizer *optimizer, double learning_rate);
+void rt_optimizer_update(const struct rt_optimizer *optimizer, size_t first, size_t count,
+                         const rt_real *gradient, rt_real *parameters);
+
+/* Stored by name in checkpoints. */
+enum rt_schedule_id { RT_SCHEDULE_CONSTANT, RT_SCHEDULE_ONE_CYCLE, RT_SCHEDULE_STEP, RT_SCHEDULE_COUNT };
+
+struct rt_schedule {
+    enum rt_schedule_id id;
+    double rate;        /* the highest */
+    uint64_t steps;     /* of the whole training (one-cycle) */
+    double warmup;      /* fraction of the steps that the rate rises (one-cycle); PyTorch's default is 0.3 */
+    double start_ratio; /* rate / first rate (one-cycle), 25 */
+    double final_ratio; /* first rate / last rate (one-cycle), 1e4 */
+    uint64_t period;    /* steps between two falls (step) */
+    double factor;      /* of one fall (step), 0.1 */
+};
+
+struct rt_schedule_row {
+    const char *name;
+    double (*rate)(const struct rt_schedule *schedule, uint64_t step);
+};
+
+extern const struct rt_schedule_row rt_schedules[RT_SCHEDULE_COUNT];
+extern const struct rt_schedule rt_schedule_default; /* constant 1e-3, the ratios above */
+int rt_schedule_find(const char *name);              /* -1 where there is none */
+
+/* Learning rate of step 0, 1, ... as torch.optim.lr_scheduler's OneCycleLR (cosine) and StepLR give it. */
+double rt_learning_rate(const struct rt_schedule *schedule, uint64_t step);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * How far forecasts may be off: half-widths in ln(measured / forecast) by level, of a family.
+ *
+ * They are quantiles of what forecasts were off by where the predictor could not have known better: split
+ * conformal prediction (Vovk; Lei et al. 2018). For a device that was not measured the residuals come from
+ * fits that leave each device out in turn, for a known one from rows that nothing was fitted to.
+ * docs/intervals.md tells how, and what coverage was measured.
+ */
+#ifndef ROOFTILE_MODELS_PREDICTOR_CONFORMAL_INTERVAL_H
+#define ROOFTILE_MODELS_PREDICTOR_CONFORMAL_INTERVAL_H
+
+#include "datasets/device.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RT_INTERVAL_LEVELS = 5 };
+extern const double rt_interval_levels[RT_INTERVAL_LEVELS]; /* ascending */
+
+/* Kernels by the time of their roofline: the dispatch of short ones, which scatters, is most of what they
+ * take. */
+enum rt_interval_size { RT_INTERVAL_SHORT, RT_INTERVAL_LONG, RT_INTERVAL_SIZES };
+#define RT_INTERVAL_LONG_US 20.0
+enum rt_interval_size rt_interval_size_of(double bound_us);
+
+/* Of one family; NaN where unknown. */
+struct rt_intervals {
+    int64_t gpus; /* that were left out in turn; 0: none, `unseen` is unknown */
+    double unseen[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS];
+    double known[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS];
+};
+void rt_intervals_init(struct rt_intervals *intervals); /* none */
+
+/* What one forecast was off by. Groups (GPUs) count alike, however many residuals each has. */
+struct rt_residual {
+    double value; /* |ln(measured / forecast)| */
+    int32_t group;
+    enum rt_interval_size size;
+};
+
+/* Fills `quantile` with the conformal quantiles of the mixture of the groups' distributions: the least value
+ * that ceil((n + 1) level) / n of the weight does not exceed. NaN from the level on that n residuals do not
+ * suffice for. `residuals` get sorted. */
+void rt_residual_quantiles(struct rt_residual *residuals, size_t count, double quantile[RT_INTERVAL_LEVELS]);
+
+/* The same for each size; a group counts for a size from RT_RESIDUAL_LEAST residuals on. Long
+ * kernels that fewer groups count for than short ones get the quantiles of those, short ones those of all.
+ * `residuals` get sorted. */
+enum { RT_RESIDUAL_LEAST = 20 };
+void rt_residual_table(struct rt_residual *residuals, size_t count,
+                       double table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS]);
+
+/* How a 90% half-width that stands alone is carried to another level: by the same line. */
+double rt_interval_scale(double level);
+
+/* Any level 0 < level < 1 out of such quantiles: straight lines over -ln(1 - level), on which the tail of an
+ * exponential is straight, from 0 and beyond the last. NaN where none is known. */
+double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level);
+
+#endif

@@ -1,0 +1,153 @@
+/* Device effects of devices and their prior. See device effect.h. */
+#include "models/predictor/device_effects.h"
+#include "base/sort.h"
+#include "base/status.h"
+#include "base/strings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_effect_parts[RT_EFFECT_PARTS] = {"compute", "memory", "depth", "narrow"};
+
+void rt_device_effect_release(struct rt_device_effect *effect)
+{
+    rt_residual_correction_release(&effect->correction);
+    rt_fitted_keys_release(&effect->fitted_keys);
+}
+
+void rt_device_effects_release(struct rt_device_effects *effects)
+{
+    for (size_t i = 0; i < effects->count; i++)
+        rt_device_effect_release(&effects->known[i]);
+    free(effects->known);
+    *effects = (struct rt_device_effects){0};
+}
+
+struct rt_device_effect *rt_device_effects_find(const struct rt_device_effects *effects, const char *device)
+{
+    for (size_t i = 0; i < effects->count; i++)
+        if (rt_name_equal(effects->known[i].device, device))
+            return &effects->known[i];
+    return NULL;
+}
+
+void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,
+                          struct rt_device_effect *out)
+{
+    const struct rt_device_effect *known = rt_device_effects_find(effects, device->name);
+    if (known != NULL)
+        *out = *known;
+    else
+        rt_device_effects_prior(effects, device, out);
+}
+
+static double part_of(const struct rt_device_effect *effect, size_t offset)
+{
+    return *(const double *)((const char *)effect + offset);
+}
+
+static bool of_vendor(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    return strcmp(known->vendor, device->vendor) == 0;
+}
+
+static bool of_memory_kind(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    return known->memory_kind == device->memory_kind;
+}
+
+/* One design of multiprocessor. */
+static bool of_capability(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    return device->capability[0] != '\0' && strcmp(known->capability, device->capability) == 0;
+}
+
+/* Libraries are compiled for a major compute capability: "a cubin object generated for compute capability X.y
+ * will only execute on devices of compute capability X.z where z >= y" (CUDA C++ Programming Guide, binary
+ * compatibility). AMD's targets have no minor part. */
+static bool of_libraries(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    size_t major = strcspn(device->capability, ".");
+    return major > 0 && strcspn(known->capability, ".") == major &&
+           strncmp(known->capability, device->capability, major) == 0;
+}
+
+typedef bool rt_alike(const struct rt_device_effect *known, const struct rt_device_effect *device);
+
+/* Into `values` (room for all): what is known of devices alike, of those that the network was fitted to. */
+static size_t gather(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                     rt_alike *alike, size_t offset, double *values)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < effects->count; i++)
+        if (!effects->known[i].calibrated && (alike == NULL || alike(&effects->known[i], device)))
+            values[count++] = part_of(&effects->known[i], offset);
+    return count;
+}
+
+static double mean(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return count > 0 ? sum / (double)count : 0; /* none known: nothing is shifted */
+}
+
+/* Median or mean over the devices of the same vendor, over all where there are none. */
+static double of_vendors(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                         size_t offset, bool median, double *values)
+{
+    size_t count = gather(effects, device, of_vendor, offset, values);
+    if (count == 0)
+        count = gather(effects, device, NULL, offset, values);
+    return median && count > 0 ? rt_median(values, count) : mean(values, count);
+}
+
+/* The mean of devices alike, drawn to `base` as if that were half a device. */
+static double drawn(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                    rt_alike *alike, size_t offset, double base, double *values)
+{
+    const double pull = 0.5;
+    size_t count = gather(effects, device, alike, offset, values);
+    return ((double)count * mean(values, count) + pull * base) / ((double)count + pull);
+}
+
+/* From what many devices share to what few do. */
+static double prior_of(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                       enum rt_effect_part part, double *values)
+{
+    size_t offset = offsetof(struct rt_device_effect, value) + (size_t)part * sizeof(double);
+    bool product = effects->family == RT_FAMILY_LINEAR || effects->family == RT_FAMILY_BMM;
+    double prior;
+    if (part == RT_EFFECT_MEMORY && !product) {
+        prior = mean(values, gather(effects, device, NULL, offset, values));
+        prior = drawn(effects, device, of_memory_kind, offset, prior, values);
+    } else {
+        prior = of_vendors(effects, device, offset, part != RT_EFFECT_MEMORY, values);
+    }
+    if (product && part != RT_EFFECT_COMPUTE)
+        prior = drawn(effects, device, of_libraries, offset, prior, values);
+    return drawn(effects, device, of_capability, offset, prior, values);
+}
+
+void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_device *device)
+{
+    *effect = (struct rt_device_effect){.memory_kind = rt_memory_kind_of(device)};
+    snprintf(effect->device, sizeof effect->device, "%s", device->name);
+    snprintf(effect->vendor, sizeof effect->vendor, "%s", device->vendor);
+    snprintf(effect->capability, sizeof effect->capability, "%s", device->compute_capability);
+}
+
+void rt_device_effects_prior(const struct rt_device_effects *effects, const struct rt_device *device,
+                             struct rt_device_effect *out)
+{
+    double few[32],
+        *values = effects->count <= RT_COUNT(few) ? few : rt_malloc(effects->count * sizeof *values);
+    rt_device_effect_init(out, device);
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        out->value[p] = prior_of(effects, out, (enum rt_effect_part)p, values);
+    out->dispatch_us = of_vendors(effects, out, offsetof(struct rt_device_effect, dispatch_us), true, values);
+    if (values != few)
+        free(values);
+}

@@ -1,0 +1,122 @@
+/* What device effects were calibrated to, a number each. See seen.h. */
+#include "models/predictor/fitted_keys.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rt_fitted_keys_release(struct rt_fitted_keys *seen)
+{
+    free(seen->key);
+    *seen = (struct rt_fitted_keys){0};
+}
+
+/* Where the key is, or would be. */
+static size_t place_of(const struct rt_fitted_keys *seen, int64_t key)
+{
+    size_t low = 0, high = seen->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (seen->key[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool rt_fitted_keys_has(const struct rt_fitted_keys *seen, int64_t key)
+{
+    size_t at = place_of(seen, key);
+    return at < seen->count && seen->key[at] == key;
+}
+
+void rt_fitted_keys_add(struct rt_fitted_keys *seen, int64_t key)
+{
+    size_t at = place_of(seen, key);
+    if (at < seen->count && seen->key[at] == key)
+        return;
+    seen->key = rt_realloc(seen->key, seen->count + 1, sizeof *seen->key);
+    memmove(seen->key + at + 1, seen->key + at, (seen->count - at) * sizeof *seen->key);
+    seen->key[at] = key;
+    seen->count++;
+}
+
+struct rt_fitted_keys rt_fitted_keys_copy(const struct rt_fitted_keys *seen)
+{
+    struct rt_fitted_keys copy = {0};
+    if (seen->count == 0)
+        return copy;
+    copy = (struct rt_fitted_keys){rt_malloc(seen->count * sizeof *copy.key), seen->count};
+    memcpy(copy.key, seen->key, seen->count * sizeof *copy.key);
+    return copy;
+}
+
+/* --- keys --- */
+
+/* With the NUL, so that "a", "bc" is not "ab", "c". */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return rt_hash(hash, text, strlen(text) + 1);
+}
+
+/* Names and not numbers of enums, and only the op's own dims: builds may number and hold others. */
+int64_t rt_kernel_key(const struct rt_sample *sample)
+{
+    uint64_t hash = hash_text(RT_HASH_START, "kernel");
+    hash = hash_text(hash, rt_ops[sample->op].name);
+    hash = hash_text(hash, rt_dtypes[sample->dtype].name);
+    return (int64_t)rt_hash(hash, sample->dim,
+                            (size_t)rt_op_ndims((enum rt_op_id)sample->op) * sizeof *sample->dim);
+}
+
+int64_t rt_run_key(const struct rt_dataset *dataset, const struct rt_workload *workload)
+{
+    const int64_t number[] = {workload->batch, workload->sequence, workload->layers};
+    uint64_t hash = hash_text(RT_HASH_START, "run");
+    hash = hash_text(hash, rt_strings_get(&dataset->texts, workload->model));
+    hash = hash_text(hash, rt_strings_get(&dataset->texts, workload->option));
+    hash = hash_text(hash, rt_modes[workload->mode]);
+    hash = hash_text(hash, rt_dtypes[workload->dtype].name);
+    return (int64_t)rt_hash(hash, number, sizeof number);
+}
+
+/* --- files --- */
+
+static struct rt_h5_array array_of(const char *path)
+{
+    return (struct rt_h5_array){.path = path,
+                                .type = RT_H5_I64,
+                                .units = "1",
+                                .long_name =
+                                    "hashes of the kernels and runs it was calibrated to, ascending"};
+}
+
+int rt_fitted_keys_write(const struct rt_fitted_keys *seen, struct rt_h5 *file, const char *path)
+{
+    struct rt_h5_array array = array_of(path);
+    return seen->count == 0 ? RT_OK : rt_h5_write(file, &array, seen->key, sizeof *seen->key, seen->count);
+}
+
+int rt_fitted_keys_read(struct rt_h5 *file, const char *path, struct rt_fitted_keys *seen)
+{
+    struct rt_h5_array array = array_of(path);
+    size_t count;
+    int status;
+    if (!rt_h5_exists(file, path)) /* earlier builds did not keep them */
+        return RT_OK;
+    if ((status = rt_h5_count(file, &array, &count)) != RT_OK)
+        return status;
+    struct rt_fitted_keys read = {rt_calloc(count + 1, sizeof *read.key), count};
+    status = rt_h5_read(file, &array, read.key, sizeof *read.key, count);
+    for (size_t i = 1; status == RT_OK && i < count; i++)
+        if (read.key[i] <= read.key[i - 1])
+            status =
+                rt_fail(RT_EFORMAT, "%s: %s is not in ascending order: the file is damaged; calibrate again",
+                        rt_h5_path(file), path);
+    if (status == RT_OK)
+        *seen = read;
+    else
+        rt_fitted_keys_release(&read);
+    return status;
+}

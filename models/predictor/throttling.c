@@ -1,0 +1,23 @@
+/* Throttled sessions. See throttled.h. */
+#include "models/predictor/throttling.h"
+#include "base/sort.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool rt_throttle_tells(enum rt_family family)
+{
+    return family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM;
+}
+
+bool rt_tells_utilisation(const struct rt_bound *bound)
+{
+    return bound->compute_share > 0.9 && bound->bound_us > RT_LARGE_US;
+}
+
+double rt_median_utilisation(double *reached, size_t count)
+{
+    if (count < RT_LARGE_KERNELS)
+        return NAN;
+    return rt_median(reached, count);
+}

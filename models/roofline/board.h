@@ -1,0 +1,54 @@
+/*
+ * What follows from a device's architecture rather than from its data sheet: what it sustains within its
+ * board power, how many threads a multiprocessor holds, how its L2 is divided, what memory it has.
+ */
+#ifndef ROOFTILE_MODELS_ROOFLINE_BOARD_H
+#define ROOFTILE_MODELS_ROOFLINE_BOARD_H
+
+#include "datasets/device.h"
+
+#include <stdbool.h>
+
+/* Kinds of memory that reach a different part of their peak bandwidth: large copies of NeuSight's elementwise
+ * kernels reach 0.74 to 0.75 of it with GDDR (P4, T4), 0.87 to 0.91 with HBM2 since Volta (V100, A100), 0.74
+ * to 0.78 with the first HBM2 (P100) and on CDNA. Drawn after those were seen: docs/rooftile.md. */
+enum rt_memory_kind { RT_MEMORY_GDDR, RT_MEMORY_HBM, RT_MEMORY_HBM_OTHER, RT_MEMORY_KINDS };
+extern const char *const rt_memory_kinds[RT_MEMORY_KINDS]; /* "gddr", "hbm", "hbm_other" */
+
+struct rt_architecture_row {
+    const char *name; /* as devices name it: "Ampere" */
+    double node_nm;   /* of the process the chip is made in; 0: unknown */
+    int threads; /* resident on a multiprocessor (CUDA C++ Programming Guide, table of compute capabilities)
+                  */
+    double l2_parts; /* a multiprocessor is near one of so many parts of the L2 */
+};
+
+/* The row of a device's architecture; a row of unknowns where there is none. */
+const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device);
+
+/* Multiprocessors as the architecture counts them. NeuSight describes the P4 as 40 of 64 cores where it has
+ * 20 of 128. */
+double rt_multiprocessors(const struct rt_device *device);
+
+/* Bytes of L2 that one multiprocessor has near it. */
+double rt_near_l2_bytes(const struct rt_device *device);
+
+/* By name, architecture and bandwidth: a device of more than 500 GB/s that is neither Ada nor sold as a
+ * GeForce or RTX board has HBM. */
+enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
+int rt_memory_kind_find(const char *name); /* -1 where there is none */
+
+/* FLOP/s that the board's power sustains: min(peak, RT_CORE_POWER x power / energy per FLOP). The peak where
+ * power or process are unknown, and for dtypes other than fp32, whose energy nothing here measures.
+ *
+ * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
+ * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
+ * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
+ * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5); no board here checks those. */
+#define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
+double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
+
+/* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */
+double rt_cycles_us(const struct rt_device *device, double cycles);
+
+#endif

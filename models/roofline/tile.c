@@ -1,0 +1,208 @@
+/* Tiles, waves and the roofline. See tile.h. */
+#include "models/roofline/tile.h"
+#include "models/roofline/board.h"
+
+#include <math.h>
+
+/* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof
+ * by this factor. Kept, because the utilisation the networks learn is relative to it. */
+static const double GIB_PER_GB = 1073741824.0 / 1e9;
+
+bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k)
+{
+    bool batched = query->op == RT_OP_LINEAR || query->op == RT_OP_BMM;
+    if (!batched && query->op != RT_OP_GEMM)
+        return false;
+    const int64_t *dim = query->dim + (batched ? 1 : 0);
+    *batch = batched ? query->dim[0] : 1;
+    *m = dim[0];
+    *n = dim[1];
+    *k = dim[2];
+    return true;
+}
+
+double rt_query_flops(const struct rt_query *query)
+{
+    return query->flops > 0 ? query->flops : rt_ops[query->op].flops(query->dim);
+}
+
+double rt_query_bytes(const struct rt_query *query)
+{
+    return query->bytes > 0 ? query->bytes
+                            : rt_ops[query->op].bytes(query->dim, rt_dtypes[query->dtype].bytes);
+}
+
+static bool is_vector(const struct rt_query *query)
+{
+    enum rt_family family = rt_ops[query->op].family;
+    return family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
+}
+
+static double round_up(double value, double multiple)
+{
+    return ceil(value / multiple) * multiple;
+}
+
+/* NeuSight: a tile is (tm x k) (k x tn); the intensity counts the padded product against unpadded operands.
+ */
+static void launch_product(struct rt_launch *launch, double batch, double m, double n, double k, double tm,
+                           double tn, double width)
+{
+    launch->tiles = batch * ceil(m / tm) * ceil(n / tn);
+    launch->tile_flops = 2 * tm * tn * k;
+    launch->tile_bytes = width * (tm * k + k * tn + tm * tn);
+    launch->intensity = 2 * round_up(m, tm) * round_up(n, tn) * k / (width * (m * k + k * n + m * n));
+}
+
+/* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
+static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements)
+{
+    double rows = (double)query->dim[0], cols = (double)query->dim[1];
+    double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_bytes(query) / (rows * cols);
+    launch->tiles = rows * ceil(cols / elements);
+    launch->tile_flops = flops * elements;
+    launch->tile_bytes = bytes * elements;
+    launch->intensity = flops * round_up(cols, elements) / (bytes * cols);
+}
+
+bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
+                    const struct rt_device *device)
+{
+    int64_t batch, m, n, k;
+    double width = rt_dtypes[query->dtype].bytes;
+    if (rt_query_product(query, &batch, &m, &n, &k)) {
+        if (tile[0] < 1 || tile[1] < 1)
+            return false;
+        launch_product(launch, batch, m, n, k, tile[0], tile[1], width);
+    } else if (is_vector(query) && tile[0] >= 1) {
+        launch_vector(launch, query, tile[0]);
+    } else {
+        return false;
+    }
+    launch->device = device;
+    launch->waves = ceil(launch->tiles / device->sms);
+    launch->peak_flops = rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    if (isnan(launch->peak_flops))
+        return false; /* fmin would drop it */
+    double roof = fmin(launch->peak_flops, launch->intensity * GIB_PER_GB * launch->bandwidth);
+    launch->bound_us = 1e6 * launch->waves * launch->tile_flops * device->sms / roof;
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+/* Operands that take little of the L2 are still there from the run before: so much of their traffic costs no
+ * memory bandwidth. All of them are from an eighth of the L2 down, none from a quarter up: between two runs
+ * other operands pass through it, in a model as in AIConfigurator's corpus, where the L40S' matrices of 11 MB
+ * come at 1,150 GB/s and those of 16 MB at 660, out of an L2 of 96. And what a kernel takes beside its work:
+ * launch, first loads, last stores. These are latencies, in cycles: the smallest bf16 products of
+ * AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of
+ * A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both: docs/rooftile.md. */
+static const double IN_L2 = 0.7, L2_FULL = 0.125, L2_NONE = 0.25, START_CYCLES = 5000;
+/* A product whose reduction is split starts a second kernel, or waits for its last block. */
+static const double SPLIT_CYCLES = 4000;
+
+static double hit_share(const struct rt_launch *launch)
+{
+    double taken = launch->bytes / (launch->device->l2_mib * 1048576);
+    return fmax(0, fmin(1, (L2_NONE - taken) / (L2_NONE - L2_FULL)));
+}
+
+/* What the op's kind tells of its cut; launch->bytes grows by what a row op reads again from memory. */
+static void cut_whole(struct rt_launch *launch)
+{
+    const struct rt_query *query = launch->query;
+    enum rt_family family = rt_ops[query->op].family;
+    int64_t batch, m, n, k;
+    if (!is_vector(query))
+        launch->bandwidth /= 1 - IN_L2 * hit_share(launch);
+    if (rt_query_product(query, &batch, &m, &n, &k)) {
+        launch->batch = (double)batch;
+        launch->m = (double)m;
+        launch->n = (double)n;
+        launch->k = (double)k;
+        rt_tiling_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
+                          launch->bandwidth, launch->device->sms, rt_cycles_us(launch->device, SPLIT_CYCLES),
+                          &launch->tiling);
+    } else if (is_vector(query)) {
+        launch->rows = (double)query->dim[0];
+        launch->cols = (double)query->dim[1];
+    }
+    if (family != RT_FAMILY_SOFTMAX && family != RT_FAMILY_LAYERNORM)
+        return;
+    rt_tiling_rows(launch->device, family == RT_FAMILY_LAYERNORM, launch->rows, launch->cols,
+                   rt_dtypes[query->dtype].bytes, &launch->row_tiling);
+    launch->bytes *= 1 + launch->row_tiling.rereads * rt_row_tiling_misses(&launch->row_tiling);
+}
+
+bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
+                          const struct rt_device *device)
+{
+    *launch = (struct rt_launch){.device = device, .query = query, .waves = 1};
+    launch->peak_flops = rt_sustained_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    launch->flops = rt_query_flops(query);
+    launch->bytes = rt_query_bytes(query);
+    launch->intensity = launch->flops / launch->bytes;
+    if (isnan(launch->peak_flops))
+        return false;
+    cut_whole(launch);
+    launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
+    launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
+    launch->bound_us = fmax(launch->compute_us, launch->memory_us) +
+                       (is_vector(query) ? 0 : rt_cycles_us(device, START_CYCLES));
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
+                           const struct rt_device *device)
+{
+    if (!rt_launch_init_whole(launch, query, device))
+        return false;
+    enum rt_family family = rt_ops[query->op].family;
+    const struct rt_tiling_time *fused =
+        family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
+    if (family == RT_FAMILY_ATTENTION)
+        rt_tiling_attention(query->op, query->dtype, query->dim, device, launch->peak_flops,
+                            &launch->attention);
+    else if (family == RT_FAMILY_MOE)
+        rt_tiling_experts(query->dtype, query->dim, device, launch->peak_flops, &launch->experts);
+    else
+        return true;
+    launch->start_us = fused->start_us;
+    launch->compute_us = fused->compute_us;
+    launch->memory_us = fused->memory_us;
+    launch->bound_us = fused->time_us;
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+double rt_launch_compute_share(const struct rt_launch *launch)
+{
+    /* sigmoid(2 log2(compute / memory)) */
+    return 1 / (1 + exp(-2 * log2(launch->compute_us / launch->memory_us)));
+}
+
+double rt_launch_depth_share(const struct rt_launch *launch)
+{
+    if (launch->row_tiling.rereads > 0)
+        return rt_row_tiling_misses(&launch->row_tiling);
+    double depth = launch->k > 0 ? (log2(launch->k) - 12.5) / 2.5 : 0;
+    return rt_launch_compute_share(launch) * fmax(0, fmin(depth, 1));
+}
+
+double rt_launch_narrow_share(const struct rt_launch *launch)
+{
+    double narrow = launch->k > 0 ? log2(128 / fmin(launch->m, launch->n)) : 0;
+    return rt_launch_compute_share(launch) * fmax(0, fmin(narrow, 1));
+}
+
+double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
+{
+    const struct rt_op *op = &rt_ops[query->op];
+    double bytes = rt_query_bytes(query);
+    if (op->family == RT_FAMILY_COLLECTIVE)
+        return 1e6 * bytes / (1e9 * device->link_gbs);
+    double peak = rt_device_peak_flops(device, op->family, query->dtype);
+    if (isnan(peak) || op->family == RT_FAMILY_HOST)
+        return NAN; /* fmax would drop it */
+    return 1e6 * fmax(rt_query_flops(query) / peak, bytes / (1e9 * device->bandwidth_gbs));
+}

@@ -1,0 +1,89 @@
+/*
+ * From an op with dims, a tile and a device to waves: the arithmetic of NeuSight (Lee et al., ASPLOS 2025,
+ * section 4), which every predictor here builds on.
+ */
+#ifndef ROOFTILE_MODELS_ROOFLINE_TILE_H
+#define ROOFTILE_MODELS_ROOFLINE_TILE_H
+
+#include "datasets/device.h"
+#include "datasets/op.h"
+#include "models/roofline/tiling.h"
+#include "models/roofline/tiling_fused.h"
+
+#include <stdbool.h>
+
+/* What is asked of a predictor: an op, its dims, and its tile where it is known. */
+struct rt_query {
+    uint8_t op, dtype; /* rt_op_id, rt_dtype */
+    int64_t dim[RT_MAX_DIMS];
+    int32_t tile[2]; /* products: rows m, columns n; vector ops: elements; -1: unknown */
+    /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
+     */
+    double flops, bytes;
+    bool queued; /* one of many in a queue, so that the host's dispatch is hidden: no floor */
+};
+
+/* FLOPs and compulsory bytes of the whole op. */
+double rt_query_flops(const struct rt_query *query);
+double rt_query_bytes(const struct rt_query *query);
+
+/* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
+bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);
+
+/* One kernel on one device, tile by tile. */
+struct rt_launch {
+    double tiles;      /* thread blocks */
+    double waves;      /* ceil(tiles / SMs) */
+    double tile_flops; /* of one tile, padding included */
+    double tile_bytes; /* operands and result of one tile */
+    double intensity;  /* FLOP per byte of the whole op, padding included */
+    double peak_flops; /* FLOP/s of the device for this family and dtype */
+    double bandwidth;  /* bytes/s */
+    double bound_us;   /* waves x FLOPs per wave / min(peak, intensity x bandwidth) */
+    const struct rt_device *device;
+    /* The op as a whole, without tiles. */
+    const struct rt_query *query;
+    double flops, bytes;
+    double compute_us, memory_us;    /* flops / peak, bytes / bandwidth; the roofline is the larger */
+    double batch, m, n, k;           /* of a product, */
+    struct rt_tiling tiling;         /* and how it is likely cut */
+    double rows, cols;               /* of a vector op, */
+    struct rt_row_tiling row_tiling; /* and how softmax and layer norm run */
+    double start_us;                 /* of bound_us: until its first block computes; rt_launch_init_tiling */
+    struct rt_attention_tiling attention;
+    struct rt_experts_tiling experts;
+};
+
+/* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
+ * neither product nor vector op, the tile is not positive, or the device has no peak for the dtype. */
+bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
+                    const struct rt_device *device);
+
+/* The same without a tile: the op as a whole, bound_us its roofline, waves 1. False where the op has no
+ * compute and no traffic, or the device has no peak for the dtype. `query` must outlive the launch. */
+bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
+                          const struct rt_device *device);
+
+/* The same, and attention and experts as fused.h cuts them: bound_us is the time of the cut, compute_us and
+ * memory_us are its parts. */
+bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
+                           const struct rt_device *device);
+
+/* Share of compute in what binds: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge.
+ */
+double rt_launch_compute_share(const struct rt_launch *launch);
+
+/* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. Some
+ * devices lose the L2's help there. 0 for other ops. */
+double rt_launch_depth_share(const struct rt_launch *launch);
+
+/* How narrow a product's result is: 0 from 128 rows and columns, 1 up to 64 of either, times the share of
+ * compute. Whether a library has a tile of 64 for that, or wastes half of one of 128, shows in its measured
+ * tiles and differs from one to the next. 0 for other ops. */
+double rt_launch_narrow_share(const struct rt_launch *launch);
+
+/* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
+ * over the link. NaN where the device lacks what it needs. */
+double rt_roofline_us(const struct rt_query *query, const struct rt_device *device);
+
+#endif

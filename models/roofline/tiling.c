@@ -1,0 +1,94 @@
+/* Cuts of products and rows. See cut.h. */
+#include "models/roofline/tiling.h"
+#include "base/status.h"
+#include "models/roofline/board.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Tiles of outputs that cuBLAS' kernels have; reductions are padded to steps of 32. */
+static const double tiles[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128},
+                                  {64, 64},   {32, 128},  {128, 32},  {32, 32}};
+static const double splits[] = {1, 2, 4, 8, 16};
+
+void rt_tiling_product(double batch, double m, double n, double k, double bytes, double peak_flops,
+                       double bandwidth, double sms, double split_us, struct rt_tiling *out)
+{
+    out->time_us = INFINITY;
+    for (size_t t = 0; t < RT_COUNT(tiles); t++)
+        for (size_t s = 0; s < RT_COUNT(splits); s++) {
+            struct rt_tiling tiling = {.tile_m = tiles[t][0], .tile_n = tiles[t][1], .splits = splits[s]};
+            double count = batch * ceil(m / tiling.tile_m) * ceil(n / tiling.tile_n);
+            double depth = 32 * ceil(ceil(k / tiling.splits) / 32);
+            double reach = tiling.tile_m * tiling.tile_n / (tiling.tile_m + tiling.tile_n);
+            double partial = tiling.splits > 1 ? 8 * tiling.splits * batch * m * n : 0;
+            tiling.blocks = count * tiling.splits;
+            tiling.waves = ceil(tiling.blocks / sms);
+            tiling.padding = batch * m * n / (count * tiling.tile_m * tiling.tile_n);
+            tiling.compute_us = 1e6 * tiling.waves * 2 * tiling.tile_m * tiling.tile_n * depth /
+                                (peak_flops / sms) / (reach / (reach + 8));
+            tiling.memory_us = 1e6 * (bytes + partial) / bandwidth;
+            tiling.time_us = fmax(tiling.compute_us, tiling.memory_us) + (tiling.splits > 1 ? split_us : 0);
+            if (tiling.time_us < out->time_us * (1 - 1e-9))
+                *out = tiling;
+        }
+}
+
+static double next_power(double x)
+{
+    return exp2(ceil(log2(fmax(x, 1))));
+}
+
+static bool is_amd(const struct rt_device *device)
+{
+    return strcmp(device->vendor, "AMD") == 0;
+}
+
+static void cut_layernorm(bool amd, struct rt_row_tiling *tiling)
+{
+    tiling->threads = amd ? 256 : 128;
+    tiling->rows = 1;
+    tiling->rereads = 0.5; /* of two transfers, read and write, one more read */
+}
+
+/* Rows in registers, a warp a row (PyTorch, softmax_warp_forward). */
+static void cut_short_softmax(double cols, struct rt_row_tiling *tiling)
+{
+    double padded = next_power(cols);
+    tiling->threads = 128;
+    tiling->rows = (cols <= 128 ? 2 : 1) * (padded < 32 ? 128 / padded : 4);
+    tiling->fill = cols / padded;
+}
+
+static void cut_long_softmax(bool amd, double cols, struct rt_row_tiling *tiling)
+{
+    double half = ceil(fmin(cols / 4, 1024) / 2);
+    tiling->threads = amd ? 1024 : fmax(32, fmin(next_power(half), 1024));
+    tiling->rows = 1;
+    tiling->rereads = amd ? 0 : 1;
+}
+
+void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows, double cols, double width,
+                    struct rt_row_tiling *out)
+{
+    struct rt_row_tiling tiling = {0};
+    bool amd = is_amd(device);
+    if (layernorm)
+        cut_layernorm(amd, &tiling);
+    else if (cols <= 1024)
+        cut_short_softmax(cols, &tiling);
+    else
+        cut_long_softmax(amd, cols, &tiling);
+    if (tiling.fill == 0) /* four columns a thread and pass */
+        tiling.fill = cols / 4 / (ceil(cols / 4 / tiling.threads) * tiling.threads);
+    double resident = rt_architecture_of(device)->threads;
+    double blocks_per_sm = fmax(1, fmin(floor(resident / tiling.threads), resident == 1024 ? 16 : 32));
+    double in_flight = fmin(ceil(rows / tiling.rows), rt_multiprocessors(device) * blocks_per_sm);
+    tiling.log2_in_l2 = log2(in_flight * tiling.rows * cols * width / rt_near_l2_bytes(device));
+    *out = tiling;
+}
+
+double rt_row_tiling_misses(const struct rt_row_tiling *tiling)
+{
+    return 1 / (1 + exp(-4 * (tiling->log2_in_l2 + 0.25)));
+}

@@ -1,0 +1,49 @@
+/*
+ * How a kernel is likely cut where nobody measured its tiles: a product by the tile and the number of splits
+ * of its reduction that a simple model of the time finds fastest, a row op by the blocks that PyTorch's
+ * kernels launch. Nothing here is fitted; networks see the result as features and correct it.
+ */
+#ifndef ROOFTILE_MODELS_ROOFLINE_TILING_H
+#define ROOFTILE_MODELS_ROOFLINE_TILING_H
+
+#include "datasets/device.h"
+
+#include <stdbool.h>
+
+/* A product cut into blocks of tile_m x tile_n outputs, its reduction into `splits` parts. */
+struct rt_tiling {
+    double tile_m, tile_n, splits;
+    double blocks, waves; /* waves = ceil(blocks / SMs) */
+    double padding;       /* useful share of the padded output, 0..1 */
+    double compute_us,
+        memory_us; /* of the model; the cut's time is the larger, and split_us for a split's sum */
+    double time_us;
+};
+
+/* The fastest of 9 tiles x 5 splits for C(m,n) = A(m,k) B(k,n), `batch` times, whose operands and result are
+ * `bytes`. A block of a wave takes 2 tile_m tile_n k' FLOPs at its multiprocessor's share of `peak_flops`,
+ * times an efficiency h / (h + 8), h = tile_m tile_n / (tile_m + tile_n): larger tiles read less from shared
+ * memory for each FLOP. A split writes and reads partial sums in fp32. */
+void rt_tiling_product(double batch, double m, double n, double k, double bytes, double peak_flops,
+                       double bandwidth, double sms, double split_us, struct rt_tiling *out);
+
+/* How a softmax or layer norm over rows x cols of `width` bytes runs. */
+struct rt_row_tiling {
+    double threads;    /* of a block */
+    double rows;       /* of a block */
+    double fill;       /* useful share of the passes of a block's threads over its row, 0..1 */
+    double rereads;    /* passes over the row after the first that may miss the L2 */
+    double log2_in_l2; /* bytes of the rows in flight over the L2 near them, log2 */
+};
+
+/* PyTorch's kernels: softmax up to 1024 columns keeps rows in registers, a warp each; beyond it reads its row
+ * three times (maximum, sum, result); layer norm reads it twice. On AMD softmax does not read its row again
+ * from memory. `layernorm`: else softmax. */
+void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows, double cols, double width,
+                    struct rt_row_tiling *out);
+
+/* Share of the re-reads that miss: sigmoid(4 (log2_in_l2 + 0.25)), a step where the rows in flight fill 84%
+ * of the L2. */
+double rt_row_tiling_misses(const struct rt_row_tiling *tiling);
+
+#endif

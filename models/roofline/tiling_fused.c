@@ -1,0 +1,218 @@
+/* Cuts of attention and experts. See fused.h. */
+#include "models/roofline/tiling_fused.h"
+#include "models/roofline/board.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What large copies reach of the peak bandwidth, by kind of memory (architecture.h, from NeuSight's
+ * elementwise kernels): GDDR 0.74 to 0.75, HBM2 and later 0.87 to 0.91, the first HBM2 and CDNA 0.74 to 0.78.
+ */
+static const double sustained[RT_MEMORY_KINDS] = {
+    [RT_MEMORY_GDDR] = 0.75, [RT_MEMORY_HBM] = 0.9, [RT_MEMORY_HBM_OTHER] = 0.76};
+
+/* Cycles until the first block of an attention kernel computes and after its last: what the shortest take,
+ * 7 to 11 us at 2.5 to 1.4 GHz. */
+static const double START_CYCLES = 16e3;
+/* A wave of blocks takes so long beside its products: 16,384 blocks of decoding with one key each take 414,
+ * 428 and 519 us on 132, 142 and 108 multiprocessors. */
+static const double BLOCK_US = 3.4;
+
+/* A kernel that runs again and again finds its operands in the L2 while they fit, and none of them once they
+ * do not: least-recently-used replacement under a cyclic sweep (Mattson 1970). A step at 0.85 of the L2. What
+ * it finds costs 0.3 of what it costs from memory (tile.c, IN_L2). */
+static void set_memory(const struct rt_device *device, double bytes, struct rt_tiling_time *time)
+{
+    const double fits = 0.85, cost_in_l2 = 0.3;
+    double bandwidth = 1e9 * device->bandwidth_gbs, l2 = device->l2_mib * 1048576;
+    time->l2_hit = 1 / (1 + exp(-4 * log2(fits * l2 / bytes)));
+    double rate =
+        bandwidth * (sustained[rt_memory_kind_of(device)] * (1 - time->l2_hit) + time->l2_hit / cost_in_l2);
+    time->memory_us = 1e6 * bytes / rate;
+}
+
+static void set_time(struct rt_tiling_time *time)
+{
+    time->time_us = time->start_us + time->blocks_us + fmax(time->compute_us, time->memory_us);
+}
+
+static double capability(const struct rt_device *device)
+{
+    return strcmp(device->vendor, "NVIDIA") == 0 ? strtod(device->compute_capability, NULL) : 0;
+}
+
+/* Asynchronous products of whole warp groups and copies by TMA: data-centre GPUs since Hopper. */
+static bool is_asynchronous(const struct rt_device *device)
+{
+    double version = capability(device);
+    return version >= 9 && version < 12;
+}
+
+/* ---- attention ---- */
+
+struct attention {
+    bool encoder, decodes;
+    double batch, tokens, cached, heads, kv_heads, head_dim,
+        window;             /* window: infinite where there is none */
+    double width, kv_width; /* bytes */
+};
+
+static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d, struct attention *a)
+{
+    double width = rt_dtypes[dtype].bytes;
+    *a = (struct attention){.batch = (double)d[0], .tokens = (double)d[1], .width = width, .kv_width = width};
+    a->window = INFINITY;
+    if (op == RT_OP_ATTENTION_ENCODER) {
+        a->encoder = true;
+        a->heads = a->kv_heads = (double)d[2];
+        a->head_dim = (double)d[3];
+        return;
+    }
+    a->cached = (double)d[2];
+    a->heads = (double)d[3];
+    a->kv_heads = (double)d[4];
+    a->head_dim = (double)d[5];
+    if (d[6] > 0)
+        a->window = (double)d[6];
+    if (d[7] > 0)
+        a->kv_width = (double)d[7] / 8;
+    a->decodes = op == RT_OP_ATTENTION_GENERATION || a->tokens == 1;
+}
+
+/* Tiles of keys that rows [first, last) of the queries of one head see. */
+static double tiles_seen(const struct attention *a, double first, double last, double tile)
+{
+    if (a->encoder)
+        return ceil(a->tokens / tile);
+    double end = a->cached + fmin(ceil(last), a->tokens);
+    double begin = fmax(0, a->cached + floor(first) + 1 - a->window);
+    return ceil(end / tile) - floor(begin / tile);
+}
+
+/* The mean and the largest count of key tiles over the blocks of a head; of thousands of blocks some. */
+static void count_tiles(const struct attention *a, const struct rt_attention_tiling *tiling, double *mean,
+                        double *longest)
+{
+    const double most = 256;
+    double count = ceil(tiling->rows / tiling->tile_rows), step = fmax(1, count / most), sum = 0, looked = 0;
+    double tokens = tiling->tile_rows * a->tokens / tiling->rows; /* of a block */
+    *longest = tiles_seen(a, (count - 1) * tokens, count * tokens, tiling->tile_keys);
+    for (double i = 0; i < count; i += step) {
+        double seen = tiles_seen(a, floor(i) * tokens, (floor(i) + 1) * tokens, tiling->tile_keys);
+        sum += seen;
+        looked++;
+        *longest = fmax(*longest, seen);
+    }
+    *mean = sum / looked;
+}
+
+/* FlashAttention's kernels (Dao 2023, sections 3.2 and 3.3; Shah et al. 2024 since Hopper): a block takes 128
+ * rows of queries, 64 while decoding, over tiles of 128 keys, 64 where heads are wider than 128. Query heads
+ * that share keys share a block: always since Hopper and in FlashInfer (Ye et al. 2025), which serves 8-bit
+ * keys where FlashAttention-2 does not; in FlashAttention-2 for single tokens without a window. Keys are
+ * split over blocks while decoding (Dao et al. 2023, Flash-Decoding) wherever heads are packed;
+ * FlashAttention-2 packs, and splits, only where there is something to pack. */
+static void choose_kernel(const struct attention *a, const struct rt_device *device,
+                          struct rt_attention_tiling *tiling)
+{
+    bool asynchronous = is_asynchronous(device), narrow_keys = a->kv_width < a->width;
+    double group = a->heads / a->kv_heads;
+    bool modern = asynchronous || narrow_keys;
+    tiling->packed = !a->encoder && (modern || (a->tokens == 1 && isinf(a->window)));
+    tiling->split = a->decodes && tiling->packed && (modern || group > 1);
+    tiling->narrow = asynchronous && narrow_keys;
+    tiling->rows = tiling->packed ? a->tokens * group : a->tokens;
+    tiling->heads = a->batch * (tiling->packed ? a->kv_heads : a->heads);
+    tiling->tile_rows = a->decodes ? 64 : 128;
+    tiling->tile_keys = a->head_dim <= 128 ? 128 : 64;
+}
+
+void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
+                         const struct rt_device *device, double peak_flops, struct rt_attention_tiling *out)
+{
+    struct attention a;
+    struct rt_attention_tiling tiling = {.splits = 1};
+    double mean, longest, sms = device->sms;
+    read_attention(op, dtype, dim, &a);
+    choose_kernel(&a, device, &tiling);
+    count_tiles(&a, &tiling, &mean, &longest);
+    double blocks = tiling.heads * ceil(tiling.rows / tiling.tile_rows);
+    if (tiling.split && blocks < 0.8 * sms) /* FlashAttention's num_splits_heuristic fills the device */
+        tiling.splits = fmax(1, fmin(floor(sms / blocks), fmin(128, longest)));
+    mean = tiling.splits > 1 ? ceil(mean / tiling.splits) : mean;
+    tiling.tiles = ceil(longest / tiling.splits);
+    tiling.blocks = blocks * tiling.splits;
+    tiling.waves = ceil(tiling.blocks / sms);
+    double tile_flops = 4 * tiling.tile_rows * tiling.tile_keys * a.head_dim;
+    tiling.padding = tiling.blocks * mean * tile_flops / rt_ops[op].flops(dim);
+    /* Short blocks fill in for long ones, so waves are of the mean; none ends before the longest. */
+    tiling.fused.compute_us = 1e6 * fmax(tiling.tiles, mean * tiling.waves) * tile_flops / (peak_flops / sms);
+    tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
+    tiling.fused.blocks_us = BLOCK_US * tiling.waves;
+    set_memory(device, rt_ops[op].bytes(dim, a.width), &tiling.fused);
+    set_time(&tiling.fused);
+    *out = tiling;
+}
+
+/* ---- experts ---- */
+
+/* Kernels of a layer: count and sort the routed tokens, quantise or permute them, multiply by gate and up,
+ * activate, multiply by down, sum over each token's experts. Each starts in 3,000 cycles, less than one that
+ * runs alone (tile.c, START_CYCLES): it follows the one before. */
+static const double LAUNCHES = 7, LAUNCH_CYCLES = 3000;
+
+/* Bytes of an activation: those of weights alone that are narrow stay in 16 bits. */
+static double activation_bytes(enum rt_dtype dtype)
+{
+    double width = rt_dtypes[dtype].bytes;
+    return dtype == RT_INT4 || dtype == RT_MXFP4 ? 2 : width > 1 && width < 2 ? 1 : width;
+}
+
+/* Rows of a tile that suit so many rows of an expert: fused_moe's configurations go from 16 to 128 (vLLM,
+ * get_default_config). */
+static double tile_rows(double rows)
+{
+    return rows <= 16 ? 16 : rows <= 48 ? 32 : rows <= 96 ? 64 : 128;
+}
+
+void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
+                       double peak_flops, struct rt_experts_tiling *out)
+{
+    struct rt_experts_tiling tiling = {0};
+    const double tile_columns = 128;
+    double tokens = (double)dim[0], hidden = (double)dim[1], inter = (double)dim[2] / (double)dim[5];
+    double narrow = activation_bytes(dtype), wide = fmax(narrow, 2), sms = device->sms;
+    rt_moe_routing_of(dim, &tiling.routing);
+    struct rt_moe_routing *routing = &tiling.routing;
+    routing->touched = fmax(1, routing->touched); /* who has nothing to do is not timed */
+    routing->rows = fmax(routing->touched, routing->rows);
+    tiling.rows = routing->rows / routing->touched;
+    tiling.tile_rows = tile_rows(tiling.rows);
+    /* Uneven loads end anywhere in their last tile: half of it is padding. */
+    double tiles = routing->even
+                       ? routing->touched * ceil(tiling.rows / tiling.tile_rows)
+                       : fmax(routing->touched, routing->rows / tiling.tile_rows + routing->touched / 2);
+    tiling.padding = tiles * tiling.tile_rows / routing->rows;
+    tiling.blocks = tiles * ceil(2 * inter / tile_columns);
+    tiling.waves = ceil(tiling.blocks / sms);
+    double down_waves = ceil(tiles * ceil(hidden / tile_columns) / sms);
+    double rate = peak_flops / sms, tile = 2 * tiling.tile_rows * tile_columns;
+    tiling.fused.compute_us = 1e6 * tile * (tiling.waves * hidden + down_waves * inter) / rate;
+    /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. */
+    double row = hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow);
+    double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
+    double bytes = weights + routing->rows * row + fmin(tokens, routing->rows) * hidden * wide;
+    tiling.weight_share = weights / bytes;
+    /* Who gathers all tokens on every GPU also moves the rows of experts that are elsewhere. */
+    double elsewhere = fmax(0, tokens * (double)dim[3] - routing->rows);
+    tiling.gathered = 1 + elsewhere * row / bytes;
+    /* vLLM's choice of kernels: 8 bits on Hopper by FlashInfer's CUTLASS kernels, block-scaled ones with
+     * expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). */
+    bool hopper = capability(device) >= 9 && capability(device) < 10;
+    tiling.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[6] > 1));
+    tiling.fused.start_us = rt_cycles_us(device, LAUNCHES * LAUNCH_CYCLES);
+    set_memory(device, bytes, &tiling.fused);
+    set_time(&tiling.fused);
+    *out = tiling;
+}

@@ -1,0 +1,61 @@
+/*
+ * How attention and mixtures of experts are likely cut where nobody measured their tiles, and what that
+ * takes: blocks, waves, padding, what the L2 serves. Nothing here is fitted by training; networks see the
+ * result as features and correct it. Formulas, their sources and what each is worth:
+ * docs/attention-and-experts.md.
+ */
+#ifndef ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
+#define ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
+
+#include "datasets/device.h"
+#include "datasets/op.h"
+#include "datasets/moe_routing.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the device takes for it if nothing else holds it up. */
+struct rt_tiling_time {
+    double start_us;   /* until its first block computes, and between its kernels */
+    double blocks_us;  /* what blocks take beside their products, in waves */
+    double compute_us; /* of the padded products, in waves */
+    double memory_us;
+    double time_us; /* start + blocks + max(compute, memory) */
+    double l2_hit;  /* share of the traffic that the L2 serves, 0..1 */
+};
+
+struct rt_attention_tiling {
+    struct rt_tiling_time fused;
+    bool packed;  /* query heads that share keys share a block's rows */
+    bool split;   /* keys may be split over blocks */
+    bool narrow;  /* 8-bit keys are multiplied in 8 bits, not widened first */
+    double rows;  /* of queries that share their keys, for each of `heads` */
+    double heads; /* of the batch: batch x heads, or x kv_heads where they are packed */
+    double tile_rows, tile_keys;
+    double splits; /* of the keys */
+    double tiles;  /* of keys, of the longest block */
+    double blocks, waves;
+    double padding; /* FLOPs of whole tiles over those that are asked for */
+};
+
+struct rt_experts_tiling {
+    struct rt_tiling_time fused;
+    struct rt_moe_routing routing;
+    double rows;          /* of an expert that has any */
+    double tile_rows;     /* of its products */
+    double blocks, waves; /* of the first of them: gate and up */
+    double padding;       /* rows with those that pad tiles, over rows */
+    double weight_share;  /* of the traffic */
+    double gathered;      /* traffic with the intermediate rows of all tokens, over traffic */
+    bool cutlass;         /* CUTLASS' grouped products instead of Triton's */
+};
+
+/* `dim` of attention_context, attention_generation or attention_encoder; `peak_flops` of the dtype. */
+void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
+                         const struct rt_device *device, double peak_flops, struct rt_attention_tiling *out);
+
+/* `dim` of moe. */
+void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
+                       double peak_flops, struct rt_experts_tiling *out);
+
+#endif

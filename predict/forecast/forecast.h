@@ -1,0 +1,119 @@
+/*
+ * A graph, a predictor and a device put together: how long one step of a model takes, kernel by kernel.
+ *
+ * A step's time is the sum of its kernels' forecasts (Lee et al., ASPLOS 2025, section 4.4). Kernels that
+ * only move data, for which there is no network, take as long as elementwise ones of as many bytes, or bytes
+ * / bandwidth, and are counted: `coverage` is the share of the time that networks of its own family forecast.
+ * Times are in microseconds, of one device.
+ */
+#ifndef ROOFTILE_PREDICT_FORECAST_FORECAST_H
+#define ROOFTILE_PREDICT_FORECAST_FORECAST_H
+
+#include "models/graph/graph.h"
+#include "models/predictor/predictor.h"
+#include "predict/forecast/parallel.h"
+
+/* Where a kernel's time comes from. */
+enum rt_time_source {
+    RT_TIME_TRAINED,   /* a network of the predictor */
+    RT_TIME_ROOFLINE,  /* the predictor is the roofline, or has no network and a fallback was allowed */
+    RT_TIME_BANDWIDTH, /* moves data only: as an elementwise op does, or bytes / bandwidth */
+    RT_TIME_LINK,      /* a collective: parallel.h */
+    RT_TIME_SOURCE_COUNT
+};
+extern const char *const rt_time_sources[RT_TIME_SOURCE_COUNT];
+
+/* One launch of one phase of a node; it runs as often in a step as the node's block repeats. */
+struct rt_forecast_launch {
+    struct rt_graph_kernel kernel; /* its phase is in here */
+    uint32_t node;
+    enum rt_time_source source;
+    double time_us, roofline_us; /* of one run */
+    double half; /* how far ln(true time / time_us) may lie from 0 at options.level; NaN: unknown */
+};
+
+struct rt_forecast_options {
+    struct rt_parallel parallel;
+    bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
+    double level;  /* of the interval, above 0 and below 1; 0: none is asked for */
+};
+
+struct rt_forecast {
+    const struct rt_graph *graph;   /* not owned */
+    const struct rt_device *device; /* not owned */
+    struct rt_forecast_options options;
+    struct rt_forecast_launch *launches; /* node by node, phases in order */
+    size_t launch_count;
+    uint32_t *node_launch; /* (node_count + 1): first launch of each node */
+    double
+        phase_us[RT_PHASE_COUNT]; /* of one pass of one device over the whole graph, with its collectives */
+    double forward_us,
+        backward_us;         /* of the step: backward with accumulation and optimizer; NaN for pipelines */
+    double compute_us;       /* kernels of the busiest device in a step */
+    double communication_us; /* that compute does not hide, and pipeline bubbles */
+    double total_us;         /* of the step */
+    double interval_level;   /* options.level */
+    double interval_low_us, interval_high_us; /* of the step; NaN: unknown, or not asked for */
+    double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
+    double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */
+    /* For the trace: (2, stages, microbatches) ends of passes, and what the first stage's ring does. */
+    double *pass_ends_us, *stage_forward_us, *stage_backward_us;
+    struct rt_gradient_sum *sums;
+    size_t sum_count;
+    struct rt_graph_memory memory; /* of the device that needs most */
+    double memory_bytes;           /* that the device has; NaN: unknown */
+};
+
+/* Forecasts a step. RT_ENOTFOUND where the predictor lacks a network for a family that the graph needs (the
+ * sentence names family, ops and remedy); RT_EFORMAT where the device has no peak for the dtype or no link
+ * for a collective; RT_EUSAGE where the parallelism does not fit the graph. `out` is released with
+ * rt_forecast_release. */
+int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *predictor,
+                      const struct rt_device *device, const struct rt_forecast_options *options,
+                      struct rt_forecast *out);
+/* A sweep: `out` (count) in the order of `graphs`. Every distinct kernel of all of them is asked for once,
+ * and all in one pass through a network, which for large networks is several times as fast as one graph after
+ * the other. The times are those of rt_forecast_graph to within the rounding of single precision. Where one
+ * graph cannot be forecast none is. */
+int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
+                       const struct rt_predictor *predictor, const struct rt_device *device,
+                       const struct rt_forecast_options *options, struct rt_forecast *out);
+void rt_forecast_release(struct rt_forecast *forecast);
+
+/* Does it fit into the device's memory? True where that is unknown. */
+bool rt_forecast_fits(const struct rt_forecast *forecast);
+
+/* Time of all runs of a launch in one pass over the graph. */
+double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);
+
+/* Time of one run of a node's phase. */
+double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase);
+
+/* --- what a forecast is told in --- */
+
+/* One row per op, over all its launches. */
+struct rt_forecast_row {
+    enum rt_op_id op;
+    double time_us, share; /* share of all rows, 0..1 */
+    double flops, bytes;   /* of all launches */
+    double roofline_us;    /* share of the roofline = roofline_us / time_us */
+    size_t launches;       /* repeats counted */
+    enum rt_time_source source;
+    bool compute_bound; /* which roof is the lower one for most of its time */
+};
+/* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
+size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
+
+/* Share of the time, 0..1, in kernels with a feature beyond the range that their network was fitted in, and
+ * the family and feature (of rt_features) that most of it is about; those are set where it is not 0. */
+double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                          enum rt_family *family, int *feature);
+
+struct rt_forecast_node {
+    uint32_t node;
+    double time_us, share; /* all phases, all repeats */
+};
+/* The nodes that take longest, at most `most`. Returns how many. */
+size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * A forecast told: text for people, JSON for programs, one line of a sweep, a trace for Perfetto.
+ */
+#ifndef ROOFTILE_PREDICT_FORECAST_FORECAST_REPORT_H
+#define ROOFTILE_PREDICT_FORECAST_FORECAST_REPORT_H
+
+#include "base/table.h"
+#include "predict/forecast/forecast.h"
+
+/* A forecast with what it is a forecast of. */
+struct rt_prediction {
+    const char *model, *predictor_name; /* as they were asked for */
+    const struct rt_predictor *predictor;
+    int64_t batch, sequence; /* of the whole step, on all devices */
+    bool overlong;           /* the sequence is beyond the model's positions */
+    struct rt_device device;
+    struct rt_graph graph;
+    struct rt_forecast forecast; /* of `graph` on `device`: they must not move */
+};
+
+/* Tokens of a step: of all sequences; decode: one each. */
+double rt_prediction_tokens(const struct rt_prediction *prediction);
+
+/* Why a reader should doubt the forecast, one sentence each; returns how many, at most RT_MAX_WARNINGS.
+ * Free each with free(). */
+#define RT_MAX_WARNINGS 6 /* it cannot be both too large and tight */
+size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS]);
+
+void rt_prediction_text(const struct rt_prediction *prediction, FILE *file);
+json_t *rt_prediction_json(const struct rt_prediction *prediction); /* a new reference */
+
+/* A line for each of several forecasts. Free with rt_table_free. */
+struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count);
+
+/* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. One device
+ * kernel by kernel with its gradient sums below; a pipeline by passes of its stages. */
+int rt_prediction_trace(const struct rt_prediction *prediction, const char *path);
+
+#endif

@@ -1,0 +1,59 @@
+/* One table, three forms. */
+#include "base/table.h"
+#include "test.h"
+
+#include <math.h>
+
+static const struct rt_column columns[] = {
+    {"op", NULL, 's', 0}, {"n", NULL, 'd', 0}, {"mape", "MAPE %", 'f', 1}, {"held_out", "held out", 'b', 0}};
+
+static char *printed(void (*print)(const struct rt_table *, FILE *), const struct rt_table *table)
+{
+    char *text;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    print(table, file);
+    fclose(file);
+    return text;
+}
+
+static void print_csv(const struct rt_table *table, FILE *file)
+{
+    rt_table_csv(table, file);
+}
+
+static void test_forms(void)
+{
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    rt_table_row(table, "bmm", 12LL, 5.25, 1);
+    rt_table_row(table, "a,\"b\"", 3LL, NAN, 0);
+    char *text = printed(rt_table_text, table), *csv = printed(print_csv, table);
+    CU_ASSERT_STRING_EQUAL(text,
+                           "op      n  MAPE %  held out\nbmm    12     5.2  yes\na,\"b\"   3       -  no\n");
+    CU_ASSERT_STRING_EQUAL(csv, "op,n,mape,held_out\nbmm,12,5.25,1\n\"a,\"\"b\"\"\",3,,0\n");
+    json_t *json = rt_table_json(table);
+    CU_ASSERT_EQUAL(json_array_size(json), 2);
+    CU_ASSERT_EQUAL(json_real_value(json_object_get(json_array_get(json, 0), "mape")), 5.25);
+    CU_ASSERT_TRUE(json_is_null(json_object_get(json_array_get(json, 1), "mape")));
+    CU_ASSERT_TRUE(json_is_true(json_object_get(json_array_get(json, 0), "held_out")));
+    json_decref(json);
+    free(text);
+    free(csv);
+    rt_table_free(table);
+}
+
+/* Columns that are only known when the program runs. */
+static void test_texts(void)
+{
+    const struct rt_column wide[] = {
+        {"op", NULL, 's', 0}, {"n", NULL, 'd', 0}, {"x", NULL, 's', 0}, {"y", NULL, 's', 0}};
+    struct rt_table *table = rt_table_new(wide, RT_COUNT(wide));
+    const char *texts[] = {"1.5", NULL};
+    rt_table_row_texts(table, texts, 2, "bmm", 12LL);
+    char *text = printed(rt_table_text, table);
+    CU_ASSERT_STRING_EQUAL(text, "op    n  x    y\nbmm  12  1.5  -\n");
+    free(text);
+    rt_table_free(table);
+}
+
+RT_TESTS(RT_TEST(test_forms), RT_TEST(test_texts))

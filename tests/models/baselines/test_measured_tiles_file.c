@@ -1,0 +1,173 @@
+/* Measured tiles in files: there and back, the layout of version 1, counts that do not add up. */
+#include "models/baselines/measured_tiles.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct rt_h5 *create(const char *path)
+{
+    struct rt_h5 *file = NULL;
+    RT_ASSERT_OK(rt_h5_create(path, &file));
+    RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", "tiles"));
+    RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", 1));
+    return file;
+}
+
+static struct rt_h5 *reopen(struct rt_h5 *file, const char *path)
+{
+    struct rt_h5 *again = NULL;
+    RT_ASSERT_OK(rt_h5_commit(file));
+    RT_ASSERT_OK(rt_h5_open(path, "tiles", 1, &again));
+    return again;
+}
+
+static void same(const struct rt_measured_tiles *a, const struct rt_measured_tiles *b)
+{
+    CU_ASSERT_EQUAL_FATAL(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        const struct rt_measured_tile_set *x = &a->sets[i], *y = &b->sets[i];
+        CU_ASSERT_EQUAL(x->op, y->op);
+        CU_ASSERT_EQUAL(x->dtype, y->dtype);
+        CU_ASSERT_EQUAL_FATAL(x->count, y->count);
+        CU_ASSERT_EQUAL_FATAL(x->dims, y->dims);
+        CU_ASSERT_EQUAL(memcmp(x->device, y->device, sizeof x->device), 0);
+        CU_ASSERT_EQUAL(memcmp(x->points, y->points, x->count * x->dims * sizeof *x->points), 0);
+        CU_ASSERT_EQUAL(memcmp(x->tile, y->tile, 2 * x->count * sizeof *x->tile), 0);
+        for (size_t d = 0; d < x->dims; d++)
+            CU_ASSERT_TRUE(x->low[d] == y->low[d] && x->high[d] == y->high[d]);
+    }
+}
+
+/* Two ops with different dims on two devices. */
+static void build(struct rt_measured_tiles *tiles)
+{
+    struct rt_dataset dataset;
+    struct rt_device device;
+    uint32_t all[40];
+    rt_dataset_init(&dataset);
+    RT_ASSERT_OK(rt_device_named("T4", &device));
+    rt_dataset_add_device(&dataset, &device);
+    RT_ASSERT_OK(rt_device_named("V100", &device));
+    rt_dataset_add_device(&dataset, &device);
+    for (uint32_t i = 0; i < RT_COUNT(all); i++) {
+        struct rt_sample sample;
+        rt_sample_init(&sample);
+        sample.op = i % 3 == 0 ? RT_OP_GEMM : RT_OP_LINEAR;
+        sample.dtype = i % 5 == 0 ? RT_FP16 : RT_FP32;
+        sample.device = i % 2;
+        for (int d = 0; d < rt_op_ndims(sample.op); d++)
+            sample.dim[d] = 1 + (i * 37 + (uint32_t)d * 11) % 64;
+        sample.tile[0] = 32 << i % 3;
+        sample.tile[1] = 16 << i % 4;
+        rt_dataset_add_sample(&dataset, &sample);
+        all[i] = i;
+    }
+    rt_measured_tiles_build(tiles, &dataset, all, RT_COUNT(all));
+    rt_dataset_release(&dataset);
+}
+
+static void test_there_and_back(void)
+{
+    const char *path = rt_test_path("tiles.h5");
+    struct rt_measured_tiles a, b = {0}, none = {0}, empty = {0};
+    build(&a);
+    CU_ASSERT_EQUAL(a.count, 8);
+    struct rt_h5 *file = create(path);
+    RT_ASSERT_OK(rt_measured_tiles_write(&a, file, "/full"));
+    RT_ASSERT_OK(rt_measured_tiles_write(&none, file, "/none"));
+    file = reopen(file, path);
+    RT_ASSERT_OK(rt_measured_tiles_read(file, "/full", &b));
+    RT_ASSERT_OK(rt_measured_tiles_read(file, "/none", &empty));
+    same(&a, &b);
+    CU_ASSERT_EQUAL(empty.count, 0);
+    rt_h5_close(file);
+    rt_measured_tiles_release(&a);
+    rt_measured_tiles_release(&b);
+}
+
+static void write_reals(struct rt_h5 *file, const char *path, const double *values, size_t stride,
+                        size_t count)
+{
+    struct rt_h5_array array = {path, RT_H5_F64, "1", NULL, NULL, 0};
+    RT_ASSERT_OK(rt_h5_write(file, &array, values, stride * sizeof *values, count));
+}
+
+/* A group for each set, as version 1 wrote them. */
+static void write_version_1(struct rt_h5 *file, const struct rt_measured_tiles *tiles)
+{
+    RT_ASSERT_OK(rt_h5_make_group(file, "/old"));
+    for (size_t i = 0; i < tiles->count; i++) {
+        const struct rt_measured_tile_set *set = &tiles->sets[i];
+        char base[32], path[64];
+        snprintf(base, sizeof base, "/old/%04zu", i);
+        RT_ASSERT_OK(rt_h5_make_group(file, base));
+        RT_ASSERT_OK(rt_h5_set_text(file, base, "op", rt_ops[set->op].name));
+        RT_ASSERT_OK(rt_h5_set_text(file, base, "dtype", rt_dtypes[set->dtype].name));
+        snprintf(path, sizeof path, "%s/device", base);
+        write_reals(file, path, set->device, 1, RT_TILE_DEVICE_NUMBERS);
+        for (size_t d = 0; d < set->dims; d++) {
+            snprintf(path, sizeof path, "%s/%s", base, rt_ops[set->op].dims[d]);
+            write_reals(file, path, set->points + d, set->dims, set->count);
+        }
+        for (size_t t = 0; t < 2; t++) {
+            struct rt_h5_array array = {path, RT_H5_I32, "1", NULL, NULL, 0};
+            snprintf(path, sizeof path, "%s/tile%zu", base, t);
+            RT_ASSERT_OK(rt_h5_write(file, &array, set->tile + t, 2 * sizeof *set->tile, set->count));
+        }
+    }
+}
+
+static void test_version_1(void)
+{
+    const char *path = rt_test_path("old.h5");
+    struct rt_measured_tiles a, b = {0};
+    build(&a);
+    struct rt_h5 *file = create(path);
+    write_version_1(file, &a);
+    file = reopen(file, path);
+    RT_ASSERT_OK(rt_measured_tiles_read(file, "/old", &b));
+    same(&a, &b);
+    rt_h5_close(file);
+    rt_measured_tiles_release(&a);
+    rt_measured_tiles_release(&b);
+}
+
+static void test_counts_that_lie(void)
+{
+    const int64_t lies[][2] = {{1, 3}, {0, 2}, {-1, 3}, {INT64_MAX, 2}, {1, INT64_MAX}, {1, 1}};
+    const uint8_t op[] = {RT_OP_GEMM, RT_OP_GEMM}, dtype[] = {RT_FP32, RT_FP32};
+    const double numbers[2 * RT_TILE_DEVICE_NUMBERS] = {1};
+    const int32_t tile[6] = {1, 1, 1, 1, 1, 1};
+    const char *ops[RT_OP_COUNT], *dtypes[RT_DTYPE_COUNT];
+    for (int i = 0; i < RT_OP_COUNT; i++)
+        ops[i] = rt_ops[i].name;
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        dtypes[i] = rt_dtypes[i].name;
+    struct rt_h5_array arrays[] = {
+        {"/t/op", RT_H5_U8, NULL, NULL, ops, RT_OP_COUNT},
+        {"/t/dtype", RT_H5_U8, NULL, NULL, dtypes, RT_DTYPE_COUNT},
+        {"/t/count", RT_H5_I64, NULL, NULL, NULL, 0},
+        {"/t/device", RT_H5_F64, NULL, NULL, NULL, 0},
+        {"/t/dims", RT_H5_F64, NULL, NULL, NULL, 0},
+        {"/t/tile", RT_H5_I32, NULL, NULL, NULL, 0},
+    };
+    for (size_t i = 0; i < RT_COUNT(lies); i++) { /* the arrays hold three shapes of three dims */
+        const char *path = rt_test_path("lies.h5");
+        struct rt_measured_tiles tiles = {0};
+        struct rt_h5 *file = create(path);
+        RT_ASSERT_OK(rt_h5_make_group(file, "/t"));
+        RT_ASSERT_OK(rt_h5_write(file, &arrays[0], op, 1, 2));
+        RT_ASSERT_OK(rt_h5_write(file, &arrays[1], dtype, 1, 2));
+        RT_ASSERT_OK(rt_h5_write(file, &arrays[2], lies[i], sizeof lies[i][0], 2));
+        RT_ASSERT_OK(rt_h5_write(file, &arrays[3], numbers, sizeof *numbers, 2 * RT_TILE_DEVICE_NUMBERS));
+        RT_ASSERT_OK(rt_h5_write(file, &arrays[4], numbers, sizeof *numbers, 9));
+        RT_ASSERT_OK(rt_h5_write(file, &arrays[5], tile, sizeof *tile, 6));
+        file = reopen(file, path);
+        RT_ASSERT_FAILS(rt_measured_tiles_read(file, "/t", &tiles), RT_EFORMAT, "do not add up");
+        rt_measured_tiles_release(&tiles);
+        rt_h5_close(file);
+    }
+}
+
+RT_TESTS(RT_TEST(test_there_and_back), RT_TEST(test_version_1), RT_TEST(test_counts_that_lie))

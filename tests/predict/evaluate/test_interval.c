@@ -1,0 +1,136 @@
+/* Intervals of whole steps: how families add up, what makes them unknown, and what is told of doubts. */
+#include "test.h"
+
+#include "models/graph/build.h"
+#include "models/predictor/recipe.h"
+#include "predict/forecast/forecast_report.h"
+
+#include <math.h>
+
+static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+
+/* Untrained networks whose intervals are `half` of every level, `half` doubled for products. */
+static void make_predictor(struct rt_predictor *predictor, double half)
+{
+    const enum rt_family families[] = {RT_FAMILY_LINEAR, RT_FAMILY_ELEMENTWISE};
+    rt_predictor_init(predictor, "rooftile");
+    predictor->nets = rt_calloc(2, sizeof *predictor->nets);
+    for (size_t f = 0; f < 2; f++) {
+        const struct rt_recipe *recipe = rt_recipes;
+        while (recipe->family != families[f])
+            recipe++;
+        struct rt_family_net *net = &predictor->nets[predictor->net_count++];
+        RT_ASSERT_OK(rt_recipe_net(recipe, net));
+        for (int size = 0; size < RT_INTERVAL_SIZES; size++)
+            for (int l = 0; l < RT_INTERVAL_LEVELS; l++)
+                net->intervals.unseen[size][l] = f == 0 ? 2 * half : half;
+    }
+}
+
+/* A product and a vector op, one after the other. */
+static void make_graph(struct rt_graph *graph)
+{
+    const struct rt_graph_options options = {.step = RT_STEP_PREFILL,
+                                             .batch = 2,
+                                             .sequence = 64,
+                                             .context = 64,
+                                             .tensor_parallel = 1,
+                                             .dtype = RT_FP32};
+    rt_graph_init(graph, &options);
+    rt_graph_add_block(graph, "layer", RT_BLOCK_LAYER, 3);
+    uint32_t x = rt_build_linear(graph, "linear", RT_NO_INPUT, 4096, 1024, 1024, true);
+    rt_build_unary(graph, "relu", RT_OP_RELU, x, 4096, 1024);
+}
+
+static double family_share(const struct rt_forecast *forecast, enum rt_family family)
+{
+    double time = 0, sum = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        double launch = rt_forecast_launch_total(forecast, &forecast->launches[i]);
+        sum += launch;
+        time += rt_ops[forecast->launches[i].kernel.op].family == family ? launch : 0;
+    }
+    return time / sum;
+}
+
+static double forecast_half(const struct rt_predictor *predictor, double level, struct rt_forecast *out)
+{
+    static struct rt_device device;
+    static struct rt_graph graph;
+    rt_graph_release(&graph); /* of the forecast before */
+    make_graph(&graph);
+    RT_ASSERT_OK(rt_device_find("T4", &device));
+    RT_ASSERT_OK(rt_forecast_graph(&graph, predictor, &device,
+                                   &(struct rt_forecast_options){.parallel = alone, .level = level}, out));
+    return log(out->interval_high_us / out->total_us);
+}
+
+/* Two families of known widths: not as wide as if both were wrong at once, wider than if they had nothing in
+ * common; the constants are those of docs/intervals.md. */
+static void test_families_add_up(void)
+{
+    struct rt_predictor predictor;
+    struct rt_forecast forecast;
+    make_predictor(&predictor, 0.2);
+    double half = forecast_half(&predictor, 0.9, &forecast);
+    double a = 0.4 * family_share(&forecast, RT_FAMILY_LINEAR),
+           b = 0.2 * family_share(&forecast, RT_FAMILY_ELEMENTWISE);
+    CU_ASSERT_TRUE(a > 0.05 && b > 0.005);
+    RT_ASSERT_NEAR(half, sqrt(a * a + b * b + 2 * 0.2 * a * b + 0.08 * 0.08), 1e-9);
+    CU_ASSERT_TRUE(half < a + b + 0.08);
+    RT_ASSERT_NEAR(forecast.total_us / forecast.interval_low_us, exp(half), 1e-9);
+    rt_forecast_release(&forecast);
+    double narrow = forecast_half(&predictor, 0.5, &forecast); /* the floor narrows, here nothing else does */
+    RT_ASSERT_NEAR(narrow, sqrt(half * half - 0.0064 * (1 - pow(log(0.5) / log(0.1), 2))), 1e-6);
+    rt_forecast_release(&forecast);
+    rt_predictor_release(&predictor);
+}
+
+static void test_unknown(void)
+{
+    struct rt_predictor predictor;
+    struct rt_forecast forecast;
+    make_predictor(&predictor, 0.2);
+    CU_ASSERT_TRUE(isnan(forecast_half(&predictor, 0, &forecast))); /* not asked for */
+    rt_forecast_release(&forecast);
+    rt_intervals_init(&predictor.nets[0].intervals); /* a file of an earlier build */
+    CU_ASSERT_TRUE(isnan(forecast_half(&predictor, 0.9, &forecast)));
+    CU_ASSERT_TRUE(isnan(forecast.interval_low_us) && forecast.total_us > 0);
+    rt_forecast_release(&forecast);
+    rt_predictor_release(&predictor);
+}
+
+/* The warnings of a forecast with one feature of products cut off below what the graph needs. */
+static void test_beyond(void)
+{
+    struct rt_predictor predictor;
+    struct rt_prediction prediction = {.model = "m", .predictor_name = "p", .predictor = &predictor};
+    char *warnings[RT_MAX_WARNINGS];
+    enum rt_family family = RT_FAMILY_BMM;
+    int feature = -1;
+    make_predictor(&predictor, 0.2);
+    forecast_half(&predictor, 0.9, &prediction.forecast);
+    RT_ASSERT_NEAR(1 + rt_forecast_beyond(&prediction.forecast, &predictor, &family, &feature), 1, 0);
+    CU_ASSERT_EQUAL(feature, -1);
+    struct rt_family_net *net = &predictor.nets[0];
+    for (int f = 0; f < net->feature_count; f++)
+        if (net->feature[f] == rt_feature_find("log2_wide")) {
+            net->clip_low[f] = 0;
+            net->clip_high[f] = 5; /* 1024 and 4096 are beyond 32 */
+        }
+    double beyond = rt_forecast_beyond(&prediction.forecast, &predictor, &family, &feature);
+    RT_ASSERT_NEAR(beyond, family_share(&prediction.forecast, RT_FAMILY_LINEAR), 1e-9);
+    CU_ASSERT_EQUAL(family, RT_FAMILY_LINEAR);
+    CU_ASSERT_EQUAL(feature, rt_feature_find("log2_wide"));
+    size_t count = rt_prediction_warnings(&prediction, warnings), found = 0;
+    for (size_t i = 0; i < count; i++) {
+        found |= strstr(warnings[i], "fitted to (linear: log2_wide)") != NULL ? 1 : 0;
+        found |= strstr(warnings[i], "few GPUs were measured for some families") != NULL ? 2 : 0;
+        free(warnings[i]);
+    }
+    CU_ASSERT_EQUAL(found, 3);
+    rt_forecast_release(&prediction.forecast);
+    rt_predictor_release(&predictor);
+}
+
+RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_unknown), RT_TEST(test_beyond))

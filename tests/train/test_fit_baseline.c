@@ -1,0 +1,142 @@
+/* Training the kinds without a network: what they are given, what a file keeps of them, what they forecast.
+ */
+#include "base/status.h"
+#include "train/train.h"
+
+#include "synthetic.h"
+#include "test.h"
+
+static void train(const char *kind, const struct rt_dataset *dataset, const char *held_out, const char *path,
+                  struct rt_predictor *predictor)
+{
+    struct rt_train_options options = rt_train_defaults;
+    options.kind = kind;
+    options.out = path;
+    options.quiet = true;
+    options.threads = 1;
+    options.held_out_gpus = (struct rt_names){&held_out, held_out != NULL};
+    RT_ASSERT_OK(rt_train(dataset, &options, NULL));
+    RT_ASSERT_OK(rt_predictor_open(path, predictor));
+    CU_ASSERT_STRING_EQUAL(predictor->kind, kind);
+    CU_ASSERT_TRUE(predictor->complete);
+    CU_ASSERT_STRING_EQUAL(predictor->data_uuids, dataset->uuid);
+}
+
+static size_t count_samples(const struct rt_dataset *dataset, enum rt_family family, int32_t device,
+                            bool test)
+{
+    struct rt_split_rule rule = RT_SPLIT_DEFAULT;
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        enum rt_part part = rt_split_of(&rule, sample);
+        count += rt_ops[sample->op].family == family && (device < 0 || sample->device == device) &&
+                 (test || part == RT_PART_TRAIN);
+    }
+    return count;
+}
+
+/* Mean error over the samples of a family on a device; all must be forecast. */
+static double error_of(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                       enum rt_family family, int32_t device)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        struct rt_query query;
+        double latency_us;
+        uint8_t skip;
+        if (rt_ops[sample->op].family != family || sample->device != device)
+            continue;
+        rt_query_of_sample(sample, false, &query);
+        rt_predictor_forecast(predictor, &dataset->devices[device], &query, 1, NULL, &latency_us, &skip);
+        CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NONE);
+        CU_ASSERT_TRUE(isnan(rt_predictor_interval(predictor, &dataset->devices[device], &query, 0.9)));
+        sum += fabs(latency_us / sample->latency_us - 1);
+        count++;
+    }
+    return sum / (double)count;
+}
+
+static void test_linear(void)
+{
+    struct rt_dataset dataset;
+    struct rt_predictor predictor;
+    synthetic_dataset(&dataset, 300);
+    train("linear", &dataset, "large", rt_test_path("linear.h5"), &predictor);
+    CU_ASSERT_EQUAL(predictor.net_count, 4);
+    const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_SOFTMAX, RT_FP32);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(net);
+    CU_ASSERT_EQUAL_FATAL(net->lines.count, 1); /* none of the large device, which is held out */
+    CU_ASSERT_EQUAL(net->rows_train, (int64_t)count_samples(&dataset, RT_FAMILY_SOFTMAX, 0, false));
+    CU_ASSERT_EQUAL(net->lines.line[0].kernels, net->rows_train); /* no test rows */
+    CU_ASSERT_TRUE(net->validation_mape > 0 && net->validation_mape < 60);
+    double known = error_of(&predictor, &dataset, RT_FAMILY_SOFTMAX, 0),
+           unseen = error_of(&predictor, &dataset, RT_FAMILY_SOFTMAX, 1);
+    printf("# softmax is off by %.0f%% on the device of the line, %.0f%% on the other\n", 100 * known,
+           100 * unseen);
+    CU_ASSERT_TRUE(known < 0.35 && unseen < 0.6); /* waves are no line */
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&dataset);
+}
+
+/* The large device is the small one twice, so what it takes is half: the formula says so exactly. */
+static void test_wave_scaling(void)
+{
+    struct rt_dataset dataset;
+    struct rt_predictor predictor;
+    synthetic_dataset(&dataset, 300);
+    size_t count = dataset.sample_count;
+    for (size_t i = 0; i < count; i++) /* each kernel of the small device also on the large one */
+        if (dataset.samples[i].device == 0) {
+            struct rt_sample sample = dataset.samples[i];
+            sample.device = 1;
+            sample.latency_us /= 2;
+            rt_dataset_add_sample(&dataset, &sample);
+        }
+    for (size_t i = 0; i < count; i++)
+        if (dataset.samples[i].device == 1)
+            dataset.samples[i].flags |= RT_FLAG_FAILED;
+    rt_dataset_stamp(&dataset);
+    train("wave-scaling", &dataset, "large", rt_test_path("wave.h5"), &predictor);
+    const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_BMM, RT_FP32);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(net);
+    CU_ASSERT_EQUAL(net->origins.device_count, 1);
+    CU_ASSERT_EQUAL(net->rows_train,
+                    (int64_t)count_samples(&dataset, RT_FAMILY_BMM, 0, true)); /* test rows too */
+    CU_ASSERT_TRUE(isnan(net->validation_mape)); /* no other device to forecast from */
+    double worst = 0;
+    for (size_t i = count; i < dataset.sample_count; i++) {
+        struct rt_query query;
+        double latency_us;
+        uint8_t skip;
+        rt_query_of_sample(&dataset.samples[i], false, &query);
+        rt_predictor_forecast(&predictor, &dataset.devices[1], &query, 1, NULL, &latency_us, &skip);
+        CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NONE);
+        worst = fmax(worst, fabs(latency_us / dataset.samples[i].latency_us - 1));
+        rt_predictor_forecast(&predictor, &dataset.devices[0], &query, 1, NULL, &latency_us, &skip);
+        CU_ASSERT_EQUAL_FATAL(skip, RT_SKIP_NO_ORIGIN); /* its own measurements do not count */
+    }
+    CU_ASSERT_TRUE(worst < 1e-5);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&dataset);
+}
+
+static void test_nothing_to_fit(void)
+{
+    struct rt_dataset dataset;
+    synthetic_dataset(&dataset, 20);
+    const char *kinds[] = {"linear", "wave-scaling"}, *all[] = {"Synthetic"};
+    for (size_t k = 0; k < RT_COUNT(kinds); k++) {
+        struct rt_train_options options = rt_train_defaults;
+        options.kind = kinds[k];
+        options.out = rt_test_path("never.h5");
+        options.quiet = true;
+        options.held_out_gpus = (struct rt_names){all, 1};
+        RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "nothing to fit");
+    }
+    rt_dataset_release(&dataset);
+}
+
+RT_TESTS(RT_TEST(test_linear), RT_TEST(test_wave_scaling), RT_TEST(test_nothing_to_fit))

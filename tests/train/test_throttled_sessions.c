@@ -1,0 +1,92 @@
+/* Throttled sessions are found by what their large kernels reach; rows are dropped, limited and weighed. */
+#include "test.h"
+
+#include "train/throttled_sessions.h"
+
+#include <math.h>
+
+enum { COUNT = 60, FEATURES = 2 };
+
+/* Rows of devices 0, 1 and 2 by turns; large and bound by compute; device 1 reaches a quarter of its
+ * roofline. */
+static void make_rows(struct rt_training_rows *rows)
+{
+    *rows = (struct rt_training_rows){.count = COUNT,
+                                      .features = calloc(COUNT * FEATURES, sizeof(rt_real)),
+                                      .bounds = calloc(COUNT, sizeof(struct rt_bound)),
+                                      .target_us = calloc(COUNT, sizeof(double)),
+                                      .device = calloc(COUNT, sizeof(int32_t)),
+                                      .dtype = calloc(COUNT, sizeof(uint8_t)),
+                                      .session = calloc(COUNT, sizeof(uint8_t))};
+    for (int i = 0; i < COUNT; i++) {
+        rows->device[i] = i % 3;
+        rows->bounds[i] = (struct rt_bound){.bound_us = 1000 + i, .waves = 1, .compute_share = 1};
+        rows->target_us[i] = rows->bounds[i].bound_us * (i % 3 == 1 ? 4 : 1.25);
+        rows->features[i * FEATURES] = (rt_real)i;
+    }
+}
+
+static void test_throttled(void)
+{
+    struct rt_training_rows rows;
+    CU_ASSERT_TRUE(rt_throttle_tells(RT_FAMILY_LINEAR) && rt_throttle_tells(RT_FAMILY_BMM));
+    CU_ASSERT_FALSE(rt_throttle_tells(RT_FAMILY_MOE)); /* experts reach a quarter of it on a healthy board */
+    make_rows(&rows);
+    RT_ASSERT_NEAR(rt_training_rows_utilisation(&rows, 0, RT_SPLIT_NONE), 0.8, 1e-12);
+    RT_ASSERT_NEAR(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_NONE), 0.25, 1e-12);
+    CU_ASSERT_TRUE(isnan(rt_training_rows_utilisation(&rows, 7, RT_SPLIT_NONE)));
+    CU_ASSERT_TRUE(isnan(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_TEST))); /* another session */
+    rows.bounds[1].bound_us = 10; /* one small kernel less: too few to judge by */
+    CU_ASSERT_TRUE(isnan(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_NONE)));
+    rt_training_rows_release(&rows);
+}
+
+static void test_drop(void)
+{
+    struct rt_training_rows rows;
+    const bool drop[3 * RT_SPLIT_COUNT] = {[1 * RT_SPLIT_COUNT + RT_SPLIT_NONE] = true};
+    make_rows(&rows);
+    rows.session[1] = RT_SPLIT_TEST; /* of device 1, but another session: stays */
+    rt_training_rows_drop(&rows, FEATURES, drop);
+    CU_ASSERT_EQUAL_FATAL(rows.count, 41);
+    CU_ASSERT_EQUAL(rows.device[1], 1);
+    CU_ASSERT_EQUAL(rows.device[2], 2);
+    CU_ASSERT_EQUAL(rows.features[2 * FEATURES], 2);
+    CU_ASSERT_EQUAL(rows.bounds[40].bound_us, 1059);
+    rt_training_rows_release(&rows);
+}
+
+static void test_limit(void)
+{
+    struct rt_training_rows rows;
+    struct rt_random random;
+    make_rows(&rows);
+    rt_random_seed(&random, 1, 2);
+    rt_training_rows_limit(&rows, FEATURES, 5, &random);
+    CU_ASSERT_EQUAL_FATAL(rows.count, 15);
+    int each[3] = {0};
+    for (size_t i = 0; i < rows.count; i++) {
+        each[rows.device[i]]++;
+        CU_ASSERT_TRUE(i == 0 || rows.bounds[i].bound_us > rows.bounds[i - 1].bound_us); /* in their order */
+        CU_ASSERT_EQUAL(rows.features[i * FEATURES], (rt_real)(rows.bounds[i].bound_us - 1000));
+    }
+    CU_ASSERT_TRUE(each[0] == 5 && each[1] == 5 && each[2] == 5);
+    rt_training_rows_release(&rows);
+}
+
+static void test_weigh(void)
+{
+    struct rt_training_rows rows;
+    make_rows(&rows);
+    for (int i = 0; i < COUNT / 2; i++)
+        rows.bounds[i].bound_us = 1; /* sigmoid(log2(1 / 20)) is 0.013 */
+    rt_training_rows_weigh(&rows, 20);
+    double sum = 0;
+    for (int i = 0; i < COUNT; i++)
+        sum += rows.weight[i];
+    RT_ASSERT_NEAR(sum / COUNT, 1.1, 1e-9);
+    CU_ASSERT_TRUE(rows.weight[0] < 0.2 && rows.weight[COUNT - 1] > 1.9);
+    rt_training_rows_release(&rows);
+}
+
+RT_TESTS(RT_TEST(test_throttled), RT_TEST(test_drop), RT_TEST(test_limit), RT_TEST(test_weigh))

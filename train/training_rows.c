@@ -1,0 +1,191 @@
+/* Gathering training rows. See rows.h. */
+#include "train/training_rows.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rt_training_rows_release(struct rt_training_rows *rows)
+{
+    free(rows->features);
+    free(rows->bounds);
+    free(rows->target_us);
+    free(rows->device);
+    free(rows->dtype);
+    free(rows->session);
+    free(rows->weight);
+    *rows = (struct rt_training_rows){0};
+}
+
+static void append(struct rt_training_rows *rows, int features, const rt_real *x,
+                   const struct rt_bound *bound, const struct rt_sample *sample)
+{
+    if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
+        size_t capacity = rows->count ? 2 * rows->count : 1;
+        rows->features = rt_realloc(rows->features, capacity * (size_t)features, sizeof *rows->features);
+        rows->bounds = rt_realloc(rows->bounds, capacity, sizeof *rows->bounds);
+        rows->target_us = rt_realloc(rows->target_us, capacity, sizeof *rows->target_us);
+        rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
+        rows->dtype = rt_realloc(rows->dtype, capacity, sizeof *rows->dtype);
+        rows->session = rt_realloc(rows->session, capacity, sizeof *rows->session);
+    }
+    for (int f = 0; f < features; f++)
+        rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
+    rows->bounds[rows->count] = *bound;
+    rows->device[rows->count] = sample->device;
+    rows->dtype[rows->count] = sample->dtype;
+    rows->session[rows->count] = sample->split;
+    rows->target_us[rows->count++] = sample->latency_us;
+}
+
+/* Counts why a sample is of no use; false where it is of use. */
+static bool leave_out(const struct rt_sample *sample, const struct rt_family_net *net, bool held_out,
+                      enum rt_part part, struct rt_training_rows_left_out *left_out)
+{
+    bool tileless = net->policy == RT_TILE_NEAREST && sample->tile[0] < 1;
+    if (held_out)
+        left_out->held_out++;
+    else if (part == RT_PART_TEST)
+        left_out->test++;
+    else if (!(sample->latency_us > 0) || !isfinite(sample->latency_us) || (sample->flags & RT_FLAG_FAILED))
+        left_out->failed++;
+    else if (tileless)
+        left_out->unknown_tile++;
+    else
+        return false;
+    return true;
+}
+
+void rt_training_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
+                             const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
+                             struct rt_training_rows *train, struct rt_training_rows *validation,
+                             struct rt_training_rows_left_out *left_out)
+{
+    uint32_t *picked = rt_malloc(dataset->sample_count * sizeof *picked);
+    size_t picked_count = 0;
+    *train = *validation = (struct rt_training_rows){0};
+    *left_out = (struct rt_training_rows_left_out){0};
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        if (!rt_net_serves(net, sample->op, sample->dtype))
+            continue;
+        enum rt_part part = rt_split_of(rule, sample);
+        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->op], part,
+                      left_out))
+            continue;
+        struct rt_query query;
+        struct rt_bound bound;
+        rt_real x[RT_MAX_FEATURES];
+        rt_query_of_sample(sample, true, &query);
+        enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);
+        if (skip == RT_SKIP_NONE) {
+            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound, sample);
+            picked[picked_count++] = (uint32_t)i;
+        } else if (skip == RT_SKIP_NO_PEAK) {
+            left_out->no_peak++;
+        } else {
+            left_out->unknown_tile++;
+        }
+    }
+    if (net->policy == RT_TILE_NEAREST)
+        rt_measured_tiles_build(&net->tiles, dataset, picked, picked_count);
+    free(picked);
+}
+
+static void move_row(struct rt_training_rows *rows, int features, size_t from, size_t to)
+{
+    memmove(rows->features + to * (size_t)features, rows->features + from * (size_t)features,
+            (size_t)features * sizeof *rows->features);
+    rows->bounds[to] = rows->bounds[from];
+    rows->target_us[to] = rows->target_us[from];
+    rows->device[to] = rows->device[from];
+    rows->dtype[to] = rows->dtype[from];
+    rows->session[to] = rows->session[from];
+}
+
+void rt_training_rows_drop(struct rt_training_rows *rows, int features, const bool *drop)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!drop[rows->device[i] * RT_SPLIT_COUNT + rows->session[i]])
+            move_row(rows, features, i, kept++);
+    rows->count = kept;
+}
+
+void rt_training_rows_limit(struct rt_training_rows *rows, int features, size_t most,
+                            struct rt_random *random)
+{
+    size_t devices = 0, kept = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        devices = (size_t)rows->device[i] >= devices ? (size_t)rows->device[i] + 1 : devices;
+    uint32_t *order = rt_malloc((rows->count + 1) * sizeof *order);
+    bool *keep = rt_calloc(rows->count + 1, sizeof *keep);
+    size_t(*taken)[RT_DTYPE_COUNT] = rt_calloc(devices + 1, sizeof *taken);
+    for (size_t i = 0; i < rows->count; i++)
+        order[i] = (uint32_t)i;
+    rt_random_shuffle(random, order, rows->count);
+    for (size_t i = 0; i < rows->count; i++)
+        keep[order[i]] = taken[rows->device[order[i]]][rows->dtype[order[i]]]++ < most;
+    for (size_t i = 0; i < rows->count; i++)
+        if (keep[i])
+            move_row(rows, features, i, kept++);
+    rows->count = kept;
+    free(order);
+    free(keep);
+    free(taken);
+}
+
+void rt_training_rows_weigh(struct rt_training_rows *rows, double small_us)
+{
+    double sum = 0;
+    rows->weight = rt_malloc((rows->count + 1) * sizeof *rows->weight);
+    for (size_t i = 0; i < rows->count; i++)
+        sum += rows->weight[i] = 1 / (1 + exp(-log2(rows->bounds[i].bound_us / small_us)));
+    for (size_t i = 0; i < rows->count; i++)
+        rows->weight[i] = rows->weight[i] * (double)rows->count / sum + 0.1;
+}
+
+/* The range of a feature over the training rows, widened by `margin` of it on both sides: what the network
+ * has not seen must not carry it away. */
+static void set_clip(struct rt_family_net *net, const struct rt_training_rows *train, int f, double margin)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < train->count; i++) {
+        double value = train->features[i * (size_t)net->feature_count + (size_t)f];
+        low = fmin(low, value);
+        high = fmax(high, value);
+    }
+    net->clip_low[f] = low - margin * (high - low);
+    net->clip_high[f] = high + margin * (high - low);
+}
+
+static void scale_rows(const struct rt_family_net *net, struct rt_training_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (int f = 0; f < net->feature_count; f++) {
+            rt_real *x = &rows->features[i * (size_t)net->feature_count + (size_t)f];
+            *x = (rt_real)((*x - net->offset[f]) * net->scale[f]);
+        }
+}
+
+void rt_training_rows_standardise(struct rt_family_net *net, struct rt_training_rows *train,
+                                  struct rt_training_rows *validation, double clip_margin)
+{
+    for (int f = 0; f < net->feature_count; f++) {
+        if (clip_margin >= 0)
+            set_clip(net, train, f, clip_margin);
+        double sum = 0, squares = 0, n = (double)train->count;
+        for (size_t i = 0; i < train->count; i++)
+            sum += train->features[i * (size_t)net->feature_count + (size_t)f];
+        for (size_t i = 0; i < train->count; i++) {
+            double apart = train->features[i * (size_t)net->feature_count + (size_t)f] - sum / n;
+            squares += apart * apart;
+        }
+        double deviation = sqrt(squares / n);
+        net->offset[f] = sum / n;
+        net->scale[f] = deviation > 1e-12 ? 1 / deviation : 1; /* a constant feature says nothing */
+    }
+    scale_rows(net, train);
+    scale_rows(net, validation);
+}
