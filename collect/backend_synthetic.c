@@ -256,16 +256,16 @@ static size_t synthetic_lane(void *opaque, size_t device)
 
 static bool synthetic_can(const struct rt_task *task)
 {
-    switch (rt_ops[task->op].family) {
+    switch (rt_call_family(&task->call)) {
     case RT_FAMILY_BMM:
     case RT_FAMILY_LINEAR:
     case RT_FAMILY_ELEMENTWISE:
     case RT_FAMILY_SOFTMAX:
     case RT_FAMILY_LAYERNORM:
     case RT_FAMILY_MEMORY:
-        return rt_op_ndims(task->op) >= 2 && task->op != RT_OP_BATCHNORM && task->op != RT_OP_MAX_POOL2D &&
-               task->dtype == RT_FP32 && task->phase == rt_task_own_phase(task->op) &&
-               task->variant == RT_PLAIN;
+        return rt_op_ndims(task->call.op) >= 2 && task->call.op != RT_OP_BATCHNORM &&
+               task->call.op != RT_OP_MAX_POOL2D && task->call.dtype == RT_FP32 &&
+               task->call.phase == rt_op_own_phase(task->call.op) && task->variant == RT_PLAIN;
     default:
         return false;
     }
@@ -274,10 +274,10 @@ static bool synthetic_can(const struct rt_task *task)
 /* Outputs of an op as rows and columns, and how many such matrices. */
 static void output_of(const struct rt_task *task, double out[3])
 {
-    bool batched = task->op == RT_OP_BMM || task->op == RT_OP_LINEAR;
-    out[0] = (double)task->dim[batched ? 1 : 0];
-    out[1] = (double)task->dim[batched ? 2 : 1];
-    out[2] = batched ? (double)task->dim[0] : 1;
+    bool batched = task->call.op == RT_OP_BMM || task->call.op == RT_OP_LINEAR;
+    out[0] = (double)task->call.dim[batched ? 1 : 0];
+    out[1] = (double)task->call.dim[batched ? 2 : 1];
+    out[2] = batched ? (double)task->call.dim[0] : 1;
 }
 
 /* 128 x 128 tiles of products, 4096 elements of anything else; a partial wave costs a whole one. */
@@ -286,7 +286,7 @@ static double lay_tiles(const struct machine *machine, const struct rt_task *tas
 {
     double out[3], tiles;
     output_of(task, out);
-    bool product = rt_ops[task->op].family == RT_FAMILY_BMM || rt_ops[task->op].family == RT_FAMILY_LINEAR;
+    bool product = rt_families[rt_call_family(&task->call)].product;
     *kernel = (struct rt_kernel_info){.name = product ? "synthetic_product_128x128" : "synthetic_vector_4096",
                                       .tile = {product ? 128 : 4096, product ? 128 : -1, -1},
                                       .grid = {1, 1, 1},
@@ -296,8 +296,8 @@ static double lay_tiles(const struct machine *machine, const struct rt_task *tas
     else
         tiles = ceil(out[0] * out[1] / 4096);
     kernel->grid[0] = (int32_t)fmin(tiles, INT32_MAX);
-    double flops = rt_task_flops(task) / (1e6 * machine->tflops);
-    double bytes = rt_task_bytes(task) / (1e3 * machine->bandwidth_gbs);
+    double flops = rt_call_flops(&task->call) / (1e6 * machine->tflops);
+    double bytes = rt_call_bytes(&task->call) / (1e3 * machine->bandwidth_gbs);
     double waves = ceil(tiles / machine->sms) / (tiles / machine->sms);
     return 2 + fmax(flops * fmin(waves, machine->sms), bytes) * 1.1; /* us; 2 for the launch */
 }
@@ -325,7 +325,8 @@ static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *t
     *refused = NULL;
     if (!synthetic_can(task))
         *refused = "not supported";
-    else if (has_fault(context, hash, FAULT_OOM) || rt_task_bytes(task) > device->machine.memory_gib * 0x1p30)
+    else if (has_fault(context, hash, FAULT_OOM) ||
+             rt_call_bytes(&task->call) > device->machine.memory_gib * 0x1p30)
         *refused = "out of memory";
     if (*refused != NULL)
         return RT_OK;

@@ -10,9 +10,9 @@
 /* Clearly faster than the device's peaks allow. */
 static bool beats_roofline(const struct rt_sample *sample, const struct rt_device *device)
 {
-    double peak = rt_device_peak_flops(device, rt_ops[sample->op].family, sample->dtype);
-    double bound_s =
-        fmax(rt_sample_flops(sample) / peak, rt_sample_bytes(sample) / (1e9 * device->bandwidth_gbs));
+    double peak = rt_device_peak_flops(device, rt_call_family(&sample->call), sample->call.dtype);
+    double bound_s = fmax(rt_call_flops(&sample->call) / peak,
+                          rt_call_bytes(&sample->call) / (1e9 * device->bandwidth_gbs));
     return sample->latency_us < 1e6 * bound_s / 1.05;
 }
 
@@ -34,7 +34,7 @@ static void summarise_row(const struct rt_dataset *dataset, struct rt_collect_ro
     size_t timed = 0;
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (sample->op != row->op || sample->device != row->device)
+        if (sample->call.op != row->op || sample->device != row->device)
             continue;
         count_sample(dataset, sample, row);
         if (!isnan(sample->latency_us))

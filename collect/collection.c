@@ -176,10 +176,9 @@ size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample
 {
     const struct rt_dataset *saved = &c->parts.saved;
     struct rt_task task;
-    rt_task_init(&task, sample->op, sample->dtype);
-    task.phase = sample->phase;
+    rt_task_init(&task, sample->call.op, sample->call.dtype);
+    task.call = sample->call;
     task.variant = variant_of(saved, sample->group);
-    memcpy(task.dim, sample->dim, sizeof task.dim);
     ptrdiff_t at = rt_plan_find(c->plan, &task);
     size_t device = device_of(c, sample);
     if (at < 0 || device == c->devices)
@@ -291,11 +290,8 @@ static void add_sample(const struct rt_collection *c, const struct rt_unsaved *u
     struct rt_sample sample = task_result->sample;
     struct rt_attributes attributes = {0};
     int32_t device = rt_dataset_find_device(&c->parts.header, c->device[unsaved->device].name);
-    sample.op = task->op;
-    sample.dtype = task->dtype;
-    sample.phase = task->phase;
+    sample.call = task->call;
     sample.split = RT_SPLIT_NONE;
-    memcpy(sample.dim, task->dim, sizeof sample.dim);
     sample.flags |= c->backend->flags;
     sample.device = rt_dataset_add_device(part, &c->parts.header.devices[device]);
     if (task_result->kernel[0] != '\0') {

@@ -22,10 +22,10 @@ double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *de
                           const struct rt_collect_options *options)
 {
     const struct rt_stopping *stopping = &options->stopping;
-    enum rt_family family = rt_ops[task->op].family;
-    double peak = rt_device_peak_flops(device, family, task->dtype);
+    enum rt_family family = rt_call_family(&task->call);
+    double peak = rt_device_peak_flops(device, family, task->call.dtype);
     double gbs = family == RT_FAMILY_HOST ? HOST_GBS : device->bandwidth_gbs;
-    double run = fmax(rt_task_flops(task) / peak, rt_task_bytes(task) / (1e9 * gbs));
+    double run = fmax(rt_call_flops(&task->call) / peak, rt_call_bytes(&task->call) / (1e9 * gbs));
     double batch = fmax(2.5 * run, 1e-6 * stopping->batch_us);
     double enough = fmax((stopping->least + 2) * batch, fmin(10 * batch, stopping->max_time_s));
     return (options->cache == RT_CACHE_BOTH ? 2 : 1) * enough + 2e-3;
@@ -100,13 +100,13 @@ static int find_places(const struct rt_backend *backend, const struct rt_collect
 static void add_task(const struct rt_task *task, const struct place *places,
                      const struct rt_collect_options *options, double *lanes, struct rt_estimate *estimate)
 {
-    struct rt_estimate_row *row = &estimate->rows[task->op * RT_DTYPE_COUNT + task->dtype];
+    struct rt_estimate_row *row = &estimate->rows[task->call.op * RT_DTYPE_COUNT + task->call.dtype];
     size_t kernels = estimate->devices > 0 ? estimate->devices : 1;
     row->shapes++;
     estimate->shapes++;
     row->kernels += kernels;
     estimate->kernels += kernels;
-    row->largest_bytes = fmax(row->largest_bytes, rt_task_bytes(task));
+    row->largest_bytes = fmax(row->largest_bytes, rt_call_bytes(&task->call));
     for (size_t d = 0; d < estimate->devices; d++) {
         double seconds = rt_estimate_kernel(task, &places[d].device, options);
         row->seconds += seconds;

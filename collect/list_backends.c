@@ -16,9 +16,9 @@ static bool can(const struct rt_backend *backend, enum rt_op_id op, enum rt_dtyp
 {
     struct rt_task task;
     rt_task_init(&task, op, dtype);
-    for (int phase = task.phase; phase < RT_PHASE_COUNT; phase++)
+    for (int phase = task.call.phase; phase < RT_PHASE_COUNT; phase++)
         for (int variant = 0; variant < RT_VARIANT_COUNT; variant++) {
-            task.phase = (uint8_t)phase;
+            task.call.phase = (uint8_t)phase;
             task.variant = (uint8_t)variant;
             if (backend->can(&task))
                 return true;

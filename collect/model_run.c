@@ -17,7 +17,7 @@ static void tell_left_out(const struct rt_model_run *run, const bool *able, char
     size_t count[RT_OP_COUNT] = {0}, used = 0;
     for (size_t l = 0; l < run->model.launch_count; l++) {
         uint32_t task = run->model.launches[l];
-        count[run->model.tasks[task].op] += !able[task];
+        count[run->model.tasks[task].call.op] += !able[task];
     }
     out[0] = '\0';
     for (int op = 0; op < RT_OP_COUNT && used < size; op++)

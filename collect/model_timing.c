@@ -131,15 +131,11 @@ static void finish(const struct rt_measurer *m, void *work)
 
 static void refuse(struct rt_model_timing *pass, const struct refusal *refused)
 {
-    struct rt_sample sample;
     char text[sizeof pass->failure], dims[256];
     snprintf(text, sizeof text, "%s", refused->why);
     if (refused->task != NULL) {
-        rt_sample_init(&sample);
-        sample.op = refused->task->op;
-        memcpy(sample.dim, refused->task->dim, sizeof sample.dim);
-        rt_sample_dims(&sample, dims, sizeof dims);
-        snprintf(text, sizeof text, "%s: %s %s", refused->why, rt_ops[sample.op].name, dims);
+        rt_call_dims(&refused->task->call, dims, sizeof dims);
+        snprintf(text, sizeof text, "%s: %s %s", refused->why, rt_ops[refused->task->call.op].name, dims);
     }
     rt_model_timing_lose(pass, text);
     pass->status = RT_OK;

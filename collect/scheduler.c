@@ -117,7 +117,7 @@ static void start_worker(struct run *run, struct lane *lane)
 
 static void record(struct run *run, struct lane *lane, const struct rt_task_result *task_result, bool now)
 {
-    run->op = run->c->plan->tasks[lane->task].op;
+    run->op = run->c->plan->tasks[lane->task].call.op;
     int status = rt_collection_add(run->c, lane->task, lane->device, task_result, now);
     if (status == RT_OK || run->status != RT_OK)
         return;

@@ -5,7 +5,7 @@
 #ifndef ROOFTILE_COLLECT_TASK_H
 #define ROOFTILE_COLLECT_TASK_H
 
-#include "datasets/op.h"
+#include "datasets/call.h"
 
 /* Ways to do an op that dims and dtype do not tell; an attribute of the sample's group. The numbers are not
  * stored. */
@@ -23,16 +23,13 @@ extern const struct rt_variant_row rt_variants[RT_VARIANT_COUNT];
 
 /* What to measure: an op with its dims. Bytes past the fields are 0, so tasks compare and hash as bytes. */
 struct rt_task {
-    int64_t dim[RT_MAX_DIMS];          /* -1 past the op's last */
-    uint8_t op, dtype, phase, variant; /* conv2d: backward is to the input, accumulate to the weights */
-    uint8_t zero[4];
+    struct rt_call call; /* conv2d: backward is to the input, accumulate to the weights */
+    uint8_t variant;     /* rt_variant */
+    uint8_t zero[7];
 };
 
 /* Forward, or backward where that is what the op is. */
 void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype);
-enum rt_phase rt_task_own_phase(enum rt_op_id op);
-double rt_task_flops(const struct rt_task *task);
-double rt_task_bytes(const struct rt_task *task);
 
 /* An op's dtype in a step of `dtype`, as mixed precision has it: products and convolutions in it; the rest in
  * fp32 beside tf32, in bf16 beside what is narrower. Copies to and from the host, and launches, have none:

@@ -463,10 +463,10 @@ static struct rt_table *impossible_rows(const struct rt_dataset *dataset,
     for (size_t i = 0; i < validation->worst_count; i++) {
         const struct rt_impossible *worst = &validation->worst[i];
         const struct rt_sample *sample = &dataset->samples[worst->sample];
-        rt_sample_dims(sample, dims, sizeof dims);
-        rt_table_row(table, (long long)worst->sample, rt_ops[sample->op].name, rt_dtypes[sample->dtype].name,
-                     dataset->devices[sample->device].name, dims, worst->latency_us, worst->least_us,
-                     worst->limit);
+        rt_call_dims(&sample->call, dims, sizeof dims);
+        rt_table_row(table, (long long)worst->sample, rt_ops[sample->call.op].name,
+                     rt_dtypes[sample->call.dtype].name, dataset->devices[sample->device].name, dims,
+                     worst->latency_us, worst->least_us, worst->limit);
     }
     return table;
 }

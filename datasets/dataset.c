@@ -32,23 +32,23 @@ __attribute__((constructor)) static void fill_names(void)
 
 /* clang-format off */
 const struct rt_field rt_sample_fields[] = {
-    {"op", RT_H5_U8, S(op), NULL, "operator", op_names, RT_OP_COUNT, 1},
-    {"dtype", RT_H5_U8, S(dtype), NULL, "element type of the operands", dtype_names, RT_DTYPE_COUNT, 1},
-    {"phase", RT_H5_U8, S(phase), NULL, "forward, backward or gradient accumulation", rt_phases, RT_PHASE_COUNT, 1},
+    {"op", RT_H5_U8, S(call.op), NULL, "operator", op_names, RT_OP_COUNT, 1},
+    {"dtype", RT_H5_U8, S(call.dtype), NULL, "element type of the operands", dtype_names, RT_DTYPE_COUNT, 1},
+    {"phase", RT_H5_U8, S(call.phase), NULL, "forward, backward or gradient accumulation", rt_phases, RT_PHASE_COUNT, 1},
     {"split", RT_H5_U8, S(split), NULL, "marked by the source for training or testing", rt_splits, RT_SPLIT_COUNT, 1},
     {"device", RT_H5_I32, S(device), "1", "row of /devices", NULL, 0, 1},
     {"group", RT_H5_I32, S(group), "1", "group of named attributes, -1 for none", NULL, 0, 1},
-    {"dim0", RT_H5_I64, S(dim[0]), "1", "first dim, by the op's dim names", NULL, 0, 1},
-    {"dim1", RT_H5_I64, S(dim[1]), "1", "second dim", NULL, 0, 1},
-    {"dim2", RT_H5_I64, S(dim[2]), "1", "third dim", NULL, 0, 1},
-    {"dim3", RT_H5_I64, S(dim[3]), "1", "fourth dim", NULL, 0, 1},
-    {"dim4", RT_H5_I64, S(dim[4]), "1", "fifth dim", NULL, 0, 1},
-    {"dim5", RT_H5_I64, S(dim[5]), "1", "sixth dim", NULL, 0, 1},
-    {"dim6", RT_H5_I64, S(dim[6]), "1", "seventh dim", NULL, 0, 1},
-    {"dim7", RT_H5_I64, S(dim[7]), "1", "eighth dim", NULL, 0, 1},
-    {"dim8", RT_H5_I64, S(dim[8]), "1", "ninth dim", NULL, 0, 1},
-    {"dim9", RT_H5_I64, S(dim[9]), "1", "tenth dim", NULL, 0, 1},
-    {"dim10", RT_H5_I64, S(dim[10]), "1", "eleventh dim", NULL, 0, 1},
+    {"dim0", RT_H5_I64, S(call.dim[0]), "1", "first dim, by the op's dim names", NULL, 0, 1},
+    {"dim1", RT_H5_I64, S(call.dim[1]), "1", "second dim", NULL, 0, 1},
+    {"dim2", RT_H5_I64, S(call.dim[2]), "1", "third dim", NULL, 0, 1},
+    {"dim3", RT_H5_I64, S(call.dim[3]), "1", "fourth dim", NULL, 0, 1},
+    {"dim4", RT_H5_I64, S(call.dim[4]), "1", "fifth dim", NULL, 0, 1},
+    {"dim5", RT_H5_I64, S(call.dim[5]), "1", "sixth dim", NULL, 0, 1},
+    {"dim6", RT_H5_I64, S(call.dim[6]), "1", "seventh dim", NULL, 0, 1},
+    {"dim7", RT_H5_I64, S(call.dim[7]), "1", "eighth dim", NULL, 0, 1},
+    {"dim8", RT_H5_I64, S(call.dim[8]), "1", "ninth dim", NULL, 0, 1},
+    {"dim9", RT_H5_I64, S(call.dim[9]), "1", "tenth dim", NULL, 0, 1},
+    {"dim10", RT_H5_I64, S(call.dim[10]), "1", "eleventh dim", NULL, 0, 1},
     {"latency_us", RT_H5_F64, S(latency_us), "us", "latency that predictors are fitted to", NULL, 0, 1},
     {"latency_median_us", RT_H5_F64, S(latency_median_us), "us", "median of the timed runs", NULL, 0, 1},
     {"latency_min_us", RT_H5_F64, S(latency_min_us), "us", "fastest of the timed runs", NULL, 0, 1},
@@ -146,7 +146,7 @@ void rt_sample_init(struct rt_sample *sample)
     sample->registers = sample->shared_bytes = -1;
     sample->count = sample->device = sample->group = sample->kernel = sample->kernels = -1;
     for (int i = 0; i < RT_MAX_DIMS; i++)
-        sample->dim[i] = -1;
+        sample->call.dim[i] = -1;
     for (int i = 0; i < 3; i++)
         sample->tile[i] = sample->grid[i] = sample->block[i] = -1;
 }
@@ -396,6 +396,50 @@ static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
     digest->b = b ^ a >> 29;
 }
 
+/* A row as the uuid counts it, whatever its order in memory: the columns of version 1, then those that later
+ * versions added. */
+struct sample_digest {
+    double latency_us, latency_median_us, latency_min_us, latency_spread_us, energy_mj;
+    int64_t dim[RT_MAX_DIMS];
+    int32_t count, device, group, kernel, kernels, tile[3], grid[3], block[3];
+    uint32_t flags;
+    uint8_t op, dtype, phase, split;
+    double latency_p20_us, latency_p80_us, latency_warm_us, sm_clock_mhz, temperature_c, power_w;
+    int32_t registers, shared_bytes;
+};
+
+static struct sample_digest sample_digest(const struct rt_sample *s)
+{
+    struct sample_digest row = {.latency_us = s->latency_us,
+                                .latency_median_us = s->latency_median_us,
+                                .latency_min_us = s->latency_min_us,
+                                .latency_spread_us = s->latency_spread_us,
+                                .energy_mj = s->energy_mj,
+                                .count = s->count,
+                                .device = s->device,
+                                .group = s->group,
+                                .kernel = s->kernel,
+                                .kernels = s->kernels,
+                                .flags = s->flags,
+                                .op = s->call.op,
+                                .dtype = s->call.dtype,
+                                .phase = s->call.phase,
+                                .split = s->split,
+                                .latency_p20_us = s->latency_p20_us,
+                                .latency_p80_us = s->latency_p80_us,
+                                .latency_warm_us = s->latency_warm_us,
+                                .sm_clock_mhz = s->sm_clock_mhz,
+                                .temperature_c = s->temperature_c,
+                                .power_w = s->power_w,
+                                .registers = s->registers,
+                                .shared_bytes = s->shared_bytes};
+    memcpy(row.dim, s->call.dim, sizeof row.dim);
+    memcpy(row.tile, s->tile, sizeof row.tile);
+    memcpy(row.grid, s->grid, sizeof row.grid);
+    memcpy(row.block, s->block, sizeof row.block);
+    return row;
+}
+
 /* Columns that later versions added count where they hold something: what version 1 could hold keeps the uuid
  * that version 1 gave it. Such columns lie behind the first `old` bytes of a row; `missing` is a row without.
  */
@@ -417,10 +461,15 @@ static void digest_rows(struct digest *digest, const void *rows, size_t count, s
 
 static void digest_samples(struct digest *digest, const struct rt_dataset *dataset)
 {
-    struct rt_sample missing;
-    rt_sample_init(&missing);
-    digest_rows(digest, dataset->samples, dataset->sample_count, sizeof missing,
-                offsetof(struct rt_sample, latency_p20_us), &missing);
+    struct rt_sample sample;
+    struct sample_digest *rows = rt_malloc(dataset->sample_count * sizeof *rows), missing;
+    rt_sample_init(&sample);
+    missing = sample_digest(&sample);
+    for (size_t i = 0; i < dataset->sample_count; i++)
+        rows[i] = sample_digest(&dataset->samples[i]);
+    digest_rows(digest, rows, dataset->sample_count, sizeof missing,
+                offsetof(struct sample_digest, latency_p20_us), &missing);
+    free(rows);
 }
 
 static void digest_workloads(struct digest *digest, const struct rt_dataset *dataset)
@@ -462,29 +511,4 @@ void rt_dataset_stamp(struct rt_dataset *dataset)
         rt_format("%08x-%04x-8%03x-%04x-%012" PRIx64, (unsigned)(digest.a >> 32),
                   (unsigned)(digest.a >> 16 & 0xffff), (unsigned)(digest.a & 0xfff),
                   (unsigned)(0x8000 | (digest.b >> 48 & 0x3fff)), digest.b & UINT64_C(0xffffffffffff));
-}
-
-const struct rt_op *rt_sample_op(const struct rt_sample *sample)
-{
-    return &rt_ops[sample->op];
-}
-
-double rt_sample_flops(const struct rt_sample *sample)
-{
-    return rt_ops[sample->op].flops(sample->dim);
-}
-
-double rt_sample_bytes(const struct rt_sample *sample)
-{
-    return rt_ops[sample->op].bytes(sample->dim, rt_dtypes[sample->dtype].bytes);
-}
-
-void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size)
-{
-    const struct rt_op *op = &rt_ops[sample->op];
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; op->dims[i] != NULL && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s=%" PRId64, i > 0 ? " " : "", op->dims[i],
-                                 sample->dim[i]);
 }

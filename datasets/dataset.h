@@ -9,7 +9,7 @@
 
 #include "datasets/device.h"
 #include "base/h5.h"
-#include "datasets/op.h"
+#include "datasets/call.h"
 #include "base/strings.h"
 
 #define RT_DATASET_FORMAT  "rooftile-dataset"
@@ -36,16 +36,17 @@ struct rt_sample {
     double latency_median_us, latency_min_us;
     double latency_spread_us; /* median absolute deviation */
     double energy_mj;
-    int64_t dim[RT_MAX_DIMS]; /* by the op's dim names; -1 past its last */
-    int32_t count;            /* timed runs behind the statistics */
-    int32_t device, group;    /* indices into the dataset's tables */
-    int32_t kernel;           /* index into kernels: name of the kernel that dominates */
-    int32_t kernels;          /* index into kernels: all names, ";" between, where several ran */
-    int32_t tile[3];          /* products: rows m, columns n, depth k; else: elements, -1, -1 */
+    struct rt_call call;
+    int32_t count;         /* timed runs behind the statistics */
+    int32_t device, group; /* indices into the dataset's tables */
+    int32_t kernel;        /* index into kernels: name of the kernel that dominates */
+    int32_t kernels;       /* index into kernels: all names, ";" between, where several ran */
+    int32_t tile[3];       /* products: rows m, columns n, depth k; else: elements, -1, -1 */
     int32_t grid[3], block[3];
     uint32_t flags;
-    uint8_t op, dtype, phase, split; /* rt_op_id, rt_dtype, rt_phase, rt_split */
-    /* Columns of version 3 stay last, after a whole number of words: see rt_dataset_stamp. */
+    uint8_t split;   /* rt_split */
+    uint8_t zero[7]; /* samples compare as bytes */
+    /* Columns of version 3: */
     double latency_p20_us, latency_p80_us; /* of the timed runs */
     double latency_warm_us;                /* median with the operands left in the caches */
     double sm_clock_mhz;                   /* while it was timed */
@@ -144,11 +145,5 @@ void rt_dataset_stamp(struct rt_dataset *dataset);
 
 int rt_dataset_write(const struct rt_dataset *dataset, const char *path); /* atomic */
 int rt_dataset_read(const char *path, struct rt_dataset *out);            /* every index and enum checked */
-
-const struct rt_op *rt_sample_op(const struct rt_sample *sample);
-double rt_sample_flops(const struct rt_sample *sample);
-double rt_sample_bytes(const struct rt_sample *sample);
-/* "batch=4 m=128 n=512 k=64" */
-void rt_sample_dims(const struct rt_sample *sample, char *out, size_t size);
 
 #endif

@@ -366,7 +366,7 @@ static int check_indices(const struct rt_dataset *dataset, const char *path)
         ADD(check_index(path, "/samples", i, "group", s->group, dataset->group_count, true));
         ADD(check_index(path, "/samples", i, "kernel", s->kernel, dataset->kernels.count, true));
         ADD(check_index(path, "/samples", i, "kernels", s->kernels, dataset->kernels.count, true));
-        if (rt_op_check(s->op, s->dim) != RT_OK)
+        if (rt_op_check(s->call.op, s->call.dim) != RT_OK)
             return rt_fail_context(RT_EFORMAT, "%s: /samples row %zu", path, i);
     }
     for (size_t i = 0; i < dataset->workload_count; i++) {

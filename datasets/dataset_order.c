@@ -244,13 +244,15 @@ static int compare_columns(const void *a, const void *b, const struct rt_field *
 static int compare_samples(const void *a, const void *b)
 {
     const struct rt_sample *x = a, *y = b;
-    const int64_t keys[][2] = {
-        {x->device, y->device}, {x->op, y->op}, {x->dtype, y->dtype}, {x->phase, y->phase}};
+    const int64_t keys[][2] = {{x->device, y->device},
+                               {x->call.op, y->call.op},
+                               {x->call.dtype, y->call.dtype},
+                               {x->call.phase, y->call.phase}};
     int order = 0;
     for (size_t k = 0; k < RT_COUNT(keys) && order == 0; k++)
         order = compare_integers(keys[k][0], keys[k][1]);
     for (int i = 0; i < RT_MAX_DIMS && order == 0; i++)
-        order = compare_integers(x->dim[i], y->dim[i]);
+        order = compare_integers(x->call.dim[i], y->call.dim[i]);
     if (order == 0)
         order = compare_integers(x->group, y->group);
     return order != 0 ? order : compare_columns(a, b, rt_sample_fields, rt_sample_field_count);

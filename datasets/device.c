@@ -371,11 +371,10 @@ static double tflops_at(const struct rt_device *device, size_t offset)
 
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
-    bool product = family == RT_FAMILY_BMM || family == RT_FAMILY_LINEAR || family == RT_FAMILY_CONV ||
-                   family == RT_FAMILY_ATTENTION || family == RT_FAMILY_MOE;
+    bool tensor = rt_families[family].tensor;
     double vector = tflops_at(device, peaks[dtype].vector), matrix = tflops_at(device, peaks[dtype].matrix);
     /* Lanes that are said to do fp32 do 16 bits at least as fast: they convert. */
-    if (isnan(vector) && !product && (dtype == RT_FP16 || dtype == RT_BF16))
+    if (isnan(vector) && !tensor && (dtype == RT_FP16 || dtype == RT_BF16))
         vector = device->fp32_vector_tflops;
-    return 1e12 * (product && !isnan(matrix) ? matrix : vector);
+    return 1e12 * (tensor && !isnan(matrix) ? matrix : vector);
 }

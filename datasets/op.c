@@ -341,9 +341,24 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 };
 /* clang-format on */
 
-const char *const rt_families[RT_FAMILY_COUNT] = {"bmm",        "linear", "elementwise", "softmax",
-                                                  "layernorm",  "conv",   "attention",   "moe",
-                                                  "collective", "memory", "host"};
+const struct rt_family_row rt_families[RT_FAMILY_COUNT] = {
+    [RT_FAMILY_BMM] = {"bmm", .product = true, .tensor = true},
+    [RT_FAMILY_LINEAR] = {"linear", .product = true, .tensor = true},
+    [RT_FAMILY_ELEMENTWISE] = {"elementwise", .pointwise = true},
+    [RT_FAMILY_SOFTMAX] = {"softmax", .row_wise = true},
+    [RT_FAMILY_LAYERNORM] = {"layernorm", .row_wise = true},
+    [RT_FAMILY_CONV] = {"conv", .tensor = true},
+    [RT_FAMILY_ATTENTION] = {"attention", .tensor = true},
+    [RT_FAMILY_MOE] = {"moe", .tensor = true},
+    [RT_FAMILY_COLLECTIVE] = {"collective", .link = true},
+    [RT_FAMILY_MEMORY] = {"memory", .moves = true},
+    [RT_FAMILY_HOST] = {"host", .host = true},
+};
+
+bool rt_family_vector(enum rt_family family)
+{
+    return rt_families[family].pointwise || rt_families[family].row_wise;
+}
 const char *const rt_phases[RT_PHASE_COUNT] = {"forward", "backward", "accumulate"};
 
 int rt_op_find(const char *name)
@@ -379,7 +394,7 @@ int rt_dtype_find(const char *name)
 int rt_family_find(const char *name)
 {
     for (int i = 0; i < RT_FAMILY_COUNT; i++)
-        if (strcmp(rt_families[i], name) == 0)
+        if (strcmp(rt_families[i].name, name) == 0)
             return i;
     return -1;
 }

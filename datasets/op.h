@@ -112,6 +112,21 @@ struct rt_op {
     const char *neusight; /* name in NeuSight's data, NULL where it has none */
 };
 
+/* What holds for all ops of a family. */
+struct rt_family_row {
+    const char *name;
+    bool product; /* a batch of products C(m,n) = A(m,k) B(k,n) */
+    bool tensor;  /* runs on matrix units where the dtype has them: products, convolutions, attention, experts
+                   */
+    bool pointwise; /* reads and writes element by element */
+    bool row_wise;  /* reduces over rows: softmax and norms */
+    bool moves;     /* moves data and computes next to nothing: bound by bandwidth */
+    bool link;      /* bound by the link between GPUs */
+    bool host;      /* bound by the host and its link: no roofline, no network */
+};
+/* Pointwise or row-wise: bound by bytes, cut into rows. */
+bool rt_family_vector(enum rt_family family);
+
 struct rt_dtype_row {
     const char *name;
     double bytes;        /* of one element, scales included */
@@ -120,7 +135,7 @@ struct rt_dtype_row {
 
 extern const struct rt_op rt_ops[RT_OP_COUNT];
 extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
-extern const char *const rt_families[RT_FAMILY_COUNT];
+extern const struct rt_family_row rt_families[RT_FAMILY_COUNT];
 extern const char *const rt_phases[RT_PHASE_COUNT];
 
 /* Index of the row of that name (an alias or NeuSight's name also counts), -1 where there is none. */

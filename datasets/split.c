@@ -6,9 +6,9 @@
 static double deal(const struct rt_split_rule *rule, const struct rt_sample *sample, uint64_t salt)
 {
     uint64_t hash = RT_HASH_START;
-    uint64_t key[] = {rule->seed, salt, sample->op, sample->dtype, sample->phase};
+    uint64_t key[] = {rule->seed, salt, sample->call.op, sample->call.dtype, sample->call.phase};
     hash = rt_hash(hash, key, sizeof key);
-    hash = rt_hash(hash, sample->dim, sizeof sample->dim);
+    hash = rt_hash(hash, sample->call.dim, sizeof sample->call.dim);
     hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
     hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
     hash ^= hash >> 31;

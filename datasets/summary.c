@@ -16,9 +16,10 @@ struct rt_table *rt_summary_samples(const struct rt_dataset *dataset)
     long long(*count)[2] = rt_calloc(cells, sizeof *count);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *s = &dataset->samples[i];
-        size_t cell = ((s->op * dataset->device_count + (size_t)s->device) * RT_DTYPE_COUNT + s->dtype) *
-                          RT_SPLIT_COUNT +
-                      s->split;
+        size_t cell =
+            ((s->call.op * dataset->device_count + (size_t)s->device) * RT_DTYPE_COUNT + s->call.dtype) *
+                RT_SPLIT_COUNT +
+            s->split;
         count[cell][0]++;
         count[cell][1] += (s->flags & RT_FLAG_UNKNOWN_TILE) != 0;
     }

@@ -126,8 +126,8 @@ static const char *odd_column(const struct rt_sample *s)
     for (int i = 0; i < 3; i++)
         if (!is_size(s->tile[i]) || !is_size(s->grid[i]) || !is_size(s->block[i]))
             return "tile, grid or block";
-    for (int i = rt_op_ndims(s->op); i < RT_MAX_DIMS; i++)
-        if (s->dim[i] != -1)
+    for (int i = rt_op_ndims(s->call.op); i < RT_MAX_DIMS; i++)
+        if (s->call.dim[i] != -1)
             return "a dim that its op does not have";
     return s->flags >> RT_FLAG_COUNT != 0 ? "flags" : NULL;
 }
@@ -155,7 +155,7 @@ static void check_ranges(const struct rt_dataset *dataset, struct rt_check *chec
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const char *column = odd_column(&dataset->samples[i]);
         if (column != NULL)
-            wrong(check, "/samples row %zu (%s, %g us): %s", i, rt_sample_op(&dataset->samples[i])->name,
+            wrong(check, "/samples row %zu (%s, %g us): %s", i, rt_ops[dataset->samples[i].call.op].name,
                   dataset->samples[i].latency_us, column);
     }
     for (size_t i = 0; i < dataset->workload_count; i++) {
@@ -208,12 +208,12 @@ static void check_duplicates(const struct rt_dataset *dataset, struct rt_check *
 /* Bytes that must move, at the narrowest width that the sample's attributes name. */
 static double least_bytes(const struct rt_dataset *dataset, const struct rt_sample *sample)
 {
-    double width = rt_dtypes[sample->dtype].bytes;
+    double width = rt_dtypes[sample->call.dtype].bytes;
     const char *cache = rt_dataset_attribute(dataset, sample->group, "kv_cache_dtype");
     int narrow = cache != NULL ? rt_dtype_find(cache) : -1;
     if (narrow >= 0 && rt_dtypes[narrow].bytes < width)
         width = rt_dtypes[narrow].bytes;
-    return rt_ops[sample->op].bytes(sample->dim, width);
+    return rt_ops[sample->call.op].bytes(sample->call.dim, width);
 }
 
 /* FLOPs that cannot be fewer. How uneven the loads of experts fell is an expectation (routing.h); the busiest
@@ -221,20 +221,21 @@ static double least_bytes(const struct rt_dataset *dataset, const struct rt_samp
 static double least_flops(const struct rt_sample *sample)
 {
     struct rt_sample even = *sample;
-    if (rt_ops[sample->op].family == RT_FAMILY_MOE)
-        even.dim[rt_op_ndims(sample->op) - 1] = 0; /* skew */
-    return rt_sample_flops(&even);
+    if (rt_call_family(&sample->call) == RT_FAMILY_MOE)
+        even.call.dim[rt_op_ndims(sample->call.op) - 1] = 0; /* skew */
+    return rt_call_flops(&even.call);
 }
 
 double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_sample *sample,
                           const char **limit)
 {
     const struct rt_device *device = &dataset->devices[sample->device];
-    enum rt_family family = rt_ops[sample->op].family;
-    if (family == RT_FAMILY_COLLECTIVE || family == RT_FAMILY_HOST)
+    enum rt_family family = rt_call_family(&sample->call);
+    if (rt_families[family].link || rt_families[family].host)
         return NAN; /* moves over links, not through the memory */
     double share = family == RT_FAMILY_CONV ? 0.25 : 1;
-    double compute = 1e6 * share * least_flops(sample) / rt_device_peak_flops(device, family, sample->dtype);
+    double compute =
+        1e6 * share * least_flops(sample) / rt_device_peak_flops(device, family, sample->call.dtype);
     double bytes = least_bytes(dataset, sample), memory = NAN;
     /* How many experts a layer really reads depends on how its tokens fall. */
     if (family != RT_FAMILY_MOE && bytes > 4 * device->l2_mib * 1024 * 1024)
@@ -280,10 +281,10 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
         return;
     const struct rt_impossible *worst = &validation->worst[0];
     const struct rt_sample *sample = &dataset->samples[worst->sample];
-    rt_sample_dims(sample, dims, sizeof dims);
+    rt_call_dims(&sample->call, dims, sizeof dims);
     snprintf(check->first, sizeof check->first,
              "/samples row %zu: %s (%s) on %s took %.4g us, its %s allows no less than %.4g", worst->sample,
-             rt_sample_op(sample)->name, dims, dataset->devices[sample->device].name, worst->latency_us,
+             rt_ops[sample->call.op].name, dims, dataset->devices[sample->device].name, worst->latency_us,
              worst->limit, worst->least_us);
 }
 
@@ -294,7 +295,8 @@ static void check_devices(const struct rt_dataset *dataset, struct rt_check *che
     bool *used = rt_calloc(dataset->device_count * RT_FAMILY_COUNT * RT_DTYPE_COUNT, sizeof *used);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *s = &dataset->samples[i];
-        used[((size_t)s->device * RT_FAMILY_COUNT + rt_ops[s->op].family) * RT_DTYPE_COUNT + s->dtype] = true;
+        used[((size_t)s->device * RT_FAMILY_COUNT + rt_call_family(&s->call)) * RT_DTYPE_COUNT +
+             s->call.dtype] = true;
     }
     for (size_t d = 0; d < dataset->device_count; d++) {
         const struct rt_device *device = &dataset->devices[d];
@@ -304,10 +306,10 @@ static void check_devices(const struct rt_dataset *dataset, struct rt_check *che
         for (int family = 0; family < RT_FAMILY_COUNT; family++)
             for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
                 if (used[(d * RT_FAMILY_COUNT + (size_t)family) * RT_DTYPE_COUNT + (size_t)dtype] &&
-                    family != RT_FAMILY_COLLECTIVE && family != RT_FAMILY_HOST &&
+                    !rt_families[family].link && !rt_families[family].host &&
                     isnan(rt_device_peak_flops(device, (enum rt_family)family, (enum rt_dtype)dtype)))
                     wrong(check, "%s: has samples of %s in %s, but no peak for it", device->name,
-                          rt_families[family], rt_dtypes[dtype].name);
+                          rt_families[family].name, rt_dtypes[dtype].name);
     }
     free(used);
 }

@@ -21,8 +21,8 @@ static bool leave_out(const struct rt_dataset *dataset, const struct rt_sample *
         left_out->test++;
     else if (!(sample->latency_us > 0) || !isfinite(sample->latency_us) || (sample->flags & RT_FLAG_FAILED))
         left_out->failed++;
-    else if (isnan(rt_device_peak_flops(&dataset->devices[sample->device], rt_ops[sample->op].family,
-                                        (enum rt_dtype)sample->dtype)))
+    else if (isnan(rt_device_peak_flops(&dataset->devices[sample->device], rt_call_family(&sample->call),
+                                        (enum rt_dtype)sample->call.dtype)))
         left_out->no_peak++;
     else
         return false;
@@ -40,10 +40,10 @@ static void pick(const struct rt_dataset *dataset, const struct rt_split_rule *r
     out->validation = rt_malloc((dataset->sample_count + 1) * sizeof *out->validation);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (rt_ops[sample->op].family != net->family)
+        if (rt_call_family(&sample->call) != net->family)
             continue;
         enum rt_part part = rt_split_of(rule, sample);
-        bool held_out = held_out_device[sample->device] || held_out_op[sample->op];
+        bool held_out = held_out_device[sample->device] || held_out_op[sample->call.op];
         if (leave_out(dataset, sample, held_out, part == RT_PART_TEST && !all, left_out))
             continue;
         if (part == RT_PART_VALIDATION)

@@ -523,7 +523,7 @@ static bool names_family(const struct rt_names *names, const char *family)
 static bool wanted(const struct run *run, size_t recipe)
 {
     return strcmp(rt_recipes[recipe].kind, run->options->kind) == 0 &&
-           names_family(&run->options->families, rt_families[rt_recipes[recipe].family]);
+           names_family(&run->options->families, rt_families[rt_recipes[recipe].family].name);
 }
 
 /* How often the rows of a recipe are run over: leaving each of n devices out makes n - 1 more rounds. */
@@ -539,7 +539,7 @@ static double repeated(const struct run *run, const struct rt_recipe *recipe)
 static bool recipe_serves(const struct rt_recipe *recipe, const struct rt_sample *sample)
 {
     const struct rt_family_net net = {.family = recipe->family, .units = recipe->units};
-    return rt_net_serves(&net, sample->op, sample->dtype);
+    return rt_net_serves(&net, sample->call.op, sample->call.dtype);
 }
 
 /* Rows that a recipe is fitted to in an epoch. */
@@ -550,10 +550,10 @@ static double training_rows(const struct run *run, const struct rt_recipe *recip
     size_t(*taken)[RT_DTYPE_COUNT] = rt_calloc(dataset->device_count + 1, sizeof *taken);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        bool out = run->held_out_device[sample->device] || run->held_out_op[sample->op];
+        bool out = run->held_out_device[sample->device] || run->held_out_op[sample->call.op];
         if (recipe_serves(recipe, sample) && !out &&
             rt_split_of(&run->options->split, sample) == RT_PART_TRAIN)
-            rows += taken[sample->device][sample->dtype]++ < most;
+            rows += taken[sample->device][sample->call.dtype]++ < most;
     }
     free(taken);
     return (double)rows;
@@ -581,7 +581,7 @@ static int fit_baseline(struct run *run, size_t recipe, struct rt_table *summary
     rt_baseline_fit(run->dataset, &run->options->split, run->held_out_device, run->held_out_op, net,
                     &family.left_out);
     run->done_before += training_rows(run, family.recipe);
-    rt_progress_update(&run->progress, run->done_before, "%s", rt_families[net->family]);
+    rt_progress_update(&run->progress, run->done_before, "%s", rt_families[net->family].name);
     family.fit.epoch = family.fit.best_epoch = net->epochs = net->best_epoch = net->rows_train > 0;
     family.fit.best_mape = net->validation_mape;
     summarise(summary, &family, (size_t)net->rows_train, (size_t)net->rows_validation);

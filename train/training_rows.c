@@ -34,7 +34,7 @@ static void append(struct rt_training_rows *rows, int features, const rt_real *x
         rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
     rows->bounds[rows->count] = *bound;
     rows->device[rows->count] = sample->device;
-    rows->dtype[rows->count] = sample->dtype;
+    rows->dtype[rows->count] = sample->call.dtype;
     rows->session[rows->count] = sample->split;
     rows->target_us[rows->count++] = sample->latency_us;
 }
@@ -68,10 +68,10 @@ void rt_training_rows_gather(const struct rt_dataset *dataset, const struct rt_s
     *left_out = (struct rt_training_rows_left_out){0};
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (!rt_net_serves(net, sample->op, sample->dtype))
+        if (!rt_net_serves(net, sample->call.op, sample->call.dtype))
             continue;
         enum rt_part part = rt_split_of(rule, sample);
-        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->op], part,
+        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->call.op], part,
                       left_out))
             continue;
         struct rt_query query;

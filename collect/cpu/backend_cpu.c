@@ -355,8 +355,8 @@ static size_t cpu_lane(void *opaque, size_t device)
 
 static bool cpu_can(const struct rt_task *task)
 {
-    return task->dtype == RT_FP32 && task->phase == RT_FORWARD && task->variant == RT_PLAIN &&
-           rt_cpu_kernel(task->op) != NULL;
+    return task->call.dtype == RT_FP32 && task->call.phase == RT_FORWARD && task->variant == RT_PLAIN &&
+           rt_cpu_kernel(task->call.op) != NULL;
 }
 
 /* Each operand starts on a cache line of its own. */
@@ -378,10 +378,10 @@ static const char *refuse(const struct cpu_context *context, const struct rt_tas
 {
     if (!cpu_can(task))
         return "not supported";
-    if (rt_task_bytes(task) > context->limit_bytes)
+    if (rt_call_bytes(&task->call) > context->limit_bytes)
         return "out of memory";
-    for (int i = 0; rt_ops[task->op].dims[i] != NULL; i++)
-        if (task->dim[i] > INT_MAX / RT_CPU_TILE_EDGE)
+    for (int i = 0; rt_ops[task->call.op].dims[i] != NULL; i++)
+        if (task->call.dim[i] > INT_MAX / RT_CPU_TILE_EDGE)
             return "too long for the library's 32-bit sizes";
     return NULL;
 }
@@ -404,7 +404,7 @@ static int cpu_prepare(void *opaque, size_t which, const struct rt_task *task, s
                        void **out, const char **refused)
 {
     struct cpu_context *context = opaque;
-    const struct rt_cpu_kernel *kernel = rt_cpu_kernel(task->op);
+    const struct rt_cpu_kernel *kernel = rt_cpu_kernel(task->call.op);
     *out = NULL;
     *refused = refuse(context, task);
     if (*refused != NULL)
@@ -414,13 +414,13 @@ static int cpu_prepare(void *opaque, size_t which, const struct rt_task *task, s
     work->input = &context->input;
     work->output = &context->output;
     work->job.tile = kernel->tile;
-    kernel->shape(kernel, task->dim, &work->job.call);
+    kernel->shape(kernel, task->call.dim, &work->job.call);
     if (!place_operands(context, work)) {
         free(work);
         *refused = "out of memory";
         return RT_OK;
     }
-    bool product = rt_ops[task->op].family == RT_FAMILY_LINEAR || rt_ops[task->op].family == RT_FAMILY_BMM;
+    bool product = rt_families[rt_call_family(&task->call)].product;
     int64_t rows = work->job.call.tile_m, columns = work->job.call.tile_n;
     *ran = (struct rt_kernel_info){
         .name = kernel->name,

@@ -403,7 +403,7 @@ static enum rt_cuda_way way_of(const struct rt_task *task)
 {
     if (task->variant == RT_PAGEABLE)
         return RT_CUDA_ON_HOST;
-    return task->op == RT_OP_LAUNCH ? RT_CUDA_WITH_LAUNCH : RT_CUDA_QUEUED;
+    return task->call.op == RT_OP_LAUNCH ? RT_CUDA_WITH_LAUNCH : RT_CUDA_QUEUED;
 }
 
 /* The first run; what it launched is told by CUPTI where that is there. */

@@ -145,20 +145,20 @@ static const struct rt_dnn_maker *maker_of(enum rt_op_id op)
 
 bool rt_cuda_dnn_can(const struct rt_task *task)
 {
-    const struct rt_dnn_maker *maker = maker_of(task->op);
-    return maker != NULL && rt_dnn_has_type(task->dtype) && maker->can(task);
+    const struct rt_dnn_maker *maker = maker_of(task->call.op);
+    return maker != NULL && rt_dnn_has_type(task->call.dtype) && maker->can(task);
 }
 
 static const char *refuse(const struct rt_cuda_gpu *gpu, const struct rt_task *task)
 {
     if (!rt_cuda_dnn_can(task))
         return "not supported";
-    if (gpu->capability < types[task->dtype].capability)
+    if (gpu->capability < types[task->call.dtype].capability)
         return "needs a newer GPU for this dtype";
-    for (int i = 0; rt_ops[task->op].dims[i] != NULL; i++)
-        if (task->dim[i] > INT_MAX)
+    for (int i = 0; rt_ops[task->call.op].dims[i] != NULL; i++)
+        if (task->call.dim[i] > INT_MAX)
             return "too long for the library's 32-bit sizes";
-    return rt_task_bytes(task) > 0x1p50 ? "out of memory" : NULL;
+    return rt_call_bytes(&task->call) > 0x1p50 ? "out of memory" : NULL;
 }
 
 /* Convolutions are worth more workspace than products: PyTorch gives them what there is. */
@@ -167,8 +167,8 @@ static struct rt_dnn_place place_of(const struct rt_cuda_gpu *gpu, const struct 
     const size_t most = (size_t)1 << 30;
     return (struct rt_dnn_place){.handle = gpu->cudnn->handle,
                                  .workspace_bytes = gpu->workspace_bytes > most ? gpu->workspace_bytes : most,
-                                 .full_precision = task->dtype == RT_FP32 || task->dtype == RT_TF32,
-                                 .tensor_cores = task->dtype != RT_FP32};
+                                 .full_precision = task->call.dtype == RT_FP32 || task->call.dtype == RT_TF32,
+                                 .tensor_cores = task->call.dtype != RT_FP32};
 }
 
 int rt_cuda_dnn_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
@@ -182,7 +182,7 @@ int rt_cuda_dnn_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct 
     if (*refused != NULL)
         return RT_OK;
     struct rt_dnn_place place = place_of(gpu, task);
-    *refused = maker_of(task->op)->make(task, &place, job);
+    *refused = maker_of(task->call.op)->make(task, &place, job);
     if (*refused != NULL) {
         if (job->release != NULL)
             job->release(job);

@@ -35,8 +35,8 @@ struct extent {
 
 static struct extent extent_of(const struct rt_task *task)
 {
-    const int64_t *d = task->dim;
-    switch (task->op) {
+    const int64_t *d = task->call.dim;
+    switch (task->call.op) {
     case RT_OP_ATTENTION_ENCODER:
         return (struct extent){d[0], d[1], d[1], d[2], d[2], d[3], false};
     case RT_OP_ATTENTION_CONTEXT:
@@ -49,14 +49,14 @@ static struct extent extent_of(const struct rt_task *task)
 /* Plans and --list ask without dims: is there any. */
 static bool can_attention(const struct rt_task *task)
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     struct extent e = extent_of(task);
-    bool encoder = task->op == RT_OP_ATTENTION_ENCODER;
+    bool encoder = task->call.op == RT_OP_ATTENTION_ENCODER;
     bool whole = encoder || ((d[6] == 0 || d[6] >= e.keys) && d[7] <= 0); /* nothing hidden, one dtype */
-    bool alone = encoder || (task->op == RT_OP_ATTENTION_CONTEXT ? d[2] == 0 : d[1] == 1);
-    bool narrow = task->dtype == RT_FP16 || task->dtype == RT_BF16;
+    bool alone = encoder || (task->call.op == RT_OP_ATTENTION_CONTEXT ? d[2] == 0 : d[1] == 1);
+    bool narrow = task->call.dtype == RT_FP16 || task->call.dtype == RT_BF16;
     bool fits = d[0] < 0 || (whole && alone && e.kv_heads > 0 && e.heads % e.kv_heads == 0);
-    return fits && narrow && task->phase == RT_FORWARD && task->variant == RT_PLAIN;
+    return fits && narrow && task->call.phase == RT_FORWARD && task->variant == RT_PLAIN;
 }
 
 /* Queries or keys of (batch, tokens, heads, head_dim) in memory, seen as (batch, heads, tokens, head_dim). */
@@ -201,7 +201,7 @@ static void describe_attention(const struct rt_task *task, struct rt_dnn_graph *
 {
     struct builder b = {graph, extent_of(task)};
     const struct extent *e = &b.extent;
-    cudnnDataType_t type = rt_dnn_type(task->dtype);
+    cudnnDataType_t type = rt_dnn_type(task->call.dtype);
     struct rt_dnn_tensor queries = projected(QUERIES + 1, type, e, e->queries, e->heads);
     struct rt_dnn_tensor keys = transposed(projected(KEYS + 1, type, e, e->keys, e->kv_heads));
     struct rt_dnn_tensor values = projected(VALUES + 1, type, e, e->keys, e->kv_heads);
@@ -239,10 +239,10 @@ static void list_operands(const struct rt_task *task, const struct extent *e, st
 {
     int64_t queries = e->batch * e->queries * e->heads * e->head_dim;
     int64_t keys = e->batch * e->keys * e->kv_heads * e->head_dim;
-    rt_dnn_operand(job, queries, task->dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, keys, task->dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, keys, task->dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, queries, task->dtype, RT_FILL_RESULT);
+    rt_dnn_operand(job, queries, task->call.dtype, RT_FILL_VALUES);
+    rt_dnn_operand(job, keys, task->call.dtype, RT_FILL_VALUES);
+    rt_dnn_operand(job, keys, task->call.dtype, RT_FILL_VALUES);
+    rt_dnn_operand(job, queries, task->call.dtype, RT_FILL_RESULT);
 }
 
 static const char *make_attention(const struct rt_task *task, const struct rt_dnn_place *place,

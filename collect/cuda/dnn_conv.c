@@ -21,7 +21,7 @@ enum { IMAGE, WEIGHTS, OUTPUT }; /* operands, and uid - 1 of the tensors */
 /* Plans and --list ask without dims: is there any. */
 static bool can_conv(const struct rt_task *task)
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     bool divides = d[0] < 0 || (d[10] > 0 && d[1] % d[10] == 0 && d[2] % d[10] == 0);
     return divides && (task->variant == RT_PLAIN || task->variant == RT_NHWC);
 }
@@ -29,13 +29,13 @@ static bool can_conv(const struct rt_task *task)
 /* x (n, c, h, w), w (k, c / groups, r, s), y (n, k, p, q) */
 static void describe_tensors(const struct rt_task *task, struct rt_dnn_tensor tensor[3])
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     int64_t p = (d[3] + 2 * d[8] - d[9] * (d[5] - 1) - 1) / d[7] + 1;
     int64_t q = (d[4] + 2 * d[8] - d[9] * (d[6] - 1) - 1) / d[7] + 1;
     const int64_t dims[3][4] = {
         {d[0], d[1], d[3], d[4]}, {d[2], d[1] / d[10], d[5], d[6]}, {d[0], d[2], p, q}};
     for (int t = 0; t < 3; t++) {
-        tensor[t] = (struct rt_dnn_tensor){.uid = t + 1, .type = rt_dnn_type(task->dtype)};
+        tensor[t] = (struct rt_dnn_tensor){.uid = t + 1, .type = rt_dnn_type(task->call.dtype)};
         for (int i = 0; i < 4; i++)
             tensor[t].dim[i] = dims[t][i];
         rt_dnn_strides(dims[t], task->variant == RT_NHWC, tensor[t].stride);
@@ -96,11 +96,11 @@ static const struct direction {
 
 static void describe_conv(const struct rt_task *task, struct rt_dnn_graph *graph)
 {
-    const struct direction *way = &directions[task->phase];
+    const struct direction *way = &directions[task->call.phase];
     const float one = 1, zero = 0;
     struct rt_dnn_tensor tensor[3];
     describe_tensors(task, tensor);
-    cudnnBackendDescriptor_t window = describe_window(graph, task->dim), described[3];
+    cudnnBackendDescriptor_t window = describe_window(graph, task->call.dim), described[3];
     for (int t = 0; t < 3; t++)
         described[t] = rt_dnn_tensor(graph, &tensor[t]);
     cudnnBackendDescriptor_t operation = rt_dnn_begin(graph, way->type);
@@ -117,8 +117,8 @@ static void list_operands(const struct rt_task *task, struct rt_cuda_job *job)
     struct rt_dnn_tensor tensor[3];
     describe_tensors(task, tensor);
     for (int t = 0; t < 3; t++)
-        rt_dnn_operand(job, tensor[t].dim[0] * tensor[t].stride[0], task->dtype,
-                       t == directions[task->phase].result ? RT_FILL_RESULT : RT_FILL_VALUES);
+        rt_dnn_operand(job, tensor[t].dim[0] * tensor[t].stride[0], task->call.dtype,
+                       t == directions[task->call.phase].result ? RT_FILL_RESULT : RT_FILL_VALUES);
 }
 
 static CUresult launch_conv(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace)
@@ -152,7 +152,7 @@ static const char *make_conv(const struct rt_task *task, const struct rt_dnn_pla
     if (refused != NULL)
         return refused;
     list_operands(task, job);
-    snprintf(conv->name, sizeof conv->name, "cudnn_%s_engine%d", directions[task->phase].name,
+    snprintf(conv->name, sizeof conv->name, "cudnn_%s_engine%d", directions[task->call.phase].name,
              (int)conv->plan.engine);
     job->workspace_bytes = conv->plan.workspace_bytes;
     job->kernel = (struct rt_kernel_info){.name = conv->name,

@@ -11,7 +11,8 @@
 
 static bool can_image(const struct rt_task *task)
 {
-    return task->phase == RT_FORWARD && task->dtype != RT_TF32 && /* nothing is multiplied on tensor cores */
+    return task->call.phase == RT_FORWARD &&
+           task->call.dtype != RT_TF32 && /* nothing is multiplied on tensor cores */
            (task->variant == RT_PLAIN || task->variant == RT_NHWC);
 }
 
@@ -21,8 +22,8 @@ static bool describe_image(const struct rt_task *task, int64_t height, int64_t w
     cudnnTensorFormat_t format = task->variant == RT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
     bool whole = height > 0; /* else one number a channel */
     return rt_dnn.tensor_new(out) == CUDNN_STATUS_SUCCESS &&
-           rt_dnn.tensor_set(*out, format, rt_dnn_type(dtype), whole ? (int)task->dim[0] : 1,
-                             (int)task->dim[1], whole ? (int)height : 1,
+           rt_dnn.tensor_set(*out, format, rt_dnn_type(dtype), whole ? (int)task->call.dim[0] : 1,
+                             (int)task->call.dim[1], whole ? (int)height : 1,
                              whole ? (int)width : 1) == CUDNN_STATUS_SUCCESS;
 }
 
@@ -72,7 +73,7 @@ static void release_pooling(struct rt_cuda_job *job)
 static const char *make_pooling(const struct rt_task *task, const struct rt_dnn_place *place,
                                 struct rt_cuda_job *job)
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     int64_t height = (d[2] + 2 * d[6] - d[4]) / d[5] + 1, width = (d[3] + 2 * d[6] - d[4]) / d[5] + 1;
     int kernel = (int)d[4], stride = (int)d[5], padding = (int)d[6];
     struct pooling *p = rt_calloc(1, sizeof *p);
@@ -83,11 +84,11 @@ static const char *make_pooling(const struct rt_task *task, const struct rt_dnn_
     if (rt_dnn.pooling_new(&p->window) != CUDNN_STATUS_SUCCESS ||
         rt_dnn.pooling_set(p->window, CUDNN_POOLING_MAX, CUDNN_PROPAGATE_NAN, kernel, kernel, padding,
                            padding, stride, stride) != CUDNN_STATUS_SUCCESS ||
-        !describe_image(task, d[2], d[3], task->dtype, &p->in) ||
-        !describe_image(task, height, width, task->dtype, &p->out))
+        !describe_image(task, d[2], d[3], task->call.dtype, &p->in) ||
+        !describe_image(task, height, width, task->call.dtype, &p->out))
         return "cuDNN does not take this shape";
-    rt_dnn_operand(job, d[0] * d[1] * d[2] * d[3], task->dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, d[0] * d[1] * height * width, task->dtype, RT_FILL_RESULT);
+    rt_dnn_operand(job, d[0] * d[1] * d[2] * d[3], task->call.dtype, RT_FILL_VALUES);
+    rt_dnn_operand(job, d[0] * d[1] * height * width, task->call.dtype, RT_FILL_RESULT);
     job->kernel = kernel_named("cudnn_max_pool2d", NULL);
     return NULL;
 }
@@ -130,10 +131,10 @@ static void release_batchnorm(struct rt_cuda_job *job)
 static void list_batchnorm_operands(const struct rt_task *task, const struct batchnorm *b,
                                     struct rt_cuda_job *job)
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     int64_t count = d[0] * d[1] * d[2] * d[3];
-    rt_dnn_operand(job, count, task->dtype, RT_FILL_VALUES);
-    rt_dnn_operand(job, count, task->dtype, RT_FILL_RESULT);
+    rt_dnn_operand(job, count, task->call.dtype, RT_FILL_VALUES);
+    rt_dnn_operand(job, count, task->call.dtype, RT_FILL_RESULT);
     rt_dnn_operand(job, d[1], RT_FP32, RT_FILL_VALUES);
     rt_dnn_operand(job, d[1], RT_FP32, RT_FILL_VALUES);
     rt_dnn_operand(job, 2 * d[1], RT_FP32, RT_FILL_VALUES); /* mean, variance: read and written */
@@ -153,7 +154,7 @@ static const char *make_batchnorm(const struct rt_task *task, const struct rt_dn
     job->detail = b;
     job->launch = launch_batchnorm;
     job->release = release_batchnorm;
-    if (!describe_image(task, task->dim[2], task->dim[3], task->dtype, &b->image) ||
+    if (!describe_image(task, task->call.dim[2], task->call.dim[3], task->call.dtype, &b->image) ||
         !describe_image(task, 0, 0, RT_FP32, &b->channel) ||
         rt_dnn.batchnorm_workspace(b->handle, b->mode, CUDNN_BATCHNORM_OPS_BN, b->image, NULL, b->image,
                                    b->channel, NULL, &job->workspace_bytes) != CUDNN_STATUS_SUCCESS ||

@@ -138,15 +138,15 @@ enum { OPERAND_A, OPERAND_B }; /* then bias, C, and the scales of A and B */
 
 static void shape_of(const struct rt_task *task, struct product *product)
 {
-    const int64_t *dim = task->dim;
-    product->batch = task->op == RT_OP_GEMM ? 1 : *dim++;
+    const int64_t *dim = task->call.dim;
+    product->batch = task->call.op == RT_OP_GEMM ? 1 : *dim++;
     product->m = dim[0];
     product->n = dim[1];
     product->k = dim[2];
-    product->biased = task->op == RT_OP_LINEAR;
-    product->scaled = task->dtype == RT_FP8;
+    product->biased = task->call.op == RT_OP_LINEAR;
+    product->scaled = task->call.dtype == RT_FP8;
     product->weights_transposed = product->biased || product->scaled;
-    product->precision = precisions[task->dtype];
+    product->precision = precisions[task->call.dtype];
 }
 
 static void add_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dtype, enum rt_cuda_fill fill)
@@ -158,8 +158,8 @@ static void add_operand(struct rt_cuda_job *job, int64_t count, enum rt_dtype dt
 static void list_operands(const struct rt_task *task, struct product *p, struct rt_cuda_job *job)
 {
     enum rt_dtype out = p->precision.out_dtype;
-    add_operand(job, p->batch * p->m * p->k, task->dtype, RT_FILL_VALUES);
-    add_operand(job, p->batch * p->k * p->n, task->dtype, RT_FILL_VALUES);
+    add_operand(job, p->batch * p->m * p->k, task->call.dtype, RT_FILL_VALUES);
+    add_operand(job, p->batch * p->k * p->n, task->call.dtype, RT_FILL_VALUES);
     p->bias = job->operands;
     if (p->biased)
         add_operand(job, p->n, out, RT_FILL_VALUES);
@@ -376,11 +376,11 @@ static void release_product(struct rt_cuda_job *job)
 static const char *refuse(const struct rt_cuda_gpu *gpu, const struct rt_task *task, const struct product *p)
 {
     if (gpu->capability < p->precision.capability)
-        return task->dtype == RT_FP8 ? "fp8 needs compute capability 8.9"
-                                     : "needs a newer GPU for this dtype";
+        return task->call.dtype == RT_FP8 ? "fp8 needs compute capability 8.9"
+                                          : "needs a newer GPU for this dtype";
     if (p->batch > INT_MAX || p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX)
         return "too long for the library's 32-bit sizes";
-    return rt_task_bytes(task) > 0x1p50 ? "out of memory" : NULL;
+    return rt_call_bytes(&task->call) > 0x1p50 ? "out of memory" : NULL;
 }
 
 int rt_cuda_gemm_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
@@ -413,9 +413,9 @@ int rt_cuda_gemm_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct
 
 bool rt_cuda_gemm_can(const struct rt_task *task)
 {
-    bool product = task->op == RT_OP_GEMM || task->op == RT_OP_LINEAR || task->op == RT_OP_BMM;
-    return product && task->phase == RT_FORWARD && task->variant == RT_PLAIN &&
-           precisions[task->dtype].capability > 0;
+    bool product = task->call.op == RT_OP_GEMM || task->call.op == RT_OP_LINEAR || task->call.op == RT_OP_BMM;
+    return product && task->call.phase == RT_FORWARD && task->variant == RT_PLAIN &&
+           precisions[task->call.dtype].capability > 0;
 }
 
 #else /* a toolkit without cuBLASLt's header */

@@ -16,11 +16,11 @@ enum { LAUNCH_THREADS = 256 };
 
 bool rt_cuda_transfer_can(const struct rt_task *task)
 {
-    bool copy = task->op == RT_OP_HOST_TO_DEVICE || task->op == RT_OP_DEVICE_TO_HOST;
-    if (task->dtype != RT_FP32 || task->phase != RT_FORWARD)
+    bool copy = task->call.op == RT_OP_HOST_TO_DEVICE || task->call.op == RT_OP_DEVICE_TO_HOST;
+    if (task->call.dtype != RT_FP32 || task->call.phase != RT_FORWARD)
         return false;
     return (copy && (task->variant == RT_PLAIN || task->variant == RT_PAGEABLE)) ||
-           (task->op == RT_OP_LAUNCH && task->variant == RT_PLAIN);
+           (task->call.op == RT_OP_LAUNCH && task->variant == RT_PLAIN);
 }
 
 static CUresult copy_in(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace)
@@ -47,8 +47,8 @@ static CUresult launch_empty(struct rt_cuda_job *job, const CUdeviceptr *operand
 
 static void make_copy(const struct rt_task *task, struct rt_cuda_job *job)
 {
-    bool in = task->op == RT_OP_HOST_TO_DEVICE;
-    size_t bytes = (size_t)task->dim[0];
+    bool in = task->call.op == RT_OP_HOST_TO_DEVICE;
+    size_t bytes = (size_t)task->call.dim[0];
     job->operands = 2;
     job->operand[0] =
         (struct rt_cuda_operand){.bytes = bytes, .fill = RT_FILL_VALUES, .dtype = RT_FP32, .on_host = in};
@@ -69,7 +69,7 @@ static CUresult make_launch(const struct rt_task *task, struct rt_cuda_job *job)
     job->launch = launch_empty;
     job->kernel = (struct rt_kernel_info){.name = "rt_empty",
                                           .tile = {-1, -1, -1},
-                                          .grid = {(int32_t)task->dim[0], 1, 1},
+                                          .grid = {(int32_t)task->call.dim[0], 1, 1},
                                           .block = {LAUNCH_THREADS, 1, 1}};
     return result;
 }
@@ -83,11 +83,11 @@ int rt_cuda_transfer_job(struct rt_cuda_gpu *gpu, const struct rt_task *task, st
         *refused = "not supported";
         return RT_OK;
     }
-    if (task->op != RT_OP_LAUNCH) {
+    if (task->call.op != RT_OP_LAUNCH) {
         make_copy(task, job);
         return RT_OK;
     }
-    if (task->dim[0] > INT_MAX) {
+    if (task->call.dim[0] > INT_MAX) {
         *refused = "more blocks than a grid has";
         return RT_OK;
     }

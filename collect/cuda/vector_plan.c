@@ -258,10 +258,11 @@ static const struct vector_op *find(enum rt_op_id op)
 
 bool rt_vector_can(const struct rt_task *task)
 {
-    bool type = task->dtype == RT_FP32 || task->dtype == RT_FP16 || task->dtype == RT_BF16;
+    bool type = task->call.dtype == RT_FP32 || task->call.dtype == RT_FP16 || task->call.dtype == RT_BF16;
     struct rt_task own; /* in the phase that is the op's own */
-    rt_task_init(&own, task->op, task->dtype);
-    return type && task->phase == own.phase && task->variant == RT_PLAIN && find(task->op) != NULL;
+    rt_task_init(&own, task->call.op, task->call.dtype);
+    return type && task->call.phase == own.call.phase && task->variant == RT_PLAIN &&
+           find(task->call.op) != NULL;
 }
 
 static int64_t table_rows(int64_t cols, int64_t width)
@@ -338,17 +339,17 @@ static void set_scalars(enum rt_op_id op, struct rt_cuda_args *args)
 
 const char *rt_vector_plan(const struct rt_task *task, int sms, struct rt_vector_plan *plan)
 {
-    const struct vector_op *op = find(task->op);
-    int64_t width = (int64_t)rt_dtypes[task->dtype].bytes;
-    bool list = task->op == RT_OP_OPTIMIZER;
-    int64_t rows = list ? 1 : task->dim[0], cols = list ? task->dim[0] : task->dim[1];
+    const struct vector_op *op = find(task->call.op);
+    int64_t width = (int64_t)rt_dtypes[task->call.dtype].bytes;
+    bool list = task->call.op == RT_OP_OPTIMIZER;
+    int64_t rows = list ? 1 : task->call.dim[0], cols = list ? task->call.dim[0] : task->call.dim[1];
     if ((double)rows * (double)cols > MOST_ELEMENTS)
         return "out of memory";
     *plan = (struct rt_vector_plan){0};
     plan->launch[0].args = (struct rt_cuda_args){.rows = rows, .cols = cols, .count = rows * cols};
-    set_scalars(task->op, &plan->launch[0].args);
+    set_scalars(task->call.op, &plan->launch[0].args);
     for (const char *letter = op->operands; *letter != '\0'; letter++)
-        plan->operand[plan->operands++] = operand_of(*letter, task->dtype, rows, cols);
+        plan->operand[plan->operands++] = operand_of(*letter, task->call.dtype, rows, cols);
     op->launches(op, plan, width, sms);
     for (int i = 0; i < plan->launches; i++)
         if (plan->launch[i].grid[0] == 0 || plan->launch[i].grid[1] == 0)

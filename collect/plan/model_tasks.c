@@ -11,10 +11,10 @@
  * kernels. */
 static void task_of(const struct rt_graph_kernel *kernel, enum rt_dtype dtype, struct rt_task *task)
 {
-    rt_task_init(task, kernel->op, rt_task_dtype(kernel->op, dtype));
-    if (rt_ops[kernel->op].family == RT_FAMILY_CONV)
-        task->phase = kernel->phase;
-    memcpy(task->dim, kernel->dim, sizeof task->dim);
+    rt_task_init(task, kernel->call.op, rt_task_dtype(kernel->call.op, dtype));
+    if (rt_call_family(&kernel->call) == RT_FAMILY_CONV)
+        task->call.phase = kernel->call.phase;
+    memcpy(task->call.dim, kernel->call.dim, sizeof task->call.dim);
 }
 
 /* Its number, added where it is new. A model has some hundred distinct kernels. */

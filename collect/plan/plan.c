@@ -139,11 +139,11 @@ static void add_in_dtypes(struct rt_plan *plan, const struct rt_task *task, cons
 {
     for (size_t d = 0; d < dtypes->count && plan->count < count; d++) {
         struct rt_task other = *task;
-        other.dtype = (uint8_t)rt_task_dtype(task->op, dtypes->dtype[d]);
+        other.call.dtype = (uint8_t)rt_task_dtype(task->call.op, dtypes->dtype[d]);
         if (backend->can(&other))
             rt_plan_add(plan, &other);
         else
-            plan->unable[task->op]++;
+            plan->unable[task->call.op]++;
     }
 }
 

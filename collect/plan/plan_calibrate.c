@@ -54,7 +54,7 @@ int rt_plan_calibrate(const struct rt_op_set *ops, size_t count, struct rt_plan 
         if (!ops->has[rows[i].op])
             continue;
         rt_task_init(&task, rows[i].op, RT_FP32);
-        memcpy(task.dim, rows[i].dim, (size_t)rt_op_ndims(rows[i].op) * sizeof task.dim[0]);
+        memcpy(task.call.dim, rows[i].dim, (size_t)rt_op_ndims(rows[i].op) * sizeof task.call.dim[0]);
         rt_plan_add(&plan, &task);
     }
     if (plan.count == 0)

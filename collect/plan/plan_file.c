@@ -52,8 +52,8 @@ static int once(bool *said, const char *name)
 
 static int parse_dim(struct line *line, int d, const char *value)
 {
-    int64_t *dim = &line->task.dim[d];
-    const char *name = rt_ops[line->task.op].dims[d];
+    int64_t *dim = &line->task.call.dim[d];
+    const char *name = rt_ops[line->task.call.op].dims[d];
     if (*dim >= 0)
         return rt_fail(RT_EFORMAT, "dim \"%s\" is given twice", name);
     if (rt_parse_integer(value, strlen(value), dim) != 0 || *dim < 0)
@@ -66,7 +66,7 @@ static int parse_dtype(struct line *line, const char *value)
     int dtype = rt_dtype_find(value);
     if (dtype < 0)
         return rt_fail(RT_EFORMAT, "dtype \"%.40s\" is unknown", value);
-    line->task.dtype = (uint8_t)dtype;
+    line->task.call.dtype = (uint8_t)dtype;
     return once(&line->dtype, "dtype");
 }
 
@@ -74,7 +74,7 @@ static int parse_phase(struct line *line, const char *value)
 {
     for (int p = 0; p < RT_PHASE_COUNT; p++)
         if (strcmp(rt_phases[p], value) == 0) {
-            line->task.phase = (uint8_t)p;
+            line->task.call.phase = (uint8_t)p;
             return once(&line->phase, "phase");
         }
     return rt_fail(RT_EFORMAT, "phase \"%.40s\" is not forward, backward or accumulate", value);
@@ -109,7 +109,7 @@ static int parse_setting(char *text, struct line *line)
     *value++ = '\0';
     text = trim(text);
     value = trim(value);
-    int d = find_dim(line->task.op, text);
+    int d = find_dim(line->task.call.op, text);
     if (d >= 0)
         return parse_dim(line, d, value);
     if (strcmp(text, "dtype") == 0)
@@ -118,22 +118,22 @@ static int parse_setting(char *text, struct line *line)
         return parse_phase(line, value);
     if (parse_variant(line, text, value, &status))
         return status;
-    return no_such_dim(line->task.op, text);
+    return no_such_dim(line->task.call.op, text);
 }
 
 static int check_task(const struct rt_task *task, const struct rt_backend *backend)
 {
-    const struct rt_op *op = &rt_ops[task->op];
-    for (int d = 0; d < rt_op_ndims(task->op); d++)
-        if (task->dim[d] < 0 && !rt_op_may_lack(task->op, d))
+    const struct rt_op *op = &rt_ops[task->call.op];
+    for (int d = 0; d < rt_op_ndims(task->call.op); d++)
+        if (task->call.dim[d] < 0 && !rt_op_may_lack(task->call.op, d))
             return rt_fail(RT_EFORMAT, "dim \"%s\" of %s is missing", op->dims[d], op->name);
-    int status = rt_op_check(task->op, task->dim);
+    int status = rt_op_check(task->call.op, task->call.dim);
     if (status != RT_OK || backend->can(task))
         return status;
     const struct rt_variant_row *variant = &rt_variants[task->variant];
     bool plain = variant->attribute == NULL;
     return rt_fail(RT_EUSAGE, "the %s backend cannot measure %s in %s, %s%s%s%s%s; see --list", backend->name,
-                   op->name, rt_dtypes[task->dtype].name, rt_phases[task->phase], plain ? "" : ", ",
+                   op->name, rt_dtypes[task->call.dtype].name, rt_phases[task->call.phase], plain ? "" : ", ",
                    plain ? "" : variant->attribute, plain ? "" : "=", plain ? "" : variant->value);
 }
 
@@ -168,7 +168,7 @@ static int read_lines(char *text, const char *path, const struct rt_backend *bac
         int status = parse_line(line, backend, &task);
         if (status != RT_OK)
             return rt_fail_context(status, "%s:%zu", path, number);
-        if (ops->has[task.op] && rt_dtype_set_has(dtypes, task.dtype) && !rt_plan_add(plan, &task))
+        if (ops->has[task.call.op] && rt_dtype_set_has(dtypes, task.call.dtype) && !rt_plan_add(plan, &task))
             plan->duplicates++;
     }
     if (plan->count == 0)

@@ -109,8 +109,8 @@ static void add_sweep(struct rt_turn *turn, const struct rt_sweep *sweep, const 
                 struct rt_task task;
                 rt_task_init(&task, sweep->op, dtype);
                 bool wanted = takes_dtype(sweep->op, dtype, dtypes) &&
-                              takes_phase(sweep->op, phase, (enum rt_phase)task.phase);
-                task.phase = (uint8_t)phase;
+                              takes_phase(sweep->op, phase, (enum rt_phase)task.call.phase);
+                task.call.phase = (uint8_t)phase;
                 task.variant = (uint8_t)variant;
                 if (wanted && backend->can(&task))
                     rt_turn_add(turn, &(struct rt_sweeping){.sweep = sweep,

@@ -92,10 +92,10 @@ struct choice {
 static bool add_task(struct choice *choice, const struct rt_task *task)
 {
     if (!choice->backend->can(task)) {
-        choice->plan.unable[task->op] += rt_plan_add(&choice->left, task);
+        choice->plan.unable[task->call.op] += rt_plan_add(&choice->left, task);
         return false;
     }
-    if (rt_task_flops(task) > MOST_FLOPS || rt_task_bytes(task) > MOST_BYTES) {
+    if (rt_call_flops(&task->call) > MOST_FLOPS || rt_call_bytes(&task->call) > MOST_BYTES) {
         choice->plan.too_large += rt_plan_add(&choice->left, task);
         return false;
     }
@@ -112,7 +112,7 @@ static bool add_in_dtypes(struct choice *choice, const struct rt_task *task)
     bool added = false;
     for (size_t d = 0; d < choice->dtypes->count && choice->plan.count < choice->count; d++) {
         struct rt_task other = *task;
-        other.dtype = (uint8_t)rt_task_dtype(task->op, choice->dtypes->dtype[d]);
+        other.call.dtype = (uint8_t)rt_task_dtype(task->call.op, choice->dtypes->dtype[d]);
         added |= add_task(choice, &other);
     }
     return added;
@@ -125,7 +125,7 @@ static bool take(struct source *source, struct choice *choice)
     while (source->next < count) {
         size_t at = (source->first + source->next++ * source->step) % count;
         const struct rt_task *task = &source->kernels.tasks[at];
-        if (is_asked(choice, task->op) && add_in_dtypes(choice, task))
+        if (is_asked(choice, task->call.op) && add_in_dtypes(choice, task))
             return true;
     }
     return false;

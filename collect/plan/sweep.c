@@ -49,30 +49,23 @@ static int64_t scale(double u, const int64_t *range, bool round)
     return dim < range[0] ? range[0] : dim > range[1] ? range[1] : dim;
 }
 
-static bool is_product(enum rt_op_id op)
-{
-    enum rt_family family = rt_ops[op].family;
-    return family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM;
-}
-
 static double work_of(const struct rt_task *task)
 {
-    enum rt_family family = rt_ops[task->op].family;
-    if (is_product(task->op) || family == RT_FAMILY_CONV || family == RT_FAMILY_ATTENTION)
-        return rt_task_flops(task);
+    if (rt_families[rt_call_family(&task->call)].tensor)
+        return rt_call_flops(&task->call);
     double elements = 1;
-    for (int d = 0; d < RT_SWEEP_DIMS && d < rt_op_ndims(task->op); d++)
-        elements *= (double)task->dim[d];
+    for (int d = 0; d < RT_SWEEP_DIMS && d < rt_op_ndims(task->call.op); d++)
+        elements *= (double)task->call.dim[d];
     return elements;
 }
 
 /* 8-bit products exist only with dims that 16 divides. */
 static void align(struct rt_task *task)
 {
-    if (rt_dtypes[task->dtype].bytes >= 2 || !is_product(task->op))
+    if (rt_dtypes[task->call.dtype].bytes >= 2 || !rt_families[rt_call_family(&task->call)].product)
         return;
-    for (int d = task->op == RT_OP_GEMM ? 0 : 1; d < rt_op_ndims(task->op); d++)
-        task->dim[d] = (task->dim[d] + 15) / 16 * 16;
+    for (int d = task->call.op == RT_OP_GEMM ? 0 : 1; d < rt_op_ndims(task->call.op); d++)
+        task->call.dim[d] = (task->call.dim[d] + 15) / 16 * 16;
 }
 
 static struct rt_task shape(uint64_t seed, const struct rt_sweeping *at)
@@ -80,15 +73,15 @@ static struct rt_task shape(uint64_t seed, const struct rt_sweeping *at)
     const struct rt_sweep *sweep = at->sweep;
     struct rt_task task;
     rt_task_init(&task, sweep->op, at->dtype);
-    task.phase = at->phase;
+    task.call.phase = at->phase;
     task.variant = at->variant;
     bool round = coordinate(seed, at, ROUND) < 0.5;
     for (int d = 0; d < rt_op_ndims(sweep->op); d++) {
         const int64_t *range = sweep->range[d];
         if (range[0] < 0)
-            task.dim[d] = task.dim[RT_SAME(range[0])];
+            task.call.dim[d] = task.call.dim[RT_SAME(range[0])];
         else
-            task.dim[d] = scale(d < RT_SWEEP_DIMS ? coordinate(seed, at, d) : 0, range, round);
+            task.call.dim[d] = scale(d < RT_SWEEP_DIMS ? coordinate(seed, at, d) : 0, range, round);
     }
     align(&task);
     return task;
@@ -101,8 +94,8 @@ static bool add_next(struct rt_plan *plan, uint64_t seed, struct rt_sweeping *at
         at->next++;
         struct rt_task task = shape(seed, at);
         double work = work_of(&task);
-        if (work >= at->sweep->least && work <= at->sweep->most && rt_task_bytes(&task) <= most_bytes &&
-            rt_op_check(task.op, task.dim) == RT_OK && rt_plan_add(plan, &task))
+        if (work >= at->sweep->least && work <= at->sweep->most && rt_call_bytes(&task.call) <= most_bytes &&
+            rt_op_check(task.call.op, task.call.dim) == RT_OK && rt_plan_add(plan, &task))
             return true;
     }
     return false;

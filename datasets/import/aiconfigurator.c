@@ -171,7 +171,7 @@ static int read_dtype(struct reading *r, const struct places *places, struct rt_
     if (dtype < 0)
         return fail_row(r, rt_csv_header(r->csv, (size_t)places->dtype), field->text,
                         "a dtype that datasets/op.c has a row for");
-    sample->dtype = (uint8_t)dtype;
+    sample->call.dtype = (uint8_t)dtype;
     return RT_OK;
 }
 
@@ -215,15 +215,15 @@ static int read_dims(struct reading *r, const struct layout *layout, const struc
         const struct rt_csv_field *field = places->dim[i] >= 0 ? &r->row[places->dim[i]] : NULL;
         const struct dim *dim = &layout->dims[i];
         if (dim->form != REQUIRED && (field == NULL || field->missing))
-            sample->dim[i] = 0;
-        else if (dim->form <= OPTIONAL && rt_import_part_integer(field, &sample->dim[i]) != 0)
+            sample->call.dim[i] = 0;
+        else if (dim->form <= OPTIONAL && rt_import_part_integer(field, &sample->call.dim[i]) != 0)
             return fail_row(r, dim->column, field->text, "a whole number");
-        else if (dim->form == BITS && read_bits(field, sample->dtype, &sample->dim[i]) != 0)
+        else if (dim->form == BITS && read_bits(field, sample->call.dtype, &sample->call.dim[i]) != 0)
             return fail_row(r, dim->column, field->text, "a dtype that datasets/op.c has a row for");
-        else if (dim->form == ROUTING && read_routing(field, &sample->dim[i]) != 0)
+        else if (dim->form == ROUTING && read_routing(field, &sample->call.dim[i]) != 0)
             return fail_row(r, dim->column, field->text, "\"balanced\", \"uniform\" or \"power_law_A\"");
     }
-    if (rt_op_check(layout->op, sample->dim) != RT_OK)
+    if (rt_op_check(layout->op, sample->call.dim) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
     return RT_OK;
 }
@@ -239,7 +239,7 @@ static int read_sample(struct reading *r, const struct layout *layout, struct rt
         (status = rt_import_part_latency(r->csv, &r->row[r->latency], "latency", &sample->latency_us)) !=
             RT_OK)
         return status;
-    sample->op = (uint8_t)layout->op;
+    sample->call.op = (uint8_t)layout->op;
     sample->latency_us *= 1000; /* ms */
     if (rt_ops[layout->op].family != RT_FAMILY_COLLECTIVE)
         sample->flags = RT_FLAG_UNKNOWN_TILE; /* no table names its kernels' tiles */

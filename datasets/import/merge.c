@@ -108,9 +108,11 @@ static int32_t map_kernel(struct rt_merge *merge, const struct rt_import_part *p
 
 static bool same_sample(const struct rt_merge *merge, const struct rt_sample *a, const struct rt_sample *b)
 {
-    return a->op == b->op && a->dtype == b->dtype && a->phase == b->phase && a->split == b->split &&
-           a->device == b->device && memcmp(&a->latency_us, &b->latency_us, sizeof a->latency_us) == 0 &&
-           memcmp(a->dim, b->dim, sizeof a->dim) == 0 && memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
+    return a->call.op == b->call.op && a->call.dtype == b->call.dtype && a->call.phase == b->call.phase &&
+           a->split == b->split && a->device == b->device &&
+           memcmp(&a->latency_us, &b->latency_us, sizeof a->latency_us) == 0 &&
+           memcmp(a->call.dim, b->call.dim, sizeof a->call.dim) == 0 &&
+           memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
            memcmp(a->block, b->block, sizeof a->block) == 0 && a->kernel == b->kernel &&
            (!merge->tree->reader->groups_differ || a->group == b->group);
 }
@@ -164,7 +166,7 @@ static void merge_block(struct rt_merge *merge, const struct rt_import_part *par
         sample->device = map_device(merge, device);
         sample->group = map_group(merge, part, sample->group);
         sample->kernel = map_kernel(merge, part, sample->kernel);
-        struct rt_import_count *count = &merge->counts[(size_t)device * RT_OP_COUNT + sample->op];
+        struct rt_import_count *count = &merge->counts[(size_t)device * RT_OP_COUNT + sample->call.op];
         count->read++;
         if (is_duplicate(merge, sample, block->tags[i])) {
             count->duplicates++;

@@ -185,7 +185,7 @@ static bool elementwise_tile(struct rt_sample *sample)
             return false;
         blocks *= sample->grid[i];
     }
-    double share = ceil((double)sample->dim[0] * (double)sample->dim[1] / blocks), tile = 1;
+    double share = ceil((double)sample->call.dim[0] * (double)sample->call.dim[1] / blocks), tile = 1;
     while (tile < share)
         tile *= 2;
     if (tile > INT32_MAX)
@@ -196,15 +196,15 @@ static bool elementwise_tile(struct rt_sample *sample)
 
 static bool row_tile(struct rt_sample *sample)
 {
-    if (sample->dim[1] > INT32_MAX)
+    if (sample->call.dim[1] > INT32_MAX)
         return false;
-    sample->tile[0] = (int32_t)sample->dim[1];
+    sample->tile[0] = (int32_t)sample->call.dim[1];
     return true;
 }
 
 static void set_tile(struct reading *r, struct rt_sample *sample)
 {
-    enum rt_family family = rt_ops[sample->op].family;
+    enum rt_family family = rt_call_family(&sample->call);
     bool known = family == RT_FAMILY_ELEMENTWISE                                ? elementwise_tile(sample)
                  : family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM ? row_tile(sample)
                                                                                 : product_tile(r, sample);
@@ -227,22 +227,22 @@ static int find_op(struct reading *r)
 
 static int read_dims(struct reading *r, struct rt_sample *sample)
 {
-    const int *roles = dims_of_family[rt_ops[sample->op].family];
-    int dims = rt_op_ndims(sample->op);
+    const int *roles = dims_of_family[rt_call_family(&sample->call)];
+    int dims = rt_op_ndims(sample->call.op);
     for (int i = 0; i < dims; i++) {
         if (roles[i] < 0) {
-            sample->dim[i] = -1 - roles[i];
+            sample->call.dim[i] = -1 - roles[i];
             continue;
         }
         const struct rt_csv_field *field = cell(r, roles[i]);
         if (field == NULL)
             return rt_fail(RT_EFORMAT, "%s:%zu: a %s needs its %s, which no column of the file holds",
-                           rt_csv_path(r->csv), rt_csv_line(r->csv), rt_ops[sample->op].name,
-                           rt_ops[sample->op].dims[i]);
-        if (rt_import_part_integer(field, &sample->dim[i]) != 0)
+                           rt_csv_path(r->csv), rt_csv_line(r->csv), rt_ops[sample->call.op].name,
+                           rt_ops[sample->call.op].dims[i]);
+        if (rt_import_part_integer(field, &sample->call.dim[i]) != 0)
             return fail_row(r, rt_csv_header(r->csv, r->column[roles[i]]), field->text, "a whole number");
     }
-    if (rt_op_check(sample->op, sample->dim) != RT_OK)
+    if (rt_op_check(sample->call.op, sample->call.dim) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
     return RT_OK;
 }
@@ -331,7 +331,7 @@ static int read_row(struct reading *r, const struct rt_sample *blank)
         fail_row(r, "OPName", cell(r, OP_NAME)->text,
                  "an op that NeuSight measures (bmm, linear, conv, softmax, add, ...)");
     } else if (device >= 0) {
-        sample.op = (uint8_t)op;
+        sample.call.op = (uint8_t)op;
         sample.device = device;
         kept = read_sample(r, &sample) == RT_OK;
     }
@@ -346,7 +346,7 @@ static void read_rows(struct reading *r)
 {
     struct rt_sample blank;
     rt_sample_init(&blank);
-    blank.dtype = RT_FP32;
+    blank.call.dtype = RT_FP32;
     blank.split = r->part->split;
     int got;
     while ((got = rt_csv_next(r->csv, &r->row)) > 0) {

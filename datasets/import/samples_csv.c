@@ -291,7 +291,7 @@ static int check_group(const struct reading *r, int32_t group)
 
 static int check_sample(const struct reading *r, const struct rt_sample *sample)
 {
-    if (rt_op_check(sample->op, sample->dim) != RT_OK)
+    if (rt_op_check(sample->call.op, sample->call.dim) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
     if (!(sample->latency_us > 0) && !(sample->flags & RT_FLAG_FAILED))
         return rt_fail(RT_EFORMAT,
@@ -321,7 +321,7 @@ static void take_sample(struct table *table, bool whole)
     bool kept = whole && read_row(table, &sample) == RT_OK && check_sample(r, &sample) == RT_OK;
     if (kept)
         rt_dataset_add_sample(r->dataset, &sample);
-    count_row(r, kept, sample.device >= 0 ? rt_ops[sample.op].name : "?", sample.device,
+    count_row(r, kept, sample.device >= 0 ? rt_ops[sample.call.op].name : "?", sample.device,
               sample.flags & RT_FLAG_UNKNOWN_TILE);
 }
 

@@ -284,10 +284,10 @@ static uint64_t hash_sample(const struct rt_import_part *part, const struct rt_s
     uint64_t latency, sum = s->kernel >= 0 ? part->kernel_hashes[s->kernel] : 0;
     memcpy(&latency, &s->latency_us, sizeof latency);
     for (int i = 0; i < RT_MAX_DIMS; i++)
-        sum += (uint64_t)s->dim[i] * factor[i];
+        sum += (uint64_t)s->call.dim[i] * factor[i];
     for (int i = 0; i < 3; i++)
         sum += ((uint64_t)s->grid[i] << 32 | (uint32_t)s->block[i]) * (factor[i] ^ 0xabcdef0123456788u);
-    sum = (sum ^ (uint64_t)s->device << 24 ^ s->op ^ s->dtype << 8 ^ s->split << 16) * factor[3];
+    sum = (sum ^ (uint64_t)s->device << 24 ^ s->call.op ^ s->call.dtype << 8 ^ s->split << 16) * factor[3];
     sum = (sum ^ sum >> 29 ^ latency) * factor[4];
     return sum ^ sum >> 32;
 }

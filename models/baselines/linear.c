@@ -12,8 +12,7 @@ const char *const rt_line_bys[RT_LINE_BY_COUNT] = {"flops", "bytes"};
 
 enum rt_line_by rt_line_by_of(enum rt_family family)
 {
-    bool row_wise = family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
-    return row_wise || family == RT_FAMILY_ELEMENTWISE ? RT_LINE_BYTES : RT_LINE_FLOPS;
+    return rt_family_vector(family) ? RT_LINE_BYTES : RT_LINE_FLOPS;
 }
 
 static double amount_of(const struct rt_query *query, enum rt_line_by by)
@@ -66,13 +65,13 @@ static void gather(const struct rt_dataset *dataset, const uint32_t *picked, siz
     memset(sums, 0, dataset->device_count * sizeof *sums);
     for (size_t i = 0; i < count; i++) {
         const struct rt_sample *sample = &dataset->samples[picked[i]];
-        if (sample->dtype != dtype)
+        if (sample->call.dtype != dtype)
             continue;
-        struct rt_query query = {.op = sample->op, .dtype = sample->dtype, .tile = {-1, -1}};
-        memcpy(query.dim, sample->dim, sizeof query.dim);
+        struct rt_query query;
+        rt_query_init(&query, &sample->call);
         double amount = amount_of(&query, by);
-        double peak = peak_of(&dataset->devices[sample->device], rt_ops[sample->op].family,
-                              (enum rt_dtype)sample->dtype, by);
+        double peak = peak_of(&dataset->devices[sample->device], rt_call_family(&sample->call),
+                              (enum rt_dtype)sample->call.dtype, by);
         if (amount > 0 && peak > 0)
             add_kernel(&sums[sample->device], 1e6 * amount / peak, sample->latency_us);
     }
@@ -106,7 +105,7 @@ void rt_linear_baseline_fit(struct rt_linear_baseline *lines, const struct rt_da
     struct sums *sums = rt_calloc(dataset->device_count + 1, sizeof *sums);
     *lines = (struct rt_linear_baseline){0};
     for (int dtype = 0; count > 0 && dtype < RT_DTYPE_COUNT; dtype++) {
-        enum rt_family family = rt_ops[dataset->samples[picked[0]].op].family;
+        enum rt_family family = rt_call_family(&dataset->samples[picked[0]].call);
         enum rt_line_by by = rt_line_by_of(family);
         gather(dataset, picked, count, dtype, by, sums);
         add_lines(lines, dataset, sums, by, family, dtype);
@@ -152,7 +151,7 @@ static double carried_us(const struct rt_linear_baseline *lines, int dtype, cons
     }
     double start_us = rt_median(starts, count);
     free(starts);
-    double peak = peak_of(device, rt_ops[query->op].family, (enum rt_dtype)query->dtype, by);
+    double peak = peak_of(device, rt_call_family(&query->call), (enum rt_dtype)query->call.dtype, by);
     return line_us(start_us, peak * rates / peaks, by, query); /* of none: NaN */
 }
 
@@ -161,8 +160,8 @@ double rt_linear_baseline_us(const struct rt_linear_baseline *lines, const struc
 {
     for (size_t i = 0; i < lines->count; i++) {
         const struct rt_line *line = &lines->line[i];
-        if (line->dtype == query->dtype && rt_name_equal(line->device, device->name))
+        if (line->dtype == query->call.dtype && rt_name_equal(line->device, device->name))
             return line_us(line->start_us, line->rate, (enum rt_line_by)line->by, query);
     }
-    return carried_us(lines, has_dtype(lines, query->dtype) ? query->dtype : -1, query, device);
+    return carried_us(lines, has_dtype(lines, query->call.dtype) ? query->call.dtype : -1, query, device);
 }

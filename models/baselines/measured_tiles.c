@@ -20,17 +20,17 @@ static struct rt_measured_tile_set *find_set(struct rt_measured_tiles *tiles, co
                                              const struct rt_device *device)
 {
     double numbers[RT_TILE_DEVICE_NUMBERS];
-    device_numbers(device, sample->op, sample->dtype, numbers);
+    device_numbers(device, sample->call.op, sample->call.dtype, numbers);
     for (size_t i = 0; i < tiles->count; i++) {
         struct rt_measured_tile_set *set = &tiles->sets[i];
-        if (set->op == sample->op && set->dtype == sample->dtype &&
+        if (set->op == sample->call.op && set->dtype == sample->call.dtype &&
             memcmp(set->device, numbers, sizeof numbers) == 0)
             return set;
     }
     tiles->sets = rt_realloc(tiles->sets, tiles->count + 1, sizeof *tiles->sets);
     struct rt_measured_tile_set *set = &tiles->sets[tiles->count++];
     *set = (struct rt_measured_tile_set){
-        .op = sample->op, .dtype = sample->dtype, .dims = rt_op_ndims(sample->op)};
+        .op = sample->call.op, .dtype = sample->call.dtype, .dims = rt_op_ndims(sample->call.op)};
     memcpy(set->device, numbers, sizeof numbers);
     return set;
 }
@@ -43,7 +43,7 @@ static void append(struct rt_measured_tile_set *set, const struct rt_sample *sam
         set->tile = rt_realloc(set->tile, capacity, 2 * sizeof *set->tile);
     }
     for (size_t d = 0; d < set->dims; d++)
-        set->points[set->count * set->dims + d] = (double)sample->dim[d];
+        set->points[set->count * set->dims + d] = (double)sample->call.dim[d];
     memcpy(set->tile + 2 * set->count++, sample->tile, 2 * sizeof *set->tile);
 }
 
@@ -108,7 +108,7 @@ static int mismatch(const struct search *search, const struct rt_measured_tile_s
 {
     if (set->dims != search->dims)
         return 4;
-    return 2 * (set->op != search->query->op) + (set->dtype != search->query->dtype);
+    return 2 * (set->op != search->query->call.op) + (set->dtype != search->query->call.dtype);
 }
 
 static double device_distance(const struct search *search, const struct rt_measured_tile_set *set)
@@ -124,10 +124,10 @@ static size_t search_init(struct search *search, const struct rt_measured_tiles 
                           const struct rt_query *query, const struct rt_device *device)
 {
     *search = (struct search){.tiles = tiles, .query = query, .best = INFINITY, .set = SIZE_MAX};
-    device_numbers(device, query->op, query->dtype, search->device);
-    search->dims = (size_t)rt_op_ndims(query->op);
+    device_numbers(device, query->call.op, query->call.dtype, search->device);
+    search->dims = (size_t)rt_op_ndims(query->call.op);
     for (size_t d = 0; d < search->dims; d++)
-        search->dim[d] = (double)query->dim[d];
+        search->dim[d] = (double)query->call.dim[d];
     search->mismatch = 4;
     size_t nearest = SIZE_MAX;
     double least = INFINITY;

@@ -14,19 +14,19 @@ static int compare(const void *a, const void *b, void *context)
 {
     const struct rt_sample *samples = context;
     const struct rt_sample *x = &samples[*(const uint32_t *)a], *y = &samples[*(const uint32_t *)b];
-    int64_t keys[][2] = {{x->op, y->op}, {x->dtype, y->dtype}, {x->device, y->device}};
+    int64_t keys[][2] = {{x->call.op, y->call.op}, {x->call.dtype, y->call.dtype}, {x->device, y->device}};
     for (size_t k = 0; k < RT_COUNT(keys); k++)
         if (keys[k][0] != keys[k][1])
             return keys[k][0] < keys[k][1] ? -1 : 1;
     for (int d = 0; d < RT_MAX_DIMS; d++)
-        if (x->dim[d] != y->dim[d])
-            return x->dim[d] < y->dim[d] ? -1 : 1;
+        if (x->call.dim[d] != y->call.dim[d])
+            return x->call.dim[d] < y->call.dim[d] ? -1 : 1;
     return x->latency_us < y->latency_us ? -1 : x->latency_us > y->latency_us;
 }
 
 static bool same_set(const struct rt_sample *a, const struct rt_sample *b)
 {
-    return a->op == b->op && a->dtype == b->dtype && a->device == b->device;
+    return a->call.op == b->call.op && a->call.dtype == b->call.dtype && a->device == b->device;
 }
 
 /* Index of a device of the data among the origins. */
@@ -49,10 +49,11 @@ static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *sa
     double *times = rt_malloc(count * sizeof *times);
     for (size_t i = 0, next; i < count; i = next) {
         const struct rt_sample *first = &samples[order[i]];
-        for (next = i; next < count && memcmp(samples[order[next]].dim, first->dim, sizeof first->dim) == 0;
+        for (next = i; next < count &&
+                       memcmp(samples[order[next]].call.dim, first->call.dim, sizeof first->call.dim) == 0;
              next++)
             times[next - i] = samples[order[next]].latency_us;
-        memcpy(set->dim + set->count * set->dims, first->dim, set->dims * sizeof *set->dim);
+        memcpy(set->dim + set->count * set->dims, first->call.dim, set->dims * sizeof *set->dim);
         set->latency_us[set->count++] = (float)rt_median(times, next - i);
     }
     free(times);
@@ -60,9 +61,9 @@ static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *sa
 
 void rt_wave_scaling_point(const struct rt_query *query, double *point)
 {
-    int dims = rt_op_ndims(query->op);
+    int dims = rt_op_ndims(query->call.op);
     for (int d = 0; d < dims; d++)
-        point[d] = log2(1 + fmax((double)query->dim[d], 0)); /* -1: not said, as 0 */
+        point[d] = log2(1 + fmax((double)query->call.dim[d], 0)); /* -1: not said, as 0 */
     point[dims] = 2 * log2(1 + rt_query_flops(query));
     point[dims + 1] = 2 * log2(1 + rt_query_bytes(query));
 }
@@ -70,8 +71,8 @@ void rt_wave_scaling_point(const struct rt_query *query, double *point)
 /* What was asked where a set's kernel was measured. */
 static struct rt_query query_of(const struct rt_wave_scaling_set *set, size_t place)
 {
-    struct rt_query query = {.op = set->op, .dtype = set->dtype, .tile = {-1, -1}};
-    memcpy(query.dim, set->dim + place * set->dims, set->dims * sizeof *set->dim);
+    struct rt_query query = {.call.op = set->op, .call.dtype = set->dtype, .tile = {-1, -1}};
+    memcpy(query.call.dim, set->dim + place * set->dims, set->dims * sizeof *set->dim);
     return query;
 }
 
@@ -125,8 +126,10 @@ void rt_wave_scaling_build(struct rt_wave_scaling *origins, const struct rt_data
         int32_t device = origin_of(origins, &dataset->devices[first->device]);
         origins->sets = rt_realloc(origins->sets, origins->count + 1, sizeof *origins->sets);
         struct rt_wave_scaling_set *set = &origins->sets[origins->count++];
-        *set = (struct rt_wave_scaling_set){
-            .op = first->op, .dtype = first->dtype, .device = device, .dims = (size_t)rt_op_ndims(first->op)};
+        *set = (struct rt_wave_scaling_set){.op = first->call.op,
+                                            .dtype = first->call.dtype,
+                                            .device = device,
+                                            .dims = (size_t)rt_op_ndims(first->call.op)};
         fill_set(set, dataset->samples, order + i, next - i);
         into_tree_order(set);
     }
@@ -153,8 +156,8 @@ static double compute_ratio(const struct rt_query *query, const struct rt_device
                             const struct rt_device *device)
 {
     double ratio = origin->sms * origin->clock_mhz / (device->sms * device->clock_mhz);
-    enum rt_family family = rt_ops[query->op].family;
-    enum rt_dtype dtype = (enum rt_dtype)query->dtype;
+    enum rt_family family = rt_call_family(&query->call);
+    enum rt_dtype dtype = (enum rt_dtype)query->call.dtype;
     return isfinite(ratio)
                ? ratio
                : rt_device_peak_flops(origin, family, dtype) / rt_device_peak_flops(device, family, dtype);
@@ -164,7 +167,8 @@ double rt_wave_scale(const struct rt_query *query, const struct rt_device *origi
                      const struct rt_device *device)
 {
     double intensity = rt_query_flops(query) / rt_query_bytes(query);
-    double peak = rt_device_peak_flops(device, rt_ops[query->op].family, (enum rt_dtype)query->dtype);
+    double peak =
+        rt_device_peak_flops(device, rt_call_family(&query->call), (enum rt_dtype)query->call.dtype);
     double share = intensity * 1e9 * device->bandwidth_gbs / peak; /* x / R */
     double gamma = share < 1 ? 1 - 0.5 * share : 0.5 / share;
     return pow(origin->bandwidth_gbs / device->bandwidth_gbs, gamma) *
@@ -178,11 +182,11 @@ enum { UNLIKE = 4 };
 static int mismatch(const struct rt_wave_scaling *origins, const struct rt_wave_scaling_set *set,
                     const struct rt_query *query, const struct rt_device *device)
 {
-    if (set->dims != (size_t)rt_op_ndims(query->op) ||
+    if (set->dims != (size_t)rt_op_ndims(query->call.op) ||
         rt_name_equal(origins->devices[set->device].name, device->name) ||
         isnan(rt_roofline_us(query, &origins->devices[set->device])))
         return UNLIKE;
-    return 2 * (set->op != query->op) + (set->dtype != query->dtype);
+    return 2 * (set->op != query->call.op) + (set->dtype != query->call.dtype);
 }
 
 /* What one kernel of a set makes of the query on the device. */

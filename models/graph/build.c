@@ -376,7 +376,7 @@ static void turn(const struct rt_graph *graph, struct rt_graph_kernel *copy, dou
 void rt_build_across(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t round)
 {
     double width = rt_dtypes[graph->options.dtype].bytes;
-    kernel->again_bytes = (SECTOR_BYTES - width) * (double)kernel->dim[0] * (double)kernel->dim[1];
+    kernel->again_bytes = (SECTOR_BYTES - width) * (double)kernel->call.dim[0] * (double)kernel->call.dim[1];
     kernel->round_bytes = (SECTOR_BYTES + 2 * width) * (double)round;
 }
 

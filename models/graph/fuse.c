@@ -76,7 +76,7 @@ static const struct rt_graph_kernel *kernel_of(const struct rt_graph *graph, con
                                                enum rt_phase phase)
 {
     for (uint32_t k = 0; k < node->kernel_count; k++)
-        if (graph->kernels[node->kernel + k].phase == phase)
+        if (graph->kernels[node->kernel + k].call.phase == phase)
             return &graph->kernels[node->kernel + k];
     return NULL;
 }
@@ -114,8 +114,8 @@ static double read_elements(const struct rt_graph *graph, const struct rt_node *
 {
     const struct rt_graph_kernel *kernel = kernel_of(graph, node, RT_FORWARD);
     double work = node->outputs;
-    if (kernel != NULL && rt_op_ndims(kernel->op) == 2)
-        work = fmax(work, (double)kernel->dim[0] * (double)kernel->dim[1]);
+    if (kernel != NULL && rt_op_ndims(kernel->call.op) == 2)
+        work = fmax(work, (double)kernel->call.dim[0] * (double)kernel->call.dim[1]);
     return fmin(work, graph->nodes[from].outputs);
 }
 
@@ -165,7 +165,7 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
     for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
         for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++) {
             const struct rt_graph_kernel *kernel = &graph->kernels[graph->nodes[m].kernel + k];
-            bytes += kernel->phase == phase ? kernel->bytes : 0;
+            bytes += kernel->call.phase == phase ? kernel->bytes : 0;
         }
     return bytes;
 }
@@ -178,9 +178,9 @@ static double kept_anyway(const struct fusion *fusion, const struct rt_node *nod
     const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
     if (kernel == NULL)
         return 0;
-    if (kernel->op == RT_OP_DROPOUT)
+    if (kernel->call.op == RT_OP_DROPOUT)
         return fmin(node->saved, node->outputs / fusion->width);
-    return rt_ops[kernel->op].family == RT_FAMILY_SOFTMAX ? node->saved : 0;
+    return rt_call_family(&kernel->call) == RT_FAMILY_SOFTMAX ? node->saved : 0;
 }
 
 /* Elements that must be kept besides what is, so that a node's output is. */
@@ -227,7 +227,7 @@ static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
 {
     for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
         const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, &fusion->graph->nodes[m], RT_FORWARD);
-        if (kernel != NULL && gradient_reads(kernel->op))
+        if (kernel != NULL && gradient_reads(kernel->call.op))
             return true;
     }
     return false;
@@ -288,7 +288,7 @@ static size_t copy_kernels(const struct fusion *fusion, uint32_t last, struct rt
     for (int phase = 0; phase < RT_PHASE_COUNT; phase++)
         for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
             for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++)
-                if (graph->kernels[graph->nodes[m].kernel + k].phase == phase)
+                if (graph->kernels[graph->nodes[m].kernel + k].call.phase == phase)
                     out[count++] = graph->kernels[graph->nodes[m].kernel + k];
     return count;
 }

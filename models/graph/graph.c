@@ -67,12 +67,12 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
     graph->kernels =
         room(graph->kernels, graph->kernel_count, &graph->kernel_capacity, sizeof *graph->kernels);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
-    *kernel = (struct rt_graph_kernel){.op = (uint8_t)op, .phase = (uint8_t)phase};
-    int dims = rt_op_ndims(op);
-    for (int d = 0; d < RT_MAX_DIMS; d++)
-        kernel->dim[d] = d < dims ? dim[d] : -1;
-    kernel->flops = rt_ops[op].flops(kernel->dim);
-    kernel->bytes = rt_ops[op].bytes(kernel->dim, rt_dtypes[graph->options.dtype].bytes);
+    memset(kernel, 0, sizeof *kernel);
+    rt_call_init(&kernel->call, op, graph->options.dtype);
+    memcpy(kernel->call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    kernel->call.phase = (uint8_t)phase;
+    kernel->flops = rt_call_flops(&kernel->call);
+    kernel->bytes = rt_call_bytes(&kernel->call);
     graph->nodes[graph->node_count - 1].kernel_count++;
     return kernel;
 }
@@ -86,20 +86,13 @@ const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t lengt
     return graph->texts[graph->text_count++] = copy;
 }
 
-/* Does the kernel compute, so that a chain may be forecast as it? */
-static bool computes(const struct rt_graph_kernel *kernel)
-{
-    enum rt_family family = rt_ops[kernel->op].family;
-    return family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
-}
-
 size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
                         struct rt_graph_kernel *out)
 {
     const struct rt_graph_kernel *kernels = graph->kernels + node->kernel;
     size_t count = 0;
     for (uint32_t k = 0; k < node->kernel_count; k++)
-        if (kernels[k].phase == phase)
+        if (kernels[k].call.phase == phase)
             out[count++] = kernels[k];
     if (count < 2 || phase == RT_ACCUMULATE || !(node->fused_bytes[phase] > 0))
         return count;
@@ -107,7 +100,7 @@ size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node
     double flops = 0;
     for (size_t k = 0; k < count; k++) {
         flops += out[k].flops;
-        if (computes(&out[k]))
+        if (rt_family_vector(rt_call_family(&out[k].call)))
             fused = out[k];
     }
     fused.flops = flops;
@@ -130,7 +123,7 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
             size_t count = rt_node_launches(graph, node, phase, launches);
             totals.kernels += count * (size_t)repeat;
             for (size_t k = 0; k < count; k++) {
-                if (rt_ops[launches[k].op].family == RT_FAMILY_COLLECTIVE)
+                if (rt_call_family(&launches[k].call) == RT_FAMILY_COLLECTIVE)
                     continue;
                 totals.flops[phase] += repeat * launches[k].flops;
                 totals.bytes[phase] += repeat * launches[k].bytes;

@@ -11,7 +11,7 @@
 #ifndef ROOFTILE_MODELS_GRAPH_GRAPH_H
 #define ROOFTILE_MODELS_GRAPH_GRAPH_H
 
-#include "datasets/op.h"
+#include "datasets/call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,8 +41,7 @@ struct rt_graph_options {
 };
 
 struct rt_graph_kernel {
-    uint8_t op, phase; /* rt_op_id, rt_phase */
-    int64_t dim[RT_MAX_DIMS];
+    struct rt_call call;
     double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
     /* An operand that is broadcast: bytes more where it is out of the cache when it comes round again, and
      * what moves in between. 0: none is. */

@@ -348,7 +348,7 @@ static int check_kernels(const struct rt_model *model, const struct rt_graph *gr
     const struct rt_graph_options *options = &graph->options;
     bool decode = options->step == RT_STEP_DECODE;
     for (size_t k = 0; k < graph->kernel_count; k++)
-        if (rt_op_check((enum rt_op_id)graph->kernels[k].op, graph->kernels[k].dim) != RT_OK)
+        if (rt_op_check((enum rt_op_id)graph->kernels[k].call.op, graph->kernels[k].call.dim) != RT_OK)
             return rt_fail_context(RT_EUSAGE,
                                    "%s with --batch %" PRId64 " and --%s %" PRId64
                                    " is too large, give less of either",

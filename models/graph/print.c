@@ -30,14 +30,14 @@ static void dims_text(const struct rt_graph_kernel *kernel, char *out, size_t si
 {
     size_t length = 0;
     out[0] = '\0';
-    for (int d = 0; rt_ops[kernel->op].dims[d] != NULL && length < size; d++)
+    for (int d = 0; rt_ops[kernel->call.op].dims[d] != NULL && length < size; d++)
         length += (size_t)snprintf(out + length, size - length, "%s%s=%" PRId64, d > 0 ? " " : "",
-                                   rt_ops[kernel->op].dims[d], kernel->dim[d]);
+                                   rt_ops[kernel->call.op].dims[d], kernel->call.dim[d]);
 }
 
 static bool is_collective(const struct rt_graph_kernel *kernel)
 {
-    return rt_ops[kernel->op].family == RT_FAMILY_COLLECTIVE;
+    return rt_call_family(&kernel->call) == RT_FAMILY_COLLECTIVE;
 }
 
 /* What rt_graph_totals does not tell: kernels of each phase, and bytes that collectives send. */
@@ -76,8 +76,8 @@ static void node_rows(const struct rt_graph *graph, const struct rt_node *node,
         size_t count = rt_node_launches(graph, node, (enum rt_phase)phase, launches);
         for (size_t k = 0; k < count; k++, rows++) {
             dims_text(&launches[k], dims, sizeof dims);
-            rt_table_row(table, rows == 0 ? name : "", rt_phases[phase], rt_ops[launches[k].op].name, dims,
-                         launches[k].flops / 1e9, launches[k].bytes / 1e6,
+            rt_table_row(table, rows == 0 ? name : "", rt_phases[phase], rt_ops[launches[k].call.op].name,
+                         dims, launches[k].flops / 1e9, launches[k].bytes / 1e6,
                          rows == 0 && node->parameters > 0 ? node->parameters : NAN);
         }
     }
@@ -192,8 +192,8 @@ static json_t *fused_ops(const struct rt_graph *graph, const struct rt_node *nod
 {
     json_t *ops = json_array();
     for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++)
-        if (graph->kernels[k].phase == phase)
-            json_array_append_new(ops, json_string(rt_ops[graph->kernels[k].op].name));
+        if (graph->kernels[k].call.phase == phase)
+            json_array_append_new(ops, json_string(rt_ops[graph->kernels[k].call.op].name));
     if (json_array_size(ops) != launched)
         return ops;
     json_decref(ops);
@@ -203,11 +203,11 @@ static json_t *fused_ops(const struct rt_graph *graph, const struct rt_node *nod
 static json_t *kernel_json(const struct rt_graph_kernel *kernel)
 {
     json_t *dims = json_object();
-    for (int d = 0; rt_ops[kernel->op].dims[d] != NULL; d++)
-        json_object_set_new(dims, rt_ops[kernel->op].dims[d], json_integer(kernel->dim[d]));
-    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "phase", rt_phases[kernel->phase], "op",
-                     rt_ops[kernel->op].name, "dims", dims, "flops", rt_json_number(kernel->flops), "bytes",
-                     rt_json_number(kernel->bytes));
+    for (int d = 0; rt_ops[kernel->call.op].dims[d] != NULL; d++)
+        json_object_set_new(dims, rt_ops[kernel->call.op].dims[d], json_integer(kernel->call.dim[d]));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "phase", rt_phases[kernel->call.phase], "op",
+                     rt_ops[kernel->call.op].name, "dims", dims, "flops", rt_json_number(kernel->flops),
+                     "bytes", rt_json_number(kernel->bytes));
 }
 
 static json_t *kernels_json(const struct rt_graph *graph, const struct rt_node *node)
@@ -338,8 +338,8 @@ static void print_box(const struct rt_graph *graph, size_t n, struct rt_graph_ke
         if (phase == RT_FORWARD && count > 0) {
             const struct rt_graph_kernel *kernel = &launches[count - 1];
             dims_text(kernel, dims, sizeof dims);
-            fprintf(file, "\\n%s %s", rt_ops[kernel->op].name, dims);
-            colour = colours[rt_ops[kernel->op].family];
+            fprintf(file, "\\n%s %s", rt_ops[kernel->call.op].name, dims);
+            colour = colours[rt_call_family(&kernel->call)];
         } else if (count > 0) {
             fprintf(file, "\\n%s: %zu kernel%s", rt_phases[phase], count, count > 1 ? "s" : "");
         }

@@ -118,7 +118,7 @@ static double prior_of(const struct rt_device_effects *effects, const struct rt_
                        enum rt_effect_part part, double *values)
 {
     size_t offset = offsetof(struct rt_device_effect, value) + (size_t)part * sizeof(double);
-    bool product = effects->family == RT_FAMILY_LINEAR || effects->family == RT_FAMILY_BMM;
+    bool product = rt_families[effects->family].product;
     double prior;
     if (part == RT_EFFECT_MEMORY && !product) {
         prior = mean(values, gather(effects, device, NULL, offset, values));

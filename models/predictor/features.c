@@ -138,10 +138,10 @@ static double alignment_k(const struct rt_launch *l)
 /* A dim by its name, log2(1 + dim); 0 where the op has none of that name. */
 static double named_dim(const struct rt_launch *l, const char *name)
 {
-    const struct rt_op *op = &rt_ops[l->query->op];
+    const struct rt_op *op = &rt_ops[l->query->call.op];
     for (int d = 0; op->dims[d] != NULL; d++)
         if (strcmp(op->dims[d], name) == 0)
-            return log2(1 + fmax((double)l->query->dim[d], 0));
+            return log2(1 + fmax((double)l->query->call.dim[d], 0));
     return 0;
 }
 #define DIM(name_)                                                                                           \
@@ -166,11 +166,11 @@ DIM(window)
 
 static double attention_generation(const struct rt_launch *l)
 {
-    return l->query->op == RT_OP_ATTENTION_GENERATION;
+    return l->query->call.op == RT_OP_ATTENTION_GENERATION;
 }
 static double attention_encoder(const struct rt_launch *l)
 {
-    return l->query->op == RT_OP_ATTENTION_ENCODER;
+    return l->query->call.op == RT_OP_ATTENTION_ENCODER;
 }
 static double attention_narrow(const struct rt_launch *l)
 {
@@ -247,11 +247,11 @@ static double experts_cutlass(const struct rt_launch *l)
 }
 static double experts_cutlass_tensor(const struct rt_launch *l)
 {
-    return l->experts.cutlass && l->query->dtype == RT_FP8;
+    return l->experts.cutlass && l->query->call.dtype == RT_FP8;
 }
 static double experts_mxfp4_triton(const struct rt_launch *l)
 {
-    return l->query->dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
+    return l->query->call.dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
 }
 
 static double ln_compute_memory(const struct rt_launch *l)
@@ -265,16 +265,16 @@ static double log2_roofline_us(const struct rt_launch *l)
 
 static double dtype_width(const struct rt_launch *l)
 {
-    return log2(rt_dtypes[l->query->dtype].bytes);
+    return log2(rt_dtypes[l->query->call.dtype].bytes);
 }
 static double dtype_block_scaled(const struct rt_launch *l)
 {
-    enum rt_dtype dtype = l->query->dtype;
+    enum rt_dtype dtype = l->query->call.dtype;
     return dtype == RT_FP8_BLOCK || dtype == RT_FP4 || dtype == RT_MXFP4;
 }
 static double dtype_weights_only(const struct rt_launch *l)
 {
-    return l->query->dtype == RT_INT4 || l->query->dtype == RT_MXFP4;
+    return l->query->call.dtype == RT_INT4 || l->query->call.dtype == RT_MXFP4;
 }
 
 /* Compulsory traffic, not what is read again. */
@@ -289,7 +289,7 @@ static double log2_bytes_sm(const struct rt_launch *l)
 /* Tensors that are moved for each element: 2 of a unary op, 3 of a binary one. */
 static double operands(const struct rt_launch *l)
 {
-    return l->bytes / (l->rows * l->cols * rt_dtypes[l->query->dtype].bytes);
+    return l->bytes / (l->rows * l->cols * rt_dtypes[l->query->call.dtype].bytes);
 }
 static double row_fill(const struct rt_launch *l)
 {

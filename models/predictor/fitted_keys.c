@@ -64,10 +64,10 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 int64_t rt_kernel_key(const struct rt_sample *sample)
 {
     uint64_t hash = hash_text(RT_HASH_START, "kernel");
-    hash = hash_text(hash, rt_ops[sample->op].name);
-    hash = hash_text(hash, rt_dtypes[sample->dtype].name);
-    return (int64_t)rt_hash(hash, sample->dim,
-                            (size_t)rt_op_ndims((enum rt_op_id)sample->op) * sizeof *sample->dim);
+    hash = hash_text(hash, rt_ops[sample->call.op].name);
+    hash = hash_text(hash, rt_dtypes[sample->call.dtype].name);
+    return (int64_t)rt_hash(hash, sample->call.dim,
+                            (size_t)rt_op_ndims((enum rt_op_id)sample->call.op) * sizeof *sample->call.dim);
 }
 
 int64_t rt_run_key(const struct rt_dataset *dataset, const struct rt_workload *workload)

@@ -80,7 +80,8 @@ const char *rt_net_name(enum rt_family family, enum rt_units units)
 {
     static const char *const on_matrix[RT_FAMILY_COUNT] = {
         [RT_FAMILY_LINEAR] = "linear matrix", [RT_FAMILY_BMM] = "bmm matrix"};
-    return units == RT_UNITS_MATRIX && on_matrix[family] != NULL ? on_matrix[family] : rt_families[family];
+    return units == RT_UNITS_MATRIX && on_matrix[family] != NULL ? on_matrix[family]
+                                                                 : rt_families[family].name;
 }
 
 bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dtype dtype)
@@ -154,7 +155,7 @@ bool rt_predictor_calibrated_to_kernel(const struct rt_predictor *predictor, con
                                        const struct rt_sample *sample)
 {
     const struct rt_family_net *net =
-        rt_predictor_net(predictor, (enum rt_op_id)sample->op, (enum rt_dtype)sample->dtype);
+        rt_predictor_net(predictor, (enum rt_op_id)sample->call.op, (enum rt_dtype)sample->call.dtype);
     return net != NULL && net_has_seen(net, dataset->devices[sample->device].name, rt_kernel_key(sample));
 }
 
@@ -176,8 +177,7 @@ bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *de
 
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query)
 {
-    *query = (struct rt_query){.op = sample->op, .dtype = sample->dtype, .tile = {-1, -1}};
-    memcpy(query->dim, sample->dim, sizeof query->dim);
+    rt_query_init(query, &sample->call);
     if (with_tile)
         memcpy(query->tile, sample->tile, sizeof query->tile);
 }
@@ -187,7 +187,7 @@ static bool choose_tile(const struct rt_family_net *net, const struct rt_query *
                         const struct rt_device *device, int32_t tile[2])
 {
     if (net->policy == RT_TILE_ROW) { /* also over a measured tile: the net was fitted to rows */
-        tile[0] = query->dim[1] > INT32_MAX ? INT32_MAX : (int32_t)query->dim[1];
+        tile[0] = query->call.dim[1] > INT32_MAX ? INT32_MAX : (int32_t)query->call.dim[1];
         tile[1] = -1;
         return true;
     }
@@ -200,7 +200,7 @@ static enum rt_skip init_launch(const struct rt_family_net *net, const struct rt
                                 const struct rt_device *device, struct rt_launch *launch)
 {
     int32_t tile[2];
-    if (isnan(rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype)))
+    if (isnan(rt_device_peak_flops(device, rt_call_family(&query->call), query->call.dtype)))
         return RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_WHOLE)
         return rt_launch_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
@@ -302,7 +302,7 @@ static void set_queued(struct rt_bound *bound, const struct rt_device_effect *ef
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level)
 {
-    const struct rt_family_net *net = rt_predictor_net(predictor, query->op, query->dtype);
+    const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
     struct rt_launch launch;
     if (net == NULL || !rt_heads[net->head].effects ||
         init_launch(net, query, device, &launch) != RT_SKIP_NONE)
@@ -363,7 +363,7 @@ static void add_corrections(const struct rt_family_net *net, const struct rt_res
     }
     for (size_t i = 0; i < gathered->count; i++)
         gathered->bound[i].shift +=
-            rt_residual_correction_at(correction, (enum rt_dtype)queries[gathered->place[i]].dtype,
+            rt_residual_correction_at(correction, (enum rt_dtype)queries[gathered->place[i]].call.dtype,
                                       (by_inputs ? gathered->features : places) + i * width);
     free(places);
 }
@@ -394,8 +394,8 @@ static void forecast_family(const struct rt_predictor *predictor, const struct r
     rt_device_effects_of(&net->effects, device, &effect);
     gathered_init(&gathered, net, count < CHUNK ? count : CHUNK);
     for (size_t i = 0; i < count; i++) {
-        if (rt_ops[queries[i].op].family != net->family ||
-            rt_predictor_net(predictor, queries[i].op, queries[i].dtype) != net)
+        if (rt_call_family(&queries[i].call) != net->family ||
+            rt_predictor_net(predictor, queries[i].call.op, queries[i].call.dtype) != net)
             continue;
         size_t row = gathered.count;
         skip[i] = rt_family_net_inputs(net, &queries[i], device, gathered.features + row * net->feature_count,
@@ -420,11 +420,11 @@ static void forecast_baseline(const struct rt_family_net *net, const struct rt_d
 {
     bool lines = rt_heads[net->head].source == RT_SOURCE_LINEAR;
     for (size_t i = 0; i < count; i++) {
-        enum rt_family family = rt_ops[queries[i].op].family;
+        enum rt_family family = rt_call_family(&queries[i].call);
         if (family != net->family)
             continue;
         skip[i] = RT_SKIP_NO_PEAK;
-        if (isnan(rt_device_peak_flops(device, family, (enum rt_dtype)queries[i].dtype)))
+        if (isnan(rt_device_peak_flops(device, family, (enum rt_dtype)queries[i].call.dtype)))
             continue;
         latency_us[i] = lines ? rt_linear_baseline_us(&net->lines, &queries[i], device)
                               : rt_wave_scaling_us(&net->origins, &queries[i], device);

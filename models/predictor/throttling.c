@@ -7,7 +7,7 @@
 
 bool rt_throttle_tells(enum rt_family family)
 {
-    return family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM;
+    return rt_families[family].product;
 }
 
 bool rt_tells_utilisation(const struct rt_bound *bound)

@@ -3,39 +3,30 @@
 #include "models/roofline/board.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof
  * by this factor. Kept, because the utilisation the networks learn is relative to it. */
 static const double GIB_PER_GB = 1073741824.0 / 1e9;
 
-bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k)
+void rt_query_init(struct rt_query *query, const struct rt_call *call)
 {
-    bool batched = query->op == RT_OP_LINEAR || query->op == RT_OP_BMM;
-    if (!batched && query->op != RT_OP_GEMM)
-        return false;
-    const int64_t *dim = query->dim + (batched ? 1 : 0);
-    *batch = batched ? query->dim[0] : 1;
-    *m = dim[0];
-    *n = dim[1];
-    *k = dim[2];
-    return true;
+    memset(query, 0, sizeof *query);
+    query->call = *call;
+    query->call.phase = RT_FORWARD;
+    query->tile[0] = query->tile[1] = -1;
 }
 
 double rt_query_flops(const struct rt_query *query)
 {
-    return query->flops > 0 ? query->flops : rt_ops[query->op].flops(query->dim);
+    return query->flops > 0 ? query->flops : rt_ops[query->call.op].flops(query->call.dim);
 }
 
 double rt_query_bytes(const struct rt_query *query)
 {
-    return query->bytes > 0 ? query->bytes
-                            : rt_ops[query->op].bytes(query->dim, rt_dtypes[query->dtype].bytes);
-}
-
-static bool is_vector(const struct rt_query *query)
-{
-    enum rt_family family = rt_ops[query->op].family;
-    return family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM;
+    return query->bytes > 0
+               ? query->bytes
+               : rt_ops[query->call.op].bytes(query->call.dim, rt_dtypes[query->call.dtype].bytes);
 }
 
 static double round_up(double value, double multiple)
@@ -57,7 +48,7 @@ static void launch_product(struct rt_launch *launch, double batch, double m, dou
 /* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
 static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements)
 {
-    double rows = (double)query->dim[0], cols = (double)query->dim[1];
+    double rows = (double)query->call.dim[0], cols = (double)query->call.dim[1];
     double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_bytes(query) / (rows * cols);
     launch->tiles = rows * ceil(cols / elements);
     launch->tile_flops = flops * elements;
@@ -69,19 +60,19 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
                     const struct rt_device *device)
 {
     int64_t batch, m, n, k;
-    double width = rt_dtypes[query->dtype].bytes;
-    if (rt_query_product(query, &batch, &m, &n, &k)) {
+    double width = rt_dtypes[query->call.dtype].bytes;
+    if (rt_call_product(&query->call, &batch, &m, &n, &k)) {
         if (tile[0] < 1 || tile[1] < 1)
             return false;
         launch_product(launch, batch, m, n, k, tile[0], tile[1], width);
-    } else if (is_vector(query) && tile[0] >= 1) {
+    } else if (rt_family_vector(rt_call_family(&query->call)) && tile[0] >= 1) {
         launch_vector(launch, query, tile[0]);
     } else {
         return false;
     }
     launch->device = device;
     launch->waves = ceil(launch->tiles / device->sms);
-    launch->peak_flops = rt_device_peak_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->peak_flops = rt_device_peak_flops(device, rt_call_family(&query->call), query->call.dtype);
     launch->bandwidth = 1e9 * device->bandwidth_gbs;
     if (isnan(launch->peak_flops))
         return false; /* fmin would drop it */
@@ -111,11 +102,11 @@ static double hit_share(const struct rt_launch *launch)
 static void cut_whole(struct rt_launch *launch)
 {
     const struct rt_query *query = launch->query;
-    enum rt_family family = rt_ops[query->op].family;
+    enum rt_family family = rt_call_family(&query->call);
     int64_t batch, m, n, k;
-    if (!is_vector(query))
+    if (!rt_family_vector(rt_call_family(&query->call)))
         launch->bandwidth /= 1 - IN_L2 * hit_share(launch);
-    if (rt_query_product(query, &batch, &m, &n, &k)) {
+    if (rt_call_product(&query->call, &batch, &m, &n, &k)) {
         launch->batch = (double)batch;
         launch->m = (double)m;
         launch->n = (double)n;
@@ -123,14 +114,14 @@ static void cut_whole(struct rt_launch *launch)
         rt_tiling_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
                           launch->bandwidth, launch->device->sms, rt_cycles_us(launch->device, SPLIT_CYCLES),
                           &launch->tiling);
-    } else if (is_vector(query)) {
-        launch->rows = (double)query->dim[0];
-        launch->cols = (double)query->dim[1];
+    } else if (rt_family_vector(rt_call_family(&query->call))) {
+        launch->rows = (double)query->call.dim[0];
+        launch->cols = (double)query->call.dim[1];
     }
-    if (family != RT_FAMILY_SOFTMAX && family != RT_FAMILY_LAYERNORM)
+    if (!rt_families[family].row_wise)
         return;
     rt_tiling_rows(launch->device, family == RT_FAMILY_LAYERNORM, launch->rows, launch->cols,
-                   rt_dtypes[query->dtype].bytes, &launch->row_tiling);
+                   rt_dtypes[query->call.dtype].bytes, &launch->row_tiling);
     launch->bytes *= 1 + launch->row_tiling.rereads * rt_row_tiling_misses(&launch->row_tiling);
 }
 
@@ -138,7 +129,7 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
                           const struct rt_device *device)
 {
     *launch = (struct rt_launch){.device = device, .query = query, .waves = 1};
-    launch->peak_flops = rt_sustained_flops(device, rt_ops[query->op].family, query->dtype);
+    launch->peak_flops = rt_sustained_flops(device, rt_call_family(&query->call), query->call.dtype);
     launch->bandwidth = 1e9 * device->bandwidth_gbs;
     launch->flops = rt_query_flops(query);
     launch->bytes = rt_query_bytes(query);
@@ -148,8 +139,9 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     cut_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
-    launch->bound_us = fmax(launch->compute_us, launch->memory_us) +
-                       (is_vector(query) ? 0 : rt_cycles_us(device, START_CYCLES));
+    launch->bound_us =
+        fmax(launch->compute_us, launch->memory_us) +
+        (rt_family_vector(rt_call_family(&query->call)) ? 0 : rt_cycles_us(device, START_CYCLES));
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
@@ -158,14 +150,14 @@ bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *quer
 {
     if (!rt_launch_init_whole(launch, query, device))
         return false;
-    enum rt_family family = rt_ops[query->op].family;
+    enum rt_family family = rt_call_family(&query->call);
     const struct rt_tiling_time *fused =
         family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
     if (family == RT_FAMILY_ATTENTION)
-        rt_tiling_attention(query->op, query->dtype, query->dim, device, launch->peak_flops,
+        rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, device, launch->peak_flops,
                             &launch->attention);
     else if (family == RT_FAMILY_MOE)
-        rt_tiling_experts(query->dtype, query->dim, device, launch->peak_flops, &launch->experts);
+        rt_tiling_experts(query->call.dtype, query->call.dim, device, launch->peak_flops, &launch->experts);
     else
         return true;
     launch->start_us = fused->start_us;
@@ -197,12 +189,12 @@ double rt_launch_narrow_share(const struct rt_launch *launch)
 
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
 {
-    const struct rt_op *op = &rt_ops[query->op];
+    const struct rt_op *op = &rt_ops[query->call.op];
     double bytes = rt_query_bytes(query);
-    if (op->family == RT_FAMILY_COLLECTIVE)
+    if (rt_families[op->family].link)
         return 1e6 * bytes / (1e9 * device->link_gbs);
-    double peak = rt_device_peak_flops(device, op->family, query->dtype);
-    if (isnan(peak) || op->family == RT_FAMILY_HOST)
+    double peak = rt_device_peak_flops(device, op->family, query->call.dtype);
+    if (isnan(peak) || rt_families[op->family].host)
         return NAN; /* fmax would drop it */
     return 1e6 * fmax(rt_query_flops(query) / peak, bytes / (1e9 * device->bandwidth_gbs));
 }

@@ -6,7 +6,7 @@
 #define ROOFTILE_MODELS_ROOFLINE_TILE_H
 
 #include "datasets/device.h"
-#include "datasets/op.h"
+#include "datasets/call.h"
 #include "models/roofline/tiling.h"
 #include "models/roofline/tiling_fused.h"
 
@@ -14,21 +14,21 @@
 
 /* What is asked of a predictor: an op, its dims, and its tile where it is known. */
 struct rt_query {
-    uint8_t op, dtype; /* rt_op_id, rt_dtype */
-    int64_t dim[RT_MAX_DIMS];
-    int32_t tile[2]; /* products: rows m, columns n; vector ops: elements; -1: unknown */
+    struct rt_call call; /* its phase is not looked at */
+    int32_t tile[2];     /* products: rows m, columns n; vector ops: elements; -1: unknown */
     /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
      */
     double flops, bytes;
     bool queued; /* one of many in a queue, so that the host's dispatch is hidden: no floor */
 };
 
+/* What is asked about a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes.
+ */
+void rt_query_init(struct rt_query *query, const struct rt_call *call);
+
 /* FLOPs and compulsory bytes of the whole op. */
 double rt_query_flops(const struct rt_query *query);
 double rt_query_bytes(const struct rt_query *query);
-
-/* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
-bool rt_query_product(const struct rt_query *query, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);
 
 /* One kernel on one device, tile by tile. */
 struct rt_launch {

@@ -75,7 +75,7 @@ static void set_units(const struct rt_family_net *net, const struct rt_bound *bo
         kernels->kernel[i].place = kernels->place + i * width;
         kernels->kernel[i].place_width = width;
         kernels->kernel[i].inputs = kernels->feature + i * (size_t)net->feature_count;
-        kernels->kernel[i].dtype = kernels->sample[i]->dtype;
+        kernels->kernel[i].dtype = kernels->sample[i]->call.dtype;
     }
     free(out);
 }
@@ -86,7 +86,8 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
 {
     size_t room = 0, width = (size_t)net->feature_count;
     for (size_t i = 0; i < dataset->sample_count; i++)
-        room += dataset->samples[i].device == device && rt_ops[dataset->samples[i].op].family == net->family;
+        room +=
+            dataset->samples[i].device == device && rt_call_family(&dataset->samples[i].call) == net->family;
     struct kernels kernels = {.sample = rt_malloc((room + 1) * sizeof *kernels.sample),
                               .kernel = rt_calloc(room + 1, sizeof *kernels.kernel),
                               .in_part = rt_calloc(room + 1, sizeof *kernels.in_part),
@@ -98,7 +99,7 @@ static void gather_kernels(const struct rt_predictor *predictor, const struct rt
         const struct rt_sample *sample = &dataset->samples[i];
         size_t at = kernels.count;
         struct rt_query query;
-        if (sample->device != device || !rt_net_serves(net, sample->op, sample->dtype))
+        if (sample->device != device || !rt_net_serves(net, sample->call.op, sample->call.dtype))
             continue;
         enum rt_calibrate_left reason = check_sample(sample);
         rt_query_of_sample(sample, false, &query);
@@ -134,7 +135,7 @@ static size_t choose_kernels(struct kernels *kernels, size_t wanted, uint64_t se
     for (uint8_t dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
         size_t count = 0;
         for (size_t i = 0; i < kernels->count; i++)
-            if (kernels->in_part[i] && kernels->sample[i]->dtype == dtype)
+            if (kernels->in_part[i] && kernels->sample[i]->call.dtype == dtype)
                 pool[count++] = (uint32_t)i;
         size_t drawn = rt_calibrate_select(kernels->kernel, pool, count, wanted, &random, prior, known);
         for (size_t d = 0; d < drawn; d++)

@@ -103,8 +103,8 @@ static void count_kernels(struct rt_crossval *crossval)
         if (!rt_crossval_is_measured(sample))
             continue;
         crossval
-            ->kernels[sample->device][rt_sample_op(sample)->family][rt_crossval_part_of(crossval, sample)]++;
-        crossval->measured[sample->op] = true;
+            ->kernels[sample->device][rt_call_family(&sample->call)][rt_crossval_part_of(crossval, sample)]++;
+        crossval->measured[sample->call.op] = true;
     }
 }
 
@@ -207,7 +207,7 @@ static void count_ops(const struct rt_crossval *crossval, size_t counts[RT_OP_CO
     for (size_t i = 0; i < crossval->dataset.sample_count; i++) {
         const struct rt_sample *sample = &crossval->dataset.samples[i];
         if (rt_crossval_is_measured(sample))
-            counts[sample->op][rt_crossval_part_of(crossval, sample)]++;
+            counts[sample->call.op][rt_crossval_part_of(crossval, sample)]++;
     }
 }
 

@@ -389,9 +389,9 @@ static json_t *row_json(const struct rt_crossval_table *table, const struct rt_c
         json_object_set_new(folds, table->crossval->columns[c], cell);
     }
     json_object_set_new(json, "level", json_string(row < RT_FAMILY_COUNT ? "kernels" : "end to end"));
-    json_object_set_new(
-        json, "family",
-        json_string(row < RT_FAMILY_COUNT ? rt_families[row] : rt_workload_kinds[row - RT_FAMILY_COUNT]));
+    json_object_set_new(json, "family",
+                        json_string(row < RT_FAMILY_COUNT ? rt_families[row].name
+                                                          : rt_workload_kinds[row - RT_FAMILY_COUNT]));
     json_object_set_new(json, "predictor", json_string(block->label));
     json_object_set_new(json, "calibrated", json_boolean(block->protocol != RT_ZERO_SHOT));
     json_object_set_new(json, "calibrate_split",

@@ -218,7 +218,7 @@ static size_t left_of_net(const struct rt_crossval *crossval, const struct rt_re
         const struct rt_sample *sample = &crossval->dataset.samples[i];
         count += (size_t)sample->device == device && rt_crossval_is_measured(sample) &&
                  rt_crossval_part_of(crossval, sample) == RT_PART_TEST &&
-                 rt_net_serves(&net, (enum rt_op_id)sample->op, (enum rt_dtype)sample->dtype);
+                 rt_net_serves(&net, (enum rt_op_id)sample->call.op, (enum rt_dtype)sample->call.dtype);
     }
     return count < RT_CALIBRATE_LEAST ? count : count > drawn ? count - drawn : 0;
 }

@@ -13,7 +13,7 @@ const char *rt_crossval_row_name(int row)
 {
     static const char *const models[RT_KIND_COUNT] = {"end to end inference", "end to end training",
                                                       "end to end fusion", "end to end distributed"};
-    return row < RT_FAMILY_COUNT ? rt_families[row] : models[row - RT_FAMILY_COUNT];
+    return row < RT_FAMILY_COUNT ? rt_families[row].name : models[row - RT_FAMILY_COUNT];
 }
 
 /* --- blocks --- */

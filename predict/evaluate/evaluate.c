@@ -181,8 +181,8 @@ static bool *list_fitted(const struct rt_evaluation *evaluation)
 
 static bool is_fitted(const struct rt_evaluation *evaluation, const struct rt_sample *sample)
 {
-    size_t row = (size_t)sample->device * RT_OP_COUNT + sample->op;
-    return evaluation->fitted != NULL && evaluation->fitted[row * RT_DTYPE_COUNT + sample->dtype];
+    size_t row = (size_t)sample->device * RT_OP_COUNT + sample->call.op;
+    return evaluation->fitted != NULL && evaluation->fitted[row * RT_DTYPE_COUNT + sample->call.dtype];
 }
 
 static bool is_calibrated_to(const struct rt_evaluation *evaluation, const struct rt_sample *sample)
@@ -224,8 +224,8 @@ static enum rt_left_out choose(const struct rt_evaluation *evaluation, const str
 {
     const struct rt_evaluate_options *options = &evaluation->options;
     if ((options->devices != NULL && !options->devices[sample->device]) ||
-        (options->ops != NULL && !options->ops[sample->op]) ||
-        (options->dtypes != NULL && !options->dtypes[sample->dtype]))
+        (options->ops != NULL && !options->ops[sample->call.op]) ||
+        (options->dtypes != NULL && !options->dtypes[sample->call.dtype]))
         return RT_LEFT_NOT_ASKED;
     if (options->part != RT_PART_ANY && (int)rt_split_of(&evaluation->split, sample) != options->part)
         return RT_LEFT_OTHER_SPLIT;
@@ -253,10 +253,10 @@ static void pick_samples(struct run *run)
         const struct rt_sample *sample = &dataset->samples[i];
         enum rt_left_out reason = choose(evaluation, sample);
         if (reason != RT_LEFT_COUNT) {
-            evaluation->left_out[reason][sample->op]++;
+            evaluation->left_out[reason][sample->call.op]++;
             continue;
         }
-        uint64_t key = sample->op * (uint64_t)dataset->device_count + (uint64_t)sample->device;
+        uint64_t key = sample->call.op * (uint64_t)dataset->device_count + (uint64_t)sample->device;
         run->picked[run->picked_count++] = key << 32 | i;
     }
     qsort(run->picked, run->picked_count, sizeof *run->picked, by_key);
@@ -305,7 +305,7 @@ static void keep_batch(struct run *run, struct group *group, const struct batch 
                                                      &batch->query[i], RT_EVALUATE_LEVEL);
         }
         group->synthetic += (flags & RT_FLAG_SYNTHETIC) != 0;
-        evaluation->dtypes[batch->sample[i]->dtype]++;
+        evaluation->dtypes[batch->sample[i]->call.dtype]++;
         evaluation->unstable += (flags & RT_FLAG_UNSTABLE) != 0;
         evaluation->throttled += (flags & RT_FLAG_THROTTLED) != 0;
     }
@@ -319,7 +319,7 @@ static void forecast_group(struct run *run, struct batch *batch, size_t from, si
     const struct rt_dataset *dataset = evaluation->dataset;
     const struct rt_sample *some = &dataset->samples[(uint32_t)run->picked[from]];
     const struct rt_device *device = &dataset->devices[some->device];
-    struct group group = {.op = some->op, .device = some->device, .first = evaluation->evaluated};
+    struct group group = {.op = some->call.op, .device = some->device, .first = evaluation->evaluated};
     for (size_t done = from; done < to;) {
         size_t count = to - done < BATCH ? to - done : BATCH;
         for (size_t i = 0; i < count; i++) {
@@ -370,7 +370,7 @@ static bool group_held_out(const struct run *run, const struct group *group,
 {
     bool dtype[RT_DTYPE_COUNT] = {false}, held_out = true;
     for (size_t i = group->first; i < group->first + group->count; i++)
-        dtype[run->sample[i]->dtype] = true;
+        dtype[run->sample[i]->call.dtype] = true;
     for (int d = 0; d < RT_DTYPE_COUNT; d++)
         held_out &= !dtype[d] || held_out_of(candidate, device, group->op, (enum rt_dtype)d);
     return held_out;
@@ -493,7 +493,7 @@ static void add_pools(struct run *run)
             add_pool(run, rt_ops[op].name, &(struct pool){op, -1, held_out_only});
         for (int family = 0; family < RT_FAMILY_COUNT; family++) {
             struct pool pool = {-1, family, held_out_only};
-            snprintf(label, sizeof label, "all %s", rt_families[family]);
+            snprintf(label, sizeof label, "all %s", rt_families[family].name);
             if (several_ops(run, &pool))
                 add_pool(run, label, &pool);
         }

@@ -55,14 +55,14 @@ static json_t *worst_json(const struct rt_evaluation *evaluation)
     for (size_t i = 0; i < evaluation->worst_count; i++) {
         const struct rt_evaluation_worst *worst = &evaluation->worst[i];
         const struct rt_sample *sample = worst->sample;
-        const struct rt_op *op = rt_sample_op(sample);
+        const struct rt_op *op = &rt_ops[sample->call.op];
         const char *kernel = rt_strings_get(&evaluation->dataset->kernels, sample->kernel);
         json_t *dims = json_object(), *json = json_object();
         for (int d = 0; op->dims[d] != NULL; d++)
-            json_object_set_new(dims, op->dims[d], json_integer(sample->dim[d]));
+            json_object_set_new(dims, op->dims[d], json_integer(sample->call.dim[d]));
         json_object_set_new(json, "op", json_string(op->name));
         json_object_set_new(json, "dims", dims);
-        json_object_set_new(json, "dtype", rt_report_text_json(rt_dtypes[sample->dtype].name));
+        json_object_set_new(json, "dtype", rt_report_text_json(rt_dtypes[sample->call.dtype].name));
         json_object_set_new(json, "device",
                             rt_report_text_json(evaluation->dataset->devices[sample->device].name));
         json_object_set_new(json, "kernel", kernel[0] != '\0' ? rt_report_text_json(kernel) : json_null());

@@ -220,8 +220,8 @@ static void print_worst(FILE *file, const struct rt_evaluation *evaluation)
     for (size_t i = 0; i < evaluation->worst_count; i++) {
         const struct rt_evaluation_worst *worst = &evaluation->worst[i];
         const struct rt_sample *sample = worst->sample;
-        rt_sample_dims(sample, dims, sizeof dims);
-        snprintf(op, sizeof op, "%s %s", rt_sample_op(sample)->name, rt_dtypes[sample->dtype].name);
+        rt_call_dims(&sample->call, dims, sizeof dims);
+        snprintf(op, sizeof op, "%s %s", rt_ops[sample->call.op].name, rt_dtypes[sample->call.dtype].name);
         rt_table_row(table, worst->error, sample->latency_us, worst->forecast_us,
                      evaluation->dataset->devices[sample->device].name, op, dims);
     }

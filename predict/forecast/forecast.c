@@ -24,7 +24,7 @@ void rt_forecast_release(struct rt_forecast *forecast)
 
 static enum rt_family family_of(const struct rt_graph_kernel *kernel)
 {
-    return rt_ops[kernel->op].family;
+    return rt_call_family(&kernel->call);
 }
 
 /* What a kernel moves on that device: where the L2 does not hold what moves between two readings of
@@ -39,11 +39,7 @@ static double bytes_on(const struct rt_graph_kernel *kernel, const struct rt_dev
 static void query_of(const struct rt_forecast *forecast, const struct rt_graph_kernel *kernel,
                      struct rt_query *query)
 {
-    memset(query, 0, sizeof *query); /* padding too: queries are compared and hashed as bytes */
-    query->op = kernel->op;
-    query->dtype = (uint8_t)forecast->graph->options.dtype;
-    memcpy(query->dim, kernel->dim, sizeof query->dim);
-    query->tile[0] = query->tile[1] = -1;
+    rt_query_init(query, &kernel->call);
     query->flops = kernel->flops;
     query->bytes = bytes_on(kernel, forecast->device);
     query->queued = true;
@@ -64,11 +60,11 @@ static void query_of_move(const struct rt_forecast *forecast, const struct rt_gr
 {
     query_of(forecast, kernel, query);
     double width = rt_dtypes[forecast->graph->options.dtype].bytes;
-    query->op = RT_OP_ADD_SCALAR;
-    memset(query->dim, 0, sizeof query->dim);
-    query->dim[0] = 1;
-    query->dim[1] = (int64_t)fmax(1, query->bytes / (2 * width));
-    query->flops = (double)query->dim[1];
+    query->call.op = RT_OP_ADD_SCALAR;
+    memset(query->call.dim, 0, sizeof query->call.dim);
+    query->call.dim[0] = 1;
+    query->call.dim[1] = (int64_t)fmax(1, query->bytes / (2 * width));
+    query->flops = (double)query->call.dim[1];
 }
 
 /* --- what is launched --- */
@@ -133,13 +129,12 @@ static void ask_all(const struct rt_forecast *forecast, struct questions *questi
 {
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_graph_kernel *kernel = &forecast->launches[i].kernel;
-        enum rt_family family = family_of(kernel);
+        const struct rt_family_row *family = &rt_families[family_of(kernel)];
         struct rt_query query;
         of_launch[i] = UINT32_MAX;
-        if ((family == RT_FAMILY_MEMORY && !moves) || family == RT_FAMILY_COLLECTIVE ||
-            family == RT_FAMILY_HOST)
+        if ((family->moves && !moves) || family->link || family->host)
             continue;
-        if (family == RT_FAMILY_MEMORY)
+        if (family->moves)
             query_of_move(forecast, kernel, &query);
         else
             query_of(forecast, kernel, &query);
@@ -194,7 +189,7 @@ static void ask_intervals(struct questions *questions, const struct rt_predictor
                           const struct rt_device *device, double level)
 {
     const struct rt_query addition = {
-        .op = RT_OP_ADD, .dtype = RT_FP32, .dim = {65536, 4096}, .tile = {-1, -1}};
+        .call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {65536, 4096}, .tile = {-1, -1}};
     questions->moved_half = level > 0 ? rt_predictor_interval(predictor, device, &addition, level) : NAN;
     for (size_t q = 0; q < questions->count; q++)
         questions->half[q] =
@@ -242,7 +237,7 @@ static int refuse_families(const struct rt_forecast *forecast, const struct ques
     for (int f = 0; f < RT_FAMILY_COUNT; f++) {
         size_t used = strlen(words);
         if (launches[f] > 0 && used < sizeof words)
-            snprintf(words + used, sizeof words - used, "%s%s", used > 0 ? ", " : "", rt_families[f]);
+            snprintf(words + used, sizeof words - used, "%s%s", used > 0 ? ", " : "", rt_families[f].name);
     }
     return rt_fail(RT_ENOTFOUND,
                    "the predictor has no network for %s, which the model runs; train one with samples of it, "
@@ -258,17 +253,17 @@ static int refuse_skip(const struct rt_forecast *forecast, const struct rt_graph
                        "%s: the description has no %s peak for %s; choose another --dtype, or add the peak "
                        "(`--gpu NAME,field=value`)",
                        forecast->device->name, rt_dtypes[forecast->graph->options.dtype].name,
-                       rt_ops[kernel->op].name);
+                       rt_ops[kernel->call.op].name);
     if (skip == RT_SKIP_NO_ORIGIN)
         return rt_fail(
             RT_ENOTFOUND,
             "the predictor has no measurement of anything like %s on another device than %s; train one "
             "with data of another GPU, or take the roofline for it with --fallback",
-            rt_ops[kernel->op].name, forecast->device->name);
+            rt_ops[kernel->call.op].name, forecast->device->name);
     return rt_fail(RT_ENOTFOUND,
                    "the predictor knows no tile of anything like %s; train one with samples whose tiles are "
                    "known, or take the roofline for it with --fallback",
-                   rt_ops[kernel->op].name);
+                   rt_ops[kernel->call.op].name);
 }
 
 static int time_collective(struct rt_forecast *forecast, struct rt_forecast_launch *launch, double link_gbs)
@@ -279,7 +274,7 @@ static int time_collective(struct rt_forecast *forecast, struct rt_forecast_laun
     launch->source = RT_TIME_LINK;
     launch->half = LINK_HALF * rt_interval_scale(forecast->options.level);
     launch->time_us =
-        rt_collective_us(launch->kernel.op, launch->kernel.dim[0], launch->kernel.bytes, link_gbs);
+        rt_collective_us(launch->kernel.call.op, launch->kernel.call.dim[0], launch->kernel.bytes, link_gbs);
     launch->roofline_us = 1e6 * launch->kernel.bytes / (1e9 * link_gbs);
     return RT_OK;
 }
@@ -301,7 +296,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
                        const struct questions *questions, const uint32_t *of_launch, bool roofline)
 {
     uint32_t answer = of_launch[launch - forecast->launches];
-    if (family_of(&launch->kernel) == RT_FAMILY_MEMORY)
+    if (rt_families[family_of(&launch->kernel)].moves)
         return time_move(forecast, launch, questions, answer);
     struct rt_query query;
     query_of(forecast, &launch->kernel, &query);
@@ -317,7 +312,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
                                          : refuse_skip(forecast, &launch->kernel, skip);
     if (!(launch->time_us > 0) || !isfinite(launch->time_us))
         return rt_fail(RT_EFORMAT, "the forecast of %s is not a positive time; train the predictor again",
-                       rt_ops[launch->kernel.op].name);
+                       rt_ops[launch->kernel.call.op].name);
     return RT_OK;
 }
 
@@ -328,7 +323,7 @@ static int time_launches(struct rt_forecast *forecast, const struct questions *q
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < forecast->launch_count; i++) {
         struct rt_forecast_launch *launch = &forecast->launches[i];
-        if (family_of(&launch->kernel) == RT_FAMILY_COLLECTIVE)
+        if (rt_families[family_of(&launch->kernel)].link)
             status = time_collective(forecast, launch, link_gbs);
         else
             status = time_kernel(forecast, launch, questions, of_launch, roofline);
@@ -345,7 +340,7 @@ double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum
 {
     double sum = 0;
     for (uint32_t i = forecast->node_launch[node]; i < forecast->node_launch[node + 1]; i++)
-        if (forecast->launches[i].kernel.phase == phase)
+        if (forecast->launches[i].kernel.call.phase == phase)
             sum += forecast->launches[i].time_us;
     return sum;
 }
@@ -358,7 +353,7 @@ static void sum_phases(struct rt_forecast *forecast)
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         double time = rt_forecast_launch_total(forecast, launch);
-        forecast->phase_us[launch->kernel.phase] += time;
+        forecast->phase_us[launch->kernel.call.phase] += time;
         forecast->source_us[launch->source] += time;
         trained += launch->source == RT_TIME_TRAINED ? time : 0;
         computed += launch->source != RT_TIME_LINK ? time : 0;
@@ -379,9 +374,9 @@ static void add_node(const struct rt_forecast *forecast, size_t node, double rep
     for (uint32_t i = forecast->node_launch[node]; i < forecast->node_launch[node + 1]; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         double time = repeat * launch->time_us;
-        if (launch->kernel.op == RT_OP_OPTIMIZER)
+        if (launch->kernel.call.op == RT_OP_OPTIMIZER)
             times->optimizer_us += time;
-        else if (launch->kernel.phase == RT_FORWARD)
+        else if (launch->kernel.call.phase == RT_FORWARD)
             times->forward_us += time;
         else
             times->backward_us += time;
@@ -624,7 +619,7 @@ double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_pr
         struct rt_query query;
         sum += time;
         query_of(forecast, &launch->kernel, &query);
-        const struct rt_family_net *net = rt_predictor_net(predictor, query.op, query.dtype);
+        const struct rt_family_net *net = rt_predictor_net(predictor, query.call.op, query.call.dtype);
         if (launch->source != RT_TIME_TRAINED || net == NULL)
             continue;
         int found = rt_family_net_beyond(net, &query, forecast->device);
@@ -659,7 +654,7 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_graph_kernel *kernel = &launch->kernel;
-        struct rt_forecast_row *row = &cell[kernel->op][launch->source];
+        struct rt_forecast_row *row = &cell[kernel->call.op][launch->source];
         double repeat = (double)rt_graph_repeat(graph, &graph->nodes[launch->node]);
         double peak = rt_device_peak_flops(forecast->device, family_of(kernel), graph->options.dtype);
         row->launches += (size_t)repeat;
@@ -668,7 +663,7 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
         row->flops += repeat * kernel->flops;
         row->bytes += repeat * kernel->bytes;
         if (kernel->flops / peak > kernel->bytes / (1e9 * forecast->device->bandwidth_gbs))
-            compute_us[kernel->op][launch->source] += repeat * launch->time_us;
+            compute_us[kernel->call.op][launch->source] += repeat * launch->time_us;
         sum += repeat * launch->time_us;
     }
     size_t count = 0;

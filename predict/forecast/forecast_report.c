@@ -30,7 +30,7 @@ static const struct rt_family_net *net_of(const struct rt_prediction *prediction
 {
     const struct rt_forecast *forecast = &prediction->forecast;
     for (size_t i = 0; i < forecast->launch_count; i++) {
-        enum rt_op_id op = forecast->launches[i].kernel.op;
+        enum rt_op_id op = forecast->launches[i].kernel.call.op;
         if (rt_ops[op].family == family)
             return rt_predictor_net(prediction->predictor, op, forecast->graph->options.dtype);
     }
@@ -46,7 +46,7 @@ static char *few_words(const struct rt_prediction *prediction)
     char *words = rt_strdup("");
     for (size_t i = 0; i < forecast->launch_count; i++) {
         double time = rt_forecast_launch_total(forecast, &forecast->launches[i]);
-        time_us[rt_ops[forecast->launches[i].kernel.op].family] += time;
+        time_us[rt_call_family(&forecast->launches[i].kernel.call)] += time;
         sum += time;
     }
     for (int f = 0; f < RT_FAMILY_COUNT; f++) {
@@ -54,8 +54,8 @@ static char *few_words(const struct rt_prediction *prediction)
         if (net == NULL || !rt_heads[net->head].effects || net->effects.count >= FEW_GPUS ||
             time_us[f] < TELLING_SHARE * sum)
             continue;
-        char *longer =
-            rt_format("%s%s%s %zu", words, words[0] != '\0' ? ", " : "", rt_families[f], net->effects.count);
+        char *longer = rt_format("%s%s%s %zu", words, words[0] != '\0' ? ", " : "", rt_families[f].name,
+                                 net->effects.count);
         free(words);
         words = longer;
     }
@@ -72,7 +72,7 @@ static size_t add_doubts(const struct rt_prediction *prediction, char *warnings[
     if (beyond >= TELLING_SHARE)
         warnings[count++] =
             rt_format("%.0f%% of the time is in kernels beyond what the predictor was fitted to (%s: %s)",
-                      100 * beyond, rt_families[family], rt_features[feature].name);
+                      100 * beyond, rt_families[family].name, rt_features[feature].name);
     char *few = few_words(prediction);
     if (few[0] != '\0')
         warnings[count++] = rt_format("few GPUs were measured for some families, so nobody knows how far "

@@ -44,12 +44,12 @@ static void name_track(struct trace *trace, const char *what, int64_t process, i
 
 static json_t *launch_arguments(const struct rt_forecast_launch *launch, int64_t repeat)
 {
-    const struct rt_op *op = &rt_ops[launch->kernel.op];
+    const struct rt_op *op = &rt_ops[launch->kernel.call.op];
     json_t *dims = json_object();
     for (int d = 0; op->dims[d] != NULL; d++)
-        json_object_set_new(dims, op->dims[d], json_integer(launch->kernel.dim[d]));
+        json_object_set_new(dims, op->dims[d], json_integer(launch->kernel.call.dim[d]));
     return json_pack("{s:s, s:I, s:s, s:o, s:f, s:f, s:s, s:f}", "op", op->name, "layer", (json_int_t)repeat,
-                     "phase", rt_phases[launch->kernel.phase], "dims", dims, "gflop",
+                     "phase", rt_phases[launch->kernel.call.phase], "dims", dims, "gflop",
                      launch->kernel.flops / 1e9, "mbytes", launch->kernel.bytes / 1e6, "source",
                      rt_time_sources[launch->source], "of_roofline", launch->roofline_us / launch->time_us);
 }
@@ -59,10 +59,10 @@ static void print_node(struct trace *trace, size_t n, enum rt_phase phase, int64
     const struct rt_forecast *forecast = &trace->prediction->forecast;
     for (uint32_t i = forecast->node_launch[n]; i < forecast->node_launch[n + 1]; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
-        if (launch->kernel.phase != phase)
+        if (launch->kernel.call.phase != phase)
             continue;
-        print_event(trace, trace->prediction->graph.nodes[n].name, rt_ops[launch->kernel.op].name, 0, KERNELS,
-                    trace->clock_us, launch->time_us, launch_arguments(launch, repeat));
+        print_event(trace, trace->prediction->graph.nodes[n].name, rt_ops[launch->kernel.call.op].name, 0,
+                    KERNELS, trace->clock_us, launch->time_us, launch_arguments(launch, repeat));
         trace->clock_us += launch->time_us;
     }
 }

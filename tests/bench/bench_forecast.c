@@ -74,13 +74,13 @@ static void invent_sample(struct rt_dataset *dataset, enum rt_family family, str
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
-    sample.dtype = RT_FP32;
+    sample.call.dtype = RT_FP32;
     sample.device = (int32_t)rt_random_below(random, dataset->device_count);
     do
-        sample.op = (uint8_t)rt_random_below(random, RT_OP_COUNT);
-    while (rt_ops[sample.op].family != family);
-    for (int d = 0; d < rt_op_ndims(sample.op); d++)
-        sample.dim[d] = invent_dim(random);
+        sample.call.op = (uint8_t)rt_random_below(random, RT_OP_COUNT);
+    while (rt_call_family(&sample.call) != family);
+    for (int d = 0; d < rt_op_ndims(sample.call.op); d++)
+        sample.call.dim[d] = invent_dim(random);
     sample.tile[0] = 32 << rt_random_below(random, 3);
     sample.tile[1] = 32 << rt_random_below(random, 3);
     rt_dataset_add_sample(dataset, &sample);

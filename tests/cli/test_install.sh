@@ -19,7 +19,7 @@ int main(void)
 {
     struct rt_predictor predictor;
     struct rt_device device;
-    struct rt_query query = {.op = RT_OP_GEMM, .dtype = RT_BF16, .dim = {8192, 8192, 8192}, .tile = {-1, -1}};
+    struct rt_query query = {.call = {.op = RT_OP_GEMM, .dtype = RT_BF16, .dim = {8192, 8192, 8192}}, .tile = {-1, -1}};
     double latency_us;
     if (rt_predictor_open("roofline", &predictor) != RT_OK || rt_device_find("H100,sms=100", &device) != RT_OK) {
         fprintf(stderr, "%s\n", rt_error());

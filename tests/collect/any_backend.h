@@ -7,26 +7,27 @@
 static bool any_can(const struct rt_task *task)
 {
     struct rt_task own;
-    rt_task_init(&own, task->op, task->dtype);
-    bool wide = task->dtype == RT_FP32 || task->dtype == RT_FP16 || task->dtype == RT_BF16;
-    bool image = task->op == RT_OP_BATCHNORM || task->op == RT_OP_MAX_POOL2D;
-    switch (rt_ops[task->op].family) {
+    rt_task_init(&own, task->call.op, task->call.dtype);
+    bool wide = task->call.dtype == RT_FP32 || task->call.dtype == RT_FP16 || task->call.dtype == RT_BF16;
+    bool image = task->call.op == RT_OP_BATCHNORM || task->call.op == RT_OP_MAX_POOL2D;
+    switch (rt_ops[task->call.op].family) {
     case RT_FAMILY_LINEAR:
     case RT_FAMILY_BMM:
-        return (wide || task->dtype == RT_TF32 || task->dtype == RT_FP8) && task->phase == own.phase &&
-               task->variant == RT_PLAIN;
+        return (wide || task->call.dtype == RT_TF32 || task->call.dtype == RT_FP8) &&
+               task->call.phase == own.call.phase && task->variant == RT_PLAIN;
     case RT_FAMILY_CONV:
-        return (wide || task->dtype == RT_TF32) && task->variant != RT_PAGEABLE;
+        return (wide || task->call.dtype == RT_TF32) && task->variant != RT_PAGEABLE;
     case RT_FAMILY_HOST:
-        return task->dtype == RT_FP32 && task->phase == own.phase &&
-               (task->variant == RT_PLAIN || (task->variant == RT_PAGEABLE && task->op != RT_OP_LAUNCH));
+        return task->call.dtype == RT_FP32 && task->call.phase == own.call.phase &&
+               (task->variant == RT_PLAIN || (task->variant == RT_PAGEABLE && task->call.op != RT_OP_LAUNCH));
     case RT_FAMILY_ATTENTION:
-        return task->dtype != RT_FP32 && wide && task->phase == own.phase && task->variant == RT_PLAIN;
+        return task->call.dtype != RT_FP32 && wide && task->call.phase == own.call.phase &&
+               task->variant == RT_PLAIN;
     case RT_FAMILY_COLLECTIVE:
     case RT_FAMILY_MOE:
         return false;
     default:
-        return wide && task->phase == own.phase &&
+        return wide && task->call.phase == own.call.phase &&
                (task->variant == RT_PLAIN || (image && task->variant == RT_NHWC));
     }
 }

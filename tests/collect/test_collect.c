@@ -44,8 +44,8 @@ static int each_kernel_once(const struct rt_plan *plan, const struct rt_dataset 
     int good = dataset->sample_count == plan->count * devices && dataset->device_count == devices;
     for (size_t i = 0; good && i < dataset->sample_count; i++) {
         struct rt_task task;
-        rt_task_init(&task, dataset->samples[i].op, dataset->samples[i].dtype);
-        memcpy(task.dim, dataset->samples[i].dim, sizeof task.dim);
+        rt_task_init(&task, dataset->samples[i].call.op, dataset->samples[i].call.dtype);
+        memcpy(task.call.dim, dataset->samples[i].call.dim, sizeof task.call.dim);
         ptrdiff_t at = rt_plan_find(plan, &task);
         good = at >= 0 && seen[(size_t)at * devices + (size_t)dataset->samples[i].device]++ == 0;
     }
@@ -405,7 +405,7 @@ static void test_variants(void)
     for (int v = 0; v < RT_VARIANT_COUNT; v++) {
         struct rt_task task;
         rt_task_init(&task, RT_OP_SOFTMAX, RT_FP32);
-        task.dim[0] = task.dim[1] = 128;
+        task.call.dim[0] = task.call.dim[1] = 128;
         task.variant = (uint8_t)v;
         CU_ASSERT_TRUE(rt_plan_add(&plan, &task));
     }

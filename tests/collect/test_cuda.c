@@ -58,9 +58,9 @@ static struct rt_task task_of(enum rt_op_id op, enum rt_variant variant, int64_t
     struct rt_task task;
     rt_task_init(&task, op, RT_FP32);
     task.variant = (uint8_t)variant;
-    task.dim[0] = first;
+    task.call.dim[0] = first;
     if (second > 0)
-        task.dim[1] = second;
+        task.call.dim[1] = second;
     return task;
 }
 
@@ -626,7 +626,7 @@ static void test_models_that_are_refused(void)
 {
     void *context = open_with("0", NULL);
     struct rt_sequence sequence = model_of(40);
-    tasks_of_a_model[3].dim[0] = 1 << 16; /* 512 MiB each of values and results */
+    tasks_of_a_model[3].call.dim[0] = 1 << 16; /* 512 MiB each of values and results */
     model_is_refused(context, &sequence, "out of memory");
     sequence = model_of(40);
     setenv("FAKE_CUDA_OOM_BYTES", "16000000", 1); /* not with three times the L2 to spare, but without */

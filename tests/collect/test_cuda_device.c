@@ -81,7 +81,7 @@ static int prepare_illegal(void *context, size_t device, const struct rt_task *t
 {
     const struct rt_cuda_driver *driver;
     int status = rt_backend_cuda.prepare(context, device, task, kernel, work, refused);
-    if (status == RT_OK && *refused == NULL && task->op == RT_OP_FILL) {
+    if (status == RT_OK && *refused == NULL && task->call.op == RT_OP_FILL) {
         status = rt_cuda_driver(&driver);
         if (status == RT_OK)
             status = rt_cuda_check(queue_illegal_kernel(driver), "the test", "an illegal kernel");
@@ -117,7 +117,7 @@ static void test_an_illegal_access_ends_the_worker_only(void)
     for (size_t i = 0; i < summary.dataset.sample_count; i++) {
         const struct rt_sample *sample = &summary.dataset.samples[i];
         const char *failure = rt_dataset_attribute(&summary.dataset, sample->group, "failure");
-        bool illegal = sample->op == RT_OP_FILL;
+        bool illegal = sample->call.op == RT_OP_FILL;
         CU_ASSERT_EQUAL((sample->flags & RT_FLAG_FAILED) != 0, illegal);
         CU_ASSERT_EQUAL(isnan(sample->latency_us), illegal);
         CU_ASSERT_EQUAL(failure != NULL, illegal);
@@ -305,7 +305,7 @@ static bool product_works(int op, int dtype, const int64_t *dim)
     struct rt_cuda_job job;
     const char *refused = NULL;
     rt_task_init(&task, op, dtype);
-    memcpy(task.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    memcpy(task.call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     RT_ASSERT_OK(rt_cuda_gemm_job(gpu, &task, &job, &refused));
     if (refused != NULL) {
         printf("# %s %s: %s\n", rt_ops[op].name, rt_dtypes[dtype].name, refused);
@@ -358,8 +358,8 @@ static bool conv_works(const int64_t *dim, enum rt_dtype dtype, int phase, int v
     struct rt_cuda_job job;
     const char *refused = NULL;
     rt_task_init(&task, RT_OP_CONV2D, dtype);
-    memcpy(task.dim, dim, 11 * sizeof *dim);
-    task.phase = (uint8_t)phase;
+    memcpy(task.call.dim, dim, 11 * sizeof *dim);
+    task.call.phase = (uint8_t)phase;
     task.variant = (uint8_t)variant;
     RT_ASSERT_OK(rt_cuda_dnn_job(gpu, &task, &job, &refused));
     if (refused != NULL) {
@@ -418,7 +418,7 @@ static bool attention_works(int op, enum rt_dtype dtype, const int64_t *dim,
     struct rt_cuda_job job;
     const char *refused = NULL;
     rt_task_init(&task, op, dtype);
-    memcpy(task.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    memcpy(task.call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     RT_ASSERT_OK(rt_cuda_dnn_job(gpu, &task, &job, &refused));
     if (refused != NULL) {
         printf("# %s %s: %s\n", rt_ops[op].name, rt_dtypes[dtype].name, refused);
@@ -471,7 +471,7 @@ static struct rt_task task_of(int op, int dtype, int64_t first, int64_t second, 
     struct rt_task task;
     const int64_t dim[] = {first, second, third};
     rt_task_init(&task, op, dtype);
-    memcpy(task.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    memcpy(task.call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     return task;
 }
 
@@ -482,7 +482,7 @@ static void *ready(void *context, size_t device, struct rt_task task)
     const char *refused = NULL;
     RT_ASSERT_OK(rt_backend_cuda.prepare(context, device, &task, &kernel, &work, &refused));
     if (refused != NULL)
-        printf("# %s: %s\n", rt_ops[task.op].name, refused);
+        printf("# %s: %s\n", rt_ops[task.call.op].name, refused);
     return work;
 }
 
@@ -537,8 +537,8 @@ static double spread_of(void *context, struct rt_task task, bool warm)
         least = fmin(least, us);
         most = fmax(most, us);
     }
-    printf("# %s, %s, five times: %.2f to %.2f us\n", rt_ops[task.op].name, warm ? "warm" : "cold", least,
-           most);
+    printf("# %s, %s, five times: %.2f to %.2f us\n", rt_ops[task.call.op].name, warm ? "warm" : "cold",
+           least, most);
     return most / least - 1;
 }
 

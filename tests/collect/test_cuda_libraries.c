@@ -44,7 +44,7 @@ static struct rt_task task_of(enum rt_op_id op, enum rt_dtype dtype, const int64
 {
     struct rt_task task;
     rt_task_init(&task, op, dtype);
-    memcpy(task.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    memcpy(task.call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     return task;
 }
 
@@ -178,7 +178,7 @@ static void test_choice_is_recorded(void)
     CU_ASSERT_EQUAL(job.operand[2].bytes, 2u * 512 * 256);
     job.release(&job);
 
-    task.dtype = RT_FP16; /* a tile that no header names */
+    task.call.dtype = RT_FP16; /* a tile that no header names */
     RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
     CU_ASSERT_PTR_NOT_NULL(strstr(job.kernel.algorithm, " tile=#60000 "));
     CU_ASSERT_EQUAL(job.kernel.tile[0], -1);
@@ -226,7 +226,7 @@ static void test_products_that_cannot_run(void)
     CU_ASSERT_FALSE(rt_cuda_gemm_can(&task));
     task = task_of(RT_OP_BMM, RT_FP8, (int64_t[]){1, 16, 16, 16});
     CU_ASSERT_TRUE(rt_cuda_gemm_can(&task));
-    task.phase = RT_BACKWARD;
+    task.call.phase = RT_BACKWARD;
     CU_ASSERT_FALSE(rt_cuda_gemm_can(&task));
 }
 
@@ -259,7 +259,7 @@ static void run_conv(const int64_t *dim, int64_t height, int64_t width, enum rt_
 {
     struct rt_cuda_gpu gpu = gpu_of(90);
     struct rt_task task = task_of(RT_OP_CONV2D, RT_FP32, dim);
-    task.phase = phase;
+    task.call.phase = phase;
     task.variant = variant;
     int64_t dims[3][4];
     conv_dims(&task, dims);
@@ -525,7 +525,7 @@ static const char *plan_conv(struct rt_dnn_place *place, enum rt_dtype dtype, in
 {
     struct rt_task task = task_of(RT_OP_CONV2D, dtype, (int64_t[]){8, 64, 128, 28, 28, 3, 3, 1, 1, 1, 1});
     struct rt_cuda_job job = {0};
-    task.phase = (uint8_t)phase;
+    task.call.phase = (uint8_t)phase;
     task.variant = (uint8_t)variant;
     place->full_precision = dtype == RT_FP32 || dtype == RT_TF32;
     place->tensor_cores = dtype != RT_FP32;

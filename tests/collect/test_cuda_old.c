@@ -46,7 +46,7 @@ static void test_without_nvml(void)
     char missing[512] = "";
     use_fakes();
     rt_task_init(&task, RT_OP_RELU, RT_FP32);
-    task.dim[0] = task.dim[1] = 64;
+    task.call.dim[0] = task.call.dim[1] = 64;
     RT_ASSERT_OK(cuda->open(&options, &context));
     RT_ASSERT_OK(cuda->prepare(context, 0, &task, &kernel, &work, &refused));
     CU_ASSERT_PTR_NULL_FATAL(refused);

@@ -187,7 +187,7 @@ static void test_a_chain(void)
 
 static bool only_linear(const struct rt_task *task)
 {
-    return task->op == RT_OP_LINEAR;
+    return task->call.op == RT_OP_LINEAR;
 }
 
 /* What the backend cannot run is counted, and the rest keeps its order. */
@@ -201,7 +201,7 @@ static void test_what_is_left_out(void)
     size_t kept = 0, wrong = 0;
     for (size_t l = 0; l < all.sequence.launch_count; l++) {
         const struct rt_task *task = &all.sequence.tasks[all.sequence.launches[l]];
-        if (task->op != RT_OP_LINEAR)
+        if (task->call.op != RT_OP_LINEAR)
             continue;
         const struct rt_task *same = &some.sequence.tasks[some.sequence.launches[kept++]];
         wrong += memcmp(task, same, sizeof *task) != 0;

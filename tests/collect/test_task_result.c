@@ -45,8 +45,8 @@ static struct rt_task_result find(uint32_t flags, const char *why, double pause_
     pauses = 0;
     RT_ASSERT_OK(backend.open(&options.backend, &context));
     rt_task_init(&task, RT_OP_ADD, RT_FP32);
-    task.dim[0] = 64;
-    task.dim[1] = 256;
+    task.call.dim[0] = 64;
+    task.call.dim[1] = 256;
     struct rt_measurer measurer = {&backend, context, &options, nobody, NULL, pause_s};
     rt_find(&measurer, &task, 0, &task_result);
     backend.close(context);

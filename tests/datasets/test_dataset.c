@@ -9,9 +9,9 @@ static void add_bmm(struct rt_dataset *dataset, int64_t m, double latency_us)
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
-    sample.op = RT_OP_BMM;
+    sample.call.op = RT_OP_BMM;
     sample.device = 0;
-    sample.dim[0] = 2, sample.dim[1] = m, sample.dim[2] = 8, sample.dim[3] = 16;
+    sample.call.dim[0] = 2, sample.call.dim[1] = m, sample.call.dim[2] = 8, sample.call.dim[3] = 16;
     sample.latency_us = latency_us;
     sample.kernel = rt_strings_add(&dataset->kernels, m % 2 ? "odd" : "even", 9);
     sample.group = rt_dataset_add_group(dataset, 2, (const char *[]){"torch", "cuda"},
@@ -253,7 +253,7 @@ static void test_split(void)
     int parts[3] = {0}, moved = 0;
     rt_sample_init(&sample);
     for (int i = 0; i < 10000; i++) {
-        sample.dim[0] = i;
+        sample.call.dim[0] = i;
         sample.device = i % 5; /* the device does not matter: a shape falls on one side everywhere */
         enum rt_part part = rt_split_of(&rule, &sample);
         sample.device = 7;
@@ -269,7 +269,7 @@ static void test_split(void)
     CU_ASSERT_EQUAL(rt_split_of(&rule, &sample), RT_PART_TEST);
     sample.split = RT_SPLIT_TRAIN;
     for (int i = 0; i < 1000; i++) {
-        sample.dim[0] = i;
+        sample.call.dim[0] = i;
         CU_ASSERT_NOT_EQUAL_FATAL(rt_split_of(&rule, &sample), RT_PART_TEST);
     }
 }

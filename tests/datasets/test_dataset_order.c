@@ -32,10 +32,10 @@ static void add_row(struct rt_dataset *dataset, int i)
     struct rt_sample sample;
     rt_sample_init(&sample);
     snprintf(text, sizeof text, "stages=%d", i % 5);
-    sample.op = i % 3 ? RT_OP_SOFTMAX : RT_OP_ADD;
-    sample.dtype = i % 2 ? RT_FP32 : RT_BF16;
-    sample.dim[0] = 1 + i % 11;
-    sample.dim[1] = 1 + i % 13;
+    sample.call.op = i % 3 ? RT_OP_SOFTMAX : RT_OP_ADD;
+    sample.call.dtype = i % 2 ? RT_FP32 : RT_BF16;
+    sample.call.dim[0] = 1 + i % 11;
+    sample.call.dim[1] = 1 + i % 13;
     sample.latency_us = 1 + i;
     add_device(dataset, i % 4 ? "B" : "A");
     sample.device = rt_dataset_find_device(dataset, i % 4 ? "B" : "A");
@@ -92,8 +92,9 @@ static void test_sorted_alike(void)
     for (size_t i = 1; i < ROWS; i++) {
         const struct rt_sample *before = &a.samples[i - 1], *now = &a.samples[i];
         bad += before->device > now->device;
-        bad += before->device == now->device && before->op > now->op;
-        bad += before->device == now->device && before->op == now->op && before->dtype > now->dtype;
+        bad += before->device == now->device && before->call.op > now->call.op;
+        bad += before->device == now->device && before->call.op == now->call.op &&
+               before->call.dtype > now->call.dtype;
     }
     for (size_t i = 0; i < ROWS; i++) { /* every row still says what it said */
         const struct rt_sample *s = &a.samples[i];

@@ -79,10 +79,10 @@ static void make_awkward(struct rt_dataset *d)
     rt_strings_add(&d->kernels, "unused", 6);
     rt_strings_add(&d->texts, "zebra", 5);
     rt_sample_init(&s);
-    s.op = RT_OP_GEMM, s.dtype = RT_FP8_BLOCK, s.phase = RT_BACKWARD, s.split = RT_SPLIT_TEST;
+    s.call.op = RT_OP_GEMM, s.call.dtype = RT_FP8_BLOCK, s.call.phase = RT_BACKWARD, s.split = RT_SPLIT_TEST;
     s.device = 1, s.group = 1, s.kernel = rt_strings_add(&d->kernels, " k<a,\"b\">\n", 10);
     s.kernels = rt_strings_add(&d->kernels, "", 0);
-    s.dim[0] = 1, s.dim[1] = (int64_t)1 << 40, s.dim[2] = 3;
+    s.call.dim[0] = 1, s.call.dim[1] = (int64_t)1 << 40, s.call.dim[2] = 3;
     s.latency_us = 0.1 + 0.2, s.latency_median_us = 1e300, s.latency_min_us = 5e-324, s.latency_spread_us = 0;
     s.energy_mj = 1.0 / 3, s.count = 25, s.tile[0] = 128, s.grid[2] = INT32_MAX, s.block[1] = 1, s.flags = 31;
     rt_dataset_add_sample(d, &s);
@@ -166,7 +166,8 @@ static void test_by_hand(void)
     rt_test_write("hand/samples.csv",
                   "op,dtype,device,latency_us,dim0,dim1,kernel\nadd,fp32,Mine,1.5,8,16,my_add\n");
     RT_ASSERT_OK(import("csv", rt_test_path("hand"), &d, &report));
-    CU_ASSERT_TRUE(d.sample_count == 1 && d.samples[0].op == RT_OP_ADD && d.samples[0].dim[1] == 16);
+    CU_ASSERT_TRUE(d.sample_count == 1 && d.samples[0].call.op == RT_OP_ADD &&
+                   d.samples[0].call.dim[1] == 16);
     CU_ASSERT_TRUE(isnan(d.samples[0].energy_mj) && d.samples[0].count == -1 && d.samples[0].group == -1);
     CU_ASSERT_STRING_EQUAL(rt_strings_get(&d.kernels, d.samples[0].kernel), "my_add");
     rt_import_report_release(&report);

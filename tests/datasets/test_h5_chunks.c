@@ -14,11 +14,11 @@ static void make_rows(struct rt_dataset *d, size_t count)
     for (size_t i = 0; i < count; i++) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
         rt_sample_init(&s);
-        s.op = (uint8_t)(i % 3 == 0 ? RT_OP_ADD : RT_OP_RELU);
-        s.dtype = RT_BF16;
+        s.call.op = (uint8_t)(i % 3 == 0 ? RT_OP_ADD : RT_OP_RELU);
+        s.call.dtype = RT_BF16;
         s.device = 0;
-        s.dim[0] = 1 + (int64_t)(state >> 40);
-        s.dim[1] = 1 + (int64_t)(i % 1000);
+        s.call.dim[0] = 1 + (int64_t)(state >> 40);
+        s.call.dim[1] = 1 + (int64_t)(i % 1000);
         s.latency_us = 1e-3 + (double)(state >> 20) / 1e9;
         if (i / 16384 == 1)
             s.tile[0] = (int32_t)(i % 77) + 1;
@@ -82,7 +82,7 @@ static void test_missing_is_free(void)
     const char *path = rt_test_path("missing.h5");
     make_rows(&d, 40000);
     for (size_t i = 0; i < d.sample_count; i++)
-        d.samples[i].latency_us = 1, d.samples[i].dim[0] = 1;
+        d.samples[i].latency_us = 1, d.samples[i].call.dim[0] = 1;
     RT_ASSERT_OK(rt_dataset_write(&d, path));
     CU_ASSERT_EQUAL_FATAL(stat(path, &file), 0);
     CU_ASSERT_TRUE(file.st_size < 200000);

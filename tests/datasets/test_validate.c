@@ -73,7 +73,7 @@ static void test_ranges(void)
     check_finds(&d, RT_CHECK_RANGES, 1, "block");
     *s = kept, s->count = 0;
     check_finds(&d, RT_CHECK_RANGES, 1, "count");
-    *s = kept, s->dim[RT_MAX_DIMS - 1] = 0;
+    *s = kept, s->call.dim[RT_MAX_DIMS - 1] = 0;
     check_finds(&d, RT_CHECK_RANGES, 1, "a dim that its op does not have");
     *s = kept, s->latency_min_us = 2, s->latency_median_us = 1;
     check_finds(&d, RT_CHECK_RANGES, 1, "latency_min_us");
@@ -125,7 +125,7 @@ static void test_devices(void)
         *at = *at == ' ' ? '_' : *at;
     check_finds(&d, RT_CHECK_DEVICES, 1, "is described twice");
     d.device_count--;
-    d.samples[0].dtype = RT_FP8; /* no such peak on these */
+    d.samples[0].call.dtype = RT_FP8; /* no such peak on these */
     check_finds(&d, RT_CHECK_DEVICES, 1, "in fp8, but no peak for it");
     rt_dataset_release(&d);
 }
@@ -151,9 +151,9 @@ static double least(int op, const int64_t *dims, const char **limit)
     device.sms = device.clock_mhz = device.memory_gib = 1;
     rt_dataset_add_device(&d, &device);
     rt_sample_init(&s);
-    s.op = (uint8_t)op, s.dtype = RT_FP32, s.device = 0;
+    s.call.op = (uint8_t)op, s.call.dtype = RT_FP32, s.device = 0;
     for (int i = 0; i < rt_op_ndims((enum rt_op_id)op); i++)
-        s.dim[i] = dims[i];
+        s.call.dim[i] = dims[i];
     *limit = "";
     double us = rt_sample_least_us(&d, &s, limit);
     rt_dataset_release(&d);

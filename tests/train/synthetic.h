@@ -27,13 +27,13 @@ static inline void synthetic_sample(struct rt_dataset *dataset, struct rt_random
     struct rt_query query;
     struct rt_launch launch;
     rt_sample_init(&sample);
-    sample.op = op;
+    sample.call.op = op;
     sample.device = device;
     sample.flags = RT_FLAG_SYNTHETIC;
     bool product = op == RT_OP_BMM || op == RT_OP_LINEAR;
     for (int d = 0; d < rt_op_ndims(op); d++)
-        sample.dim[d] = 1 + (int64_t)rt_random_below(random, product && d == 0 ? 8 : 900);
-    sample.tile[0] = product ? 64 : op == RT_OP_SOFTMAX ? (int32_t)sample.dim[1] : 512;
+        sample.call.dim[d] = 1 + (int64_t)rt_random_below(random, product && d == 0 ? 8 : 900);
+    sample.tile[0] = product ? 64 : op == RT_OP_SOFTMAX ? (int32_t)sample.call.dim[1] : 512;
     sample.tile[1] = product ? 128 : -1;
     rt_query_of_sample(&sample, true, &query);
     rt_launch_init(&launch, &query, sample.tile, &dataset->devices[device]);

@@ -30,7 +30,7 @@ static size_t count_samples(const struct rt_dataset *dataset, enum rt_family fam
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
         enum rt_part part = rt_split_of(&rule, sample);
-        count += rt_ops[sample->op].family == family && (device < 0 || sample->device == device) &&
+        count += rt_call_family(&sample->call) == family && (device < 0 || sample->device == device) &&
                  (test || part == RT_PART_TRAIN);
     }
     return count;
@@ -47,7 +47,7 @@ static double error_of(const struct rt_predictor *predictor, const struct rt_dat
         struct rt_query query;
         double latency_us;
         uint8_t skip;
-        if (rt_ops[sample->op].family != family || sample->device != device)
+        if (rt_call_family(&sample->call) != family || sample->device != device)
             continue;
         rt_query_of_sample(sample, false, &query);
         rt_predictor_forecast(predictor, &dataset->devices[device], &query, 1, NULL, &latency_us, &skip);

@@ -70,7 +70,7 @@ static void test_learns(void)
         struct rt_query query;
         double latency_us;
         uint8_t skip;
-        if (dataset.samples[i].op != RT_OP_BMM)
+        if (dataset.samples[i].call.op != RT_OP_BMM)
             continue;
         rt_query_of_sample(&dataset.samples[i], false, &query);
         rt_predictor_forecast(&predictor, &dataset.devices[dataset.samples[i].device], &query, 1, NULL,

@@ -215,9 +215,7 @@ static const struct form {
 
 static bool is_vector(enum rt_op_id op)
 {
-    enum rt_family family = rt_ops[op].family;
-    return rt_ops[op].neusight != NULL &&
-           (family == RT_FAMILY_ELEMENTWISE || family == RT_FAMILY_SOFTMAX || family == RT_FAMILY_LAYERNORM);
+    return rt_ops[op].neusight != NULL && rt_family_vector(rt_ops[op].family);
 }
 
 static bool equals(const struct rt_python_literal *text, const char *word)
@@ -561,11 +559,11 @@ static struct rt_graph_options graph_options(const struct file *file, enum rt_dt
 
 static double call_outputs(const struct call *call)
 {
-    enum rt_family family = rt_ops[call->op].family;
-    if (family == RT_FAMILY_COLLECTIVE)
+    const struct rt_family_row *family = &rt_families[rt_ops[call->op].family];
+    if (family->link)
         return (double)call->dim[1];
     double outputs = (double)call->dim[0] * (double)call->dim[1];
-    return family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM ? outputs * (double)call->dim[2] : outputs;
+    return family->product ? outputs * (double)call->dim[2] : outputs;
 }
 
 static const struct call *first_call(const struct file *file, const struct row *row, enum rt_phase phase)
@@ -609,11 +607,11 @@ static void keep_saved(struct rt_graph *graph, const struct row *row, double wid
         node->saved = node->outputs / width;
     for (uint32_t k = 0; k < node->kernel_count; k++) {
         const struct rt_graph_kernel *kernel = &graph->kernels[node->kernel + k];
-        if (kernel->phase != RT_FORWARD)
+        if (kernel->call.phase != RT_FORWARD)
             continue;
-        if (kernel->op == RT_OP_SOFTMAX)
+        if (kernel->call.op == RT_OP_SOFTMAX)
             node->saved = node->outputs;
-        for (uint32_t i = 0; keeps_inputs(kernel->op) && i < node->input_count; i++) {
+        for (uint32_t i = 0; keeps_inputs(kernel->call.op) && i < node->input_count; i++) {
             struct rt_node *from = &graph->nodes[graph->inputs[node->input + i]];
             if (from->saved < from->outputs)
                 from->saved += from->outputs;
@@ -705,10 +703,10 @@ static double shared_parameters(const struct rt_graph *graph)
         const struct rt_graph_kernel *kernel = &graph->kernels[node->kernel];
         if (node->kernel_count == 0)
             continue;
-        if (kernel->op == RT_OP_COPY)
+        if (kernel->call.op == RT_OP_COPY)
             table = fmax(table, node->parameters);
-        if (kernel->op == RT_OP_LINEAR && strcmp(node->name, "lm_head") == 0)
-            head = (double)kernel->dim[2] * (double)kernel->dim[3];
+        if (kernel->call.op == RT_OP_LINEAR && strcmp(node->name, "lm_head") == 0)
+            head = (double)kernel->call.dim[2] * (double)kernel->call.dim[3];
     }
     return table == head ? table : 0;
 }

@@ -308,7 +308,7 @@ static void test_kernel_is_described_and_timed(void)
         const char *refused;
         double us = 0;
         rt_task_init(&task, RT_OP_BMM, RT_FP32);
-        memcpy(task.dim, (const int64_t[]){3, 300, 100, 20}, 4 * sizeof task.dim[0]);
+        memcpy(task.call.dim, (const int64_t[]){3, 300, 100, 20}, 4 * sizeof task.call.dim[0]);
         RT_ASSERT_OK(backend->prepare(context, d, &task, &kernel, &work, &refused));
         CU_ASSERT_PTR_NULL_FATAL(refused);
         CU_ASSERT_STRING_EQUAL(kernel.name, "openblas_sgemm_tile128x128");
@@ -319,7 +319,7 @@ static void test_kernel_is_described_and_timed(void)
         CU_ASSERT_TRUE(us > 0);
         backend->finish(context, work);
         rt_task_init(&task, RT_OP_GELU, RT_FP32);
-        memcpy(task.dim, (const int64_t[]){30, 1000}, 2 * sizeof task.dim[0]);
+        memcpy(task.call.dim, (const int64_t[]){30, 1000}, 2 * sizeof task.call.dim[0]);
         RT_ASSERT_OK(backend->prepare(context, d, &task, &kernel, &work, &refused));
         CU_ASSERT_TRUE(kernel.tile[0] == 1000 && kernel.tile[1] == -1 && kernel.grid[0] == 30);
         RT_ASSERT_OK(
@@ -350,7 +350,7 @@ static void test_what_does_not_fit_is_refused(void)
         const char *refused = NULL;
         void *work = &task;
         rt_task_init(&task, cases[i].op, RT_FP32);
-        memcpy(task.dim, cases[i].dim, sizeof cases[i].dim);
+        memcpy(task.call.dim, cases[i].dim, sizeof cases[i].dim);
         RT_ASSERT_OK(backend->prepare(context, 0, &task, &kernel, &work, &refused));
         CU_ASSERT_PTR_NULL(work);
         CU_ASSERT_PTR_NOT_NULL_FATAL(refused);

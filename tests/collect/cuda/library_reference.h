@@ -59,7 +59,7 @@ static inline int64_t at4(const int64_t dim[4], bool last, int64_t a, int64_t b,
 /* Sizes of x, w and y. */
 static inline void conv_dims(const struct rt_task *task, int64_t dims[3][4])
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     int64_t height = (d[3] + 2 * d[8] - d[9] * (d[5] - 1) - 1) / d[7] + 1;
     int64_t width = (d[4] + 2 * d[8] - d[9] * (d[6] - 1) - 1) / d[7] + 1;
     const int64_t all[3][4] = {
@@ -70,7 +70,7 @@ static inline void conv_dims(const struct rt_task *task, int64_t dims[3][4])
 /* Which of x, w, y a phase writes. */
 static inline int conv_result(const struct rt_task *task)
 {
-    return task->phase == RT_FORWARD ? 2 : task->phase == RT_BACKWARD ? 0 : 1;
+    return task->call.phase == RT_FORWARD ? 2 : task->call.phase == RT_BACKWARD ? 0 : 1;
 }
 
 /* What the phase should write, from the other two operands, and the size of the terms: both `count` numbers,
@@ -78,7 +78,7 @@ static inline int conv_result(const struct rt_task *task)
 static inline double *expect_conv(const struct rt_task *task, const struct block operand[3], double **size,
                                   int64_t *count)
 {
-    const int64_t *d = task->dim;
+    const int64_t *d = task->call.dim;
     int64_t dims[3][4];
     conv_dims(task, dims);
     const int64_t *xd = dims[0], *wd = dims[1], *yd = dims[2];

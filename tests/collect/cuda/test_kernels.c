@@ -183,8 +183,8 @@ static void test_tiles_cover_the_output(void)
                 struct rt_task task;
                 struct rt_vector_plan plan;
                 rt_task_init(&task, op, cols % 3 == 0 ? RT_FP32 : RT_BF16);
-                task.dim[0] = op == RT_OP_OPTIMIZER ? rows * cols : rows;
-                task.dim[1] = op == RT_OP_OPTIMIZER ? -1 : cols;
+                task.call.dim[0] = op == RT_OP_OPTIMIZER ? rows * cols : rows;
+                task.call.dim[1] = op == RT_OP_OPTIMIZER ? -1 : cols;
                 if (!rt_vector_can(&task))
                     continue;
                 CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&task, 132, &plan));
@@ -205,16 +205,16 @@ static void test_shapes_that_do_not_fit_are_refused(void)
     struct rt_task task;
     struct rt_vector_plan plan;
     rt_task_init(&task, RT_OP_ADD, RT_FP32);
-    task.dim[0] = task.dim[1] = (int64_t)1 << 40;
+    task.call.dim[0] = task.call.dim[1] = (int64_t)1 << 40;
     CU_ASSERT_STRING_EQUAL(rt_vector_plan(&task, 132, &plan), "out of memory");
-    task.dim[0] = (int64_t)1 << 41;
-    task.dim[1] = 4;
+    task.call.dim[0] = (int64_t)1 << 41;
+    task.call.dim[1] = 4;
     CU_ASSERT_STRING_EQUAL(rt_vector_plan(&task, 132, &plan), "more blocks than a grid has");
     CU_ASSERT_FALSE((rt_task_init(&task, RT_OP_GEMM, RT_FP32), rt_vector_can(&task)));
     CU_ASSERT_FALSE((rt_task_init(&task, RT_OP_ADD, RT_FP8), rt_vector_can(&task)));
-    task.dtype = RT_FP32;
+    task.call.dtype = RT_FP32;
     CU_ASSERT_TRUE(rt_vector_can(&task));
-    task.phase = RT_BACKWARD;
+    task.call.phase = RT_BACKWARD;
     CU_ASSERT_FALSE(rt_vector_can(&task));
 }
 
@@ -233,8 +233,8 @@ static void check_far_end(int op, int64_t rows, int64_t cols)
     struct rt_vector_plan plan;
     uint8_t *block[RT_CUDA_OPERANDS] = {NULL};
     rt_task_init(&task, op, RT_FP16);
-    task.dim[0] = rows;
-    task.dim[1] = cols;
+    task.call.dim[0] = rows;
+    task.call.dim[1] = cols;
     CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&task, 132, &plan));
     struct rt_cuda_args args = plan.launch[0].args;
     for (int k = 0; k < plan.operands; k++) {
@@ -481,7 +481,7 @@ static void test_jobs_launch_what_was_planned(void)
     struct rt_task task;
     const char *refused = NULL;
     rt_task_init(&task, RT_OP_COPY, RT_FP32);
-    task.dim[0] = task.dim[1] = (int64_t)1 << 30;
+    task.call.dim[0] = task.call.dim[1] = (int64_t)1 << 30;
     RT_ASSERT_OK(rt_cuda_vector_job(&gpu, &task, &job, &refused));
     CU_ASSERT_STRING_EQUAL(refused, "out of memory");
 }

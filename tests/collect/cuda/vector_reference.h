@@ -55,7 +55,7 @@ static inline void fill_operand(struct work *work, int k)
             ((int32_t *)work->block[k])[i] = (int32_t)(mixed(7, (uint64_t)i) % (uint64_t)operand->limit);
     if (operand->fill != RT_FILL_VALUES)
         return;
-    double low = is_positive_only(work->task.op) || operand->dtype != work->task.dtype ? 0.5 : -3;
+    double low = is_positive_only(work->task.call.op) || operand->dtype != work->task.call.dtype ? 0.5 : -3;
     double high = low > 0 ? 1.5 : 3;
     work->before[k] = rt_malloc((size_t)count * sizeof(double));
     for (int64_t i = 0; i < count; i++) {
@@ -87,9 +87,9 @@ static inline void work_init(struct work *work, int op, int dtype, int64_t rows,
 {
     *work = (struct work){.rows = rows, .cols = cols};
     rt_task_init(&work->task, op, dtype);
-    work->task.dim[0] = op == RT_OP_OPTIMIZER ? rows * cols : rows;
+    work->task.call.dim[0] = op == RT_OP_OPTIMIZER ? rows * cols : rows;
     if (op != RT_OP_OPTIMIZER)
-        work->task.dim[1] = cols;
+        work->task.call.dim[1] = cols;
     CU_ASSERT_TRUE_FATAL(rt_vector_can(&work->task));
     CU_ASSERT_PTR_NULL_FATAL(rt_vector_plan(&work->task, sms, &work->plan));
     if (op == RT_OP_EMBEDDING || op == RT_OP_INDEX) { /* a table of 40 rows will do */
@@ -164,7 +164,7 @@ static inline double binary_of(int op, double x, double y)
 
 static inline struct expected expect_flat(const struct work *work, int k, int64_t i)
 {
-    int op = work->task.op;
+    int op = work->task.call.op;
     const float *s = work->plan.launch[0].args.scalar;
     double value;
     if (op == RT_OP_WHERE) {
@@ -199,7 +199,7 @@ struct row_sums {
 static inline struct row_sums sums_of(const struct work *work, int64_t row)
 {
     struct row_sums out = {.most = -INFINITY};
-    int op = work->task.op;
+    int op = work->task.call.op;
     int64_t first = row * work->cols, last = first + work->cols;
     double n = (double)work->cols, squares = 0;
     for (int64_t i = first; i < last; i++) {
@@ -239,7 +239,7 @@ static inline struct expected expect_in_row(const struct work *work, int k, int6
 {
     int64_t i = row * work->cols + column;
     double x = x_of(work, 0, i);
-    switch (work->task.op) {
+    switch (work->task.call.op) {
     case RT_OP_SOFTMAX:
         return (struct expected){exp(x - sums->most) / sums->scale, 0.1};
     case RT_OP_SOFTMAX_BACKWARD:
@@ -268,7 +268,7 @@ static inline struct expected expect_weight(const struct work *work, int k, int6
     struct expected out = {0, 1};
     for (int64_t row = 0; row < work->rows; row++) {
         double g = x_of(work, 0, row * work->cols + column), z = x_of(work, 1, row * work->cols + column);
-        double mean = work->task.op == RT_OP_LAYERNORM_BACKWARD ? x_of(work, 6, row) : 0;
+        double mean = work->task.call.op == RT_OP_LAYERNORM_BACKWARD ? x_of(work, 6, row) : 0;
         double term = k == 7 ? g : g * (z - mean) * x_of(work, 3, row);
         out.value += term;
         out.size += fabs(term);
@@ -299,12 +299,13 @@ static inline bool near(const struct work *work, int k, int64_t i, struct expect
 /* All results beside what they should be; stops at the first that is wrong. */
 static inline bool results_are_right(const struct work *work)
 {
-    bool in_place = work->task.op == RT_OP_OPTIMIZER;
+    bool in_place = work->task.call.op == RT_OP_OPTIMIZER;
     for (int k = 0; k < work->plan.operands; k++) {
         if (work->plan.operand[k].fill != RT_FILL_RESULT && !in_place)
             continue;
-        bool row_op = is_row_op(work->task.op),
-             weights = work->task.op == RT_OP_LAYERNORM_BACKWARD || work->task.op == RT_OP_RMSNORM_BACKWARD;
+        bool row_op = is_row_op(work->task.call.op),
+             weights = work->task.call.op == RT_OP_LAYERNORM_BACKWARD ||
+                       work->task.call.op == RT_OP_RMSNORM_BACKWARD;
         struct row_sums sums = {0};
         int64_t count = elements(work, k), across = row_op ? count / work->rows : 1;
         for (int64_t i = 0; i < count; i++) {

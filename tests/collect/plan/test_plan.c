@@ -64,8 +64,8 @@ static void test_every_prefix_is_balanced(void)
     size_t per_op[RT_OP_COUNT] = {0}, per_family[RT_FAMILY_COUNT] = {0};
     bool balanced = true;
     for (size_t i = 0; i < plan.count; i++) {
-        per_op[plan.tasks[i].op]++;
-        per_family[rt_ops[plan.tasks[i].op].family]++;
+        per_op[plan.tasks[i].call.op]++;
+        per_family[rt_call_family(&plan.tasks[i].call)]++;
         for (int f = RT_FAMILY_BMM; f <= RT_FAMILY_LAYERNORM; f++) {
             size_t least = SIZE_MAX, most = 0;
             for (int op = 0; op < RT_OP_COUNT; op++)
@@ -87,7 +87,7 @@ static void test_prefix_covers_the_ranges(void)
     make_quick(11, "softmax", 64, &plan);
     int quarter[4] = {0};
     for (size_t i = 0; i < plan.count; i++) {
-        int q = (int)(4 * log((double)plan.tasks[i].dim[1] / 32) / log(4097.0 / 32));
+        int q = (int)(4 * log((double)plan.tasks[i].call.dim[1] / 32) / log(4097.0 / 32));
         quarter[q < 3 ? q : 3]++;
     }
     for (int q = 0; q < 4; q++)
@@ -103,8 +103,8 @@ static void test_shapes_are_valid_distinct_and_sized(void)
     int bad = 0;
     for (size_t i = 0; i < plan.count; i++) {
         const struct rt_task *task = &plan.tasks[i];
-        bad += rt_op_check(task->op, task->dim) != RT_OK || !cpu()->can(task);
-        bad += rt_task_flops(task) > 0x1p33 || rt_task_bytes(task) > 0x1p28;
+        bad += rt_op_check(task->call.op, task->call.dim) != RT_OK || !cpu()->can(task);
+        bad += rt_call_flops(&task->call) > 0x1p33 || rt_call_bytes(&task->call) > 0x1p28;
         bad += rt_plan_find(&plan, task) != (ptrdiff_t)i;
     }
     CU_ASSERT_EQUAL(bad, 0);
@@ -136,10 +136,10 @@ static void test_file(void)
                            &plan));
     CU_ASSERT_EQUAL(plan.count, 2);
     CU_ASSERT_EQUAL(plan.duplicates, 1);
-    CU_ASSERT_EQUAL(plan.tasks[0].op, RT_OP_BMM);
+    CU_ASSERT_EQUAL(plan.tasks[0].call.op, RT_OP_BMM);
     static const int64_t dims[] = {16, 1, 2, 3, -1};
-    CU_ASSERT_EQUAL(memcmp(plan.tasks[0].dim, dims, sizeof dims), 0);
-    CU_ASSERT_EQUAL(plan.tasks[1].dim[1], 5);
+    CU_ASSERT_EQUAL(memcmp(plan.tasks[0].call.dim, dims, sizeof dims), 0);
+    CU_ASSERT_EQUAL(plan.tasks[1].call.dim[1], 5);
     rt_plan_release(&plan);
 }
 
@@ -158,11 +158,11 @@ static void test_file_with_settings(void)
     RT_ASSERT_OK(rt_op_set_parse(NULL, &any_backend, &ops));
     RT_ASSERT_OK(rt_plan_read(path, &any_backend, &ops, &any_dtype, &plan));
     CU_ASSERT_EQUAL_FATAL(plan.count, 3);
-    CU_ASSERT_EQUAL(plan.tasks[0].dtype, RT_FP16);
-    CU_ASSERT_EQUAL(plan.tasks[0].phase, RT_ACCUMULATE);
+    CU_ASSERT_EQUAL(plan.tasks[0].call.dtype, RT_FP16);
+    CU_ASSERT_EQUAL(plan.tasks[0].call.phase, RT_ACCUMULATE);
     CU_ASSERT_EQUAL(plan.tasks[0].variant, RT_NHWC);
     CU_ASSERT_EQUAL(plan.tasks[1].variant, RT_PAGEABLE);
-    CU_ASSERT_EQUAL(plan.tasks[2].phase, RT_BACKWARD);
+    CU_ASSERT_EQUAL(plan.tasks[2].call.phase, RT_BACKWARD);
     rt_plan_release(&plan);
     RT_ASSERT_OK(rt_dtype_set_parse("fp16", &fp16));
     RT_ASSERT_OK(rt_plan_read(path, &any_backend, &ops, &fp16, &plan));
@@ -182,9 +182,9 @@ static void test_quick_in_dtypes(void)
     RT_ASSERT_OK(rt_dtype_set_parse("bf16,tf32", &dtypes));
     RT_ASSERT_OK(rt_plan_in_dtypes(&plan, &any_backend, &dtypes, 30));
     CU_ASSERT_EQUAL(plan.count, 30);
-    CU_ASSERT_EQUAL(plan.tasks[0].dtype, RT_BF16);
-    CU_ASSERT_EQUAL(plan.tasks[1].dtype, RT_TF32);
-    CU_ASSERT_EQUAL(memcmp(plan.tasks[0].dim, fp32.tasks[0].dim, sizeof plan.tasks[0].dim), 0);
+    CU_ASSERT_EQUAL(plan.tasks[0].call.dtype, RT_BF16);
+    CU_ASSERT_EQUAL(plan.tasks[1].call.dtype, RT_TF32);
+    CU_ASSERT_EQUAL(memcmp(plan.tasks[0].call.dim, fp32.tasks[0].call.dim, sizeof plan.tasks[0].call.dim), 0);
     rt_plan_release(&plan);
     RT_ASSERT_OK(rt_dtype_set_parse("bf16", &dtypes));
     RT_ASSERT_FAILS(rt_plan_in_dtypes(&fp32, cpu(), &dtypes, 30), RT_EUSAGE,
@@ -259,10 +259,10 @@ static void test_calibrate_is_balanced(void)
     RT_ASSERT_OK(rt_plan_calibrate(&ops, 2000, &plan));
     CU_ASSERT_EQUAL(plan.count, 80);
     for (size_t i = 0; i < plan.count; i++) {
-        RT_ASSERT_OK(rt_op_check(plan.tasks[i].op, plan.tasks[i].dim));
+        RT_ASSERT_OK(rt_op_check(plan.tasks[i].call.op, plan.tasks[i].call.dim));
         CU_ASSERT_TRUE(cpu()->can(&plan.tasks[i]));
-        CU_ASSERT_TRUE(rt_task_flops(&plan.tasks[i]) < 1e12); /* seconds on a CPU, not hours */
-        CU_ASSERT_EQUAL(of_family[rt_ops[plan.tasks[i].op].family]++, i / 5);
+        CU_ASSERT_TRUE(rt_call_flops(&plan.tasks[i].call) < 1e12); /* seconds on a CPU, not hours */
+        CU_ASSERT_EQUAL(of_family[rt_call_family(&plan.tasks[i].call)]++, i / 5);
     }
     RT_ASSERT_OK(rt_plan_calibrate(&ops, 25, &few));
     CU_ASSERT_EQUAL(few.count, 25);

@@ -42,7 +42,7 @@ static void test_holds_all_that_can_be_measured(void)
     for (size_t i = 0; i < plan.count; i++) {
         const struct rt_task *t = &plan.tasks[i];
         CU_ASSERT_TRUE_FATAL(any_can(t));
-        has[t->op][t->dtype][t->phase][t->variant] = true;
+        has[t->call.op][t->call.dtype][t->call.phase][t->variant] = true;
     }
     for (int op = 0; op < RT_OP_COUNT; op++)
         for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
@@ -50,7 +50,7 @@ static void test_holds_all_that_can_be_measured(void)
                 for (int variant = 0; variant < RT_VARIANT_COUNT; variant++) {
                     struct rt_task task;
                     rt_task_init(&task, op, dtype);
-                    task.phase = (uint8_t)phase;
+                    task.call.phase = (uint8_t)phase;
                     task.variant = (uint8_t)variant;
                     if (any_can(&task) && !has[op][dtype][phase][variant]) {
                         printf("missing: %s %s %s %d\n", rt_ops[op].name, rt_dtypes[dtype].name,
@@ -76,7 +76,7 @@ static void test_families_take_turns(void)
     bool even = true;
     make(5, NULL, NULL, 2000, &plan);
     for (size_t i = 0; i < plan.count; i++) {
-        got[rt_ops[plan.tasks[i].op].family]++;
+        got[rt_call_family(&plan.tasks[i].call)]++;
         size_t rounds = got[RT_FAMILY_LINEAR];
         for (size_t t = 0; t < RT_COUNT(turns); t++) {
             size_t due = rounds / turns[t].every, has = got[turns[t].family];
@@ -96,8 +96,8 @@ static void test_dtypes_take_turns(void)
     bool even = true;
     make(3, NULL, NULL, 3000, &plan);
     for (size_t i = 0; i < plan.count; i++) {
-        int op = plan.tasks[i].op;
-        got[op][plan.tasks[i].dtype]++;
+        int op = plan.tasks[i].call.op;
+        got[op][plan.tasks[i].call.dtype]++;
         if (rt_ops[op].family == RT_FAMILY_HOST || rt_ops[op].family == RT_FAMILY_ATTENTION)
             continue;
         for (size_t a = 0; a < RT_COUNT(wide); a++)
@@ -121,7 +121,7 @@ static void test_prefix_covers_the_ranges(void)
             double low = op == RT_OP_GELU ? 1 : op == RT_OP_SOFTMAX ? 8 : 32;
             double high = op == RT_OP_SOFTMAX ? 65537 : 16385;
             for (size_t i = 0; i < plan.count; i++) {
-                int q = (int)(4 * log((double)plan.tasks[i].dim[1] / low) / log(high / low));
+                int q = (int)(4 * log((double)plan.tasks[i].call.dim[1] / low) / log(high / low));
                 quarter[q < 3 ? q : 3]++;
             }
             for (int q = 0; q < 4; q++)
@@ -138,7 +138,8 @@ static void test_dtypes_have_shapes_of_their_own(void)
     make(1, "layernorm", NULL, 48, &plan);
     for (size_t i = 0; i < plan.count; i++)
         for (size_t j = 0; j < i; j++)
-            repeated += memcmp(plan.tasks[i].dim, plan.tasks[j].dim, sizeof plan.tasks[i].dim) == 0;
+            repeated +=
+                memcmp(plan.tasks[i].call.dim, plan.tasks[j].call.dim, sizeof plan.tasks[i].call.dim) == 0;
     CU_ASSERT_EQUAL(repeated, 0);
     rt_plan_release(&plan);
 }
@@ -151,15 +152,15 @@ static void test_short_prefixes_show_much(void)
     size_t ops = 0, edges = 0;
     make(1, "elementwise", NULL, 20, &plan);
     for (size_t i = 0; i < plan.count; i++)
-        op[plan.tasks[i].op] = true;
+        op[plan.tasks[i].call.op] = true;
     for (int i = 0; i < RT_OP_COUNT; i++)
         ops += op[i];
     CU_ASSERT_TRUE(ops >= 12);
     rt_plan_release(&plan);
     make(1, "conv2d", NULL, 16, &plan);
     for (size_t i = 0; i < plan.count; i++) {
-        phase[plan.tasks[i].phase] = layout[plan.tasks[i].variant == RT_NHWC] = true;
-        edge[plan.tasks[i].dim[5]] = true;
+        phase[plan.tasks[i].call.phase] = layout[plan.tasks[i].variant == RT_NHWC] = true;
+        edge[plan.tasks[i].call.dim[5]] = true;
     }
     for (size_t i = 0; i < RT_COUNT(edge); i++)
         edges += edge[i];
@@ -178,8 +179,8 @@ static void test_products_cover_their_corners(void)
         for (int d = 1; d < 4; d++) {
             int small = 0, round = 0;
             for (size_t i = first; i < first + 40; i++) {
-                small += plan.tasks[i].dim[d] <= 1024;
-                round += plan.tasks[i].dim[d] % 8 == 0;
+                small += plan.tasks[i].call.dim[d] <= 1024;
+                round += plan.tasks[i].call.dim[d] % 8 == 0;
             }
             CU_ASSERT_TRUE(small >= 8 && small <= 32);
             CU_ASSERT_TRUE(round >= 12 && round <= 36); /* odd ones and those that networks have */
@@ -197,16 +198,19 @@ static void test_shapes_are_bounded(void)
     make(1, NULL, NULL, 4000, &plan);
     for (size_t i = 0; i < plan.count; i++) {
         const struct rt_task *t = &plan.tasks[i];
-        double peak = rt_device_peak_flops(&h200, rt_ops[t->op].family, t->dtype);
-        double seconds = fmax(rt_task_flops(t) / peak, rt_task_bytes(t) / (1e9 * h200.bandwidth_gbs));
-        bad += !(seconds <= 0.05) || rt_task_bytes(t) > 0x1p31 || rt_op_check(t->op, t->dim) != RT_OK;
-        if (t->op == RT_OP_CONV2D) {
-            bad += t->dim[3] != t->dim[4] || t->dim[5] != t->dim[6];
-            bad += t->dim[10] != 1 && (t->dim[10] != t->dim[1] || t->dim[1] != t->dim[2]);
+        double peak = rt_device_peak_flops(&h200, rt_call_family(&t->call), t->call.dtype);
+        double seconds =
+            fmax(rt_call_flops(&t->call) / peak, rt_call_bytes(&t->call) / (1e9 * h200.bandwidth_gbs));
+        bad += !(seconds <= 0.05) || rt_call_bytes(&t->call) > 0x1p31 ||
+               rt_op_check(t->call.op, t->call.dim) != RT_OK;
+        if (t->call.op == RT_OP_CONV2D) {
+            bad += t->call.dim[3] != t->call.dim[4] || t->call.dim[5] != t->call.dim[6];
+            bad += t->call.dim[10] != 1 &&
+                   (t->call.dim[10] != t->call.dim[1] || t->call.dim[1] != t->call.dim[2]);
         }
-        if (t->dtype == RT_FP8)
-            for (int d = t->op == RT_OP_GEMM ? 0 : 1; d < rt_op_ndims(t->op); d++)
-                bad += t->dim[d] % 16 != 0;
+        if (t->call.dtype == RT_FP8)
+            for (int d = t->call.op == RT_OP_GEMM ? 0 : 1; d < rt_op_ndims(t->call.op); d++)
+                bad += t->call.dim[d] % 16 != 0;
     }
     CU_ASSERT_EQUAL(bad, 0);
     rt_plan_release(&plan);
@@ -221,9 +225,10 @@ static void test_dtypes_can_be_chosen(void)
     bool right = true, both[2] = {false};
     for (size_t i = 0; i < plan.count; i++) {
         const struct rt_task *t = &plan.tasks[i];
-        right &= t->dtype == RT_FP16 || t->dtype == RT_FP8 || rt_ops[t->op].family == RT_FAMILY_HOST;
-        both[0] |= t->dtype == RT_FP16;
-        both[1] |= t->dtype == RT_FP8;
+        right &=
+            t->call.dtype == RT_FP16 || t->call.dtype == RT_FP8 || rt_call_family(&t->call) == RT_FAMILY_HOST;
+        both[0] |= t->call.dtype == RT_FP16;
+        both[1] |= t->call.dtype == RT_FP8;
     }
     CU_ASSERT_TRUE(right && both[0] && both[1]);
     rt_plan_release(&plan);

@@ -37,7 +37,7 @@ static void test_holds_a_models_kernels(void)
     CU_ASSERT_EQUAL(missing, 0);
     CU_ASSERT_TRUE(plan.count > 5000 && plan.too_large > 0);
     for (size_t i = 0; i < plan.count; i++)
-        if (rt_task_bytes(&plan.tasks[i]) > 0x1p32 || rt_task_flops(&plan.tasks[i]) > 0x1p42)
+        if (rt_call_bytes(&plan.tasks[i].call) > 0x1p32 || rt_call_flops(&plan.tasks[i].call) > 0x1p42)
             missing++;
     CU_ASSERT_EQUAL(missing, 0);
     rt_model_tasks_release(&tasks);
@@ -77,8 +77,8 @@ static void test_a_prefix_shows_all_models(void)
     }
     free(names);
     for (size_t i = 0; i < plan.count; i++) {
-        ops += !has[plan.tasks[i].op];
-        has[plan.tasks[i].op] = true;
+        ops += !has[plan.tasks[i].call.op];
+        has[plan.tasks[i].call.op] = true;
     }
     CU_ASSERT_TRUE(ops >= 16);
     rt_plan_release(&plan);
@@ -92,16 +92,16 @@ static void test_dtypes(void)
     make(&any_backend, NULL, "bf16", SIZE_MAX, &plan);
     size_t wrong = 0;
     for (size_t i = 0; i < plan.count; i++)
-        wrong += plan.tasks[i].dtype != RT_BF16;
+        wrong += plan.tasks[i].call.dtype != RT_BF16;
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_TRUE(plan.count >= fp32.count); /* fewer are too large */
     rt_plan_release(&plan);
     make(&any_backend, NULL, "tf32", SIZE_MAX, &plan);
     CU_ASSERT_EQUAL(plan.count, fp32.count);
     for (size_t i = 0; i < plan.count; i++) {
-        enum rt_family family = rt_ops[plan.tasks[i].op].family;
+        enum rt_family family = rt_call_family(&plan.tasks[i].call);
         bool product = family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM;
-        wrong += plan.tasks[i].dtype != (product ? RT_TF32 : RT_FP32);
+        wrong += plan.tasks[i].call.dtype != (product ? RT_TF32 : RT_FP32);
     }
     CU_ASSERT_EQUAL(wrong, 0);
     rt_plan_release(&plan);
@@ -128,7 +128,7 @@ static void test_what_is_left_out_is_counted(void)
     /* Too large ones of ops that the CPU lacks are counted as the latter. */
     CU_ASSERT_EQUAL(some.count + some.too_large + unable, all.count + all.too_large);
     for (size_t i = 0; i < some.count; i++)
-        softmaxes += some.tasks[i].op == RT_OP_SOFTMAX;
+        softmaxes += some.tasks[i].call.op == RT_OP_SOFTMAX;
     make(cpu, "softmax", NULL, SIZE_MAX, &softmax);
     CU_ASSERT_EQUAL(softmax.count, softmaxes);
     CU_ASSERT_EQUAL(softmax.unable[RT_OP_EMBEDDING], 0); /* nobody asked */
@@ -147,15 +147,15 @@ static void test_launches(void)
     CU_ASSERT_EQUAL(inference.layers, 12);
     CU_ASSERT_TRUE(training.launch_count > 2 * training.forward);
     CU_ASSERT_STRING_EQUAL(training.name, "gpt2");
-    CU_ASSERT_EQUAL(inference.tasks[inference.launches[0]].op, RT_OP_EMBEDDING);
+    CU_ASSERT_EQUAL(inference.tasks[inference.launches[0]].call.op, RT_OP_EMBEDDING);
     /* The head's product over the vocabulary is the last of the forward pass, and its gradient the first of
      * the backward pass. */
     const struct rt_task *last = &training.tasks[training.launches[training.forward - 1]];
     const struct rt_task *first = &training.tasks[training.launches[training.forward]];
-    CU_ASSERT_EQUAL(last->op, RT_OP_LINEAR);
-    CU_ASSERT_EQUAL(last->dim[2], 50257);
-    CU_ASSERT_EQUAL(first->op, RT_OP_LINEAR);
-    CU_ASSERT_EQUAL(first->dim[3], 50257);
+    CU_ASSERT_EQUAL(last->call.op, RT_OP_LINEAR);
+    CU_ASSERT_EQUAL(last->call.dim[2], 50257);
+    CU_ASSERT_EQUAL(first->call.op, RT_OP_LINEAR);
+    CU_ASSERT_EQUAL(first->call.dim[3], 50257);
     rt_model_tasks_release(&inference);
     rt_model_tasks_release(&training);
     struct rt_model_step decode = {.model = "bert-base", .batch = 1, .sequence = 8, .decode = true};

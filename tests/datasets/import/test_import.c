@@ -27,8 +27,8 @@ static void release(void)
 static const struct rt_sample *find(int op, int64_t first, int64_t second)
 {
     for (size_t i = 0; i < imported.sample_count; i++)
-        if (imported.samples[i].op == op && imported.samples[i].dim[0] == first &&
-            imported.samples[i].dim[1] == second)
+        if (imported.samples[i].call.op == op && imported.samples[i].call.dim[0] == first &&
+            imported.samples[i].call.dim[1] == second)
             return &imported.samples[i];
     CU_FAIL_FATAL("no such sample");
     return NULL;
@@ -61,11 +61,11 @@ static void test_products(void)
 {
     RT_ASSERT_OK(import("neusight", MINI "neusight_mini/per_gpu", 2, true));
     const struct rt_sample *s = find(RT_OP_BMM, 6, 130); /* theirs: B 6, M 130, N 64, K 200 */
-    CU_ASSERT_EQUAL(s->dim[2], 200);
-    CU_ASSERT_EQUAL(s->dim[3], 64);
-    CU_ASSERT_EQUAL(s->dim[4], -1);
+    CU_ASSERT_EQUAL(s->call.dim[2], 200);
+    CU_ASSERT_EQUAL(s->call.dim[3], 64);
+    CU_ASSERT_EQUAL(s->call.dim[4], -1);
     CU_ASSERT_DOUBLE_EQUAL(s->latency_us, 50, 0);
-    CU_ASSERT_EQUAL(s->dtype, RT_FP32);
+    CU_ASSERT_EQUAL(s->call.dtype, RT_FP32);
     CU_ASSERT_EQUAL(s->split, RT_SPLIT_TRAIN);
     CU_ASSERT_EQUAL(s->count, -1);
     CU_ASSERT_TRUE(isnan(s->latency_median_us) && isnan(s->latency_min_us) && isnan(s->energy_mj));
@@ -105,7 +105,7 @@ static void test_other_ops(void)
     CU_ASSERT_STRING_EQUAL(attribute(s, "large"), "True");
     s = find(RT_OP_CONV2D, 8, 16);
     const int64_t dims[] = {8, 16, 32, 14, 14, 3, 3, 1, 1, 1, 1};
-    CU_ASSERT_EQUAL(memcmp(s->dim, dims, sizeof dims), 0);
+    CU_ASSERT_EQUAL(memcmp(s->call.dim, dims, sizeof dims), 0);
     check_three(s->tile, 64, 128, -1);
     CU_ASSERT_EQUAL(rt_import_counter(&report, "conv2d", "Tesla T4")->unknown_tiles, 1);
     size_t unknown = 0;
@@ -469,7 +469,7 @@ static void test_aiconfigurator(void)
 {
     RT_ASSERT_OK(import("aiconfigurator", MINI "aiconfigurator_mini", 2, false));
     const struct rt_sample *s = find(RT_OP_GEMM, 64, 1024);
-    CU_ASSERT_TRUE(s->dim[2] == 512 && s->dtype == RT_BF16 && s->split == RT_SPLIT_NONE);
+    CU_ASSERT_TRUE(s->call.dim[2] == 512 && s->call.dtype == RT_BF16 && s->split == RT_SPLIT_NONE);
     CU_ASSERT_DOUBLE_EQUAL(s->latency_us, 20, 0);
     CU_ASSERT_STRING_EQUAL(attribute(s, "kernel_source"), "lib_a");
     CU_ASSERT_STRING_EQUAL(attribute(s, "framework"), "VLLM");
@@ -479,33 +479,35 @@ static void test_aiconfigurator(void)
     bool found = false;
     for (size_t i = 0; i < imported.sample_count; i++) {
         s = &imported.samples[i];
-        if (s->op != RT_OP_ATTENTION_CONTEXT)
+        if (s->call.op != RT_OP_ATTENTION_CONTEXT)
             continue;
-        found |= memcmp(s->dim, context, sizeof context) == 0 &&
+        found |= memcmp(s->call.dim, context, sizeof context) == 0 &&
                  strcmp(attribute(s, "kv_cache_dtype"), "fp8") == 0 &&
                  strcmp(attribute(s, "beam_width"), "1") == 0;
         if (strstr(imported.devices[s->device].name, "A100") != NULL)
-            CU_ASSERT_TRUE(s->dim[2] == 0 && s->dim[6] == 0 && s->dim[7] == 0); /* no window_size, bf16 */
+            CU_ASSERT_TRUE(s->call.dim[2] == 0 && s->call.dim[6] == 0 &&
+                           s->call.dim[7] == 0); /* no window_size, bf16 */
     }
     CU_ASSERT_TRUE(found);
     s = find(RT_OP_ATTENTION_GENERATION, 32, 1);
-    CU_ASSERT_TRUE(s->dim[2] == 4095 && s->dim[3] == 64 && s->dim[4] == 8);
+    CU_ASSERT_TRUE(s->call.dim[2] == 4095 && s->call.dim[3] == 64 && s->call.dim[4] == 8);
     s = find(RT_OP_ATTENTION_ENCODER, 2, 576);
-    CU_ASSERT_TRUE(s->dim[2] == 16 && s->dim[3] == 64 && s->dim[4] == -1);
+    CU_ASSERT_TRUE(s->call.dim[2] == 16 && s->call.dim[3] == 64 && s->call.dim[4] == -1);
     s = find(RT_OP_MOE, 16, 4096);
-    CU_ASSERT_TRUE(s->dtype == RT_MXFP4 && s->dim[2] == 2048 && s->dim[3] == 6 && s->dim[4] == 256 &&
-                   s->dim[5] == 2 && s->dim[6] == 4 && s->dim[7] == 0);
+    CU_ASSERT_TRUE(s->call.dtype == RT_MXFP4 && s->call.dim[2] == 2048 && s->call.dim[3] == 6 &&
+                   s->call.dim[4] == 256 && s->call.dim[5] == 2 && s->call.dim[6] == 4 &&
+                   s->call.dim[7] == 0);
     CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "balanced");
     s = find(RT_OP_MOE, 32, 4096);
-    CU_ASSERT_EQUAL(s->dim[7], 120);
+    CU_ASSERT_EQUAL(s->call.dim[7], 120);
     CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "power_law_1.2");
-    CU_ASSERT_EQUAL(find(RT_OP_MOE, 96, 4096)->dim[7], 0); /* a load balancer's */
-    CU_ASSERT_EQUAL(find(RT_OP_MOE, 128, 4096)->dim[7], 0);
+    CU_ASSERT_EQUAL(find(RT_OP_MOE, 96, 4096)->call.dim[7], 0); /* a load balancer's */
+    CU_ASSERT_EQUAL(find(RT_OP_MOE, 128, 4096)->call.dim[7], 0);
     CU_ASSERT_EQUAL(report.refused.count, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[1], "moe.csv:5: distribution is \"zipf\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "moe.csv:3: moe_dtype is \"int3\""));
-    CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->dtype, RT_FP16);
-    CU_ASSERT_EQUAL(find(RT_OP_ALL_TO_ALL, 8, 4096)->dtype, RT_INT8);
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->call.dtype, RT_FP16);
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_TO_ALL, 8, 4096)->call.dtype, RT_INT8);
     find(RT_OP_REDUCE_SCATTER, 4, 4096);
     s = find(RT_OP_ALL_REDUCE, 4, 128);
     CU_ASSERT_STRING_EQUAL(attribute(s, "backend"), "graph");

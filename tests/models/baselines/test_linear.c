@@ -14,7 +14,8 @@ static void add_device(struct rt_dataset *dataset, const char *name)
 
 static struct rt_query product(int64_t m, uint8_t dtype)
 {
-    return (struct rt_query){.op = RT_OP_GEMM, .dtype = dtype, .dim = {m, 64, 32}, .tile = {-1, -1}};
+    return (struct rt_query){
+        .call.op = RT_OP_GEMM, .call.dtype = dtype, .call.dim = {m, 64, 32}, .tile = {-1, -1}};
 }
 
 static void add_sample(struct rt_dataset *dataset, const struct rt_query *query, int32_t device,
@@ -22,9 +23,9 @@ static void add_sample(struct rt_dataset *dataset, const struct rt_query *query,
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
-    sample.op = query->op;
-    sample.dtype = query->dtype;
-    memcpy(sample.dim, query->dim, sizeof query->dim);
+    sample.call.op = query->call.op;
+    sample.call.dtype = query->call.dtype;
+    memcpy(sample.call.dim, query->call.dim, sizeof query->call.dim);
     sample.device = device;
     sample.latency_us = latency_us;
     rt_dataset_add_sample(dataset, &sample);
@@ -42,7 +43,7 @@ static void fit(struct rt_linear_baseline *lines, const struct rt_dataset *datas
 static double seconds_at_peak(const struct rt_query *query, const struct rt_device *device)
 {
     return rt_query_flops(query) /
-           rt_device_peak_flops(device, rt_ops[query->op].family, (enum rt_dtype)query->dtype);
+           rt_device_peak_flops(device, rt_call_family(&query->call), (enum rt_dtype)query->call.dtype);
 }
 
 /* The T4 starts in 4 us and reaches 0.5 of its peak, the V100 in 8 us and 0.7; fp32 only. */
@@ -104,7 +105,7 @@ static void test_least_relative_squares(void)
     for (size_t s = 0; s < RT_COUNT(steps); s++)
         for (size_t i = 0; i < dataset.sample_count; i++) {
             const struct rt_sample *sample = &dataset.samples[i];
-            struct rt_query query = product(sample->dim[0], RT_FP32);
+            struct rt_query query = product(sample->call.dim[0], RT_FP32);
             double start = lines.line[0].start_us + steps[s][0],
                    rate = lines.line[0].rate * (1 + steps[s][1]);
             double error = (start + 1e6 * rt_query_flops(&query) / rate) / sample->latency_us - 1;
@@ -125,10 +126,10 @@ static void test_through_the_origin(void)
     add_device(&dataset, "T4");
     add_device(&dataset, "V100");
     for (int64_t rows = 1000; rows <= 3000; rows += 1000) {
-        struct rt_query query = {.op = RT_OP_ADD, .dim = {rows, 1000}, .tile = {-1, -1}};
+        struct rt_query query = {.call.op = RT_OP_ADD, .call.dim = {rows, 1000}, .tile = {-1, -1}};
         add_sample(&dataset, &query, 0, (double)rows - 500);
     }
-    struct rt_query one = {.op = RT_OP_GELU, .dim = {900, 1000}, .tile = {-1, -1}};
+    struct rt_query one = {.call.op = RT_OP_GELU, .call.dim = {900, 1000}, .tile = {-1, -1}};
     add_sample(&dataset, &one, 1, 30);
     fit(&lines, &dataset);
     CU_ASSERT_EQUAL_FATAL(lines.count, 2);
@@ -157,7 +158,7 @@ static void test_carries_over(void)
     struct rt_query query = product(70000, RT_FP32);
     RT_ASSERT_NEAR(rt_linear_baseline_us(&lines, &query, &a100),
                    6 + 1e6 * seconds_at_peak(&query, &a100) / share, 1e-9);
-    query.dtype = RT_FP16; /* never measured: the same share of its own peak */
+    query.call.dtype = RT_FP16; /* never measured: the same share of its own peak */
     RT_ASSERT_NEAR(rt_linear_baseline_us(&lines, &query, &a100),
                    6 + 1e6 * seconds_at_peak(&query, &a100) / share, 1e-9);
     query.flops = 1e9; /* a kernel that is not all of its op */

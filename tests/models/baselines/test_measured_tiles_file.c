@@ -53,11 +53,11 @@ static void build(struct rt_measured_tiles *tiles)
     for (uint32_t i = 0; i < RT_COUNT(all); i++) {
         struct rt_sample sample;
         rt_sample_init(&sample);
-        sample.op = i % 3 == 0 ? RT_OP_GEMM : RT_OP_LINEAR;
-        sample.dtype = i % 5 == 0 ? RT_FP16 : RT_FP32;
+        sample.call.op = i % 3 == 0 ? RT_OP_GEMM : RT_OP_LINEAR;
+        sample.call.dtype = i % 5 == 0 ? RT_FP16 : RT_FP32;
         sample.device = i % 2;
-        for (int d = 0; d < rt_op_ndims(sample.op); d++)
-            sample.dim[d] = 1 + (i * 37 + (uint32_t)d * 11) % 64;
+        for (int d = 0; d < rt_op_ndims(sample.call.op); d++)
+            sample.call.dim[d] = 1 + (i * 37 + (uint32_t)d * 11) % 64;
         sample.tile[0] = 32 << i % 3;
         sample.tile[1] = 16 << i % 4;
         rt_dataset_add_sample(&dataset, &sample);

@@ -13,7 +13,7 @@ static void add_device(struct rt_dataset *dataset, const char *name)
 
 static struct rt_query product(int64_t m)
 {
-    return (struct rt_query){.op = RT_OP_BMM, .dim = {2, m, 512, 256}, .tile = {-1, -1}};
+    return (struct rt_query){.call.op = RT_OP_BMM, .call.dim = {2, m, 512, 256}, .tile = {-1, -1}};
 }
 
 static void add_sample(struct rt_dataset *dataset, const struct rt_query *query, int32_t device,
@@ -21,10 +21,10 @@ static void add_sample(struct rt_dataset *dataset, const struct rt_query *query,
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
-    sample.op = query->op;
-    sample.dtype = query->dtype;
-    for (int d = 0; d < rt_op_ndims(query->op); d++)
-        sample.dim[d] = query->dim[d];
+    sample.call.op = query->call.op;
+    sample.call.dtype = query->call.dtype;
+    for (int d = 0; d < rt_op_ndims(query->call.op); d++)
+        sample.call.dim[d] = query->call.dim[d];
     sample.device = device;
     sample.latency_us = latency_us;
     rt_dataset_add_sample(dataset, &sample);
@@ -61,7 +61,8 @@ static void test_formula(void)
 {
     struct rt_device small, large;
     simple_devices(&small, &large);
-    struct rt_query query = {.op = RT_OP_ADD, .dim = {100, 100}, .tile = {-1, -1}, .flops = 1, .bytes = 1e9};
+    struct rt_query query = {
+        .call.op = RT_OP_ADD, .call.dim = {100, 100}, .tile = {-1, -1}, .flops = 1, .bytes = 1e9};
     RT_ASSERT_NEAR(rt_wave_scale(&query, &small, &large), 0.25, 1e-7); /* only bandwidth */
     query.flops = query.bytes = 1e9; /* x = 1, a tenth of the ridge: gamma 0.95 */
     RT_ASSERT_NEAR(rt_wave_scale(&query, &small, &large), pow(0.25, 0.95) * pow(1 / 3.0, 0.05), 1e-12);
@@ -146,9 +147,10 @@ static void test_anything_like_it(void)
     rt_dataset_init(&dataset);
     add_device(&dataset, "V100");
     RT_ASSERT_OK(rt_device_named("A100", &a100));
-    struct rt_query add = {.op = RT_OP_ADD, .dim = {512, 1024}, .tile = {-1, -1}}, gelu = add, half = add;
-    gelu.op = RT_OP_GELU;
-    half.dtype = RT_FP16;
+    struct rt_query add = {.call.op = RT_OP_ADD, .call.dim = {512, 1024}, .tile = {-1, -1}}, gelu = add,
+                    half = add;
+    gelu.call.op = RT_OP_GELU;
+    half.call.dtype = RT_FP16;
     add_sample(&dataset, &add, 0, 20);
     build(&origins, &dataset);
     double whole = rt_wave_scaling_us(&origins, &add, &a100);
@@ -172,7 +174,7 @@ static void many(struct rt_dataset *dataset)
     add_device(dataset, "MI100");
     for (int i = 0; i < 300; i++) {
         struct rt_query query = product(1 + i * 37 % 2000);
-        query.dim[3] = 64 + i % 7;
+        query.call.dim[3] = 64 + i % 7;
         add_sample(dataset, &query, i % 2, 10 + i);
     }
 }
@@ -180,7 +182,7 @@ static void many(struct rt_dataset *dataset)
 static void test_point(void)
 {
     double point[RT_WAVE_SCALING_MOST_AXES];
-    struct rt_query query = {.op = RT_OP_ADD, .dim = {3, 1}, .tile = {-1, -1}};
+    struct rt_query query = {.call.op = RT_OP_ADD, .call.dim = {3, 1}, .tile = {-1, -1}};
     rt_wave_scaling_point(&query, point); /* 3 FLOPs, 36 bytes */
     CU_ASSERT_TRUE(point[0] == 2 && point[1] == 1 && point[2] == 4);
     RT_ASSERT_NEAR(point[3], 2 * log2(37), 1e-12);
@@ -206,8 +208,8 @@ static void test_nearest_of_many(void)
         rt_wave_scaling_point(&query, asked);
         for (size_t i = 0; i < dataset.sample_count; i++) {
             const struct rt_sample *sample = &dataset.samples[i];
-            struct rt_query measured = product(sample->dim[1]);
-            measured.dim[3] = sample->dim[3];
+            struct rt_query measured = product(sample->call.dim[1]);
+            measured.call.dim[3] = sample->call.dim[3];
             rt_wave_scaling_point(&measured, point);
             double distance = 0;
             for (int axis = 0; axis < 4 + RT_WAVE_SCALING_AMOUNTS; axis++)

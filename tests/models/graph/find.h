@@ -21,7 +21,7 @@ static inline const struct rt_graph_kernel *find_kernel(const struct rt_graph *g
     const struct rt_node *node = find_node(graph, name);
     for (uint32_t k = 0; node != NULL && k < node->kernel_count; k++) {
         const struct rt_graph_kernel *kernel = &graph->kernels[node->kernel + k];
-        if (kernel->phase == phase && i-- == 0)
+        if (kernel->call.phase == phase && i-- == 0)
             return kernel;
     }
     return NULL;
@@ -33,12 +33,12 @@ static inline const struct rt_graph_kernel *find_kernel(const struct rt_graph *g
         const struct rt_graph_kernel *kernel_ = find_kernel(graph, name, RT_FORWARD, 0);                     \
         const int64_t dims_[RT_MAX_DIMS] = {__VA_ARGS__};                                                    \
         CU_ASSERT_PTR_NOT_NULL_FATAL(kernel_);                                                               \
-        CU_ASSERT_EQUAL(kernel_->op, op_);                                                                   \
+        CU_ASSERT_EQUAL(kernel_->call.op, op_);                                                              \
         for (int d_ = 0; d_ < rt_op_ndims(op_); d_++) {                                                      \
-            if (kernel_->dim[d_] != dims_[d_])                                                               \
+            if (kernel_->call.dim[d_] != dims_[d_])                                                          \
                 printf("# %s:%d: %s: %s is %lld, expected %lld\n", __FILE__, __LINE__, name,                 \
-                       rt_ops[op_].dims[d_], (long long)kernel_->dim[d_], (long long)dims_[d_]);             \
-            CU_ASSERT_EQUAL(kernel_->dim[d_], dims_[d_]);                                                    \
+                       rt_ops[op_].dims[d_], (long long)kernel_->call.dim[d_], (long long)dims_[d_]);        \
+            CU_ASSERT_EQUAL(kernel_->call.dim[d_], dims_[d_]);                                               \
         }                                                                                                    \
     } while (0)
 

@@ -39,7 +39,8 @@ static size_t count(const struct rt_graph *graph, const char *name, enum rt_phas
         const struct rt_node *node = &graph->nodes[n];
         for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
             const struct rt_graph_kernel *kernel = &graph->kernels[k];
-            if (kernel->phase != phase || kernel->op != op || (name != NULL && strcmp(name, node->name) != 0))
+            if (kernel->call.phase != phase || kernel->call.op != op ||
+                (name != NULL && strcmp(name, node->name) != 0))
                 continue;
             found++;
             sum += kernel->bytes;

@@ -46,7 +46,7 @@ static void test_chain_becomes_one_kernel(void)
     CU_ASSERT_EQUAL(graph.node_count, 4);
     const struct rt_node *chain = find_node(&graph, "a+b+c");
     struct rt_graph_kernel kernel = only_launch(&graph, chain, RT_FORWARD);
-    CU_ASSERT_EQUAL(kernel.op, RT_OP_LAYERNORM);
+    CU_ASSERT_EQUAL(kernel.call.op, RT_OP_LAYERNORM);
     RT_ASSERT_NEAR(kernel.bytes, W * 3 * ALL, 1e-12); /* reads x and y, writes one */
     RT_ASSERT_NEAR(kernel.flops, (1 + 1 + 6) * ALL, 1e-12);
     CU_ASSERT_EQUAL(chain->input_count, 2);
@@ -130,7 +130,7 @@ static void test_gelu(void)
     struct rt_graph_kernel forward = only_launch(&graph, gelu, RT_FORWARD);
     RT_ASSERT_NEAR(forward.bytes, W * 2 * ALL, 1e-12);
     RT_ASSERT_NEAR(forward.flops, 8 * ALL, 1e-12);
-    CU_ASSERT_EQUAL(forward.op, RT_OP_MUL);
+    CU_ASSERT_EQUAL(forward.call.op, RT_OP_MUL);
     /* Its gradient reads dy and x and writes dx; nothing inside is kept, x and the result (for down) are. */
     RT_ASSERT_NEAR(only_launch(&graph, gelu, RT_BACKWARD).bytes, W * 3 * ALL, 1e-12);
     RT_ASSERT_NEAR(graph.nodes[0].saved, ALL, 1e-12);
@@ -187,7 +187,7 @@ static void check_structure(const struct rt_graph *graph)
         CU_ASSERT_EQUAL(at->kernel, kernel);
         CU_ASSERT_EQUAL(at->input, input);
         for (size_t k = kernel + 1; k < kernel + at->kernel_count; k++)
-            CU_ASSERT_TRUE(graph->kernels[k].phase >= graph->kernels[k - 1].phase);
+            CU_ASSERT_TRUE(graph->kernels[k].call.phase >= graph->kernels[k - 1].call.phase);
         for (size_t i = input; i < input + at->input_count; i++)
             CU_ASSERT_TRUE(graph->inputs[i] < n);
         kernel += at->kernel_count;

@@ -402,7 +402,7 @@ static void test_tensor_parallel(void)
     RT_ASSERT_NEAR(totals.parameters, rt_model_parameters(&m) / 4, 0.01);
     const struct rt_graph_kernel *step = find_kernel(&graph, "optimizer.step", RT_ACCUMULATE, 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(step);
-    CU_ASSERT_EQUAL((double)step->dim[0], totals.parameters);
+    CU_ASSERT_EQUAL((double)step->call.dim[0], totals.parameters);
     rt_graph_release(&graph);
 }
 

@@ -45,8 +45,8 @@ static double reduced(const struct rt_graph *graph, enum rt_phase phase)
     for (size_t n = 0; n < graph->node_count; n++)
         for (uint32_t k = 0; k < graph->nodes[n].kernel_count; k++) {
             const struct rt_graph_kernel *kernel = &graph->kernels[graph->nodes[n].kernel + k];
-            if (kernel->op == RT_OP_ALL_REDUCE && kernel->phase == phase)
-                elements += (double)rt_graph_repeat(graph, &graph->nodes[n]) * kernel->dim[1];
+            if (kernel->call.op == RT_OP_ALL_REDUCE && kernel->call.phase == phase)
+                elements += (double)rt_graph_repeat(graph, &graph->nodes[n]) * kernel->call.dim[1];
         }
     return elements;
 }

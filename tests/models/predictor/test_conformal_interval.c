@@ -123,7 +123,8 @@ static void make_predictor(struct rt_predictor *predictor)
 static double width_of(const struct rt_predictor *predictor, const char *name, double level, int64_t cols)
 {
     struct rt_device device;
-    struct rt_query query = {.op = RT_OP_SOFTMAX, .dtype = RT_FP32, .dim = {64, cols}, .tile = {-1, -1}};
+    struct rt_query query = {
+        .call.op = RT_OP_SOFTMAX, .call.dtype = RT_FP32, .call.dim = {64, cols}, .tile = {-1, -1}};
     RT_ASSERT_OK(rt_device_find("T4", &device));
     snprintf(device.name, sizeof device.name, "%s", name);
     return rt_predictor_interval(predictor, &device, &query, level);

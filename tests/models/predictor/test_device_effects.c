@@ -201,7 +201,8 @@ static void test_queued_kernels(void)
     net->effects.count = 1;
     RT_ASSERT_OK(rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){1, 4, 2, 1, RT_SILU}));
     find("A100-PCIE-40GB", &device);
-    struct rt_query alone = {.op = RT_OP_SOFTMAX, .dtype = RT_FP32, .dim = {64, 128}, .tile = {-1, -1}};
+    struct rt_query alone = {
+        .call.op = RT_OP_SOFTMAX, .call.dtype = RT_FP32, .call.dim = {64, 128}, .tile = {-1, -1}};
     struct rt_query queue = alone;
     queue.queued = true;
     double alone_us, queued_us;

@@ -17,9 +17,10 @@ static void make(struct rt_predictor *predictor, struct rt_dataset *dataset)
     for (int i = 0; i < 4; i++) {
         struct rt_sample sample;
         rt_sample_init(&sample);
-        sample.op = RT_OP_BMM;
+        sample.call.op = RT_OP_BMM;
         sample.device = i / 2;
-        sample.dim[0] = 1, sample.dim[1] = sample.dim[2] = sample.dim[3] = i % 2 ? 1000 : 100;
+        sample.call.dim[0] = 1,
+        sample.call.dim[1] = sample.call.dim[2] = sample.call.dim[3] = i % 2 ? 1000 : 100;
         sample.tile[0] = 32 * (i + 1), sample.tile[1] = 64;
         rt_dataset_add_sample(dataset, &sample);
     }
@@ -44,8 +45,8 @@ static void make(struct rt_predictor *predictor, struct rt_dataset *dataset)
     rt_measured_tiles_build(&predictor->nets[1].tiles, dataset, (const uint32_t[]){0, 1, 2, 3}, 4);
 }
 
-static const struct rt_query softmax = {.op = RT_OP_SOFTMAX, .dim = {64, 512}, .tile = {-1, -1}};
-static const struct rt_query bmm = {.op = RT_OP_BMM, .dim = {4, 700, 800, 900}, .tile = {-1, -1}};
+static const struct rt_query softmax = {.call.op = RT_OP_SOFTMAX, .call.dim = {64, 512}, .tile = {-1, -1}};
+static const struct rt_query bmm = {.call.op = RT_OP_BMM, .call.dim = {4, 700, 800, 900}, .tile = {-1, -1}};
 
 static void test_round_trip(void)
 {
@@ -81,7 +82,7 @@ static void test_nearest_tile(void)
     CU_ASSERT_TRUE(rt_measured_tiles_nearest(tiles, &bmm, &dataset.devices[1], tile)); /* ... on the V100 */
     CU_ASSERT_EQUAL(tile[0], 128);
     struct rt_query small = bmm;
-    small.dim[1] = small.dim[2] = small.dim[3] = 20;
+    small.call.dim[1] = small.call.dim[2] = small.call.dim[3] = 20;
     CU_ASSERT_TRUE(rt_measured_tiles_nearest(tiles, &small, &dataset.devices[1], tile));
     CU_ASSERT_EQUAL(tile[0], 96);
     struct rt_device a100;
@@ -89,7 +90,7 @@ static void test_nearest_tile(void)
     CU_ASSERT_TRUE(rt_measured_tiles_nearest(tiles, &bmm, &a100, tile));
     CU_ASSERT_EQUAL(tile[0], 128);
     struct rt_query linear = bmm; /* never measured: the tiles of bmm, whose dims have the same names */
-    linear.op = RT_OP_LINEAR;
+    linear.call.op = RT_OP_LINEAR;
     CU_ASSERT_TRUE(rt_measured_tiles_nearest(tiles, &linear, &dataset.devices[0], tile));
     CU_ASSERT_FALSE(rt_measured_tiles_nearest(tiles, &softmax, &dataset.devices[0], tile));
     rt_predictor_release(&p);
@@ -101,11 +102,11 @@ static void test_skips(void)
     struct rt_predictor p, roofline;
     struct rt_dataset dataset;
     struct rt_query queries[] = {
-        {.op = RT_OP_CONV2D, .dim = {1, 3, 64, 9, 9, 3, 3, 1, 1, 1, 1}}, bmm, softmax};
+        {.call.op = RT_OP_CONV2D, .call.dim = {1, 3, 64, 9, 9, 3, 3, 1, 1, 1, 1}}, bmm, softmax};
     double latency_us[3];
     uint8_t skip[3];
     make(&p, &dataset);
-    queries[1].dtype = RT_FP8;
+    queries[1].call.dtype = RT_FP8;
     rt_predictor_forecast(&p, &dataset.devices[0], queries, 3, NULL, latency_us, skip);
     CU_ASSERT_EQUAL(skip[0], RT_SKIP_NO_FAMILY);
     CU_ASSERT_EQUAL(skip[1], RT_SKIP_NO_PEAK);

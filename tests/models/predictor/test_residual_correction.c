@@ -74,7 +74,7 @@ static double forecast(const struct rt_predictor *predictor, const struct rt_dev
                        enum rt_dtype dtype)
 {
     struct rt_query query = {
-        .op = RT_OP_BMM, .dtype = (uint8_t)dtype, .dim = {1, 512, 512, 512}, .tile = {-1, -1}};
+        .call.op = RT_OP_BMM, .call.dtype = (uint8_t)dtype, .call.dim = {1, 512, 512, 512}, .tile = {-1, -1}};
     double latency_us = NAN;
     rt_predictor_forecast(predictor, device, &query, 1, NULL, &latency_us, NULL);
     return latency_us;
@@ -93,7 +93,8 @@ static double factor(struct rt_predictor *predictor, const struct rt_device *dev
 
 static void put_point(struct rt_predictor *predictor, const struct rt_device *device)
 {
-    struct rt_query query = {.op = RT_OP_BMM, .dtype = RT_FP16, .dim = {1, 512, 512, 512}, .tile = {-1, -1}};
+    struct rt_query query = {
+        .call.op = RT_OP_BMM, .call.dtype = RT_FP16, .call.dim = {1, 512, 512, 512}, .tile = {-1, -1}};
     struct rt_residual_correction *correction = &predictor->nets[0].effects.known[0].correction;
     rt_real features[INPUTS], place[WIDTH];
     struct rt_bound bound;

@@ -22,7 +22,7 @@ static void test_product(void)
 {
     struct rt_device d = device();
     struct rt_launch l;
-    struct rt_query q = {.op = RT_OP_BMM, .dtype = RT_FP32, .dim = {2, 300, 100, 64}};
+    struct rt_query q = {.call.op = RT_OP_BMM, .call.dtype = RT_FP32, .call.dim = {2, 300, 100, 64}};
     CU_ASSERT_TRUE_FATAL(rt_launch_init(&l, &q, (int32_t[]){128, 64}, &d));
     CU_ASSERT_EQUAL(l.tiles, 2 * 3 * 2);
     CU_ASSERT_EQUAL(l.waves, 2);
@@ -37,7 +37,7 @@ static void test_product(void)
     RT_ASSERT_NEAR(rt_features[2].value(&l), log2(2 * l.tile_bytes / 1048576 / (16384.0 / 10)), 1e-12);
     RT_ASSERT_NEAR(rt_features[3].value(&l), log2(2 * l.tile_bytes / 1048576 / (4096.0 / 10)), 1e-12);
     CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){0, 64}, &d));
-    q.dtype = RT_BF16; /* no peak in the descriptor */
+    q.call.dtype = RT_BF16; /* no peak in the descriptor */
     CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){128, 64}, &d));
 }
 
@@ -45,29 +45,29 @@ static void test_vector(void)
 {
     struct rt_device d = device();
     struct rt_launch l;
-    struct rt_query q = {.op = RT_OP_ADD, .dtype = RT_FP32, .dim = {100, 1500}};
+    struct rt_query q = {.call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {100, 1500}};
     CU_ASSERT_TRUE_FATAL(rt_launch_init(&l, &q, (int32_t[]){512, -1}, &d));
     CU_ASSERT_EQUAL(l.tiles, 300);
     CU_ASSERT_EQUAL(l.waves, 30);
     CU_ASSERT_EQUAL(l.tile_flops, 512);
     CU_ASSERT_EQUAL(l.tile_bytes, 12.0 * 512);
     RT_ASSERT_NEAR(l.intensity, 1536.0 / (12 * 1500), 1e-12);
-    q.op = RT_OP_CONV2D;
+    q.call.op = RT_OP_CONV2D;
     CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){512, 64}, &d));
 }
 
 static void test_roofline(void)
 {
     struct rt_device d = device();
-    struct rt_query q = {.op = RT_OP_GEMM, .dtype = RT_FP32, .dim = {1000, 1000, 1000}};
+    struct rt_query q = {.call.op = RT_OP_GEMM, .call.dtype = RT_FP32, .call.dim = {1000, 1000, 1000}};
     RT_ASSERT_NEAR(rt_roofline_us(&q, &d), 1e6 * 2e9 / 5e12, 1e-12);
-    struct rt_query add = {.op = RT_OP_ADD, .dtype = RT_FP32, .dim = {1000, 1000}};
+    struct rt_query add = {.call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {1000, 1000}};
     RT_ASSERT_NEAR(rt_roofline_us(&add, &d), 1e6 * 12e6 / 500e9, 1e-12);
-    struct rt_query ring = {.op = RT_OP_ALL_REDUCE, .dtype = RT_FP32, .dim = {4, 1000000}};
+    struct rt_query ring = {.call.op = RT_OP_ALL_REDUCE, .call.dtype = RT_FP32, .call.dim = {4, 1000000}};
     CU_ASSERT_TRUE(isnan(rt_roofline_us(&ring, &d)));
     d.link_gbs = 100;
     RT_ASSERT_NEAR(rt_roofline_us(&ring, &d), 1e6 * 6e6 / 100e9, 1e-12);
-    q.dtype = RT_FP8;
+    q.call.dtype = RT_FP8;
     CU_ASSERT_TRUE(isnan(rt_roofline_us(&q, &d)));
 }
 

@@ -181,17 +181,21 @@ static void test_features_are_finite(void)
 {
     find_devices();
     static const struct rt_query queries[] = {
-        {.op = RT_OP_ATTENTION_CONTEXT, .dtype = RT_BF16, .dim = {1, 1 << 24, 0, 64, 8, 128, 0, 0}},
-        {.op = RT_OP_ATTENTION_CONTEXT, .dtype = RT_BF16, .dim = {1, 1, 0, 1, 1, 64, 0, -1}},
-        {.op = RT_OP_ATTENTION_CONTEXT, .dtype = RT_BF16, .dim = {1, 100, 3, 1, 1, 64, 2, 0}},
-        {.op = RT_OP_ATTENTION_GENERATION, .dtype = RT_BF16, .dim = {2048, 4, 3, 96, 8, 192, 0, 8}},
-        {.op = RT_OP_ATTENTION_ENCODER, .dtype = RT_FP16, .dim = {1, 1 << 20, 2, 72}},
-        {.op = RT_OP_MOE, .dtype = RT_INT4, .dim = {1, 7168, 2048, 8, 384, 1, 384, 120}},
-        {.op = RT_OP_MOE, .dtype = RT_MXFP4, .dim = {1 << 20, 2880, 2880, 4, 32, 32, 1, 101}},
-        {.op = RT_OP_MOE, .dtype = RT_FP8, .dim = {1, 16, 16, 1, 1, 1, 1, -1}}};
+        {.call.op = RT_OP_ATTENTION_CONTEXT,
+         .call.dtype = RT_BF16,
+         .call.dim = {1, 1 << 24, 0, 64, 8, 128, 0, 0}},
+        {.call.op = RT_OP_ATTENTION_CONTEXT, .call.dtype = RT_BF16, .call.dim = {1, 1, 0, 1, 1, 64, 0, -1}},
+        {.call.op = RT_OP_ATTENTION_CONTEXT, .call.dtype = RT_BF16, .call.dim = {1, 100, 3, 1, 1, 64, 2, 0}},
+        {.call.op = RT_OP_ATTENTION_GENERATION,
+         .call.dtype = RT_BF16,
+         .call.dim = {2048, 4, 3, 96, 8, 192, 0, 8}},
+        {.call.op = RT_OP_ATTENTION_ENCODER, .call.dtype = RT_FP16, .call.dim = {1, 1 << 20, 2, 72}},
+        {.call.op = RT_OP_MOE, .call.dtype = RT_INT4, .call.dim = {1, 7168, 2048, 8, 384, 1, 384, 120}},
+        {.call.op = RT_OP_MOE, .call.dtype = RT_MXFP4, .call.dim = {1 << 20, 2880, 2880, 4, 32, 32, 1, 101}},
+        {.call.op = RT_OP_MOE, .call.dtype = RT_FP8, .call.dim = {1, 16, 16, 1, 1, 1, 1, -1}}};
     for (size_t q = 0; q < RT_COUNT(queries); q++) {
         struct rt_launch launch;
-        bool attention = rt_ops[queries[q].op].family == RT_FAMILY_ATTENTION;
+        bool attention = rt_call_family(&queries[q].call) == RT_FAMILY_ATTENTION;
         CU_ASSERT_TRUE_FATAL(rt_launch_init_tiling(&launch, &queries[q], &h100));
         CU_ASSERT_TRUE(launch.start_us > 0 && launch.bound_us > launch.start_us);
         for (size_t f = 0; f < rt_feature_count; f++) {

@@ -60,10 +60,10 @@ static struct rt_sample *add_bmm(struct rt_dataset *dataset, int64_t batch, int6
 {
     struct rt_sample sample;
     rt_sample_init(&sample);
-    sample.op = RT_OP_BMM;
+    sample.call.op = RT_OP_BMM;
     sample.device = 0;
     sample.split = RT_SPLIT_TEST;
-    sample.dim[0] = batch, sample.dim[1] = sample.dim[2] = size, sample.dim[3] = depth;
+    sample.call.dim[0] = batch, sample.call.dim[1] = sample.call.dim[2] = size, sample.call.dim[3] = depth;
     return rt_dataset_add_sample(dataset, &sample);
 }
 
@@ -231,7 +231,7 @@ static void test_errors_carry_over_to_kernels_alike(void)
         options.effects_only = effects_only;
         make_data(&data);
         for (size_t i = 0; i < data.sample_count; i++)
-            if (data.samples[i].dim[1] == 512)
+            if (data.samples[i].call.dim[1] == 512)
                 data.samples[i].latency_us *= 1.25;
         make_predictor(&predictor);
         predictor.nets[0].feature[0] = rt_feature_find("log2_wide"); /* the size */
@@ -261,10 +261,10 @@ static void test_dtypes_are_drawn_and_corrected_apart(void)
     make_data(&data);
     size_t of_each = data.sample_count;
     for (size_t i = 0; i < of_each; i++)
-        rt_dataset_add_sample(&data, &data.samples[i])->dtype = RT_FP16;
+        rt_dataset_add_sample(&data, &data.samples[i])->call.dtype = RT_FP16;
     measure(&data);
     for (size_t i = of_each; i < 2 * of_each; i++)
-        data.samples[i].latency_us *= data.samples[i].dim[1] == 512 ? 1.25 : 1;
+        data.samples[i].latency_us *= data.samples[i].call.dim[1] == 512 ? 1.25 : 1;
     make_predictor(&predictor);
     predictor.nets[0].feature[0] = rt_feature_find("log2_wide");
     options.kernels = 25;
@@ -390,7 +390,7 @@ static void test_bad_samples_are_counted(void)
     data.samples[1].flags |= RT_FLAG_THROTTLED;
     data.samples[2].flags |= RT_FLAG_UNSTABLE;
     data.samples[3].latency_us = NAN;
-    data.samples[4].dtype = RT_FP4; /* which a V100 has no peak for */
+    data.samples[4].call.dtype = RT_FP4; /* which a V100 has no peak for */
     for (int i = 0; i < 4; i++)
         data.samples[i].latency_us *= 50;
     RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
@@ -572,7 +572,7 @@ static void add_queued_runs(struct rt_dataset *dataset, double value, double shi
 static double forecast_product(const struct rt_predictor *predictor, const struct rt_dataset *data,
                                int64_t depth, bool queued)
 {
-    struct rt_query query = {.op = RT_OP_BMM, .dim = {4, 2048, 2048, depth}, .tile = {-1, -1}};
+    struct rt_query query = {.call.op = RT_OP_BMM, .call.dim = {4, 2048, 2048, depth}, .tile = {-1, -1}};
     double latency_us = NAN;
     query.queued = queued;
     rt_predictor_forecast(predictor, &data->devices[0], &query, 1, NULL, &latency_us, NULL);

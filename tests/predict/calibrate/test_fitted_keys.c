@@ -38,11 +38,11 @@ static void make_data(struct rt_dataset *dataset)
         for (int i = 0; i < KERNELS; i++) {
             struct rt_sample sample;
             rt_sample_init(&sample);
-            sample.op = RT_OP_SOFTMAX;
+            sample.call.op = RT_OP_SOFTMAX;
             sample.device = d;
             sample.split = i % 3 == 0 ? RT_SPLIT_TRAIN : RT_SPLIT_TEST;
-            sample.dim[0] = 1024 * (1 + i);
-            sample.dim[1] = 512;
+            sample.call.dim[0] = 1024 * (1 + i);
+            sample.call.dim[1] = 512;
             sample.latency_us = 20 + i;
             rt_dataset_add_sample(dataset, &sample);
         }
@@ -125,9 +125,9 @@ static void test_kernels_it_was_calibrated_to_are_not_judged(void)
             CU_ASSERT_FALSE(rt_predictor_calibrated_to_kernel(&candidate.predictor, &data, &data.samples[i]));
     /* Again from the other part: what it was fitted to before is judged again. All 8, and one is left over.
      */
-    data.samples[0].dim[0] += 1;
+    data.samples[0].call.dim[0] += 1;
     calibrate(&candidate, &data, RT_PART_TRAIN, 1);
-    data.samples[0].dim[0] -= 1; /* as if it had not been drawn */
+    data.samples[0].call.dim[0] -= 1; /* as if it had not been drawn */
     save_and_open(&candidate);
     CU_ASSERT_EQUAL(train, FITTED);
     check_judged(&data, &candidate, 1, RT_PART_TRAIN, 1, train, FITTED - 1);
@@ -160,7 +160,7 @@ static void test_it_is_the_kernel_and_not_the_measurement(void)
         }
     check_judged(&again, &candidate, 1, RT_PART_ANY, KERNELS, KERNELS - FITTED, FITTED);
     for (size_t i = 0; i < again.sample_count; i++) /* the same dims in another dtype are another kernel */
-        again.samples[i].dtype = RT_FP16;
+        again.samples[i].call.dtype = RT_FP16;
     check_judged(&again, &candidate, 1, RT_PART_ANY, KERNELS, KERNELS, 0);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&again);
@@ -314,10 +314,10 @@ static void test_keys_stay(void)
     CU_ASSERT_EQUAL(run, RUN_KEY);
     if (first != KERNEL_KEY || run != RUN_KEY)
         printf("# %lld %lld\n", (long long)first, (long long)run);
-    data.samples[0].phase = RT_BACKWARD;
+    data.samples[0].call.phase = RT_BACKWARD;
     data.samples[0].latency_us = 1;
     CU_ASSERT_EQUAL(rt_kernel_key(&data.samples[0]), first);
-    data.samples[0].op = RT_OP_LAYERNORM;
+    data.samples[0].call.op = RT_OP_LAYERNORM;
     CU_ASSERT_NOT_EQUAL(rt_kernel_key(&data.samples[0]), first);
     data.workloads[0].mode = RT_TRAINING;
     CU_ASSERT_NOT_EQUAL(rt_run_key(&data, &data.workloads[0]), run);

@@ -60,13 +60,13 @@ static char *made_up_by(const char *const *devices, size_t count, enum rt_split 
         for (int i = 0; i < 2 * each; i++) {
             struct rt_sample sample;
             rt_sample_init(&sample);
-            sample.op = i % 2 ? RT_OP_SOFTMAX : RT_OP_LAYERNORM;
+            sample.call.op = i % 2 ? RT_OP_SOFTMAX : RT_OP_LAYERNORM;
             sample.device = index;
-            sample.split = (uint8_t)mark(sample.op, split);
+            sample.split = (uint8_t)mark(sample.call.op, split);
             sample.group = rt_dataset_add_group(&dataset, 0, NULL, NULL);
             sample.flags = RT_FLAG_SYNTHETIC;
-            sample.dim[0] = 64 + i;
-            sample.dim[1] = 128;
+            sample.call.dim[0] = 64 + i;
+            sample.call.dim[1] = 128;
             sample.latency_us = 10;
             rt_dataset_add_sample(&dataset, &sample);
         }

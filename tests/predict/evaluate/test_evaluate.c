@@ -15,11 +15,11 @@ static struct rt_sample *add(struct rt_dataset *dataset, int device, enum rt_op_
     struct rt_sample sample;
     struct rt_query query;
     rt_sample_init(&sample);
-    sample.op = op;
+    sample.call.op = op;
     sample.device = device;
     sample.split = split;
     for (int d = 0; d < rt_op_ndims(op); d++)
-        sample.dim[d] = size;
+        sample.call.dim[d] = size;
     rt_query_of_sample(&sample, false, &query);
     sample.latency_us = times * rt_roofline_us(&query, &dataset->devices[device]);
     return rt_dataset_add_sample(dataset, &sample);
@@ -49,8 +49,8 @@ static void make_data(struct rt_dataset *dataset)
     add(dataset, 0, RT_OP_BMM, 96, 7, RT_SPLIT_TEST)->flags |= RT_FLAG_FAILED;
     add(dataset, 0, RT_OP_BMM, 160, NAN, RT_SPLIT_TEST);
     add(dataset, 0, RT_OP_ALL_REDUCE, 8, NAN, RT_SPLIT_TEST)->latency_us = 10; /* the V100 PCIe has a link */
-    dataset->samples[dataset->sample_count - 1].dtype = RT_FP4;
-    add(dataset, 0, RT_OP_LINEAR, 128, 1, RT_SPLIT_TEST)->dtype = RT_FP4; /* which has no fp4 */
+    dataset->samples[dataset->sample_count - 1].call.dtype = RT_FP4;
+    add(dataset, 0, RT_OP_LINEAR, 128, 1, RT_SPLIT_TEST)->call.dtype = RT_FP4; /* which has no fp4 */
 }
 
 /* An untrained "neusight" of one family: every utilisation is 0.5 - 0.5 / waves. */
@@ -277,11 +277,11 @@ static void test_worst_kernels_come_first(void)
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
     RT_ASSERT_OK(rt_evaluate(&data, &roofline, 1, &test_split, &e));
     CU_ASSERT_EQUAL(e.worst_count, RT_WORST_KERNELS);
-    CU_ASSERT_EQUAL(e.worst[0].sample->dim[0], 120);
+    CU_ASSERT_EQUAL(e.worst[0].sample->call.dim[0], 120);
     RT_ASSERT_NEAR(e.worst[0].error, 100.0 / 21 - 100, 1e-9);
     for (size_t i = 1; i < e.worst_count; i++)
         CU_ASSERT_TRUE(fabs(e.worst[i].error) <= fabs(e.worst[i - 1].error));
-    rt_sample_dims(e.worst[0].sample, dims, sizeof dims);
+    rt_call_dims(&e.worst[0].sample->call, dims, sizeof dims);
     CU_ASSERT_STRING_EQUAL(dims, "rows=120 cols=120");
     rt_evaluation_release(&e);
     rt_candidates_release(&roofline, 1);

@@ -48,7 +48,7 @@ static double family_share(const struct rt_forecast *forecast, enum rt_family fa
     for (size_t i = 0; i < forecast->launch_count; i++) {
         double launch = rt_forecast_launch_total(forecast, &forecast->launches[i]);
         sum += launch;
-        time += rt_ops[forecast->launches[i].kernel.op].family == family ? launch : 0;
+        time += rt_call_family(&forecast->launches[i].kernel.call) == family ? launch : 0;
     }
     return time / sum;
 }

@@ -341,7 +341,7 @@ static void test_graphs_of_a_folder(void)
     struct rt_device v100;
     RT_ASSERT_OK(rt_device_named("V100", &v100));
     struct rt_query linear = {
-        .op = RT_OP_LINEAR, .dtype = RT_FP32, .dim = {1, 512, 4096, 1024}, .tile = {-1, -1}};
+        .call.op = RT_OP_LINEAR, .call.dtype = RT_FP32, .call.dim = {1, 512, 4096, 1024}, .tile = {-1, -1}};
     CU_ASSERT_EQUAL(e.graphs_read, 1);
     CU_ASSERT_TRUE(e.rows[0].graph_read);
     CU_ASSERT_FALSE(e.rows[1].graph_read);

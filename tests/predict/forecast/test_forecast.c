@@ -54,8 +54,8 @@ static void untrained(struct rt_predictor *predictor, const char *kind, enum rt_
 
 static double kernel_us(const struct rt_device *device, enum rt_op_id op, const int64_t *dim)
 {
-    struct rt_query query = {.op = (uint8_t)op, .dtype = RT_FP32, .tile = {-1, -1}};
-    memcpy(query.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    struct rt_query query = {.call.op = (uint8_t)op, .call.dtype = RT_FP32, .tile = {-1, -1}};
+    memcpy(query.call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     return rt_roofline_us(&query, device);
 }
 
@@ -119,9 +119,9 @@ static void test_moves_at_the_pace_of_elementwise_ops(void)
         for (size_t i = 0; i < 2; i++) {
             double bytes = (i == 0 ? 8.0 : 11.0) * 4096 * 512, time_us = NAN;
             double bandwidth_us = bytes / (1e3 * device.bandwidth_gbs);
-            struct rt_query query = {.op = RT_OP_ADD_SCALAR,
-                                     .dtype = RT_FP32,
-                                     .dim = {1, (int64_t)(bytes / 8)},
+            struct rt_query query = {.call.op = RT_OP_ADD_SCALAR,
+                                     .call.dtype = RT_FP32,
+                                     .call.dim = {1, (int64_t)(bytes / 8)},
                                      .tile = {-1, -1},
                                      .queued = true};
             uint8_t skip = 0;
@@ -272,7 +272,8 @@ static void test_coverage_is_the_trained_share(void)
     CU_ASSERT_EQUAL(f.launches[1].source, RT_TIME_BANDWIDTH);
     double trained = 3 * f.launches[0].time_us;
     RT_ASSERT_NEAR(f.coverage, trained / f.total_us, 1e-12);
-    struct rt_query query = {.op = RT_OP_SOFTMAX, .dtype = RT_FP32, .dim = {4096, 512}, .tile = {-1, -1}};
+    struct rt_query query = {
+        .call.op = RT_OP_SOFTMAX, .call.dtype = RT_FP32, .call.dim = {4096, 512}, .tile = {-1, -1}};
     double direct;
     rt_predictor_forecast(&predictor, &device, &query, 1, NULL, &direct, NULL);
     RT_ASSERT_NEAR(f.launches[0].time_us, direct, 1e-12);

@@ -27,9 +27,9 @@ static void check_dims(const struct rt_graph_kernel *kernel, enum rt_op_id op, i
                        int64_t c, int64_t d)
 {
     const int64_t expected[4] = {a, b, c, d};
-    CU_ASSERT_EQUAL(kernel->op, op);
+    CU_ASSERT_EQUAL(kernel->call.op, op);
     for (int i = 0; i < rt_op_ndims(op) && i < 4; i++)
-        CU_ASSERT_EQUAL(kernel->dim[i], expected[i]);
+        CU_ASSERT_EQUAL(kernel->call.dim[i], expected[i]);
 }
 
 static void check_input(const struct rt_graph *graph, const char *name, uint32_t i, const char *from)
@@ -129,14 +129,14 @@ static void test_training(void)
 
     check_dims(kernel_at(&graph, "addmm", 0), RT_OP_LINEAR, 1, 32, 24, 8);
     check_dims(kernel_at(&graph, "addmm", 1), RT_OP_LINEAR, 1, 32, 8, 24);
-    CU_ASSERT_EQUAL(kernel_at(&graph, "addmm", 2)->phase, RT_BACKWARD);
-    CU_ASSERT_EQUAL(kernel_at(&graph, "addmm", 3)->phase, RT_ACCUMULATE);
+    CU_ASSERT_EQUAL(kernel_at(&graph, "addmm", 2)->call.phase, RT_BACKWARD);
+    CU_ASSERT_EQUAL(kernel_at(&graph, "addmm", 3)->call.phase, RT_ACCUMULATE);
     check_dims(kernel_at(&graph, "addmm", 3), RT_OP_ADD, 1, 192, 0, 0);
     check_dims(kernel_at(&graph, "matmul", 0), RT_OP_BMM, 4, 16, 5, 3);
     check_dims(kernel_at(&graph, "wte", 0), RT_OP_COPY, 1, 32 + 256, 0, 0);
     RT_ASSERT_NEAR(kernel_at(&graph, "wte", 0)->bytes, W * (32 + 256), 1e-12);
     check_dims(kernel_at(&graph, "wte_grad", 0), RT_OP_ALL_REDUCE, 2, 320, 0, 0);
-    CU_ASSERT_EQUAL(kernel_at(&graph, "wte_grad", 0)->phase, RT_BACKWARD);
+    CU_ASSERT_EQUAL(kernel_at(&graph, "wte_grad", 0)->call.phase, RT_BACKWARD);
     node_named(&graph, "addmm_sum_grad"); /* renamed, since it overlaps */
 
     /* Vector ops of a node move (inputs + output) / output elements for each of theirs. */
@@ -173,11 +173,11 @@ static void test_fused(void)
     CU_ASSERT_STRING_EQUAL(graph.nodes[0].name, "late"); /* before the node that reads it */
     CU_ASSERT_STRING_EQUAL(graph.nodes[1].name, "wte~add");
     CU_ASSERT_EQUAL(rt_node_launches(&graph, &graph.nodes[1], RT_FORWARD, launches), 1);
-    CU_ASSERT_EQUAL(launches[0].op, RT_OP_ADD);
+    CU_ASSERT_EQUAL(launches[0].call.op, RT_OP_ADD);
     RT_ASSERT_NEAR(launches[0].bytes, 2 * (16 + 32 + 64), 1e-12);
     const struct rt_node *chain = node_named(&graph, "pow~tanh");
     CU_ASSERT_EQUAL(rt_node_launches(&graph, chain, RT_FORWARD, launches), 1);
-    CU_ASSERT_EQUAL(launches[0].op, RT_OP_TANH);
+    CU_ASSERT_EQUAL(launches[0].call.op, RT_OP_TANH);
     RT_ASSERT_NEAR(launches[0].flops, 2 * 96, 1e-12);
     RT_ASSERT_NEAR(launches[0].bytes, 2 * (96 + 96), 1e-12);
     CU_ASSERT_EQUAL(rt_node_launches(&graph, node_named(&graph, "relu~drop"), RT_FORWARD, launches), 1);
@@ -353,9 +353,9 @@ static void check_published(const char *path)
     RT_ASSERT_OK(rt_graph_import_opgraph(path, 24, RT_FP32, &graph));
     CU_ASSERT_TRUE_FATAL(rt_opgraph_name(path, &name));
     for (size_t k = 0; k < graph.kernel_count; k++) {
-        linear += graph.kernels[k].op == RT_OP_LINEAR;
-        bmm += graph.kernels[k].op == RT_OP_BMM;
-        softmax += graph.kernels[k].op == RT_OP_SOFTMAX;
+        linear += graph.kernels[k].call.op == RT_OP_LINEAR;
+        bmm += graph.kernels[k].call.op == RT_OP_BMM;
+        softmax += graph.kernels[k].call.op == RT_OP_SOFTMAX;
     }
     CU_ASSERT_EQUAL(linear, count_words(text, "'Linear'"));
     CU_ASSERT_EQUAL(bmm, count_words(text, "'BMM'"));

@@ -29,18 +29,18 @@ struct tallies {
 /* What NeuSight has a name for; memory ops and collectives are not compared. */
 static bool compared(const struct rt_graph_kernel *kernel)
 {
-    enum rt_family family = rt_ops[kernel->op].family;
+    enum rt_family family = rt_call_family(&kernel->call);
     bool product = family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM;
-    return rt_ops[kernel->op].neusight != NULL && family != RT_FAMILY_CONV &&
-           (product || kernel->phase != RT_BACKWARD);
+    return rt_ops[kernel->call.op].neusight != NULL && family != RT_FAMILY_CONV &&
+           (product || kernel->call.phase != RT_BACKWARD);
 }
 
 static struct tally *tally_of(struct tallies *tallies, const struct rt_graph_kernel *kernel)
 {
     for (size_t i = 0; i < tallies->count; i++) {
         struct tally *t = &tallies->items[i];
-        if (t->phase == kernel->phase && t->op == kernel->op &&
-            memcmp(t->dim, kernel->dim, sizeof t->dim) == 0)
+        if (t->phase == kernel->call.phase && t->op == kernel->call.op &&
+            memcmp(t->dim, kernel->call.dim, sizeof t->dim) == 0)
             return t;
     }
     if (tallies->count == tallies->capacity) {
@@ -48,8 +48,8 @@ static struct tally *tally_of(struct tallies *tallies, const struct rt_graph_ker
         tallies->items = rt_realloc(tallies->items, tallies->capacity, sizeof *tallies->items);
     }
     struct tally *t = &tallies->items[tallies->count++];
-    *t = (struct tally){.phase = kernel->phase, .op = kernel->op};
-    memcpy(t->dim, kernel->dim, sizeof t->dim);
+    *t = (struct tally){.phase = kernel->call.phase, .op = kernel->call.op};
+    memcpy(t->dim, kernel->call.dim, sizeof t->dim);
     return t;
 }
 
@@ -296,8 +296,8 @@ static void test_differences_are_noticed(void)
     pair.tallies = (struct tallies){0};
     count_kernels(&pair.tallies, &graph, false);
     for (size_t k = 0; k < graph.kernel_count; k++)
-        if (graph.kernels[k].op == RT_OP_BMM && graph.kernels[k].dim[3] == 64)
-            graph.kernels[k].dim[2] = 64;
+        if (graph.kernels[k].call.op == RT_OP_BMM && graph.kernels[k].call.dim[3] == 64)
+            graph.kernels[k].call.dim[2] = 64;
     count_kernels(&pair.tallies, &graph, true);
     CU_ASSERT_EQUAL(compare(&list, &pair, false).unlisted, 2);
     list.count = 2;

@@ -1,0 +1,33 @@
+/*
+ * A call: one op with its dims in a dtype, in one phase. What is planned, measured, built into graphs and
+ * forecast holds one (rt_task, rt_sample, rt_graph_kernel, rt_query), so a call passes from one to the other
+ * as it is.
+ */
+#ifndef ROOFTILE_DATASETS_CALL_H
+#define ROOFTILE_DATASETS_CALL_H
+
+#include "datasets/op.h"
+
+struct rt_call {
+    int64_t dim[RT_MAX_DIMS]; /* by the op's dim names; -1 past its last */
+    uint8_t op, dtype, phase; /* rt_op_id, rt_dtype, rt_phase */
+    uint8_t zero[5];          /* calls compare and hash as bytes */
+};
+
+/* The op forward, or backward where that is what the op is; every dim missing. */
+void rt_call_init(struct rt_call *call, enum rt_op_id op, enum rt_dtype dtype);
+enum rt_phase rt_op_own_phase(enum rt_op_id op);
+
+enum rt_family rt_call_family(const struct rt_call *call);
+/* Floating-point operations; a multiply-add counts two. */
+double rt_call_flops(const struct rt_call *call);
+/* Compulsory traffic in bytes: every operand once. */
+double rt_call_bytes(const struct rt_call *call);
+
+/* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
+bool rt_call_product(const struct rt_call *call, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);
+
+/* "batch=4 m=128 n=512 k=64" */
+void rt_call_dims(const struct rt_call *call, char *out, size_t size);
+
+#endif
