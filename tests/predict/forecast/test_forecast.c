@@ -187,7 +187,10 @@ static void test_sweep_is_each_alone(void)
         rt_forecast_release(&sweep[i]);
         rt_forecast_release(&f);
     }
-    graph[4].options.dtype = RT_FP8; /* one that cannot be: none is */
+    rt_graph_release(&graph[4]); /* one that cannot be: none is */
+    struct rt_graph_options narrow = options(RT_STEP_PREFILL);
+    narrow.dtype = RT_FP8;
+    make_graph(&graph[4], &narrow);
     RT_ASSERT_FAILS(rt_forecast_graphs(graphs, 6, &predictor, &device, &how, sweep), RT_EFORMAT,
                     "no fp8 peak");
     RT_ASSERT_OK(rt_forecast_graphs(graphs, 0, &predictor, &device, &how, sweep));
