@@ -1,0 +1,222 @@
+#!/usr/bin/env bash
+# Makes the tables of docs/results/ again, each into a file of a folder.
+#
+#   scripts/results.sh [--neusight DIR] [--aiconfigurator DIR] [-o FOLDER] [TABLE...]
+#   scripts/results.sh --list          the tables: data, page, time, commands
+#
+# Without TABLE: all that the data at hand allows and that take less than an hour. DIR is what `rooftile dataset import`
+# reads; without it ROOFTILE_NEUSIGHT and ROOFTILE_AICONFIGURATOR say where the data is. FOLDER (default results-out) gets
+# TABLE.md or TABLE.txt; FOLDER/work keeps imports, predictors and folds, so that a run that ended goes on.
+# ROOFTILE is the program (default build/rooftile).
+set -eu
+source_folder=$(cd "$(dirname "$0")/.." && pwd)
+
+# name | data | page of docs/results | time on two cores | commands
+tables='
+neusight         | n | leave-one-gpu-out, models, calibration | 5 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test --calibrate-runs
+aiconfigurator   | a | leave-one-gpu-out, calibration         | 5 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test
+seeds            | n | leave-one-gpu-out                      | 5 min  | crossval --leave-out gpu -p rooftile --calibrate 0, seeds 1, 2, 3
+published        | n | leave-one-gpu-out                      | 3 h    | crossval --leave-out gpu -p neusight --calibrate 0
+dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op linear --dtype
+kinds            | a | leave-one-gpu-out                      | 4 min  | train --no-test --hold-out-gpu; evaluate --op attention; --op moe --dtype
+intervals        | n, a | intervals                           | 6 min  | train --no-test --hold-out-gpu; evaluate; evaluate --workloads
+models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
+published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
+baseline-models  | n | models                                 | 1 min  | train -p linear, wave-scaling --hold-out-gpu AMD; evaluate --workloads --compare
+reproduction     | n | reproduction                           | 5 min  | scripts/reproduce_neusight.sh
+demo             |   | demo                                   | 5 min  | scripts/demo.sh
+speed            |   | speed                                  | 3 min  | tests/bench: bench_train.sh, bench_forecast, bench_predict.sh
+'
+
+fail() {
+    echo "results.sh: $*" >&2
+    exit 1
+}
+names() { sed -n 's/^\([a-z][a-z-]*\) *|.*/\1/p' <<<"$tables"; }
+field() { grep "^$1 *|" <<<"$tables" | cut -d '|' -f "$2" | sed 's/^ *//; s/ *$//'; }
+
+list() {
+    for name in $(names); do
+        printf '%-17s %-7s docs/results/%s\n%25s rooftile %s\n' "$name" "$(field "$name" 4)" \
+            "$(field "$name" 3 | sed 's/, /.md, /g').md" "" "$(field "$name" 5)"
+    done | sed 's/rooftile scripts/scripts/; s/rooftile tests/tests/'
+}
+
+# --- what tables are made of ---
+
+# The imported data: neusight.h5, aiconfigurator.h5.
+data() { # neusight | aiconfigurator
+    local tree=$neusight
+    [ "$1" = neusight ] || tree=$aiconfigurator
+    [ -e "$work/$1.h5" ] || "$rooftile" dataset import --format "$1" "$tree" -o "$work/$1.h5" --quiet >&2
+    echo "$work/$1.h5"
+}
+
+# A predictor, fitted once for these options.
+predictor() { # DATA TRAIN-OPTION...
+    local data=$1 file
+    shift
+    file=$work/predictor-$(basename "$data" .h5)$(printf '%s' "$@" | tr -c 'a-zA-Z0-9' _).h5
+    [ -e "$file" ] || "$rooftile" train "$data" "$@" --seed 1 --threads 1 --quiet -o "$file" >&2
+    echo "$file"
+}
+without() { predictor "$1" --no-test --hold-out-gpu "$2"; } # DATA GPU
+chips() { # neusight | aiconfigurator
+    [ "$1" = neusight ] && printf '%s\n' 'Tesla P4' P100 V100 T4 A100 MI100 MI210 || printf '%s\n' A100 H100 H200 L40S
+}
+
+# Says a command, then runs it.
+say() {
+    echo
+    echo "\$ rooftile $*"
+    "$rooftile" "$@"
+}
+
+crossval() { # TABLE DATA CROSSVAL-OPTION...
+    local table=$1 set
+    set=$(data "$2")
+    shift 2
+    "$rooftile" crossval "$set" --leave-out gpu -o "$work/$table" --report "$out/$table.md" --quiet "$@" >/dev/null
+}
+
+# --- the tables ---
+
+make_neusight() {
+    crossval neusight neusight -p rooftile -p linear -p wave-scaling --seed 1 --calibrate 30 \
+        --calibrate-split train --calibrate-split test --calibrate-runs
+}
+
+make_aiconfigurator() {
+    crossval aiconfigurator aiconfigurator -p rooftile -p linear -p wave-scaling --seed 1 --calibrate 30 \
+        --calibrate-split train --calibrate-split test
+}
+
+make_seeds() {
+    for seed in 1 2 3; do
+        crossval "seeds-$seed" neusight -p rooftile --seed "$seed" --calibrate 0
+        cat "$out/seeds-$seed.md"
+        rm "$out/seeds-$seed.md"
+    done
+}
+
+make_published() {
+    crossval published neusight --gpu 'Tesla P4' --gpu P100 --gpu V100 --gpu T4 --gpu A100 -p neusight --seed 1 --calibrate 0
+}
+
+make_dtypes() {
+    local set
+    set=$(data aiconfigurator)
+    chips aiconfigurator | while read -r gpu; do
+        for dtype in bf16 fp8 fp8_block; do
+            say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --op linear --dtype "$dtype" --quiet || true
+        done
+    done
+}
+
+make_kinds() {
+    local set
+    set=$(data aiconfigurator)
+    chips aiconfigurator | while read -r gpu; do
+        say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --op attention --quiet
+        for dtype in bf16 fp8 fp8_block int4 mxfp4; do
+            say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --op moe --dtype "$dtype" --quiet || true
+        done
+    done
+}
+
+make_intervals() {
+    local name set
+    for name in $(have_neusight && echo neusight) $(have_aiconfigurator && echo aiconfigurator); do
+        set=$(data "$name")
+        chips "$name" | while read -r gpu; do
+            say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --quiet
+            [ "$name" != neusight ] ||
+                say evaluate --workloads -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --fallback --quiet
+        done
+    done
+}
+
+make_models() {
+    local set
+    set=$(data neusight)
+    say evaluate --workloads -p "$(predictor "$set")" "$set" --fallback --quiet
+    say evaluate --workloads -p "$(predictor "$set" --no-test)" "$set" --fallback --quiet
+}
+
+make_published_models() {
+    local set
+    set=$(data neusight)
+    compare=(--compare "$neusight/published_e2e.csv")
+    [ -e "${compare[1]}" ] || compare=()
+    say evaluate --workloads -p "$(predictor "$set" -p neusight --hold-out-gpu AMD)" "$set" --quiet \
+        ${compare[@]+"${compare[@]}"}
+    say evaluate --workloads -p "$(predictor "$set" -p neusight --hold-out-gpu AMD)" "$set" --quiet \
+        --graphs "$neusight/opgraph" ${compare[@]+"${compare[@]}"}
+}
+
+make_baseline_models() {
+    local set
+    set=$(data neusight)
+    compare=(--compare "$neusight/published_e2e.csv")
+    [ -e "${compare[1]}" ] || compare=()
+    say evaluate --workloads -p "$(predictor "$set" -p linear --hold-out-gpu AMD)" \
+        -p "$(predictor "$set" -p wave-scaling --hold-out-gpu AMD)" "$set" --quiet ${compare[@]+"${compare[@]}"}
+}
+
+make_reproduction() { "$source_folder/scripts/reproduce_neusight.sh" "$neusight" "$work/reproduction"; }
+make_demo() { "$source_folder/scripts/demo.sh" "$work/demo"; }
+make_speed() {
+    local build
+    build=$(dirname "$rooftile")
+    "$source_folder/tests/bench/bench_train.sh" "$build"
+    "$build/tests/bench_forecast"
+    "$source_folder/tests/bench/bench_predict.sh" "$build"
+}
+
+# --- which of them, and where ---
+
+neusight=${ROOFTILE_NEUSIGHT:-} aiconfigurator=${ROOFTILE_AICONFIGURATOR:-} out=results-out wanted=()
+rooftile=${ROOFTILE:-$source_folder/build/rooftile}
+while [ $# -gt 0 ]; do
+    case $1 in
+    --list) list && exit 0 ;;
+    --help | -h) sed -n '2,10p' "$0" | sed 's/^# \{0,1\}//' && exit 0 ;;
+    --neusight) neusight=${2:?--neusight takes a folder} && shift ;;
+    --aiconfigurator) aiconfigurator=${2:?--aiconfigurator takes a folder} && shift ;;
+    -o) out=${2:?-o takes a folder} && shift ;;
+    -*) fail "there is no option $1; see --help" ;;
+    *) wanted+=("$1") ;;
+    esac
+    shift
+done
+[ -x "$rooftile" ] || fail "$rooftile: there is no such program; build it (scripts/test.sh), or say where it is with ROOFTILE"
+
+have_neusight() { [ -d "$neusight" ]; }
+have_aiconfigurator() { [ -d "$aiconfigurator" ]; }
+feasible() { # TABLE
+    case $(field "$1" 2) in
+    n) have_neusight ;;
+    a) have_aiconfigurator ;;
+    'n, a') have_neusight || have_aiconfigurator ;;
+    esac
+}
+
+if [ ${#wanted[@]} = 0 ]; then
+    for name in $(names); do
+        if [ "$name" != published ] && feasible "$name"; then wanted+=("$name"); fi
+    done
+fi
+work=$out/work
+mkdir -p "$work"
+for name in "${wanted[@]}"; do
+    [ -n "$(field "$name" 1)" ] || fail "there is no table \"$name\"; there are: $(names | tr '\n' ' ')"
+    feasible "$name" || fail "$name needs data that is not there: say where with --neusight or --aiconfigurator"
+    echo "$name: about $(field "$name" 4)" >&2
+    "make_${name//-/_}" >"$work/$name.txt"
+    if [ -s "$work/$name.txt" ]; then
+        { "$rooftile" --version && date -u +%F && cat "$work/$name.txt"; } >"$out/$name.txt"
+        echo "  $out/$name.txt" >&2
+    else
+        echo "  $out/$name.md" >&2
+    fi
+done
