@@ -6,129 +6,27 @@
 #include "datasets/dataset_order.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "base/threads.h"
 #include "datasets/summary.h"
 #include "datasets/validate.h"
 
-#include <argp.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int rt_cmd_dataset(int argc, char **argv);
-
-/* ---- command lines ---- */
-
-enum { SOURCE = 256, LICENCE, STRICT, MAX_IMPOSSIBLE, SORT };
-
 struct arguments {
-    const char **names; /* files and folders, in order */
-    size_t name_count;
+    struct rt_names names; /* files and folders, in order */
     const char *out, *format, *source, *licence;
     int threads;
     size_t max_impossible;
     bool json, quiet, strict, sort;
 };
 
-static const struct argp_option options_of_info[] = {{"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-                                                     {0}};
-
-static const struct argp_option options_of_import[] = {
-    {"format", 'f', "NAME", 0, "neusight, aiconfigurator, csv or workloads (required)", 0},
-    {"output", 'o', "FILE.h5", 0, "The dataset to write (required)", 0},
-    {"threads", 't', "N", 0, "Files are read side by side on N threads (default: every processor)", 0},
-    {"source", SOURCE, "TEXT", 0, "Where the data come from (default: what the format's authors say)", 0},
-    {"licence", LICENCE, "TEXT", 0, "The licence of the data (default: as the source)", 0},
-    {"strict", STRICT, NULL, 0, "Fail where anything is refused or skipped", 0},
-    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
-    {0},
-};
-
-static const struct argp_option options_of_export[] = {
-    {"format", 'f', "NAME", 0, "csv (default)", 0},
-    {"output", 'o', "FOLDER", 0, "The folder to write to (required)", 0},
-    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {0},
-};
-
-static const struct argp_option options_of_merge[] = {
-    {"output", 'o', "FILE.h5", 0, "The dataset to write (required)", 0},
-    {"sort", SORT, NULL, 0,
-     "By device, op, dtype and shape, whatever the order of the files: shards of a collection become what "
-     "the "
-     "whole becomes",
-     0},
-    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {0},
-};
-
-static const struct argp_option options_of_validate[] = {
-    {"max-impossible", MAX_IMPOSSIBLE, "N", 0,
-     "Samples that may be faster than the roofline allows (default 0)", 0},
-    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
-    {0},
-};
-
-static error_t parse_option(int key, char *text, struct argp_state *state)
-{
-    struct arguments *arguments = state->input;
-    int64_t value = 0;
-    int status = RT_OK;
-    switch (key) {
-    case 'f':
-        arguments->format = text;
-        break;
-    case 'o':
-        arguments->out = text;
-        break;
-    case 't':
-        if ((status = rt_argument_integer("--threads", text, 1, 256, &value)) == RT_OK)
-            arguments->threads = (int)value;
-        break;
-    case SOURCE:
-        arguments->source = text;
-        break;
-    case LICENCE:
-        arguments->licence = text;
-        break;
-    case STRICT:
-        arguments->strict = true;
-        break;
-    case SORT:
-        arguments->sort = true;
-        break;
-    case MAX_IMPOSSIBLE:
-        if ((status = rt_argument_integer("--max-impossible", text, 0, INT64_MAX, &value)) == RT_OK)
-            arguments->max_impossible = (size_t)value;
-        break;
-    case 'j':
-        arguments->json = true;
-        break;
-    case 'q':
-        arguments->quiet = true;
-        break;
-    case ARGP_KEY_ARG:
-        arguments->names = rt_realloc(arguments->names, arguments->name_count + 1, sizeof *arguments->names);
-        arguments->names[arguments->name_count++] = text;
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+#define ROW_JSON                                                                                             \
+    {                                                                                                        \
+        "json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"                     \
     }
-    return status;
-}
-
-/* One name is wanted, or at least one where `several`; an output where `out`. */
-static int check_arguments(const struct arguments *arguments, const char *what, bool several, bool out)
-{
-    if (arguments->name_count == 0)
-        return rt_fail(RT_EUSAGE, "name %s; --help shows an example", what);
-    if (!several && arguments->name_count > 1)
-        return rt_fail(RT_EUSAGE, "\"%s\" is one name too many; name only %s", arguments->names[1], what);
-    if (out && arguments->out == NULL)
-        return rt_fail(RT_EUSAGE, "say where to write to: -o NAME");
-    return RT_OK;
-}
+#define SAY_OUTPUT .required = "say where to write to: -o NAME"
 
 /* ---- printing ---- */
 
@@ -195,13 +93,14 @@ static void print_info_json(const struct rt_dataset *d, const char *path)
     rt_json_print(root, stdout);
 }
 
-static int run_info(const struct arguments *arguments)
+static int run_info(const struct rt_command_line *line)
 {
+    const struct arguments *arguments = line->options;
     struct rt_dataset dataset;
-    int status = check_arguments(arguments, "a dataset, DATA.h5", false, false);
-    if (status != RT_OK || (status = rt_dataset_read(arguments->names[0], &dataset)) != RT_OK)
+    int status = rt_dataset_read(arguments->names.name[0], &dataset);
+    if (status != RT_OK)
         return status;
-    (arguments->json ? print_info_json : print_info)(&dataset, arguments->names[0]);
+    (arguments->json ? print_info_json : print_info)(&dataset, arguments->names.name[0]);
     rt_dataset_release(&dataset);
     return RT_OK;
 }
@@ -302,18 +201,14 @@ static void set_text(char **text, const char *value)
     *text = rt_strdup(value);
 }
 
-static int run_import(const struct arguments *arguments)
+static int run_import(const struct rt_command_line *line)
 {
-    int status = check_arguments(arguments, "the file or folder to import", false, true);
-    if (status == RT_OK && arguments->format == NULL)
-        status = rt_fail(RT_EUSAGE, "say what it is: --format neusight, aiconfigurator, csv or workloads");
-    if (status != RT_OK)
-        return status;
+    const struct arguments *arguments = line->options;
     const struct rt_import_options options = {arguments->threads, arguments->quiet, arguments->strict};
     struct rt_import_report report = {0};
     struct rt_dataset dataset;
     double start = rt_clock();
-    status = rt_import(arguments->format, arguments->names[0], &options, &dataset, &report);
+    int status = rt_import(arguments->format, arguments->names.name[0], &options, &dataset, &report);
     if (status == RT_OK) {
         set_text(&dataset.source, arguments->source);
         set_text(&dataset.licence, arguments->licence);
@@ -328,13 +223,14 @@ static int run_import(const struct arguments *arguments)
 
 /* ---- export ---- */
 
-static int run_export(const struct arguments *arguments)
+static int run_export(const struct rt_command_line *line)
 {
+    const struct arguments *arguments = line->options;
     struct rt_dataset dataset;
-    int status = check_arguments(arguments, "a dataset, DATA.h5", false, true);
-    if (status == RT_OK && arguments->format != NULL && strcmp(arguments->format, "csv") != 0)
-        status = rt_fail(RT_EUSAGE, "--format %s: datasets are exported as csv", arguments->format);
-    if (status != RT_OK || (status = rt_dataset_read(arguments->names[0], &dataset)) != RT_OK)
+    if (arguments->format != NULL && strcmp(arguments->format, "csv") != 0)
+        return rt_fail(RT_EUSAGE, "--format %s: datasets are exported as csv", arguments->format);
+    int status = rt_dataset_read(arguments->names.name[0], &dataset);
+    if (status != RT_OK)
         return status;
     status = rt_export_csv(&dataset, arguments->out);
     if (status == RT_OK && arguments->json) {
@@ -406,20 +302,19 @@ static void print_merge(const struct arguments *arguments, const struct rt_datas
     rt_json_print(root, stdout);
 }
 
-static int run_merge(const struct arguments *arguments)
+static int run_merge(const struct rt_command_line *line)
 {
+    const struct arguments *arguments = line->options;
     static const struct rt_column columns[] = {{"file", NULL, 's', 0},
                                                {"uuid", NULL, 's', 0},
                                                {"samples", NULL, 'd', 0},
                                                {"workloads", NULL, 'd', 0}};
-    int status = check_arguments(arguments, "the datasets to merge, A.h5 B.h5 ...", true, true);
-    if (status != RT_OK)
-        return status;
     struct rt_table *files = rt_table_new(columns, RT_COUNT(columns));
     struct rt_dataset merged;
+    int status = RT_OK;
     rt_dataset_init(&merged);
-    for (size_t i = 0; status == RT_OK && i < arguments->name_count; i++)
-        status = add_file(&merged, arguments->names[i], files);
+    for (size_t i = 0; status == RT_OK && i < arguments->names.count; i++)
+        status = add_file(&merged, arguments->names.name[i], files);
     if (status == RT_OK) {
         size_t duplicates = rt_dataset_drop_duplicates(&merged);
         if (arguments->sort)
@@ -478,7 +373,7 @@ static void print_validation(const struct arguments *arguments, const struct rt_
     struct rt_table *impossible = impossible_rows(dataset, validation);
     if (arguments->json) {
         json_t *root = json_object();
-        json_text(root, "file", arguments->names[0]);
+        json_text(root, "file", arguments->names.name[0]);
         json_table(root, "checks", checks);
         json_table(root, "impossible", impossible);
         rt_json_print(root, stdout);
@@ -489,101 +384,157 @@ static void print_validation(const struct arguments *arguments, const struct rt_
     }
 }
 
-static int run_validate(const struct arguments *arguments)
+static int run_validate(const struct rt_command_line *line)
 {
+    const struct arguments *arguments = line->options;
     struct rt_validation validation;
     struct rt_dataset dataset;
-    int status = check_arguments(arguments, "a dataset, DATA.h5", false, false);
-    if (status != RT_OK || (status = rt_validate(arguments->names[0], &dataset, &validation)) != RT_OK)
+    int status;
+    if ((status = rt_validate(arguments->names.name[0], &dataset, &validation)) != RT_OK)
         return status;
     print_validation(arguments, &dataset, &validation);
     for (int i = 0; status == RT_OK && i < RT_CHECK_COUNT; i++) {
         const struct rt_check *check = &validation.checks[i];
         if (check->wrong > (i == RT_CHECK_ROOFLINE ? arguments->max_impossible : 0))
-            status = rt_fail(RT_EFORMAT, "%s: the check \"%s\" found %zu wrong: %s", arguments->names[0],
+            status = rt_fail(RT_EFORMAT, "%s: the check \"%s\" found %zu wrong: %s", arguments->names.name[0],
                              check->name, check->wrong, check->first);
     }
     rt_dataset_release(&dataset);
     return status;
 }
 
-/* ---- the table of subcommands ---- */
+/* ---- the commands ---- */
 
-static const struct {
-    const char *name;
-    int (*run)(const struct arguments *arguments);
-    const struct argp_option *options;
-    const char *arguments, *what; /* what: description, "\v", example */
-} subcommands[] = {
-    {"info", run_info, options_of_info, "DATA.h5",
-     "Tells what a dataset holds: where it comes from, counts per op, device, dtype and split, ranges, "
-     "flags, attributes."
-     "\vExample:\n  rooftile dataset info data.h5"},
-    {"import", run_import, options_of_import, "FILE-OR-FOLDER",
-     "Turns the measurements of others into a dataset. What each file is, its columns say. Ends with a "
-     "table: rows "
-     "read, kept, dropped as duplicates, refused (with file, line and reason), tiles that could not be read."
-     "\vA refused row is no failure; a source from which nothing was kept is one, and with --strict any "
-     "refusal."
-     "\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5"},
-    {"export", run_export, options_of_export, "DATA.h5",
-     "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
-     "strings.csv, "
-     "meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, byte for byte."
-     "\vExample:\n  rooftile dataset export --format csv data.h5 -o data/"},
-    {"merge", run_merge, options_of_merge, "A.h5 B.h5...",
-     "Puts datasets together. Refuses devices of one name with different numbers; drops exact duplicates and "
-     "counts "
-     "them.\vExamples:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5\n"
-     "  rooftile dataset merge --sort shard1.h5 shard2.h5 -o all.h5"},
-    {"validate", run_validate, options_of_validate, "DATA.h5",
-     "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
-     "roofline of "
-     "their GPU allows. One line per check; exit status 1 where one fails."
-     "\vExample:\n  rooftile dataset validate data.h5 --max-impossible 10"},
+#define ONE_DATASET RT_OPERANDS(struct arguments, names, 1, 1, "a dataset, DATA.h5")
+
+static const struct rt_option info_options[] = {ROW_JSON};
+
+static const struct rt_command info = {
+    .name = "info",
+    .brief = "what a dataset holds",
+    .operands_usage = "DATA.h5",
+    .about =
+        "Prints what a dataset holds: where it comes from, counts per op, device, dtype and split, ranges, "
+        "flags, attributes.",
+    .details = "Example:\n  rooftile dataset info data.h5",
+    .options = info_options,
+    .option_count = RT_COUNT(info_options),
+    .operands = ONE_DATASET,
+    .size = sizeof(struct arguments),
+    .run = run_info,
 };
 
-static void print_help(FILE *file)
-{
-    fputs("Usage: rooftile dataset COMMAND [OPTION...]\n\nCommands:\n", file);
-    for (size_t i = 0; i < RT_COUNT(subcommands); i++)
-        fprintf(file, "  %-9s %.*s\n", subcommands[i].name, (int)strcspn(subcommands[i].what, ":.;"),
-                subcommands[i].what);
-    fputs("\n`rooftile dataset COMMAND --help` tells the rest. Example:\n"
-          "  rooftile dataset import --format neusight NeuSight -o neusight.h5\n"
-          "  rooftile dataset info neusight.h5\n",
-          file);
-}
+static const struct rt_option import_options[] = {
+    {"format", 'f', "NAME",
+     RT_TEXT(struct arguments, format,
+             .required = "say what it is: --format neusight, aiconfigurator, csv or workloads"),
+     "neusight, aiconfigurator, csv or workloads"},
+    {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The dataset to write"},
+    {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
+     "Files are read side by side on N threads (default: every processor)"},
+    {"source", 0, "TEXT", RT_TEXT(struct arguments, source),
+     "Where the data come from (default: what the format's authors say)"},
+    {"licence", 0, "TEXT", RT_TEXT(struct arguments, licence),
+     "The licence of the data (default: that of the source)"},
+    {"strict", 0, NULL, RT_FLAG(struct arguments, strict), "Fail where anything is refused or skipped"},
+    ROW_JSON,
+    {"quiet", 'q', NULL, RT_FLAG(struct arguments, quiet), "No progress on stderr"},
+};
 
-int rt_cmd_dataset(int argc, char **argv)
-{
-    char title[64];
-    if (argc < 2)
-        return rt_fail(RT_EUSAGE, "say what to do: info, import, export, merge or validate");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0) {
-        print_help(stdout);
-        return RT_OK;
-    }
-    for (size_t i = 0; i < RT_COUNT(subcommands); i++) {
-        if (strcmp(argv[1], subcommands[i].name) != 0)
-            continue;
-        struct argp argp = {subcommands[i].options,
-                            parse_option,
-                            subcommands[i].arguments,
-                            subcommands[i].what,
-                            NULL,
-                            NULL,
-                            NULL};
-        struct arguments arguments = {0};
-        snprintf(title, sizeof title, "rooftile dataset %s", subcommands[i].name);
-        argv[1] = title;
-        int status = argp_parse(&argp, argc - 1, argv + 1, 0, NULL, &arguments);
-        if (status == 0)
-            status = subcommands[i].run(&arguments);
-        free(arguments.names);
-        return status;
-    }
-    return rt_fail(RT_EUSAGE,
-                   "\"%s\" is no command of rooftile dataset: info, import, export, merge, validate",
-                   argv[1]);
-}
+static const struct rt_command import = {
+    .name = "import",
+    .brief = "turn the measurements of others into a dataset",
+    .operands_usage = "FILE-OR-FOLDER",
+    .about =
+        "Turns the measurements of others into a dataset. The columns of a file decide what it is. Ends with "
+        "a table: rows read, kept, dropped as duplicates, refused (with file, line and reason), tiles that "
+        "could not be read.",
+    .details =
+        "A refused row is no failure; a source from which nothing was kept is one, and with --strict any "
+        "refusal.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5",
+    .options = import_options,
+    .option_count = RT_COUNT(import_options),
+    .operands = RT_OPERANDS(struct arguments, names, 1, 1, "the file or folder to import"),
+    .size = sizeof(struct arguments),
+    .run = run_import,
+};
+
+static const struct rt_option export_options[] = {
+    {"format", 'f', "NAME", RT_TEXT(struct arguments, format), "csv (default)"},
+    {"output", 'o', "FOLDER", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The folder to write to"},
+    ROW_JSON,
+};
+
+static const struct rt_command export = {
+    .name = "export",
+    .brief = "write a dataset as a folder of CSV files",
+    .operands_usage = "DATA.h5",
+    .about =
+        "Writes a dataset as a folder of CSV files: samples.csv, workloads.csv, devices.csv, groups.csv, "
+        "strings.csv, meta.csv. `rooftile dataset import --format csv` makes the same dataset of it again, "
+        "byte for byte.",
+    .details = "Example:\n  rooftile dataset export --format csv data.h5 -o data/",
+    .options = export_options,
+    .option_count = RT_COUNT(export_options),
+    .operands = ONE_DATASET,
+    .size = sizeof(struct arguments),
+    .run = run_export,
+};
+
+static const struct rt_option merge_options[] = {
+    {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The dataset to write"},
+    {"sort", 0, NULL, RT_FLAG(struct arguments, sort),
+     "By device, op, dtype and shape, whatever the order of the files: shards of a collection become what "
+     "the "
+     "whole becomes"},
+    ROW_JSON,
+};
+
+static const struct rt_command merge = {
+    .name = "merge",
+    .brief = "put datasets together",
+    .operands_usage = "A.h5 B.h5...",
+    .about =
+        "Puts datasets together. Refuses devices of one name with different numbers; drops exact duplicates "
+        "and counts them.",
+    .details = "Examples:\n  rooftile dataset merge monday.h5 tuesday.h5 -o week.h5\n"
+               "  rooftile dataset merge --sort shard1.h5 shard2.h5 -o all.h5",
+    .options = merge_options,
+    .option_count = RT_COUNT(merge_options),
+    .operands = RT_OPERANDS(struct arguments, names, 1, RT_MANY, "the datasets to merge, A.h5 B.h5 ..."),
+    .size = sizeof(struct arguments),
+    .run = run_merge,
+};
+
+static const struct rt_option validate_options[] = {
+    {"max-impossible", 0, "N", RT_INTEGER(struct arguments, max_impossible, 0, INT64_MAX),
+     "Samples that may be faster than the roofline allows (default 0)"},
+    ROW_JSON,
+};
+
+static const struct rt_command validate = {
+    .name = "validate",
+    .brief = "check a dataset",
+    .operands_usage = "DATA.h5",
+    .about =
+        "Checks a dataset: checksums, units, ranges, duplicates, devices, samples that are faster than the "
+        "roofline of their GPU allows. One line per check; exit status 1 where one fails.",
+    .details = "Example:\n  rooftile dataset validate data.h5 --max-impossible 10",
+    .options = validate_options,
+    .option_count = RT_COUNT(validate_options),
+    .operands = ONE_DATASET,
+    .size = sizeof(struct arguments),
+    .run = run_validate,
+};
+
+static const struct rt_command *const commands[] = {&info, &import, &export, &merge, &validate};
+
+const struct rt_command rt_command_dataset = {
+    .name = "dataset",
+    .brief = "import, inspect, check, merge and export measurements",
+    .details = "`rooftile dataset COMMAND --help` explains each. Example:\n"
+               "  rooftile dataset import --format neusight NeuSight -o neusight.h5\n"
+               "  rooftile dataset info neusight.h5",
+    .commands = commands,
+    .command_count = RT_COUNT(commands),
+};

@@ -1,38 +1,21 @@
 /* `rooftile devices`: the catalogue of GPUs as numbers, or one of them in full. */
 #include "datasets/device.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "base/table.h"
 
-#include <argp.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-int rt_cmd_devices(int argc, char **argv);
-
 struct arguments {
-    const char **specs;
-    size_t spec_count;
+    struct rt_names specs;
     bool json;
 };
 
-static const struct argp_option options[] = {{"json", 'j', NULL, 0, "Print JSON instead of text", 0}, {0}};
-
-static error_t parse_option(int key, char *text, struct argp_state *state)
-{
-    struct arguments *arguments = state->input;
-    switch (key) {
-    case 'j':
-        arguments->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        arguments->specs = rt_realloc(arguments->specs, arguments->spec_count + 1, sizeof *arguments->specs);
-        arguments->specs[arguments->spec_count++] = text;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const struct rt_option options[] = {
+    {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
+};
 
 /* In the form of a device file, so that it can be kept as one. */
 static json_t *device_json(struct rt_device *device)
@@ -65,9 +48,9 @@ static int print_specs(const struct arguments *arguments)
 {
     json_t *list = json_array();
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < arguments->spec_count; i++) {
+    for (size_t i = 0; status == RT_OK && i < arguments->specs.count; i++) {
         struct rt_device device;
-        status = rt_device_find(arguments->specs[i], &device);
+        status = rt_device_find(arguments->specs.name[i], &device);
         if (status == RT_OK && arguments->json) {
             json_array_append_new(list, device_json(&device));
         } else if (status == RT_OK) {
@@ -76,7 +59,7 @@ static int print_specs(const struct arguments *arguments)
         }
     }
     if (status == RT_OK && arguments->json)
-        rt_json_print(json_incref(arguments->spec_count == 1 ? json_array_get(list, 0) : list), stdout);
+        rt_json_print(json_incref(arguments->specs.count == 1 ? json_array_get(list, 0) : list), stdout);
     json_decref(list);
     return status;
 }
@@ -114,25 +97,25 @@ static int print_catalogue(bool json)
     return status;
 }
 
-int rt_cmd_devices(int argc, char **argv)
+static int run(const struct rt_command_line *line)
 {
-    static const struct argp argp = {
-        options,
-        parse_option,
-        "[SPEC]...",
-        "Lists the catalogue of GPUs, or tells everything about the ones that SPEC names: a catalogue name, "
-        "a JSON file, "
-        "either with overrides, as --gpu takes them."
-        "\vWith one SPEC, --json prints a device file: keep it, edit it, name it as a GPU.\n\n"
-        "Example: what an H100 with fewer multiprocessors and more bandwidth is\n"
-        "  rooftile devices H100,sms=100,bandwidth_gbs=4000 --json > future.json",
-        NULL,
-        NULL,
-        NULL};
-    struct arguments arguments = {0};
-    int status = argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-    if (status == 0)
-        status = arguments.spec_count > 0 ? print_specs(&arguments) : print_catalogue(arguments.json);
-    free(arguments.specs);
-    return status;
+    const struct arguments *arguments = line->options;
+    return arguments->specs.count > 0 ? print_specs(arguments) : print_catalogue(arguments->json);
 }
+
+const struct rt_command rt_command_devices = {
+    .name = "devices",
+    .brief = "the catalogue of GPUs as numbers",
+    .operands_usage = "[SPEC]...",
+    .about =
+        "Lists the catalogue of GPUs, or prints every number of those that SPEC names: a catalogue name or a "
+        "JSON file, either with overrides, as --gpu takes them.",
+    .details = "With one SPEC, --json prints a device file: keep it, edit it, name it as a GPU.\n\n"
+               "Example: an H100 with fewer multiprocessors and more bandwidth\n"
+               "  rooftile devices H100,sms=100,bandwidth_gbs=4000 --json > future.json",
+    .options = options,
+    .option_count = RT_COUNT(options),
+    .operands = RT_OPERANDS(struct arguments, specs, 0, RT_MANY, "devices"),
+    .size = sizeof(struct arguments),
+    .run = run,
+};

@@ -1,0 +1,139 @@
+/* What --help prints of a command. See options.h. */
+#include "base/options.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 79, HELP_COLUMN = 26 };
+
+/* Prints `text` in lines of at most WIDTH columns that begin at column `left`; the first goes on at `column`.
+ * Its own line ends stay, and so do the spaces that a line begins with. */
+static void print_wrapped(FILE *file, const char *text, int left, int column)
+{
+    while (*text != '\0') {
+        int spaces = (int)strspn(text, " \n"), length = (int)strcspn(text + spaces, " \n");
+        bool new_line = memchr(text, '\n', (size_t)spaces) != NULL;
+        if (!new_line && spaces > 0 && length > 0 && column + spaces + length > WIDTH) {
+            fprintf(file, "\n%*s", left, "");
+            column = left;
+        } else {
+            for (int i = 0; i < spaces; i++) {
+                fputc(text[i], file);
+                column = text[i] == '\n' ? left : column + 1;
+                if (text[i] == '\n' && text[i + 1] != '\n')
+                    fprintf(file, "%*s", left, "");
+            }
+        }
+        fprintf(file, "%.*s", length, text + spaces);
+        column += length;
+        text += spaces + length;
+    }
+    fputc('\n', file);
+}
+
+/* "12", "inference": what the option is without being given; NULL where that says nothing. */
+static char *default_text(const struct rt_option_value *field, const void *value)
+{
+    if (field->read == rt_read_integer) {
+        int64_t number = field->size == sizeof(int) ? *(const int *)value : *(const int64_t *)value;
+        return number != 0 ? rt_format("%" PRId64, number) : NULL;
+    }
+    if (field->read == rt_read_real || field->read == rt_read_seconds) {
+        double number = *(const double *)value;
+        const char *unit = field->read == rt_read_seconds ? " s" : "";
+        return isfinite(number) && number != 0 ? rt_format("%g%s", number, unit) : NULL;
+    }
+    if (field->read == rt_read_choice)
+        return rt_strdup(field->choices[*(const int *)value]);
+    const char *text = field->read == rt_read_text ? *(const char *const *)value : NULL;
+    return text != NULL ? rt_strdup(text) : NULL;
+}
+
+/* The help of a row with what the row knows besides: "(required; repeatable)", "(default 12)". Where the help
+ * has a default in words, that one stands. */
+static char *help_text(const struct rt_option *option, const void *options)
+{
+    const struct rt_option_value *field = &option->field;
+    struct rt_text notes = {0}, help = {0};
+    char *without = default_text(field, (const char *)options + field->offset);
+    if (field->required != NULL)
+        rt_text_item(&notes, "; ", "required");
+    else if (without != NULL && strstr(option->help, "default") == NULL)
+        rt_text_item(&notes, "; ", "default %s", without);
+    if (field->read == rt_read_list || field->read == rt_read_items)
+        rt_text_item(&notes, "; ", "repeatable");
+    rt_text_add(&help, notes.length > 0 ? "%s (%s)" : "%s", option->help, notes.text);
+    rt_text_release(&notes);
+    free(without);
+    return rt_text_take(&help);
+}
+
+static void print_option(FILE *file, const struct rt_option *option, const char *help)
+{
+    char letter[8] = "    ";
+    if (option->letter != 0)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    const char *argument = option->argument != NULL ? option->argument : "";
+    bool optional = argument[0] == '[';
+    int column = fprintf(file, "  %s--%s%s%s", letter, option->name,
+                         optional    ? "[="
+                         : *argument ? "="
+                                     : "",
+                         argument + optional);
+    if (column + 2 > HELP_COLUMN) {
+        fputc('\n', file);
+        column = 0;
+    }
+    fprintf(file, "%*s", HELP_COLUMN - column, "");
+    print_wrapped(file, help, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void print_options(FILE *file, const struct rt_command *command)
+{
+    static const struct rt_option help_row = {"help", 'h', NULL, {0}, "Print this"};
+    void *options = rt_calloc(1, command->size);
+    if (command->set_defaults != NULL)
+        command->set_defaults(options);
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct rt_option *option = &command->options[i];
+        if (option->name == NULL) {
+            fprintf(file, "\n%s\n", option->help);
+            continue;
+        }
+        char *help = help_text(option, options);
+        print_option(file, option, help);
+        free(help);
+    }
+    free(options);
+    print_option(file, &help_row, help_row.help);
+}
+
+static void print_commands(FILE *file, const struct rt_command *command)
+{
+    fputs("Commands:\n", file);
+    for (size_t i = 0; i < command->command_count; i++)
+        fprintf(file, "  %-10s %s\n", command->commands[i]->name, command->commands[i]->brief);
+}
+
+void rt_command_help(const struct rt_command *command, const char *title, FILE *file)
+{
+    if (command->command_count > 0) {
+        fprintf(file, "%s%sUsage: %s COMMAND [OPTION...]\n\n", command->about != NULL ? command->about : "",
+                command->about != NULL ? "\n\n" : "", title);
+        print_commands(file, command);
+    } else {
+        fprintf(file, "Usage: %s [OPTION...]%s%s\n", title, command->operands_usage != NULL ? " " : "",
+                command->operands_usage != NULL ? command->operands_usage : "");
+        print_wrapped(file, command->about, 0, 0);
+        fputc('\n', file);
+        print_options(file, command);
+    }
+    if (command->details != NULL) {
+        fputc('\n', file);
+        print_wrapped(file, command->details, 0, 0);
+    }
+}

@@ -1,0 +1,23 @@
+/* A text that grows: lists for messages, command lines. For whole files use rt_file_create. */
+#ifndef ROOFTILE_BASE_TEXT_H
+#define ROOFTILE_BASE_TEXT_H
+
+#include <stddef.h>
+
+/* Starts as {0}. `text` is NUL-terminated, and NULL only before the first call. */
+struct rt_text {
+    char *text;
+    size_t length, capacity;
+};
+
+void rt_text_add(struct rt_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for one item of a list: `separator` goes before it, but not before the first. */
+void rt_text_item(struct rt_text *text, const char *separator, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The text, "" where nothing was added; the caller frees it and `text` is {0} again. */
+char *rt_text_take(struct rt_text *text);
+void rt_text_release(struct rt_text *text);
+
+#endif
