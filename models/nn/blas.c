@@ -1,7 +1,8 @@
-/* The doorway to CBLAS: see blas.h. */
+/* Calls of BLAS and LAPACK. See blas.h. */
 #include "models/nn/blas.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,4 +72,19 @@ void rt_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, c
     else
         cblas_dgemm(CblasRowMajor, ta, tb, rows, columns, inner, 1, (const void *)a, (blasint)lda,
                     (const void *)b, (blasint)ldb, (double)beta, (void *)c, (blasint)ldc);
+}
+
+/* Debian's OpenBLAS carries LAPACK, but not always its C header. */
+void dposv_(const char *triangle, const blasint *n, const blasint *columns, double *a, const blasint *lda,
+            double *b, const blasint *ldb, blasint *info);
+
+bool rt_solve_positive(size_t n, double *a, double *b)
+{
+    const blasint order = (blasint)n, one = 1;
+    blasint info = 0;
+    if (n > 0)
+        dposv_("L", &order, &one, a, &order, b, &order, &info);
+    for (size_t i = 0; info != 0 && i < n; i++)
+        b[i] = NAN;
+    return info == 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The one doorway to CBLAS (collect/cpu/backend_cpu.c aside, which times it). OpenBLAS works in the calling
- * thread; sharing out is the business of pool.h, which knows what belongs together.
+ * All calls of BLAS and LAPACK (collect/cpu/backend_cpu.c aside, which times BLAS). OpenBLAS computes in the
+ * calling thread; work is shared out over threads by backprop.c and mlp.c, which know what belongs together.
  */
 #ifndef ROOFTILE_MODELS_NN_BLAS_H
 #define ROOFTILE_MODELS_NN_BLAS_H
@@ -29,5 +29,9 @@ void rt_blas_single_thread(void);
  * stored. A transposed operand is stored (k,m) or (n,k). Nothing may be 0. */
 void rt_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const rt_real *a, size_t lda,
              const rt_real *b, size_t ldb, rt_real beta, rt_real *c, size_t ldc);
+
+/* Solves A x = b for A (n,n) symmetric and positive definite, by Cholesky's factorisation (LAPACK's dposv); x
+ * takes the place of b, the factor that of A. False where A is not positive definite; b is then all NaN. */
+bool rt_solve_positive(size_t n, double *a, double *b);
 
 #endif

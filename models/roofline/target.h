@@ -1,0 +1,27 @@
+/*
+ * Targets: the quantities that are forecast of a kernel. A row names the column of the samples that holds the
+ * measurement, its unit, and the physical bound that predictors correct. A new target is a row here and a
+ * recipe that fits it.
+ */
+#ifndef ROOFTILE_MODELS_ROOFLINE_TARGET_H
+#define ROOFTILE_MODELS_ROOFLINE_TARGET_H
+
+#include "datasets/dataset.h"
+#include "models/roofline/tile.h"
+
+enum rt_target_id { RT_TARGET_LATENCY, RT_TARGET_COUNT };
+
+struct rt_target {
+    const char *name, *unit;                         /* "latency", "us": in predictor files and reports */
+    size_t column;                                   /* offset of the double in struct rt_sample */
+    double (*bound)(const struct rt_launch *launch); /* in the unit: what physics allows the launch */
+};
+
+extern const struct rt_target rt_targets[RT_TARGET_COUNT];
+int rt_target_find(const char *name); /* -1 where there is none */
+
+/* What was measured of a sample, in the target's unit; NaN where the measurement failed, is missing or is not
+ * positive. */
+double rt_target_measured(const struct rt_target *target, const struct rt_sample *sample);
+
+#endif
