@@ -172,6 +172,15 @@ void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance)
     }
 }
 
+char *rt_trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t length = strlen(text);
+    while (length > 0 && strchr(" \t\r", text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
 int rt_parse_integer(const char *text, size_t length, int64_t *value)
 {
     size_t at = 0;

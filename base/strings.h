@@ -47,6 +47,9 @@ void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance);
 #define RT_HASH_START 0xcbf29ce484222325u
 uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size);
 
+/* The text without spaces, tabs and carriage returns at both ends: cut in place, returns its new start. */
+char *rt_trim(char *text);
+
 /* A whole decimal number, a finite real number: 0, or -1 where the text is anything else. Locale-free. */
 int rt_parse_integer(const char *text, size_t length, int64_t *value);
 int rt_parse_real(const char *text, size_t length, double *value);

@@ -27,6 +27,15 @@ double rt_call_bytes(const struct rt_call *call);
 /* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
 bool rt_call_product(const struct rt_call *call, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);
 
+/* Takes a setting that is neither a dim nor dtype nor phase: 1 where it knows the name, 0 where it does not,
+ * or a negative status. */
+typedef int rt_call_setting(void *to, const char *name, const char *value);
+
+/* "bmm,batch=16,m=512,n=512,k=64,dtype=bf16,phase=backward": dims by their names in any order, all of them;
+ * dtype is fp32 and the phase the op's own where the text does not say. Spaces around words do not count.
+ * RT_EFORMAT says what is wrong. `setting` may be NULL; `out` is then as it was. */
+int rt_call_parse(const char *text, rt_call_setting *setting, void *to, struct rt_call *out);
+
 /* "batch=4 m=128 n=512 k=64" */
 void rt_call_dims(const struct rt_call *call, char *out, size_t size);
 
