@@ -13,13 +13,13 @@ source_folder=$(cd "$(dirname "$0")/.." && pwd)
 
 # name | data | page of docs/results | time on two cores | commands
 tables='
-neusight         | n | leave-one-gpu-out, models, calibration | 5 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test --calibrate-runs
-aiconfigurator   | a | leave-one-gpu-out, calibration         | 5 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test
-seeds            | n | leave-one-gpu-out                      | 5 min  | crossval --leave-out gpu -p rooftile --calibrate 0, seeds 1, 2, 3
+neusight         | n | leave-one-gpu-out, models, calibration | 2 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test --calibrate-runs
+aiconfigurator   | a | leave-one-gpu-out, calibration         | 3 min  | crossval --leave-out gpu -p rooftile -p linear -p wave-scaling --calibrate-split train, test
+seeds            | n | leave-one-gpu-out                      | 3 min  | crossval --leave-out gpu -p rooftile --calibrate 0, seeds 1, 2, 3
 published        | n | leave-one-gpu-out                      | 3 h    | crossval --leave-out gpu -p neusight --calibrate 0
-dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op linear --dtype
+dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op gemm --dtype
 kinds            | a | leave-one-gpu-out                      | 4 min  | train --no-test --hold-out-gpu; evaluate --op attention; --op moe --dtype
-intervals        | n, a | intervals                           | 6 min  | train --no-test --hold-out-gpu; evaluate; evaluate --workloads
+intervals        | n, a | intervals                           | 4 min  | train --no-test --hold-out-gpu; evaluate; evaluate --workloads
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
 baseline-models  | n | models                                 | 1 min  | train -p linear, wave-scaling --hold-out-gpu AMD; evaluate --workloads --compare
@@ -108,7 +108,7 @@ make_dtypes() {
     set=$(data aiconfigurator)
     chips aiconfigurator | while read -r gpu; do
         for dtype in bf16 fp8 fp8_block; do
-            say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --op linear --dtype "$dtype" --quiet || true
+            say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --op gemm --dtype "$dtype" --quiet || true
         done
     done
 }
