@@ -342,14 +342,14 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 /* clang-format on */
 
 const struct rt_family_row rt_families[RT_FAMILY_COUNT] = {
-    [RT_FAMILY_BMM] = {"bmm", .product = true, .tensor = true},
-    [RT_FAMILY_LINEAR] = {"linear", .product = true, .tensor = true},
-    [RT_FAMILY_ELEMENTWISE] = {"elementwise", .pointwise = true},
-    [RT_FAMILY_SOFTMAX] = {"softmax", .row_wise = true},
-    [RT_FAMILY_LAYERNORM] = {"layernorm", .row_wise = true},
-    [RT_FAMILY_CONV] = {"conv", .tensor = true},
-    [RT_FAMILY_ATTENTION] = {"attention", .tensor = true},
-    [RT_FAMILY_MOE] = {"moe", .tensor = true},
+    [RT_FAMILY_BMM] = {"bmm", .product = true, .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_LINEAR] = {"linear", .product = true, .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_ELEMENTWISE] = {"elementwise", .pointwise = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_SOFTMAX] = {"softmax", .row_wise = true, .keeps = RT_KEEPS_OUTPUT},
+    [RT_FAMILY_LAYERNORM] = {"layernorm", .row_wise = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_CONV] = {"conv", .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_ATTENTION] = {"attention", .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_MOE] = {"moe", .tensor = true, .keeps = RT_KEEPS_INPUTS},
     [RT_FAMILY_COLLECTIVE] = {"collective", .link = true},
     [RT_FAMILY_MEMORY] = {"memory", .moves = true},
     [RT_FAMILY_HOST] = {"host", .host = true},
@@ -405,6 +405,19 @@ int rt_op_ndims(enum rt_op_id op)
     while (rt_ops[op].dims[n] != NULL)
         n++;
     return n;
+}
+
+enum rt_kept rt_op_keeps(enum rt_op_id op)
+{
+    switch (op) {
+    case RT_OP_ADD:
+    case RT_OP_ADD_SCALAR:
+    case RT_OP_MUL_SCALAR:
+    case RT_OP_DIV_SCALAR: /* linear: the gradient of the output is enough */
+        return RT_KEEPS_NOTHING;
+    default:
+        return rt_families[rt_ops[op].family].keeps;
+    }
 }
 
 /* Dims for which nothing (no padding, no window, an empty cache) is a sensible value. */

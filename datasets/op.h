@@ -112,17 +112,21 @@ struct rt_op {
     const char *neusight; /* name in NeuSight's data, NULL where it has none */
 };
 
+/* What a training step keeps of an op, to compute its gradient from. */
+enum rt_kept { RT_KEEPS_NOTHING, RT_KEEPS_INPUTS, RT_KEEPS_OUTPUT };
+
 /* What holds for all ops of a family. */
 struct rt_family_row {
     const char *name;
     bool product; /* a batch of products C(m,n) = A(m,k) B(k,n) */
     bool tensor;  /* runs on matrix units where the dtype has them: products, convolutions, attention, experts
                    */
-    bool pointwise; /* reads and writes element by element */
-    bool row_wise;  /* reduces over rows: softmax and norms */
-    bool moves;     /* moves data and computes next to nothing: bound by bandwidth */
-    bool link;      /* bound by the link between GPUs */
-    bool host;      /* bound by the host and its link: no roofline, no network */
+    bool pointwise;     /* reads and writes element by element */
+    bool row_wise;      /* reduces over rows: softmax and norms */
+    bool moves;         /* moves data and computes next to nothing: bound by bandwidth */
+    bool link;          /* bound by the link between GPUs */
+    bool host;          /* bound by the host and its link: no roofline, no network */
+    enum rt_kept keeps; /* but see rt_op_keeps */
 };
 /* Pointwise or row-wise: bound by bytes, cut into rows. */
 bool rt_family_vector(enum rt_family family);
@@ -144,6 +148,7 @@ int rt_dtype_find(const char *name);
 int rt_family_find(const char *name);
 
 int rt_op_ndims(enum rt_op_id op);
+enum rt_kept rt_op_keeps(enum rt_op_id op); /* the family's, except for linear elementwise ops */
 
 /* May that dim be missing (-1)? It came after datasets that have none, and stands for 0 there: kv_bits of
  * attention (0: keys and values as wide as the queries) and skew of moe (0: even routing). */

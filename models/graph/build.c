@@ -131,12 +131,6 @@ static void unary_backward(struct rt_graph *graph, enum rt_op_id op, int64_t row
     }
 }
 
-/* Does the gradient of an op with a scalar need what it read? */
-static bool reads_input(enum rt_op_id op)
-{
-    return op != RT_OP_ADD_SCALAR && op != RT_OP_MUL_SCALAR && op != RT_OP_DIV_SCALAR;
-}
-
 uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                         int64_t cols)
 {
@@ -144,7 +138,7 @@ uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id 
     graph->nodes[node].fusable = true;
     rows_kernel(graph, RT_FORWARD, op, rows, cols);
     if (runs_backward(graph, node)) {
-        if (reads_input(op))
+        if (rt_op_keeps(op) == RT_KEEPS_INPUTS)
             keep(graph, x);
         unary_backward(graph, op, rows, cols);
     }
@@ -185,16 +179,17 @@ uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id
     return node;
 }
 
-/* Read, written and broadcast are `round` elements each before the first of the operand is read again. */
-void rt_build_broadcast(struct rt_graph *graph, double width, int64_t round)
+/* Between two reads of an element of the operand move `distance` elements each of the other operand, of the
+ * output and of the broadcast operand itself. */
+void rt_build_broadcast(struct rt_graph *graph, double width, int64_t distance)
 {
     struct rt_node *node = &graph->nodes[graph->node_count - 1];
     double others = 2 * rt_dtypes[graph->options.dtype].bytes;
     for (uint32_t k = 0; k < node->kernel_count; k++) {
         struct rt_graph_kernel *kernel = &graph->kernels[node->kernel + k];
         double operand = kernel->bytes - others * node->outputs;
-        kernel->again_bytes = fmax(0, width * node->outputs - operand);
-        kernel->round_bytes = (others + width) * (double)round;
+        kernel->reread_bytes = fmax(0, width * node->outputs - operand);
+        kernel->reuse_distance_bytes = (others + width) * (double)distance;
     }
 }
 
@@ -373,11 +368,11 @@ static void turn(const struct rt_graph *graph, struct rt_graph_kernel *copy, dou
         copy->bytes += (SECTOR_BYTES - rt_dtypes[graph->options.dtype].bytes) * elements;
 }
 
-void rt_build_across(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t round)
+void rt_build_strided(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t distance)
 {
     double width = rt_dtypes[graph->options.dtype].bytes;
-    kernel->again_bytes = (SECTOR_BYTES - width) * (double)kernel->call.dim[0] * (double)kernel->call.dim[1];
-    kernel->round_bytes = (SECTOR_BYTES + 2 * width) * (double)round;
+    kernel->reread_bytes = (SECTOR_BYTES - width) * (double)kernel->call.dim[0] * (double)kernel->call.dim[1];
+    kernel->reuse_distance_bytes = (SECTOR_BYTES + 2 * width) * (double)distance;
 }
 
 static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_copy copy, int64_t rows,

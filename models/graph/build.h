@@ -35,9 +35,10 @@ uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id 
 uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
                          int64_t rows, int64_t cols, int64_t other);
 
-/* Of the last node, which has an operand that is broadcast, `width` bytes an element: the same elements of it
- * are read again every `round` elements of the others (a mask of all queries and keys: for every head). */
-void rt_build_broadcast(struct rt_graph *graph, double width, int64_t round);
+/* Sets the rereads of the last node, which has a broadcast operand of `width` bytes an element: each of its
+ * elements is read again after `distance` elements of the output (a mask of queries x keys: for every head).
+ */
+void rt_build_broadcast(struct rt_graph *graph, double width, int64_t distance);
 
 /* torch.maximum(x, a constant) */
 uint32_t rt_build_maximum(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
@@ -103,9 +104,9 @@ struct rt_rotate_names {
 uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
                               int64_t rows, int64_t cols, bool turned);
 
-/* The kernel, of an elementwise op of two, reads one of them across the grain. Its neighbours, in the same
- * sector, are read `round` elements later: again, where the cache holds no more. */
-void rt_build_across(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t round);
+/* Sets the rereads of an elementwise kernel that reads one of its two operands with a stride: the other
+ * elements of a sector are read `distance` elements of the output later. */
+void rt_build_strided(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t distance);
 
 /* Heads merged again, x(rows, cols) copied; their gradient is copied where batch and heads are to be one dim.
  */

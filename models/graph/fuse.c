@@ -180,7 +180,7 @@ static double kept_anyway(const struct fusion *fusion, const struct rt_node *nod
         return 0;
     if (kernel->call.op == RT_OP_DROPOUT)
         return fmin(node->saved, node->outputs / fusion->width);
-    return rt_call_family(&kernel->call) == RT_FAMILY_SOFTMAX ? node->saved : 0;
+    return rt_op_keeps(kernel->call.op) == RT_KEEPS_OUTPUT ? node->saved : 0;
 }
 
 /* Elements that must be kept besides what is, so that a node's output is. */
@@ -214,20 +214,11 @@ static double chain_keeps(struct fusion *fusion, uint32_t last, const struct rea
     return anyway + pointwise;
 }
 
-/* Is the gradient of an op computed from what the op read? */
-static bool gradient_reads(enum rt_op_id op)
-{
-    enum rt_family family = rt_ops[op].family;
-    return family == RT_FAMILY_LAYERNORM ||
-           (family == RT_FAMILY_ELEMENTWISE && op != RT_OP_ADD && op != RT_OP_ADD_SCALAR &&
-            op != RT_OP_MUL_SCALAR && op != RT_OP_DIV_SCALAR);
-}
-
 static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
 {
     for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
         const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, &fusion->graph->nodes[m], RT_FORWARD);
-        if (kernel != NULL && gradient_reads(kernel->call.op))
+        if (kernel != NULL && rt_op_keeps(kernel->call.op) == RT_KEEPS_INPUTS)
             return true;
     }
     return false;

@@ -105,7 +105,7 @@ size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node
     }
     fused.flops = flops;
     fused.bytes = node->fused_bytes[phase];
-    fused.again_bytes = 0; /* not told of a chain */
+    fused.reread_bytes = 0; /* unknown for a chain */
     out[0] = fused;
     return 1;
 }
@@ -123,7 +123,7 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
             size_t count = rt_node_launches(graph, node, phase, launches);
             totals.kernels += count * (size_t)repeat;
             for (size_t k = 0; k < count; k++) {
-                if (rt_call_family(&launches[k].call) == RT_FAMILY_COLLECTIVE)
+                if (rt_families[rt_call_family(&launches[k].call)].link)
                     continue;
                 totals.flops[phase] += repeat * launches[k].flops;
                 totals.bytes[phase] += repeat * launches[k].bytes;

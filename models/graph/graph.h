@@ -43,9 +43,9 @@ struct rt_graph_options {
 struct rt_graph_kernel {
     struct rt_call call;
     double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
-    /* An operand that is broadcast: bytes more where it is out of the cache when it comes round again, and
-     * what moves in between. 0: none is. */
-    double again_bytes, round_bytes;
+    /* A broadcast operand is read more than once: the bytes of its later reads, which a cache serves where
+     * it holds the bytes that move between two reads (the reuse distance). 0: every operand is read once. */
+    double reread_bytes, reuse_distance_bytes;
 };
 
 struct rt_node {

@@ -37,7 +37,7 @@ static void dims_text(const struct rt_graph_kernel *kernel, char *out, size_t si
 
 static bool is_collective(const struct rt_graph_kernel *kernel)
 {
-    return rt_call_family(&kernel->call) == RT_FAMILY_COLLECTIVE;
+    return rt_families[rt_call_family(&kernel->call)].link;
 }
 
 /* What rt_graph_totals does not tell: kernels of each phase, and bytes that collectives send. */
@@ -308,12 +308,17 @@ json_t *rt_graph_json(const struct rt_graph *graph, const char *model)
 
 /* --- dot --- */
 
-static const char *const colours[RT_FAMILY_COUNT] = {
-    [RT_FAMILY_BMM] = "#9ecae1",       [RT_FAMILY_LINEAR] = "#9ecae1",    [RT_FAMILY_CONV] = "#9ecae1",
-    [RT_FAMILY_ATTENTION] = "#9ecae1", [RT_FAMILY_MOE] = "#9ecae1",       [RT_FAMILY_ELEMENTWISE] = "#fee6a8",
-    [RT_FAMILY_SOFTMAX] = "#fdc086",   [RT_FAMILY_LAYERNORM] = "#fdc086", [RT_FAMILY_COLLECTIVE] = "#f4a3a3",
-    [RT_FAMILY_MEMORY] = "#e0e0e0",
-};
+/* By what bounds the kernel: matrix units, the link between GPUs, or memory (row by row, element by element).
+ */
+static const char *colour_of(const struct rt_graph_kernel *kernel)
+{
+    const struct rt_family_row *family = &rt_families[rt_call_family(&kernel->call)];
+    return family->tensor      ? "#9ecae1"
+           : family->link      ? "#f4a3a3"
+           : family->row_wise  ? "#fdc086"
+           : family->pointwise ? "#fee6a8"
+                               : "#e0e0e0";
+}
 
 /* A text within quotes. */
 static void print_escaped(const char *text, FILE *file)
@@ -339,7 +344,7 @@ static void print_box(const struct rt_graph *graph, size_t n, struct rt_graph_ke
             const struct rt_graph_kernel *kernel = &launches[count - 1];
             dims_text(kernel, dims, sizeof dims);
             fprintf(file, "\\n%s %s", rt_ops[kernel->call.op].name, dims);
-            colour = colours[rt_call_family(&kernel->call)];
+            colour = colour_of(kernel);
         } else if (count > 0) {
             fprintf(file, "\\n%s: %zu kernel%s", rt_phases[phase], count, count > 1 ? "s" : "");
         }

@@ -27,13 +27,13 @@ static enum rt_family family_of(const struct rt_graph_kernel *kernel)
     return rt_call_family(&kernel->call);
 }
 
-/* What a kernel moves on that device: where the L2 does not hold what moves between two readings of
- * an operand that is broadcast, each reading comes from memory. */
+/* Bytes that a kernel moves on this device: where the L2 is smaller than the reuse distance of a broadcast
+ * operand, every read of it comes from memory. */
 static double bytes_on(const struct rt_graph_kernel *kernel, const struct rt_device *device)
 {
-    if (kernel->again_bytes == 0 || kernel->round_bytes <= rt_near_l2_bytes(device))
+    if (kernel->reread_bytes == 0 || kernel->reuse_distance_bytes <= rt_near_l2_bytes(device))
         return kernel->bytes;
-    return kernel->bytes + kernel->again_bytes;
+    return kernel->bytes + kernel->reread_bytes;
 }
 
 static void query_of(const struct rt_forecast *forecast, const struct rt_graph_kernel *kernel,

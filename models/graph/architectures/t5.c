@@ -175,7 +175,7 @@ static uint32_t attend(const struct stack *stack, const struct attention_names *
     uint32_t x = rt_build_bmm(graph, name->scores, q, k, pairs, s->queries, s->head_dim, tokens);
     x = rt_build_binary(graph, name->bias, RT_OP_ADD, x, bias, scores, tokens, scores * tokens);
     if (bias == stack->bias) /* looked up as (queries, keys, heads), and never put in another order */
-        rt_build_across(graph, &graph->kernels[graph->nodes[x].kernel], s->queries * tokens);
+        rt_build_strided(graph, &graph->kernels[graph->nodes[x].kernel], s->queries * tokens);
     x = rt_build_softmax(graph, name->softmax, x, scores, tokens);
     x = rt_build_dropout(graph, name->dropout, x, scores, tokens);
     x = rt_build_bmm(graph, name->values, x, v, pairs, s->queries, tokens, s->head_dim);

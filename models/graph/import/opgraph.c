@@ -590,15 +590,6 @@ static double row_parameters(const struct file *file, const struct row *row)
     return parameters;
 }
 
-/* Is the gradient of an op computed from what the op read? */
-static bool keeps_inputs(enum rt_op_id op)
-{
-    enum rt_family family = rt_ops[op].family;
-    return family == RT_FAMILY_LINEAR || family == RT_FAMILY_BMM || family == RT_FAMILY_LAYERNORM ||
-           (family == RT_FAMILY_ELEMENTWISE && op != RT_OP_ADD && op != RT_OP_ADD_SCALAR &&
-            op != RT_OP_MUL_SCALAR && op != RT_OP_DIV_SCALAR);
-}
-
 /* Elements that a training step keeps on account of the last node: its inputs, its result, a mask. */
 static void keep_saved(struct rt_graph *graph, const struct row *row, double width)
 {
@@ -609,9 +600,9 @@ static void keep_saved(struct rt_graph *graph, const struct row *row, double wid
         const struct rt_graph_kernel *kernel = &graph->kernels[node->kernel + k];
         if (kernel->call.phase != RT_FORWARD)
             continue;
-        if (kernel->call.op == RT_OP_SOFTMAX)
+        if (rt_op_keeps(kernel->call.op) == RT_KEEPS_OUTPUT)
             node->saved = node->outputs;
-        for (uint32_t i = 0; keeps_inputs(kernel->call.op) && i < node->input_count; i++) {
+        for (uint32_t i = 0; rt_op_keeps(kernel->call.op) == RT_KEEPS_INPUTS && i < node->input_count; i++) {
             struct rt_node *from = &graph->nodes[graph->inputs[node->input + i]];
             if (from->saved < from->outputs)
                 from->saved += from->outputs;

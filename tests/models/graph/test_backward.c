@@ -169,12 +169,12 @@ static void test_masks_come_round(void)
     const struct rt_node *mask = find_node(&graph, "attn.mask");
     const struct rt_graph_kernel *add = &graph.kernels[mask->kernel];
     double scores = (double)BATCH * HEADS * TOKENS * TOKENS;
-    RT_ASSERT_NEAR(add->bytes + add->again_bytes, 12 * scores, 1e-12);
-    RT_ASSERT_NEAR(add->round_bytes, 12.0 * TOKENS * TOKENS, 1e-12);
+    RT_ASSERT_NEAR(add->bytes + add->reread_bytes, 12 * scores, 1e-12);
+    RT_ASSERT_NEAR(add->reuse_distance_bytes, 12.0 * TOKENS * TOKENS, 1e-12);
     rt_graph_release(&graph);
     graph = build(BERT, RT_STEP_PREFILL, BATCH, false);
     mask = find_node(&graph, "attn.mask");
-    CU_ASSERT_EQUAL(graph.kernels[mask->kernel].again_bytes, 0);
+    CU_ASSERT_EQUAL(graph.kernels[mask->kernel].reread_bytes, 0);
     rt_graph_release(&graph);
 }
 

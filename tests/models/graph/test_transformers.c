@@ -181,9 +181,9 @@ static void test_t5(void)
     ASSERT_FORWARD(&graph, "attn.q", RT_OP_LINEAR, 1, 64, 384, 512);
     ASSERT_FORWARD(&graph, "relative_bias", RT_OP_EMBEDDING, 32 * 32, 6);
     /* heads lie side by side in the bias: a sector for each score, where those of the head before are gone */
-    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.bias", RT_FORWARD, 0)->again_bytes, 28.0 * 2 * 6 * 32 * 32);
-    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.bias", RT_FORWARD, 0)->round_bytes, 40.0 * 32 * 32);
-    CU_ASSERT_EQUAL(find_kernel(&graph, "cross.bias", RT_FORWARD, 0)->again_bytes, 0);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.bias", RT_FORWARD, 0)->reread_bytes, 28.0 * 2 * 6 * 32 * 32);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "attn.bias", RT_FORWARD, 0)->reuse_distance_bytes, 40.0 * 32 * 32);
+    CU_ASSERT_EQUAL(find_kernel(&graph, "cross.bias", RT_FORWARD, 0)->reread_bytes, 0);
     rt_graph_release(&graph);
     m = config(T5_SMALL);
     graph = build(&m, prefill(2, 32));
