@@ -333,7 +333,7 @@ static void release_field(const struct rt_option_value *field, void *value)
 {
     struct rt_names *names = value;
     for (size_t i = 0; field->read == rt_read_items && i < names->count; i++)
-        free((char *)(uintptr_t)names->name[i]);
+        free((char *)names->name[i]);
     if (field->read == rt_read_items || field->read == rt_read_list)
         rt_names_release(names);
 }

@@ -10,31 +10,6 @@
 
 enum { WIDTH = 79, HELP_COLUMN = 26 };
 
-/* Prints `text` in lines of at most WIDTH columns that begin at column `left`; the first goes on at `column`.
- * Its own line ends stay, and so do the spaces that a line begins with. */
-static void print_wrapped(FILE *file, const char *text, int left, int column)
-{
-    while (*text != '\0') {
-        int spaces = (int)strspn(text, " \n"), length = (int)strcspn(text + spaces, " \n");
-        bool new_line = memchr(text, '\n', (size_t)spaces) != NULL;
-        if (!new_line && spaces > 0 && length > 0 && column + spaces + length > WIDTH) {
-            fprintf(file, "\n%*s", left, "");
-            column = left;
-        } else {
-            for (int i = 0; i < spaces; i++) {
-                fputc(text[i], file);
-                column = text[i] == '\n' ? left : column + 1;
-                if (text[i] == '\n' && text[i + 1] != '\n')
-                    fprintf(file, "%*s", left, "");
-            }
-        }
-        fprintf(file, "%.*s", length, text + spaces);
-        column += length;
-        text += spaces + length;
-    }
-    fputc('\n', file);
-}
-
 /* "12", "inference": what the option is without being given; NULL where that says nothing. */
 static char *default_text(const struct rt_option_value *field, const void *value)
 {
@@ -89,7 +64,7 @@ static void print_option(FILE *file, const struct rt_option *option, const char 
         column = 0;
     }
     fprintf(file, "%*s", HELP_COLUMN - column, "");
-    print_wrapped(file, help, HELP_COLUMN, HELP_COLUMN);
+    rt_print_wrapped(file, help, HELP_COLUMN, HELP_COLUMN, WIDTH);
 }
 
 static void print_options(FILE *file, const struct rt_command *command)
@@ -128,12 +103,12 @@ void rt_command_help(const struct rt_command *command, const char *title, FILE *
     } else {
         fprintf(file, "Usage: %s [OPTION...]%s%s\n", title, command->operands_usage != NULL ? " " : "",
                 command->operands_usage != NULL ? command->operands_usage : "");
-        print_wrapped(file, command->about, 0, 0);
+        rt_print_wrapped(file, command->about, 0, 0, WIDTH);
         fputc('\n', file);
         print_options(file, command);
     }
     if (command->details != NULL) {
         fputc('\n', file);
-        print_wrapped(file, command->details, 0, 0);
+        rt_print_wrapped(file, command->details, 0, 0, WIDTH);
     }
 }

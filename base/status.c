@@ -1,6 +1,5 @@
 #include "base/status.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,13 +82,19 @@ char *rt_strdup(const char *text)
     return checked(strdup(text), 1, strlen(text) + 1);
 }
 
-char *rt_format(const char *format, ...)
+char *rt_vformat(const char *format, va_list arguments)
 {
     char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;
-    va_end(arguments);
     return checked(text, 1, 0);
+}
+
+char *rt_format(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = rt_vformat(format, arguments);
+    va_end(arguments);
+    return text;
 }

@@ -7,6 +7,7 @@
 #ifndef ROOFTILE_BASE_STATUS_H
 #define ROOFTILE_BASE_STATUS_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 enum rt_status {
@@ -40,6 +41,8 @@ void *rt_malloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *rt_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 void *rt_realloc(void *block, size_t count, size_t size) __attribute__((returns_nonnull));
 char *rt_strdup(const char *text) __attribute__((malloc, returns_nonnull));
+char *rt_vformat(const char *format, va_list arguments)
+    __attribute__((format(printf, 1, 0), malloc, returns_nonnull));
 char *rt_format(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
 
 #define RT_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,9 +1,11 @@
-/* Tables as text, CSV and JSON. See table.h. */
+/* Tables as text, Markdown, CSV and JSON. See table.h. */
 #include "base/table.h"
+#include "base/csv.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,17 +16,36 @@ union cell {
 };
 
 struct rt_table {
-    const struct rt_column *columns;
+    struct rt_column *columns; /* keys and titles are the table's own */
     size_t column_count, row_count, capacity;
     union cell *cells; /* (row_count, column_count) */
+    json_t **more;     /* (row_count) more members of the row in JSON; NULL: none */
 };
+
+static char *copy_text(const char *text)
+{
+    return text != NULL ? rt_strdup(text) : NULL;
+}
 
 struct rt_table *rt_table_new(const struct rt_column *columns, size_t count)
 {
     struct rt_table *table = rt_calloc(1, sizeof *table);
-    table->columns = columns;
     table->column_count = count;
+    table->columns = rt_calloc(count, sizeof *table->columns);
+    for (size_t c = 0; c < count; c++)
+        table->columns[c] = (struct rt_column){copy_text(columns[c].key), copy_text(columns[c].title),
+                                               columns[c].kind, columns[c].digits};
     return table;
+}
+
+static bool is_text(const struct rt_column *column)
+{
+    return column->kind == 's' || column->kind == 'r';
+}
+
+static bool is_integer(const struct rt_column *column)
+{
+    return column->kind == 'd' || column->kind == 'b';
 }
 
 void rt_table_free(struct rt_table *table)
@@ -32,8 +53,16 @@ void rt_table_free(struct rt_table *table)
     if (table == NULL)
         return;
     for (size_t i = 0; i < table->row_count * table->column_count; i++)
-        if (table->columns[i % table->column_count].kind == 's')
+        if (is_text(&table->columns[i % table->column_count]))
             free(table->cells[i].text);
+    for (size_t c = 0; c < table->column_count; c++) {
+        free((char *)table->columns[c].key);
+        free((char *)table->columns[c].title);
+    }
+    for (size_t r = 0; r < table->row_count; r++)
+        json_decref(table->more[r]);
+    free(table->more);
+    free(table->columns);
     free(table->cells);
     free(table);
 }
@@ -44,24 +73,19 @@ static union cell *add_row(struct rt_table *table, size_t count, va_list argumen
     if (table->row_count == table->capacity) {
         table->capacity = table->capacity ? 2 * table->capacity : 16;
         table->cells = rt_realloc(table->cells, table->capacity * table->column_count, sizeof *table->cells);
+        table->more = rt_realloc(table->more, table->capacity, sizeof *table->more);
     }
+    table->more[table->row_count] = NULL;
     union cell *row = table->cells + table->row_count++ * table->column_count;
     for (size_t c = 0; c < count; c++) {
-        const char *text;
-        switch (table->columns[c].kind) {
-        case 's':
-            text = va_arg(arguments, const char *);
-            row[c].text = text != NULL ? rt_strdup(text) : NULL;
-            break;
-        case 'd':
+        if (is_text(&table->columns[c]))
+            row[c].text = copy_text(va_arg(arguments, const char *));
+        else if (table->columns[c].kind == 'd')
             row[c].integer = va_arg(arguments, long long);
-            break;
-        case 'b':
+        else if (table->columns[c].kind == 'b')
             row[c].integer = va_arg(arguments, int);
-            break;
-        default:
+        else
             row[c].real = va_arg(arguments, double);
-        }
     }
     return row;
 }
@@ -76,12 +100,32 @@ void rt_table_row(struct rt_table *table, ...)
 
 void rt_table_row_texts(struct rt_table *table, const char *const *texts, size_t count, ...)
 {
+    size_t first = table->column_count - count;
     va_list arguments;
     va_start(arguments, count);
-    union cell *row = add_row(table, table->column_count - count, arguments);
+    union cell *row = add_row(table, first, arguments);
     va_end(arguments);
     for (size_t i = 0; i < count; i++)
-        row[table->column_count - count + i].text = texts[i] != NULL ? rt_strdup(texts[i]) : NULL;
+        row[first + i].text = copy_text(texts[i]);
+}
+
+void rt_table_row_numbers(struct rt_table *table, const double *numbers, size_t count, ...)
+{
+    size_t first = table->column_count - count;
+    va_list arguments;
+    va_start(arguments, count);
+    union cell *row = add_row(table, first, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < count; i++)
+        row[first + i].real = numbers[i];
+}
+
+void rt_table_row_json(struct rt_table *table, const char *key, json_t *value)
+{
+    json_t **more = &table->more[table->row_count - 1];
+    if (*more == NULL)
+        *more = json_object();
+    json_object_set_new(*more, key, value);
 }
 
 size_t rt_table_rows(const struct rt_table *table)
@@ -89,87 +133,115 @@ size_t rt_table_rows(const struct rt_table *table)
     return table->row_count;
 }
 
-static void format_cell(const struct rt_column *column, const union cell *cell, char *out, size_t size)
+/* ---- for people ---- */
+
+/* The text of a cell, row 0 the heading; numbers are written to `buffer`. */
+static const char *cell_text(const struct rt_table *table, size_t row, size_t c, char buffer[64])
 {
-    switch (column->kind) {
-    case 's':
-        snprintf(out, size, "%s", cell->text != NULL ? cell->text : "-");
-        break;
-    case 'd':
-        snprintf(out, size, "%lld", cell->integer);
-        break;
-    case 'b':
-        snprintf(out, size, "%s", cell->integer ? "yes" : "no");
-        break;
-    default:
-        if (isnan(cell->real))
-            snprintf(out, size, "-");
-        else
-            snprintf(out, size, column->kind == 'f' ? "%.*f" : "%.*g", column->digits, cell->real);
-    }
+    const struct rt_column *column = &table->columns[c];
+    if (row == 0)
+        return column->title != NULL ? column->title : column->key;
+    const union cell *cell = &table->cells[(row - 1) * table->column_count + c];
+    if (is_text(column))
+        return cell->text != NULL ? cell->text : "-";
+    if (column->kind == 'b')
+        return cell->integer ? "yes" : "no";
+    if (column->kind == 'd')
+        snprintf(buffer, 64, "%lld", cell->integer);
+    else if (isnan(cell->real))
+        return "-";
+    else
+        snprintf(buffer, 64, column->kind == 'f' ? "%.*f" : "%.*g", column->digits, cell->real);
+    return buffer;
 }
 
-static const char *heading(const struct rt_column *column)
+static bool is_left(const struct rt_column *column)
 {
-    return column->title != NULL ? column->title : column->key;
+    return column->kind == 's' || column->kind == 'b';
+}
+
+static bool is_shown(const struct rt_column *column)
+{
+    return column->title == NULL || column->title[0] != '\0';
+}
+
+static size_t *column_widths(const struct rt_table *table)
+{
+    char buffer[64];
+    size_t *width = rt_calloc(table->column_count, sizeof *width);
+    for (size_t r = 0; r <= table->row_count; r++)
+        for (size_t c = 0; c < table->column_count; c++) {
+            size_t length = strlen(cell_text(table, r, c, buffer));
+            width[c] = length > width[c] ? length : width[c];
+        }
+    return width;
+}
+
+static size_t last_shown(const struct rt_table *table)
+{
+    size_t last = 0;
+    for (size_t c = 0; c < table->column_count; c++)
+        last = is_shown(&table->columns[c]) ? c : last;
+    return last;
 }
 
 void rt_table_text(const struct rt_table *table, FILE *file)
 {
-    char text[512];
-    size_t *width = rt_calloc(table->column_count, sizeof *width);
-    for (size_t c = 0; c < table->column_count; c++) {
-        width[c] = strlen(heading(&table->columns[c]));
-        for (size_t r = 0; r < table->row_count; r++) {
-            format_cell(&table->columns[c], &table->cells[r * table->column_count + c], text, sizeof text);
-            width[c] = strlen(text) > width[c] ? strlen(text) : width[c];
+    char buffer[64];
+    size_t *width = column_widths(table), last = last_shown(table);
+    for (size_t r = 0; r <= table->row_count; r++) {
+        for (size_t c = 0; c <= last; c++) {
+            bool left = is_left(&table->columns[c]);
+            if (is_shown(&table->columns[c]))
+                fprintf(file, left ? "%-*s%s" : "%*s%s", left && c == last ? 0 : (int)width[c],
+                        cell_text(table, r, c, buffer), c == last ? "" : "  ");
         }
-    }
-    for (size_t r = 0; r <= table->row_count; r++) { /* row 0 is the heading */
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct rt_column *column = &table->columns[c];
-            if (r == 0)
-                snprintf(text, sizeof text, "%s", heading(column));
-            else
-                format_cell(column, &table->cells[(r - 1) * table->column_count + c], text, sizeof text);
-            int left = column->kind == 's' || column->kind == 'b', last = c + 1 == table->column_count;
-            fprintf(file, left ? "%-*s%s" : "%*s%s", left && last ? 0 : (int)width[c], text,
-                    last ? "\n" : "  ");
-        }
+        fputc('\n', file);
     }
     free(width);
 }
 
-static void csv_text(const char *text, FILE *file)
+void rt_table_markdown(const struct rt_table *table, FILE *file)
 {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, file);
-        return;
+    char buffer[64];
+    size_t *width = column_widths(table);
+    for (size_t r = 0; r <= table->row_count; r++) {
+        for (size_t c = 0; c < table->column_count; c++)
+            if (is_shown(&table->columns[c]))
+                fprintf(file, is_left(&table->columns[c]) ? "| %-*s " : "| %*s ", (int)width[c],
+                        cell_text(table, r, c, buffer));
+        fputs("|\n", file);
+        for (size_t c = 0; r == 0 && c < table->column_count; c++)
+            if (is_shown(&table->columns[c]))
+                fputs(is_left(&table->columns[c]) ? "| --- " : "| --: ", file);
+        fputs(r == 0 ? "|\n" : "", file);
     }
-    fputc('"', file);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
+    free(width);
 }
+
+/* ---- for programs ---- */
 
 int rt_table_csv(const struct rt_table *table, FILE *file)
 {
-    for (size_t c = 0; c < table->column_count; c++)
-        fprintf(file, "%s%s", c ? "," : "", table->columns[c].key);
-    fputc('\n', file);
-    for (size_t i = 0; i < table->row_count * table->column_count; i++) {
-        const struct rt_column *column = &table->columns[i % table->column_count];
-        const union cell *cell = &table->cells[i];
-        if (column->kind == 's')
-            csv_text(cell->text != NULL ? cell->text : "", file);
-        else if (column->kind == 'd' || column->kind == 'b')
-            fprintf(file, "%lld", cell->integer);
-        else if (!isnan(cell->real))
-            fprintf(file, "%.17g", cell->real);
-        fputc((i + 1) % table->column_count ? ',' : '\n', file);
+    for (size_t r = 0; r <= table->row_count; r++) {
+        const char *comma = "";
+        for (size_t c = 0; c < table->column_count; c++) {
+            const struct rt_column *column = &table->columns[c];
+            if (column->key == NULL)
+                continue;
+            fputs(comma, file);
+            comma = ",";
+            const union cell *cell = r > 0 ? &table->cells[(r - 1) * table->column_count + c] : NULL;
+            if (r == 0)
+                fputs(column->key, file);
+            else if (is_text(column))
+                rt_csv_write(file, cell->text != NULL && cell->text[0] != '\0' ? cell->text : NULL);
+            else if (is_integer(column))
+                fprintf(file, "%lld", cell->integer);
+            else if (!isnan(cell->real))
+                fprintf(file, "%.17g", cell->real);
+        }
+        fputc('\n', file);
     }
     return ferror(file) ? rt_fail(RT_EIO, "writing the table failed") : RT_OK;
 }
@@ -179,20 +251,31 @@ json_t *rt_json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *rt_json_text(const char *text)
+{
+    json_t *json = text != NULL ? json_string(text) : NULL;
+    return json != NULL ? json : json_null();
+}
+
+static json_t *cell_json(const struct rt_column *column, const union cell *cell)
+{
+    return is_text(column)       ? rt_json_text(cell->text)
+           : column->kind == 'd' ? json_integer(cell->integer)
+           : column->kind == 'b' ? json_boolean(cell->integer)
+                                 : rt_json_number(cell->real);
+}
+
 json_t *rt_table_json(const struct rt_table *table)
 {
     json_t *rows = json_array();
     for (size_t r = 0; r < table->row_count; r++) {
         json_t *row = json_object();
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct rt_column *column = &table->columns[c];
-            const union cell *cell = &table->cells[r * table->column_count + c];
-            json_t *value = column->kind == 's' ? (cell->text != NULL ? json_string(cell->text) : json_null())
-                            : column->kind == 'd' ? json_integer(cell->integer)
-                            : column->kind == 'b' ? json_boolean(cell->integer)
-                                                  : rt_json_number(cell->real);
-            json_object_set_new(row, column->key, value);
-        }
+        for (size_t c = 0; c < table->column_count; c++)
+            if (table->columns[c].key != NULL)
+                json_object_set_new(
+                    row, table->columns[c].key,
+                    cell_json(&table->columns[c], &table->cells[r * table->column_count + c]));
+        json_object_update(row, table->more[r]);
         json_array_append_new(rows, row);
     }
     return rows;

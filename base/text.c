@@ -3,8 +3,9 @@
 #include "base/status.h"
 
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void reserve(struct rt_text *text, size_t more)
 {
@@ -59,4 +60,27 @@ void rt_text_release(struct rt_text *text)
 {
     free(text->text);
     *text = (struct rt_text){0};
+}
+
+void rt_print_wrapped(FILE *file, const char *text, int left, int column, int width)
+{
+    while (*text != '\0') {
+        int spaces = (int)strspn(text, " \n"), length = (int)strcspn(text + spaces, " \n");
+        bool own_line = memchr(text, '\n', (size_t)spaces) != NULL;
+        if (!own_line && spaces > 0 && length > 0 && column + spaces + length > width) {
+            fprintf(file, "\n%*s", left, "");
+            column = left;
+            text += spaces;
+            spaces = 0;
+        }
+        for (; spaces > 0; spaces--, text++) {
+            bool indent = *text == '\n' && text[1] != '\n';
+            fprintf(file, "%c%*s", *text, indent ? left : 0, "");
+            column = *text == '\n' ? left : column + 1;
+        }
+        fprintf(file, "%.*s", length, text);
+        column += length;
+        text += length;
+    }
+    fputc('\n', file);
 }

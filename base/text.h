@@ -3,6 +3,7 @@
 #define ROOFTILE_BASE_TEXT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* Starts as {0}. `text` is NUL-terminated, and NULL only before the first call. */
 struct rt_text {
@@ -19,5 +20,10 @@ void rt_text_item(struct rt_text *text, const char *separator, const char *forma
 /* The text, "" where nothing was added; the caller frees it and `text` is {0} again. */
 char *rt_text_take(struct rt_text *text);
 void rt_text_release(struct rt_text *text);
+
+/* Prints `text` and a line end, broken between words into lines of at most `width` columns that begin at
+ * column `left`; the first goes on at `column`. Its own line ends stay, and so do the spaces that a line
+ * begins with. */
+void rt_print_wrapped(FILE *file, const char *text, int left, int column, int width);
 
 #endif

@@ -5,6 +5,7 @@
 #include "datasets/import/import.h"
 #include "datasets/dataset_order.h"
 #include "base/progress.h"
+#include "base/report.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "datasets/summary.h"
@@ -28,86 +29,50 @@ struct arguments {
     }
 #define SAY_OUTPUT .required = "say where to write to: -o NAME"
 
-/* ---- printing ---- */
-
-static void print_table(struct rt_table *table, const char *heading)
-{
-    if (rt_table_rows(table) > 0) {
-        printf("\n%s\n", heading);
-        rt_table_text(table, stdout);
-    }
-    rt_table_free(table);
-}
-
-static void json_table(json_t *root, const char *key, struct rt_table *table)
-{
-    json_object_set_new(root, key, rt_table_json(table));
-    rt_table_free(table);
-}
-
-static void json_text(json_t *root, const char *key, const char *text)
-{
-    json_t *value = json_string(text); /* NULL where it is not UTF-8 */
-    json_object_set_new(root, key, value != NULL ? value : json_null());
-}
-
-static void json_count(json_t *root, const char *key, size_t count)
-{
-    json_object_set_new(root, key, json_integer((json_int_t)count));
-}
-
 /* ---- info ---- */
-
-static void print_info(const struct rt_dataset *d, const char *path)
-{
-    printf("file      %s\nuuid      %s\ncreator   %s\ncreated   %s\nsource    %s\nlicence   %s\n", path,
-           d->uuid, d->creator, d->created, d->source, d->licence);
-    printf("holds     %zu samples, %zu workloads, %zu devices, %zu groups of attributes, %zu kernel names\n",
-           d->sample_count, d->workload_count, d->device_count, d->group_count, d->kernels.count);
-    print_table(rt_summary_samples(d), "samples");
-    print_table(rt_summary_workloads(d), "workloads");
-    print_table(rt_summary_ranges(d), "ranges");
-    print_table(rt_summary_flags(d), "flags");
-    print_table(rt_summary_attributes(d), "attributes of groups");
-}
-
-static void print_info_json(const struct rt_dataset *d, const char *path)
-{
-    json_t *root = json_object();
-    json_text(root, "file", path);
-    json_text(root, "uuid", d->uuid);
-    json_text(root, "creator", d->creator);
-    json_text(root, "created", d->created);
-    json_text(root, "source", d->source);
-    json_text(root, "licence", d->licence);
-    json_count(root, "samples", d->sample_count);
-    json_count(root, "workloads", d->workload_count);
-    json_count(root, "devices", d->device_count);
-    json_count(root, "groups", d->group_count);
-    json_count(root, "kernel_names", d->kernels.count);
-    json_table(root, "sample_counts", rt_summary_samples(d));
-    json_table(root, "workload_counts", rt_summary_workloads(d));
-    json_table(root, "ranges", rt_summary_ranges(d));
-    json_table(root, "flags", rt_summary_flags(d));
-    json_table(root, "attributes", rt_summary_attributes(d));
-    rt_json_print(root, stdout);
-}
 
 static int run_info(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
-    struct rt_dataset dataset;
-    int status = rt_dataset_read(arguments->names.name[0], &dataset);
+    struct rt_dataset d;
+    int status = rt_dataset_read(arguments->names.name[0], &d);
     if (status != RT_OK)
         return status;
-    (arguments->json ? print_info_json : print_info)(&dataset, arguments->names.name[0]);
-    rt_dataset_release(&dataset);
-    return RT_OK;
+    struct rt_report *report = rt_report_new();
+    rt_report_add_text(report, "file", "file", arguments->names.name[0]);
+    rt_report_add_text(report, "uuid", "uuid", d.uuid);
+    rt_report_add_text(report, "creator", "creator", d.creator);
+    rt_report_add_text(report, "created", "created", d.created);
+    rt_report_add_text(report, "source", "source", d.source);
+    rt_report_add_text(report, "licence", "licence", d.licence);
+    rt_report_add_words(report, "holds",
+                        "%zu samples, %zu workloads, %zu devices, %zu groups of attributes, %zu kernel names",
+                        d.sample_count, d.workload_count, d.device_count, d.group_count, d.kernels.count);
+    rt_report_add_count(report, "samples", NULL, d.sample_count);
+    rt_report_add_count(report, "workloads", NULL, d.workload_count);
+    rt_report_add_count(report, "devices", NULL, d.device_count);
+    rt_report_add_count(report, "groups", NULL, d.group_count);
+    rt_report_add_count(report, "kernel_names", NULL, d.kernels.count);
+    rt_report_add_table(report, "sample_counts", "samples", rt_summary_samples(&d));
+    rt_report_add_table(report, "workload_counts", "workloads", rt_summary_workloads(&d));
+    rt_report_add_table(report, "ranges", "ranges", rt_summary_ranges(&d));
+    rt_report_add_table(report, "flags", "flags", rt_summary_flags(&d));
+    rt_report_add_table(report, "attributes", "attributes of groups", rt_summary_attributes(&d));
+    rt_dataset_release(&d);
+    return rt_report_end(report, arguments->json);
 }
 
 /* ---- import ---- */
 
-static struct rt_table *import_rows(const struct rt_import_report *report)
+static void add_count_row(struct rt_table *table, const char *op, const char *device,
+                          const struct rt_import_count *count)
+{
+    rt_table_row(table, op, device, (long long)count->read, (long long)count->kept,
+                 (long long)count->duplicates, (long long)count->refused, (long long)count->unknown_tiles);
+}
+
+/* The total is the last row for people, an object for programs. */
+static void add_counts(struct rt_report *report, const struct rt_import_report *import)
 {
     static const struct rt_column columns[] = {{"op", NULL, 's', 0},
                                                {"device", NULL, 's', 0},
@@ -116,81 +81,69 @@ static struct rt_table *import_rows(const struct rt_import_report *report)
                                                {"duplicates", NULL, 'd', 0},
                                                {"refused", NULL, 'd', 0},
                                                {"unknown_tiles", "unknown tiles", 'd', 0}};
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (size_t i = 0; i <= report->row_count; i++) {
-        bool last = i == report->row_count;
-        const struct rt_import_count *count = last ? &report->total : &report->rows[i].count;
-        rt_table_row(table, last ? "total" : report->rows[i].op, last ? "" : report->rows[i].device,
-                     (long long)count->read, (long long)count->kept, (long long)count->duplicates,
-                     (long long)count->refused, (long long)count->unknown_tiles);
+    struct rt_table *rows = rt_table_new(columns, RT_COUNT(columns));
+    struct rt_table *with_total = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t i = 0; i < import->row_count; i++) {
+        add_count_row(rows, import->rows[i].op, import->rows[i].device, &import->rows[i].count);
+        add_count_row(with_total, import->rows[i].op, import->rows[i].device, &import->rows[i].count);
     }
-    return table;
+    add_count_row(with_total, "total", "", &import->total);
+    rt_report_add_table(report, "rows", NULL, rows);
+    rt_report_add_table(report, NULL, "", with_total);
+    rt_report_add_count(report, "total.read", NULL, import->total.read);
+    rt_report_add_count(report, "total.kept", NULL, import->total.kept);
+    rt_report_add_count(report, "total.duplicates", NULL, import->total.duplicates);
+    rt_report_add_count(report, "total.refused", NULL, import->total.refused);
+    rt_report_add_count(report, "total.unknown_tiles", NULL, import->total.unknown_tiles);
 }
 
-static void print_sentences(const char *heading, const struct rt_import_sentences *sentences)
+static void add_sentences(struct rt_report *report, const char *key, const char *heading,
+                          const struct rt_import_sentences *sentences)
 {
-    if (sentences->count == 0)
+    size_t kept = sentences->count < RT_IMPORT_SENTENCES ? sentences->count : RT_IMPORT_SENTENCES;
+    json_t *first = json_array();
+    for (size_t i = 0; i < kept; i++)
+        json_array_append_new(first, rt_json_text(sentences->text[i]));
+    rt_report_add_json(report, key,
+                       json_pack("{s:I, s:o}", "count", (json_int_t)sentences->count, "first", first));
+    if (kept == 0)
         return;
-    printf("\n%s (%zu)\n", heading, sentences->count);
-    for (size_t i = 0; i < sentences->count && i < RT_IMPORT_SENTENCES; i++)
-        printf("  %s\n", sentences->text[i]);
-    if (sentences->count > RT_IMPORT_SENTENCES)
-        printf("  ... and %zu more\n", sentences->count - RT_IMPORT_SENTENCES);
+    rt_report_add_heading(report, "%s (%zu)", heading, sentences->count);
+    for (size_t i = 0; i < kept; i++)
+        rt_report_add_note(report, NULL, "  %s", sentences->text[i]);
+    if (sentences->count > kept)
+        rt_report_add_note(report, NULL, "  ... and %zu more", sentences->count - kept);
 }
 
-static void print_import(const struct rt_import_report *report, double seconds)
+static void add_others(struct rt_report *report, const struct rt_import_report *import)
 {
-    struct rt_table *rows = import_rows(report);
-    rt_table_text(rows, stdout);
-    rt_table_free(rows);
-    print_sentences("rows refused", &report->refused);
-    print_sentences("files skipped", &report->skipped);
-    print_sentences("device descriptions that differ", &report->warned);
-    if (report->other_count > 0)
-        puts("\nfiles that hold no samples");
-    for (size_t i = 0; i < report->other_count; i++)
-        printf("  %5zu  %s\n", report->others[i].files, report->others[i].kind);
-    printf("\n%zu files, %.1f MB in %.3f s: %.1f MB/s\n", report->files, report->bytes / 1e6, seconds,
-           report->bytes / 1e6 / seconds);
-}
-
-static void json_sentences(json_t *root, const char *key, const struct rt_import_sentences *sentences)
-{
-    json_t *list = json_array(), *object = json_object();
-    for (size_t i = 0; i < sentences->count && i < RT_IMPORT_SENTENCES; i++) {
-        json_t *text = json_string(sentences->text[i]);
-        json_array_append_new(list, text != NULL ? text : json_string("(not UTF-8)"));
+    json_t *others = json_object();
+    if (import->other_count > 0)
+        rt_report_add_heading(report, "files that hold no samples");
+    for (size_t i = 0; i < import->other_count; i++) {
+        rt_report_add_note(report, NULL, "  %5zu  %s", import->others[i].files, import->others[i].kind);
+        json_object_set_new(others, import->others[i].kind,
+                            json_integer((json_int_t)import->others[i].files));
     }
-    json_count(object, "count", sentences->count);
-    json_object_set_new(object, "first", list);
-    json_object_set_new(root, key, object);
+    rt_report_add_json(report, "other_files", others);
 }
 
-static void print_import_json(const struct rt_import_report *report, double seconds)
+static struct rt_report *report_import(const struct rt_import_report *import, double seconds)
 {
-    json_t *root = json_object(), *others = json_object(), *total = json_object();
-    struct rt_table *rows = import_rows(report);
-    json_t *all = rt_table_json(rows);
-    rt_table_free(rows);
-    json_array_remove(all, json_array_size(all) - 1); /* the total has a place of its own */
-    json_object_set_new(root, "rows", all);
-    json_count(total, "read", report->total.read);
-    json_count(total, "kept", report->total.kept);
-    json_count(total, "duplicates", report->total.duplicates);
-    json_count(total, "refused", report->total.refused);
-    json_count(total, "unknown_tiles", report->total.unknown_tiles);
-    json_object_set_new(root, "total", total);
-    json_sentences(root, "refused", &report->refused);
-    json_sentences(root, "skipped", &report->skipped);
-    json_sentences(root, "clashes", &report->warned);
-    for (size_t i = 0; i < report->other_count; i++)
-        json_count(others, report->others[i].kind, report->others[i].files);
-    json_object_set_new(root, "other_files", others);
-    json_count(root, "files", report->files);
-    json_object_set_new(root, "megabytes", rt_json_number(report->bytes / 1e6));
-    json_object_set_new(root, "seconds", rt_json_number(seconds));
-    json_object_set_new(root, "megabytes_per_second", rt_json_number(report->bytes / 1e6 / seconds));
-    rt_json_print(root, stdout);
+    struct rt_report *report = rt_report_new();
+    double megabytes = import->bytes / 1e6;
+    add_counts(report, import);
+    add_sentences(report, "refused", "rows refused", &import->refused);
+    add_sentences(report, "skipped", "files skipped", &import->skipped);
+    add_sentences(report, "clashes", "device descriptions that differ", &import->warned);
+    add_others(report, import);
+    rt_report_add_fact(report, "files", json_integer((json_int_t)import->files), "files",
+                       "%zu, %.1f MB in %.3f s: %.1f MB/s", import->files, megabytes, seconds,
+                       megabytes / seconds);
+    rt_report_add_json(report, "megabytes", rt_json_number(megabytes));
+    rt_report_add_json(report, "seconds", rt_json_number(seconds));
+    rt_report_add_json(report, "megabytes_per_second", rt_json_number(megabytes / seconds));
+    return report;
 }
 
 static void set_text(char **text, const char *value)
@@ -216,7 +169,7 @@ static int run_import(const struct rt_command_line *line)
         rt_dataset_release(&dataset);
     }
     if (report.total.read + report.skipped.count + report.other_count > 0)
-        (arguments->json ? print_import_json : print_import)(&report, rt_clock() - start);
+        rt_report_end(report_import(&report, rt_clock() - start), arguments->json);
     rt_import_report_release(&report);
     return status;
 }
@@ -232,18 +185,15 @@ static int run_export(const struct rt_command_line *line)
     int status = rt_dataset_read(arguments->names.name[0], &dataset);
     if (status != RT_OK)
         return status;
+    struct rt_report *report = rt_report_new();
+    rt_report_add_text(report, "folder", "folder", arguments->out);
+    rt_report_add_count(report, "samples", "samples", dataset.sample_count);
+    rt_report_add_count(report, "workloads", "workloads", dataset.workload_count);
     status = rt_export_csv(&dataset, arguments->out);
-    if (status == RT_OK && arguments->json) {
-        json_t *root = json_object();
-        json_text(root, "folder", arguments->out);
-        json_count(root, "samples", dataset.sample_count);
-        json_count(root, "workloads", dataset.workload_count);
-        rt_json_print(root, stdout);
-    } else if (status == RT_OK) {
-        printf("%s: %zu samples, %zu workloads\n", arguments->out, dataset.sample_count,
-               dataset.workload_count);
-    }
     rt_dataset_release(&dataset);
+    if (status == RT_OK)
+        return rt_report_end(report, arguments->json);
+    rt_report_free(report);
     return status;
 }
 
@@ -282,24 +232,27 @@ static int add_file(struct rt_dataset *merged, const char *path, struct rt_table
     return status;
 }
 
-static void print_merge(const struct arguments *arguments, const struct rt_dataset *merged,
-                        struct rt_table *files, size_t duplicates)
+static int write_merged(const struct arguments *arguments, struct rt_dataset *merged, struct rt_table *files)
 {
-    if (!arguments->json) {
-        rt_table_text(files, stdout);
-        printf("\n%s: %zu samples, %zu workloads, %zu devices; %zu exact duplicates dropped\n",
-               arguments->out, merged->sample_count, merged->workload_count, merged->device_count,
-               duplicates);
-        return;
-    }
-    json_t *root = json_object();
-    json_object_set_new(root, "files", rt_table_json(files));
-    json_text(root, "output", arguments->out);
-    json_count(root, "samples", merged->sample_count);
-    json_count(root, "workloads", merged->workload_count);
-    json_count(root, "devices", merged->device_count);
-    json_count(root, "duplicates", duplicates);
-    rt_json_print(root, stdout);
+    struct rt_report *report = rt_report_new();
+    size_t duplicates = rt_dataset_drop_duplicates(merged);
+    if (arguments->sort)
+        rt_dataset_sort(merged);
+    rt_dataset_stamp(merged);
+    rt_report_add_table(report, "files", "", files);
+    rt_report_add_note(
+        report, NULL, "%s: %zu samples, %zu workloads, %zu devices; %zu exact duplicates dropped",
+        arguments->out, merged->sample_count, merged->workload_count, merged->device_count, duplicates);
+    rt_report_add_text(report, "output", NULL, arguments->out);
+    rt_report_add_count(report, "samples", NULL, merged->sample_count);
+    rt_report_add_count(report, "workloads", NULL, merged->workload_count);
+    rt_report_add_count(report, "devices", NULL, merged->device_count);
+    rt_report_add_count(report, "duplicates", NULL, duplicates);
+    int status = rt_dataset_write(merged, arguments->out);
+    if (status == RT_OK)
+        return rt_report_end(report, arguments->json);
+    rt_report_free(report);
+    return status;
 }
 
 static int run_merge(const struct rt_command_line *line)
@@ -315,15 +268,10 @@ static int run_merge(const struct rt_command_line *line)
     rt_dataset_init(&merged);
     for (size_t i = 0; status == RT_OK && i < arguments->names.count; i++)
         status = add_file(&merged, arguments->names.name[i], files);
-    if (status == RT_OK) {
-        size_t duplicates = rt_dataset_drop_duplicates(&merged);
-        if (arguments->sort)
-            rt_dataset_sort(&merged);
-        rt_dataset_stamp(&merged);
-        if ((status = rt_dataset_write(&merged, arguments->out)) == RT_OK)
-            print_merge(arguments, &merged, files, duplicates);
-    }
-    rt_table_free(files);
+    if (status == RT_OK)
+        status = write_merged(arguments, &merged, files);
+    else
+        rt_table_free(files);
     rt_dataset_release(&merged);
     return status;
 }
@@ -366,24 +314,6 @@ static struct rt_table *impossible_rows(const struct rt_dataset *dataset,
     return table;
 }
 
-static void print_validation(const struct arguments *arguments, const struct rt_dataset *dataset,
-                             const struct rt_validation *validation)
-{
-    struct rt_table *checks = check_rows(validation, arguments->max_impossible);
-    struct rt_table *impossible = impossible_rows(dataset, validation);
-    if (arguments->json) {
-        json_t *root = json_object();
-        json_text(root, "file", arguments->names.name[0]);
-        json_table(root, "checks", checks);
-        json_table(root, "impossible", impossible);
-        rt_json_print(root, stdout);
-    } else {
-        rt_table_text(checks, stdout);
-        rt_table_free(checks);
-        print_table(impossible, "faster than the roofline allows, worst first");
-    }
-}
-
 static int run_validate(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
@@ -392,7 +322,12 @@ static int run_validate(const struct rt_command_line *line)
     int status;
     if ((status = rt_validate(arguments->names.name[0], &dataset, &validation)) != RT_OK)
         return status;
-    print_validation(arguments, &dataset, &validation);
+    struct rt_report *report = rt_report_new();
+    rt_report_add_json(report, "file", rt_json_text(arguments->names.name[0]));
+    rt_report_add_table(report, "checks", "", check_rows(&validation, arguments->max_impossible));
+    rt_report_add_table(report, "impossible", "faster than the roofline allows, worst first",
+                        impossible_rows(&dataset, &validation));
+    status = rt_report_end(report, arguments->json);
     for (int i = 0; status == RT_OK && i < RT_CHECK_COUNT; i++) {
         const struct rt_check *check = &validation.checks[i];
         if (check->wrong > (i == RT_CHECK_ROOFLINE ? arguments->max_impossible : 0))

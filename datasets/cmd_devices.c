@@ -2,11 +2,11 @@
 #include "datasets/device.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "base/table.h"
+#include "base/report.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 struct arguments {
     struct rt_names specs;
@@ -29,42 +29,39 @@ static json_t *device_json(struct rt_device *device)
     return object;
 }
 
-static void print_fields(struct rt_device *device)
+static void add_device(struct rt_report *report, struct rt_device *device)
 {
     static const struct rt_column columns[] = {
         {"field", NULL, 's', 0}, {"value", NULL, 'g', 6}, {"units", NULL, 's', 0}, {"meaning", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    struct rt_text title = {0};
     for (size_t t = 0; t < rt_device_text_count; t++)
-        printf("%s%s", t > 0 ? ", " : "", (const char *)device + rt_device_texts[t].offset);
-    printf("\n");
+        rt_text_item(&title, ", ", "%s", (const char *)device + rt_device_texts[t].offset);
     for (size_t f = 0; f < rt_device_field_count; f++)
         rt_table_row(table, rt_device_fields[f].key, *rt_device_value(device, f), rt_device_fields[f].units,
                      rt_device_fields[f].long_name);
-    rt_table_text(table, stdout);
-    rt_table_free(table);
+    rt_report_add_table(report, NULL, title.text, table);
+    rt_text_release(&title);
 }
 
-static int print_specs(const struct arguments *arguments)
+/* One device is an object of JSON, which a device file is; several are an array. */
+static int add_specs(struct rt_report *report, const struct rt_names *specs)
 {
     json_t *list = json_array();
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < arguments->specs.count; i++) {
+    for (size_t i = 0; status == RT_OK && i < specs->count; i++) {
         struct rt_device device;
-        status = rt_device_find(arguments->specs.name[i], &device);
-        if (status == RT_OK && arguments->json) {
-            json_array_append_new(list, device_json(&device));
-        } else if (status == RT_OK) {
-            printf("%s", i > 0 ? "\n" : "");
-            print_fields(&device);
-        }
+        if ((status = rt_device_find(specs->name[i], &device)) != RT_OK)
+            break;
+        add_device(report, &device);
+        json_array_append_new(list, device_json(&device));
     }
-    if (status == RT_OK && arguments->json)
-        rt_json_print(json_incref(arguments->specs.count == 1 ? json_array_get(list, 0) : list), stdout);
+    rt_report_add_json(report, "", json_incref(specs->count == 1 ? json_array_get(list, 0) : list));
     json_decref(list);
     return status;
 }
 
-static int print_catalogue(bool json)
+static int add_catalogue(struct rt_report *report)
 {
     static const struct rt_column columns[] = {{"name", NULL, 's', 0},
                                                {"architecture", NULL, 's', 0},
@@ -88,19 +85,20 @@ static int print_catalogue(bool json)
                      isnan(d.bf16_matrix_tflops) ? d.fp16_matrix_tflops : d.bf16_matrix_tflops,
                      d.fp8_matrix_tflops, d.memory_gib, d.bandwidth_gbs, d.l2_mib, d.power_w);
     }
-    if (status == RT_OK && json)
-        rt_json_print(json_incref(list), stdout);
-    else if (status == RT_OK)
-        rt_table_text(table, stdout);
-    json_decref(list);
-    rt_table_free(table);
+    rt_report_add_table(report, NULL, "", table);
+    rt_report_add_json(report, "", list);
     return status;
 }
 
 static int run(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
-    return arguments->specs.count > 0 ? print_specs(arguments) : print_catalogue(arguments->json);
+    struct rt_report *report = rt_report_new();
+    int status = arguments->specs.count > 0 ? add_specs(report, &arguments->specs) : add_catalogue(report);
+    if (status == RT_OK)
+        return rt_report_end(report, arguments->json);
+    rt_report_free(report);
+    return status;
 }
 
 const struct rt_command rt_command_devices = {

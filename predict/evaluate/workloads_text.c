@@ -20,6 +20,14 @@ struct wide {
     size_t count;
 };
 
+static void wide_clear(struct wide *wide)
+{
+    for (size_t c = 0; c < wide->count; c++) {
+        free(wide->cell[c]);
+        wide->cell[c] = NULL;
+    }
+}
+
 static void wide_open(struct wide *wide, const struct rt_column *fixed, size_t fixed_count,
                       const struct rt_workload_evaluation *evaluation, size_t first, bool keys)
 {
@@ -27,17 +35,14 @@ static void wide_open(struct wide *wide, const struct rt_column *fixed, size_t f
     memcpy(wide->columns, fixed, fixed_count * sizeof *fixed);
     for (size_t c = 0; c < wide->count; c++) {
         const struct rt_workload_column *column = &evaluation->column[first + c];
-        wide->columns[fixed_count + c] = (struct rt_column){keys ? column->key : column->name, NULL, 's', 0};
+        bool compared = column->kind == RT_COLUMN_COMPARED;
+        wide->cell[c] =
+            keys ? rt_format("%s%s", compared ? "compared_" : column->key, compared ? column->key : "_ms")
+                 : rt_strdup(column->name);
+        wide->columns[fixed_count + c] = (struct rt_column){wide->cell[c], NULL, 's', 0};
     }
     wide->table = rt_table_new(wide->columns, fixed_count + wide->count);
-}
-
-static void wide_clear(struct wide *wide)
-{
-    for (size_t c = 0; c < wide->count; c++) {
-        free(wide->cell[c]);
-        wide->cell[c] = NULL;
-    }
+    wide_clear(wide);
 }
 
 static void wide_print(struct wide *wide, FILE *file)
@@ -322,14 +327,7 @@ static const struct rt_column csv_columns[] = {
 int rt_workloads_csv(const struct rt_workload_evaluation *evaluation, FILE *file)
 {
     struct wide wide;
-    char *keys[MAX_CELLS] = {NULL};
     wide_open(&wide, csv_columns, RT_COUNT(csv_columns), evaluation, 1, true);
-    for (size_t c = 0; c < wide.count; c++) {
-        const struct rt_workload_column *column = &evaluation->column[1 + c];
-        bool compared = column->kind == RT_COLUMN_COMPARED;
-        keys[c] = rt_format("%s%s", compared ? "compared_" : column->key, compared ? column->key : "_ms");
-        wide.columns[RT_COUNT(csv_columns) + c].key = keys[c];
-    }
     for (size_t r = 0; r < evaluation->row_count; r++) {
         const struct rt_workload_row *row = &evaluation->rows[r];
         for (size_t c = 0; c < wide.count; c++)
@@ -344,7 +342,5 @@ int rt_workloads_csv(const struct rt_workload_evaluation *evaluation, FILE *file
     }
     int status = rt_table_csv(wide.table, file);
     rt_table_free(wide.table);
-    for (size_t c = 0; c < wide.count; c++)
-        free(keys[c]);
     return status;
 }

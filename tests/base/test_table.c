@@ -56,4 +56,18 @@ static void test_texts(void)
     rt_table_free(table);
 }
 
-RT_TESTS(RT_TEST(test_forms), RT_TEST(test_texts))
+static void test_numbers(void)
+{
+    char title[] = "new column";
+    const struct rt_column wide[] = {{"op", NULL, 's', 0}, {title, NULL, 'f', 1}, {"y", NULL, 'g', 2}};
+    const double numbers[] = {1.25, NAN};
+    struct rt_table *table = rt_table_new(wide, RT_COUNT(wide));
+    title[0] = '\0'; /* the table has its own copy */
+    rt_table_row_numbers(table, numbers, 2, "bmm");
+    char *text = printed(rt_table_text, table);
+    CU_ASSERT_STRING_EQUAL(text, "op   new column  y\nbmm         1.2  -\n");
+    free(text);
+    rt_table_free(table);
+}
+
+RT_TESTS(RT_TEST(test_forms), RT_TEST(test_texts), RT_TEST(test_numbers))

@@ -27,8 +27,8 @@ succeeds import_aiconfigurator "$ROOFTILE" dataset import -f aiconfigurator "$mi
 holds import_prints_refusals 'h100 sxm/moe.csv:3: moe_dtype is "int3"' "$work/stdout"
 succeeds import_source "$ROOFTILE" dataset import -f aiconfigurator "$mini/aiconfigurator_mini" -o s.h5 --source mine --licence CC0
 succeeds info_source "$ROOFTILE" dataset info s.h5
-holds info_prints_source "source    mine" "$work/stdout"
-holds info_prints_licence "licence   CC0" "$work/stdout"
+holds info_prints_source "source   mine" "$work/stdout"
+holds info_prints_licence "licence  CC0" "$work/stdout"
 
 succeeds info "$ROOFTILE" dataset info n.h5
 for words in "uuid " "sitar-lab/NeuSight" "MIT" "unknown tiles" "latency_us" "latency_statistic" "2023-11-14T22:13:20Z"; do

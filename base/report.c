@@ -1,0 +1,308 @@
+/* Reports as text, JSON, CSV and Markdown. See report.h. */
+#include "base/report.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum item_kind { TITLE, HEADING, FACT, TABLE, NOTE };
+
+struct item {
+    enum item_kind kind;
+    char *key;   /* NULL: not in JSON */
+    char *label; /* of a fact; NULL: not for people */
+    char *text;  /* for people: a line, the words of a fact, the title of a table; NULL: not for people */
+    json_t *value;
+    struct rt_table *table;
+};
+
+struct rt_report {
+    struct item *item;
+    size_t count;
+    struct rt_table *csv;
+};
+
+struct rt_report *rt_report_new(void)
+{
+    return rt_calloc(1, sizeof(struct rt_report));
+}
+
+void rt_report_free(struct rt_report *report)
+{
+    if (report == NULL)
+        return;
+    for (size_t i = 0; i < report->count; i++) {
+        struct item *item = &report->item[i];
+        free(item->key);
+        free(item->label);
+        free(item->text);
+        json_decref(item->value);
+        rt_table_free(item->table);
+    }
+    free(report->item);
+    rt_table_free(report->csv);
+    free(report);
+}
+
+/* ---- what a report holds ---- */
+
+static struct item *add_item(struct rt_report *report, enum item_kind kind, const char *key,
+                             const char *label)
+{
+    report->item = rt_realloc(report->item, report->count + 1, sizeof *report->item);
+    struct item *item = &report->item[report->count++];
+    *item = (struct item){.kind = kind,
+                          .key = key != NULL ? rt_strdup(key) : NULL,
+                          .label = label != NULL ? rt_strdup(label) : NULL};
+    return item;
+}
+
+/* Sets item->text from the arguments after `format`. */
+#define SET_TEXT(item, format)                                                                               \
+    do {                                                                                                     \
+        va_list arguments;                                                                                   \
+        va_start(arguments, format);                                                                         \
+        (item)->text = rt_vformat(format, arguments);                                                        \
+        va_end(arguments);                                                                                   \
+    } while (0)
+
+void rt_report_add_title(struct rt_report *report, const char *format, ...)
+{
+    SET_TEXT(add_item(report, TITLE, NULL, NULL), format);
+}
+
+void rt_report_add_heading(struct rt_report *report, const char *format, ...)
+{
+    SET_TEXT(add_item(report, HEADING, NULL, NULL), format);
+}
+
+void rt_report_add_fact(struct rt_report *report, const char *key, json_t *value, const char *label,
+                        const char *format, ...)
+{
+    struct item *item = add_item(report, FACT, key, label);
+    item->value = value;
+    SET_TEXT(item, format);
+}
+
+void rt_report_add_text(struct rt_report *report, const char *key, const char *label, const char *text)
+{
+    rt_report_add_fact(report, key, rt_json_text(text), label, "%s", text != NULL ? text : "-");
+}
+
+void rt_report_add_count(struct rt_report *report, const char *key, const char *label, size_t count)
+{
+    rt_report_add_fact(report, key, json_integer((json_int_t)count), label, "%zu", count);
+}
+
+void rt_report_add_words(struct rt_report *report, const char *label, const char *format, ...)
+{
+    SET_TEXT(add_item(report, FACT, NULL, label), format);
+}
+
+void rt_report_add_json(struct rt_report *report, const char *key, json_t *value)
+{
+    add_item(report, FACT, key, NULL)->value = value;
+}
+
+void rt_report_add_table(struct rt_report *report, const char *key, const char *title, struct rt_table *table)
+{
+    struct item *item = add_item(report, TABLE, key, NULL);
+    item->text = title != NULL ? rt_strdup(title) : NULL;
+    item->table = table;
+}
+
+void rt_report_add_csv(struct rt_report *report, struct rt_table *table)
+{
+    rt_table_free(report->csv);
+    report->csv = table;
+}
+
+void rt_report_add_note(struct rt_report *report, const char *key, const char *format, ...)
+{
+    SET_TEXT(add_item(report, NOTE, key, NULL), format);
+}
+
+/* ---- for people ---- */
+
+static bool is_shown(const struct item *item)
+{
+    return item->kind == FACT    ? item->label != NULL
+           : item->kind == TABLE ? item->text != NULL && rt_table_rows(item->table) > 0
+                                 : true;
+}
+
+static int label_width(const struct rt_report *report)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < report->count; i++)
+        if (report->item[i].label != NULL && strlen(report->item[i].label) > width)
+            width = strlen(report->item[i].label);
+    return (int)width + 2;
+}
+
+static void print_text_item(const struct item *item, int labels, FILE *file)
+{
+    enum { WIDTH = 108 };
+    if (item->kind == FACT) {
+        fprintf(file, "%-*s", labels, item->label);
+        rt_print_wrapped(file, item->text, labels, labels, WIDTH);
+    } else if (item->kind != TABLE || item->text[0] != '\0') {
+        fprintf(file, "%s\n", item->text);
+    }
+    if (item->kind == TABLE)
+        rt_table_text(item->table, file);
+}
+
+/* Facts stand together and so do notes, which may follow a heading; all else has an empty line before it. */
+static int print_text(const struct rt_report *report, FILE *file)
+{
+    int labels = label_width(report);
+    const struct item *before = NULL;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct item *item = &report->item[i];
+        if (!is_shown(item))
+            continue;
+        bool together = before == NULL || (before->kind == item->kind && item->kind != TABLE) ||
+                        (before->kind <= HEADING && item->kind != HEADING);
+        if (!together)
+            fputc('\n', file);
+        print_text_item(item, labels, file);
+        before = item;
+    }
+    return RT_OK;
+}
+
+static int print_markdown(const struct rt_report *report, FILE *file)
+{
+    static const char *const before[] = {[TITLE] = "# ", [HEADING] = "## ", [TABLE] = "## ", [NOTE] = "- "};
+    enum item_kind last = TITLE;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct item *item = &report->item[i];
+        if (!is_shown(item))
+            continue;
+        if (i > 0 && (item->kind != last || item->kind < FACT || item->kind == TABLE))
+            fputc('\n', file);
+        last = item->kind;
+        if (item->kind == FACT)
+            fprintf(file, item->label[0] != '\0' ? "- %s: %s\n" : "%s  %s\n", item->label, item->text);
+        else if (item->text[0] != '\0')
+            fprintf(file, "%s%s\n%s", before[item->kind], item->text, item->kind == TABLE ? "\n" : "");
+        if (item->kind == TABLE)
+            rt_table_markdown(item->table, file);
+    }
+    return RT_OK;
+}
+
+/* ---- for programs ---- */
+
+/* The object that holds the last part of the key, made where it is missing; *key becomes that part. */
+static json_t *holder(json_t *root, const char **key)
+{
+    for (const char *dot; (dot = strchr(*key, '.')) != NULL; *key = dot + 1) {
+        char *name = rt_format("%.*s", (int)(dot - *key), *key);
+        json_t *object = json_object_get(root, name);
+        if (object == NULL) {
+            object = json_object();
+            json_object_set_new(root, name, object);
+        }
+        free(name);
+        root = object;
+    }
+    return root;
+}
+
+static void set_member(json_t *root, const struct item *item)
+{
+    const char *key = item->key;
+    json_t *object = holder(root, &key);
+    if (item->kind == TABLE) {
+        json_object_set_new(object, key, rt_table_json(item->table));
+    } else if (item->kind == FACT) {
+        json_object_set(object, key, item->value);
+    } else {
+        if (json_object_get(object, key) == NULL)
+            json_object_set_new(object, key, json_array());
+        json_array_append_new(json_object_get(object, key), rt_json_text(item->text));
+    }
+}
+
+static int print_json(const struct rt_report *report, FILE *file)
+{
+    json_t *root = json_object();
+    for (size_t i = 0; i < report->count; i++)
+        if (report->item[i].key != NULL)
+            set_member(root, &report->item[i]);
+    json_t *all = json_object_get(root, "");
+    rt_json_print(json_incref(all != NULL ? all : root), file);
+    json_decref(root);
+    return RT_OK;
+}
+
+static int print_csv(const struct rt_report *report, FILE *file)
+{
+    if (report->csv != NULL)
+        return rt_table_csv(report->csv, file);
+    for (size_t i = 0; i < report->count; i++)
+        if (report->item[i].kind == TABLE && report->item[i].key != NULL)
+            return rt_table_csv(report->item[i].table, file);
+    return RT_OK;
+}
+
+/* ---- files ---- */
+
+static const struct {
+    const char *ending;
+    int (*print)(const struct rt_report *report, FILE *file);
+} forms[] = {
+    [RT_REPORT_TEXT] = {".txt", print_text},
+    [RT_REPORT_JSON] = {".json", print_json},
+    [RT_REPORT_CSV] = {".csv", print_csv},
+    [RT_REPORT_MARKDOWN] = {".md", print_markdown},
+};
+
+int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file)
+{
+    return forms[form].print(report, file);
+}
+
+int rt_report_end(struct rt_report *report, bool json)
+{
+    int status = rt_report_print(report, json ? RT_REPORT_JSON : RT_REPORT_TEXT, stdout);
+    rt_report_free(report);
+    return status;
+}
+
+int rt_report_path(const char *option, const char *path, enum rt_report_form *form)
+{
+    size_t length = strlen(path);
+    for (size_t f = 0; f < RT_COUNT(forms); f++) {
+        size_t ending = strlen(forms[f].ending);
+        if (length > ending && strcasecmp(path + length - ending, forms[f].ending) == 0) {
+            *form = (enum rt_report_form)f;
+            return RT_OK;
+        }
+    }
+    return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .txt, .json, .csv or .md", option, path);
+}
+
+int rt_report_save(const struct rt_report *report, const char *path)
+{
+    enum rt_report_form form;
+    FILE *file;
+    char *temporary;
+    int status = rt_report_path("report", path, &form);
+    if (status == RT_OK)
+        status = rt_file_create(path, &file, &temporary);
+    if (status != RT_OK)
+        return status;
+    if ((status = rt_report_print(report, form, file)) != RT_OK) {
+        rt_file_abandon(file, temporary);
+        return rt_fail_context(status, "%s", path);
+    }
+    return rt_file_finish(file, temporary, path);
+}

@@ -1,0 +1,69 @@
+/*
+ * A report: a title, facts, tables and notes in their order, printed as text, JSON, CSV or Markdown. Every
+ * command that prints results builds one and leaves the forms to this.
+ *
+ *     struct rt_report *report = rt_report_new();
+ *     rt_report_add_title(report, "%s on %s", model, gpu);
+ *     rt_report_add_fact(report, "total_ms", rt_json_number(ms), "total", "%.3f ms", ms);
+ *     rt_report_add_table(report, "ops", "By op", table);
+ *     return rt_report_end(report, arguments->json);
+ *
+ * A key is the name in JSON; "data.samples" is the member "samples" of the object "data", "" is all of it.
+ * What has no key is for people only, what has no label or title for programs only. JSON holds numbers with
+ * all digits, null for NaN.
+ */
+#ifndef ROOFTILE_BASE_REPORT_H
+#define ROOFTILE_BASE_REPORT_H
+
+#include "base/table.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct rt_report;
+struct rt_report *rt_report_new(void);
+void rt_report_free(struct rt_report *report); /* accepts NULL */
+
+/* Lines for people: the first of a report, and one before what follows. */
+void rt_report_add_title(struct rt_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rt_report_add_heading(struct rt_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A member of the JSON object, and "label  words" for people; label "" goes on under the fact before. Takes
+ * the value. */
+void rt_report_add_fact(struct rt_report *report, const char *key, json_t *value, const char *label,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Facts that are a text (NULL: null, "-") or a count. */
+void rt_report_add_text(struct rt_report *report, const char *key, const char *label, const char *text);
+void rt_report_add_count(struct rt_report *report, const char *key, const char *label, size_t count);
+/* The words alone, and the member alone. */
+void rt_report_add_words(struct rt_report *report, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void rt_report_add_json(struct rt_report *report, const char *key, json_t *value);
+
+/* An array of objects under the key; a table under the title, "" for none, where it has rows. Takes the
+ * table. The first table with a key is what CSV holds, unless another was named for it. */
+void rt_report_add_table(struct rt_report *report, const char *key, const char *title,
+                         struct rt_table *table);
+void rt_report_add_csv(struct rt_report *report, struct rt_table *table);
+
+/* A line for people, a text of the array under the key. */
+void rt_report_add_note(struct rt_report *report, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_MARKDOWN };
+
+int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file);
+
+/* Prints on standard output and frees the report: how a command ends. */
+int rt_report_end(struct rt_report *report, bool json);
+
+/* Writes the form that the ending of `path` names: .txt, .json, .csv or .md. The file appears whole. */
+int rt_report_save(const struct rt_report *report, const char *path);
+
+/* RT_EUSAGE "--report x.pdf: ..." where no form has that ending: ask before the work. An option's reader. */
+int rt_report_path(const char *option, const char *path, enum rt_report_form *form);
+
+#endif
