@@ -23,38 +23,40 @@ static struct rt_measured_tile_set *find_set(struct rt_measured_tiles *tiles, co
     device_numbers(device, sample->call.op, sample->call.dtype, numbers);
     for (size_t i = 0; i < tiles->count; i++) {
         struct rt_measured_tile_set *set = &tiles->sets[i];
-        if (set->op == sample->call.op && set->dtype == sample->call.dtype &&
+        if (set->shapes.op == sample->call.op && set->shapes.dtype == sample->call.dtype &&
             memcmp(set->device, numbers, sizeof numbers) == 0)
             return set;
     }
     tiles->sets = rt_realloc(tiles->sets, tiles->count + 1, sizeof *tiles->sets);
     struct rt_measured_tile_set *set = &tiles->sets[tiles->count++];
-    *set = (struct rt_measured_tile_set){
-        .op = sample->call.op, .dtype = sample->call.dtype, .dims = rt_op_ndims(sample->call.op)};
+    *set = (struct rt_measured_tile_set){.shapes = {.op = sample->call.op,
+                                                    .dtype = sample->call.dtype,
+                                                    .dims = (size_t)rt_op_ndims(sample->call.op)}};
     memcpy(set->device, numbers, sizeof numbers);
     return set;
 }
 
 static void append(struct rt_measured_tile_set *set, const struct rt_sample *sample)
 {
-    if ((set->count & (set->count - 1)) == 0) { /* capacity is the next power of two */
-        size_t capacity = set->count ? 2 * set->count : 1;
-        set->points = rt_realloc(set->points, capacity * set->dims, sizeof *set->points);
+    if ((set->shapes.count & (set->shapes.count - 1)) == 0) { /* capacity is the next power of two */
+        size_t capacity = set->shapes.count ? 2 * set->shapes.count : 1;
+        set->points = rt_realloc(set->points, capacity * set->shapes.dims, sizeof *set->points);
         set->tile = rt_realloc(set->tile, capacity, 2 * sizeof *set->tile);
     }
-    for (size_t d = 0; d < set->dims; d++)
-        set->points[set->count * set->dims + d] = (double)sample->call.dim[d];
-    memcpy(set->tile + 2 * set->count++, sample->tile, 2 * sizeof *set->tile);
+    for (size_t d = 0; d < set->shapes.dims; d++)
+        set->points[set->shapes.count * set->shapes.dims + d] = (double)sample->call.dim[d];
+    memcpy(set->tile + 2 * set->shapes.count++, sample->tile, 2 * sizeof *set->tile);
 }
 
 static void into_tree_order(struct rt_measured_tile_set *set)
 {
-    uint32_t *order = rt_malloc(set->count * sizeof *order);
-    double *points = rt_malloc(set->count * set->dims * sizeof *points);
-    int32_t *tile = rt_malloc(set->count * 2 * sizeof *tile);
-    rt_kdtree_order(set->points, set->count, set->dims, order);
-    for (size_t i = 0; i < set->count; i++) {
-        memcpy(points + i * set->dims, set->points + order[i] * set->dims, set->dims * sizeof *points);
+    uint32_t *order = rt_malloc(set->shapes.count * sizeof *order);
+    double *points = rt_malloc(set->shapes.count * set->shapes.dims * sizeof *points);
+    int32_t *tile = rt_malloc(set->shapes.count * 2 * sizeof *tile);
+    rt_kdtree_order(set->points, set->shapes.count, set->shapes.dims, order);
+    for (size_t i = 0; i < set->shapes.count; i++) {
+        memcpy(points + i * set->shapes.dims, set->points + order[i] * set->shapes.dims,
+               set->shapes.dims * sizeof *points);
         memcpy(tile + 2 * i, set->tile + 2 * order[i], 2 * sizeof *tile);
     }
     free(order);
@@ -66,7 +68,7 @@ static void into_tree_order(struct rt_measured_tile_set *set)
 
 void rt_measured_tile_set_complete(struct rt_measured_tile_set *set)
 {
-    rt_kdtree_box(set->points, set->count, set->dims, set->low, set->high);
+    rt_kdtree_box(set->points, set->shapes.count, set->shapes.dims, set->low, set->high);
 }
 
 void rt_measured_tiles_build(struct rt_measured_tiles *tiles, const struct rt_dataset *dataset,
@@ -106,9 +108,9 @@ struct search {
 /* How well a set's op and dtype answer a query: 0 exactly, more is worse, 4 not at all. */
 static int mismatch(const struct search *search, const struct rt_measured_tile_set *set)
 {
-    if (set->dims != search->dims)
+    if (set->shapes.dims != search->dims)
         return 4;
-    return 2 * (set->op != search->query->call.op) + (set->dtype != search->query->call.dtype);
+    return 2 * (set->shapes.op != search->query->call.op) + (set->shapes.dtype != search->query->call.dtype);
 }
 
 static double device_distance(const struct search *search, const struct rt_measured_tile_set *set)
@@ -156,7 +158,7 @@ static void search_set(struct search *search, size_t i)
     if (!(apart < search->best))
         return;
     double within = search->best - apart;
-    struct rt_kdtree tree = {set->count, set->dims, set->points, set->low, set->high};
+    struct rt_kdtree tree = {set->shapes.count, set->shapes.dims, set->points, set->low, set->high};
     size_t place = rt_kdtree_nearest(&tree, search->dim, &within);
     if (place == SIZE_MAX)
         return;

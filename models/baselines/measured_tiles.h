@@ -8,14 +8,14 @@
 
 #include "datasets/dataset.h"
 #include "models/baselines/kdtree.h"
+#include "models/baselines/shape_sets.h"
 #include "models/roofline/tile.h"
 
 #define RT_TILE_DEVICE_NUMBERS 5
 
 struct rt_measured_tile_set {
-    uint8_t op, dtype;
+    struct rt_shape_set shapes;
     double device[RT_TILE_DEVICE_NUMBERS];
-    size_t count, dims;
     double *points;                             /* (count,dims), tree order */
     double low[RT_MAX_DIMS], high[RT_MAX_DIMS]; /* of the points */
     int32_t *tile;                              /* (count,2) */

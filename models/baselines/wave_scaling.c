@@ -44,7 +44,7 @@ static int32_t origin_of(struct rt_wave_scaling *origins, const struct rt_device
 static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *samples, const uint32_t *order,
                      size_t count)
 {
-    set->dim = rt_malloc(count * set->dims * sizeof *set->dim);
+    set->dim = rt_malloc(count * set->shapes.dims * sizeof *set->dim);
     set->latency_us = rt_malloc(count * sizeof *set->latency_us);
     double *times = rt_malloc(count * sizeof *times);
     for (size_t i = 0, next; i < count; i = next) {
@@ -53,8 +53,9 @@ static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *sa
                        memcmp(samples[order[next]].call.dim, first->call.dim, sizeof first->call.dim) == 0;
              next++)
             times[next - i] = samples[order[next]].latency_us;
-        memcpy(set->dim + set->count * set->dims, first->call.dim, set->dims * sizeof *set->dim);
-        set->latency_us[set->count++] = (float)rt_median(times, next - i);
+        memcpy(set->dim + set->shapes.count * set->shapes.dims, first->call.dim,
+               set->shapes.dims * sizeof *set->dim);
+        set->latency_us[set->shapes.count++] = (float)rt_median(times, next - i);
     }
     free(times);
 }
@@ -71,36 +72,37 @@ void rt_wave_scaling_point(const struct rt_query *query, double *point)
 /* What was asked where a set's kernel was measured. */
 static struct rt_query query_of(const struct rt_wave_scaling_set *set, size_t place)
 {
-    struct rt_query query = {.call.op = set->op, .call.dtype = set->dtype, .tile = {-1, -1}};
-    memcpy(query.call.dim, set->dim + place * set->dims, set->dims * sizeof *set->dim);
+    struct rt_query query = {.call.op = set->shapes.op, .call.dtype = set->shapes.dtype, .tile = {-1, -1}};
+    memcpy(query.call.dim, set->dim + place * set->shapes.dims, set->shapes.dims * sizeof *set->dim);
     return query;
 }
 
 static size_t axes_of(const struct rt_wave_scaling_set *set)
 {
-    return set->dims + RT_WAVE_SCALING_AMOUNTS;
+    return set->shapes.dims + RT_WAVE_SCALING_AMOUNTS;
 }
 
 void rt_wave_scaling_set_complete(struct rt_wave_scaling_set *set)
 {
     size_t axes = axes_of(set);
-    set->points = rt_malloc(set->count * axes * sizeof *set->points);
-    for (size_t i = 0; i < set->count; i++) {
+    set->points = rt_malloc(set->shapes.count * axes * sizeof *set->points);
+    for (size_t i = 0; i < set->shapes.count; i++) {
         struct rt_query query = query_of(set, i);
         rt_wave_scaling_point(&query, set->points + i * axes);
     }
-    rt_kdtree_box(set->points, set->count, axes, set->low, set->high);
+    rt_kdtree_box(set->points, set->shapes.count, axes, set->low, set->high);
 }
 
 static void into_tree_order(struct rt_wave_scaling_set *set)
 {
-    uint32_t *order = rt_malloc(set->count * sizeof *order);
-    int64_t *dim = rt_malloc(set->count * set->dims * sizeof *dim);
-    float *latency_us = rt_malloc(set->count * sizeof *latency_us);
+    uint32_t *order = rt_malloc(set->shapes.count * sizeof *order);
+    int64_t *dim = rt_malloc(set->shapes.count * set->shapes.dims * sizeof *dim);
+    float *latency_us = rt_malloc(set->shapes.count * sizeof *latency_us);
     rt_wave_scaling_set_complete(set);
-    rt_kdtree_order(set->points, set->count, axes_of(set), order);
-    for (size_t i = 0; i < set->count; i++) {
-        memcpy(dim + i * set->dims, set->dim + order[i] * set->dims, set->dims * sizeof *dim);
+    rt_kdtree_order(set->points, set->shapes.count, axes_of(set), order);
+    for (size_t i = 0; i < set->shapes.count; i++) {
+        memcpy(dim + i * set->shapes.dims, set->dim + order[i] * set->shapes.dims,
+               set->shapes.dims * sizeof *dim);
         latency_us[i] = set->latency_us[order[i]];
     }
     free(order);
@@ -126,10 +128,10 @@ void rt_wave_scaling_build(struct rt_wave_scaling *origins, const struct rt_data
         int32_t device = origin_of(origins, &dataset->devices[first->device]);
         origins->sets = rt_realloc(origins->sets, origins->count + 1, sizeof *origins->sets);
         struct rt_wave_scaling_set *set = &origins->sets[origins->count++];
-        *set = (struct rt_wave_scaling_set){.op = first->call.op,
-                                            .dtype = first->call.dtype,
-                                            .device = device,
-                                            .dims = (size_t)rt_op_ndims(first->call.op)};
+        *set = (struct rt_wave_scaling_set){.shapes = {.op = first->call.op,
+                                                       .dtype = first->call.dtype,
+                                                       .dims = (size_t)rt_op_ndims(first->call.op)},
+                                            .device = device};
         fill_set(set, dataset->samples, order + i, next - i);
         into_tree_order(set);
     }
@@ -182,11 +184,11 @@ enum { UNLIKE = 4 };
 static int mismatch(const struct rt_wave_scaling *origins, const struct rt_wave_scaling_set *set,
                     const struct rt_query *query, const struct rt_device *device)
 {
-    if (set->dims != (size_t)rt_op_ndims(query->call.op) ||
+    if (set->shapes.dims != (size_t)rt_op_ndims(query->call.op) ||
         rt_name_equal(origins->devices[set->device].name, device->name) ||
         isnan(rt_roofline_us(query, &origins->devices[set->device])))
         return UNLIKE;
-    return 2 * (set->op != query->call.op) + (set->dtype != query->call.dtype);
+    return 2 * (set->shapes.op != query->call.op) + (set->shapes.dtype != query->call.dtype);
 }
 
 /* What one kernel of a set makes of the query on the device. */
@@ -215,7 +217,7 @@ static void find_nearest(const struct rt_wave_scaling *origins, const struct rt_
         place[i] = SIZE_MAX;
         if (mismatch(origins, set, query, device) != least)
             continue;
-        struct rt_kdtree tree = {set->count, axes_of(set), set->points, set->low, set->high};
+        struct rt_kdtree tree = {set->shapes.count, axes_of(set), set->points, set->low, set->high};
         distance[i] = nearest + SAME;
         place[i] = rt_kdtree_nearest(&tree, point, &distance[i]);
         if (place[i] != SIZE_MAX && distance[i] < nearest)

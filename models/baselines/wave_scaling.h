@@ -19,6 +19,7 @@
 
 #include "datasets/dataset.h"
 #include "models/baselines/kdtree.h"
+#include "models/baselines/shape_sets.h"
 #include "models/roofline/tile.h"
 
 /* Of a kernel beside its dims: FLOPs and bytes. */
@@ -26,9 +27,8 @@ enum { RT_WAVE_SCALING_AMOUNTS = 2, RT_WAVE_SCALING_MOST_AXES = RT_MAX_DIMS + RT
 
 /* The measured kernels of one op and dtype on one device, in the order of their k-d tree. */
 struct rt_wave_scaling_set {
-    uint8_t op, dtype;
-    int32_t device; /* index into the origins' devices */
-    size_t count, dims;
+    struct rt_shape_set shapes;
+    int32_t device;    /* index into the devices that were measured */
     int64_t *dim;      /* (count,dims) */
     float *latency_us; /* (count); the median where a kernel was measured several times */
     double *points;    /* (count,dims + RT_WAVE_SCALING_AMOUNTS): rt_wave_scaling_point of each */

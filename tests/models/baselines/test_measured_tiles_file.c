@@ -1,4 +1,4 @@
-/* Measured tiles in files: there and back, the layout of version 1, counts that do not add up. */
+/* Measured tiles in files: there and back, counts that do not add up. */
 #include "models/baselines/measured_tiles.h"
 #include "test.h"
 
@@ -27,14 +27,15 @@ static void same(const struct rt_measured_tiles *a, const struct rt_measured_til
     CU_ASSERT_EQUAL_FATAL(a->count, b->count);
     for (size_t i = 0; i < a->count; i++) {
         const struct rt_measured_tile_set *x = &a->sets[i], *y = &b->sets[i];
-        CU_ASSERT_EQUAL(x->op, y->op);
-        CU_ASSERT_EQUAL(x->dtype, y->dtype);
-        CU_ASSERT_EQUAL_FATAL(x->count, y->count);
-        CU_ASSERT_EQUAL_FATAL(x->dims, y->dims);
+        CU_ASSERT_EQUAL(x->shapes.op, y->shapes.op);
+        CU_ASSERT_EQUAL(x->shapes.dtype, y->shapes.dtype);
+        CU_ASSERT_EQUAL_FATAL(x->shapes.count, y->shapes.count);
+        CU_ASSERT_EQUAL_FATAL(x->shapes.dims, y->shapes.dims);
         CU_ASSERT_EQUAL(memcmp(x->device, y->device, sizeof x->device), 0);
-        CU_ASSERT_EQUAL(memcmp(x->points, y->points, x->count * x->dims * sizeof *x->points), 0);
-        CU_ASSERT_EQUAL(memcmp(x->tile, y->tile, 2 * x->count * sizeof *x->tile), 0);
-        for (size_t d = 0; d < x->dims; d++)
+        CU_ASSERT_EQUAL(memcmp(x->points, y->points, x->shapes.count * x->shapes.dims * sizeof *x->points),
+                        0);
+        CU_ASSERT_EQUAL(memcmp(x->tile, y->tile, 2 * x->shapes.count * sizeof *x->tile), 0);
+        for (size_t d = 0; d < x->shapes.dims; d++)
             CU_ASSERT_TRUE(x->low[d] == y->low[d] && x->high[d] == y->high[d]);
     }
 }
@@ -86,53 +87,6 @@ static void test_there_and_back(void)
     rt_measured_tiles_release(&b);
 }
 
-static void write_reals(struct rt_h5 *file, const char *path, const double *values, size_t stride,
-                        size_t count)
-{
-    struct rt_h5_array array = {path, RT_H5_F64, "1", NULL, NULL, 0};
-    RT_ASSERT_OK(rt_h5_write(file, &array, values, stride * sizeof *values, count));
-}
-
-/* A group for each set, as version 1 wrote them. */
-static void write_version_1(struct rt_h5 *file, const struct rt_measured_tiles *tiles)
-{
-    RT_ASSERT_OK(rt_h5_make_group(file, "/old"));
-    for (size_t i = 0; i < tiles->count; i++) {
-        const struct rt_measured_tile_set *set = &tiles->sets[i];
-        char base[32], path[64];
-        snprintf(base, sizeof base, "/old/%04zu", i);
-        RT_ASSERT_OK(rt_h5_make_group(file, base));
-        RT_ASSERT_OK(rt_h5_set_text(file, base, "op", rt_ops[set->op].name));
-        RT_ASSERT_OK(rt_h5_set_text(file, base, "dtype", rt_dtypes[set->dtype].name));
-        snprintf(path, sizeof path, "%s/device", base);
-        write_reals(file, path, set->device, 1, RT_TILE_DEVICE_NUMBERS);
-        for (size_t d = 0; d < set->dims; d++) {
-            snprintf(path, sizeof path, "%s/%s", base, rt_ops[set->op].dims[d]);
-            write_reals(file, path, set->points + d, set->dims, set->count);
-        }
-        for (size_t t = 0; t < 2; t++) {
-            struct rt_h5_array array = {path, RT_H5_I32, "1", NULL, NULL, 0};
-            snprintf(path, sizeof path, "%s/tile%zu", base, t);
-            RT_ASSERT_OK(rt_h5_write(file, &array, set->tile + t, 2 * sizeof *set->tile, set->count));
-        }
-    }
-}
-
-static void test_version_1(void)
-{
-    const char *path = rt_test_path("old.h5");
-    struct rt_measured_tiles a, b = {0};
-    build(&a);
-    struct rt_h5 *file = create(path);
-    write_version_1(file, &a);
-    file = reopen(file, path);
-    RT_ASSERT_OK(rt_measured_tiles_read(file, "/old", &b));
-    same(&a, &b);
-    rt_h5_close(file);
-    rt_measured_tiles_release(&a);
-    rt_measured_tiles_release(&b);
-}
-
 static void test_counts_that_lie(void)
 {
     const int64_t lies[][2] = {{1, 3}, {0, 2}, {-1, 3}, {INT64_MAX, 2}, {1, INT64_MAX}, {1, 1}};
@@ -170,4 +124,4 @@ static void test_counts_that_lie(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_there_and_back), RT_TEST(test_version_1), RT_TEST(test_counts_that_lie))
+RT_TESTS(RT_TEST(test_there_and_back), RT_TEST(test_counts_that_lie))

@@ -90,7 +90,7 @@ static void test_same_kernel(void)
     add_sample(&dataset, &other, 0, 900);
     build(&origins, &dataset);
     CU_ASSERT_EQUAL_FATAL(origins.count, 1);
-    CU_ASSERT_EQUAL(origins.sets[0].count, 2);
+    CU_ASSERT_EQUAL(origins.sets[0].shapes.count, 2);
     double scale = rt_wave_scale(&asked, &dataset.devices[0], &v100);
     CU_ASSERT_TRUE(scale > 0.3 && scale < 0.9);
     RT_ASSERT_NEAR(rt_wave_scaling_us(&origins, &asked, &v100), 52 * scale, 1e-6);
@@ -256,12 +256,13 @@ static void test_files(void)
                        strcmp(a.devices[d].vendor, b.devices[d].vendor) == 0);
     for (size_t i = 0; i < a.count; i++) {
         const struct rt_wave_scaling_set *x = &a.sets[i], *y = &b.sets[i];
-        CU_ASSERT_TRUE_FATAL(x->op == y->op && x->dtype == y->dtype && x->device == y->device &&
-                             x->count == y->count);
-        CU_ASSERT_EQUAL(memcmp(x->dim, y->dim, x->count * x->dims * sizeof *x->dim), 0);
-        CU_ASSERT_EQUAL(memcmp(x->latency_us, y->latency_us, x->count * sizeof *x->latency_us), 0);
+        CU_ASSERT_TRUE_FATAL(x->shapes.op == y->shapes.op && x->shapes.dtype == y->shapes.dtype &&
+                             x->device == y->device && x->shapes.count == y->shapes.count);
+        CU_ASSERT_EQUAL(memcmp(x->dim, y->dim, x->shapes.count * x->shapes.dims * sizeof *x->dim), 0);
+        CU_ASSERT_EQUAL(memcmp(x->latency_us, y->latency_us, x->shapes.count * sizeof *x->latency_us), 0);
         CU_ASSERT_EQUAL(
-            memcmp(x->points, y->points, x->count * (x->dims + RT_WAVE_SCALING_AMOUNTS) * sizeof *x->points),
+            memcmp(x->points, y->points,
+                   x->shapes.count * (x->shapes.dims + RT_WAVE_SCALING_AMOUNTS) * sizeof *x->points),
             0);
     }
     rt_h5_close(file);
@@ -293,9 +294,9 @@ static void test_damaged_files(void)
     RT_ASSERT_OK(rt_wave_scaling_write(&origins, file, "/bandwidth"));
     RT_ASSERT_OK(rt_h5_commit(file));
     RT_ASSERT_OK(rt_h5_open(path, "origins", 1, &file));
-    static const char *const groups[][2] = {{"/device", "/device: the kernels of the sets"},
-                                            {"/time", "/time: the kernels of the sets"},
-                                            {"/dim", "/dim: the kernels of the sets"},
+    static const char *const groups[][2] = {{"/device", "/device: set 0 has a device, dim or latency"},
+                                            {"/time", "/time: set 0 has a device, dim or latency"},
+                                            {"/dim", "/dim: set 0 has a device, dim or latency"},
                                             {"/bandwidth", "\"bandwidth_gbs\" of"}};
     for (size_t i = 0; i < RT_COUNT(groups); i++) {
         struct rt_wave_scaling read = {0};
