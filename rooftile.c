@@ -1,7 +1,7 @@
 /* The program: the command table and main(), nothing else. */
 #include "base/options.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 #include "models/nn/blas.h"
 
 #include <argp.h>

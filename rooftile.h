@@ -1,23 +1,122 @@
 /*
- * librooftile: forecasting how long deep-learning work takes on GPUs that nobody in the room has.
+ * librooftile: how long does deep-learning work take on GPUs that are not in the room?
+ *
+ *   predictor   what was fitted to measurements: a file of `rooftile train`, "pretrained" (comes with
+ * rooftile) or "roofline" (the bound alone) device      a GPU as numbers: a name of the catalogue, a JSON
+ * file, with changes ("H100,sms=100") model       a network: a name of the zoo, or the path of a Hugging Face
+ * config.json forecast    the time and memory of one step of a model on a device
+ *
+ * Functions that can fail return 0 or a negative number, and rooftile_error() is then one sentence that names
+ * the place and the remedy; what they were to fill is left as it was. Objects are opaque: every _open, _find
+ * and rooftile_forecast has its _free, which accepts NULL. Objects are not changed once made, so threads may
+ * share them; the sentence of the last failure is each thread's own.
  *
  * docs/examples/forecast.c is a program that uses it.
- *
- * Functions return RT_OK or a negative rt_status; rt_error() then holds one sentence. See the headers below
- * for shapes, units, ownership and the source of every formula.
  */
 #ifndef ROOFTILE_H
 #define ROOFTILE_H
 
-#include "datasets/dataset.h"
-#include "datasets/device.h"
-#include "datasets/op.h"
-#include "datasets/split.h"
-#include "base/status.h"
-#include "models/graph/graph.h"
-#include "models/graph/model.h"
-#include "models/predictor/predictor.h"
-#include "predict/forecast/forecast.h"
-#include "predict/forecast/parallel.h"
+#include <stddef.h>
+#include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#define ROOFTILE_PUBLIC __attribute__((visibility("default")))
+#else
+#define ROOFTILE_PUBLIC
+#endif
+
+typedef struct rooftile_device rooftile_device;
+typedef struct rooftile_predictor rooftile_predictor;
+typedef struct rooftile_model rooftile_model;
+typedef struct rooftile_forecast rooftile_forecast;
+
+/* "0.1.0" */
+ROOFTILE_PUBLIC const char *rooftile_version(void);
+/* The sentence of this thread's last failure; "" if there was none. */
+ROOFTILE_PUBLIC const char *rooftile_error(void);
+
+/* ---- devices ---- */
+
+/* Name of the i-th device of the catalogue, from 0; NULL behind the last. Not to be freed. */
+ROOFTILE_PUBLIC const char *rooftile_device_catalogue(size_t i);
+ROOFTILE_PUBLIC int rooftile_device_find(const char *spec, rooftile_device **out);
+ROOFTILE_PUBLIC void rooftile_device_free(rooftile_device *device);
+ROOFTILE_PUBLIC const char *rooftile_device_name(const rooftile_device *device);
+/* A number of the device by its key, as `rooftile devices NAME --json` prints them: "sms", "bandwidth_gbs"
+ * (10^9 bytes/s), "memory_gib" ...; NaN where the vendor does not publish it. Fails where there is no such
+ * key. */
+ROOFTILE_PUBLIC int rooftile_device_number(const rooftile_device *device, const char *key, double *value);
+
+/* ---- predictors ---- */
+
+ROOFTILE_PUBLIC int rooftile_predictor_open(const char *name, rooftile_predictor **out);
+ROOFTILE_PUBLIC void rooftile_predictor_free(rooftile_predictor *predictor);
+/* 1: it was fitted to measurements of this device; 0: forecasts for it are for a device that it never saw. */
+ROOFTILE_PUBLIC int rooftile_predictor_knows(const rooftile_predictor *predictor,
+                                             const rooftile_device *device);
+
+/* ---- kernels ---- */
+
+/* One kernel, timed alone: "gemm,m=8192,n=8192,k=8192,dtype=bf16", an op with all its dims (`rooftile collect
+ * --list` names them). `interval_us` (two numbers, may be NULL): between which nine of ten measurements lie;
+ * NaN: unknown. */
+ROOFTILE_PUBLIC int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_device *device,
+                                       const char *call, double *time_us, double *interval_us);
+
+/* ---- models ---- */
+
+ROOFTILE_PUBLIC int rooftile_model_find(const char *name, rooftile_model **out);
+ROOFTILE_PUBLIC void rooftile_model_free(rooftile_model *model);
+
+/* What one step does. rooftile_step_init sets the defaults; a caller changes what it wants. */
+struct rooftile_step {
+    const char *mode;  /* "inference" (whole sequences; the default), "decode" (one token each), "training" */
+    const char *dtype; /* of weights and activations: "fp32" (default), "fp16", "bf16" ... */
+    const char *optimizer;   /* training: "none" (default), "sgd", "adamw" */
+    int64_t batch;           /* sequences on one device: 1 */
+    int64_t sequence;        /* tokens of each: 512 */
+    int64_t context;         /* decode: tokens already in the cache: 512 */
+    int64_t tensor_parallel; /* devices that share every layer: 1 */
+    int64_t data_parallel;   /* devices that sum gradients: 1 */
+    int fusion;              /* 1: chains of elementwise ops run as one kernel (torch.compile); 0 */
+};
+ROOFTILE_PUBLIC void rooftile_step_init(struct rooftile_step *step);
+
+/* ---- forecasts ---- */
+
+ROOFTILE_PUBLIC int rooftile_forecast_step(const rooftile_predictor *predictor, const rooftile_device *device,
+                                           const rooftile_model *model, const struct rooftile_step *step,
+                                           rooftile_forecast **out);
+ROOFTILE_PUBLIC void rooftile_forecast_free(rooftile_forecast *forecast);
+
+/* Sums over one step on one device. Unknown is NaN. */
+struct rooftile_totals {
+    double time_ms;                 /* of the step */
+    double low_ms, high_ms;         /* between these lie nine of ten */
+    double forward_ms, backward_ms; /* backward with gradient accumulation and optimizer */
+    double communication_ms;        /* that compute does not hide */
+    double coverage;   /* 0..1: share of the time forecast by a network fitted to its kind of op */
+    double flops;      /* floating-point operations; a multiply-add counts two */
+    double parameters; /* of the model, on one device */
+    double memory_gib, device_memory_gib; /* needed; there */
+};
+ROOFTILE_PUBLIC void rooftile_forecast_totals(const rooftile_forecast *forecast, struct rooftile_totals *out);
+
+/* One op's kernels in the step, those that take longest first. */
+struct rooftile_op_time {
+    const char *op;  /* "linear" */
+    double time_ms;  /* of all its kernels */
+    double bound_ms; /* of their rooflines */
+    size_t kernels;
+};
+/* The i-th, from 0: 1, or 0 behind the last. */
+ROOFTILE_PUBLIC int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i,
+                                         struct rooftile_op_time *out);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -96,7 +96,7 @@ int rt_read_items(const struct rt_option_value *field, const char *option, const
 
 int rt_read_integer(const struct rt_option_value *field, const char *option, const char *text, void *value)
 {
-    int64_t parsed;
+    int64_t parsed = 0;
     int status = rt_argument_integer(option, text, field->least, field->most, &parsed);
     if (status == RT_OK && field->size == sizeof(int))
         *(int *)value = (int)parsed;

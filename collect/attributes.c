@@ -2,7 +2,7 @@
 #include "collect/attributes.h"
 #include "collect/cpu/cpu_machine.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "datasets/dataset.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Dataset files: the layout that FORMAT.md describes, column by column. */
 #include "datasets/dataset.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "train/train.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 #include "models/predictor/recipe.h"
 #include "train/fit_baseline.h"
 #include "train/checkpoint.h"

@@ -1,7 +1,7 @@
 /* Forecasting with a predictor: queries to tiles to features to a network to latencies. See predictor.h. */
 #include "models/predictor/predictor.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "predict/crossval/crossval.h"
 #include "base/status.h"
 #include "base/table.h"
-#include "datasets/version.h"
+#include "base/version.h"
 #include "predict/evaluate/report.h"
 
 #include <inttypes.h>

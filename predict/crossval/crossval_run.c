@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "datasets/version.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,23 +11,34 @@ for file in "$work/prefix/bin/rooftile" "$libraries/librooftile.so" "$libraries/
     "$libraries/pkgconfig/rooftile.pc" "$work/prefix/include/rooftile/rooftile.h"; do
     if [ -e "$file" ]; then ok "installs ${file#"$work"/}"; else not_ok "installs ${file#"$work"/}"; fi
 done
+is_all() { [ "$(find "$work/prefix/include" -name '*.h' | wc -l)" = 1 ]; }
+succeeds "installs one header" is_all
+shown() { nm -D --defined-only "$(readlink -f "$libraries/librooftile.so")" | awk '{print $3}' | grep -v '^_' | sed 's/@.*//' | sort; }
+declared() { grep -oE '\brooftile_[a-z_]+\(' "$ROOFTILE_SOURCE/rooftile.h" | tr -d '(' | sort -u; }
+if command -v nm >/dev/null; then
+    succeeds "the shared library shows what the header declares" diff <(shown) <(declared)
+fi
 cat >"$work/forecast.c" <<'EOF'
 #include <rooftile.h>
 #include <stdio.h>
 
 int main(void)
 {
-    struct rt_predictor predictor;
-    struct rt_device device;
-    struct rt_query query = {.call = {.op = RT_OP_GEMM, .dtype = RT_BF16, .dim = {8192, 8192, 8192}}, .tile = {-1, -1}};
-    double latency_us;
-    if (rt_predictor_open("roofline", &predictor) != RT_OK || rt_device_find("H100,sms=100", &device) != RT_OK) {
-        fprintf(stderr, "%s\n", rt_error());
+    rooftile_predictor *predictor = NULL;
+    rooftile_device *device = NULL;
+    double time_us, sms;
+    if (rooftile_predictor_open("roofline", &predictor) != 0 || rooftile_device_find("H100,sms=100", &device) != 0 ||
+        rooftile_kernel_us(predictor, device, "gemm,m=8192,n=8192,k=8192,dtype=bf16", &time_us, NULL) != 0 ||
+        rooftile_device_number(device, "sms", &sms) != 0) {
+        fprintf(stderr, "%s\n", rooftile_error());
         return 1;
     }
-    rt_predictor_forecast(&predictor, &device, &query, 1, NULL, &latency_us, NULL);
-    printf("%s: %.0f us\n", device.name, latency_us);
-    rt_predictor_release(&predictor);
+    printf("%s, %.0f SMs: %.0f us\n", rooftile_device_name(device), sms, time_us);
+    if (rooftile_kernel_us(predictor, device, "gemm,m=8192", &time_us, NULL) == 0)
+        return 1;
+    printf("%s\n", rooftile_error());
+    rooftile_device_free(device);
+    rooftile_predictor_free(predictor);
     return 0;
 }
 EOF
@@ -46,7 +57,8 @@ export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
 succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/forecast.c" -o "$work/forecast" \
     $(pkg-config --cflags --libs rooftile)
 succeeds "and runs" "$work/forecast"
-holds "and forecasts" "NVIDIA H100 80GB HBM3: 1111 us" "$work/stdout"
+holds "and forecasts" "NVIDIA H100 80GB HBM3, 100 SMs: 1111 us" "$work/stdout"
+holds "and says what is wrong" "dim \"n\" of gemm is missing" "$work/stdout"
 # shellcheck disable=SC2046
 succeeds "the example of docs/ compiles" cc -std=c17 -Wall -Werror "$ROOFTILE_SOURCE/docs/examples/forecast.c" \
     -o "$work/example" $(pkg-config --cflags --libs rooftile)

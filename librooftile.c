@@ -1,0 +1,273 @@
+/* The library's functions over the rooms: every object wraps what a room knows it by. See rooftile.h. */
+#include "rooftile.h"
+#include "base/status.h"
+#include "base/version.h"
+#include "models/graph/model.h"
+#include "predict/forecast/forecast.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVEL 0.9 /* of intervals */
+
+struct rooftile_device {
+    struct rt_device device;
+};
+struct rooftile_predictor {
+    struct rt_predictor predictor;
+};
+struct rooftile_model {
+    struct rt_model model;
+};
+struct rooftile_forecast {
+    struct rt_device device;
+    struct rt_graph graph;
+    struct rt_forecast forecast; /* of the two */
+    struct rt_forecast_row row[RT_OP_COUNT * RT_TIME_SOURCE_COUNT];
+    size_t rows;
+};
+
+const char *rooftile_version(void)
+{
+    return RT_VERSION;
+}
+
+const char *rooftile_error(void)
+{
+    return rt_error();
+}
+
+/* ---- devices ---- */
+
+const char *rooftile_device_catalogue(size_t i)
+{
+    static _Thread_local struct rt_device device;
+    if (i >= rt_device_catalogue_size() || rt_device_catalogue(i, &device) != RT_OK)
+        return NULL;
+    return device.name;
+}
+
+int rooftile_device_find(const char *spec, rooftile_device **out)
+{
+    struct rooftile_device found;
+    int status = rt_device_find(spec, &found.device);
+    if (status != RT_OK)
+        return status;
+    *out = rt_malloc(sizeof found);
+    **out = found;
+    return RT_OK;
+}
+
+void rooftile_device_free(rooftile_device *device)
+{
+    free(device);
+}
+
+const char *rooftile_device_name(const rooftile_device *device)
+{
+    return device->device.name;
+}
+
+int rooftile_device_number(const rooftile_device *device, const char *key, double *value)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (strcmp(rt_device_fields[f].key, key) == 0) {
+            struct rt_device copy = device->device;
+            *value = *rt_device_value(&copy, f);
+            return RT_OK;
+        }
+    return rt_fail(RT_ENOTFOUND,
+                   "\"%.60s\" is no number of a device; `rooftile devices NAME --json` lists them", key);
+}
+
+/* ---- predictors ---- */
+
+int rooftile_predictor_open(const char *name, rooftile_predictor **out)
+{
+    struct rooftile_predictor opened;
+    int status = rt_predictor_open(name, &opened.predictor);
+    if (status != RT_OK)
+        return status;
+    *out = rt_malloc(sizeof opened);
+    **out = opened;
+    return RT_OK;
+}
+
+void rooftile_predictor_free(rooftile_predictor *predictor)
+{
+    if (predictor != NULL)
+        rt_predictor_release(&predictor->predictor);
+    free(predictor);
+}
+
+int rooftile_predictor_knows(const rooftile_predictor *predictor, const rooftile_device *device)
+{
+    return rt_predictor_knows_device(&predictor->predictor, device->device.name);
+}
+
+/* ---- kernels ---- */
+
+int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_device *device, const char *call,
+                       double *time_us, double *interval_us)
+{
+    struct rt_call parsed;
+    struct rt_query query;
+    double us;
+    uint8_t skip;
+    int status = rt_call_parse(call, NULL, NULL, &parsed);
+    if (status != RT_OK)
+        return status;
+    rt_query_init(&query, &parsed);
+    rt_predictor_forecast(&predictor->predictor, &device->device, &query, 1, NULL, &us, &skip);
+    if (skip != RT_SKIP_NONE)
+        return rt_fail(RT_ENOTFOUND, "%.200s on %s: %s", call, device->device.name, rt_skip_words[skip]);
+    *time_us = us;
+    if (interval_us == NULL)
+        return RT_OK;
+    double half = rt_predictor_interval(&predictor->predictor, &device->device, &query, LEVEL);
+    interval_us[0] = us * exp(-half);
+    interval_us[1] = us * exp(half);
+    return RT_OK;
+}
+
+/* ---- models ---- */
+
+int rooftile_model_find(const char *name, rooftile_model **out)
+{
+    struct rooftile_model found;
+    int status = rt_model_find(name, &found.model);
+    if (status != RT_OK)
+        return status;
+    *out = rt_malloc(sizeof found);
+    **out = found;
+    return RT_OK;
+}
+
+void rooftile_model_free(rooftile_model *model)
+{
+    free(model);
+}
+
+void rooftile_step_init(struct rooftile_step *step)
+{
+    *step = (struct rooftile_step){.mode = rt_steps[RT_STEP_PREFILL],
+                                   .dtype = rt_dtypes[RT_FP32].name,
+                                   .optimizer = rt_optimizers[RT_OPTIMIZER_NONE],
+                                   .batch = 1,
+                                   .sequence = 512,
+                                   .context = 512,
+                                   .tensor_parallel = 1,
+                                   .data_parallel = 1};
+}
+
+static int find_name(const char *what, const char *name, const char *const *names, int count, int *found)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) {
+            *found = i;
+            return RT_OK;
+        }
+    return rt_fail(RT_EUSAGE, "\"%.60s\" is no %s; see rooftile.h", name, what);
+}
+
+static int graph_options(const struct rooftile_step *step, struct rt_graph_options *out)
+{
+    int mode = 0, optimizer = 0, dtype = rt_dtype_find(step->dtype);
+    int status = find_name("mode", step->mode, rt_steps, RT_STEP_COUNT, &mode);
+    if (status == RT_OK)
+        status = find_name("optimizer", step->optimizer, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
+    if (status == RT_OK && dtype < 0)
+        status = rt_fail(RT_ENOTFOUND, "\"%.60s\" is no dtype", step->dtype);
+    if (status == RT_OK && step->data_parallel < 1)
+        status =
+            rt_fail(RT_EUSAGE, "data_parallel is %lld; it must be 1 or more", (long long)step->data_parallel);
+    if (status != RT_OK)
+        return status;
+    *out = (struct rt_graph_options){.step = (enum rt_step)mode,
+                                     .batch = step->batch,
+                                     .sequence = step->sequence,
+                                     .context = step->context,
+                                     .tensor_parallel = step->tensor_parallel,
+                                     .dtype = (enum rt_dtype)dtype,
+                                     .optimizer = (enum rt_optimizer_kind)optimizer,
+                                     .fusion = step->fusion};
+    return RT_OK;
+}
+
+/* ---- forecasts ---- */
+
+static int forecast(const rooftile_predictor *predictor, const rooftile_model *model,
+                    const struct rooftile_step *step, struct rooftile_forecast *out)
+{
+    struct rt_graph_options options;
+    struct rt_forecast_options how = {
+        .parallel = {.data = step->data_parallel, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
+        .fallback = true,
+        .level = LEVEL};
+    int status = graph_options(step, &options);
+    if (status == RT_OK)
+        status = rt_graph_build(&model->model, &options, &out->graph);
+    if (status != RT_OK)
+        return status;
+    status = rt_forecast_graph(&out->graph, &predictor->predictor, &out->device, &how, &out->forecast);
+    if (status != RT_OK)
+        rt_graph_release(&out->graph);
+    else
+        out->rows = rt_forecast_rows(&out->forecast, out->row);
+    return status;
+}
+
+int rooftile_forecast_step(const rooftile_predictor *predictor, const rooftile_device *device,
+                           const rooftile_model *model, const struct rooftile_step *step,
+                           rooftile_forecast **out)
+{
+    struct rooftile_forecast *made = rt_calloc(1, sizeof *made);
+    made->device = device->device; /* the forecast keeps a pointer to it, so it lives as long */
+    int status = forecast(predictor, model, step, made);
+    if (status == RT_OK)
+        *out = made;
+    else
+        free(made);
+    return status;
+}
+
+void rooftile_forecast_free(rooftile_forecast *forecast)
+{
+    if (forecast == NULL)
+        return;
+    rt_forecast_release(&forecast->forecast);
+    rt_graph_release(&forecast->graph);
+    free(forecast);
+}
+
+void rooftile_forecast_totals(const rooftile_forecast *forecast, struct rooftile_totals *out)
+{
+    const struct rt_forecast *step = &forecast->forecast;
+    struct rt_graph_totals totals;
+    rt_graph_totals(&forecast->graph, &totals);
+    *out = (struct rooftile_totals){.time_ms = step->total_us / 1e3,
+                                    .low_ms = step->interval_low_us / 1e3,
+                                    .high_ms = step->interval_high_us / 1e3,
+                                    .forward_ms = step->forward_us / 1e3,
+                                    .backward_ms = step->backward_us / 1e3,
+                                    .communication_ms = step->communication_us / 1e3,
+                                    .coverage = step->coverage,
+                                    .parameters = totals.parameters,
+                                    .memory_gib = step->memory.total / 1073741824.0,
+                                    .device_memory_gib = step->memory_bytes / 1073741824.0};
+    for (int p = 0; p < RT_PHASE_COUNT; p++)
+        out->flops += totals.flops[p];
+}
+
+int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i, struct rooftile_op_time *out)
+{
+    if (i >= forecast->rows)
+        return 0;
+    const struct rt_forecast_row *row = &forecast->row[i];
+    *out = (struct rooftile_op_time){.op = rt_ops[row->op].name,
+                                     .time_ms = row->time_us / 1e3,
+                                     .bound_ms = row->roofline_us / 1e3,
+                                     .kernels = row->launches};
+    return 1;
+}
