@@ -292,7 +292,7 @@ int rt_report_path(const char *option, const char *path, enum rt_report_form *fo
 
 int rt_report_save(const struct rt_report *report, const char *path)
 {
-    enum rt_report_form form;
+    enum rt_report_form form = RT_REPORT_TEXT;
     FILE *file;
     char *temporary;
     int status = rt_report_path("report", path, &form);

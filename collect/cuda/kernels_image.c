@@ -5,6 +5,8 @@
 __asm__(".pushsection .rodata, \"a\"\n"
         ".global rt_cuda_kernels_image\n"
         ".global rt_cuda_kernels_size\n"
+        ".hidden rt_cuda_kernels_image\n"
+        ".hidden rt_cuda_kernels_size\n"
         ".type rt_cuda_kernels_image, @object\n"
         ".type rt_cuda_kernels_size, @object\n"
         ".balign 64\n"
