@@ -1,49 +1,21 @@
 /*
- * Ops: one row per operator that can be measured or forecast. A new op in a known family is one row in op.c.
+ * Ops: one row per operator that can be measured or forecast. A new op of a known family is a number here and
+ * a row in op.c, with the functions that count its FLOPs and bytes above the table.
  *
- * The dims of an op are named; a sample stores them in this order. Matrix products follow BLAS letters:
+ * The dims of an op are named; a sample stores them in the order of the row. Matrix products follow BLAS:
  * C(m,n) = A(m,k) B(k,n).
  */
 #ifndef ROOFTILE_DATASETS_OP_H
 #define ROOFTILE_DATASETS_OP_H
+
+#include "datasets/dtype.h"
+#include "datasets/family.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define RT_MAX_DIMS 11
-
-/* The numbers are stored in dataset files (enum types): append, never renumber. */
-enum rt_dtype {
-    RT_FP32 = 0,
-    RT_TF32 = 1,
-    RT_FP16 = 2,
-    RT_BF16 = 3,
-    RT_FP8 = 4,       /* one scale per tensor */
-    RT_FP8_BLOCK = 5, /* one scale per 128 x 128 block */
-    RT_FP4 = 6,       /* NVFP4: 4-bit float, one fp8 scale per 16 values */
-    RT_INT8 = 7,
-    RT_FP64 = 8,
-    RT_INT4 = 9,   /* 4-bit weights with 16-bit activations (w4a16) */
-    RT_MXFP4 = 10, /* 4-bit float weights, one 8-bit scale per 32, with 16-bit activations (w4a16_mxfp4) */
-    RT_DTYPE_COUNT
-};
-
-enum rt_family {
-    RT_FAMILY_BMM,
-    RT_FAMILY_LINEAR,
-    RT_FAMILY_ELEMENTWISE,
-    RT_FAMILY_SOFTMAX,
-    RT_FAMILY_LAYERNORM,
-    RT_FAMILY_CONV,
-    RT_FAMILY_ATTENTION,
-    RT_FAMILY_MOE,
-    RT_FAMILY_COLLECTIVE,
-    RT_FAMILY_MEMORY, /* moves data and computes next to nothing: bound by bandwidth */
-    RT_FAMILY_HOST,   /* what the host and its link take: launches, copies to and fro; no network, no roofline
-                       */
-    RT_FAMILY_COUNT
-};
 
 /* The numbers are stored in dataset files (enum types): append, never renumber. */
 enum rt_op_id {
@@ -108,54 +80,27 @@ struct rt_op {
     double (*flops)(const int64_t *dim);
     /* Compulsory traffic of one call in bytes: every operand once, at `width` bytes an element. */
     double (*bytes)(const int64_t *dim, double width);
-    const char *onnx;     /* operator name in ONNX, NULL where there is none */
-    const char *neusight; /* name in NeuSight's data, NULL where it has none */
-};
-
-/* What a training step keeps of an op, to compute its gradient from. */
-enum rt_kept { RT_KEEPS_NOTHING, RT_KEEPS_INPUTS, RT_KEEPS_OUTPUT };
-
-/* What holds for all ops of a family. */
-struct rt_family_row {
-    const char *name;
-    bool product; /* a batch of products C(m,n) = A(m,k) B(k,n) */
-    bool tensor;  /* runs on matrix units where the dtype has them: products, convolutions, attention, experts
-                   */
-    bool pointwise;     /* reads and writes element by element */
-    bool row_wise;      /* reduces over rows: softmax and norms */
-    bool moves;         /* moves data and computes next to nothing: bound by bandwidth */
-    bool link;          /* bound by the link between GPUs */
-    bool host;          /* bound by the host and its link: no roofline, no network */
-    enum rt_kept keeps; /* but see rt_op_keeps */
-};
-/* Pointwise or row-wise: bound by bytes, cut into rows. */
-bool rt_family_vector(enum rt_family family);
-
-struct rt_dtype_row {
-    const char *name;
-    double bytes;        /* of one element, scales included */
-    const char *aliases; /* other spellings, space-separated */
+    const char *neusight; /* name in NeuSight's files, NULL where it has none */
+    /* What is wrong with dims that each lie in their range; NULL where nothing is. NULL: no such check. */
+    const char *(*wrong)(const int64_t *dim);
+    bool linear; /* elementwise ops: the gradient of the output is all that theirs needs */
 };
 
 extern const struct rt_op rt_ops[RT_OP_COUNT];
-extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
-extern const struct rt_family_row rt_families[RT_FAMILY_COUNT];
 extern const char *const rt_phases[RT_PHASE_COUNT];
 
-/* Index of the row of that name (an alias or NeuSight's name also counts), -1 where there is none. */
+/* Index of the row of that name or NeuSight's name, -1 where there is none. */
 int rt_op_find(const char *name);
-int rt_dtype_find(const char *name);
-int rt_family_find(const char *name);
 
 int rt_op_ndims(enum rt_op_id op);
-enum rt_kept rt_op_keeps(enum rt_op_id op); /* the family's, except for linear elementwise ops */
+enum rt_kept rt_op_keeps(enum rt_op_id op); /* as its family; nothing of a linear elementwise op */
 
-/* May that dim be missing (-1)? It came after datasets that have none, and stands for 0 there: kv_bits of
- * attention (0: keys and values as wide as the queries) and skew of moe (0: even routing). */
+/* May dim `d` be missing (-1)? kv_bits of attention and skew of moe may, as datasets that are older than
+ * these dims lack them; -1 means 0 there (keys and values as wide as the queries; even routing). */
 bool rt_op_may_lack(enum rt_op_id op, int d);
 
-/* RT_OK, or RT_EFORMAT with a sentence that names the dim: every dim the op requires lies in 1..2^40
- * (a padding, window, step or cached length may be 0), and flops and bytes stay finite. */
+/* RT_EFORMAT, naming the dim, unless every dim of the op lies in 1..2^40 (in 0..2^40 for padding, windows and
+ * cached tokens) and the op has a result. */
 int rt_op_check(enum rt_op_id op, const int64_t *dim);
 
 #endif

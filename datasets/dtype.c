@@ -1,0 +1,41 @@
+/* The dtype table. See dtype.h. */
+#include "datasets/dtype.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+/* clang-format off */
+const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
+    [RT_FP32]      = {"fp32", 4, "float32 float single"},
+    [RT_TF32]      = {"tf32", 4, "tensorfloat32"},
+    [RT_FP16]      = {"fp16", 2, "float16 half"},
+    [RT_BF16]      = {"bf16", 2, "bfloat16"},
+    [RT_FP8]       = {"fp8", 1, "float8 float8_e4m3 fp8_e4m3"},
+    [RT_FP8_BLOCK] = {"fp8_block", 1 + 4.0 / (128 * 128), "fp8_blockwise"},
+    [RT_FP4]       = {"fp4", 0.5 + 1.0 / 16, "nvfp4 float4"},
+    [RT_INT8]      = {"int8", 1, "sq int8_wo"},
+    [RT_FP64]      = {"fp64", 8, "float64 double"},
+    [RT_INT4]      = {"int4", 0.5, "int4_wo w4a16"},
+    [RT_MXFP4]     = {"mxfp4", 0.5 + 1.0 / 32, "w4a16_mxfp4"},
+};
+/* clang-format on */
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strcasestr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+int rt_dtype_find(const char *name)
+{
+    if (name[0] == '\0')
+        return -1;
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        if (strcasecmp(rt_dtypes[i].name, name) == 0 || has_word(rt_dtypes[i].aliases, name))
+            return i;
+    return -1;
+}

@@ -1,0 +1,31 @@
+/* Element types of operands. A new dtype is one row in dtype.c and, for its peak, one in device.c. */
+#ifndef ROOFTILE_DATASETS_DTYPE_H
+#define ROOFTILE_DATASETS_DTYPE_H
+
+/* The numbers are stored in dataset files (enum types): append, never renumber. */
+enum rt_dtype {
+    RT_FP32 = 0,
+    RT_TF32 = 1,
+    RT_FP16 = 2,
+    RT_BF16 = 3,
+    RT_FP8 = 4,       /* one scale per tensor */
+    RT_FP8_BLOCK = 5, /* one scale per 128 x 128 block */
+    RT_FP4 = 6,       /* NVFP4: 4-bit float, one fp8 scale per 16 values */
+    RT_INT8 = 7,
+    RT_FP64 = 8,
+    RT_INT4 = 9,   /* 4-bit weights with 16-bit activations (w4a16) */
+    RT_MXFP4 = 10, /* 4-bit float weights, one 8-bit scale per 32, with 16-bit activations (w4a16_mxfp4) */
+    RT_DTYPE_COUNT
+};
+
+struct rt_dtype_row {
+    const char *name;
+    double bytes;        /* of one element, scales included */
+    const char *aliases; /* other spellings, space-separated */
+};
+extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
+
+/* Index of the row with that name or alias in any case, -1 where there is none. */
+int rt_dtype_find(const char *name);
+
+#endif

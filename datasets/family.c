@@ -1,0 +1,31 @@
+/* The family table. See family.h. */
+#include "datasets/family.h"
+
+#include <string.h>
+
+const struct rt_family_row rt_families[RT_FAMILY_COUNT] = {
+    [RT_FAMILY_BMM] = {"bmm", .product = true, .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_LINEAR] = {"linear", .product = true, .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_ELEMENTWISE] = {"elementwise", .pointwise = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_SOFTMAX] = {"softmax", .row_wise = true, .keeps = RT_KEEPS_OUTPUT},
+    [RT_FAMILY_LAYERNORM] = {"layernorm", .row_wise = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_CONV] = {"conv", .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_ATTENTION] = {"attention", .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_MOE] = {"moe", .tensor = true, .keeps = RT_KEEPS_INPUTS},
+    [RT_FAMILY_COLLECTIVE] = {"collective", .link = true},
+    [RT_FAMILY_MEMORY] = {"memory", .moves = true},
+    [RT_FAMILY_HOST] = {"host", .host = true},
+};
+
+bool rt_family_vector(enum rt_family family)
+{
+    return rt_families[family].pointwise || rt_families[family].row_wise;
+}
+
+int rt_family_find(const char *name)
+{
+    for (int i = 0; i < RT_FAMILY_COUNT; i++)
+        if (strcmp(rt_families[i].name, name) == 0)
+            return i;
+    return -1;
+}
