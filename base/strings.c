@@ -19,71 +19,42 @@ uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Eight bytes a step: kernel names run to kilobytes and are hashed for every row of an import. */
-static uint64_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = length * 0x9e3779b97f4a7c15u, word;
-    for (; length >= 8; text += 8, length -= 8) {
-        memcpy(&word, text, 8);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    memcpy(&word, text, length);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    return hash ^ hash >> 29;
-}
-
 void rt_strings_release(struct rt_strings *strings)
 {
     free(strings->text);
     free(strings->offset);
-    free(strings->slot);
+    rt_hash_set_release(&strings->set);
     *strings = (struct rt_strings){0};
 }
 
-static int equal_at(const struct rt_strings *strings, uint32_t index, const char *text, size_t length)
-{
-    const char *there = strings->text + strings->offset[index];
-    return strncmp(there, text, length) == 0 && there[length] == '\0';
-}
+struct looked_for {
+    const struct rt_strings *strings;
+    const char *text;
+    size_t length;
+};
 
-/* The slot that holds the string, or the empty one where it belongs. */
-static size_t find_slot(const struct rt_strings *strings, const char *text, size_t length)
+static bool same_text(const void *context, uint32_t index)
 {
-    size_t at = hash_text(text, length) & (strings->slots - 1);
-    while (strings->slot[at] != 0 && !equal_at(strings, strings->slot[at] - 1, text, length))
-        at = (at + 1) & (strings->slots - 1);
-    return at;
-}
-
-static void grow_slots(struct rt_strings *strings)
-{
-    strings->slots = strings->slots ? 2 * strings->slots : 64;
-    free(strings->slot);
-    strings->slot = rt_calloc(strings->slots, sizeof *strings->slot);
-    for (size_t i = 0; i < strings->count; i++) {
-        const char *text = strings->text + strings->offset[i];
-        strings->slot[find_slot(strings, text, strlen(text))] = (uint32_t)i + 1;
-    }
+    const struct looked_for *looked_for = context;
+    const char *there = looked_for->strings->text + looked_for->strings->offset[index];
+    return strncmp(there, looked_for->text, looked_for->length) == 0 && there[looked_for->length] == '\0';
 }
 
 int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size_t length)
 {
-    length = strnlen(text, length);
-    if (strings->slots == 0)
-        return -1;
-    return (int32_t)strings->slot[find_slot(strings, text, length)] - 1;
+    struct looked_for looked_for = {strings, text, strnlen(text, length)};
+    return (int32_t)rt_hash_set_find(&strings->set, rt_hash_words(text, looked_for.length), same_text,
+                                     &looked_for);
 }
 
 int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t length)
 {
     length = strnlen(text, length);
-    if (2 * (strings->count + 1) > strings->slots)
-        grow_slots(strings);
-    size_t at = find_slot(strings, text, length);
-    if (strings->slot[at] != 0)
-        return (int32_t)strings->slot[at] - 1;
+    struct looked_for looked_for = {strings, text, length};
+    int64_t there =
+        rt_hash_set_add(&strings->set, rt_hash_words(text, length), same_text, &looked_for, strings->count);
+    if (there >= 0)
+        return (int32_t)there;
     if (strings->size + length + 1 > strings->capacity) {
         strings->capacity = 2 * (strings->size + length + 1);
         strings->text = rt_realloc(strings->text, strings->capacity, 1);
@@ -96,8 +67,7 @@ int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t leng
     memcpy(strings->text + strings->size, text, length);
     strings->text[strings->size + length] = '\0';
     strings->size += length + 1;
-    strings->slot[at] = (uint32_t)++strings->count;
-    return (int32_t)strings->count - 1;
+    return (int32_t)strings->count++;
 }
 
 const char *rt_strings_get(const struct rt_strings *strings, int32_t index)

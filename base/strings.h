@@ -2,6 +2,8 @@
 #ifndef ROOFTILE_BASE_STRINGS_H
 #define ROOFTILE_BASE_STRINGS_H
 
+#include "base/hash_set.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,8 +13,7 @@ struct rt_strings {
     size_t size, capacity;
     size_t *offset; /* of each string in text */
     size_t count, offset_capacity;
-    uint32_t *slot; /* open-addressing hash of index + 1 */
-    size_t slots;
+    struct rt_hash_set set;
 };
 
 /* An empty table is {0}. */

@@ -343,20 +343,14 @@ done:
 static size_t drop_equal(void *elements, size_t *count, size_t size)
 {
     char *base = elements;
-    size_t slots = 64, kept = 0;
-    while (slots < 2 * *count)
-        slots *= 2;
-    uint32_t *slot = rt_calloc(slots, sizeof *slot);
+    size_t kept = 0;
+    struct rt_hash_set set = {0};
+    rt_hash_set_reserve(&set, *count);
     for (size_t i = 0; i < *count; i++) {
-        size_t at = rt_hash(RT_HASH_START, base + i * size, size) & (slots - 1);
-        while (slot[at] != 0 && memcmp(base + (slot[at] - 1) * size, base + i * size, size) != 0)
-            at = (at + 1) & (slots - 1);
-        if (slot[at] != 0)
-            continue;
         memmove(base + kept * size, base + i * size, size);
-        slot[at] = (uint32_t)++kept;
+        kept += rt_hash_set_add_bytes(&set, base, size, kept) < 0;
     }
-    free(slot);
+    rt_hash_set_release(&set);
     size_t dropped = *count - kept;
     *count = kept;
     return dropped;

@@ -169,21 +169,13 @@ static void check_ranges(const struct rt_dataset *dataset, struct rt_check *chec
 /* Elements that equal an earlier one as bytes; the first pair's later one is *first. */
 static size_t count_equal(const void *elements, size_t count, size_t size, size_t *first)
 {
-    const char *base = elements;
-    size_t slots = 64, equal = 0;
-    while (slots < 2 * count)
-        slots *= 2;
-    uint32_t *slot = rt_calloc(slots, sizeof *slot);
-    for (size_t i = 0; i < count; i++) {
-        size_t at = rt_hash(RT_HASH_START, base + i * size, size) & (slots - 1);
-        while (slot[at] != 0 && memcmp(base + (slot[at] - 1) * size, base + i * size, size) != 0)
-            at = (at + 1) & (slots - 1);
-        if (slot[at] == 0)
-            slot[at] = (uint32_t)i + 1;
-        else if (equal++ == 0)
+    size_t equal = 0;
+    struct rt_hash_set set = {0};
+    rt_hash_set_reserve(&set, count);
+    for (size_t i = 0; i < count; i++)
+        if (rt_hash_set_add_bytes(&set, elements, size, i) >= 0 && equal++ == 0)
             *first = i;
-    }
-    free(slot);
+    rt_hash_set_release(&set);
     return equal;
 }
 

@@ -22,10 +22,6 @@ struct rt_import_part_merge {
     size_t group_count, kernel_count;
 };
 
-struct slot {
-    uint32_t sample, tag; /* 1 + index of a sample in the dataset */
-};
-
 /* `lock` guards turn, spare and the parts' `ended`. The rest belongs to whoever merges the part whose turn it
  * is: its own thread until it has ended, then the thread that ended the part before. */
 struct rt_merge {
@@ -38,8 +34,7 @@ struct rt_merge {
     int32_t *device;                /* of the tree: index in the dataset */
     struct rt_import_count *counts; /* (device of the tree, op) */
     size_t device_count;
-    struct slot *slots;
-    size_t slot_count;
+    struct rt_hash_set samples;
 };
 
 /* ---- indices of a part become indices of the dataset ---- */
@@ -106,63 +101,40 @@ static int32_t map_kernel(struct rt_merge *merge, const struct rt_import_part *p
 
 /* ---- samples ---- */
 
-static bool same_sample(const struct rt_merge *merge, const struct rt_sample *a, const struct rt_sample *b)
+struct looked_for {
+    const struct rt_merge *merge;
+    const struct rt_sample *sample;
+};
+
+static bool same_sample(const void *context, uint32_t index)
 {
+    const struct looked_for *looked_for = context;
+    const struct rt_sample *a = looked_for->sample, *b = &looked_for->merge->out->samples[index];
     return a->call.op == b->call.op && a->call.dtype == b->call.dtype && a->call.phase == b->call.phase &&
            a->split == b->split && a->device == b->device &&
            memcmp(&a->latency_us, &b->latency_us, sizeof a->latency_us) == 0 &&
            memcmp(a->call.dim, b->call.dim, sizeof a->call.dim) == 0 &&
            memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
            memcmp(a->block, b->block, sizeof a->block) == 0 && a->kernel == b->kernel &&
-           (!merge->tree->reader->groups_differ || a->group == b->group);
+           (!looked_for->merge->tree->reader->groups_differ || a->group == b->group);
 }
 
-/* Room for a block's samples at no more than half full. Slots are found by the tag, so that they can move. */
-static void grow_slots(struct rt_merge *merge)
-{
-    size_t old_count = merge->slot_count, count = old_count ? old_count : 4 * ROWS;
-    struct slot *old = merge->slots;
-    while (count < 2 * (merge->out->sample_count + ROWS))
-        count *= 2;
-    if (count == old_count)
-        return;
-    /* Written before it is read: reading fresh memory maps the zero page, and then every page faults twice.
-     */
-    merge->slots = rt_malloc(count * sizeof *merge->slots);
-    memset(merge->slots, 0, count * sizeof *merge->slots);
-    merge->slot_count = count;
-    for (size_t i = 0; i < old_count; i++) {
-        size_t at = old[i].tag & (count - 1);
-        while (old[i].sample != 0 && merge->slots[at].sample != 0)
-            at = (at + 1) & (count - 1);
-        if (old[i].sample != 0)
-            merge->slots[at] = old[i];
-    }
-    free(old);
-}
-
-/* True where an equal sample came before; otherwise takes a slot for this one, which will be the next. */
+/* True where an equal sample came before; otherwise this one is in the set and must be added next. */
 static bool is_duplicate(struct rt_merge *merge, const struct rt_sample *sample, uint32_t tag)
 {
-    const struct rt_dataset *out = merge->out;
-    size_t mask = merge->slot_count - 1, at = tag & mask;
-    for (; merge->slots[at].sample != 0; at = (at + 1) & mask)
-        if (merge->slots[at].tag == tag &&
-            same_sample(merge, &out->samples[merge->slots[at].sample - 1], sample))
-            return true;
-    merge->slots[at] = (struct slot){(uint32_t)out->sample_count + 1, tag};
-    return false;
+    struct looked_for looked_for = {merge, sample};
+    return rt_hash_set_add(&merge->samples, tag, same_sample, &looked_for, merge->out->sample_count) >= 0;
 }
 
 static void merge_block(struct rt_merge *merge, const struct rt_import_part *part, struct block *block)
 {
     enum { AHEAD = 12 };
-    grow_slots(merge);
+    rt_hash_set_reserve(&merge->samples, block->count);
     for (size_t i = 0; i < block->count; i++) {
         struct rt_sample *sample = &block->samples[i];
         int32_t device = sample->device;
         if (i + AHEAD < block->count)
-            __builtin_prefetch(&merge->slots[block->tags[i + AHEAD] & (merge->slot_count - 1)], 1);
+            rt_hash_set_prefetch(&merge->samples, block->tags[i + AHEAD]);
         sample->device = map_device(merge, device);
         sample->group = map_group(merge, part, sample->group);
         sample->kernel = map_kernel(merge, part, sample->kernel);
@@ -239,28 +211,20 @@ static void count_samples(const struct rt_merge *merge)
 /* A model measured once is one workload, however many copies of its file there are. */
 static void count_workloads(struct rt_dataset *out, struct rt_import_report *report)
 {
-    size_t slots = 64, kept = 0;
-    while (slots < 2 * out->workload_count)
-        slots *= 2;
-    uint32_t *slot = rt_calloc(slots, sizeof *slot);
+    size_t kept = 0;
+    struct rt_hash_set set = {0};
     for (size_t i = 0; i < out->workload_count; i++) {
-        const struct rt_workload *workload = &out->workloads[i];
+        out->workloads[kept] = out->workloads[i];
         struct rt_import_count *count =
-            rt_import_counter(report, "workload", out->devices[workload->device].name);
-        size_t at = rt_hash(RT_HASH_START, workload, sizeof *workload) & (slots - 1);
-        while (slot[at] != 0 && memcmp(&out->workloads[slot[at] - 1], workload, sizeof *workload) != 0)
-            at = (at + 1) & (slots - 1);
+            rt_import_counter(report, "workload", out->devices[out->workloads[i].device].name);
+        bool is_new = rt_hash_set_add_bytes(&set, out->workloads, sizeof *out->workloads, kept) < 0;
         count->read++;
-        if (slot[at] != 0) {
-            count->duplicates++;
-            continue;
-        }
-        count->kept++;
-        out->workloads[kept++] = *workload;
-        slot[at] = (uint32_t)kept;
+        count->kept += is_new;
+        count->duplicates += !is_new;
+        kept += is_new;
     }
     out->workload_count = kept;
-    free(slot);
+    rt_hash_set_release(&set);
 }
 
 /* ---- turns ---- */
@@ -378,7 +342,7 @@ void rt_merge_free(struct rt_merge *merge)
     free(merge->states);
     free(merge->device);
     free(merge->counts);
-    free(merge->slots);
+    rt_hash_set_release(&merge->samples);
     pthread_mutex_destroy(&merge->lock);
     free(merge);
 }
