@@ -151,3 +151,39 @@ void rt_device_effects_prior(const struct rt_device_effects *effects, const stru
     if (values != few)
         free(values);
 }
+
+void rt_device_effects_start(const struct rt_device_effects *effects, const struct rt_device *device,
+                             struct rt_device_effect *out)
+{
+    const struct rt_device_effect *known = rt_device_effects_find(effects, device->name);
+    if (known != NULL && !known->calibrated)
+        *out = *known;
+    else
+        rt_device_effects_prior(effects, device, out);
+}
+
+void rt_device_effects_put(struct rt_device_effects *effects, const struct rt_device_effect *effect)
+{
+    struct rt_device_effect *entry = rt_device_effects_find(effects, effect->device);
+    if (entry == NULL) {
+        effects->known = rt_realloc(effects->known, effects->count + 1, sizeof *effects->known);
+        entry = &effects->known[effects->count++];
+        *entry = (struct rt_device_effect){.calibrated = true};
+    }
+    bool calibrated = entry->calibrated;
+    rt_device_effect_release(entry);
+    *entry = *effect;
+    entry->calibrated = calibrated;
+}
+
+void rt_device_effects_copy(const struct rt_device_effects *effects, struct rt_device_effects *out)
+{
+    struct rt_device_effects copy = *effects;
+    copy.known = rt_malloc((effects->count + 1) * sizeof *copy.known);
+    for (size_t i = 0; i < effects->count; i++) {
+        copy.known[i] = effects->known[i];
+        rt_residual_correction_copy(&effects->known[i].correction, &copy.known[i].correction);
+        copy.known[i].fitted_keys = rt_fitted_keys_copy(&effects->known[i].fitted_keys);
+    }
+    *out = copy;
+}

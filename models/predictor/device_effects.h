@@ -80,4 +80,16 @@ void rt_device_effects_of(const struct rt_device_effects *effects, const struct 
 void rt_device_effects_prior(const struct rt_device_effects *effects, const struct rt_device *device,
                              struct rt_device_effect *out);
 
+/* Where a calibration starts: what training fitted, else the prior. An earlier calibration of a device that
+ * training did not have does not count. What it owns is borrowed. */
+void rt_device_effects_start(const struct rt_device_effects *effects, const struct rt_device *device,
+                             struct rt_device_effect *out);
+
+/* Puts an entry in, over what is there of its device, and takes over what it owns. A new entry is marked as
+ * calibrated, one of a device that training had is not. */
+void rt_device_effects_put(struct rt_device_effects *effects, const struct rt_device_effect *effect);
+
+/* A copy that owns all it has. */
+void rt_device_effects_copy(const struct rt_device_effects *effects, struct rt_device_effects *out);
+
 #endif

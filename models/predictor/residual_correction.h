@@ -33,6 +33,8 @@ struct rt_residual_correction {
 
 /* None is {0}. */
 void rt_residual_correction_release(struct rt_residual_correction *correction);
+void rt_residual_correction_copy(const struct rt_residual_correction *from,
+                                 struct rt_residual_correction *out);
 
 /* What is added to ln latency; `place` as the correction's points have it. 0 where there is no correction. */
 double rt_residual_correction_at(const struct rt_residual_correction *correction, enum rt_dtype dtype,

@@ -264,9 +264,9 @@ static void print_left_out(const struct rt_calibration *calibration)
 {
     for (int r = 0; r < RT_UNUSED_COUNT; r++) {
         if (calibration->left[r] > 0)
-            printf("left out: %zu kernels %s\n", calibration->left[r], rt_calibrate_left_words[r]);
+            printf("left out: %zu kernels %s\n", calibration->left[r], rt_unused[r].words);
         if (calibration->runs_left[r] > 0)
-            printf("left out: %zu runs %s\n", calibration->runs_left[r], rt_calibrate_left_words[r]);
+            printf("left out: %zu runs %s\n", calibration->runs_left[r], rt_unused[r].words);
     }
     for (size_t f = 0; f < calibration->family_count && calibration->from_kernels; f++) {
         const struct rt_calibrated_family *row = &calibration->family[f];
@@ -386,11 +386,9 @@ static json_t *families_json(const struct rt_calibration *calibration)
 
 static json_t *left_json(const size_t left[RT_UNUSED_COUNT])
 {
-    static const char *const keys[RT_UNUSED_COUNT] = {"failed", "throttled", "unstable", "no_latency",
-                                                      "no_forecast"};
     json_t *json = json_object();
     for (int r = 0; r < RT_UNUSED_COUNT; r++)
-        json_object_set_new(json, keys[r], json_integer((json_int_t)left[r]));
+        json_object_set_new(json, rt_unused[r].key, json_integer((json_int_t)left[r]));
     return json;
 }
 

@@ -1,7 +1,7 @@
-/* The device effects of one device and family from a few kernels. See calibrate.h. */
-#include "base/status.h"
+/* Device effects from a few kernels. See effects.h. */
+#include "predict/calibrate/effects.h"
 #include "base/sort.h"
-#include "predict/calibrate/calibrate.h"
+#include "base/status.h"
 #include "predict/calibrate/robust.h"
 
 #include <math.h>
@@ -9,15 +9,15 @@
 #include <string.h>
 
 _Static_assert((int)RT_EFFECT_PARTS <= (int)RT_ROBUST_MOST, "room for every part");
-enum { FLOORS = 33, GOLDEN = 40 };          /* floors on the grid; halvings around the best of them */
-static const double prior_scatter = 0.1;    /* of ln latency, before kernels tell */
-static const double dispatch_scatter = 0.3; /* of a kernel's floor, a part of it */
+enum { GRID = 33, GOLDEN = 40 };            /* overheads of the grid; golden section steps around the best */
+static const double prior_scatter = 0.1;    /* of ln latency: where the fit of it starts */
+static const double dispatch_scatter = 0.3; /* of a kernel's dispatch overhead, relative */
 static const double likeness = 0.1;         /* correlation of any two kernels' errors */
 static const double default_spread = 0.3;   /* of device effects, where fewer than three devices are known */
 static const double least_spread = 0.1;     /* known devices may agree by chance */
-static const double least_dispatch_spread = 0.5; /* of ln(floor + 1 us) */
+static const double least_dispatch_spread = 0.5; /* of ln(dispatch overhead + 1 us) */
 
-/* Deviation of `value` (count) from its mean. */
+/* Standard deviation of `value` (count). */
 static double deviation(const double *value, size_t count)
 {
     double mean = 0, squares = 0;
@@ -28,7 +28,7 @@ static double deviation(const double *value, size_t count)
     return sqrt(squares / (double)(count - 1));
 }
 
-/* ln(floor + 1 us) where `part` is RT_EFFECT_PARTS. */
+/* ln(dispatch overhead + 1 us) where `part` is RT_EFFECT_PARTS. */
 static double number_of(const struct rt_device_effect *effect, size_t part)
 {
     return part < RT_EFFECT_PARTS ? effect->value[part] : log1p(effect->dispatch_us);
@@ -56,61 +56,27 @@ double rt_calibrate_dispatch_spread(const struct rt_device_effects *known)
     return spread_of(known, RT_EFFECT_PARTS, least_dispatch_spread);
 }
 
-void rt_calibration_shares(const struct rt_bound *bound, double share[RT_EFFECT_PARTS])
-{
-    for (int p = 0; p < RT_EFFECT_PARTS; p++) {
-        struct rt_bound copy = *bound;
-        struct rt_device_effect unit = {.value = {0}};
-        unit.value[p] = 1;
-        rt_bound_set_effect(&copy, &unit);
-        share[p] = copy.shift;
-    }
-}
-
-static double shifted(const struct rt_calibration_kernel *kernel, const double value[RT_EFFECT_PARTS],
-                      double shift)
-{
-    for (int p = 0; p < RT_EFFECT_PARTS; p++)
-        shift += kernel->share[p] * value[p];
-    return kernel->unit_us * exp(shift);
-}
-
-double rt_calibration_forecast(const struct rt_calibration_kernel *kernel,
-                               const struct rt_device_effect *effect)
-{
-    const struct rt_residual_correction *correction = &effect->correction;
-    double shift = rt_residual_correction_at(correction, (enum rt_dtype)kernel->dtype,
-                                             correction->length > 0 ? kernel->inputs : kernel->place);
-    return effect->dispatch_us + shifted(kernel, effect->value, shift);
-}
-
-double rt_calibration_effect_us(const struct rt_calibration_kernel *kernel,
-                                const struct rt_device_effect *effect)
-{
-    return effect->dispatch_us + shifted(kernel, effect->value, 0);
-}
-
-/* The kernels beside a floor that is held while the shifts are fitted. */
+/* Kernels with the dispatch overhead held, while the effects are fitted. */
 struct held {
     const struct rt_calibration_kernel *kernels;
     size_t count;
     double dispatch_us;
 };
 
-/* How much wider a kernel scatters because its floor does: 1 where the floor is nothing to it. */
+/* Scatter of a kernel's ln latency, relative to one without dispatch overhead, which scatters more. */
 static double width_of(const struct held *held, size_t kernel)
 {
     double part = dispatch_scatter * held->dispatch_us / held->kernels[kernel].measured_us;
     return hypot(1, part / prior_scatter);
 }
 
-/* ln t = ln(floor + unit e^shift): d ln t / d shift = 1 - floor / t. In units of the width. */
+/* ln t = ln(overhead + unit e^shift), so d ln t / d shift = 1 - overhead / t. In units of the width. */
 static int evaluate_held(void *context, const double *value, double *residual, double *slope)
 {
     const struct held *held = context;
     for (size_t i = 0; i < held->count; i++) {
         const struct rt_calibration_kernel *kernel = &held->kernels[i];
-        double part = shifted(kernel, value, 0), time_us = held->dispatch_us + part,
+        double part = rt_calibration_shifted_us(kernel, value, 0), time_us = held->dispatch_us + part,
                width = width_of(held, i);
         residual[i] = log(kernel->measured_us / time_us) / width;
         for (int p = 0; p < RT_EFFECT_PARTS; p++)
@@ -119,24 +85,25 @@ static int evaluate_held(void *context, const double *value, double *residual, d
     return RT_OK;
 }
 
-/* A fit for every floor; the best floor is the one whose fit is best, with what was believed of the floor. */
-struct floors {
+/* The profile of the posterior over the dispatch overhead: the effects are fitted anew at each. */
+struct profile {
     struct held held;
     struct rt_robust_problem problem;
-    double prior, spread; /* of ln(floor + 1 us) */
+    double prior, spread; /* of ln(dispatch overhead + 1 us): mean and standard deviation */
 };
 
-static double fit_at(struct floors *floors, double log_dispatch_us, struct rt_robust_fit *fit)
+/* Minus the logarithm of the posterior at that overhead, up to a constant. */
+static double fit_at(struct profile *profile, double log_dispatch_us, struct rt_robust_fit *fit)
 {
-    floors->held.dispatch_us = expm1(log_dispatch_us);
-    rt_robust_fit(&floors->problem, fit); /* evaluate_held does not fail */
-    double objective = fit->objective + pow((log_dispatch_us - floors->prior) / floors->spread, 2) / 2;
-    for (size_t i = 0; i < floors->held.count; i++)
-        objective += log(width_of(&floors->held, i));
+    profile->held.dispatch_us = expm1(log_dispatch_us);
+    rt_robust_fit(&profile->problem, fit); /* evaluate_held does not fail */
+    double objective = fit->objective + pow((log_dispatch_us - profile->prior) / profile->spread, 2) / 2;
+    for (size_t i = 0; i < profile->held.count; i++)
+        objective += log(width_of(&profile->held, i));
     return objective;
 }
 
-/* ln(1 us + the median): no floor lies above what half of the kernels take. */
+/* ln(1 us + the median latency): the overhead is no more than what half of the kernels take. */
 static double highest_dispatch(const struct rt_calibration_kernel *kernels, size_t count)
 {
     double *times = rt_malloc(count * sizeof *times);
@@ -148,14 +115,14 @@ static double highest_dispatch(const struct rt_calibration_kernel *kernels, size
     return highest;
 }
 
-/* The least of what fit_at gives between 0 and `highest`: a grid, then the golden section around its best. */
-static double best_dispatch(struct floors *floors, double highest)
+/* Where fit_at is least between 0 and `highest`: a grid, then golden section around its best point. */
+static double best_dispatch(struct profile *profile, double highest)
 {
     const double ratio = (sqrt(5) - 1) / 2;
     struct rt_robust_fit fit;
-    double step = highest / (FLOORS - 1), best = 0, least = INFINITY;
-    for (int i = 0; i < FLOORS; i++) {
-        double objective = fit_at(floors, i * step, &fit);
+    double step = highest / (GRID - 1), best = 0, least = INFINITY;
+    for (int i = 0; i < GRID; i++) {
+        double objective = fit_at(profile, i * step, &fit);
         if (objective < least) {
             least = objective;
             best = i * step;
@@ -164,42 +131,41 @@ static double best_dispatch(struct floors *floors, double highest)
     double low = fmax(0, best - step), high = fmin(highest, best + step);
     for (int i = 0; i < GOLDEN; i++) {
         double left = high - ratio * (high - low), right = low + ratio * (high - low);
-        if (fit_at(floors, left, &fit) <= fit_at(floors, right, &fit))
+        if (fit_at(profile, left, &fit) <= fit_at(profile, right, &fit))
             high = right;
         else
             low = left;
     }
     double found = (low + high) / 2;
-    return fit_at(floors, found, &fit) < least ? found : best;
+    return fit_at(profile, found, &fit) < least ? found : best;
 }
 
 void rt_calibrate_effect(const struct rt_calibration_kernel *kernels, size_t count,
                          const struct rt_device_effect *prior, const struct rt_device_effects *known,
                          struct rt_device_effect *out, double *scatter)
 {
-    /* A network is wrong alike for kernels that are alike, so n of them tell what n / (1 + likeness (n - 1))
-     * would whose errors had nothing in common: what was believed counts for more in the same measure. */
+    /* Errors of kernels are correlated: n of them are worth n / (1 + likeness (n - 1)) independent ones. The
+     * prior is narrowed by that factor instead of widening every kernel. */
     double narrower = 1 / sqrt(1 + likeness * ((double)count - 1));
-    struct floors floors = {.held = {.kernels = kernels, .count = count},
-                            .problem = {.rows = count,
-                                        .parameters = RT_EFFECT_PARTS,
-                                        .scale = prior_scatter,
-                                        .evaluate = evaluate_held},
-                            .prior = log1p(prior->dispatch_us),
-                            .spread = narrower * rt_calibrate_dispatch_spread(known)};
+    struct profile profile = {.held = {.kernels = kernels, .count = count},
+                              .problem = {.rows = count,
+                                          .parameters = RT_EFFECT_PARTS,
+                                          .scale = prior_scatter,
+                                          .evaluate = evaluate_held},
+                              .prior = log1p(prior->dispatch_us),
+                              .spread = narrower * rt_calibrate_dispatch_spread(known)};
     struct rt_robust_fit fit;
-    floors.problem.context = &floors.held;
+    profile.problem.context = &profile.held;
     for (int p = 0; p < RT_EFFECT_PARTS; p++) {
-        floors.problem.centre[p] = prior->value[p];
-        floors.problem.spread[p] = narrower * rt_calibrate_spread(known, (enum rt_effect_part)p);
+        profile.problem.centre[p] = prior->value[p];
+        profile.problem.spread[p] = narrower * rt_calibrate_spread(known, (enum rt_effect_part)p);
     }
-    double best = best_dispatch(&floors, highest_dispatch(kernels, count));
-    fit_at(&floors, best, &fit);
+    double best = best_dispatch(&profile, highest_dispatch(kernels, count));
+    fit_at(&profile, best, &fit);
     *out = *prior;
     for (int p = 0; p < RT_EFFECT_PARTS; p++)
         out->value[p] = fit.parameter[p];
     out->dispatch_us = expm1(best);
     out->kernels = (int64_t)count;
     *scatter = fit.scale;
-    rt_calibrate_residuals(kernels, count, out, &out->correction);
 }

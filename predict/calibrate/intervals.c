@@ -1,6 +1,8 @@
-/* How far forecasts of a calibrated device may be off. See calibrate.h; docs/intervals.md. */
+/* Cross-conformal intervals from ten folds of the calibration kernels. See intervals.h. */
+#include "predict/calibrate/intervals.h"
 #include "base/status.h"
-#include "predict/calibrate/calibrate.h"
+#include "predict/calibrate/effects.h"
+#include "predict/calibrate/residuals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,11 +10,11 @@
 
 enum { FOLDS = 10 };
 
-/* Times the family's width, at most: a family without any scatter (made-up data) has no width to multiply. */
+/* Widest interval in units of the family's width, which is near 0 for a family without scatter (synthetic
+ * data). */
 static const double MOST = 1e4;
 
-/* Residuals of the kernels of one fold, forecast by a fit to all others, in units of the family's own width.
- */
+/* Residuals of the kernels of one fold under a fit to all others, in units of the family's own width. */
 static size_t forecast_fold(const struct rt_calibration_kernel *kernels, size_t count, size_t fold,
                             const struct rt_device_effect *prior, const struct rt_device_effects *known,
                             const struct rt_intervals *intervals, struct rt_residual *out)
@@ -25,6 +27,7 @@ static size_t forecast_fold(const struct rt_calibration_kernel *kernels, size_t 
         if (i % FOLDS != fold)
             others[kept++] = kernels[i];
     rt_calibrate_effect(others, kept, prior, known, &effect, &scatter);
+    rt_calibrate_residuals(others, kept, &effect, &effect.correction);
     for (size_t i = fold; i < count; i += FOLDS) {
         double forecast_us = rt_calibration_forecast(&kernels[i], &effect);
         double unit = rt_interval_at(intervals->known[rt_interval_size_of(kernels[i].bound_us)], 0.9);
@@ -56,7 +59,7 @@ void rt_calibrate_interval(const struct rt_calibration_kernel *kernels, size_t c
     for (size_t fold = 0; fold < FOLDS; fold++)
         found += forecast_fold(kernels, count, fold, prior, known, intervals, residuals + found);
     rt_residual_quantiles(residuals, found, out->interval);
-    /* a few kernels may agree by luck: no better known than the devices in training */
+    /* A few kernels may agree by luck: never narrower than for the devices of training. */
     for (int l = 0; l < RT_INTERVAL_LEVELS; l++)
         if (!isnan(out->interval[l]))
             out->interval[l] = fmin(fmax(out->interval[l], least_score(intervals, l)), MOST);

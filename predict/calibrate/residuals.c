@@ -1,14 +1,14 @@
-/* What device effects leave of the calibration kernels' errors, for kernels like them. See calibrate.h and
- * models/predictor/residual_correction.h. */
+/* Gaussian process regression of what device effects leave, robust. See residuals.h. */
+#include "predict/calibrate/residuals.h"
 #include "base/status.h"
-#include "predict/calibrate/calibrate.h"
+#include "models/nn/blas.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 10, FREEDOM = 3 };    /* reweightings; of the t distribution */
-static const double deviation = 0.25; /* of what networks are off by, in ln latency */
+enum { ROUNDS = 10, FREEDOM = 3 };    /* reweightings; degrees of freedom of the t distribution */
+static const double deviation = 0.25; /* of a network's errors, in ln latency */
 static const double noise = 0.08;     /* of a measurement, in ln latency */
 
 double rt_calibrate_noise(double dispatch_part)
@@ -16,36 +16,11 @@ double rt_calibrate_noise(double dispatch_part)
     return noise * noise * (1 + 9 * dispatch_part * dispatch_part);
 }
 
-double rt_calibrate_likeness(const struct rt_calibration_kernel *a, const struct rt_calibration_kernel *b)
+double rt_calibrate_covariance(const struct rt_calibration_kernel *a, const struct rt_calibration_kernel *b)
 {
     if (a->dtype != b->dtype || a->place_width == 0)
         return 0;
     return deviation * deviation * rt_residual_correction_likeness(a->place, b->place, a->place_width);
-}
-
-/* Solves A x = b, A (n, n) symmetric and positive, by Cholesky's factors in A's lower half; x over b. */
-static void solve(size_t n, double *a, double *b)
-{
-    for (size_t j = 0; j < n; j++) {
-        for (size_t k = 0; k < j; k++)
-            a[j * n + j] -= a[j * n + k] * a[j * n + k];
-        a[j * n + j] = sqrt(a[j * n + j]);
-        for (size_t i = j + 1; i < n; i++) {
-            for (size_t k = 0; k < j; k++)
-                a[i * n + j] -= a[i * n + k] * a[j * n + k];
-            a[i * n + j] /= a[j * n + j];
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < i; k++)
-            b[i] -= a[i * n + k] * b[k];
-        b[i] /= a[i * n + i];
-    }
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++)
-            b[i] -= a[k * n + i] * b[k];
-        b[i] /= a[i * n + i];
-    }
 }
 
 static double weight_of(double error, double variance)
@@ -53,7 +28,7 @@ static double weight_of(double error, double variance)
     return (FREEDOM + 1) / (FREEDOM + error * error / variance);
 }
 
-/* ln of how much longer a kernel takes than the device effects say, its floor aside. */
+/* ln(measured / forecast by device effects), both less the dispatch overhead. */
 static double left_of(const struct rt_calibration_kernel *kernel, const struct rt_device_effect *effect)
 {
     double measured = kernel->measured_us;
@@ -61,7 +36,8 @@ static double left_of(const struct rt_calibration_kernel *kernel, const struct r
                (rt_calibration_effect_us(kernel, effect) - effect->dispatch_us));
 }
 
-/* Weights of the points: (K + N / w) weights = left, reweighted so that wild measurements count little. */
+/* Weights of the points: (K + N / w) weights = left (Rasmussen and Williams 2006, equation 2.25), with t
+ * weights w by iterative reweighting, so that outliers count little. */
 static void fit_weights(const double *likeness, const double *left, const double *variance, size_t n,
                         double *weight)
 {
@@ -75,8 +51,8 @@ static void fit_weights(const double *likeness, const double *left, const double
             a[i * n + i] += variance[i] / trust[i];
             weight[i] = left[i];
         }
-        solve(n, a, weight);
-        for (size_t i = 0; i < n; i++) /* left - K weight = N / w x weight */
+        rt_solve_positive(n, a, weight); /* N > 0, so it is positive definite */
+        for (size_t i = 0; i < n; i++)   /* left - K weight = N / w x weight */
             trust[i] = weight_of(variance[i] / trust[i] * weight[i], variance[i]);
     }
     free(a);
@@ -94,7 +70,7 @@ static void fit_dtype(const struct rt_calibration_kernel *kernels, const struct 
         left[i] = left_of(kernel, effect);
         variance[i] = rt_calibrate_noise(effect->dispatch_us / kernel->measured_us);
         for (size_t j = 0; j < n; j++)
-            likeness[i * n + j] = rt_calibrate_likeness(kernel, &kernels[order[first + j]]);
+            likeness[i * n + j] = rt_calibrate_covariance(kernel, &kernels[order[first + j]]);
         memcpy(correction->point + (first + i) * correction->width, kernel->place,
                correction->width * sizeof *kernel->place);
         correction->dtype[first + i] = kernel->dtype;

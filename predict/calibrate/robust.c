@@ -1,7 +1,8 @@
-/* Reweighted least squares with a prior. See robust.h. */
+/* Iteratively reweighted least squares with a prior. See robust.h. */
 #include "predict/calibrate/robust.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "models/nn/blas.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,26 +10,9 @@
 
 enum { ROUNDS = 200, MOST = RT_ROBUST_MOST };
 static const double freedom = RT_ROBUST_FREEDOM;
-static const double belief_rows = 3;    /* how many measurements the believed scale counts as */
-static const double longest_step = 2;   /* of a parameter, in logarithms: a factor of 7 */
-static const double short_step = 1e-10; /* after which there is no further one */
-
-/* Solves A x = b in place, A (n, n) symmetric and positive. */
-static void solve(size_t n, double a[MOST][MOST], double b[MOST])
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++) {
-            double factor = a[j][i] / a[i][i];
-            for (size_t k = i; k < n; k++)
-                a[j][k] -= factor * a[i][k];
-            b[j] -= factor * b[i];
-        }
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++)
-            b[i] -= a[i][k] * b[k];
-        b[i] /= a[i][i];
-    }
-}
+static const double prior_rows = 3;     /* how many measurements the prior of the scale counts as */
+static const double longest_step = 2;   /* of a parameter, in ln latency: a factor of 7 */
+static const double short_step = 1e-10; /* converged */
 
 static double weight_of(double residual, double scale)
 {
@@ -41,33 +25,33 @@ static void find_step(const struct rt_robust_problem *problem, const double *par
                       const double *residual, const double *slope, double step[MOST])
 {
     size_t n = problem->parameters;
-    double a[MOST][MOST] = {{0}};
+    double a[MOST * MOST] = {0};
     memset(step, 0, MOST * sizeof *step);
     for (size_t i = 0; i < problem->rows; i++) {
         double weight = weight_of(residual[i], scale) / (scale * scale);
         for (size_t p = 0; p < n; p++) {
             step[p] += weight * slope[i * n + p] * residual[i];
             for (size_t q = 0; q < n; q++)
-                a[p][q] += weight * slope[i * n + p] * slope[i * n + q];
+                a[p * n + q] += weight * slope[i * n + p] * slope[i * n + q];
         }
     }
     for (size_t p = 0; p < n; p++) {
         double precision = 1 / (problem->spread[p] * problem->spread[p]);
-        a[p][p] += precision;
+        a[p * n + p] += precision;
         step[p] += precision * (problem->centre[p] - parameter[p]);
     }
-    solve(n, a, step);
+    rt_solve_positive(n, a, step); /* the prior makes it positive definite */
 }
 
 static double fitted_scale(const struct rt_robust_problem *problem, double scale, const double *residual)
 {
-    double squares = belief_rows * problem->scale * problem->scale;
+    double squares = prior_rows * problem->scale * problem->scale;
     for (size_t i = 0; i < problem->rows; i++)
         squares += weight_of(residual[i], scale) * residual[i] * residual[i];
-    return sqrt(squares / ((double)problem->rows + belief_rows));
+    return sqrt(squares / ((double)problem->rows + prior_rows));
 }
 
-/* Wide enough to hold most residuals before anything is fitted, so that all of them pull at first. */
+/* Wide enough for most residuals at the prior mean, so that none is an outlier before the first step. */
 static double first_scale(const struct rt_robust_problem *problem, const double *residual)
 {
     double *size = rt_malloc((problem->rows + 1) * sizeof *size), median = 0;
@@ -84,7 +68,7 @@ static double objective_of(const struct rt_robust_problem *problem, const double
                            const double *residual)
 {
     double sum =
-        ((double)problem->rows + belief_rows) * log(scale) + belief_rows * pow(problem->scale / scale, 2) / 2;
+        ((double)problem->rows + prior_rows) * log(scale) + prior_rows * pow(problem->scale / scale, 2) / 2;
     for (size_t i = 0; i < problem->rows; i++)
         sum += (freedom + 1) / 2 * log1p(pow(residual[i] / scale, 2) / freedom);
     for (size_t p = 0; p < problem->parameters; p++)

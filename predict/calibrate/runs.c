@@ -1,20 +1,41 @@
-/* Calibrating a predictor for a device from runs of whole models. See calibrate.h. */
+/* Calibration from runs of whole runs. See runs.h. */
+#include "predict/calibrate/runs.h"
+#include "base/random.h"
 #include "base/status.h"
-#include "predict/calibrate/calibrate.h"
-#include "predict/forecast/forecast.h"
 #include "predict/calibrate/robust.h"
 #include "predict/evaluate/workloads.h"
+#include "predict/forecast/forecast.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double prior_scatter = 0.05;     /* of ln time of a run: kernels' errors cancel */
-static const double common_spread = 1;        /* a run tells how fast a device is as a whole */
-static const double difference_spread = 0.15; /* and little about compute apart from memory */
+/* Prior standard deviations in ln latency. */
+static const double prior_scatter = 0.05;     /* of a run: errors of kernels cancel in it */
+static const double common_spread = 1;        /* wide, for hosts that are several times slower */
+static const double difference_spread = 0.15; /* runs say little about compute apart from memory */
 static const double step = 1e-3;              /* of a shift, for slopes by differences */
 
-/* Are kernels of the device known to a network: fitted in training, or calibrated to? */
+/* A run with its graph, and whether it is fitted to. */
+struct run {
+    struct rt_graph graph;
+    struct rt_calibrated_run row;
+};
+
+struct runs {
+    struct rt_predictor *predictor;
+    const struct rt_dataset *dataset;
+    const struct rt_device *device;
+    bool queued; /* kernels of the device are known: only queues are shifted */
+    struct rt_device_effect before[RT_MAX_NETS]; /* of each network: numbers only */
+    double start[RT_MAX_NETS][RT_EFFECT_PARTS];  /* device effects that the shift is added to */
+    struct run *run;
+    size_t count, used;
+};
+
+/* --- the shift --- */
+
+/* Was a network fitted to kernels of the device, in training or by calibration? */
 static bool knows_kernels(const struct rt_predictor *predictor, const char *device)
 {
     for (size_t n = 0; n < predictor->net_count; n++) {
@@ -25,72 +46,49 @@ static bool knows_kernels(const struct rt_predictor *predictor, const char *devi
     return false;
 }
 
-/* A run with its graph, and whether it is fitted to. */
-struct run {
-    struct rt_graph graph;
-    struct rt_calibrated_run row;
-};
-
-struct models {
-    struct rt_predictor *predictor;
-    const struct rt_device *device;
-    bool queued; /* kernels of the device are known: only queues are shifted */
-    struct rt_device_effect before[RT_MAX_NETS]; /* of each net */
-    struct rt_device_effect base[RT_MAX_NETS];   /* what is shifted: differs where it was calibrated before */
-    size_t known[RT_MAX_NETS];                   /* device effects of each net, before */
-    struct run *runs;
-    size_t count, used;
-};
-
-/* Takes corrections from kernels out, which are not shifted, and what was seen. What `before` has of both is
- * then its own. */
-static void detach_corrections(struct models *models)
+/* Entries of the device to shift: those that are there where kernels of it are known, else and for families
+ * without kernels where calibration starts. */
+static void put_start(struct runs *runs)
 {
-    for (size_t n = 0; n < models->predictor->net_count; n++) {
-        struct rt_device_effect *entry =
-            rt_device_effects_find(&models->predictor->nets[n].effects, models->device->name);
-        if (entry != NULL) {
-            entry->correction = (struct rt_residual_correction){0};
-            entry->fitted_keys = (struct rt_fitted_keys){0};
-        }
-    }
-}
-
-/* In place: the entry keeps what it owns. A family whose kernels are not known gets the prior for it. */
-static void set_queued(struct models *models, size_t n, const double shift[RT_EFFECT_PARTS])
-{
-    struct rt_device_effects *effects = &models->predictor->nets[n].effects;
-    if (rt_device_effects_find(effects, models->device->name) == NULL)
-        rt_calibrate_entry(effects, &models->base[n]);
-    struct rt_device_effect *entry = rt_device_effects_find(effects, models->device->name);
-    memcpy(entry->queued, shift, sizeof entry->queued);
-}
-
-/* The predictor as if every family's device effects were shifted, or its kernels in queues. */
-static void set_shift(struct models *models, const double shift[RT_EFFECT_PARTS])
-{
-    for (size_t n = 0; n < models->predictor->net_count; n++) {
-        struct rt_family_net *net = &models->predictor->nets[n];
+    for (size_t n = 0; n < runs->predictor->net_count; n++) {
+        struct rt_family_net *net = &runs->predictor->nets[n];
+        struct rt_device_effect start;
         if (!rt_heads[net->head].effects)
             continue;
-        if (models->queued) {
-            set_queued(models, n, shift);
+        rt_device_effects_of(&net->effects, runs->device, &runs->before[n]);
+        runs->before[n].correction = (struct rt_residual_correction){0};
+        runs->before[n].fitted_keys = (struct rt_fitted_keys){0};
+        rt_device_effects_start(&net->effects, runs->device, &start);
+        memcpy(runs->start[n], start.value, sizeof start.value);
+        if (runs->queued && rt_device_effects_find(&net->effects, runs->device->name) != NULL)
             continue;
-        }
-        struct rt_device_effect effect = models->base[n];
-        effect.fitted_keys = (struct rt_fitted_keys){0}; /* borrowed; note_runs says what was seen */
-        for (int p = 0; p < RT_EFFECT_PARTS; p++)
-            effect.value[p] += shift[p];
-        rt_calibrate_entry(&net->effects, &effect);
+        start.correction = (struct rt_residual_correction){0}; /* not shifted */
+        start.fitted_keys = rt_fitted_keys_copy(&start.fitted_keys);
+        rt_device_effects_put(&net->effects, &start);
     }
 }
 
-static int forecast_run(const struct models *models, const struct run *run, double *time_us)
+static void set_shift(struct runs *runs, const double shift[RT_EFFECT_PARTS])
+{
+    for (size_t n = 0; n < runs->predictor->net_count; n++) {
+        struct rt_device_effect *entry =
+            rt_device_effects_find(&runs->predictor->nets[n].effects, runs->device->name);
+        if (entry == NULL) /* a network without device effects */
+            continue;
+        if (runs->queued)
+            memcpy(entry->queued, shift, sizeof entry->queued);
+        else
+            for (int p = 0; p < RT_EFFECT_PARTS; p++)
+                entry->value[p] = runs->start[n][p] + shift[p];
+    }
+}
+
+static int forecast_run(const struct runs *runs, const struct run *run, double *time_us)
 {
     const struct rt_forecast_options options = {
         .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}, .fallback = true};
     struct rt_forecast forecast;
-    int status = rt_forecast_graph(&run->graph, models->predictor, models->device, &options, &forecast);
+    int status = rt_forecast_graph(&run->graph, runs->predictor, runs->device, &options, &forecast);
     if (status != RT_OK)
         return status;
     *time_us = forecast.total_us;
@@ -98,7 +96,7 @@ static int forecast_run(const struct models *models, const struct run *run, doub
     return RT_OK;
 }
 
-/* Shifts of compute and memory from what is fitted: the device as a whole, and how far the two lie apart. */
+/* What is fitted is the mean of the two shifts and their difference. */
 static void shift_of(const double parameter[2], double shift[RT_EFFECT_PARTS])
 {
     memset(shift, 0, RT_EFFECT_PARTS * sizeof *shift);
@@ -107,18 +105,18 @@ static void shift_of(const double parameter[2], double shift[RT_EFFECT_PARTS])
 }
 
 /* ln(measured / forecast) of the used runs, at `out` with a stride. */
-static int evaluate_at(struct models *models, const double parameter[2], double *out, size_t stride)
+static int evaluate_at(struct runs *runs, const double parameter[2], double *out, size_t stride)
 {
     double shift[RT_EFFECT_PARTS], time_us = NAN;
     size_t at = 0;
     int status = RT_OK;
     shift_of(parameter, shift);
-    set_shift(models, shift);
-    for (size_t r = 0; status == RT_OK && r < models->count; r++) {
-        const struct run *run = &models->runs[r];
+    set_shift(runs, shift);
+    for (size_t r = 0; status == RT_OK && r < runs->count; r++) {
+        const struct run *run = &runs->run[r];
         if (!run->row.used)
             continue;
-        status = forecast_run(models, run, &time_us);
+        status = forecast_run(runs, run, &time_us);
         out[stride * at++] = log(run->row.workload->end_to_end_us / time_us);
     }
     return status;
@@ -126,64 +124,71 @@ static int evaluate_at(struct models *models, const double parameter[2], double 
 
 static int evaluate_runs(void *context, const double *parameter, double *residual, double *slope)
 {
-    struct models *models = context;
-    int status = evaluate_at(models, parameter, residual, 1);
+    struct runs *runs = context;
+    int status = evaluate_at(runs, parameter, residual, 1);
     for (size_t p = 0; status == RT_OK && p < 2; p++) {
         double moved[2] = {parameter[0], parameter[1]};
         moved[p] += step;
-        status = evaluate_at(models, moved, slope + p, 2);
-        for (size_t i = 0; i < models->used; i++)
+        status = evaluate_at(runs, moved, slope + p, 2);
+        for (size_t i = 0; i < runs->used; i++)
             slope[2 * i + p] = (residual[i] - slope[2 * i + p]) / step;
     }
     return status;
 }
 
-/* --- the runs --- */
-
-/* RT_UNUSED_COUNT for a run that can be used; what ran on several GPUs or was fused is not looked at. */
-static enum rt_calibrate_left check_run(const struct rt_workload *workload)
+static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
 {
-    if (workload->flags & RT_FLAG_FAILED)
-        return RT_UNUSED_FAILED;
-    if (workload->flags & RT_FLAG_THROTTLED)
-        return RT_UNUSED_THROTTLED;
-    if (workload->flags & RT_FLAG_UNSTABLE)
-        return RT_UNUSED_UNSTABLE;
-    if (!(isfinite(workload->end_to_end_us) && workload->end_to_end_us > 0))
-        return RT_UNUSED_NO_LATENCY;
-    return RT_UNUSED_COUNT;
+    struct rt_robust_problem problem = {.rows = runs->used,
+                                        .parameters = 2,
+                                        .spread = {common_spread, difference_spread},
+                                        .scale = prior_scatter,
+                                        .evaluate = evaluate_runs,
+                                        .context = runs};
+    struct rt_robust_fit fit;
+    put_start(runs);
+    int status = rt_robust_fit(&problem, &fit);
+    if (status != RT_OK)
+        return status;
+    shift_of(fit.parameter, shift);
+    set_shift(runs, shift);
+    for (size_t r = 0; status == RT_OK && r < runs->count; r++)
+        status = forecast_run(runs, &runs->run[r], &runs->run[r].row.after_us);
+    return status;
 }
 
-/* Adds a run, with what is forecast of it before; RT_EFORMAT or RT_EUSAGE where it has no graph. */
-static int add_run(struct models *models, const struct rt_dataset *dataset,
-                   const struct rt_workload *workload)
+/* --- which runs --- */
+
+/* Adds a run with its forecast before the fit. Not RT_OK where no model has its name. */
+static int add_run(struct runs *runs, const struct rt_workload *workload)
 {
     struct run run = {.row = {.workload = workload}};
     struct rt_workload_split split;
-    int status = rt_workload_graph(dataset, workload, &split, &run.graph);
+    int status = rt_workload_graph(runs->dataset, workload, &split, &run.graph);
     if (status != RT_OK)
         return status;
-    if ((status = forecast_run(models, &run, &run.row.before_us)) != RT_OK) {
+    if ((status = forecast_run(runs, &run, &run.row.before_us)) != RT_OK) {
         rt_graph_release(&run.graph);
         return status;
     }
-    models->runs[models->count++] = run;
+    runs->run[runs->count++] = run;
     return RT_OK;
 }
 
-static void gather_runs(struct models *models, const struct rt_dataset *dataset, int32_t device,
-                        struct rt_calibration *calibration)
+/* Runs on one GPU without fusion, which are all that have no option. */
+static void gather(struct runs *runs, size_t left[RT_UNUSED_COUNT])
 {
-    models->runs = rt_calloc(dataset->workload_count + 1, sizeof *models->runs);
+    const struct rt_dataset *dataset = runs->dataset;
+    runs->run = rt_calloc(dataset->workload_count + 1, sizeof *runs->run);
     for (size_t i = 0; i < dataset->workload_count; i++) {
         const struct rt_workload *workload = &dataset->workloads[i];
-        if (workload->device != device || rt_strings_get(&dataset->texts, workload->option)[0] != '\0')
+        if (&dataset->devices[workload->device] != runs->device ||
+            rt_strings_get(&dataset->texts, workload->option)[0] != '\0')
             continue;
-        enum rt_calibrate_left reason = check_run(workload);
-        if (reason == RT_UNUSED_COUNT && add_run(models, dataset, workload) != RT_OK)
+        enum rt_unused reason = rt_unused_of(workload->flags, workload->end_to_end_us);
+        if (reason == RT_UNUSED_COUNT && add_run(runs, workload) != RT_OK)
             reason = RT_UNUSED_NO_FORECAST;
         if (reason != RT_UNUSED_COUNT)
-            calibration->runs_left[reason]++;
+            left[reason]++;
     }
 }
 
@@ -196,31 +201,83 @@ static bool is_without(const struct rt_dataset *dataset, const struct rt_workloa
     return false;
 }
 
-static void choose_runs(struct models *models, const struct rt_dataset *dataset,
-                        const struct rt_calibrate_options *options)
+static void choose(struct runs *runs, const struct rt_calibrate_options *options)
 {
-    uint32_t *order = rt_malloc((models->count + 1) * sizeof *order);
-    size_t wanted = options->runs > 0 ? options->runs : models->count;
+    uint32_t *order = rt_malloc((runs->count + 1) * sizeof *order);
+    size_t wanted = options->runs > 0 ? options->runs : runs->count;
     struct rt_random random;
-    for (size_t r = 0; r < models->count; r++)
+    for (size_t r = 0; r < runs->count; r++)
         order[r] = (uint32_t)r;
     rt_random_seed(&random, options->seed, 999);
-    rt_random_shuffle(&random, order, models->count);
-    for (size_t r = 0; r < models->count && models->used < wanted; r++) {
-        struct rt_calibrated_run *row = &models->runs[order[r]].row;
-        row->used = !is_without(dataset, row->workload, &options->without);
-        models->used += row->used;
+    rt_random_shuffle(&random, order, runs->count);
+    for (size_t r = 0; r < runs->count && runs->used < wanted; r++) {
+        struct rt_calibrated_run *row = &runs->run[order[r]].row;
+        row->used = !is_without(runs->dataset, row->workload, &options->without);
+        runs->used += row->used;
     }
     free(order);
 }
 
-static void measure_error(const struct models *models, bool used, bool after, struct rt_metrics *out)
+/* Every name of --without-model is part of the name of a model that ran on the device. */
+static int check_names(const struct runs *runs, const struct rt_names *without)
 {
-    double *measured = rt_malloc((models->count + 1) * sizeof *measured);
-    double *forecast = rt_malloc((models->count + 1) * sizeof *forecast);
+    const struct rt_dataset *dataset = runs->dataset;
+    for (size_t i = 0; i < without->count; i++) {
+        const struct rt_names name = {.name = &without->name[i], .count = 1};
+        bool found = false;
+        for (size_t w = 0; !found && w < dataset->workload_count; w++)
+            found = &dataset->devices[dataset->workloads[w].device] == runs->device &&
+                    is_without(dataset, &dataset->workloads[w], &name);
+        if (!found)
+            return rt_fail(RT_ENOTFOUND,
+                           "--without-model %s: no run on %s is of a model with that in its name; there are "
+                           "runs of %s, for one",
+                           without->name[i], runs->device->name,
+                           rt_strings_get(&dataset->texts, runs->run[0].row.workload->model));
+    }
+    return RT_OK;
+}
+
+/* The runs of the device and which of them are fitted to. */
+static int find_runs(struct runs *runs, const struct rt_calibrate_options *options,
+                     size_t left[RT_UNUSED_COUNT])
+{
+    gather(runs, left);
+    choose(runs, options);
+    if (runs->count == 0)
+        return rt_fail(RT_EFORMAT,
+                       "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
+                       "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
+                       runs->device->name);
+    int status = check_names(runs, &options->without);
+    if (status == RT_OK && runs->used == 0)
+        status = rt_fail(RT_EFORMAT,
+                         "every run on one %s is of a model that --without-model names; name fewer, or "
+                         "measure others",
+                         runs->device->name);
+    return status;
+}
+
+/* --- what comes out --- */
+
+static void add_keys(struct runs *runs)
+{
+    for (size_t n = 0; n < runs->predictor->net_count; n++) {
+        struct rt_device_effect *entry =
+            rt_device_effects_find(&runs->predictor->nets[n].effects, runs->device->name);
+        for (size_t r = 0; entry != NULL && r < runs->count; r++)
+            if (runs->run[r].row.used)
+                rt_fitted_keys_add(&entry->fitted_keys, rt_run_key(runs->dataset, runs->run[r].row.workload));
+    }
+}
+
+static void measure_error(const struct runs *runs, bool used, bool after, struct rt_metrics *out)
+{
+    double *measured = rt_malloc((runs->count + 1) * sizeof *measured);
+    double *forecast = rt_malloc((runs->count + 1) * sizeof *forecast);
     size_t count = 0;
-    for (size_t r = 0; r < models->count; r++) {
-        const struct rt_calibrated_run *row = &models->runs[r].row;
+    for (size_t r = 0; r < runs->count; r++) {
+        const struct rt_calibrated_run *row = &runs->run[r].row;
         if (row->used != used)
             continue;
         measured[count] = row->workload->end_to_end_us;
@@ -231,177 +288,55 @@ static void measure_error(const struct models *models, bool used, bool after, st
     free(forecast);
 }
 
-/* --- the fit --- */
-
-/* The runs that were fitted to, and what the device effects that were shifted had seen before. */
-static void note_runs(struct models *models, const struct rt_dataset *dataset)
+/* A row for each family; where kernels were fitted in the same call, theirs stand. */
+static void note_families(const struct runs *runs, struct rt_calibration *out)
 {
-    for (size_t n = 0; n < models->predictor->net_count; n++) {
-        struct rt_device_effect *entry =
-            rt_device_effects_find(&models->predictor->nets[n].effects, models->device->name);
-        if (entry == NULL)
-            continue;
-        if (!models->queued)
-            entry->fitted_keys = rt_fitted_keys_copy(&models->base[n].fitted_keys);
-        for (size_t r = 0; r < models->count; r++)
-            if (models->runs[r].row.used)
-                rt_fitted_keys_add(&entry->fitted_keys, rt_run_key(dataset, models->runs[r].row.workload));
-    }
-}
-
-static int fit_runs(struct models *models, struct rt_calibration *calibration)
-{
-    struct rt_robust_problem problem = {.rows = models->used,
-                                        .parameters = 2,
-                                        .spread = {common_spread, difference_spread},
-                                        .scale = prior_scatter,
-                                        .evaluate = evaluate_runs,
-                                        .context = models};
-    struct rt_robust_fit fit;
-    if (!models->queued)
-        detach_corrections(models);
-    int status = rt_robust_fit(&problem, &fit);
-    if (status != RT_OK)
-        return status;
-    shift_of(fit.parameter, calibration->shift);
-    set_shift(models, calibration->shift);
-    for (size_t r = 0; status == RT_OK && r < models->count; r++)
-        status = forecast_run(models, &models->runs[r], &models->runs[r].row.after_us);
-    return status;
-}
-
-/* The device effects as they were and are; where kernels were fitted in the same call, their rows stand. */
-static void tell_families(const struct models *models, struct rt_calibration *out)
-{
-    for (size_t n = 0; n < models->predictor->net_count && !out->from_kernels; n++) {
-        const struct rt_family_net *net = &models->predictor->nets[n];
+    for (size_t n = 0; n < runs->predictor->net_count && !out->from_kernels; n++) {
+        const struct rt_family_net *net = &runs->predictor->nets[n];
         if (!rt_heads[net->head].effects)
             continue;
         struct rt_calibrated_family *row = &out->family[out->family_count++];
         *row = (struct rt_calibrated_family){.family = net->family,
                                              .units = net->units,
-                                             .net = n,
-                                             .before = models->before[n],
+                                             .before = runs->before[n],
                                              .utilisation = NAN,
                                              .scatter = NAN};
-        rt_device_effects_of(&net->effects, models->device, &row->after);
-        if (!models->queued)
-            rt_device_effect_release(&row->before); /* detached from the predictor */
-        row->before.correction = row->after.correction =
-            (struct rt_residual_correction){0}; /* the predictor's */
-        row->before.fitted_keys = row->after.fitted_keys = (struct rt_fitted_keys){0};
+        rt_device_effects_of(&net->effects, runs->device, &row->after);
+        row->after.correction = (struct rt_residual_correction){0};
+        row->after.fitted_keys = (struct rt_fitted_keys){0};
     }
 }
 
-static void tell(const struct models *models, struct rt_calibration *out)
+static void note_runs(const struct runs *runs, struct rt_calibration *out)
 {
-    out->queued = models->queued;
-    out->runs = rt_malloc((models->count + 1) * sizeof *out->runs);
-    for (size_t r = 0; r < models->count; r++)
-        out->runs[out->run_count++] = models->runs[r].row;
-    out->runs_used = models->used;
-    measure_error(models, true, false, &out->fit_before);
-    measure_error(models, true, true, &out->fit_after);
-    measure_error(models, false, false, &out->rest_before);
-    measure_error(models, false, true, &out->rest_after);
-    tell_families(models, out);
+    out->queued = runs->queued;
+    out->runs = rt_malloc((runs->count + 1) * sizeof *out->runs);
+    for (size_t r = 0; r < runs->count; r++)
+        out->runs[out->run_count++] = runs->run[r].row;
+    out->runs_used = runs->used;
+    measure_error(runs, true, false, &out->fit_before);
+    measure_error(runs, true, true, &out->fit_after);
+    measure_error(runs, false, false, &out->rest_before);
+    measure_error(runs, false, true, &out->rest_after);
 }
 
-static void remember(struct models *models)
+int rt_calibrate_runs(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
+                      const struct rt_calibrate_options *options, struct rt_calibration *out)
 {
-    for (size_t n = 0; n < models->predictor->net_count; n++) {
-        const struct rt_family_net *net = &models->predictor->nets[n];
-        models->known[n] = net->effects.count;
-        rt_device_effects_of(&net->effects, models->device, &models->before[n]);
-        rt_calibrate_prior(net, models->device, &models->base[n]);
-        models->base[n].correction = (struct rt_residual_correction){0};
-    }
-}
-
-static void take_back(struct models *models)
-{
-    for (size_t n = 0; n < models->predictor->net_count; n++) {
-        struct rt_device_effects *effects = &models->predictor->nets[n].effects;
-        struct rt_device_effect *entry = rt_device_effects_find(effects, models->device->name);
-        if (entry != NULL && models->queued)
-            memcpy(entry->queued, models->before[n].queued, sizeof entry->queued);
-        else if (entry != NULL)
-            rt_calibrate_entry(effects, &models->before[n]);
-        effects->count = models->known[n]; /* a new one is the last */
-    }
-}
-
-/* Every name that is left out is part of some model's that ran on the device. */
-static int check_names(const struct models *models, const struct rt_dataset *dataset, int32_t device,
-                       const struct rt_names *without)
-{
-    for (size_t i = 0; i < without->count; i++) {
-        const struct rt_names name = {.name = &without->name[i], .count = 1};
-        bool found = false;
-        for (size_t w = 0; !found && w < dataset->workload_count; w++)
-            found =
-                dataset->workloads[w].device == device && is_without(dataset, &dataset->workloads[w], &name);
-        if (!found)
-            return rt_fail(RT_ENOTFOUND,
-                           "--without-model %s: no run on %s is of a model with that in its name; there are "
-                           "runs of %s, for one",
-                           without->name[i], models->device->name,
-                           rt_strings_get(&dataset->texts, models->runs[0].row.workload->model));
-    }
-    return RT_OK;
-}
-
-/* The runs of the device and which of them are fitted to; where there is none, why. */
-static int find_runs(struct models *models, const struct rt_dataset *dataset, int32_t device,
-                     const struct rt_calibrate_options *options, struct rt_calibration *out)
-{
-    gather_runs(models, dataset, device, out);
-    choose_runs(models, dataset, options);
-    if (models->count == 0)
-        return rt_fail(RT_EFORMAT,
-                       "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
-                       "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
-                       models->device->name);
-    int status = check_names(models, dataset, device, &options->without);
-    if (status == RT_OK && models->used == 0)
-        status = rt_fail(RT_EFORMAT,
-                         "every run on one %s is of a model that --without-model names; name fewer, or "
-                         "measure others",
-                         models->device->name);
-    return status;
-}
-
-static void release_runs(struct models *models)
-{
-    for (size_t r = 0; r < models->count; r++)
-        rt_graph_release(&models->runs[r].graph);
-    free(models->runs);
-}
-
-int rt_calibrate_models_check(struct rt_predictor *predictor, const struct rt_dataset *dataset,
-                              int32_t device, const struct rt_calibrate_options *options)
-{
-    struct models models = {.predictor = predictor, .device = &dataset->devices[device]};
-    struct rt_calibration unused = {0};
-    int status = find_runs(&models, dataset, device, options, &unused);
-    release_runs(&models);
-    return status;
-}
-
-int rt_calibrate_models(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
-                        const struct rt_calibrate_options *options, struct rt_calibration *out)
-{
-    struct models models = {.predictor = predictor,
-                            .device = &dataset->devices[device],
-                            .queued = knows_kernels(predictor, dataset->devices[device].name)};
-    remember(&models);
-    int status = find_runs(&models, dataset, device, options, out);
-    if (status == RT_OK && (status = fit_runs(&models, out)) != RT_OK)
-        take_back(&models);
+    struct runs runs = {.predictor = predictor,
+                        .dataset = dataset,
+                        .device = &dataset->devices[device],
+                        .queued = knows_kernels(predictor, dataset->devices[device].name)};
+    int status = find_runs(&runs, options, out->runs_left);
+    if (status == RT_OK)
+        status = fit_shift(&runs, out->shift);
     if (status == RT_OK) {
-        note_runs(&models, dataset);
-        tell(&models, out);
+        add_keys(&runs);
+        note_runs(&runs, out);
+        note_families(&runs, out);
     }
-    release_runs(&models);
+    for (size_t r = 0; r < runs.count; r++)
+        rt_graph_release(&runs.run[r].graph);
+    free(runs.run);
     return status;
 }

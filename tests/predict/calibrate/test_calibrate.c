@@ -7,6 +7,7 @@
 #include "predict/evaluate/evaluate.h"
 #include "predict/forecast/forecast.h"
 #include "predict/calibrate/robust.h"
+#include "predict/calibrate/selection.h"
 #include "predict/evaluate/workloads.h"
 
 #include <math.h>

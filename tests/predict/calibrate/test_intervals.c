@@ -1,6 +1,7 @@
 /* Widths of a calibrated device: they hold what other kernels of it show, and few kernels tell none. */
 #include "base/random.h"
-#include "predict/calibrate/calibrate.h"
+#include "predict/calibrate/effects.h"
+#include "predict/calibrate/intervals.h"
 #include "test.h"
 
 #include <math.h>
