@@ -1,0 +1,147 @@
+"""The house as its includes and calls draw it, held against docs/DESIGN.md: prints "ok NAME" or "not ok NAME" a rule.
+
+    structure.py SOURCE BUILD
+
+A room is a folder of ROOMS. A file uses another where it includes it or, by the symbol tables of the object files in
+BUILD, where it calls a function that the other defines. Tables of rows (backends, importers, architectures) name what
+their rows define without calling it, so they make no circle with them."""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+# Which rooms a room may use beside itself, straight down. The arrows of docs/DESIGN.md, and nothing else.
+ROOMS = {
+    "base": "",
+    "datasets": "base",
+    "models/roofline": "base datasets",
+    "models/graph": "base datasets",
+    "models/nn": "base",
+    "models/baselines": "base datasets models/roofline models/nn",
+    "models/predictor": "base datasets models/roofline models/nn models/baselines",
+    "collect": "base datasets models/graph",
+    "train": "base datasets models/roofline models/nn models/baselines models/predictor",
+    "predict/forecast": "base datasets models/roofline models/nn models/graph models/predictor",
+    "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
+    "predict/calibrate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate",
+    "predict/crossval": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate "
+                        "predict/calibrate train",
+}
+ABOVE_ALL = {"rooftile.c", "rooftile.h", "librooftile.c"}  # main() and the public functions see every room
+SOURCES = (".c", ".h", ".cu", ".cuh")
+
+source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+failures = 0
+
+
+def rule(name, wrong):
+    global failures
+    failures += bool(wrong)
+    print(f"{'not ok' if wrong else 'ok'} {name}")
+    for sentence in sorted(wrong)[:40]:
+        print(f"# {sentence}")
+
+
+def room_of(name):
+    return next((room for room in ROOMS if name.startswith(room + "/")), None)
+
+
+def read_sources():
+    files = {}
+    for path in source.rglob("*"):
+        name = path.relative_to(source).as_posix()
+        if path.suffix in SOURCES and (room_of(name) or name in ABOVE_ALL):
+            files[name] = path.read_text(encoding="utf-8")
+    return files
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+
+
+def includes(files):
+    """(file, included file) of the house."""
+    for name, text in files.items():
+        for included in re.findall(r'^#include "([^"]+)"', text, re.M):
+            if included in files:
+                yield name, included
+
+
+def calls(files):
+    """(file, file that defines the function it calls, function), by the object files of the rooms' libraries."""
+    defined, used = {}, collections.defaultdict(set)
+    for path in build.glob("CMakeFiles/rt_*_objects.dir/**/*.c.o"):
+        name = path.relative_to(build / "CMakeFiles").as_posix().split("/", 1)[1][:-2]
+        if name not in files:
+            continue
+        for line in subprocess.run(["nm", "-P", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            symbol, kind = line.split()[:2]
+            if kind == "U":
+                used[name].add(symbol)
+            elif kind == "T":
+                defined[symbol] = name
+    return [(name, defined[s], s) for name, symbols in used.items() for s in symbols if defined.get(s, name) != name]
+
+
+def circles(arrows):
+    """Strongly connected sets of more than one file (Tarjan 1972)."""
+    index, low, stack, found, counter = {}, {}, [], [], [0]
+
+    def visit(file):
+        index[file] = low[file] = counter[0]
+        counter[0] += 1
+        stack.append(file)
+        for to in arrows[file]:
+            if to not in index:
+                visit(to)
+                low[file] = min(low[file], low[to])
+            elif to in stack:
+                low[file] = min(low[file], index[to])
+        if low[file] == index[file]:
+            at = stack.index(file)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    sys.setrecursionlimit(10000)
+    for file in sorted(arrows):
+        if file not in index:
+            visit(file)
+    return found
+
+
+def twice(pairs):
+    """What stands in more than one file: "tag: file, file"."""
+    places = collections.defaultdict(set)
+    for what, where in pairs:
+        places[what].add(where)
+    return [f"{what}: {', '.join(sorted(files))}" for what, files in places.items() if len(files) > 1]
+
+
+files = read_sources()
+plain = {name: without_comments(text) for name, text in files.items()}
+arrows, why = collections.defaultdict(set), {}
+for name, included in includes(files):
+    arrows[name].add(included)
+    why[name, included] = f"{name} includes {included}"
+used = calls(files)
+for name, other, function in used:
+    arrows[name].add(other)
+    why[name, other] = f"{name} calls {function} of {other}"
+
+rule("sources and object files are read", [] if len(files) > 200 and len(used) > 500 else
+     [f"{len(files)} sources and {len(used)} calls were found in {source} and {build}"])
+rule("no arrow runs up", [
+    why[a, b] for a in arrows for b in arrows[a]
+    if a not in ABOVE_ALL and (b in ABOVE_ALL or room_of(b) != room_of(a) and room_of(b) not in ROOMS[room_of(a)].split())])
+rule("no circle", ["; ".join(why[a, b] for a in c for b in sorted(arrows[a]) if b in c)
+                   for c in circles({a: arrows[a] for a in list(arrows)} | {b: arrows[b] for a in list(arrows) for b in arrows[a]})])
+rule("a struct's tag has one meaning", twice((tag, name) for name, text in plain.items() for tag in
+                                             re.findall(r"\b(?:struct|union|enum)\s+(rt_\w+)\s*\{", text)))
+rule("a guard belongs to one header", twice((guard, name) for name, text in plain.items() if name.endswith(".h")
+                                            for guard in re.findall(r"^#ifndef (\w+_H)\s*$", text, re.M)))
+rule("every header has a guard", [name for name, text in plain.items()
+                                  if name.endswith(".h") and not re.search(r"^#ifndef \w+_H\s*$", text, re.M)])
+rule("the public header includes none of the house", [f"rooftile.h includes {b}" for a, b in includes(files) if a == "rooftile.h"])
+sys.exit(failures > 0)
