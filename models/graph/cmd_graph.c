@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/table.h"
+#include "models/graph/architectures/architecture.h"
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
 #include "models/graph/print.h"

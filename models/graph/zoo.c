@@ -1,6 +1,6 @@
 /* The zoo: models by name. Each is a config.json with "name", "aliases", "sources" and "notes" beside Hugging
  * Face's keys; the files in zoo/ are compiled in. */
-#include "models/graph/zoo.h"
+#include "models/graph/config.h"
 #include "base/status.h"
 #include "base/strings.h"
 

@@ -1,6 +1,6 @@
 /* Models by name and from config.json, and the graphs of GPT-2: sizes, options, bad input. */
 #include "find.h"
-#include "models/graph/model.h"
+#include "models/graph/architectures/architecture.h"
 
 #include <jansson.h>
 #include <math.h>

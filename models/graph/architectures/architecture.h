@@ -1,0 +1,113 @@
+/*
+ * Architectures as rows (architectures.c): the keys of config.json that hold a model's sizes, and what
+ * distinguishes its network from others of the same make. A model that varies one that is here is a row; a
+ * new kind of attention is a row and two functions (attention.c); a network of another make is a builder.
+ *
+ * Two builders serve all rows: rt_build_transformer (one stack of layers: decoders such as GPT-2 and Llama,
+ * the encoder BERT) and rt_build_encoder_decoder (T5, Switch Transformer). Both make their layers by stack.c.
+ *
+ * Graphs follow Hugging Face's "eager" code, which writes attention out op by op: where a model copies,
+ * scales, masks and splits is part of its row, since each of these is a kernel.
+ */
+#ifndef ROOFTILE_MODELS_GRAPH_ARCHITECTURES_ARCHITECTURE_H
+#define ROOFTILE_MODELS_GRAPH_ARCHITECTURES_ARCHITECTURE_H
+
+#include "models/graph/model.h"
+
+/* --- keys of config.json --- */
+
+enum rt_key_kind {
+    RT_KEY_SIZE,       /* a whole number, 1..2^31 */
+    RT_KEY_COUNT0,     /* a whole number, 0..2^31 */
+    RT_KEY_BOOLEAN,    /* true, false */
+    RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
+};
+
+/* Members of rt_model take the fallback where the key is missing; -1: config.c derives it from other keys. A
+ * row whose key is "" is a constant of the architecture. */
+struct rt_config_key {
+    const char *key; /* NULL ends the list */
+    enum rt_key_kind kind;
+    size_t offset; /* of the int64_t (or enum rt_activation_kind) in struct rt_model */
+    bool required;
+    int64_t fallback;
+};
+
+/* --- the network --- */
+
+struct rt_stack;
+
+/* Queries, keys and values as the batched products read them. */
+struct rt_operands {
+    uint32_t q, k, v; /* nodes */
+    int64_t tokens;   /* of keys and values */
+};
+
+struct rt_attention_names {
+    const char *q, *k, *v, *heads_q, *heads_k, *heads_v, *scores, *softmax, *cast, *dropout, *values, *merge,
+        *output;
+};
+
+/* softmax(mask(q k^T)) v, then a product over the merged heads. */
+struct rt_attention {
+    struct rt_attention_names name;
+    /* Projects x(rows, hidden), appends to the cache, splits and copies heads. */
+    void (*project)(const struct rt_stack *stack, uint32_t x, struct rt_operands *out);
+    /* Scales and masks the scores x(rows, tokens). */
+    uint32_t (*mask)(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens);
+    bool rotary;       /* heads must have an even width */
+    bool softmax_fp32; /* of narrower scores: computed in fp32 and cast back */
+};
+extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_opt, rt_attention_llama,
+    rt_attention_t5, rt_attention_t5_cross;
+
+/* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
+struct rt_feed_forward_names {
+    const char *first, *second, *product;
+    const char *dropout; /* before the last product; NULL: none */
+    const char *down;
+};
+
+enum rt_norm_kind { RT_NORM_LAYER, RT_NORM_RMS };
+
+struct rt_architecture {
+    const char *model_type; /* as config.json names it */
+    const char *what;       /* "GPT-2, GPT-3" */
+    const struct rt_config_key *keys;
+    /* Adds blocks and nodes to an empty graph. Sizes are checked. */
+    void (*build)(const struct rt_model *model, struct rt_graph *graph);
+
+    enum rt_norm_kind norm;
+    struct { /* nodes of layer norms; an RMS norm is several nodes with names of their own */
+        const char *embedding; /* NULL: none there */
+        const char *attention, *feed_forward, *last;
+    } norms;
+    const struct rt_attention *attention;
+    const struct rt_attention *cross; /* of an encoder-decoder: over the encoder's tokens */
+    const struct rt_feed_forward_names *feed_forward;
+    bool dropout;             /* in the layers */
+    bool embedding_dropout;   /* of what enters the first layer */
+    bool learned_positions;   /* a table of positions is added to the embedding of tokens */
+    int64_t unused_positions; /* rows of that table that no token uses */
+
+    /* Where the row has none of these, NULL. */
+    uint32_t (*mask)(const struct rt_stack *stack);      /* what attention adds to scores, made once a step */
+    uint32_t (*positions)(const struct rt_stack *stack); /* positions counted on the device */
+    void (*head)(const struct rt_stack *stack, uint32_t x); /* instead of the product with the vocabulary */
+    uint32_t (*sparse)(const struct rt_stack *stack, uint32_t x); /* feed-forward of the sparse layers */
+    void (*losses)(const struct rt_stack *stack, int64_t layers); /* after a stack with sparse layers */
+};
+extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
+
+void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
+void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
+
+/* Parts that only some rows have. */
+uint32_t rt_mask_bert(const struct rt_stack *stack);
+uint32_t rt_mask_opt(const struct rt_stack *stack);
+uint32_t rt_positions_opt(const struct rt_stack *stack);
+void rt_head_bert(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
+void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
+
+#endif

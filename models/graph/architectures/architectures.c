@@ -1,0 +1,207 @@
+/* The architectures. See architecture.h. */
+#include "models/graph/architectures/architecture.h"
+
+/* clang-format off */
+#define KEY(key_, kind_, member_, required_, fallback_) \
+    {key_, kind_, offsetof(struct rt_model, member_), required_, fallback_}
+#define REQUIRED(key_, member_)              KEY(key_, RT_KEY_SIZE, member_, true, 0)
+#define SIZE(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, false, fallback_)
+#define COUNT0(key_, member_, fallback_)     KEY(key_, RT_KEY_COUNT0, member_, false, fallback_)
+#define BOOLEAN(key_, member_, fallback_)    KEY(key_, RT_KEY_BOOLEAN, member_, false, fallback_)
+#define ACTIVATION(key_, fallback_)          KEY(key_, RT_KEY_ACTIVATION, activation, false, fallback_)
+#define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
+
+#define GENERAL_KEYS                          \
+    REQUIRED("hidden_size", hidden),          \
+    REQUIRED("num_hidden_layers", layers),    \
+    REQUIRED("num_attention_heads", heads)
+/* clang-format on */
+
+static const struct rt_feed_forward_names plain = {.first = "mlp.up", .down = "mlp.down"};
+
+/* --- GPT-2LMHeadModel --- */
+
+static const struct rt_config_key gpt2_keys[] = {
+    REQUIRED("n_embd", hidden),
+    REQUIRED("n_layer", layers),
+    REQUIRED("n_head", heads),
+    SIZE("n_inner", inner, -1),
+    SIZE("n_positions", positions, 1024),
+    REQUIRED("vocab_size", vocab),
+    ACTIVATION("activation_function", RT_ACT_GELU_TANH),
+    BOOLEAN("tie_word_embeddings", tied, 1),
+    ALWAYS(norm_first, 1),
+    ALWAYS(qkv_bias, 1),
+    ALWAYS(out_bias, 1),
+    ALWAYS(mlp_bias, 1),
+    {0},
+};
+
+static const struct rt_architecture gpt2 = {
+    .model_type = "gpt2",
+    .what = "GPT-2, GPT-3",
+    .keys = gpt2_keys,
+    .build = rt_build_transformer,
+    .norms = {.attention = "ln_1", .feed_forward = "ln_2", .last = "ln_f"},
+    .attention = &rt_attention_gpt2,
+    .feed_forward = &plain,
+    .dropout = true,
+    .embedding_dropout = true,
+    .learned_positions = true,
+};
+
+/* --- BERT: an encoder --- */
+
+static const struct rt_config_key bert_keys[] = {
+    GENERAL_KEYS,
+    REQUIRED("intermediate_size", inner),
+    SIZE("max_position_embeddings", positions, 512),
+    REQUIRED("vocab_size", vocab),
+    SIZE("type_vocab_size", types, 2),
+    ACTIVATION("hidden_act", RT_ACT_GELU),
+    BOOLEAN("tie_word_embeddings", tied, 1),
+    ALWAYS(qkv_bias, 1),
+    ALWAYS(out_bias, 1),
+    ALWAYS(mlp_bias, 1),
+    {0},
+};
+
+static const struct rt_architecture bert = {
+    .model_type = "bert",
+    .what = "BERT",
+    .keys = bert_keys,
+    .build = rt_build_transformer,
+    .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},
+    .attention = &rt_attention_bert,
+    .feed_forward = &plain,
+    .dropout = true,
+    .embedding_dropout = true,
+    .learned_positions = true,
+    .mask = rt_mask_bert,
+    .head = rt_head_bert,
+};
+
+/* --- OPTForCausalLM --- */
+
+static const struct rt_config_key opt_keys[] = {
+    GENERAL_KEYS,
+    REQUIRED("ffn_dim", inner),
+    SIZE("max_position_embeddings", positions, 2048),
+    REQUIRED("vocab_size", vocab),
+    SIZE("word_embed_proj_dim", embedding, -1),
+    BOOLEAN("do_layer_norm_before", norm_first, 1),
+    BOOLEAN("enable_bias", qkv_bias, 1),
+    BOOLEAN("enable_bias", out_bias, 1),
+    BOOLEAN("enable_bias", mlp_bias, 1),
+    ACTIVATION("activation_function", RT_ACT_RELU),
+    BOOLEAN("tie_word_embeddings", tied, 1),
+    {0},
+};
+
+static const struct rt_architecture opt = {
+    .model_type = "opt",
+    .what = "OPT",
+    .keys = opt_keys,
+    .build = rt_build_transformer,
+    .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"},
+    .attention = &rt_attention_opt,
+    .feed_forward = &plain,
+    .dropout = true,
+    .learned_positions = true,
+    .unused_positions = 2, /* OPTLearnedPositionalEmbedding */
+    .mask = rt_mask_opt,
+    .positions = rt_positions_opt,
+};
+
+/* --- T5 and Switch Transformer: an encoder and a decoder --- */
+
+/* clang-format off */
+#define T5_KEYS                                            \
+    REQUIRED("d_model", hidden),                           \
+    SIZE("d_kv", head_dim, 64),                            \
+    REQUIRED("d_ff", inner),                               \
+    REQUIRED("num_layers", layers),                        \
+    SIZE("num_decoder_layers", decoder_layers, -1),        \
+    REQUIRED("num_heads", heads),                          \
+    SIZE("relative_attention_num_buckets", buckets, 32),   \
+    REQUIRED("vocab_size", vocab),                         \
+    ACTIVATION("feed_forward_proj", RT_ACT_RELU),          \
+    BOOLEAN("tie_word_embeddings", tied, 1),               \
+    ALWAYS(norm_first, 1)
+
+#define T5_NETWORK                              \
+    .build = rt_build_encoder_decoder,          \
+    .norm = RT_NORM_RMS,                        \
+    .attention = &rt_attention_t5,              \
+    .cross = &rt_attention_t5_cross,            \
+    .feed_forward = &t5_feed_forward,           \
+    .dropout = true,                            \
+    .embedding_dropout = true
+/* clang-format on */
+
+static const struct rt_feed_forward_names t5_feed_forward = {"mlp.up", "mlp.gate", "mlp.product",
+                                                             "mlp.inner_dropout", "mlp.down"};
+static const struct rt_config_key t5_keys[] = {T5_KEYS, {0}};
+static const struct rt_config_key switch_keys[] = {
+    T5_KEYS,
+    SIZE("num_experts", experts, 8),
+    SIZE("expert_capacity", capacity, 64),
+    COUNT0("encoder_sparse_step", encoder_sparse_step, -1),
+    COUNT0("decoder_sparse_step", decoder_sparse_step, -1),
+    COUNT0("num_sparse_encoder_layers", sparse_layers, -1),
+    COUNT0("num_sparse_decoder_layers", sparse_decoder_layers, -1),
+    {0},
+};
+
+static const struct rt_architecture t5 = {.model_type = "t5", .what = "T5", .keys = t5_keys, T5_NETWORK};
+static const struct rt_architecture switch_transformers = {.model_type = "switch_transformers",
+                                                           .what = "Switch Transformer",
+                                                           .keys = switch_keys,
+                                                           .sparse = rt_experts_switch,
+                                                           .losses = rt_losses_switch,
+                                                           T5_NETWORK};
+
+/* --- Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward --- */
+
+/* clang-format off */
+#define LLAMA_KEYS(positions_)                                     \
+    GENERAL_KEYS,                                                  \
+    SIZE("num_key_value_heads", kv_heads, -1),                     \
+    SIZE("head_dim", head_dim, -1),                                \
+    REQUIRED("intermediate_size", inner),                          \
+    REQUIRED("vocab_size", vocab),                                 \
+    SIZE("max_position_embeddings", positions, positions_),        \
+    ACTIVATION("hidden_act", RT_ACT_SILU),                         \
+    BOOLEAN("tie_word_embeddings", tied, 0),                       \
+    ALWAYS(norm_first, 1),                                         \
+    ALWAYS(gated, 1)
+
+#define LLAMA_NETWORK                     \
+    .build = rt_build_transformer,        \
+    .norm = RT_NORM_RMS,                  \
+    .attention = &rt_attention_llama,     \
+    .feed_forward = &gated
+/* clang-format on */
+
+static const struct rt_feed_forward_names gated = {
+    .first = "mlp.gate", .second = "mlp.up", .product = "mlp.product", .down = "mlp.down"};
+static const struct rt_config_key llama_keys[] = {
+    LLAMA_KEYS(2048),
+    BOOLEAN("attention_bias", qkv_bias, 0),
+    BOOLEAN("attention_bias", out_bias, 0),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    {0},
+};
+static const struct rt_config_key mistral_keys[] = {LLAMA_KEYS(131072), {0}};
+static const struct rt_config_key qwen2_keys[] = {LLAMA_KEYS(32768), ALWAYS(qkv_bias, 1), {0}};
+
+static const struct rt_architecture llama = {
+    .model_type = "llama", .what = "Llama 2, Llama 3", .keys = llama_keys, LLAMA_NETWORK};
+static const struct rt_architecture mistral = {
+    .model_type = "mistral", .what = "Mistral", .keys = mistral_keys, LLAMA_NETWORK};
+static const struct rt_architecture qwen2 = {
+    .model_type = "qwen2", .what = "Qwen2, Qwen2.5", .keys = qwen2_keys, LLAMA_NETWORK};
+
+const struct rt_architecture *const rt_architectures[] = {
+    &gpt2, &bert, &opt, &switch_transformers, &t5, &llama, &mistral, &qwen2, NULL,
+};

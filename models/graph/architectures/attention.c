@@ -1,0 +1,290 @@
+/* The kinds of attention that rows name, as Hugging Face's eager code runs them: how queries, keys and values
+ * are projected and copied, how scores are scaled and masked. See architecture.h. */
+#include "models/graph/architectures/stack.h"
+
+#define NAMES(p, output_)                                                                                    \
+    {                                                                                                        \
+        .q = p ".q", .k = p ".k", .v = p ".v", .heads_q = p ".heads_q", .heads_k = p ".heads_k",             \
+        .heads_v = p ".heads_v", .scores = p ".scores", .softmax = p ".softmax", .cast = p ".softmax_cast",  \
+        .dropout = p ".dropout", .values = p ".values", .merge = p ".merge_heads", .output = p "." output_   \
+    }
+
+/* --- what several kinds share --- */
+
+/* Three products of x(rows, hidden). */
+static void project_three(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim;
+    bool bias = stack->model->qkv_bias;
+    out->q = rt_build_linear(stack->graph, "attn.q", x, s->rows, h, wide, bias);
+    out->k = rt_build_linear(stack->graph, "attn.k", x, s->rows, h, kv_wide, bias);
+    out->v = rt_build_linear(stack->graph, "attn.v", x, s->rows, h, kv_wide, bias);
+}
+
+static bool decodes(const struct rt_stack *stack)
+{
+    return stack->graph->options.step == RT_STEP_DECODE;
+}
+
+/* The cache is one tensor of all sequences, so its heads need no copies. */
+static int64_t separate_sequences(const struct rt_stack *stack)
+{
+    return decodes(stack) ? 1 : stack->shape.batch;
+}
+
+/* Decode: the new keys and values are appended to the cache (a copy of the whole cache, as Hugging Face's
+ * DynamicCache concatenates), and graph->cache counts it. Elsewhere returns x. */
+static uint32_t append_cache(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    if (!decodes(stack))
+        return x;
+    double cached = 2.0 * s->batch * s->keys * s->kv_heads * s->head_dim;
+    graph->cache += cached * (double)graph->blocks[graph->block_count - 1].repeat;
+    return rt_build_move(graph, "attn.append_cache", RT_OP_COPY, x, 2 * s->batch * s->kv_heads,
+                         s->keys * s->head_dim, 0);
+}
+
+static void cache_operands(const struct rt_stack *stack, struct rt_operands *operands)
+{
+    if (!decodes(stack))
+        return;
+    uint32_t cached = append_cache(stack, operands->k);
+    rt_graph_add_input(stack->graph, operands->v);
+    operands->k = operands->v = cached;
+}
+
+/* Copies for the batched products, where they are needed. */
+static void copy_heads(const struct rt_stack *stack, const struct rt_attention_names *name, int64_t sequences,
+                       struct rt_operands *operands)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t wide = s->heads * s->head_dim, rows = s->batch * operands->tokens;
+    operands->q = rt_build_heads(stack->graph, name->heads_q, operands->q, sequences, s->rows, wide, false);
+    operands->k = rt_build_heads(stack->graph, name->heads_k, operands->k, sequences, rows, wide, true);
+    operands->v = rt_build_heads(stack->graph, name->heads_v, operands->v, sequences, rows, wide, false);
+}
+
+/* --- GPT-2: one product for queries, keys and values --- */
+
+static void project_gpt2(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t wide = s->heads * s->head_dim, sequences = separate_sequences(stack);
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, 3 * wide,
+                        stack->model->qkv_bias);
+    x = append_cache(stack, x);
+    x = rt_build_split(graph, "attn.split", x, s->rows, 3 * wide, wide);
+    out->q = rt_build_heads(graph, "attn.heads_q", x, sequences, s->rows, wide, false);
+    out->k = rt_build_copies(graph, "attn.heads_k", x, s->rows, wide, rt_copy_keys(sequences), RT_COPY_NONE);
+    out->v = rt_build_heads(graph, "attn.heads_v", x, sequences, s->rows, wide, false);
+}
+
+/* where(mask, x / sqrt(d), lowest): a byte for each pair of tokens, the same for all heads */
+static uint32_t mask_gpt2(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    int64_t mask = stack->shape.queries * tokens;
+    double width = rt_dtypes[stack->graph->options.dtype].bytes;
+    x = rt_build_binary(stack->graph, "attn.scale", RT_OP_DIV, x, RT_NO_INPUT, rows, tokens, 1);
+    x = rt_build_move(stack->graph, "attn.mask", RT_OP_WHERE, x, rows, tokens,
+                      2 * width * (double)rows * tokens + (double)mask);
+    rt_build_broadcast(stack->graph, 1, mask);
+    return x;
+}
+
+const struct rt_attention rt_attention_gpt2 = {
+    .name = NAMES("attn", "projection"), .project = project_gpt2, .mask = mask_gpt2};
+
+/* --- BERT --- */
+
+static void project_bert(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    project_three(stack, x, out);
+    copy_heads(stack, &rt_attention_bert.name, stack->shape.batch, out);
+}
+
+/* x / sqrt(d) + mask of padding (batch, keys) */
+static uint32_t mask_bert(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    x = rt_build_unary(stack->graph, "attn.scale", RT_OP_DIV_SCALAR, x, rows, tokens);
+    return rt_build_binary(stack->graph, "attn.mask", RT_OP_ADD, x, stack->mask, rows, tokens,
+                           stack->shape.batch * tokens);
+}
+
+const struct rt_attention rt_attention_bert = {
+    .name = NAMES("attn", "output"), .project = project_bert, .mask = mask_bert};
+
+/* --- OPT: queries are scaled before the product; heads are copied into (batch, heads, tokens, d) --- */
+
+static void project_opt(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = stack->model->hidden, wide = s->heads * s->head_dim;
+    bool bias = stack->model->qkv_bias;
+    uint32_t q = rt_build_linear(graph, "attn.q", x, s->rows, h, wide, bias);
+    q = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, q, s->rows, wide);
+    uint32_t k = rt_build_linear(graph, "attn.k", x, s->rows, h, wide, bias);
+    /* the gradient of keys comes transposed, and in rows but for the sequences */
+    out->k = rt_build_copies(graph, "attn.split_k", k, s->rows, wide, RT_COPY_ROWS, rt_copy_keys(s->batch));
+    uint32_t v = rt_build_linear(graph, "attn.v", x, s->rows, h, wide, bias);
+    out->v = rt_build_move(graph, "attn.split_v", RT_OP_COPY, v, s->rows, wide, 0);
+    out->q = rt_build_move(graph, "attn.split_q", RT_OP_COPY, q, s->rows, wide, 0);
+    cache_operands(stack, out);
+}
+
+/* max(x + mask, lowest), for a mask (batch, 1, queries, keys) */
+static uint32_t mask_opt(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    struct rt_graph *graph = stack->graph;
+    x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, stack->mask, rows, tokens,
+                        stack->shape.rows * tokens);
+    rt_build_broadcast(graph, rt_dtypes[graph->options.dtype].bytes, stack->shape.queries * tokens);
+    return rt_build_maximum(graph, "attn.lowest", x, rows, tokens);
+}
+
+const struct rt_attention rt_attention_opt = {
+    .name = NAMES("attn", "output"), .project = project_opt, .mask = mask_opt};
+
+/* --- Llama: rotary positions, key-value heads that several query heads share --- */
+
+struct rotary_names {
+    const char *heads, *cos;
+    struct rt_rotate_names rotate;
+    const char *sin, *add;
+};
+static const struct rotary_names of_queries = {"rotary.q_heads",
+                                               "rotary.q_cos",
+                                               {"rotary.q_negate", "rotary.q_rotate_half"},
+                                               "rotary.q_sin",
+                                               "rotary.q_add"};
+static const struct rotary_names of_keys = {"rotary.k_heads",
+                                            "rotary.k_cos",
+                                            {"rotary.k_negate", "rotary.k_rotate_half"},
+                                            "rotary.k_sin",
+                                            "rotary.k_add"};
+
+/* x cos + rotate_half(x) sin, for x(rows, d). The tables of cosines and sines, (queries, d), are made once a
+ * step from a few thousand numbers and left out. */
+static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *name, uint32_t x,
+                       int64_t heads, bool turned)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t d = stack->shape.head_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
+    x = rt_build_copies(graph, name->heads, x, rows, d, RT_COPY_NONE, RT_COPY_ROWS);
+    uint32_t whole = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, table);
+    uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, turned);
+    half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, table);
+    return rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
+}
+
+/* Each key-value head is copied for the heads that share it (repeat_kv); its gradient sums them up again. */
+static uint32_t repeat(const struct rt_stack *stack, const char *name, uint32_t x)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    if (s->heads == s->kv_heads)
+        return x;
+    double heads = (double)s->kv_heads + s->heads; /* read and written */
+    double bytes = rt_dtypes[graph->options.dtype].bytes * heads * s->batch * s->keys * s->head_dim;
+    int64_t rows = s->batch * s->heads * s->keys;
+    uint32_t node = rt_build_copies(graph, name, x, rows, s->head_dim, RT_COPY_ROWS, RT_COPY_NONE);
+    graph->kernels[graph->nodes[node].kernel].bytes = bytes;
+    if (rt_build_training(graph))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, (const int64_t[]){rows, s->head_dim});
+    return node;
+}
+
+static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim, tokens = s->batch * s->keys;
+    int64_t sequences = separate_sequences(stack);
+    bool own = s->heads == s->kv_heads;  /* what was repeated is one tensor, */
+    int64_t parts = own ? sequences : 1; /* so its heads need no copies */
+    project_three(stack, x, out);
+    out->v = rt_build_copies(graph, "attn.rows_v", out->v, s->rows, kv_wide, RT_COPY_NONE, RT_COPY_ROWS);
+    out->q = rotary(stack, &of_queries, out->q, s->heads, false);
+    /* the product's gradient of keys is transposed; where heads share keys, their sum is not */
+    out->k = rotary(stack, &of_keys, out->k, s->kv_heads, own);
+    cache_operands(stack, out);
+    out->k = repeat(stack, "attn.repeat_keys", out->k);
+    out->v = repeat(stack, "attn.repeat_values", out->v);
+    out->q = rt_build_copies(graph, "attn.heads_q", out->q, s->rows, wide, rt_copy_values(sequences),
+                             RT_COPY_NONE);
+    out->k = rt_build_copies(graph, "attn.heads_k", out->k, tokens, wide, rt_copy_keys(parts), RT_COPY_NONE);
+    out->v =
+        rt_build_copies(graph, "attn.heads_v", out->v, tokens, wide, rt_copy_values(parts), RT_COPY_NONE);
+}
+
+/* x / sqrt(d) + mask (batch, 1, queries, keys), which is made once a step and left out. A sliding window
+ * changes what the mask holds and not what runs: eager attention computes every score. */
+static uint32_t mask_llama(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    struct rt_graph *graph = stack->graph;
+    x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+    x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, RT_NO_INPUT, rows, tokens,
+                        stack->shape.rows * tokens);
+    rt_build_broadcast(graph, rt_dtypes[graph->options.dtype].bytes, stack->shape.queries * tokens);
+    return x;
+}
+
+const struct rt_attention rt_attention_llama = {.name = NAMES("attn", "o"),
+                                                .project = project_llama,
+                                                .mask = mask_llama,
+                                                .rotary = true,
+                                                .softmax_fp32 = true};
+
+/* --- T5: a bias by the distance of two tokens; the decoder also attends to the encoder's tokens --- */
+
+static void project_t5(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    project_three(stack, x, out);
+    cache_operands(stack, out);
+    copy_heads(stack, &rt_attention_t5.name, separate_sequences(stack), out);
+}
+
+/* x + bias (batch, heads, queries, keys), which was looked up as (queries, keys, heads) and never copied into
+ * another order */
+static uint32_t mask_t5(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    struct rt_graph *graph = stack->graph;
+    x = rt_build_binary(graph, "attn.bias", RT_OP_ADD, x, stack->mask, rows, tokens, rows * tokens);
+    rt_build_strided(graph, &graph->kernels[graph->nodes[x].kernel], stack->shape.queries * tokens);
+    return x;
+}
+
+const struct rt_attention rt_attention_t5 = {
+    .name = NAMES("attn", "output"), .project = project_t5, .mask = mask_t5};
+
+/* Decode: keys and values of the encoder's tokens were computed with the first token and are cached. */
+static void project_t5_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_attention_names *name = &rt_attention_t5_cross.name;
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, rows = s->batch * stack->source;
+    *out = (struct rt_operands){.k = RT_NO_INPUT, .v = RT_NO_INPUT, .tokens = stack->source};
+    out->q = rt_build_linear(graph, name->q, x, s->rows, h, wide, false);
+    if (decodes(stack)) {
+        graph->cache += 2.0 * rows * wide * (double)graph->blocks[graph->block_count - 1].repeat;
+    } else {
+        x = rt_build_all_reduce(graph, "cross.states_all_reduce", stack->states, rows * h, false, true);
+        out->k = rt_build_linear(graph, name->k, x, rows, h, wide, false);
+        out->v = rt_build_linear(graph, name->v, x, rows, h, wide, false);
+    }
+    copy_heads(stack, name, separate_sequences(stack), out);
+}
+
+static uint32_t mask_t5_cross(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    return rt_build_binary(stack->graph, "cross.bias", RT_OP_ADD, x, stack->source_mask, rows, tokens,
+                           rows * tokens);
+}
+
+const struct rt_attention rt_attention_t5_cross = {
+    .name = NAMES("cross", "output"), .project = project_t5_cross, .mask = mask_t5_cross};

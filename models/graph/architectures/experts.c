@@ -1,0 +1,71 @@
+/* The sparse feed-forward layers of Switch Transformer as Hugging Face runs them: a router and experts.
+ * Experts run one after the other, each over its whole capacity (rows without a token are zeros): how the
+ * published measurements were made, and independent of the tokens. The probabilities of all routers enter
+ * two auxiliary losses, at inference too. */
+#include "models/graph/architectures/stack.h"
+
+/* Probabilities (rows, experts); each token's expert as a one-hot row, zero beyond the capacity. */
+static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabilities, uint32_t *chosen)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, experts = stack->model->experts;
+    if (rt_build_training(graph)) {
+        uint32_t noise = rt_build_constant(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, rows, h);
+        x = rt_build_binary(graph, "router.jitter", RT_OP_MUL, x, noise, rows, h, rows * h);
+    }
+    x = rt_build_linear(graph, "router", x, rows, h, experts, false);
+    x = rt_build_softmax(graph, "router.softmax", x, rows, experts);
+    *probabilities = x;
+    uint32_t one_hot = rt_build_constant(graph, "router.one_hot", RT_OP_INDEX, x, rows, experts);
+    x = rt_build_constant(graph, "router.cumsum", RT_OP_COPY, one_hot, rows, experts);
+    *chosen = rt_build_binary(graph, "router.capacity", RT_OP_MUL, one_hot, x, rows, experts, rows * experts);
+}
+
+uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x)
+{
+    static const struct rt_feed_forward_names name = {"expert.up", "expert.gate", "expert.product",
+                                                      "expert.dropout", "expert.down"};
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = stack->model->hidden, capacity = stack->model->capacity;
+    int64_t places = s->batch * (s->queries < capacity ? s->queries : capacity);
+    uint32_t probabilities = 0, chosen = 0;
+    router(stack, x, &probabilities, &chosen);
+    x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, s->rows * h, false, true);
+    uint32_t out = rt_build_move(graph, "experts.clone", RT_OP_COPY, x, s->rows, h, 0);
+    uint32_t zeros = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, places, h);
+    for (int64_t e = 0; e < stack->model->experts; e++) {
+        uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, places, h, 0);
+        rt_graph_add_input(graph, chosen);
+        rt_graph_add_input(graph, zeros);
+        y = rt_build_feed_forward(stack, &name, y, places);
+        y = rt_build_move(graph, "expert.scatter", RT_OP_INDEX, y, places, h, 0);
+        rt_graph_add_input(graph, out);
+        out = y;
+    }
+    return rt_build_binary(graph, "experts.weigh", RT_OP_MUL, out, probabilities, s->rows, h, s->rows);
+}
+
+/* The losses that keep routers balanced and their logits small. z loss: mean of logsumexp(logits)^2. Load
+ * balancing: for each expert the share of its tokens times the mean of its probability. */
+void rt_losses_switch(const struct rt_stack *stack, int64_t layers)
+{
+    struct rt_graph *graph = stack->graph;
+    if (layers == 0 || graph->options.step == RT_STEP_DECODE)
+        return;
+    int64_t batch = stack->shape.batch, experts = stack->model->experts;
+    int64_t tokens = stack->shape.queries * layers, rows = batch * tokens;
+    uint32_t logits = rt_build_move(graph, "losses.cat", RT_OP_COPY, RT_NO_INPUT, rows, experts, 0);
+    uint32_t x = rt_build_move(graph, "losses.logsumexp", RT_OP_REDUCE, logits, rows, experts, 0);
+    graph->nodes[x].outputs = (double)rows;
+    x = rt_build_unary(graph, "losses.square", RT_OP_POW_SCALAR, x, batch, tokens);
+    x = rt_build_move(graph, "losses.sum", RT_OP_REDUCE, x, batch, tokens, 0);
+    graph->nodes[x].outputs = 1;
+    x = rt_build_softmax(graph, "losses.softmax", logits, rows, experts);
+    x = rt_build_move(graph, "losses.mean_probability", RT_OP_REDUCE, x, rows, experts, 0);
+    graph->nodes[x].outputs = (double)batch * experts;
+    uint32_t share = rt_build_constant(graph, "losses.one_hot", RT_OP_FILL, RT_NO_INPUT, rows, experts);
+    share = rt_build_constant(graph, "losses.mean_share", RT_OP_REDUCE, share, rows, experts);
+    graph->nodes[share].outputs = (double)batch * experts;
+    rt_build_binary(graph, "losses.balance", RT_OP_MUL, share, x, batch, experts, batch * experts);
+}

@@ -1,0 +1,175 @@
+/* Layers that the rows of architectures.c describe. See stack.h. */
+#include "models/graph/architectures/stack.h"
+
+void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph)
+{
+    const struct rt_graph_options *options = &graph->options;
+    int64_t parts = options->tensor_parallel;
+    bool decode = options->step == RT_STEP_DECODE;
+    struct rt_shape shape = {.batch = options->batch,
+                             .queries = decode ? 1 : options->sequence,
+                             .keys = decode ? options->context + 1 : options->sequence,
+                             .heads = model->heads / parts,
+                             /* fewer key-value heads than devices: each holds a copy of one */
+                             .kv_heads = model->kv_heads >= parts ? model->kv_heads / parts : 1,
+                             .inner = rt_build_shard(model->inner, parts),
+                             .vocab = rt_build_shard(model->vocab, parts),
+                             .head_dim = model->head_dim};
+    shape.rows = shape.batch * shape.queries;
+    *stack = (struct rt_stack){.model = model,
+                               .row = model->architecture,
+                               .graph = graph,
+                               .shape = shape,
+                               .mask = RT_NO_INPUT,
+                               .source = decode ? options->context : shape.queries,
+                               .states = RT_NO_INPUT,
+                               .source_mask = RT_NO_INPUT};
+}
+
+/* --- embedding --- */
+
+/* A table that is added to every token of x(rows, hidden): `other` elements of it are read. */
+static uint32_t add_table(const struct rt_stack *stack, const char *name, uint32_t x, uint32_t index,
+                          int64_t other, int64_t table_rows)
+{
+    int64_t h = stack->model->hidden;
+    x = rt_build_binary(stack->graph, name, RT_OP_ADD, x, index, stack->shape.rows, h, other);
+    stack->graph->nodes[x].parameters = (double)table_rows * h;
+    return x;
+}
+
+/* The table of positions is the same for all sequences, unless positions are counted for each. */
+static uint32_t add_positions(const struct rt_stack *stack, uint32_t x, uint32_t positions)
+{
+    int64_t rows = positions == RT_NO_INPUT ? stack->shape.queries : stack->shape.rows;
+    return add_table(stack, "add_positions", x, positions, rows * stack->model->hidden,
+                     stack->model->positions + stack->row->unused_positions);
+}
+
+uint32_t rt_build_tokens(const struct rt_stack *stack)
+{
+    const struct rt_model *model = stack->model;
+    const struct rt_architecture *row = stack->row;
+    int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
+    uint32_t x = rt_build_embedding(stack->graph, "tokens", rows, stack->shape.vocab, width);
+    x = rt_build_all_reduce(stack->graph, "all_reduce", x, rows * width, true, false);
+    uint32_t positions = row->positions != NULL ? row->positions(stack) : RT_NO_INPUT;
+    if (width != h)
+        x = rt_build_linear(stack->graph, "project_in", x, rows, width, h, false);
+    if (model->types > 0)
+        x = add_table(stack, "add_types", x, RT_NO_INPUT, model->types * h, model->types);
+    if (row->learned_positions)
+        x = add_positions(stack, x, positions);
+    if (row->norms.embedding != NULL)
+        x = rt_build_norm(stack, row->norms.embedding, x);
+    return row->embedding_dropout ? rt_build_dropout(stack->graph, "dropout", x, rows, h) : x;
+}
+
+/* --- a layer --- */
+
+uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x)
+{
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    return stack->row->norm == RT_NORM_RMS ? rt_build_rmsnorm(stack->graph, x, rows, h)
+                                           : rt_build_layernorm(stack->graph, name, x, rows, h);
+}
+
+uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x)
+{
+    const struct rt_attention_names *name = &attention->name;
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    struct rt_operands in = {.tokens = s->keys};
+    int64_t pairs = s->batch * s->heads, rows = pairs * s->queries;
+    attention->project(stack, x, &in);
+    x = rt_build_bmm(graph, name->scores, in.q, in.k, pairs, s->queries, s->head_dim, in.tokens);
+    x = attention->mask(stack, x, rows, in.tokens);
+    x = rt_build_softmax(graph, name->softmax, x, rows, in.tokens);
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    if (attention->softmax_fp32 && width < 4)
+        x = rt_build_move(graph, name->cast, RT_OP_COPY, x, rows, in.tokens, (4 + width) * rows * in.tokens);
+    if (stack->row->dropout)
+        x = rt_build_dropout(graph, name->dropout, x, rows, in.tokens);
+    x = rt_build_bmm(graph, name->values, x, in.v, pairs, s->queries, in.tokens, s->head_dim);
+    x = rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->head_dim);
+    return rt_build_linear(graph, name->output, x, s->rows, s->heads * s->head_dim, stack->model->hidden,
+                           stack->model->out_bias);
+}
+
+uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
+                               uint32_t x, int64_t rows)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = model->hidden, inner = stack->shape.inner;
+    bool bias = model->mlp_bias;
+    uint32_t y = rt_build_linear(graph, name->first, x, rows, h, inner, bias);
+    y = rt_build_activation(graph, model->activation, y, rows, inner);
+    if (model->gated) {
+        uint32_t other = rt_build_linear(graph, name->second, x, rows, h, inner, bias);
+        y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, inner, rows * inner);
+    }
+    if (name->dropout != NULL)
+        y = rt_build_dropout(graph, name->dropout, y, rows, inner);
+    return rt_build_linear(graph, name->down, y, rows, inner, h, bias);
+}
+
+static uint32_t self_attention(const struct rt_stack *stack, uint32_t x)
+{
+    return rt_build_attention(stack, stack->row->attention, x);
+}
+
+static uint32_t cross_attention(const struct rt_stack *stack, uint32_t x)
+{
+    return rt_build_attention(stack, stack->row->cross, x);
+}
+
+static uint32_t feed_forward(const struct rt_stack *stack, uint32_t x)
+{
+    return rt_build_feed_forward(stack, stack->row->feed_forward, x, stack->shape.rows);
+}
+
+/* What a layer does in turn. Tensor parallelism sums the output over the devices and, backward, the gradient
+ * of the input; a sparse feed-forward sums the latter itself, behind its router. */
+struct sublayer {
+    uint32_t (*run)(const struct rt_stack *stack, uint32_t x);
+    const char *gradient_all_reduce, *all_reduce, *dropout, *residual;
+};
+static const struct sublayer attention_sublayer = {
+    self_attention, "attn.gradient_all_reduce", "attn.all_reduce", "attn.residual_dropout", "attn.residual"};
+static const struct sublayer cross_sublayer = {cross_attention, "cross.gradient_all_reduce",
+                                               "cross.all_reduce", "cross.residual_dropout",
+                                               "cross.residual"};
+static const struct sublayer dense_sublayer = {feed_forward, "mlp.gradient_all_reduce", "mlp.all_reduce",
+                                               "mlp.dropout", "mlp.residual"};
+
+/* in + run(norm(in)), or norm(in + run(in)) where the norm comes last */
+static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer *sublayer, const char *norm,
+                             uint32_t in)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    bool first = stack->model->norm_first;
+    uint32_t x = first ? rt_build_norm(stack, norm, in) : in;
+    if (sublayer->gradient_all_reduce != NULL)
+        x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
+    x = sublayer->run(stack, x);
+    x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
+    if (stack->row->dropout)
+        x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
+    x = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
+    return first ? x : rt_build_norm(stack, norm, x);
+}
+
+uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
+{
+    struct sublayer last = dense_sublayer;
+    if (sparse) {
+        last.run = stack->row->sparse;
+        last.gradient_all_reduce = NULL;
+    }
+    x = add_sublayer(stack, &attention_sublayer, stack->row->norms.attention, x);
+    if (stack->cross)
+        x = add_sublayer(stack, &cross_sublayer, stack->row->norms.attention, x);
+    return add_sublayer(stack, &last, stack->row->norms.feed_forward, x);
+}

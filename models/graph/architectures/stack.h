@@ -1,0 +1,49 @@
+/*
+ * Stacks of layers, which all architectures are built of: an embedding of tokens, then layers of attention
+ * and feed-forward. Internal to models/graph.
+ */
+#ifndef ROOFTILE_MODELS_GRAPH_ARCHITECTURES_STACK_H
+#define ROOFTILE_MODELS_GRAPH_ARCHITECTURES_STACK_H
+
+#include "models/graph/architectures/architecture.h"
+#include "models/graph/build.h"
+
+/* The sizes of a step on one of the devices that share the tensors. */
+struct rt_shape {
+    int64_t batch;
+    int64_t queries, keys; /* tokens of queries, of keys and values; prefill and training: the same */
+    int64_t rows;          /* batch x queries */
+    int64_t heads, kv_heads, inner; /* of this device's shard */
+    int64_t vocab;                  /* of this device's shard, rounded up */
+    int64_t head_dim;
+};
+
+/* A stack while it is built. */
+struct rt_stack {
+    const struct rt_model *model;
+    const struct rt_architecture *row;
+    struct rt_graph *graph;
+    struct rt_shape shape;
+    uint32_t mask; /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
+    /* Of an encoder-decoder: */
+    bool cross;           /* the decoder: layers attend to the encoder's tokens, too */
+    int64_t source;       /* the encoder's tokens */
+    uint32_t states;      /* what the encoder made of them */
+    uint32_t source_mask; /* added to the scores over them */
+};
+void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph);
+
+/* (rows, hidden): embedding of tokens, with positions and token types where the row has them. */
+uint32_t rt_build_tokens(const struct rt_stack *stack);
+
+/* One layer. `sparse`: its feed-forward is the row's sparse one. */
+uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse);
+
+uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x);
+uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x);
+
+/* y(rows, hidden) of x(rows, hidden): of a layer, or of one expert */
+uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
+                               uint32_t x, int64_t rows);
+
+#endif

@@ -1,0 +1,347 @@
+/* config.json to sizes: keys as the architecture's row has them. See config.h. */
+#include "models/graph/config.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "models/graph/architectures/architecture.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_SIZE       ((int64_t)1 << 31)
+#define MOST_PARAMETERS 1e15  /* a typing error, not a model */
+#define MOST_LAYERS     65536 /* of an encoder or decoder, so that tokens times layers can be counted */
+#define MOST_EXPERTS    4096  /* Switch-C has 2048; each is a few nodes of the graph */
+#define MOST_STEP       64    /* layers that are nodes of one block */
+#define FEW_SPARSE      3     /* sparse layers of a Switch Transformer whose config has no number of them */
+
+/* --- one key --- */
+
+/* Hugging Face's attribute_map: the names that all its configs answer to. */
+static const struct {
+    const char *general, *key;
+} other_names[] = {
+    {"hidden_size", "n_embd"},
+    {"hidden_size", "d_model"},
+    {"num_hidden_layers", "n_layer"},
+    {"num_hidden_layers", "num_layers"},
+    {"num_attention_heads", "n_head"},
+    {"num_attention_heads", "num_heads"},
+    {"max_position_embeddings", "n_positions"},
+    {"head_dim", "d_kv"},
+};
+
+static const char *other_name(const char *key)
+{
+    for (size_t i = 0; i < RT_COUNT(other_names); i++)
+        if (strcmp(other_names[i].key, key) == 0)
+            return other_names[i].general;
+    return NULL;
+}
+
+/* Names as Hugging Face's ACT2FN has them; what differs is how many kernels run. */
+static const struct {
+    const char *name;
+    enum rt_activation_kind kind;
+} activations[] = {
+    {"gelu", RT_ACT_GELU},          {"gelu_pytorch_tanh", RT_ACT_GELU},
+    {"gelu_new", RT_ACT_GELU_TANH}, {"gelu_fast", RT_ACT_GELU_TANH},
+    {"relu", RT_ACT_RELU},          {"silu", RT_ACT_SILU},
+    {"swish", RT_ACT_SILU},
+};
+
+static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
+{
+    return (int64_t *)((char *)model + key->offset);
+}
+
+static void set_fallback(struct rt_model *model, const struct rt_config_key *key)
+{
+    if (key->kind == RT_KEY_ACTIVATION)
+        *(enum rt_activation_kind *)((char *)model + key->offset) = (enum rt_activation_kind)key->fallback;
+    else
+        *size_of(model, key) = key->fallback;
+}
+
+static int read_size(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                     const json_t *value, const char *where)
+{
+    int64_t least = key->kind == RT_KEY_COUNT0 ? 0 : 1;
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    int status = RT_OK;
+    if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > MOST_SIZE)
+        status = rt_fail(RT_EFORMAT,
+                         "%s: \"%s\" is %.60s; it must be a whole number in %" PRId64 "..2^31, so correct it",
+                         where, name, text != NULL ? text : "unreadable", least);
+    else
+        *size_of(model, key) = json_integer_value(value);
+    free(text);
+    return status;
+}
+
+static int read_boolean(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                        const json_t *value, const char *where)
+{
+    if (!json_is_boolean(value))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be true or false; correct it", where, name);
+    *size_of(model, key) = json_is_true(value);
+    return RT_OK;
+}
+
+/* T5 writes "gated-gelu" where two products share the activation; its GELU is the tanh form then. */
+static int read_activation(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                           const json_t *value, const char *where)
+{
+    const char *text = json_string_value(value);
+    if (text == NULL)
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be the name of an activation, such as \"relu\"", where,
+                       name);
+    bool gated = strncmp(text, "gated-", 6) == 0;
+    const char *plain = gated ? text + 6 : text;
+    if (gated && strcmp(plain, "gelu") == 0)
+        plain = "gelu_new";
+    for (size_t i = 0; i < RT_COUNT(activations); i++) {
+        if (strcmp(activations[i].name, plain) != 0)
+            continue;
+        *(enum rt_activation_kind *)((char *)model + key->offset) = activations[i].kind;
+        if (gated)
+            model->gated = 1;
+        return RT_OK;
+    }
+    return rt_fail(RT_EFORMAT,
+                   "%s: \"%s\" is \"%.60s\", an activation that is not known here; known are gelu, gelu_new, "
+                   "gelu_fast, gelu_pytorch_tanh, relu, silu and swish",
+                   where, name, text);
+}
+
+static int read_key(struct rt_model *model, const struct rt_config_key *key, const json_t *root,
+                    const char *where)
+{
+    const char *name = key->key, *general = other_name(key->key);
+    if (name[0] == '\0')
+        return RT_OK;
+    const json_t *value = json_object_get(root, name);
+    if ((value == NULL || json_is_null(value)) && general != NULL)
+        value = json_object_get(root, name = general);
+    if (value == NULL || json_is_null(value)) {
+        if (!key->required)
+            return RT_OK;
+        return rt_fail(RT_EFORMAT, "%s: \"%s\"%s%s%s is missing, and a %s model needs it; add it", where,
+                       key->key, general != NULL ? " (or \"" : "", general != NULL ? general : "",
+                       general != NULL ? "\")" : "", model->architecture->model_type);
+    }
+    switch (key->kind) {
+    case RT_KEY_BOOLEAN:
+        return read_boolean(model, key, name, value, where);
+    case RT_KEY_ACTIVATION:
+        return read_activation(model, key, name, value, where);
+    default:
+        return read_size(model, key, name, value, where);
+    }
+}
+
+/* --- which architecture --- */
+
+/* "GPT2LMHeadModel" is a class of model_type "gpt2", "SwitchTransformersForConditionalGeneration" of
+ * "switch_transformers"; "Qwen2MoeForCausalLM" is none of "qwen2". */
+static bool is_class_of(const char *class, const char *model_type)
+{
+    for (; *model_type != '\0'; model_type++)
+        if (*model_type != '_' && tolower((unsigned char)*class ++) != tolower((unsigned char)*model_type))
+            return false;
+    static const char *const heads[] = {"For", "LMHead", "Model", "DoubleHeads"};
+    for (size_t i = 0; i < RT_COUNT(heads); i++)
+        if (strncmp(class, heads[i], strlen(heads[i])) == 0)
+            return true;
+    return false;
+}
+
+static char *known_architectures(void)
+{
+    char *list = rt_strdup("");
+    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
+        char *longer = rt_format("%s%s%s (%s)", list, i > 0 ? "; " : "", rt_architectures[i]->model_type,
+                                 rt_architectures[i]->what);
+        free(list);
+        list = longer;
+    }
+    return list;
+}
+
+static int find_architecture(const json_t *root, const char *where, const struct rt_architecture **out)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
+    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
+        const char *known = rt_architectures[i]->model_type;
+        if (type != NULL ? strcmp(type, known) == 0 : class != NULL && is_class_of(class, known)) {
+            *out = rt_architectures[i];
+            return RT_OK;
+        }
+    }
+    char *known = known_architectures();
+    int status;
+    if (type != NULL || class != NULL)
+        status = rt_fail(RT_ENOTFOUND, "%s: \"%.60s\" is no architecture that is known here; known are %s",
+                         where, type != NULL ? type : class, known);
+    else
+        status = rt_fail(RT_EFORMAT, "%s: \"model_type\" is missing; give one of %s", where, known);
+    free(known);
+    return status;
+}
+
+/* --- what follows from several keys --- */
+
+static int complete_heads(struct rt_model *model, const char *where)
+{
+    if (model->head_dim < 1) {
+        if (model->hidden % model->heads != 0)
+            return rt_fail(RT_EFORMAT,
+                           "%s: %" PRId64 " heads do not divide the hidden size %" PRId64
+                           "; correct either, or give \"head_dim\"",
+                           where, model->heads, model->hidden);
+        model->head_dim = model->hidden / model->heads;
+    }
+    if (model->kv_heads < 1)
+        model->kv_heads = model->heads;
+    if (model->heads % model->kv_heads != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: %" PRId64 " key-value heads do not divide %" PRId64 " heads; correct either",
+                       where, model->kv_heads, model->heads);
+    if (model->architecture->attention->rotary && model->head_dim % 2 != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: a head is %" PRId64 " wide, and rotary embedding turns pairs; correct the hidden "
+                       "size, the heads or \"head_dim\"",
+                       where, model->head_dim);
+    return RT_OK;
+}
+
+/* Which layers are sparse: those whose number leaves 1 when divided by the step. Hugging Face computes the
+ * step from the number of sparse layers where that is given; configs hold both. */
+static int complete_step(int64_t *step, int64_t sparse, int64_t layers, const char *stack, const char *where)
+{
+    if (sparse < 0 && *step < 0)
+        sparse = layers < FEW_SPARSE ? layers : FEW_SPARSE;
+    if (sparse > layers)
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"num_sparse_%s_layers\" is %" PRId64 " of %" PRId64 " layers; correct either",
+                       where, stack, sparse, layers);
+    if (sparse >= 0)
+        *step = sparse == 0 ? 0 : layers / sparse;
+    if (*step > MOST_STEP)
+        return rt_fail(RT_EFORMAT,
+                       "%s: one %s layer in %" PRId64 " is sparse; at most one in %d can be built here, so "
+                       "correct \"%s_sparse_step\"",
+                       where, stack, *step, MOST_STEP, stack);
+    return RT_OK;
+}
+
+static int complete_experts(struct rt_model *model, const char *where)
+{
+    if (model->architecture->sparse == NULL)
+        return RT_OK;
+    if (model->experts > MOST_EXPERTS)
+        return rt_fail(RT_EFORMAT, "%s: \"num_experts\" is %" PRId64 "; it must lie in 1..%d, so correct it",
+                       where, model->experts, MOST_EXPERTS);
+    int status =
+        complete_step(&model->encoder_sparse_step, model->sparse_layers, model->layers, "encoder", where);
+    if (status == RT_OK)
+        status = complete_step(&model->decoder_sparse_step, model->sparse_decoder_layers,
+                               model->decoder_layers, "decoder", where);
+    return status;
+}
+
+/* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
+static int complete(struct rt_model *model, const char *where)
+{
+    if (model->inner < 0)
+        model->inner = 4 * model->hidden;
+    if (model->embedding < 1)
+        model->embedding = model->hidden;
+    if (model->decoder_layers < 0)
+        model->decoder_layers = model->layers;
+    if (model->decoder_layers > 0 && (model->layers > MOST_LAYERS || model->decoder_layers > MOST_LAYERS))
+        return rt_fail(RT_EFORMAT, "%s: %" PRId64 " and %" PRId64 " layers; at most %d, so correct either",
+                       where, model->layers, model->decoder_layers, MOST_LAYERS);
+    int status = complete_heads(model, where);
+    return status == RT_OK ? complete_experts(model, where) : status;
+}
+
+/* --- the whole config --- */
+
+/* A product of sizes that kernels are launched with. */
+static int check_product(int64_t a, int64_t b, const char *what, const char *where)
+{
+    if ((double)a * (double)b <= (double)MOST_SIZE)
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "%s: %s is %.3g; it may be 2^31 at most, so correct its factors", where, what,
+                   (double)a * (double)b);
+}
+
+/* Limits on what follows from several keys. */
+static int check_sizes(const struct rt_model *model, const char *where)
+{
+    int status = check_product(model->heads, model->head_dim, "the number of heads times their width", where);
+    if (status == RT_OK)
+        status = check_product(model->inner, 1, "the inner width of the feed-forward layers", where);
+    if (status == RT_OK)
+        status = check_product(model->experts, model->capacity, "the number of experts times their capacity",
+                               where);
+    if (status != RT_OK)
+        return status;
+    double parameters = rt_model_parameters(model);
+    if (!(parameters < MOST_PARAMETERS))
+        return rt_fail(RT_EFORMAT,
+                       "%s: these sizes make %.3g parameters, more than any model has; look for a typing "
+                       "error in the hidden, inner and vocabulary sizes and the number of layers",
+                       where, parameters);
+    return RT_OK;
+}
+
+int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out)
+{
+    if (!json_is_object(root))
+        return rt_fail(RT_EFORMAT, "%s: a config.json holds one JSON object", where);
+    struct rt_model model = {0};
+    int status = find_architecture(root, where, &model.architecture);
+    if (status != RT_OK)
+        return status;
+    const struct rt_config_key *keys = model.architecture->keys;
+    for (const struct rt_config_key *key = keys; key->key != NULL; key++)
+        set_fallback(&model, key);
+    for (const struct rt_config_key *key = keys; key->key != NULL && status == RT_OK; key++)
+        status = read_key(&model, key, root, where);
+    if (status == RT_OK)
+        status = complete(&model, where);
+    if (status == RT_OK)
+        status = check_sizes(&model, where);
+    if (status == RT_OK)
+        *out = model;
+    return status;
+}
+
+int rt_model_load(const char *path, struct rt_model *out)
+{
+    char *text;
+    size_t size;
+    int status = rt_file_read(path, 1 << 20, &text, &size);
+    if (status != RT_OK)
+        return status;
+    json_error_t error;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    struct rt_model model;
+    if (root == NULL)
+        status = rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", path, error.line, error.column, error.text);
+    else
+        status = rt_model_from_json(root, path, &model);
+    json_decref(root);
+    free(text);
+    if (status != RT_OK)
+        return status;
+    size_t length = strlen(path), most = sizeof model.name - 1; /* the end says more than the beginning */
+    snprintf(model.name, sizeof model.name, "%s", path + (length > most ? length - most : 0));
+    *out = model;
+    return RT_OK;
+}
