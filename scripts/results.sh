@@ -57,13 +57,16 @@ predictor() { # DATA TRAIN-OPTION...
     local data=$1 file
     shift
     file=$work/predictor-$(basename "$data" .h5)$(printf '%s' "$@" | tr -c 'a-zA-Z0-9' _).h5
-    [ -e "$file" ] || "$rooftile" train "$data" "$@" --seed 1 --threads 1 --quiet -o "$file" >&2
+    [ -e "$file" ] || "$rooftile" train "$data" "$@" --seed 1 --threads 1 --quiet -o "$file" >/dev/null
     echo "$file"
 }
 without() { predictor "$1" --no-test --hold-out-gpu "$2"; } # DATA GPU
 chips() { # neusight | aiconfigurator
     [ "$1" = neusight ] && printf '%s\n' 'Tesla P4' P100 V100 T4 A100 MI100 MI210 || printf '%s\n' A100 H100 H200 L40S
 }
+
+# Of the boards with that chip the one whose kernels are in the data.
+board() { [ "$1 $2" = 'neusight A100' ] && echo A100-PCIE || echo "$2"; }
 
 # Says a command, then runs it.
 say() {
@@ -125,15 +128,24 @@ make_kinds() {
 }
 
 make_intervals() {
-    local name set
+    local name set file
     for name in $(have_neusight && echo neusight) $(have_aiconfigurator && echo aiconfigurator); do
         set=$(data "$name")
         chips "$name" | while read -r gpu; do
-            say evaluate -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --quiet
-            [ "$name" != neusight ] ||
-                say evaluate --workloads -p "$(without "$set" "$gpu")" "$set" --gpu "$gpu" --fallback --quiet
+            file=$(without "$set" "$gpu")
+            say evaluate -p "$file" "$set" --gpu "$gpu" --quiet
+            case $gpu in MI*) # AMD's row ops and elementwise ops have no test part
+                say evaluate -p "$file" "$set" --gpu "$gpu" --split validation --quiet ;;
+            esac
+            [ "$name" != neusight ] || say evaluate --workloads -p "$file" "$set" --gpu "$gpu" --fallback --quiet
+            for part in train test; do
+                "$rooftile" calibrate -p "$file" "$set" --gpu "$(board "$name" "$gpu")" --split "$part" \
+                    -o "$work/calibrated.h5" >/dev/null
+                say evaluate -p "$work/calibrated.h5" "$set" --gpu "$gpu" --quiet
+            done
         done
     done
+    ! have_neusight || say evaluate -p "$(predictor "$(data neusight)")" "$(data neusight)" --quiet
 }
 
 make_models() {
