@@ -64,6 +64,7 @@ succeeds "the example of docs/ compiles" cc -std=c17 -Wall -Werror "$ROOFTILE_SO
     -o "$work/example" $(pkg-config --cflags --libs rooftile)
 succeeds "and runs" "$work/example" roofline gpt2-large A100-PCIE-40GB H200
 holds "and forecasts a model" "NVIDIA H200 " "$work/stdout"
+succeeds "finds the predictor that was installed" "$work/example" pretrained gpt2-large H200
 refuses_example() { "$work/example" roofline gpt2-huge H200 2>"$work/stderr"; [ $? = 1 ]; }
 succeeds "and says what it does not know" refuses_example
 # librooftile.a with its dependencies as shared libraries; a wholly static link would need gfortran for OpenBLAS.
