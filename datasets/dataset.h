@@ -8,7 +8,6 @@
 #define ROOFTILE_DATASETS_DATASET_H
 
 #include "datasets/device.h"
-#include "base/h5.h"
 #include "datasets/call.h"
 #include "base/strings.h"
 
@@ -93,22 +92,10 @@ struct rt_dataset {
     char *source, *licence;
 };
 
-/* One row per column of /samples and /workloads: drives HDF5, CSV, ranges, `info` and `validate`. */
-struct rt_field {
-    const char *name;
-    enum rt_h5_type type;
-    size_t offset; /* in struct rt_sample or rt_workload */
-    const char *units, *long_name;
-    const char *const *names; /* enum columns */
-    size_t name_count;
-    int since; /* the first version of the format that has the column: in older files it is missing */
-};
-extern const struct rt_field rt_sample_fields[];
-extern const size_t rt_sample_field_count;
-extern const struct rt_field rt_workload_fields[];
-extern const size_t rt_workload_field_count;
 extern const char *const rt_splits[RT_SPLIT_COUNT];
 extern const char *const rt_modes[RT_MODE_COUNT];
+
+void rt_group_release(struct rt_group *group);
 
 void rt_dataset_init(struct rt_dataset *dataset);
 void rt_dataset_release(struct rt_dataset *dataset); /* accepts what init made, twice too */

@@ -1,5 +1,5 @@
 /* Dataset files: the layout that FORMAT.md describes, column by column. */
-#include "datasets/dataset.h"
+#include "datasets/fields.h"
 #include "base/status.h"
 #include "base/version.h"
 
@@ -348,35 +348,28 @@ static int read_groups(struct rt_h5 *file, struct rt_dataset *dataset)
     return status;
 }
 
-static int check_index(const char *path, const char *table, size_t row, const char *column, int32_t value,
-                       size_t limit, bool may_miss)
+struct index_check {
+    const struct rt_dataset *dataset;
+    const char *path;
+};
+
+static int check_index(void *context, const struct rt_field *field, size_t row, int32_t *index)
 {
-    if (value >= (may_miss ? -1 : 0) && (value < 0 || (size_t)value < limit))
+    const struct index_check *check = context;
+    size_t rows = rt_dataset_table_rows(check->dataset, field->table);
+    if (*index >= (field->required ? 0 : -1) && (*index < 0 || (size_t)*index < rows))
         return RT_OK;
-    return rt_fail(RT_EFORMAT, "%s: %s/%s[%zu] is %d, but there are %zu: the file is damaged", path, table,
-                   column, row, value, limit);
+    return rt_fail(RT_EFORMAT, "%s: %s of row %zu is %d, but there are %zu: the file is damaged", check->path,
+                   field->name, row, *index, rows);
 }
 
-static int check_indices(const struct rt_dataset *dataset, const char *path)
+static int check_rows(struct rt_dataset *dataset, const char *path)
 {
-    int status;
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *s = &dataset->samples[i];
-        ADD(check_index(path, "/samples", i, "device", s->device, dataset->device_count, false));
-        ADD(check_index(path, "/samples", i, "group", s->group, dataset->group_count, true));
-        ADD(check_index(path, "/samples", i, "kernel", s->kernel, dataset->kernels.count, true));
-        ADD(check_index(path, "/samples", i, "kernels", s->kernels, dataset->kernels.count, true));
-        if (rt_op_check(s->call.op, s->call.dim) != RT_OK)
-            return rt_fail_context(RT_EFORMAT, "%s: /samples row %zu", path, i);
-    }
-    for (size_t i = 0; i < dataset->workload_count; i++) {
-        const struct rt_workload *w = &dataset->workloads[i];
-        ADD(check_index(path, "/workloads", i, "device", w->device, dataset->device_count, false));
-        ADD(check_index(path, "/workloads", i, "group", w->group, dataset->group_count, true));
-        ADD(check_index(path, "/workloads", i, "model", w->model, dataset->texts.count, false));
-        ADD(check_index(path, "/workloads", i, "option", w->option, dataset->texts.count, true));
-    }
-    return RT_OK;
+    int status = rt_each_index(dataset, 0, 0, check_index, &(struct index_check){dataset, path});
+    for (size_t i = 0; status == RT_OK && i < dataset->sample_count; i++)
+        if (rt_op_check(dataset->samples[i].call.op, dataset->samples[i].call.dim) != RT_OK)
+            status = rt_fail_context(RT_EFORMAT, "%s: /samples row %zu", path, i);
+    return status;
 }
 
 static int read_root(struct rt_h5 *file, struct rt_dataset *dataset)
@@ -418,7 +411,7 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
                      dataset->samples, sizeof *dataset->samples, samples));
     ADD(read_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, &blank_workload,
                      dataset->workloads, sizeof *dataset->workloads, workloads));
-    return check_indices(dataset, rt_h5_path(file));
+    return check_rows(dataset, rt_h5_path(file));
 }
 
 int rt_dataset_read(const char *path, struct rt_dataset *out)

@@ -1,115 +1,91 @@
-/* Orders of rows. See order.h. */
+/* Orders of rows. See dataset_order.h. */
 #include "datasets/dataset_order.h"
+#include "datasets/fields.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the rows of a table go: place[i] is the new number of row i, -1 where it goes away. */
-struct places {
-    int32_t *place;
+/* The new number of each row of a table, -1 where the row goes away. */
+struct numbering {
+    int32_t *number;
     size_t count, used;
 };
 
-struct all_places {
-    struct places device, group, kernel, text;
+/* One per table. */
+struct numberings {
+    struct numbering of[RT_TABLE_COUNT];
 };
 
-static struct places places_new(size_t count)
+static void numberings_init(struct numberings *all, const struct rt_dataset *dataset)
 {
-    struct places places = {rt_malloc(count * sizeof *places.place), count, 0};
-    for (size_t i = 0; i < count; i++)
-        places.place[i] = -1;
-    return places;
-}
-
-static void all_places_init(struct all_places *all, const struct rt_dataset *dataset)
-{
-    all->device = places_new(dataset->device_count);
-    all->group = places_new(dataset->group_count);
-    all->kernel = places_new(dataset->kernels.count);
-    all->text = places_new(dataset->texts.count);
-}
-
-static void all_places_release(struct all_places *all)
-{
-    free(all->device.place);
-    free(all->group.place);
-    free(all->kernel.place);
-    free(all->text.place);
-}
-
-/* The row's number, the next one where it has none yet. */
-static int32_t named(struct places *places, int32_t row)
-{
-    if (row >= 0 && places->place[row] < 0)
-        places->place[row] = (int32_t)places->used++;
-    return row >= 0 ? places->place[row] : -1;
-}
-
-static void number_rows(struct rt_dataset *dataset, struct all_places *all)
-{
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        struct rt_sample *sample = &dataset->samples[i];
-        sample->device = named(&all->device, sample->device);
-        sample->group = named(&all->group, sample->group);
-        sample->kernel = named(&all->kernel, sample->kernel);
-        sample->kernels = named(&all->kernel, sample->kernels);
+    for (int t = 0; t < RT_TABLE_COUNT; t++) {
+        size_t count = rt_dataset_table_rows(dataset, (enum rt_dataset_table)t);
+        all->of[t] = (struct numbering){rt_malloc(count * sizeof *all->of[t].number), count, 0};
+        for (size_t i = 0; i < count; i++)
+            all->of[t].number[i] = -1;
     }
-    for (size_t i = 0; i < dataset->workload_count; i++) {
-        struct rt_workload *workload = &dataset->workloads[i];
-        workload->device = named(&all->device, workload->device);
-        workload->group = named(&all->group, workload->group);
-        workload->model = named(&all->text, workload->model);
-        workload->option = named(&all->text, workload->option);
-    }
+}
+
+static void numberings_release(struct numberings *all)
+{
+    for (int t = 0; t < RT_TABLE_COUNT; t++)
+        free(all->of[t].number);
+}
+
+/* Numbers the table's row at its first use. */
+static int use(void *numberings, const struct rt_field *field, size_t row, int32_t *index)
+{
+    struct numbering *table = &((struct numberings *)numberings)->of[field->table];
+    (void)row;
+    if (*index >= 0 && table->number[*index] < 0)
+        table->number[*index] = (int32_t)table->used++;
+    return RT_OK;
+}
+
+static int renumber(void *numberings, const struct rt_field *field, size_t row, int32_t *index)
+{
+    (void)row;
+    if (*index >= 0)
+        *index = ((struct numberings *)numberings)->of[field->table].number[*index];
+    return RT_OK;
 }
 
 /* ---- moving the tables ---- */
 
-static void move_devices(struct rt_dataset *dataset, const struct places *places)
+static void move_devices(struct rt_dataset *dataset, const struct numbering *numbering)
 {
-    struct rt_device *moved = rt_calloc(places->used, sizeof *moved);
-    for (size_t d = 0; d < places->count; d++)
-        if (places->place[d] >= 0)
-            moved[places->place[d]] = dataset->devices[d];
+    struct rt_device *moved = rt_calloc(numbering->used, sizeof *moved);
+    for (size_t d = 0; d < numbering->count; d++)
+        if (numbering->number[d] >= 0)
+            moved[numbering->number[d]] = dataset->devices[d];
     free(dataset->devices);
     dataset->devices = moved;
-    dataset->device_count = places->used;
+    dataset->device_count = numbering->used;
 }
 
-static void free_group(struct rt_group *group)
+static void move_groups(struct rt_dataset *dataset, const struct numbering *numbering)
 {
-    for (size_t i = 0; i < group->count; i++) {
-        free(group->name[i]);
-        free(group->value[i]);
-    }
-    free(group->name);
-    free(group->value);
-}
-
-static void move_groups(struct rt_dataset *dataset, const struct places *places)
-{
-    struct rt_group *moved = rt_calloc(places->used, sizeof *moved);
-    for (size_t g = 0; g < places->count; g++)
-        if (places->place[g] >= 0)
-            moved[places->place[g]] = dataset->groups[g];
+    struct rt_group *moved = rt_calloc(numbering->used, sizeof *moved);
+    for (size_t g = 0; g < numbering->count; g++)
+        if (numbering->number[g] >= 0)
+            moved[numbering->number[g]] = dataset->groups[g];
         else
-            free_group(&dataset->groups[g]);
+            rt_group_release(&dataset->groups[g]);
     free(dataset->groups);
     dataset->groups = moved;
-    dataset->group_count = places->used;
+    dataset->group_count = numbering->used;
 }
 
-static void move_strings(struct rt_strings *strings, const struct places *places)
+static void move_strings(struct rt_strings *strings, const struct numbering *numbering)
 {
     struct rt_strings moved = {0};
-    size_t *from = rt_calloc(places->used, sizeof *from);
-    for (size_t i = 0; i < places->count; i++)
-        if (places->place[i] >= 0)
-            from[places->place[i]] = i;
-    for (size_t i = 0; i < places->used; i++) {
+    size_t *from = rt_calloc(numbering->used, sizeof *from);
+    for (size_t i = 0; i < numbering->count; i++)
+        if (numbering->number[i] >= 0)
+            from[numbering->number[i]] = i;
+    for (size_t i = 0; i < numbering->used; i++) {
         const char *text = rt_strings_get(strings, (int32_t)from[i]);
         rt_strings_add(&moved, text, strlen(text));
     }
@@ -118,27 +94,28 @@ static void move_strings(struct rt_strings *strings, const struct places *places
     *strings = moved;
 }
 
-static void move_tables(struct rt_dataset *dataset, const struct all_places *all)
+static void apply(struct rt_dataset *dataset, struct numberings *all)
 {
-    move_devices(dataset, &all->device);
-    move_groups(dataset, &all->group);
-    move_strings(&dataset->kernels, &all->kernel);
-    move_strings(&dataset->texts, &all->text);
+    rt_each_index(dataset, 0, 0, renumber, all);
+    move_devices(dataset, &all->of[RT_TABLE_DEVICES]);
+    move_groups(dataset, &all->of[RT_TABLE_GROUPS]);
+    move_strings(&dataset->kernels, &all->of[RT_TABLE_KERNELS]);
+    move_strings(&dataset->texts, &all->of[RT_TABLE_TEXTS]);
 }
 
 void rt_dataset_arrange(struct rt_dataset *dataset, const size_t *order)
 {
-    struct all_places all;
+    struct numberings all;
     struct rt_sample *samples = rt_malloc(dataset->sample_count * sizeof *samples);
     for (size_t i = 0; i < dataset->sample_count; i++)
         samples[i] = dataset->samples[order[i]];
     free(dataset->samples);
     dataset->samples = samples;
     dataset->sample_capacity = dataset->sample_count;
-    all_places_init(&all, dataset);
-    number_rows(dataset, &all);
-    move_tables(dataset, &all);
-    all_places_release(&all);
+    numberings_init(&all, dataset);
+    rt_each_index(dataset, 0, 0, use, &all);
+    apply(dataset, &all);
+    numberings_release(&all);
 }
 
 /* ---- the canonical order ---- */
@@ -168,36 +145,20 @@ static int by_text(const void *a, const void *b, void *strings)
     return strcmp(rt_strings_get(strings, *(const int32_t *)a), rt_strings_get(strings, *(const int32_t *)b));
 }
 
-/* Numbers the rows that `used` numbers (all where it is NULL) in their order. */
-static void rank(struct places *places, const struct places *used,
-                 int (*compare)(const void *, const void *, void *), void *to)
+/* Numbers the rows that have a number, or all of them, in the order of `compare`. */
+static void rank(struct numbering *numbering, bool all, int (*compare)(const void *, const void *, void *),
+                 void *context)
 {
-    int32_t *row = rt_malloc(places->count * sizeof *row);
+    int32_t *row = rt_malloc(numbering->count * sizeof *row);
     size_t count = 0;
-    for (size_t i = 0; i < places->count; i++)
-        if (used == NULL || used->place[i] >= 0)
+    for (size_t i = 0; i < numbering->count; i++)
+        if (all || numbering->number[i] >= 0)
             row[count++] = (int32_t)i;
-    qsort_r(row, count, sizeof *row, compare, to);
+    qsort_r(row, count, sizeof *row, compare, context);
     for (size_t i = 0; i < count; i++)
-        places->place[row[i]] = (int32_t)i;
-    places->used = count;
+        numbering->number[row[i]] = (int32_t)i;
+    numbering->used = count;
     free(row);
-}
-
-/* Which groups and strings rows name; the numbers themselves do not matter. */
-static void find_used(const struct rt_dataset *dataset, struct all_places *used)
-{
-    all_places_init(used, dataset);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        named(&used->group, dataset->samples[i].group);
-        named(&used->kernel, dataset->samples[i].kernel);
-        named(&used->kernel, dataset->samples[i].kernels);
-    }
-    for (size_t i = 0; i < dataset->workload_count; i++) {
-        named(&used->group, dataset->workloads[i].group);
-        named(&used->text, dataset->workloads[i].model);
-        named(&used->text, dataset->workloads[i].option);
-    }
 }
 
 static int compare_integers(int64_t x, int64_t y)
@@ -216,25 +177,9 @@ static int compare_reals(double x, double y)
 static int compare_columns(const void *a, const void *b, const struct rt_field *fields, size_t count)
 {
     for (size_t f = 0; f < count; f++) {
-        const void *x = (const char *)a + fields[f].offset, *y = (const char *)b + fields[f].offset;
-        int order = 0;
-        switch (fields[f].type) {
-        case RT_H5_U8:
-            order = compare_integers(*(const uint8_t *)x, *(const uint8_t *)y);
-            break;
-        case RT_H5_I32:
-            order = compare_integers(*(const int32_t *)x, *(const int32_t *)y);
-            break;
-        case RT_H5_U32:
-            order = compare_integers(*(const uint32_t *)x, *(const uint32_t *)y);
-            break;
-        case RT_H5_I64:
-            order = compare_integers(*(const int64_t *)x, *(const int64_t *)y);
-            break;
-        default:
-            order = compare_reals(*(const double *)x, *(const double *)y);
-            break;
-        }
+        int order = fields[f].type == RT_H5_F64
+                        ? compare_reals(rt_field_real(&fields[f], a), rt_field_real(&fields[f], b))
+                        : compare_integers(rt_field_integer(&fields[f], a), rt_field_integer(&fields[f], b));
         if (order != 0)
             return order;
     }
@@ -267,17 +212,15 @@ static int compare_workloads(const void *a, const void *b)
 
 void rt_dataset_sort(struct rt_dataset *dataset)
 {
-    struct all_places all, used;
-    all_places_init(&all, dataset);
-    find_used(dataset, &used);
-    rank(&all.device, NULL, by_device, dataset);
-    rank(&all.group, &used.group, by_group, dataset);
-    rank(&all.kernel, &used.kernel, by_text, &dataset->kernels);
-    rank(&all.text, &used.text, by_text, &dataset->texts);
-    number_rows(dataset, &all);
-    move_tables(dataset, &all);
-    all_places_release(&all);
-    all_places_release(&used);
+    struct numberings all;
+    numberings_init(&all, dataset);
+    rt_each_index(dataset, 0, 0, use, &all);
+    rank(&all.of[RT_TABLE_DEVICES], true, by_device, dataset);
+    rank(&all.of[RT_TABLE_GROUPS], false, by_group, dataset);
+    rank(&all.of[RT_TABLE_KERNELS], false, by_text, &dataset->kernels);
+    rank(&all.of[RT_TABLE_TEXTS], false, by_text, &dataset->texts);
+    apply(dataset, &all);
+    numberings_release(&all);
     if (dataset->sample_count > 0)
         qsort(dataset->samples, dataset->sample_count, sizeof *dataset->samples, compare_samples);
     if (dataset->workload_count > 0)

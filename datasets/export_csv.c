@@ -1,5 +1,6 @@
 /* The CSV files of a dataset. See export_csv.h. */
 #include "datasets/export_csv.h"
+#include "datasets/fields.h"
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/status.h"

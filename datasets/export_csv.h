@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_DATASETS_EXPORT_CSV_H
 #define ROOFTILE_DATASETS_EXPORT_CSV_H
 
-#include "datasets/dataset.h"
+#include "datasets/fields.h"
 
 #include <stdbool.h>
 

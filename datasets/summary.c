@@ -1,5 +1,6 @@
 /* Counting what a dataset holds. See summary.h. */
 #include "datasets/summary.h"
+#include "datasets/fields.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -51,26 +52,10 @@ struct rt_table *rt_summary_workloads(const struct rt_dataset *dataset)
     return table;
 }
 
-/* A column's value as a real; NaN where it is missing. */
-static double value_at(const struct rt_field *field, const void *row)
+/* Enums, row numbers and bits have no range. */
+static bool is_quantity(const struct rt_field *field)
 {
-    const void *at = (const char *)row + field->offset;
-    int64_t whole = field->type == RT_H5_I32   ? *(const int32_t *)at
-                    : field->type == RT_H5_I64 ? *(const int64_t *)at
-                                               : 0;
-    if (field->type == RT_H5_F64)
-        return *(const double *)at;
-    return whole == -1 ? NAN : (double)whole;
-}
-
-/* Enums, indices and bits have no range. */
-static int is_quantity(const struct rt_field *field)
-{
-    static const char *const indices[] = {"device", "group", "kernel", "kernels", "model", "option", "flags"};
-    for (size_t i = 0; i < RT_COUNT(indices); i++)
-        if (strcmp(indices[i], field->name) == 0)
-            return 0;
-    return field->names == NULL;
+    return field->names == NULL && field->table == RT_NO_TABLE && field->type != RT_H5_U32;
 }
 
 static void add_ranges(struct rt_table *table, const char *name, const struct rt_field *fields,
@@ -82,7 +67,7 @@ static void add_ranges(struct rt_table *table, const char *name, const struct rt
         if (!is_quantity(&fields[f]))
             continue;
         for (size_t i = 0; i < count; i++) {
-            double value = value_at(&fields[f], (const char *)rows + i * size);
+            double value = rt_field_real(&fields[f], (const char *)rows + i * size);
             missing += isnan(value);
             least = fmin(least, value);
             most = fmax(most, value);

@@ -1,5 +1,6 @@
 /* The checks of `rooftile dataset validate`. See validate.h. */
 #include "datasets/validate.h"
+#include "datasets/fields.h"
 #include "base/status.h"
 
 #include <inttypes.h>
@@ -97,69 +98,58 @@ static void check_uuid(struct rt_dataset *dataset, struct rt_check *check)
     }
 }
 
-/* Missing, or a finite number of at least `least`. */
-static bool lies(double value, double least)
+/* Missing or possible: reals are finite and not negative, integers not negative, and 0 only where that is a
+ * value. */
+static bool is_possible(const struct rt_field *field, const void *row)
 {
+    if (field->names != NULL || field->table != RT_NO_TABLE)
+        return true; /* checked as the file was read */
+    if (field->type == RT_H5_U32)
+        return rt_field_integer(field, row) >> RT_FLAG_COUNT == 0;
+    double value = rt_field_real(field, row);
+    double least = field->type == RT_H5_F64 || field->may_be_zero ? 0 : 1;
     return isnan(value) || (value >= least && isfinite(value));
 }
 
-static bool is_size(int32_t value)
+/* The first column whose value is impossible, NULL where all can be. A run that failed, and no other, lacks
+ * its main latency. */
+static const char *odd_field(const struct rt_field *fields, size_t count, const void *row, double latency_us,
+                             uint32_t flags)
 {
-    return value == -1 || value >= 1;
+    if ((flags & RT_FLAG_FAILED) ? !isnan(latency_us) : !(latency_us > 0))
+        return fields == rt_sample_fields ? "latency_us" : "end_to_end_us";
+    for (size_t f = 0; f < count; f++)
+        if (!is_possible(&fields[f], row))
+            return fields[f].name;
+    return NULL;
 }
 
-/* The column of a sample that cannot be so, NULL where all can. */
-static const char *odd_column(const struct rt_sample *s)
+static const char *odd_sample(const struct rt_sample *s)
 {
-    bool failed = s->flags & RT_FLAG_FAILED;
-    if (failed ? !isnan(s->latency_us) : !(s->latency_us > 0 && isfinite(s->latency_us)))
-        return "latency_us";
-    if (!(lies(s->latency_min_us, 0) && lies(s->latency_median_us, 0) &&
-          !(s->latency_min_us > s->latency_median_us)))
-        return "latency_median_us or latency_min_us";
-    if (!lies(s->latency_spread_us, 0))
-        return "latency_spread_us";
-    if (!lies(s->energy_mj, 0))
-        return "energy_mj";
-    if (!is_size(s->count))
-        return "count";
-    for (int i = 0; i < 3; i++)
-        if (!is_size(s->tile[i]) || !is_size(s->grid[i]) || !is_size(s->block[i]))
-            return "tile, grid or block";
     for (int i = rt_op_ndims(s->call.op); i < RT_MAX_DIMS; i++)
         if (s->call.dim[i] != -1)
             return "a dim that its op does not have";
-    return s->flags >> RT_FLAG_COUNT != 0 ? "flags" : NULL;
+    if (s->latency_min_us > s->latency_median_us)
+        return "latency_min_us is above latency_median_us";
+    return odd_field(rt_sample_fields, rt_sample_field_count, s, s->latency_us, s->flags);
 }
 
-static const char *odd_workload_column(const struct rt_workload *w)
+static const char *odd_workload(const struct rt_workload *w)
 {
-    bool failed = w->flags & RT_FLAG_FAILED;
-    if (failed ? !isnan(w->end_to_end_us) : !(w->end_to_end_us > 0 && isfinite(w->end_to_end_us)))
-        return "end_to_end_us";
-    if (!lies(w->forward_us, 0) || !lies(w->backward_us, 0))
-        return "forward_us or backward_us";
-    if (!lies(w->kernels_forward_us, 0) || !lies(w->kernels_backward_us, 0))
-        return "kernels_forward_us or kernels_backward_us";
-    if (!lies(w->energy_mj, 0))
-        return "energy_mj";
-    if ((w->batch != -1 && w->batch < 1) || (w->sequence != -1 && w->sequence < 1) ||
-        (w->layers != -1 && w->layers < 1))
-        return "batch, sequence or layers";
-    return w->flags >> RT_FLAG_COUNT != 0 ? "flags" : NULL;
+    return odd_field(rt_workload_fields, rt_workload_field_count, w, w->end_to_end_us, w->flags);
 }
 
 static void check_ranges(const struct rt_dataset *dataset, struct rt_check *check)
 {
     check->checked = dataset->sample_count + dataset->workload_count;
     for (size_t i = 0; i < dataset->sample_count; i++) {
-        const char *column = odd_column(&dataset->samples[i]);
+        const char *column = odd_sample(&dataset->samples[i]);
         if (column != NULL)
             wrong(check, "/samples row %zu (%s, %g us): %s", i, rt_ops[dataset->samples[i].call.op].name,
                   dataset->samples[i].latency_us, column);
     }
     for (size_t i = 0; i < dataset->workload_count; i++) {
-        const char *column = odd_workload_column(&dataset->workloads[i]);
+        const char *column = odd_workload(&dataset->workloads[i]);
         if (column != NULL)
             wrong(check, "/workloads row %zu (%s): %s", i,
                   rt_strings_get(&dataset->texts, dataset->workloads[i].model), column);

@@ -5,6 +5,7 @@
  */
 #include "base/csv.h"
 #include "datasets/export_csv.h"
+#include "datasets/fields.h"
 #include "datasets/import/import.h"
 #include "base/status.h"
 

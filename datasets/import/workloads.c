@@ -4,6 +4,7 @@
  * Device descriptions (as in datasets/devices/) that lie in the same folder add to the catalogue.
  */
 #include "datasets/export_csv.h"
+#include "datasets/fields.h"
 #include "datasets/import/tree.h"
 #include "base/status.h"
 

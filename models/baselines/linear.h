@@ -11,6 +11,7 @@
 #ifndef ROOFTILE_MODELS_BASELINES_LINEAR_H
 #define ROOFTILE_MODELS_BASELINES_LINEAR_H
 
+#include "base/h5.h"
 #include "datasets/dataset.h"
 #include "models/roofline/tile.h"
 

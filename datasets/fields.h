@@ -1,0 +1,53 @@
+/*
+ * The columns of /samples and /workloads, a row each: reading, writing, CSV, checks, ranges and orders of
+ * rows all follow these tables. A new column is a member of the struct, a row here, and a version of the
+ * format.
+ */
+#ifndef ROOFTILE_DATASETS_FIELDS_H
+#define ROOFTILE_DATASETS_FIELDS_H
+
+#include "datasets/dataset.h"
+#include "base/h5.h"
+
+/* The table of which a column holds row numbers. */
+enum rt_dataset_table {
+    RT_NO_TABLE,
+    RT_TABLE_DEVICES,
+    RT_TABLE_GROUPS,
+    RT_TABLE_KERNELS,
+    RT_TABLE_TEXTS,
+    RT_TABLE_COUNT
+};
+
+struct rt_field {
+    const char *name;
+    enum rt_h5_type type; /* RT_H5_U8: an enum; RT_H5_U32: bits */
+    size_t offset;        /* in struct rt_sample or rt_workload */
+    const char *units, *long_name;
+    const char *const *names; /* of an enum */
+    size_t name_count;
+    int since; /* the first version of the format with this column; files before it read as missing */
+    enum rt_dataset_table table;
+    bool required;    /* never missing */
+    bool may_be_zero; /* otherwise integers are 1 or more */
+};
+extern const struct rt_field rt_sample_fields[];
+extern const size_t rt_sample_field_count;
+extern const struct rt_field rt_workload_fields[];
+extern const size_t rt_workload_field_count;
+
+/* Value of an integer column of any width; -1 where it is missing. */
+int64_t rt_field_integer(const struct rt_field *field, const void *row);
+/* Value of any column as a real; NaN where it is missing. */
+double rt_field_real(const struct rt_field *field, const void *row);
+
+/* Rows of a dataset's table. */
+size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_table table);
+
+/* Calls `visit` for every row number that samples and workloads hold, from these rows on: of row `row`,
+ * column `field`. It may change *index. Ends with the first status that is not RT_OK, and returns it. */
+typedef int (*rt_index_visit)(void *context, const struct rt_field *field, size_t row, int32_t *index);
+int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_workload,
+                  rt_index_visit visit, void *context);
+
+#endif
