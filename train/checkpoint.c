@@ -1,4 +1,5 @@
 /* Checkpoint files. See checkpoint.h. */
+#include "base/h5.h"
 #include "train/checkpoint.h"
 #include "base/status.h"
 

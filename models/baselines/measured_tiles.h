@@ -6,6 +6,7 @@
 #ifndef ROOFTILE_MODELS_BASELINES_MEASURED_TILES_H
 #define ROOFTILE_MODELS_BASELINES_MEASURED_TILES_H
 
+#include "base/h5.h"
 #include "datasets/dataset.h"
 #include "models/baselines/kdtree.h"
 #include "models/baselines/shape_sets.h"

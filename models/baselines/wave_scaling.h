@@ -17,6 +17,7 @@
 #ifndef ROOFTILE_MODELS_BASELINES_WAVE_SCALING_H
 #define ROOFTILE_MODELS_BASELINES_WAVE_SCALING_H
 
+#include "base/h5.h"
 #include "datasets/dataset.h"
 #include "models/baselines/kdtree.h"
 #include "models/baselines/shape_sets.h"

@@ -1,4 +1,5 @@
 /* What device effects were calibrated to, a number each. See seen.h. */
+#include "base/h5.h"
 #include "models/predictor/fitted_keys.h"
 #include "base/status.h"
 

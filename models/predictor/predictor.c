@@ -1,4 +1,5 @@
 /* Forecasting with a predictor: queries to tiles to features to a network to latencies. See predictor.h. */
+#include "base/h5.h"
 #include "models/predictor/predictor.h"
 #include "base/status.h"
 #include "base/version.h"

@@ -1,4 +1,5 @@
 /* Predictor files: the layout that FORMAT.md describes. */
+#include "base/h5.h"
 #include "base/status.h"
 #include "models/predictor/predictor.h"
 

@@ -1,4 +1,5 @@
 /* Datasets in memory and on disk: round trip, merging, damage, versions. */
+#include "base/h5.h"
 #include "datasets/dataset.h"
 #include "datasets/split.h"
 #include "test.h"

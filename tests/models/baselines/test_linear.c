@@ -1,4 +1,5 @@
 /* The linear baseline: lines that are found again, carried to devices without one, kept in files. */
+#include "base/h5.h"
 #include "models/baselines/linear.h"
 #include "base/random.h"
 #include "test.h"

@@ -1,4 +1,5 @@
 /* Measured tiles in files: there and back, counts that do not add up. */
+#include "base/h5.h"
 #include "models/baselines/measured_tiles.h"
 #include "test.h"
 

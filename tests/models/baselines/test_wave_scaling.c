@@ -1,4 +1,5 @@
 /* The wave-scaling baseline: Habitat's formula, which kernel of which device is scaled, files. */
+#include "base/h5.h"
 #include "models/baselines/wave_scaling.h"
 #include "test.h"
 

@@ -1,4 +1,5 @@
 /* Predictor files: round trip, tiles by nearest shape, damage, features of a newer build. */
+#include "base/h5.h"
 #include "models/predictor/predictor.h"
 #include "models/predictor/recipe.h"
 #include "test.h"

@@ -1,4 +1,5 @@
 /* Calibration on made-up kernels and runs whose device effects are known in advance. */
+#include "base/h5.h"
 #include "zero_net.h"
 
 #include "models/graph/model.h"

@@ -1,4 +1,5 @@
 /* What a predictor was calibrated to is not judged: kept in its file, left out and counted by evaluate. */
+#include "base/h5.h"
 #include "zero_net.h"
 
 #include "predict/calibrate/calibrate.h"
