@@ -1,13 +1,12 @@
-/* Gather, shuffle, deflate, fletcher32, chunk by chunk on all cores. See chunks.h. */
+/* Gather, shuffle, deflate, fletcher32, chunk by chunk on all processors. See h5_chunks.h. */
 #include "base/h5_chunks.h"
 #include "base/status.h"
+#include "base/threads.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 struct job {
@@ -19,8 +18,8 @@ struct job {
     atomic_size_t next; /* chunk: a thread takes all columns of it */
 };
 
-/* One thread's buffers. */
-struct bench {
+/* Buffers of one thread. */
+struct buffers {
     unsigned char *values;          /* (column, row), 8 bytes each at most */
     unsigned char *planes, *packed; /* of one chunk */
     size_t packed_capacity;
@@ -99,68 +98,64 @@ static uint32_t fletcher32(const unsigned char *bytes, size_t size)
     return b << 16 | a;
 }
 
-static struct rt_chunk pack(struct bench *bench, size_t size)
+static struct rt_chunk pack(struct buffers *buffers, size_t size)
 {
-    bench->stream.next_in = bench->planes;
-    bench->stream.avail_in = (uInt)size;
-    bench->stream.next_out = bench->packed;
-    bench->stream.avail_out = (uInt)bench->packed_capacity;
-    deflateReset(&bench->stream);
-    deflate(&bench->stream, Z_FINISH); /* cannot run out of room: deflateBound */
-    size_t length = bench->packed_capacity - bench->stream.avail_out;
-    uint32_t sum = fletcher32(bench->packed, length);
+    buffers->stream.next_in = buffers->planes;
+    buffers->stream.avail_in = (uInt)size;
+    buffers->stream.next_out = buffers->packed;
+    buffers->stream.avail_out = (uInt)buffers->packed_capacity;
+    deflateReset(&buffers->stream);
+    deflate(&buffers->stream, Z_FINISH); /* cannot run out of room: deflateBound */
+    size_t length = buffers->packed_capacity - buffers->stream.avail_out;
+    uint32_t sum = fletcher32(buffers->packed, length);
     for (int i = 0; i < 4; i++)
-        bench->packed[length++] = (unsigned char)(sum >> 8 * i);
+        buffers->packed[length++] = (unsigned char)(sum >> 8 * i);
     struct rt_chunk chunk = {rt_malloc(length), length};
-    memcpy(chunk.bytes, bench->packed, length);
+    memcpy(chunk.bytes, buffers->packed, length);
     return chunk;
 }
 
-static void start_bench(struct bench *bench, const struct job *job)
+static void allocate_buffers(struct buffers *buffers, const struct job *job)
 {
     size_t size = 8 * job->rows;
-    memset(bench, 0, sizeof *bench);
+    memset(buffers, 0, sizeof *buffers);
     /* Shuffled planes are runs or noise: looking for runs only is a quarter faster, and as small over all
      * columns. */
-    if (deflateInit2(&bench->stream, job->level, Z_DEFLATED, MAX_WBITS, MAX_MEM_LEVEL - 1, Z_RLE) != Z_OK)
+    if (deflateInit2(&buffers->stream, job->level, Z_DEFLATED, MAX_WBITS, MAX_MEM_LEVEL - 1, Z_RLE) != Z_OK)
         rt_malloc((size_t)-1); /* ends the program as every allocation that fails */
-    bench->packed_capacity = deflateBound(&bench->stream, size);
-    bench->values = rt_malloc(size * job->column_count);
-    bench->planes = rt_malloc(size);
-    bench->packed = rt_malloc(bench->packed_capacity + 4);
+    buffers->packed_capacity = deflateBound(&buffers->stream, size);
+    buffers->values = rt_malloc(size * job->column_count);
+    buffers->planes = rt_malloc(size);
+    buffers->packed = rt_malloc(buffers->packed_capacity + 4);
 }
 
-static void *work(void *context)
+static void work(void *context, size_t member)
 {
     struct job *job = context;
-    struct bench bench;
+    (void)member;
+    struct buffers buffers;
     size_t chunk;
-    start_bench(&bench, job);
+    allocate_buffers(&buffers, job);
     while ((chunk = atomic_fetch_add(&job->next, 1)) < job->chunks) {
-        gather(job, chunk * job->rows, bench.values);
+        gather(job, chunk * job->rows, buffers.values);
         for (size_t k = 0; k < job->column_count; k++) {
             const struct rt_chunk_column *column = &job->columns[k];
-            const unsigned char *values = bench.values + k * 8 * job->rows;
+            const unsigned char *values = buffers.values + k * 8 * job->rows;
             if (all_missing(column, values, job->rows))
                 continue;
-            shuffle(values, column->size, job->rows, bench.planes);
-            job->out[k * job->chunks + chunk] = pack(&bench, column->size * job->rows);
+            shuffle(values, column->size, job->rows, buffers.planes);
+            job->out[k * job->chunks + chunk] = pack(&buffers, column->size * job->rows);
         }
     }
-    deflateEnd(&bench.stream);
-    free(bench.values);
-    free(bench.planes);
-    free(bench.packed);
-    return NULL;
+    deflateEnd(&buffers.stream);
+    free(buffers.values);
+    free(buffers.planes);
+    free(buffers.packed);
 }
 
 void rt_chunks_make(const void *base, size_t stride, size_t count, const struct rt_chunk_column *columns,
                     size_t column_count, size_t rows, int level, struct rt_chunk **out)
 {
-    enum { MOST = 64 };
-    pthread_t thread[MOST];
-    int started = 0;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct job job = {.base = base,
                       .stride = stride,
                       .count = count,
@@ -170,12 +165,10 @@ void rt_chunks_make(const void *base, size_t stride, size_t count, const struct 
                       .level = level,
                       .chunks = (count + rows - 1) / rows};
     job.out = rt_calloc(job.chunks * column_count, sizeof *job.out);
-    for (long t = 1; t < cores && t < MOST && (size_t)t < job.chunks; t++)
-        if (pthread_create(&thread[started], NULL, work, &job) == 0) /* else the rest does it */
-            started++;
-    work(&job);
-    for (int t = 0; t < started; t++)
-        pthread_join(thread[t], NULL);
+    size_t processors = rt_threads_processors();
+    struct rt_threads *pool = rt_threads_new(processors < job.chunks ? processors : job.chunks);
+    rt_threads_run(pool, work, &job);
+    rt_threads_free(pool);
     *out = job.out;
 }
 

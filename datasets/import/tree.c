@@ -3,13 +3,13 @@
 #include "datasets/import/merge.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     UNKNOWN_DEVICES = 64, /* more in one file: it is not what it seems */
@@ -299,11 +299,10 @@ void rt_import_part_sample(struct rt_import_part *part, const struct rt_sample *
 
 /* ---- reading side by side ---- */
 
-struct crew {
+struct reading {
     struct rt_tree *tree;
     atomic_size_t next, done;
     struct rt_progress *progress;
-    pthread_t main;
 };
 
 static void release_part(struct rt_import_part *part)
@@ -319,44 +318,32 @@ static void release_part(struct rt_import_part *part)
     free(part->last_key);
 }
 
-static void *work(void *shared)
+static void work(void *shared, size_t member)
 {
-    struct crew *crew = shared;
-    struct rt_tree *tree = crew->tree;
+    struct reading *reading = shared;
+    struct rt_tree *tree = reading->tree;
     size_t at;
-    while ((at = atomic_fetch_add(&crew->next, 1)) < tree->paths.count) {
+    while ((at = atomic_fetch_add(&reading->next, 1)) < tree->paths.count) {
         tree->reader->read(&tree->parts[at]);
         rt_merge_end_part(tree->merge, &tree->parts[at]);
-        size_t done = 1 + atomic_fetch_add(&crew->done, 1);
-        if (pthread_equal(pthread_self(), crew->main))
-            rt_progress_update(crew->progress, (double)done, "%zu of %zu files", done, tree->paths.count);
+        size_t done = 1 + atomic_fetch_add(&reading->done, 1);
+        if (member == 0)
+            rt_progress_update(reading->progress, (double)done, "%zu of %zu files", done, tree->paths.count);
     }
-    return NULL;
-}
-
-static void run_crew(struct crew *crew)
-{
-    enum { MOST = 256 };
-    pthread_t thread[MOST];
-    int started = 0, threads = crew->tree->options->threads;
-    long cores = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
-    for (long t = 1; t < cores && t < MOST && (size_t)t < crew->tree->paths.count; t++)
-        if (pthread_create(&thread[started], NULL, work, crew) == 0) /* else the rest does it */
-            started++;
-    work(crew);
-    for (int t = 0; t < started; t++)
-        pthread_join(thread[t], NULL);
 }
 
 static void read_files(struct rt_tree *tree, struct rt_dataset *out)
 {
     struct rt_progress progress;
-    struct crew crew = {.tree = tree, .progress = &progress, .main = pthread_self()};
+    struct reading reading = {.tree = tree, .progress = &progress};
+    size_t threads = tree->options->threads > 0 ? (size_t)tree->options->threads : rt_threads_processors();
+    struct rt_threads *pool = rt_threads_new(threads < tree->paths.count ? threads : tree->paths.count);
     tree->merge = rt_merge_new(tree, out);
     rt_progress_start(&progress, "import", (double)tree->paths.count, tree->options->quiet);
     if (tree->reader->prepare != NULL)
         tree->reader->prepare(tree);
-    run_crew(&crew);
+    rt_threads_run(pool, work, &reading);
+    rt_threads_free(pool);
     rt_progress_end(&progress);
     rt_merge_free(tree->merge);
 }
