@@ -1,4 +1,4 @@
-/* Threads that stay, and their barrier: see pool.h. */
+/* Threads that stay, and their barrier. See threads.h. */
 #include "base/threads.h"
 
 #include <limits.h>
@@ -12,8 +12,8 @@
 
 #include "base/status.h"
 
-/* Who waits at the barrier looks this often before it sleeps: about 20 us of looking only, then about 1 ms of
- * letting others have the processor in between. A sleeper takes 50 us and more to come back, and a step has a
+/* A thread at the barrier polls this often before it sleeps: about 20 us of polling, then about 1 ms of
+ * yielding the processor in between. Waking a sleeper takes 50 us and more, and a training step has a
  * barrier every 100 us. */
 #define SPINS  1000
 #define YIELDS 4000
@@ -27,13 +27,13 @@ struct member {
 struct rt_threads {
     size_t size;
     unsigned spins;
-    void (*work)(void *context, size_t member); /* NULL: go home */
+    void (*work)(void *context, size_t member); /* NULL: the threads end */
     void *context;
-    pthread_mutex_t door; /* held until the size is known */
+    pthread_mutex_t start; /* held until the size is known */
     struct member *member;
     char apart[64];         /* keeps the barrier off the cache line of what is only read */
     atomic_uint arrived;    /* members at the barrier */
-    atomic_uint generation; /* times that all have come */
+    atomic_uint generation; /* times that all members arrived */
     atomic_uint sleepers;
 };
 
@@ -80,8 +80,8 @@ static void *serve(void *argument)
 {
     struct member *self = argument;
     struct rt_threads *pool = self->pool;
-    pthread_mutex_lock(&pool->door);
-    pthread_mutex_unlock(&pool->door);
+    pthread_mutex_lock(&pool->start);
+    pthread_mutex_unlock(&pool->start);
     for (;;) {
         rt_threads_barrier(pool);
         if (pool->work == NULL)
@@ -97,8 +97,8 @@ struct rt_threads *rt_threads_new(size_t threads)
     struct rt_threads *pool = rt_calloc(1, sizeof *pool);
     pool->size = 1;
     pool->member = rt_calloc(wanted, sizeof *pool->member);
-    pthread_mutex_init(&pool->door, NULL);
-    pthread_mutex_lock(&pool->door);
+    pthread_mutex_init(&pool->start, NULL);
+    pthread_mutex_lock(&pool->start);
     for (; pool->size < wanted; pool->size++) {
         struct member *member = &pool->member[pool->size];
         *member = (struct member){.pool = pool, .number = pool->size};
@@ -108,7 +108,7 @@ struct rt_threads *rt_threads_new(size_t threads)
         }
     }
     pool->spins = pool->size <= rt_threads_processors() ? SPINS + YIELDS : 0;
-    pthread_mutex_unlock(&pool->door);
+    pthread_mutex_unlock(&pool->start);
     return pool;
 }
 
@@ -120,7 +120,7 @@ void rt_threads_free(struct rt_threads *pool)
     rt_threads_barrier(pool);
     for (size_t i = 1; i < pool->size; i++)
         pthread_join(pool->member[i].thread, NULL);
-    pthread_mutex_destroy(&pool->door);
+    pthread_mutex_destroy(&pool->start);
     free(pool->member);
     free(pool);
 }

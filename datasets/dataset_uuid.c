@@ -5,7 +5,6 @@
 #include "base/version.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,22 +18,36 @@ static uint64_t rotate(uint64_t x, int by)
     return x << by | x >> (64 - by);
 }
 
-static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
+/* The whole words of `size` bytes; returns how many bytes those are. */
+static size_t digest_words(struct digest *digest, const char *bytes, size_t size)
 {
-    uint64_t a = digest->a ^ size, b = digest->b, word[2];
-    const char *at = bytes;
-    for (; size >= 16; at += 16, size -= 16) {
-        memcpy(word, at, 16);
+    uint64_t a = digest->a, b = digest->b, word[2];
+    size_t at = 0;
+    for (; at + 16 <= size; at += 16) {
+        memcpy(word, bytes + at, 16);
         a = rotate(a ^ word[0], 29) * 0x9e3779b97f4a7c15u;
         b = rotate(b ^ word[1], 31) * 0xc4ceb9fe1a85ec53u;
     }
-    word[0] = word[1] = 0;
+    *digest = (struct digest){a, b};
+    return at;
+}
+
+/* The last bytes, fewer than a word. */
+static void digest_end(struct digest *digest, const char *bytes, size_t size)
+{
+    uint64_t a = digest->a, b = digest->b, word[2] = {0, 0};
     if (size > 0)
-        memcpy(word, at, size);
+        memcpy(word, bytes, size);
     a = (a ^ word[0] ^ rotate(b, 17)) * 0xbf58476d1ce4e5b9u;
     b = (b ^ word[1] ^ rotate(a, 41)) * 0x94d049bb133111ebu;
-    digest->a = a ^ b >> 31;
-    digest->b = b ^ a >> 29;
+    *digest = (struct digest){a ^ b >> 31, b ^ a >> 29};
+}
+
+static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
+{
+    digest->a ^= size;
+    size_t words = digest_words(digest, bytes, size);
+    digest_end(digest, (const char *)bytes + words, size - words);
 }
 
 /* A row as the uuid counts it, whatever its order in memory: the columns of version 1, then those that later
@@ -49,8 +62,9 @@ struct sample_digest {
     int32_t registers, shared_bytes;
 };
 
-static struct sample_digest sample_digest(const struct rt_sample *s)
+static void sample_row(const struct rt_dataset *dataset, size_t i, void *out)
 {
+    const struct rt_sample *s = &dataset->samples[i];
     struct sample_digest row = {.latency_us = s->latency_us,
                                 .latency_median_us = s->latency_median_us,
                                 .latency_min_us = s->latency_min_us,
@@ -78,54 +92,74 @@ static struct sample_digest sample_digest(const struct rt_sample *s)
     memcpy(row.tile, s->tile, sizeof row.tile);
     memcpy(row.grid, s->grid, sizeof row.grid);
     memcpy(row.block, s->block, sizeof row.block);
-    return row;
+    memcpy(out, &row, sizeof row);
+}
+
+static void workload_row(const struct rt_dataset *dataset, size_t i, void *out)
+{
+    memcpy(out, &dataset->workloads[i], sizeof *dataset->workloads);
+}
+
+/* Rows of `size` bytes, the first `old` of which are the columns of version 1. */
+struct digest_rows {
+    void (*row)(const struct rt_dataset *dataset, size_t i, void *out);
+    size_t count, size, old;
+};
+
+enum { LARGEST_ROW = 512 };
+_Static_assert(sizeof(struct sample_digest) <= LARGEST_ROW && sizeof(struct rt_workload) <= LARGEST_ROW,
+               "rows of the digest");
+
+/* The first `part` bytes of every row, a block of rows at a time. */
+static void digest_part(struct digest *digest, const struct rt_dataset *dataset,
+                        const struct digest_rows *rows, size_t part)
+{
+    enum { BLOCK = 16 }; /* rows: whole words, whatever the part */
+    char row[LARGEST_ROW], block[BLOCK * LARGEST_ROW];
+    size_t filled = 0;
+    digest->a ^= rows->count * part;
+    for (size_t i = 0; i < rows->count; i++) {
+        rows->row(dataset, i, row);
+        memcpy(block + filled, row, part);
+        filled += part;
+        if (filled == BLOCK * part)
+            filled -= digest_words(digest, block, filled);
+    }
+    size_t words = digest_words(digest, block, filled);
+    digest_end(digest, block + words, filled - words);
 }
 
 /* Columns that later versions added count where they hold something: what version 1 could hold keeps the uuid
- * that version 1 gave it. Such columns lie behind the first `old` bytes of a row; `missing` is a row without.
- */
-static void digest_rows(struct digest *digest, const void *rows, size_t count, size_t size, size_t old,
-                        const void *missing)
+ * that version 1 gave it. `missing` is a dataset whose row 0 holds nothing. */
+static void digest_rows(struct digest *digest, const struct rt_dataset *dataset,
+                        const struct digest_rows *rows, const struct rt_dataset *missing)
 {
-    const char *row = rows, *blank = missing;
-    char *bytes = rt_malloc(count * old), *to = bytes;
+    char row[LARGEST_ROW], blank[LARGEST_ROW];
     bool any = false;
-    for (size_t i = 0; i < count; i++, row += size, to += old) {
-        memcpy(to, row, old);
-        any |= memcmp(row + old, blank + old, size - old) != 0;
+    rows->row(missing, 0, blank);
+    for (size_t i = 0; i < rows->count && !any; i++) {
+        rows->row(dataset, i, row);
+        any = memcmp(row + rows->old, blank + rows->old, rows->size - rows->old) != 0;
     }
-    digest_bytes(digest, bytes, count * old);
+    digest_part(digest, dataset, rows, rows->old);
     if (any)
-        digest_bytes(digest, rows, count * size);
-    free(bytes);
-}
-
-static void digest_samples(struct digest *digest, const struct rt_dataset *dataset)
-{
-    struct rt_sample sample;
-    struct sample_digest *rows = rt_malloc(dataset->sample_count * sizeof *rows), missing;
-    rt_sample_init(&sample);
-    missing = sample_digest(&sample);
-    for (size_t i = 0; i < dataset->sample_count; i++)
-        rows[i] = sample_digest(&dataset->samples[i]);
-    digest_rows(digest, rows, dataset->sample_count, sizeof missing,
-                offsetof(struct sample_digest, latency_p20_us), &missing);
-    free(rows);
-}
-
-static void digest_workloads(struct digest *digest, const struct rt_dataset *dataset)
-{
-    struct rt_workload missing;
-    rt_workload_init(&missing);
-    digest_rows(digest, dataset->workloads, dataset->workload_count, sizeof missing,
-                offsetof(struct rt_workload, kernels_forward_us), &missing);
+        digest_part(digest, dataset, rows, rows->size);
 }
 
 static struct digest digest_content(const struct rt_dataset *dataset)
 {
     struct digest digest = {RT_HASH_START, ~RT_HASH_START};
-    digest_samples(&digest, dataset);
-    digest_workloads(&digest, dataset);
+    struct rt_sample sample;
+    struct rt_workload workload;
+    const struct rt_dataset missing = {.samples = &sample, .workloads = &workload};
+    const struct digest_rows samples = {sample_row, dataset->sample_count, sizeof(struct sample_digest),
+                                        offsetof(struct sample_digest, latency_p20_us)};
+    const struct digest_rows workloads = {workload_row, dataset->workload_count, sizeof workload,
+                                          offsetof(struct rt_workload, kernels_forward_us)};
+    rt_sample_init(&sample);
+    rt_workload_init(&workload);
+    digest_rows(&digest, dataset, &samples, &missing);
+    digest_rows(&digest, dataset, &workloads, &missing);
     digest_bytes(&digest, dataset->devices, dataset->device_count * sizeof *dataset->devices);
     for (size_t g = 0; g < dataset->group_count; g++)
         for (size_t i = 0; i < dataset->groups[g].count; i++) {
