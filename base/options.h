@@ -169,7 +169,7 @@ void rt_command_line_release(struct rt_command_line *line);
 /* Reads the words and runs the command, or the one of its commands that argv[1] names. */
 int rt_command_run(const struct rt_command *command, int argc, char **argv);
 
-/* What --help prints. `title` is how the command is called, "rooftile dataset merge". In options_help.c. */
+/* What --help prints. `title` is how the command is called, "rooftile dataset merge". */
 void rt_command_help(const struct rt_command *command, const char *title, FILE *file);
 
 #endif

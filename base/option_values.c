@@ -1,0 +1,141 @@
+/* Values of options: how the text of each kind is read. See options.h. */
+#include "base/options.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rt_names_add(struct rt_names *names, const char *name)
+{
+    names->name = rt_realloc(names->name, names->count + 1, sizeof *names->name);
+    names->name[names->count++] = name;
+}
+
+void rt_names_release(struct rt_names *names)
+{
+    free(names->name);
+    *names = (struct rt_names){0};
+}
+
+/* ---- values ---- */
+
+int rt_argument_integer(const char *option, const char *text, int64_t least, int64_t most, int64_t *value)
+{
+    int64_t parsed;
+    if (rt_parse_integer(text, strlen(text), &parsed) != 0 || parsed < least || parsed > most)
+        return rt_fail(RT_EUSAGE, "%s %s: must be a whole number from %" PRId64 " to %" PRId64, option, text,
+                       least, most);
+    *value = parsed;
+    return RT_OK;
+}
+
+int rt_argument_real(const char *option, const char *text, double least, double most, double *value)
+{
+    double parsed;
+    if (rt_parse_real(text, strlen(text), &parsed) != 0 || parsed < least || parsed > most)
+        return rt_fail(RT_EUSAGE, "%s %s: must be a number from %g to %g", option, text, least, most);
+    *value = parsed;
+    return RT_OK;
+}
+
+int rt_argument_choice(const char *option, const char *text, const char *const *names, int count, int *value)
+{
+    struct rt_text known = {0};
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            rt_text_release(&known);
+            *value = i;
+            return RT_OK;
+        }
+        rt_text_item(&known, i + 1 < count ? ", " : " or ", "%s", names[i]);
+    }
+    int status = rt_fail(RT_EUSAGE, "%s %s: choose %s", option, text, known.text);
+    rt_text_release(&known);
+    return status;
+}
+
+int rt_read_flag(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    (void)field, (void)option, (void)text;
+    *(bool *)value = true;
+    return RT_OK;
+}
+
+int rt_read_text(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    (void)field, (void)option;
+    *(const char **)value = text;
+    return RT_OK;
+}
+
+int rt_read_list(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    (void)field, (void)option;
+    rt_names_add(value, text);
+    return RT_OK;
+}
+
+int rt_read_items(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    (void)field;
+    for (const char *item = text;; item++) {
+        size_t length = strcspn(item, ",");
+        if (length == 0) /* an empty text is part of every name */
+            return rt_fail(RT_EUSAGE, "%s %s: has an empty name; write NAME or NAME,NAME", option, text);
+        rt_names_add(value, rt_format("%.*s", (int)length, item));
+        item += length;
+        if (*item == '\0')
+            return RT_OK;
+    }
+}
+
+int rt_read_integer(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    int64_t parsed = 0;
+    int status = rt_argument_integer(option, text, field->least, field->most, &parsed);
+    if (status == RT_OK && field->size == sizeof(int))
+        *(int *)value = (int)parsed;
+    else if (status == RT_OK)
+        *(int64_t *)value = parsed;
+    return status;
+}
+
+int rt_read_real(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    return rt_argument_real(option, text, field->from, field->to, value);
+}
+
+int rt_read_seconds(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    static const struct {
+        const char *suffix;
+        double seconds;
+    } units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"", 1}};
+    size_t digits = strlen(text);
+    double parsed = -1;
+    while (digits > 0 && isalpha((unsigned char)text[digits - 1]))
+        digits--;
+    for (size_t u = 0; u < RT_COUNT(units); u++)
+        if (strcmp(text + digits, units[u].suffix) == 0 && rt_parse_real(text, digits, &parsed) == 0)
+            parsed *= units[u].seconds;
+    if (!(parsed >= 0))
+        return rt_fail(RT_EUSAGE, "%s %s: must be a time such as 200ms, 60s, 8m or 2h", option, text);
+    if (parsed < field->from || parsed > field->to)
+        return rt_fail(RT_EUSAGE, "%s %s: must be from %g s to %g s", option, text, field->from, field->to);
+    *(double *)value = parsed;
+    return RT_OK;
+}
+
+int rt_read_choice(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    return rt_argument_choice(option, text, field->choices, field->choice_count, value);
+}
+
+int rt_read_own(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    return field->own(option, text, value);
+}
