@@ -10,13 +10,12 @@
 #include <string.h>
 
 /* Each is at the end of its cmd_NAME.c. */
-extern const struct rt_command rt_command_dataset, rt_command_devices;
+extern const struct rt_command rt_command_dataset, rt_command_devices, rt_command_evaluate;
 
 /* Commands that read argv themselves. */
 int rt_cmd_calibrate(int argc, char **argv);
 int rt_cmd_collect(int argc, char **argv);
 int rt_cmd_crossval(int argc, char **argv);
-int rt_cmd_evaluate(int argc, char **argv);
 int rt_cmd_graph(int argc, char **argv);
 int rt_cmd_predict(int argc, char **argv);
 int rt_cmd_train(int argc, char **argv);
@@ -35,8 +34,6 @@ static const struct rt_command rt_command_calibrate = {
     .main = rt_cmd_calibrate};
 static const struct rt_command rt_command_predict = {
     .name = "predict", .brief = "forecast how long a model takes on a GPU", .main = rt_cmd_predict};
-static const struct rt_command rt_command_evaluate = {
-    .name = "evaluate", .brief = "report how far forecasts are from measurements", .main = rt_cmd_evaluate};
 static const struct rt_command rt_command_crossval = {
     .name = "crossval",
     .brief = "train and evaluate with every GPU, model or op left out in turn",

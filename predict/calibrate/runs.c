@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "predict/calibrate/robust.h"
-#include "predict/evaluate/workloads.h"
+#include "predict/evaluate/workload.h"
 #include "predict/forecast/forecast.h"
 
 #include <math.h>

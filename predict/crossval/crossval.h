@@ -18,7 +18,7 @@
 #include "base/options.h"
 #include "datasets/dataset.h"
 #include "datasets/split.h"
-#include "predict/evaluate/workloads.h"
+#include "predict/evaluate/workload.h"
 
 #include <jansson.h>
 #include <stdio.h>

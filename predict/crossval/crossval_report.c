@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/table.h"
 #include "base/version.h"
-#include "predict/evaluate/report.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,6 +17,30 @@ struct grid {
     char **cell; /* row by row */
     size_t count, columns;
 };
+
+static void labelled(FILE *file, const char *label, const char *text)
+{
+    fprintf(file, "%-11s", label);
+    rt_print_wrapped(file, text, 11, 11, 108);
+}
+
+static void formatted(FILE *file, const char *label, char *text)
+{
+    labelled(file, label, text);
+    free(text);
+}
+
+/* "a\nb" as "a, b"; "none" where there is nothing. Free with free(). */
+static char *commas(const char *list)
+{
+    struct rt_text text = {0};
+    for (const char *line = list; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        rt_text_item(&text, ", ", "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return text.length > 0 ? rt_text_take(&text) : rt_strdup("none");
+}
 
 static void add_cell(struct grid *grid, char *text)
 {
@@ -327,16 +351,15 @@ void rt_crossval_text(const struct rt_crossval_table *table, FILE *file)
     struct grid grid;
     make_grid(table, &grid);
     make_notes(table, &notes);
-    rt_report_formatted(file, "command", command_of(crossval));
+    formatted(file, "command", command_of(crossval));
     for (size_t i = 0; i < crossval->uuids.count; i++)
-        rt_report_formatted(
-            file, i == 0 ? "data" : "",
-            rt_format("%s, uuid %s", crossval->options->data.name[i], crossval->uuids.name[i]));
+        formatted(file, i == 0 ? "data" : "",
+                  rt_format("%s, uuid %s", crossval->options->data.name[i], crossval->uuids.name[i]));
     fputc('\n', file);
     print_grid(&grid, false, file);
     fputc('\n', file);
     for (size_t i = 0; i < notes.count; i++)
-        rt_report_labelled(file, i == 0 ? "notes" : "", notes.name[i]);
+        labelled(file, i == 0 ? "notes" : "", notes.name[i]);
     notes_release(&notes);
     grid_release(&grid);
 }
@@ -352,8 +375,7 @@ void rt_crossval_markdown(const struct rt_crossval_table *table, FILE *file)
     fprintf(file, "# Cross-validation, leave one %s out\n\n```\n%s\n```\n\n",
             rt_leave_outs[crossval->options->leave_out], command);
     for (size_t i = 0; i < crossval->uuids.count; i++) {
-        char *source = rt_report_commas(crossval->sources.name[i]),
-             *licence = rt_report_commas(crossval->licences.name[i]);
+        char *source = commas(crossval->sources.name[i]), *licence = commas(crossval->licences.name[i]);
         fprintf(file, "- data %s: %s; licence %s\n", crossval->uuids.name[i],
                 source[0] ? source : "source unknown", licence[0] ? licence : "unknown");
         free(source);
@@ -402,7 +424,7 @@ static json_t *row_json(const struct rt_crossval_table *table, const struct rt_c
     json_object_set_new(json, "mean", rt_json_number(rt_crossval_mean(table, block, row)));
     json_object_set_new(json, "worst", rt_json_number(worst));
     json_object_set_new(json, "worst_fold",
-                        worst_column >= 0 ? rt_report_text_json(table->crossval->columns[worst_column])
+                        worst_column >= 0 ? rt_json_text(table->crossval->columns[worst_column])
                                           : json_null());
     json_object_set_new(json, "folds", folds);
     return json;
@@ -418,10 +440,10 @@ static json_t *failures_json(const struct rt_crossval *crossval)
         if (!rt_unit_failure(unit, &step, &message))
             continue;
         json_t *json = json_object();
-        json_object_set_new(json, "fold", rt_report_text_json(unit->fold->name));
-        json_object_set_new(json, "predictor", rt_report_text_json(unit->kind));
+        json_object_set_new(json, "fold", rt_json_text(unit->fold->name));
+        json_object_set_new(json, "predictor", rt_json_text(unit->kind));
         json_object_set_new(json, "step", json_string(step->name));
-        json_object_set_new(json, "message", rt_report_text_json(message));
+        json_object_set_new(json, "message", rt_json_text(message));
         json_array_append_new(array, json);
         free(message);
     }
@@ -432,7 +454,7 @@ static json_t *names_json(const struct rt_names *names)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < names->count; i++)
-        json_array_append_new(array, rt_report_text_json(names->name[i]));
+        json_array_append_new(array, rt_json_text(names->name[i]));
     return array;
 }
 
@@ -445,10 +467,10 @@ json_t *rt_crossval_list_json(const struct rt_crossval *crossval)
         size_t test = 0;
         for (size_t d = 0; d < crossval->dataset.device_count; d++)
             if (fold->devices[d])
-                json_array_append_new(devices, rt_report_text_json(crossval->dataset.devices[d].name));
+                json_array_append_new(devices, rt_json_text(crossval->dataset.devices[d].name));
         for (int family = 0; family < RT_FAMILY_COUNT; family++)
             test += fold->kernels[family][RT_PART_TEST];
-        json_object_set_new(json, "fold", rt_report_text_json(fold->name));
+        json_object_set_new(json, "fold", rt_json_text(fold->name));
         json_object_set_new(json, "held_out_gpus", devices);
         json_object_set_new(json, "held_out_op",
                             fold->op >= 0 ? json_string(rt_ops[fold->op].name) : json_null());
@@ -469,7 +491,7 @@ json_t *rt_crossval_json(const struct rt_crossval_table *table)
             if (has_row(table, &table->blocks[b], row))
                 json_array_append_new(rows, row_json(table, &table->blocks[b], row));
     json_object_set_new(json, "leave_out", json_string(rt_leave_outs[crossval->options->leave_out]));
-    json_object_set_new(json, "command", rt_report_text_json(command));
+    json_object_set_new(json, "command", rt_json_text(command));
     json_object_set_new(json, "rooftile", json_string(RT_VERSION));
     json_object_set_new(json, "data_uuids", names_json(&crossval->uuids));
     json_object_set_new(json, "data_sources", names_json(&crossval->sources));

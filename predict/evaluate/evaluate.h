@@ -1,43 +1,142 @@
 /*
- * Evaluation at kernel level: every sample of the chosen part of a dataset is forecast by every candidate,
- * and the errors are gathered per op and device and pooled.
+ * Evaluation: what was measured beside what was forecast. Every measured kernel (or run of a whole model) of
+ * a dataset becomes a row with its measured time and one forecast per candidate; rows are gathered into
+ * groups and pooled, and errors are computed of each pool.
  *
- * All candidates are judged on the same samples: a sample that one of them cannot forecast is left out for
- * all, and counted with the reason. So is one that a candidate's device effects of its device were calibrated
- * to. Nothing is left out silently: evaluated + left out = samples.
+ * All candidates are judged on the same rows. What one of them cannot forecast is left out for all, and so is
+ * what a candidate was calibrated to. Nothing is left out silently:
+ * rows + left out (over all reasons) = what the dataset holds.
  *
- * "Held out" is what a candidate was not fitted to: the device or the op is on its held-out list, or the
+ * "Held out" is what a candidate was not fitted to: the device or the op is on its held-out list, or its
  * network for the op and dtype was not fitted to the device. Candidates that are fitted to nothing (roofline)
- * follow the reference, the first candidate that is: their rows are marked as those they stand beside.
+ * follow the reference, the first candidate that is.
+ *
+ * The files, in reading order:
+ *   metrics.h       error metrics and their formulas
+ *   candidate.h     the predictors that are judged
+ *   evaluate.h      rows, columns, pools; the two entry points
+ *   evaluation.h    what the two share
+ *   kernels.c       rows of kernels
+ *   workload.h      a measured run of a model as a graph
+ *   workloads.c     rows of whole models
+ *   published.h     columns of forecasts that others published
+ *   pool.h          from rows to errors per device, op, model, and pooled
+ *   report.h        the evaluation as text, JSON, CSV, Markdown
+ *   cmd_evaluate.c  the command
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_EVALUATE_H
 #define ROOFTILE_PREDICT_EVALUATE_EVALUATE_H
 
-#include "models/predictor/predictor.h"
+#include "base/options.h"
+#include "models/roofline/target.h"
+#include "predict/evaluate/candidate.h"
 #include "predict/evaluate/metrics.h"
+#include "predict/evaluate/workload.h"
 
-#define RT_MAX_CANDIDATES 6
 #define RT_WORST_KERNELS  10
 #define RT_EVALUATE_LEVEL 0.9  /* of the intervals that are judged */
 #define RT_PART_ANY       (-1) /* beside enum rt_part: every sample */
+#define RT_MAX_PUBLISHED  9    /* columns of a CSV file of published forecasts */
+#define RT_MAX_JUDGED     (RT_MAX_CANDIDATES + 1 + RT_MAX_PUBLISHED) /* columns of an evaluation */
 
-struct rt_candidate {
-    struct rt_predictor predictor;
-    char *name; /* as it was asked for: a path or "roofline" */
-    char
-        *label; /* in tables: its kind; where two are of one kind, the file's name without folder and ".h5" */
+/* ---- what is asked for ---- */
+
+struct rt_evaluate_options {
+    const bool *devices; /* (device_count) which are asked for; NULL: all */
+    /* Kernels: */
+    const bool *ops, *dtypes;   /* (RT_OP_COUNT), (RT_DTYPE_COUNT) which are asked for; NULL: all */
+    int part;                   /* enum rt_part or RT_PART_ANY */
+    bool measured_tiles;        /* use a sample's own tile where it is known */
+    struct rt_threads *threads; /* NULL: this thread alone */
+    bool quiet;                 /* no progress on stderr */
+    /* Whole models: */
+    const struct rt_names *models; /* parts of names; NULL or empty: all */
+    const char *published;         /* CSV file of published forecasts, or NULL */
+    const char *graphs;            /* folder of operator graphs, or NULL */
+    bool fallback;                 /* as in rt_forecast_options */
 };
 
-/* Opens predictors by name. RT_EUSAGE where there are too many or one is named twice. */
-int rt_candidates_open(const char *const *names, size_t count, struct rt_candidate *out);
-void rt_candidates_release(struct rt_candidate *candidates, size_t count);
+/* "test", "train", "validation", "all" */
+const char *rt_part_name(int part);
+int rt_part_find(const char *name, int *part); /* RT_EUSAGE naming them */
 
-/* The first candidate that was fitted to data, NULL where none was. */
-const struct rt_candidate *rt_candidates_reference(const struct rt_candidate *candidates, size_t count);
+/* ---- columns: a time for each row ---- */
 
-/* Why a sample was left out. */
+enum rt_judged_kind {
+    RT_JUDGED_CANDIDATE,
+    RT_JUDGED_FLOOR,    /* whole models: the sum of their kernels measured alone (additive floor) */
+    RT_JUDGED_PUBLISHED /* whole models: a column of the CSV file */
+};
+
+struct rt_judged_column {
+    enum rt_judged_kind kind;
+    char *name;      /* in text: "roofline", "floor", "habitat*" */
+    char *key;       /* in JSON and CSV: label of the candidate, "floor", the CSV file's own "habitat_ms" */
+    double *time_us; /* (row_count); NaN: the column has none */
+    double *half;    /* (row_count) of candidates: half-width of the interval in ln; NaN: unknown */
+};
+
+/* ---- rows ---- */
+
+/* A judged run of a whole model. */
+struct rt_judged_run {
+    struct rt_workload_name name;
+    const struct rt_workload *workload;
+    enum rt_workload_kind kind;
+    bool graph_read;                               /* the graph was read from a file, not built */
+    double forward_us, backward_us;                /* of the first candidate; NaN for pipelines */
+    double coverage, kernels_us, communication_us; /* of the first candidate: forecast.h */
+};
+
+/* What rows are pooled by. Texts are indices into the dataset's tables. */
+enum rt_judged_key {
+    RT_KEY_NONE, /* 0 in every group: a pool without a condition gathers all */
+    RT_KEY_DEVICE,
+    RT_KEY_OP,
+    RT_KEY_FAMILY,
+    RT_KEY_MODEL,
+    RT_KEY_MODE,
+    RT_KEY_KIND,
+    RT_KEY_HELD_OUT,   /* held_out[0] */
+    RT_KEY_EVERY_TIME, /* all candidates and published columns have a time for it */
+    RT_KEY_COUNT
+};
+
+/* Rows [first, first + count), which share all keys: kernels of one op on one device, or one run. */
+struct rt_judged_group {
+    int32_t key[RT_KEY_COUNT];
+    size_t first, count, synthetic; /* synthetic: rows that are no measurements */
+    bool held_out[RT_MAX_CANDIDATES];
+};
+
+/* ---- errors ---- */
+
+/* The errors of the rows of some groups. */
+struct rt_judged_pool {
+    char *scope; /* a device, a model, "all", "fitted", "held out", "every column" */
+    char *what;  /* an op, "all elementwise" (several ops of a family), "all"; a mode, a kind */
+    size_t count, synthetic;
+    bool held_out[RT_MAX_CANDIDATES];         /* all of its rows are */
+    struct rt_metrics metrics[RT_MAX_JUDGED]; /* by column, of the rows that it has */
+    double first_mape[RT_MAX_JUDGED];         /* MAPE of the first column over the rows that the column has */
+    struct rt_interval_metrics intervals[RT_MAX_CANDIDATES];
+};
+
+struct rt_judged_pools {
+    struct rt_judged_pool *row;
+    size_t count;
+};
+
+struct rt_judged_worst {
+    const struct rt_sample *sample;
+    const char *device, *kernel; /* kernel: name of the main kernel, "" unknown */
+    double forecast_us, error;   /* of the first candidate; percent, signed */
+};
+
+/* ---- what is left out ---- */
+
 enum rt_left_out {
-    RT_LEFT_NOT_ASKED,   /* another GPU, op or dtype than asked for */
+    RT_LEFT_NOT_ASKED,   /* another GPU, op, dtype or model than asked for */
     RT_LEFT_OTHER_SPLIT, /* not in the chosen part */
     RT_LEFT_FITTED,      /* of a device that a predictor was fitted to without keeping a test part */
     RT_LEFT_FAILED,      /* the measurement failed */
@@ -47,7 +146,8 @@ enum rt_left_out {
     RT_LEFT_NO_PEAK,
     RT_LEFT_NO_TILE,
     RT_LEFT_NO_ORIGIN,
-    RT_LEFT_NO_NUMBER, /* the forecast is not a positive number */
+    RT_LEFT_NO_NUMBER,   /* the forecast is not a positive number */
+    RT_LEFT_NO_FORECAST, /* a run, for the reason in `refused` */
     RT_LEFT_COUNT
 };
 struct rt_left_out_row {
@@ -55,66 +155,70 @@ struct rt_left_out_row {
 };
 extern const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT];
 
-/* A file the samples come from: for reports. */
-struct rt_evaluation_file {
-    const char *path;
-    char *uuid, *source, *licence;
-    size_t samples, workloads;
+/* A run that cannot be forecast. */
+struct rt_judged_refusal {
+    struct rt_judged_run run;
+    char *reason;
 };
 
-struct rt_evaluate_options {
-    int part;            /* enum rt_part or RT_PART_ANY */
-    bool measured_tiles; /* use a sample's own tile where it is known */
-    bool quiet;
-    const bool *devices; /* (device_count) which are asked for; NULL: all. Also ops (RT_OP_COUNT), dtypes. */
-    const bool *ops, *dtypes;
-    struct rt_threads *pool; /* NULL: this thread alone */
-    const struct rt_evaluation_file *files;
-    size_t file_count;
-    size_t duplicates; /* samples that were in several files and count once */
+/* A line of the CSV file whose measured time is not that of the data (by more than 0.1%). */
+struct rt_judged_disagreement {
+    size_t line, row;   /* in the CSV file, of the evaluation */
+    double measured_us; /* as the CSV file has it */
 };
 
-struct rt_evaluation_row {
-    char op[64];                      /* an op, "all elementwise" (several ops of a family) or "all" */
-    const char *device;               /* its name, "all" or "held out" */
-    size_t synthetic;                 /* samples that are no measurements */
-    bool held_out[RT_MAX_CANDIDATES]; /* pooled rows: of every op and device in it */
-    struct rt_metrics metrics[RT_MAX_CANDIDATES];
-    struct rt_interval_metrics intervals[RT_MAX_CANDIDATES];
-};
+/* ---- the evaluation ---- */
 
-struct rt_evaluation_worst {
-    const struct rt_sample *sample;
-    double forecast_us, error; /* of the first candidate; percent, signed */
-};
-
-/* Borrows the dataset, candidates and options it was made from. */
 struct rt_evaluation {
-    const struct rt_dataset *dataset;
+    /* Borrowed: texts and samples are the dataset's, so dataset and candidates outlive the evaluation. */
     const struct rt_candidate *candidates;
-    size_t candidate_count;
     struct rt_evaluate_options options;
+    /* Owned: rt_evaluation_release. */
+    bool workloads;                              /* rows are runs of whole models, else kernels */
+    const struct rt_target *target;              /* what of a sample is judged */
+    size_t measured;                             /* rows + left out */
+    size_t candidate_count, column_count, floor; /* columns: candidates first; floor: its number */
+    struct rt_judged_column column[RT_MAX_JUDGED];
+    size_t row_count;
+    double *measured_us;             /* (row_count) */
+    const struct rt_sample **sample; /* (row_count) of kernels, else NULL */
+    struct rt_judged_run *run;       /* (row_count) of whole models, else NULL */
+    struct rt_judged_group *groups;
+    size_t group_count;
+    /* Kernels: device x op, nothing, and pooled over devices. Whole models: device x mode, model x mode, and
+     * scope x kind. */
+    struct rt_judged_pools devices, models, pooled;
+    size_t left_out[RT_LEFT_COUNT][RT_OP_COUNT + 1]; /* by op; RT_OP_COUNT: runs of whole models */
+    size_t synthetic;
+    /* Kernels: */
     struct rt_split_rule split; /* of the reference; RT_SPLIT_DEFAULT where there is none */
-    struct rt_evaluation_row *rows, *pooled;
-    size_t row_count, pooled_count;
-    struct rt_evaluation_worst worst[RT_WORST_KERNELS]; /* largest |error| of the first candidate first */
-    size_t worst_count;
-    size_t evaluated, synthetic, unstable, throttled;
-    size_t dtypes[RT_DTYPE_COUNT]; /* of the evaluated, by element type */
-    bool *fitted;                  /* (devices, ops, dtypes): see RT_LEFT_FITTED; NULL: none */
-    size_t left_out[RT_LEFT_COUNT][RT_OP_COUNT];
+    struct rt_judged_worst worst[RT_WORST_KERNELS]; /* largest |error| of the first candidate first */
+    size_t worst_count, unstable, throttled;
+    size_t dtypes[RT_DTYPE_COUNT]; /* rows by element type */
+    /* Whole models: */
+    struct rt_judged_refusal *refused;
+    size_t refused_count, graphs_read;
+    size_t published_lines, published_unknown; /* of the CSV file; of runs that the data does not have */
+    struct rt_judged_disagreement *disagreements;
+    size_t disagreement_count;
 };
 
-/* RT_EFORMAT where no sample can be evaluated: the sentence tells why most were left out. */
-int rt_evaluate(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,
-                const struct rt_evaluate_options *options, struct rt_evaluation *out);
+/* Judges the kernels of the dataset. RT_EFORMAT where none can be judged; the sentence says why most were
+ * left out. */
+int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,
+                        const struct rt_evaluate_options *options, struct rt_evaluation *out);
+
+/* Judges the runs of whole models. RT_EFORMAT where there is none or none can be forecast, or the published
+ * forecasts cannot be read; RT_ENOTFOUND where a candidate lacks a family and no fallback was allowed. */
+int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_candidate *candidates,
+                          size_t count, const struct rt_evaluate_options *options, struct rt_evaluation *out);
+
 void rt_evaluation_release(struct rt_evaluation *evaluation);
 
-size_t rt_evaluation_left_out(const struct rt_evaluation *evaluation,
-                              enum rt_left_out reason); /* over all ops */
+/* Left out for that reason, over all ops. */
+size_t rt_evaluation_left_out(const struct rt_evaluation *evaluation, enum rt_left_out reason);
 
-/* "test", "train", "validation", "all" */
-const char *rt_part_name(int part);
-int rt_part_find(const char *name, int *part); /* RT_EUSAGE naming them */
+/* Error of a column in percent, NaN where the row has no time in it. */
+double rt_evaluation_error(const struct rt_evaluation *evaluation, size_t row, size_t column);
 
 #endif

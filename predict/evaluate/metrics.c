@@ -40,7 +40,8 @@ void rt_metrics_of(const double *measured, const double *forecast, size_t count,
                                .median = rt_percentile(error, count, 0.5),
                                .p90 = rt_percentile(error, count, 0.9),
                                .bias = signed_sum / n,
-                               .within10 = 100 * (double)within / n};
+                               .within10 = 100 * (double)within / n,
+                               .max = rt_percentile(error, count, 1)};
     free(error);
 }
 

@@ -6,10 +6,11 @@
  *   median    50th percentile of |e|
  *   p90       90th percentile of |e|
  *   bias      mean of e; above 0 the forecast is too slow
- *   within10  share of the kernels with |e| <= 10%
+ *   within10  share of the values with |e| <= 10%
+ *   max       the largest |e|
  *
  * A percentile p of n sorted values lies at place p (n - 1), counted from 0, with linear interpolation
- * between neighbours: type 7 of Hyndman and Fan (1996), what NumPy and R do unless told otherwise.
+ * between neighbours: type 7 of Hyndman and Fan (1996), the default of NumPy and R.
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_METRICS_H
 #define ROOFTILE_PREDICT_EVALUATE_METRICS_H
@@ -18,7 +19,7 @@
 
 struct rt_metrics {
     size_t count;
-    double mape, median, p90, bias, within10; /* NaN where count is 0 */
+    double mape, median, p90, bias, within10, max; /* NaN where count is 0 */
 };
 
 /* Of the intervals of such forecasts; percent.

@@ -1,261 +1,22 @@
-/* Forecasting measured workloads. See workloads.h. */
-#include "predict/evaluate/workloads.h"
+/* Rows of whole models: every measured run is built as a graph and forecast by every candidate. See
+ * evaluate.h. */
 #include "base/status.h"
-#include "models/graph/import/import.h"
-#include "models/graph/model.h"
+#include "predict/evaluate/evaluation.h"
+#include "predict/evaluate/pool.h"
+#include "predict/evaluate/published.h"
 #include "predict/forecast/forecast.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-const char *const rt_workload_kinds[RT_KIND_COUNT] = {"inference", "training", "fusion", "distributed"};
+/* The evaluation while its rows are made. */
+struct workloads {
+    struct rt_evaluation *evaluation;
+    const struct rt_dataset *dataset;
+    struct rt_device *devices; /* the dataset's, completed (links to peers) from the catalogue */
+};
 
-/* --- names and options --- */
-
-/* Takes `word` and a number of 1..65536 off the front of *at. */
-static bool take(const char **at, const char *word, int64_t *number)
-{
-    size_t length = strlen(word), digits = 0;
-    if (strncmp(*at, word, length) != 0)
-        return false;
-    while (isdigit((unsigned char)(*at)[length + digits]))
-        digits++;
-    if (digits == 0 || rt_parse_integer(*at + length, digits, number) != 0 || *number < 1 || *number > 65536)
-        return false;
-    *at += length + digits;
-    return true;
-}
-
-static bool take_part(const char **at, struct rt_workload_split *split)
-{
-    if (strncmp(*at, "kernels", 7) == 0) { /* run without a framework: rooftile collect --model */
-        *at += 7;
-        return true;
-    }
-    if (strncmp(*at, "fusion", 6) == 0) {
-        *at += 6;
-        split->fusion = true;
-        return true;
-    }
-    return take(at, "dp", &split->data) || take(at, "tp", &split->tensor) ||
-           (take(at, "pp", &split->pipeline) && take(at, "_", &split->microbatches));
-}
-
-bool rt_workload_option(const char *option, struct rt_workload_split *out)
-{
-    struct rt_workload_split split = {.data = 1, .tensor = 1, .pipeline = 1, .microbatches = 1};
-    for (const char *at = option; *at != '\0';) {
-        if (!take_part(&at, &split) || (*at != '\0' && (*at++ != '-' || *at == '\0')))
-            return false;
-    }
-    *out = split;
-    return true;
-}
-
-static const char *model_of(const struct rt_dataset *dataset, const struct rt_workload *workload)
-{
-    return rt_strings_get(&dataset->texts, workload->model);
-}
-
-static const char *option_of(const struct rt_dataset *dataset, const struct rt_workload *workload)
-{
-    return rt_strings_get(&dataset->texts, workload->option);
-}
-
-char *rt_workload_name(const struct rt_dataset *dataset, const struct rt_workload *workload)
-{
-    const char *option = option_of(dataset, workload);
-    return rt_format("%s-%s-%" PRId64 "-%" PRId64 "%s%s", model_of(dataset, workload),
-                     workload->mode == RT_TRAINING ? "train" : "inf", workload->sequence, workload->batch,
-                     option[0] != '\0' ? "-" : "", option);
-}
-
-static enum rt_workload_kind kind_of(const struct rt_workload *workload,
-                                     const struct rt_workload_split *split)
-{
-    if (split->data * split->tensor * split->pipeline > 1)
-        return RT_KIND_DISTRIBUTED;
-    if (split->fusion)
-        return RT_KIND_FUSION;
-    return workload->mode == RT_TRAINING ? RT_KIND_TRAINING : RT_KIND_INFERENCE;
-}
-
-/* --- graphs --- */
-
-static int64_t layers_of(const struct rt_workload *workload, const struct rt_model *model)
-{
-    return workload->layers >= 1 ? workload->layers : model->layers;
-}
-
-/* "DIR/gpt2_large-inf-1024-4.csv" where there is such a file and it may stand for the workload: graphs of
- * several GPUs hold their all-reduces as nodes, so those are built here. Free with free(). */
-static char *graph_file(const struct rt_workload_evaluation *evaluation, const struct rt_workload *workload,
-                        const struct rt_workload_split *split)
-{
-    struct stat file;
-    if (evaluation->options.graphs == NULL || split->data * split->tensor * split->pipeline > 1)
-        return NULL;
-    char *name = rt_workload_name(evaluation->dataset, workload);
-    char *path = rt_format("%s/%s.csv", evaluation->options.graphs, name);
-    free(name);
-    if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
-        return path;
-    free(path);
-    return NULL;
-}
-
-static int build_graph(const struct rt_workload *workload, const struct rt_workload_split *split,
-                       const struct rt_model *model, struct rt_graph *graph)
-{
-    struct rt_model run = *model; /* as many layers as it was run with; encoder-decoders have two counts */
-    int64_t parts = split->data * split->microbatches;
-    if (workload->batch % parts != 0)
-        return rt_fail(RT_EUSAGE, "a batch of %" PRId64 " cannot be dealt to %" PRId64 " parts",
-                       workload->batch, parts);
-    if (model->decoder_layers == 0)
-        run.layers = layers_of(workload, model);
-    struct rt_graph_options options = {.step =
-                                           workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL,
-                                       .batch = workload->batch / parts,
-                                       .sequence = workload->sequence,
-                                       .context = workload->sequence,
-                                       .tensor_parallel = split->tensor,
-                                       .dtype = (enum rt_dtype)workload->dtype,
-                                       .fusion = split->fusion};
-    return rt_graph_build(&run, &options, graph);
-}
-
-/* --- one workload --- */
-
-/* A forecast of the row's graph by candidate `c`; the first one's parts are kept too. */
-static int forecast_row(const struct rt_workload_evaluation *evaluation, size_t c,
-                        const struct rt_graph *graph, const struct rt_device *device,
-                        const struct rt_workload_split *split, struct rt_workload_row *row)
-{
-    struct rt_forecast_options options = {.parallel = {.data = split->data,
-                                                       .pipeline = split->pipeline,
-                                                       .microbatches = split->microbatches,
-                                                       .link_gbs = NAN},
-                                          .fallback = evaluation->options.fallback,
-                                          .level = c == 0 ? RT_EVALUATE_LEVEL : 0};
-    const struct rt_candidate *candidate = &evaluation->candidates[c];
-    struct rt_forecast forecast;
-    int status = rt_forecast_graph(graph, &candidate->predictor, device, &options, &forecast);
-    if (status != RT_OK)
-        return rt_fail_context(status, "%s", candidate->name);
-    row->time_us[c] = forecast.total_us;
-    if (c == 0) {
-        row->forward_us = forecast.forward_us;
-        row->backward_us = row->workload->mode == RT_TRAINING ? forecast.backward_us : NAN;
-        row->coverage = forecast.coverage;
-        row->half = log(forecast.interval_high_us / forecast.total_us);
-        row->kernels_us = forecast.compute_us;
-        row->communication_us = forecast.communication_us;
-    }
-    rt_forecast_release(&forecast);
-    return RT_OK;
-}
-
-/* The sum of all nodes measured alone; training needs both passes. */
-static double floor_of(const struct rt_workload *workload)
-{
-    return workload->kernels_forward_us + (workload->mode == RT_TRAINING ? workload->kernels_backward_us : 0);
-}
-
-static int check_workload(const struct rt_dataset *dataset, const struct rt_workload *workload,
-                          struct rt_workload_split *split)
-{
-    const char *option = option_of(dataset, workload);
-    if (workload->flags & RT_FLAG_FAILED)
-        return rt_fail(RT_EFORMAT, "its measurement failed");
-    if (workload->flags & RT_FLAG_PARTIAL)
-        return rt_fail(RT_EFORMAT, "some of its kernels could not run");
-    if (!(workload->end_to_end_us > 0 && isfinite(workload->end_to_end_us)))
-        return rt_fail(RT_EFORMAT, "it has no measured time above 0");
-    if (workload->batch < 1 || workload->sequence < 1)
-        return rt_fail(RT_EFORMAT, "its batch or sequence is missing");
-    if (!rt_workload_option(option, split))
-        return rt_fail(RT_EFORMAT,
-                       "option \"%s\" is unknown; known are fusion, dpN, tpN and ppN_M (N GPUs, M "
-                       "microbatches)",
-                       option);
-    return RT_OK;
-}
-
-static int make_graph(const struct rt_workload_evaluation *evaluation, const struct rt_workload *workload,
-                      const struct rt_workload_split *split, struct rt_workload_row *row,
-                      struct rt_graph *graph)
-{
-    struct rt_model model;
-    int status = rt_model_named(row->model, &model);
-    if (status != RT_OK)
-        return status == RT_ENOTFOUND ? RT_EFORMAT : status; /* an unknown model is about this row only */
-    char *path = graph_file(evaluation, workload, split);
-    row->graph_read = path != NULL;
-    if (path != NULL && rt_graph_import_opgraph(path, layers_of(workload, &model),
-                                                (enum rt_dtype)workload->dtype, graph) != RT_OK)
-        status = RT_EIO; /* a file that was asked for: not of this row only */
-    else if (path == NULL)
-        status = build_graph(workload, split, &model, graph);
-    free(path);
-    return status;
-}
-
-/* Builds and forecasts a workload. RT_EFORMAT and RT_EUSAGE are about this one; others end the evaluation. */
-static int evaluate_workload(const struct rt_workload_evaluation *evaluation,
-                             const struct rt_workload *workload, const struct rt_device *device,
-                             struct rt_workload_row *row)
-{
-    const struct rt_dataset *dataset = evaluation->dataset;
-    struct rt_workload_split split = {0};
-    struct rt_graph graph;
-    *row = (struct rt_workload_row){.workload = workload,
-                                    .device = dataset->devices[workload->device].name,
-                                    .model = model_of(dataset, workload),
-                                    .option = option_of(dataset, workload)};
-    int status = check_workload(dataset, workload, &split);
-    if (status == RT_OK)
-        status = make_graph(evaluation, workload, &split, row, &graph);
-    if (status != RT_OK)
-        return status;
-    if (row->option[0] == '\0')
-        row->option = "plain";
-    row->kind = kind_of(workload, &split);
-    for (size_t c = 0; c < RT_MAX_WORKLOAD_COLUMNS; c++)
-        row->time_us[c] = NAN;
-    row->time_us[evaluation->floor] = floor_of(workload);
-    for (size_t c = 0; status == RT_OK && c < evaluation->candidate_count; c++)
-        status = forecast_row(evaluation, c, &graph, device, &split, row);
-    rt_graph_release(&graph);
-    return status;
-}
-
-double rt_workload_error(const struct rt_workload_row *row, size_t column)
-{
-    return rt_error_percent(row->workload->end_to_end_us, row->time_us[column]);
-}
-
-/* --- all workloads --- */
-
-static void add_columns(struct rt_workload_evaluation *evaluation)
-{
-    for (size_t c = 0; c < evaluation->candidate_count; c++)
-        evaluation->column[evaluation->column_count++] =
-            (struct rt_workload_column){.kind = RT_COLUMN_CANDIDATE,
-                                        .name = rt_strdup(evaluation->candidates[c].label),
-                                        .key = rt_strdup(evaluation->candidates[c].label),
-                                        .scored = true};
-    evaluation->floor = evaluation->column_count++;
-    evaluation->column[evaluation->floor] = (struct rt_workload_column){
-        .kind = RT_COLUMN_FLOOR, .name = rt_strdup("floor"), .key = rt_strdup("floor")};
-}
-
-/* The dataset's descriptions, completed (links to peers) from the catalogue. */
 static struct rt_device *complete_devices(const struct rt_dataset *dataset)
 {
     struct rt_device *devices = rt_malloc((dataset->device_count + 1) * sizeof *devices), known;
@@ -267,134 +28,218 @@ static struct rt_device *complete_devices(const struct rt_dataset *dataset)
     return devices;
 }
 
-static bool is_asked(const struct rt_workload_evaluation *evaluation, const struct rt_workload *workload)
+/* --- what is left out --- */
+
+static bool is_asked(const struct rt_evaluate_options *options, const struct rt_workload *workload,
+                     const char *model)
 {
-    const struct rt_workload_options *options = &evaluation->options;
     if (options->devices != NULL && !options->devices[workload->device])
         return false;
     if (options->models == NULL || options->models->count == 0)
         return true;
     for (size_t i = 0; i < options->models->count; i++)
-        if (rt_name_contains(model_of(evaluation->dataset, workload), options->models->name[i]))
+        if (rt_name_contains(model, options->models->name[i]))
             return true;
     return false;
 }
 
-static bool is_calibrated_to(const struct rt_workload_evaluation *evaluation,
-                             const struct rt_workload *workload)
+static bool is_calibrated_to(const struct workloads *workloads, const struct rt_workload *workload)
 {
+    const struct rt_evaluation *evaluation = workloads->evaluation;
     for (size_t c = 0; c < evaluation->candidate_count; c++)
-        if (rt_predictor_calibrated_to_run(&evaluation->candidates[c].predictor, evaluation->dataset,
+        if (rt_predictor_calibrated_to_run(&evaluation->candidates[c].predictor, workloads->dataset,
                                            workload))
             return true;
     return false;
 }
 
-static int forecast_workloads(struct rt_workload_evaluation *evaluation)
+/* Keeps the sentence of the failure as the reason. */
+static void refuse_run(struct rt_evaluation *evaluation, const struct rt_judged_run *run)
 {
-    const struct rt_dataset *dataset = evaluation->dataset;
-    const struct rt_candidate *reference = evaluation->reference;
-    struct rt_device *devices = complete_devices(dataset);
-    int status = RT_OK;
-    evaluation->rows = rt_calloc(dataset->workload_count, sizeof *evaluation->rows);
-    evaluation->skipped = rt_calloc(dataset->workload_count, sizeof *evaluation->skipped);
-    for (size_t i = 0; status == RT_OK && i < dataset->workload_count; i++) {
-        const struct rt_workload *workload = &dataset->workloads[i];
-        struct rt_workload_row *row = &evaluation->rows[evaluation->row_count];
-        if (!is_asked(evaluation, workload)) {
-            evaluation->not_asked++;
-            continue;
-        }
-        if (is_calibrated_to(evaluation, workload)) {
-            evaluation->calibrated_to++;
-            continue;
-        }
-        status = evaluate_workload(evaluation, workload, &devices[workload->device], row);
-        if (status == RT_EFORMAT || status == RT_EUSAGE) {
-            evaluation->skipped[evaluation->skipped_count++] =
-                (struct rt_workload_skip){workload, rt_strdup(rt_error())};
-            status = RT_OK;
-        } else if (status == RT_OK) {
-            row->held_out = reference != NULL && !rt_predictor_knows_device_in(&reference->predictor,
-                                                                               row->device, workload->dtype);
-            evaluation->graphs_read += row->graph_read;
-            evaluation->synthetic += (workload->flags & RT_FLAG_SYNTHETIC) != 0;
-            evaluation->row_count++;
-        }
-    }
-    free(devices);
-    return status;
+    evaluation->refused =
+        rt_realloc(evaluation->refused, evaluation->refused_count + 1, sizeof *evaluation->refused);
+    evaluation->refused[evaluation->refused_count++] =
+        (struct rt_judged_refusal){*run, rt_strdup(rt_error())};
 }
 
-static int refuse_empty(const struct rt_workload_evaluation *evaluation)
-{
-    size_t count = evaluation->dataset->workload_count;
-    if (count == 0)
-        return rt_fail(RT_EFORMAT,
-                       "there are no measured workloads (whole models); `rooftile dataset import "
-                       "--format neusight` reads some; leave out --workloads to evaluate kernels");
-    if (evaluation->skipped_count == 0 && evaluation->calibrated_to > 0)
-        return rt_fail(RT_EFORMAT,
-                       "nothing to evaluate: a predictor was calibrated to all %zu workloads that are asked "
-                       "for; judge it by others: measure more, or calibrate with fewer (--runs)",
-                       evaluation->calibrated_to);
-    if (evaluation->skipped_count == 0)
-        return rt_fail(RT_EFORMAT,
-                       "nothing to evaluate: none of %zu workloads is of the GPUs and models asked for; "
-                       "`rooftile dataset info` lists what the data has",
-                       count);
-    return rt_fail(RT_EFORMAT, "nothing to evaluate: of %zu workloads none can be forecast; the first: %s",
-                   evaluation->skipped_count, evaluation->skipped[0].reason);
-}
+/* --- forecasts --- */
 
-int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_candidate *candidates,
-                          size_t count, const struct rt_workload_options *options,
-                          struct rt_workload_evaluation *out)
+/* Forecasts of the graph by candidate `c`, for the row after the last. The first candidate's parts are kept.
+ */
+static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct rt_graph *graph,
+                        const struct rt_device *device, const struct rt_workload_split *split,
+                        struct rt_judged_run *run)
 {
-    struct rt_workload_evaluation evaluation = {.dataset = dataset,
-                                                .candidates = candidates,
-                                                .reference = rt_candidates_reference(candidates, count),
-                                                .candidate_count = count,
-                                                .options = *options};
-    add_columns(&evaluation);
-    int status = forecast_workloads(&evaluation);
-    if (status == RT_OK && evaluation.row_count == 0)
-        status = rt_fail_context(refuse_empty(&evaluation), "%s",
-                                 options->file_count == 1 ? options->files[0].path : "the data");
-    if (status == RT_OK && options->compare != NULL)
-        status = rt_workloads_compare(&evaluation);
-    if (status != RT_OK) {
-        rt_workload_evaluation_release(&evaluation);
-        return status;
+    const struct rt_forecast_options options = {.parallel = {.data = split->data,
+                                                             .pipeline = split->pipeline,
+                                                             .microbatches = split->microbatches,
+                                                             .link_gbs = NAN},
+                                                .fallback = evaluation->options.fallback,
+                                                .level = c == 0 ? RT_EVALUATE_LEVEL : 0};
+    const struct rt_candidate *candidate = &evaluation->candidates[c];
+    struct rt_forecast forecast;
+    int status = rt_forecast_graph(graph, &candidate->predictor, device, &options, &forecast);
+    if (status != RT_OK)
+        return rt_fail_context(status, "%s", candidate->name);
+    evaluation->column[c].time_us[evaluation->row_count] = forecast.total_us;
+    evaluation->column[c].half[evaluation->row_count] = log(forecast.interval_high_us / forecast.total_us);
+    if (c == 0) {
+        run->forward_us = forecast.forward_us;
+        run->backward_us = run->workload->mode == RT_TRAINING ? forecast.backward_us : NAN;
+        run->coverage = forecast.coverage;
+        run->kernels_us = forecast.compute_us;
+        run->communication_us = forecast.communication_us;
     }
-    rt_workloads_summarise(&evaluation);
-    *out = evaluation;
+    rt_forecast_release(&forecast);
     return RT_OK;
 }
 
-void rt_workload_evaluation_release(struct rt_workload_evaluation *evaluation)
+/* Builds and forecasts a run. RT_EFORMAT and RT_EUSAGE are about this one; others end the evaluation. */
+static int judge_run(struct workloads *workloads, struct rt_judged_run *run)
 {
-    for (size_t c = 0; c < evaluation->column_count; c++) {
-        free(evaluation->column[c].name);
-        free(evaluation->column[c].key);
-    }
-    for (size_t s = 0; s < evaluation->skipped_count; s++)
-        free(evaluation->skipped[s].reason);
-    free(evaluation->rows);
-    free(evaluation->skipped);
-    free(evaluation->devices.row);
-    free(evaluation->models.row);
-    free(evaluation->kinds.row);
-    free(evaluation->disagreements);
-    *evaluation = (struct rt_workload_evaluation){0};
+    struct rt_evaluation *evaluation = workloads->evaluation;
+    const struct rt_device *device = &workloads->devices[run->workload->device];
+    struct rt_workload_split split = {0};
+    struct rt_graph graph;
+    int status = rt_workload_graph_in(evaluation->options.graphs, &run->name, run->workload, &split, &graph,
+                                      &run->graph_read);
+    if (status != RT_OK)
+        return status;
+    run->kind = rt_workload_kind_of(run->workload, &split);
+    for (size_t c = 0; status == RT_OK && c < evaluation->candidate_count; c++)
+        status = forecast_run(evaluation, c, &graph, device, &split, run);
+    rt_graph_release(&graph);
+    return status;
 }
 
-int rt_workload_graph(const struct rt_dataset *dataset, const struct rt_workload *workload,
-                      struct rt_workload_split *split, struct rt_graph *graph)
+/* Appends the row that judge_run forecast, a group of its own. */
+static void add_row(struct rt_evaluation *evaluation, const struct rt_judged_run *run)
 {
-    struct rt_model model;
-    int status = check_workload(dataset, workload, split);
-    if (status == RT_OK)
-        status = rt_model_named(model_of(dataset, workload), &model);
-    return status == RT_OK ? build_graph(workload, split, &model, graph) : status;
+    const struct rt_workload *workload = run->workload;
+    size_t row = evaluation->row_count++, count = evaluation->candidate_count;
+    evaluation->run[row] = *run;
+    evaluation->measured_us[row] = workload->end_to_end_us;
+    evaluation->column[evaluation->floor].time_us[row] = rt_workload_floor_us(workload);
+    evaluation->graphs_read += run->graph_read;
+    struct rt_judged_group group = {.key = {[RT_KEY_DEVICE] = workload->device,
+                                            [RT_KEY_MODEL] = workload->model,
+                                            [RT_KEY_MODE] = workload->mode,
+                                            [RT_KEY_KIND] = run->kind},
+                                    .first = row,
+                                    .count = 1,
+                                    .synthetic = (workload->flags & RT_FLAG_SYNTHETIC) != 0};
+    for (size_t c = 0; c < count; c++) {
+        const struct rt_candidate *fitted = rt_candidates_fitted(evaluation->candidates, count, c);
+        group.held_out[c] = fitted != NULL && !rt_predictor_knows_device_in(
+                                                  &fitted->predictor, run->name.device, workload->dtype);
+    }
+    group.key[RT_KEY_HELD_OUT] = group.held_out[0];
+    rt_evaluation_add_group(evaluation, &group);
+}
+
+static int judge_runs(struct workloads *workloads)
+{
+    struct rt_evaluation *evaluation = workloads->evaluation;
+    const struct rt_dataset *dataset = workloads->dataset;
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < dataset->workload_count; i++) {
+        struct rt_judged_run run = {.workload = &dataset->workloads[i],
+                                    .name = rt_workload_name(dataset, &dataset->workloads[i])};
+        enum rt_left_out reason = RT_LEFT_COUNT;
+        if (!is_asked(&evaluation->options, run.workload, run.name.model))
+            reason = RT_LEFT_NOT_ASKED;
+        else if (is_calibrated_to(workloads, run.workload))
+            reason = RT_LEFT_CALIBRATED;
+        else if ((status = judge_run(workloads, &run)) == RT_EFORMAT || status == RT_EUSAGE)
+            reason = RT_LEFT_NO_FORECAST;
+        else if (status == RT_OK)
+            add_row(evaluation, &run);
+        if (reason == RT_LEFT_NO_FORECAST) {
+            refuse_run(evaluation, &run);
+            status = RT_OK;
+        }
+        if (reason != RT_LEFT_COUNT)
+            evaluation->left_out[reason][RT_OP_COUNT]++;
+    }
+    return status;
+}
+
+/* --- pools --- */
+
+/* Marks the runs for which every candidate and published column has a time. */
+static void mark_every_time(struct rt_evaluation *evaluation)
+{
+    for (size_t r = 0; r < evaluation->row_count; r++) {
+        bool every = true;
+        for (size_t c = 0; c < evaluation->column_count; c++)
+            every &= c == evaluation->floor || !isnan(evaluation->column[c].time_us[r]);
+        evaluation->groups[r].key[RT_KEY_EVERY_TIME] = every;
+    }
+}
+
+static bool is_first(const struct rt_evaluation *evaluation, size_t row, enum rt_judged_key key)
+{
+    for (size_t r = 0; r < row; r++)
+        if (evaluation->groups[r].key[key] == evaluation->groups[row].key[key])
+            return false;
+    return true;
+}
+
+/* Of each device (or model) x mode, in the order in which the rows name them first. */
+static void pool_modes(const struct rt_evaluation *evaluation, enum rt_judged_key key,
+                       struct rt_judged_pools *to)
+{
+    for (size_t r = 0; r < evaluation->row_count; r++) {
+        const struct rt_workload_name *name = &evaluation->run[r].name;
+        for (int mode = 0; is_first(evaluation, r, key) && mode < RT_MODE_COUNT; mode++)
+            rt_judged_pool(evaluation, to, key == RT_KEY_DEVICE ? name->device : name->model, rt_modes[mode],
+                           (struct rt_judged_where){key, evaluation->groups[r].key[key]},
+                           (struct rt_judged_where){RT_KEY_MODE, mode});
+    }
+}
+
+static void add_pools(struct rt_evaluation *evaluation)
+{
+    static const struct {
+        const char *scope;
+        struct rt_judged_where where;
+    } scopes[] = {{"all", {RT_KEY_NONE, 0}},
+                  {"fitted", {RT_KEY_HELD_OUT, 0}},
+                  {"held out", {RT_KEY_HELD_OUT, 1}},
+                  {"every column", {RT_KEY_EVERY_TIME, 1}}};
+    mark_every_time(evaluation);
+    pool_modes(evaluation, RT_KEY_DEVICE, &evaluation->devices);
+    pool_modes(evaluation, RT_KEY_MODEL, &evaluation->models);
+    for (size_t s = 0; s < RT_COUNT(scopes); s++)
+        for (int kind = 0; kind < RT_KIND_COUNT; kind++)
+            rt_judged_pool(evaluation, &evaluation->pooled, scopes[s].scope, rt_workload_kinds[kind],
+                           (struct rt_judged_where){RT_KEY_KIND, kind}, scopes[s].where);
+}
+
+/* --- the evaluation --- */
+
+int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_candidate *candidates,
+                          size_t count, const struct rt_evaluate_options *options, struct rt_evaluation *out)
+{
+    struct rt_evaluation evaluation;
+    struct workloads workloads = {&evaluation, dataset, complete_devices(dataset)};
+    rt_evaluation_init(&evaluation, candidates, count, options, dataset->workload_count);
+    evaluation.workloads = true;
+    evaluation.measured = dataset->workload_count;
+    evaluation.run = rt_calloc(dataset->workload_count + 1, sizeof *evaluation.run);
+    evaluation.floor = rt_evaluation_add_column(&evaluation, RT_JUDGED_FLOOR, rt_strdup("floor"),
+                                                rt_strdup("floor"), dataset->workload_count);
+    int status = judge_runs(&workloads);
+    free(workloads.devices);
+    if (status == RT_OK && evaluation.row_count == 0)
+        status = rt_evaluation_refuse_empty(&evaluation);
+    if (status == RT_OK && options->published != NULL)
+        status = rt_published_read(dataset, &evaluation);
+    if (status != RT_OK) {
+        rt_evaluation_release(&evaluation);
+        return status;
+    }
+    add_pools(&evaluation);
+    *out = evaluation;
+    return RT_OK;
 }

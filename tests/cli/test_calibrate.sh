@@ -68,14 +68,14 @@ done
 fitted=$(($(left_out p.h5 train | cut -d' ' -f2) + $(left_out p.h5 validation | cut -d' ' -f2) - $(left_out c.h5 train | cut -d' ' -f2) - $(left_out c.h5 validation | cut -d' ' -f2)))
 if [ "$fitted" = 10 ]; then ok "10 fewer of the training part"; else not_ok "10 fewer of the training part" "$fitted"; fi
 succeeds "in words" "$ROOFTILE" evaluate -p c.h5 data.h5 --split all --quiet
-holds "one line tells" "10  kernels that a predictor was calibrated to: softmax 10" stdout
+holds "one line tells" "10  used to calibrate a predictor: softmax 10" stdout
 succeeds "calibrate with kernels of the test part" "$ROOFTILE" calibrate -p c.h5 data.h5 --gpu a100 --split test --kernels 20 -o t.h5
 for row in "t.h5 test:20 40 160" "t.h5 train:0 58 174"; do # those of before are judged again
     said=$(left_out ${row%:*})
     if [ "$said" = "${row#*:}" ]; then ok "judged: $row"; else not_ok "judged: $row" "$said"; fi
 done
 succeeds "with all of the test part" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 --split test --kernels 60 -o all.h5
-refuses "nothing is left to judge by" 1 "60 are kernels that a predictor was calibrated to; judge it by others" \
+refuses "nothing is left to judge by" 1 "60 are used to calibrate a predictor; judge it by others" \
     "$ROOFTILE" evaluate -p all.h5 data.h5 --gpu A100 --quiet
 
 succeeds "other GPUs before" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu V100 --gpu T4 --quiet --json --no-baseline

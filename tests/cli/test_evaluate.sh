@@ -28,7 +28,7 @@ succeeds "a predictor beside the roofline" "$ROOFTILE" evaluate -p p.h5 data.h5 
 cp stdout text
 holds "the predictor is introduced" "predictor  neusight (p.h5), fitted to Tesla V100-PCIE-32GB; held out: NVIDIA A100-PCIE-40GB" text
 tr -s ' ' <text >squeezed
-holds "pooled over held-out devices" "all held-out devices yes 40" squeezed
+holds "pooled over held-out devices" "all held out yes 40" squeezed
 holds "what has no network is counted" "80  of a family that a predictor has no network for: layernorm 80" text
 succeeds "the text report is what was printed" cmp text r.txt
 holds "CSV has the keys" "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic,coverage90,width90" r.csv
@@ -74,9 +74,9 @@ refuses "unknown GPU" 1 "it has" $e -p p.h5 data.h5 --gpu H100
 holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr
 refuses "unknown op" 1 "--op convolve: there is no op" $e -p p.h5 data.h5 --op convolve
 refuses "unknown dtype" 1 "--dtype fp7" $e -p p.h5 data.h5 --dtype fp7
-refuses "nothing left" 1 "data.h5: nothing to evaluate (split test): of 320 samples 320 are of another GPU, op or dtype" $e -p p.h5 data.h5 --op bmm
+refuses "nothing left" 1 "data.h5: nothing to evaluate (split test): of 320 samples 320 are of another GPU, op, dtype or model" $e -p p.h5 data.h5 --op bmm
 refuses "nothing forecast" 1 "of 320 samples 80 are of a family that a predictor has no network for" $e -p p.h5 data.h5 --op layernorm
-refuses "unknown ending" 2 "ends in .txt, .json or .csv" $e -p p.h5 data.h5 --report r.pdf
+refuses "unknown ending" 2 "ends in .txt, .json, .csv or .md" $e -p p.h5 data.h5 --report r.pdf
 refuses "unknown split" 2 "choose test, train, validation or all" $e -p p.h5 data.h5 --split half
 refuses "unknown tiles" 2 "choose forecast or measured" $e -p p.h5 data.h5 --tiles guessed
 refuses "too many threads" 2 "--threads 0" $e -p p.h5 data.h5 --threads 0

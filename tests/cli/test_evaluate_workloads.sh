@@ -83,13 +83,14 @@ succeeds "--json is the JSON report" $e --compare published.csv --json
 cp stdout printed.json
 succeeds "byte for byte" cmp printed.json r.json
 succeeds "only one GPU and model" "$ROOFTILE" evaluate -p roofline --workloads=data.h5 --gpu v100 --model bert
-holds "the others are not asked for" "5  of another GPU or model than asked for" stdout
+holds "the others are not asked for" "5  of another GPU, op, dtype or model than asked for" stdout
 
 # A trained predictor beside the roofline: it was not fitted to these GPUs.
 succeeds "collect synthetic kernels" "$ROOFTILE" collect --backend synthetic --count 400 -o synthetic.h5 --quiet
 succeeds "train on them" "$ROOFTILE" train synthetic.h5 -o p.h5 --epochs 1 --threads 1 --quiet
 succeeds "a predictor" "$ROOFTILE" evaluate -p p.h5 --workloads data.h5 --report p.json
-holds "unseen GPUs are marked" "Tesla V100-PCIE-32GB   yes" stdout
+tr -s ' ' <stdout >squeezed
+holds "held-out GPUs are marked" "Tesla V100-PCIE-32GB bert_large inference 8 512 plain yes" squeezed
 cat >marked.py <<'END_'
 import json
 r = json.load(open("p.json"))
@@ -117,7 +118,7 @@ refuses "no workloads" 1 "synthetic.h5: there are no measured workloads" "$ROOFT
 refuses "no data" 2 "DATA.h5" "$ROOFTILE" evaluate -p roofline --workloads
 refuses "unknown GPU" 1 "it has Tesla V100-PCIE-32GB and NVIDIA A100-SXM4-40GB" $e --gpu H100
 refuses "unknown model" 1 "--model llama: no workload of the data" $e --model llama
-refuses "only unknown models" 1 "data.h5: nothing to evaluate: of 1 workloads none can be forecast; the first: unknown model \"resnet\"" $e --model resnet
+refuses "only unknown models" 1 "data.h5: nothing to evaluate (whole models): of 7 workloads 1 are without a forecast; unknown model \"resnet\"" $e --model resnet
 refuses "an option of kernels" 2 "--op is for kernels: leave it out with --workloads" $e --op linear
 refuses "another" 2 "--split is for kernels" $e --split all
 refuses "an option of whole models" 2 "--compare is for whole models: give --workloads with it" "$ROOFTILE" evaluate -p roofline data.h5 --compare published.csv
@@ -132,7 +133,7 @@ printf 'device;workload;x_ms\n' >bad.csv
 refuses "no CSV" 1 'bad.csv:1: has no column "device"' $e --compare bad.csv
 printf 'Name,OpName\n' >graphs/bert_large-inf-512-8.csv
 refuses "a graph that is none" 1 "graphs/bert_large-inf-512-8.csv" $e --graphs graphs
-refuses "unknown ending" 2 "ends in .txt, .json or .csv" $e --report r.pdf
+refuses "unknown ending" 2 "ends in .txt, .json, .csv or .md" $e --report r.pdf
 if [ -e /dev/full ]; then
     $e >/dev/full 2>stderr
     if [ $? = 1 ] && grep -q "^rooftile: standard output" stderr; then ok "full disk"; else not_ok "full disk" "$(cat stderr)"; fi

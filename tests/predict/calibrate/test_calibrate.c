@@ -9,7 +9,7 @@
 #include "predict/forecast/forecast.h"
 #include "predict/calibrate/robust.h"
 #include "predict/calibrate/selection.h"
-#include "predict/evaluate/workloads.h"
+#include "predict/evaluate/workload.h"
 
 #include <math.h>
 

@@ -5,7 +5,6 @@
 #include "predict/calibrate/calibrate.h"
 #include "predict/evaluate/evaluate.h"
 #include "predict/evaluate/report.h"
-#include "predict/evaluate/workloads.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -96,13 +95,13 @@ static void check_judged(const struct rt_dataset *data, const struct rt_candidat
 {
     const struct rt_evaluate_options options = {.part = part, .quiet = true};
     struct rt_evaluation e;
-    RT_ASSERT_OK(rt_evaluate(data, candidates, count, &options, &e));
-    CU_ASSERT_EQUAL_FATAL(e.row_count, 2);
-    CU_ASSERT_EQUAL(e.rows[0].metrics[0].count, v100);
-    CU_ASSERT_EQUAL(e.rows[1].metrics[0].count, t4);
+    RT_ASSERT_OK(rt_evaluate_kernels(data, candidates, count, &options, &e));
+    CU_ASSERT_EQUAL_FATAL(e.devices.count, 2);
+    CU_ASSERT_EQUAL(e.devices.row[0].metrics[0].count, v100);
+    CU_ASSERT_EQUAL(e.devices.row[1].metrics[0].count, t4);
     CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_CALIBRATED), left_out);
     CU_ASSERT_EQUAL(e.left_out[RT_LEFT_CALIBRATED][RT_OP_SOFTMAX], left_out);
-    size_t all = e.evaluated;
+    size_t all = e.row_count;
     for (int r = 0; r < RT_LEFT_COUNT; r++)
         all += rt_evaluation_left_out(&e, (enum rt_left_out)r);
     CU_ASSERT_EQUAL(all, data->sample_count);
@@ -187,7 +186,9 @@ static char *report_of(const struct rt_evaluation *e, const char *name)
 {
     const char *path = rt_test_path(name);
     char *text = rt_calloc(1 << 16, 1);
-    RT_ASSERT_OK(rt_report_write(e, path));
+    struct rt_report *report = rt_evaluation_report(e, &(struct rt_evaluation_input){.file_count = 0});
+    RT_ASSERT_OK(rt_report_save(report, path));
+    rt_report_free(report);
     FILE *file = fopen(path, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     CU_ASSERT_TRUE(fread(text, 1, (1 << 16) - 1, file) > 0);
@@ -204,9 +205,9 @@ static void test_reports_tell(void)
     make_data(&data);
     make_candidate(&candidate);
     calibrate(&candidate, &data, RT_PART_TEST, 1);
-    RT_ASSERT_OK(rt_evaluate(&data, &candidate, 1, &options, &e));
+    RT_ASSERT_OK(rt_evaluate_kernels(&data, &candidate, 1, &options, &e));
     char *text = report_of(&e, "e.txt"), *json = report_of(&e, "e.json");
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "8  kernels that a predictor was calibrated to: softmax 8\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "8  used to calibrate a predictor: softmax 8\n"));
     json_t *report = json_loads(json, 0, NULL);
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_object_get(report, "skipped"), "calibrated")),
                     FITTED);
@@ -228,8 +229,8 @@ static void test_nothing_left_is_told(void)
     make_data(&data);
     make_candidate(&candidate);
     calibrate(&candidate, &data, RT_PART_TRAIN, 1); /* there are 8 */
-    RT_ASSERT_FAILS(rt_evaluate(&data, &candidate, 1, &options, &e), RT_EFORMAT,
-                    "8 are kernels that a predictor was calibrated to; judge it by others");
+    RT_ASSERT_FAILS(rt_evaluate_kernels(&data, &candidate, 1, &options, &e), RT_EFORMAT,
+                    "8 are used to calibrate a predictor; judge it by others");
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&data);
 }
@@ -239,8 +240,8 @@ static void test_runs_it_was_calibrated_to_are_not_judged(void)
     struct rt_dataset data;
     struct rt_candidate candidate;
     struct rt_calibration calibration;
-    struct rt_workload_evaluation e;
-    const struct rt_workload_options none = {0};
+    struct rt_evaluation e;
+    const struct rt_evaluate_options none = {0};
     struct rt_calibrate_options options = {.from = RT_FROM_MODELS, .runs = 3, .seed = 1};
     make_data(&data);
     make_candidate(&candidate);
@@ -251,16 +252,16 @@ static void test_runs_it_was_calibrated_to_are_not_judged(void)
     rt_calibration_release(&calibration);
     save_and_open(&candidate);
     RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
-    CU_ASSERT_EQUAL(e.calibrated_to, 3);
+    CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_CALIBRATED), 3);
     CU_ASSERT_EQUAL_FATAL(e.row_count, 1);
-    CU_ASSERT_PTR_EQUAL(e.rows[0].workload, check);
-    rt_workload_evaluation_release(&e);
+    CU_ASSERT_PTR_EQUAL(e.run[0].workload, check);
+    rt_evaluation_release(&e);
     for (size_t w = 0; w < data.workload_count; w++) /* on the T4 they are others */
         data.workloads[w].device = 1;
     RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
-    CU_ASSERT_EQUAL(e.calibrated_to, 0);
+    CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_CALIBRATED), 0);
     CU_ASSERT_EQUAL(e.row_count, 4);
-    rt_workload_evaluation_release(&e);
+    rt_evaluation_release(&e);
     /* Softmax is fitted anew to kernels; the other families still know the runs. */
     calibrate(&candidate, &data, RT_PART_TEST, 1);
     CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name)->count, FITTED);
@@ -268,13 +269,13 @@ static void test_runs_it_was_calibrated_to_are_not_judged(void)
     for (size_t w = 0; w < data.workload_count; w++)
         data.workloads[w].device = 0;
     RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
-    CU_ASSERT_EQUAL(e.calibrated_to, 3);
-    rt_workload_evaluation_release(&e);
+    CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_CALIBRATED), 3);
+    rt_evaluation_release(&e);
     options.runs = 0;
     RT_ASSERT_OK(rt_calibrate(&candidate.predictor, &data, 0, &options, &calibration));
     rt_calibration_release(&calibration);
     RT_ASSERT_FAILS(rt_evaluate_workloads(&data, &candidate, 1, &none, &e), RT_EFORMAT,
-                    "a predictor was calibrated to all 4 workloads");
+                    "of 4 workloads 4 are used to calibrate a predictor");
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&data);
 }
@@ -285,8 +286,8 @@ static void test_kernels_and_runs_of_one_device(void)
     struct rt_dataset data;
     struct rt_candidate candidate;
     struct rt_calibration calibration;
-    struct rt_workload_evaluation e;
-    const struct rt_workload_options none = {0};
+    struct rt_evaluation e;
+    const struct rt_evaluate_options none = {0};
     const struct rt_calibrate_options options = {
         .from = RT_FROM_BOTH, .kernels = FITTED, .runs = 3, .seed = 1, .part = RT_PART_TEST};
     make_data(&data);
@@ -298,9 +299,9 @@ static void test_kernels_and_runs_of_one_device(void)
     CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_BMM, data.devices[0].name)->count, 3);
     check_judged(&data, &candidate, 1, RT_PART_ANY, KERNELS - FITTED, KERNELS, FITTED);
     RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
-    CU_ASSERT_EQUAL(e.calibrated_to, 3);
+    CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_CALIBRATED), 3);
     CU_ASSERT_EQUAL(e.row_count, 1);
-    rt_workload_evaluation_release(&e);
+    rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&data);
 }

@@ -4,8 +4,8 @@
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
 #include "models/predictor/recipe.h"
+#include "predict/evaluate/evaluate.h"
 #include "predict/forecast/forecast.h"
-#include "predict/evaluate/workloads.h"
 
 #include <math.h>
 
@@ -97,7 +97,7 @@ static void test_known_errors(void)
 {
     struct rt_dataset dataset;
     struct rt_candidate candidate;
-    struct rt_workload_evaluation e;
+    struct rt_evaluation e;
     rt_dataset_init(&dataset);
     int32_t v100 = add_device(&dataset, "Tesla V100-PCIE-32GB"),
             a100 = add_device(&dataset, "NVIDIA A100-SXM4-40GB");
@@ -127,30 +127,30 @@ static void test_known_errors(void)
     add(&dataset, a100, "gpt2_large", RT_TRAINING, 4, "dp4", 2 * expected[4]);
     add(&dataset, a100, "gpt2_large", RT_TRAINING, 4, "pp2_4", 2 * expected[5]);
     open_roofline(&candidate);
-    RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_workload_options){0}, &e));
+    RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_evaluate_options){0}, &e));
     CU_ASSERT_EQUAL_FATAL(e.row_count, 6);
     for (size_t r = 0; r < 6; r++) {
-        RT_ASSERT_NEAR(e.rows[r].time_us[0], expected[r], 1e-12);
-        RT_ASSERT_NEAR(rt_workload_error(&e.rows[r], 0), -50, 1e-9);
-        CU_ASSERT_FALSE(e.rows[r].held_out);
+        RT_ASSERT_NEAR(e.column[0].time_us[r], expected[r], 1e-12);
+        RT_ASSERT_NEAR(rt_evaluation_error(&e, r, 0), -50, 1e-9);
+        CU_ASSERT_FALSE(e.groups[r].held_out[0]);
     }
-    RT_ASSERT_NEAR(rt_workload_error(&e.rows[0], e.floor), 50, 1e-9);
-    CU_ASSERT_TRUE(isnan(rt_workload_error(&e.rows[1], e.floor)));
-    CU_ASSERT_TRUE(isnan(rt_workload_error(&e.rows[2], e.floor)));
-    RT_ASSERT_NEAR(e.rows[2].forward_us + e.rows[2].backward_us, expected[2], 1e-12);
-    CU_ASSERT_TRUE(isnan(e.rows[0].backward_us));
+    RT_ASSERT_NEAR(rt_evaluation_error(&e, 0, e.floor), 50, 1e-9);
+    CU_ASSERT_TRUE(isnan(rt_evaluation_error(&e, 1, e.floor)));
+    CU_ASSERT_TRUE(isnan(rt_evaluation_error(&e, 2, e.floor)));
+    RT_ASSERT_NEAR(e.run[2].forward_us + e.run[2].backward_us, expected[2], 1e-12);
+    CU_ASSERT_TRUE(isnan(e.run[0].backward_us));
     const enum rt_workload_kind kinds[] = {RT_KIND_INFERENCE,   RT_KIND_FUSION,      RT_KIND_TRAINING,
                                            RT_KIND_DISTRIBUTED, RT_KIND_DISTRIBUTED, RT_KIND_DISTRIBUTED};
     for (size_t r = 0; r < 6; r++)
-        CU_ASSERT_EQUAL(e.rows[r].kind, kinds[r]);
+        CU_ASSERT_EQUAL(e.run[r].kind, kinds[r]);
     /* V100 inference (2), V100 training (1), A100 training (3) */
     CU_ASSERT_EQUAL_FATAL(e.devices.count, 3);
-    CU_ASSERT_EQUAL(e.devices.row[0].rows, 2);
-    CU_ASSERT_EQUAL(e.devices.row[0].mean[e.floor].n, 1);
-    RT_ASSERT_NEAR(e.devices.row[0].mean[0].mape, 50, 1e-9);
-    RT_ASSERT_NEAR(e.devices.row[2].mean[0].bias, -50, 1e-9);
-    CU_ASSERT_STRING_EQUAL(e.kinds.row[0].scope, "all");
-    rt_workload_evaluation_release(&e);
+    CU_ASSERT_EQUAL(e.devices.row[0].count, 2);
+    CU_ASSERT_EQUAL(e.devices.row[0].metrics[e.floor].count, 1);
+    RT_ASSERT_NEAR(e.devices.row[0].metrics[0].mape, 50, 1e-9);
+    RT_ASSERT_NEAR(e.devices.row[2].metrics[0].bias, -50, 1e-9);
+    CU_ASSERT_STRING_EQUAL(e.pooled.row[0].scope, "all");
+    rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&dataset);
 }
@@ -160,19 +160,19 @@ static void test_layers_of_the_run(void)
 {
     struct rt_dataset dataset;
     struct rt_candidate candidate;
-    struct rt_workload_evaluation e;
+    struct rt_evaluation e;
     rt_dataset_init(&dataset);
     int32_t v100 = add_device(&dataset, "Tesla V100-PCIE-32GB");
     add(&dataset, v100, "gpt2_large", RT_INFERENCE, 1, "", 1e4);
     add(&dataset, v100, "gpt2_large", RT_INFERENCE, 1, "", 1e4)->layers = 12;
     add(&dataset, v100, "gpt2_large", RT_INFERENCE, 1, "", 1e4)->layers = 24;
     open_roofline(&candidate);
-    RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_workload_options){0}, &e));
+    RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_evaluate_options){0}, &e));
     CU_ASSERT_EQUAL_FATAL(e.row_count, 3); /* of 36 layers, 12, 24 */
-    RT_ASSERT_NEAR(e.rows[0].time_us[0] - e.rows[2].time_us[0], e.rows[2].time_us[0] - e.rows[1].time_us[0],
-                   1e-9);
-    CU_ASSERT_TRUE(e.rows[2].time_us[0] > 1.5 * e.rows[1].time_us[0]);
-    rt_workload_evaluation_release(&e);
+    RT_ASSERT_NEAR(e.column[0].time_us[0] - e.column[0].time_us[2],
+                   e.column[0].time_us[2] - e.column[0].time_us[1], 1e-9);
+    CU_ASSERT_TRUE(e.column[0].time_us[2] > 1.5 * e.column[0].time_us[1]);
+    rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&dataset);
 }
@@ -181,14 +181,14 @@ static void test_left_out_with_reasons(void)
 {
     static const char *const reasons[] = {"unknown model \"resnet\"",
                                           "measurement failed",
-                                          "cannot be dealt to 4",
+                                          "cannot be divided into 4",
                                           "option \"sp4\" is unknown",
                                           "no measured time above 0",
                                           "--tp 3",
                                           "no fp8 peak"};
     struct rt_dataset dataset;
     struct rt_candidate candidate;
-    struct rt_workload_evaluation e;
+    struct rt_evaluation e;
     rt_dataset_init(&dataset);
     int32_t v100 = add_device(&dataset, "Tesla V100-PCIE-32GB"), p4 = add_device(&dataset, "Tesla P4");
     add(&dataset, v100, "resnet", RT_INFERENCE, 4, "", 1e4);
@@ -205,27 +205,27 @@ static void test_left_out_with_reasons(void)
     rt_names_add(&models, "bert");
     rt_names_add(&models, "GPT2");
     rt_names_add(&models, "resnet");
-    struct rt_workload_options options = {.models = &models};
+    struct rt_evaluate_options options = {.models = &models};
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e));
-    CU_ASSERT_EQUAL(e.not_asked, 1);
+    CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_NOT_ASKED), 1);
     CU_ASSERT_EQUAL_FATAL(e.row_count, 1);
-    CU_ASSERT_EQUAL_FATAL(e.skipped_count, RT_COUNT(reasons));
-    for (size_t s = 0; s < e.skipped_count; s++) {
-        if (strstr(e.skipped[s].reason, reasons[s]) == NULL)
-            printf("# no \"%s\" in: %s\n", reasons[s], e.skipped[s].reason);
-        CU_ASSERT_PTR_NOT_NULL(strstr(e.skipped[s].reason, reasons[s]));
+    CU_ASSERT_EQUAL_FATAL(e.refused_count, RT_COUNT(reasons));
+    for (size_t s = 0; s < e.refused_count; s++) {
+        if (strstr(e.refused[s].reason, reasons[s]) == NULL)
+            printf("# no \"%s\" in: %s\n", reasons[s], e.refused[s].reason);
+        CU_ASSERT_PTR_NOT_NULL(strstr(e.refused[s].reason, reasons[s]));
     }
-    rt_workload_evaluation_release(&e);
+    rt_evaluation_release(&e);
     dataset.workload_count = 1;
     RT_ASSERT_FAILS(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e), RT_EFORMAT,
-                    "of 1 workloads none can be forecast; the first: unknown model \"resnet\"");
+                    "of 1 workloads 1 are without a forecast; unknown model \"resnet\"");
     rt_names_release(&models);
     rt_names_add(&models, "opt");
     RT_ASSERT_FAILS(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e), RT_EFORMAT,
-                    "none of 1 workloads is of the GPUs and models asked for");
+                    "of 1 workloads 1 are of another GPU, op, dtype or model than asked for");
     dataset.workload_count = 0;
     RT_ASSERT_FAILS(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e), RT_EFORMAT,
-                    "the data: there are no measured workloads");
+                    "there are no measured workloads");
     rt_names_release(&models);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&dataset);
@@ -246,7 +246,7 @@ static void test_others_on_the_same_rows(void)
 {
     struct rt_dataset dataset;
     struct rt_candidate candidate;
-    struct rt_workload_evaluation e;
+    struct rt_evaluation e;
     char text[1024];
     make_two(&dataset); /* errors -50 and -75 */
     double bert = dataset.workloads[0].end_to_end_us / 1e3, gpt2 = dataset.workloads[1].end_to_end_us / 1e3;
@@ -257,34 +257,34 @@ static void test_others_on_the_same_rows(void)
              "gpt3_xl-inf-128-2,1,Tesla_V100-PCIE-32GB,1,,1\n",
              bert * 1.0005, bert * 1.1, bert * 0.5, gpt2 * 1.002, gpt2 * 0.7);
     open_roofline(&candidate);
-    struct rt_workload_options options = {.compare = rt_test_write("compare.csv", text)};
+    struct rt_evaluate_options options = {.published = rt_test_write("compare.csv", text)};
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e));
     CU_ASSERT_EQUAL_FATAL(e.column_count, 4); /* roofline, floor, x, y */
     CU_ASSERT_STRING_EQUAL(e.column[2].key, "x_ms");
     CU_ASSERT_STRING_EQUAL(e.column[3].name, "y*");
-    RT_ASSERT_NEAR(rt_workload_error(&e.rows[0], 2), 10, 1e-6);
-    RT_ASSERT_NEAR(rt_workload_error(&e.rows[1], 2), -30, 1e-6);
-    CU_ASSERT_TRUE(isnan(rt_workload_error(&e.rows[1], 3)));
-    const struct rt_workload_summary *all = &e.kinds.row[0];
-    RT_ASSERT_NEAR(all->mean[0].mape, 62.5, 1e-9);
-    CU_ASSERT_EQUAL(all->mean[2].n, 2);
-    RT_ASSERT_NEAR(all->mean[2].mape, 20, 1e-6);
-    RT_ASSERT_NEAR(all->mean[2].bias, -10, 1e-6);
-    RT_ASSERT_NEAR(all->mean[2].max, 30, 1e-6);
-    RT_ASSERT_NEAR(all->mean[2].ours, 62.5, 1e-9);
-    CU_ASSERT_EQUAL(all->mean[3].n, 1);
-    RT_ASSERT_NEAR(all->mean[3].mape, 50, 1e-6);
-    RT_ASSERT_NEAR(all->mean[3].ours, 50, 1e-9); /* of the one row that y has */
-    const struct rt_workload_summary *every = &e.kinds.row[e.kinds.count - 1];
+    RT_ASSERT_NEAR(rt_evaluation_error(&e, 0, 2), 10, 1e-6);
+    RT_ASSERT_NEAR(rt_evaluation_error(&e, 1, 2), -30, 1e-6);
+    CU_ASSERT_TRUE(isnan(rt_evaluation_error(&e, 1, 3)));
+    const struct rt_judged_pool *all = &e.pooled.row[0];
+    RT_ASSERT_NEAR(all->metrics[0].mape, 62.5, 1e-9);
+    CU_ASSERT_EQUAL(all->metrics[2].count, 2);
+    RT_ASSERT_NEAR(all->metrics[2].mape, 20, 1e-6);
+    RT_ASSERT_NEAR(all->metrics[2].bias, -10, 1e-6);
+    RT_ASSERT_NEAR(all->metrics[2].max, 30, 1e-6);
+    RT_ASSERT_NEAR(all->first_mape[2], 62.5, 1e-9);
+    CU_ASSERT_EQUAL(all->metrics[3].count, 1);
+    RT_ASSERT_NEAR(all->metrics[3].mape, 50, 1e-6);
+    RT_ASSERT_NEAR(all->first_mape[3], 50, 1e-9); /* of the one row that y has */
+    const struct rt_judged_pool *every = &e.pooled.row[e.pooled.count - 1];
     CU_ASSERT_STRING_EQUAL(every->scope, "every column");
-    CU_ASSERT_EQUAL(every->rows, 1);
-    RT_ASSERT_NEAR(every->mean[2].mape, 10, 1e-6);
-    CU_ASSERT_EQUAL(e.compared_rows, 3);
-    CU_ASSERT_EQUAL(e.compared_unknown, 1);
+    CU_ASSERT_EQUAL(every->count, 1);
+    RT_ASSERT_NEAR(every->metrics[2].mape, 10, 1e-6);
+    CU_ASSERT_EQUAL(e.published_lines, 3);
+    CU_ASSERT_EQUAL(e.published_unknown, 1);
     CU_ASSERT_EQUAL_FATAL(e.disagreement_count, 1); /* 0.2%, not 0.05% */
     CU_ASSERT_EQUAL(e.disagreements[0].line, 3);
-    CU_ASSERT_PTR_EQUAL(e.disagreements[0].row, &e.rows[1]);
-    rt_workload_evaluation_release(&e);
+    CU_ASSERT_EQUAL(e.disagreements[0].row, 1);
+    rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&dataset);
 }
@@ -311,11 +311,11 @@ static void test_bad_files_of_others(void)
     };
     struct rt_dataset dataset;
     struct rt_candidate candidate;
-    struct rt_workload_evaluation e;
+    struct rt_evaluation e;
     make_two(&dataset);
     open_roofline(&candidate);
     for (size_t i = 0; i < RT_COUNT(bad); i++) {
-        struct rt_workload_options options = {.compare = rt_test_write("bad.csv", bad[i].text)};
+        struct rt_evaluate_options options = {.published = rt_test_write("bad.csv", bad[i].text)};
         RT_ASSERT_FAILS(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e), RT_EFORMAT,
                         bad[i].words);
         CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "bad.csv"));
@@ -329,25 +329,25 @@ static void test_graphs_of_a_folder(void)
 {
     struct rt_dataset dataset;
     struct rt_candidate candidate;
-    struct rt_workload_evaluation e;
+    struct rt_evaluation e;
     make_two(&dataset);
     open_roofline(&candidate);
     rt_test_write("bert_large-inf-128-4.csv",
                   "Name,OpName,FwOps,BwOps,AccOps,Prev,Next,InputShapes,OutputShape\n"
                   "x,Linear,\"[['Linear', (512, 1024, 4096)]]\",[],[],set(),set(),\"[(4, 128, 1024)]\","
                   "\"(4, 128, 4096)\"\n");
-    struct rt_workload_options options = {.graphs = rt_test_folder()};
+    struct rt_evaluate_options options = {.graphs = rt_test_folder()};
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e));
     struct rt_device v100;
     RT_ASSERT_OK(rt_device_named("V100", &v100));
     struct rt_query linear = {
         .call.op = RT_OP_LINEAR, .call.dtype = RT_FP32, .call.dim = {1, 512, 4096, 1024}, .tile = {-1, -1}};
     CU_ASSERT_EQUAL(e.graphs_read, 1);
-    CU_ASSERT_TRUE(e.rows[0].graph_read);
-    CU_ASSERT_FALSE(e.rows[1].graph_read);
-    RT_ASSERT_NEAR(e.rows[0].time_us[0], rt_roofline_us(&linear, &v100), 1e-9);
-    RT_ASSERT_NEAR(rt_workload_error(&e.rows[1], 0), -75, 1e-9);
-    rt_workload_evaluation_release(&e);
+    CU_ASSERT_TRUE(e.run[0].graph_read);
+    CU_ASSERT_FALSE(e.run[1].graph_read);
+    RT_ASSERT_NEAR(e.column[0].time_us[0], rt_roofline_us(&linear, &v100), 1e-9);
+    RT_ASSERT_NEAR(rt_evaluation_error(&e, 1, 0), -75, 1e-9);
+    rt_evaluation_release(&e);
     rt_test_write("bert_large-inf-128-4.csv", "Name,OpName\n");
     RT_ASSERT_FAILS(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e), RT_EIO,
                     "bert_large-inf-128-4.csv");
@@ -361,8 +361,8 @@ static void test_families_and_held_out(void)
 {
     struct rt_dataset dataset;
     struct rt_candidate candidate = {.name = rt_strdup("p.h5"), .label = rt_strdup("p")};
-    struct rt_workload_evaluation e;
-    struct rt_workload_options options = {0};
+    struct rt_evaluation e;
+    struct rt_evaluate_options options = {0};
     const struct rt_recipe *recipe = rt_recipes;
     make_two(&dataset);
     int32_t p4 = add_device(&dataset, "Tesla P4");
@@ -379,19 +379,19 @@ static void test_families_and_held_out(void)
                     "p.h5: the predictor has no network for");
     options.fallback = true;
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &options, &e));
-    CU_ASSERT_TRUE(e.rows[0].held_out);
-    CU_ASSERT_FALSE(e.rows[2].held_out);
-    CU_ASSERT_TRUE(e.rows[0].coverage > 0 && e.rows[0].coverage < 1);
-    CU_ASSERT_TRUE(e.devices.row[0].held_out);
-    CU_ASSERT_FALSE(e.devices.row[1].held_out);
+    CU_ASSERT_TRUE(e.groups[0].held_out[0]);
+    CU_ASSERT_FALSE(e.groups[2].held_out[0]);
+    CU_ASSERT_TRUE(e.run[0].coverage > 0 && e.run[0].coverage < 1);
+    CU_ASSERT_TRUE(e.devices.row[0].held_out[0]);
+    CU_ASSERT_FALSE(e.devices.row[1].held_out[0]);
     size_t fitted = 0, held_out = 0;
-    for (size_t s = 0; s < e.kinds.count; s++) {
-        fitted += strcmp(e.kinds.row[s].scope, "fitted") == 0 ? e.kinds.row[s].rows : 0;
-        held_out += strcmp(e.kinds.row[s].scope, "held out") == 0 ? e.kinds.row[s].rows : 0;
+    for (size_t s = 0; s < e.pooled.count; s++) {
+        fitted += strcmp(e.pooled.row[s].scope, "fitted") == 0 ? e.pooled.row[s].count : 0;
+        held_out += strcmp(e.pooled.row[s].scope, "held out") == 0 ? e.pooled.row[s].count : 0;
     }
     CU_ASSERT_EQUAL(fitted, 1);
     CU_ASSERT_EQUAL(held_out, 2);
-    rt_workload_evaluation_release(&e);
+    rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&dataset);
 }

@@ -1,0 +1,166 @@
+/* Columns, groups and reasons of an evaluation. See evaluate.h. */
+#include "predict/evaluate/evaluation.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
+    [RT_LEFT_NOT_ASKED] = {"not_asked", "of another GPU, op, dtype or model than asked for",
+                           "`rooftile dataset info` lists what the data has"},
+    [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split", "choose with --split, or take all"},
+    [RT_LEFT_FITTED] = {"fitted", "fitted to by a predictor that kept no test part",
+                        "hold the GPU out, or train without --no-test"},
+    [RT_LEFT_FAILED] = {"failed", "marked as failed when they were measured", "collect them again"},
+    [RT_LEFT_NO_LATENCY] = {"no_latency", "without a latency above 0", "collect them again"},
+    [RT_LEFT_CALIBRATED] = {"calibrated", "used to calibrate a predictor",
+                            "judge it by others: measure more, or calibrate with fewer (--kernels, --runs)"},
+    [RT_LEFT_NO_FAMILY] = {"no_family", "of a family that a predictor has no network for",
+                           "train one with samples of that family"},
+    [RT_LEFT_NO_PEAK] = {"no_peak", "of a dtype that the device's description has no peak for",
+                         "complete the description of the device"},
+    [RT_LEFT_NO_TILE] = {"no_tile", "without a tile: a predictor has no measured tile of a similar kernel",
+                         "train one with samples whose tiles are known"},
+    [RT_LEFT_NO_ORIGIN] = {"no_origin", "without a similar kernel that was measured on another device",
+                           "train wave-scaling with the data of another GPU"},
+    [RT_LEFT_NO_NUMBER] = {"no_number", "whose forecast is not a positive number",
+                           "train the predictor again"},
+    [RT_LEFT_NO_FORECAST] = {"no_forecast", "without a forecast", NULL},
+};
+
+static const struct {
+    int part;
+    const char *name;
+} parts[] = {{RT_PART_TEST, "test"},
+             {RT_PART_TRAIN, "train"},
+             {RT_PART_VALIDATION, "validation"},
+             {RT_PART_ANY, "all"}};
+
+const char *rt_part_name(int part)
+{
+    for (size_t i = 0; i < RT_COUNT(parts); i++)
+        if (parts[i].part == part)
+            return parts[i].name;
+    return "";
+}
+
+int rt_part_find(const char *name, int *part)
+{
+    for (size_t i = 0; i < RT_COUNT(parts); i++)
+        if (strcmp(parts[i].name, name) == 0) {
+            *part = parts[i].part;
+            return RT_OK;
+        }
+    return rt_fail(RT_EUSAGE, "--split %s: no such split; choose test, train, validation or all", name);
+}
+
+size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_judged_kind kind, char *name,
+                                char *key, size_t capacity)
+{
+    struct rt_judged_column *column = &evaluation->column[evaluation->column_count];
+    *column = (struct rt_judged_column){.kind = kind,
+                                        .name = name,
+                                        .key = key,
+                                        .time_us = rt_malloc((capacity + 1) * sizeof *column->time_us),
+                                        .half = rt_malloc((capacity + 1) * sizeof *column->half)};
+    for (size_t i = 0; i < capacity; i++)
+        column->time_us[i] = column->half[i] = NAN;
+    return evaluation->column_count++;
+}
+
+void rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candidate *candidates, size_t count,
+                        const struct rt_evaluate_options *options, size_t capacity)
+{
+    *evaluation =
+        (struct rt_evaluation){.candidates = candidates,
+                               .candidate_count = count,
+                               .options = *options,
+                               .target = &rt_targets[RT_TARGET_LATENCY],
+                               .measured_us = rt_malloc((capacity + 1) * sizeof *evaluation->measured_us)};
+    for (size_t c = 0; c < count; c++)
+        rt_evaluation_add_column(evaluation, RT_JUDGED_CANDIDATE, rt_strdup(candidates[c].label),
+                                 rt_strdup(candidates[c].label), capacity);
+}
+
+void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_judged_group *group)
+{
+    evaluation->groups = rt_realloc(evaluation->groups, evaluation->group_count + 1, sizeof *group);
+    evaluation->groups[evaluation->group_count++] = *group;
+    evaluation->synthetic += group->synthetic;
+}
+
+static void release_pools(struct rt_judged_pools *pools)
+{
+    for (size_t p = 0; p < pools->count; p++) {
+        free(pools->row[p].scope);
+        free(pools->row[p].what);
+    }
+    free(pools->row);
+}
+
+void rt_evaluation_release(struct rt_evaluation *evaluation)
+{
+    for (size_t c = 0; c < evaluation->column_count; c++) {
+        free(evaluation->column[c].name);
+        free(evaluation->column[c].key);
+        free(evaluation->column[c].time_us);
+        free(evaluation->column[c].half);
+    }
+    for (size_t r = 0; r < evaluation->refused_count; r++)
+        free(evaluation->refused[r].reason);
+    free(evaluation->refused);
+    free(evaluation->measured_us);
+    free(evaluation->sample);
+    free(evaluation->run);
+    free(evaluation->groups);
+    release_pools(&evaluation->devices);
+    release_pools(&evaluation->models);
+    release_pools(&evaluation->pooled);
+    free(evaluation->disagreements);
+    *evaluation = (struct rt_evaluation){0};
+}
+
+size_t rt_evaluation_left_out(const struct rt_evaluation *evaluation, enum rt_left_out reason)
+{
+    size_t sum = 0;
+    for (int op = 0; op <= RT_OP_COUNT; op++)
+        sum += evaluation->left_out[reason][op];
+    return sum;
+}
+
+double rt_evaluation_error(const struct rt_evaluation *evaluation, size_t row, size_t column)
+{
+    return rt_error_percent(evaluation->measured_us[row], evaluation->column[column].time_us[row]);
+}
+
+/* The reason to name where nothing is left. What was found out last counts: an op that a predictor lacks is
+ * named rather than the other splits, which every evaluation leaves out. */
+static enum rt_left_out main_reason(const struct rt_evaluation *evaluation)
+{
+    enum rt_left_out most = RT_LEFT_NOT_ASKED;
+    for (int r = RT_LEFT_OTHER_SPLIT; r < RT_LEFT_COUNT; r++) {
+        size_t count = rt_evaluation_left_out(evaluation, r);
+        bool further = most <= RT_LEFT_OTHER_SPLIT; /* those two are checked first, in this order */
+        if (count > 0 && (further || count > rt_evaluation_left_out(evaluation, most)))
+            most = r;
+    }
+    return most;
+}
+
+int rt_evaluation_refuse_empty(const struct rt_evaluation *evaluation)
+{
+    bool runs = evaluation->workloads;
+    enum rt_left_out reason = main_reason(evaluation);
+    if (evaluation->measured == 0)
+        return rt_fail(RT_EFORMAT,
+                       runs ? "there are no measured workloads (whole models); `rooftile dataset import "
+                              "--format neusight` reads some; leave out --workloads to evaluate kernels"
+                            : "nothing to evaluate: the data holds no samples of kernels");
+    return rt_fail(RT_EFORMAT, "nothing to evaluate (%s%s): of %zu %s %zu are %s; %s",
+                   runs ? "whole models" : "split ", runs ? "" : rt_part_name(evaluation->options.part),
+                   evaluation->measured, runs ? "workloads" : "samples",
+                   rt_evaluation_left_out(evaluation, reason), rt_left_outs[reason].words,
+                   reason == RT_LEFT_NO_FORECAST ? evaluation->refused[0].reason
+                                                 : rt_left_outs[reason].remedy);
+}

@@ -1,0 +1,340 @@
+/* Rows of kernels: samples are chosen, sorted by op and device, and forecast by every candidate. See
+ * evaluate.h. */
+#include "base/progress.h"
+#include "base/status.h"
+#include "predict/evaluate/evaluation.h"
+#include "predict/evaluate/pool.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum rt_left_out left_out_of_skip[RT_SKIP_COUNT] = {[RT_SKIP_NO_FAMILY] = RT_LEFT_NO_FAMILY,
+                                                                 [RT_SKIP_NO_PEAK] = RT_LEFT_NO_PEAK,
+                                                                 [RT_SKIP_NO_TILE] = RT_LEFT_NO_TILE,
+                                                                 [RT_SKIP_NO_ORIGIN] = RT_LEFT_NO_ORIGIN};
+
+/* The evaluation while its rows are made. */
+struct kernels {
+    struct rt_evaluation *evaluation;
+    const struct rt_dataset *dataset;
+    bool *fitted;     /* (devices, ops, dtypes): RT_LEFT_FITTED; NULL: none */
+    uint64_t *picked; /* op and device << 32 | sample; sorted, so that a group's samples are adjacent */
+    size_t picked_count;
+};
+
+/* --- what is left out before anything is forecast --- */
+
+/* Was a predictor fitted to all samples of the device, the test part included? */
+static bool fitted_to_all(const struct rt_evaluation *evaluation, const char *device, enum rt_op_id op,
+                          enum rt_dtype dtype)
+{
+    for (size_t c = 0; c < evaluation->candidate_count; c++) {
+        const struct rt_predictor *predictor = &evaluation->candidates[c].predictor;
+        if (predictor->kept_no_test && rt_predictor_fitted_to(predictor, device, op, dtype))
+            return true;
+    }
+    return false;
+}
+
+/* (devices, ops, dtypes); NULL where all predictors kept a test part. */
+static bool *list_fitted(const struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
+{
+    bool any = false;
+    for (size_t c = 0; c < evaluation->candidate_count; c++)
+        any |= evaluation->candidates[c].predictor.kept_no_test;
+    if (!any)
+        return NULL;
+    bool *fitted = rt_calloc((dataset->device_count + 1) * RT_OP_COUNT * RT_DTYPE_COUNT, sizeof *fitted),
+         *to = fitted;
+    for (size_t d = 0; d < dataset->device_count; d++)
+        for (int op = 0; op < RT_OP_COUNT; op++)
+            for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+                *to++ = fitted_to_all(evaluation, dataset->devices[d].name, (enum rt_op_id)op,
+                                      (enum rt_dtype)dtype);
+    return fitted;
+}
+
+static bool is_fitted(const struct kernels *kernels, const struct rt_sample *sample)
+{
+    size_t row = (size_t)sample->device * RT_OP_COUNT + sample->call.op;
+    return kernels->fitted != NULL && kernels->fitted[row * RT_DTYPE_COUNT + sample->call.dtype];
+}
+
+static bool is_calibrated_to(const struct kernels *kernels, const struct rt_sample *sample)
+{
+    for (size_t c = 0; c < kernels->evaluation->candidate_count; c++)
+        if (rt_predictor_calibrated_to_kernel(&kernels->evaluation->candidates[c].predictor, kernels->dataset,
+                                              sample))
+            return true;
+    return false;
+}
+
+/* Why a sample is not forecast; RT_LEFT_COUNT where it is. */
+static enum rt_left_out check(const struct kernels *kernels, const struct rt_sample *sample)
+{
+    const struct rt_evaluate_options *options = &kernels->evaluation->options;
+    if ((options->devices != NULL && !options->devices[sample->device]) ||
+        (options->ops != NULL && !options->ops[sample->call.op]) ||
+        (options->dtypes != NULL && !options->dtypes[sample->call.dtype]))
+        return RT_LEFT_NOT_ASKED;
+    if (options->part != RT_PART_ANY &&
+        (int)rt_split_of(&kernels->evaluation->split, sample) != options->part)
+        return RT_LEFT_OTHER_SPLIT;
+    if (options->part == RT_PART_TEST && is_fitted(kernels, sample))
+        return RT_LEFT_FITTED;
+    if (sample->flags & RT_FLAG_FAILED)
+        return RT_LEFT_FAILED;
+    if (isnan(rt_target_measured(kernels->evaluation->target, sample)))
+        return RT_LEFT_NO_LATENCY;
+    return is_calibrated_to(kernels, sample) ? RT_LEFT_CALIBRATED : RT_LEFT_COUNT;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void pick_samples(struct kernels *kernels)
+{
+    const struct rt_dataset *dataset = kernels->dataset;
+    kernels->picked = rt_malloc((dataset->sample_count + 1) * sizeof *kernels->picked);
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        enum rt_left_out reason = check(kernels, sample);
+        if (reason != RT_LEFT_COUNT) {
+            kernels->evaluation->left_out[reason][sample->call.op]++;
+            continue;
+        }
+        uint64_t key = sample->call.op * (uint64_t)dataset->device_count + (uint64_t)sample->device;
+        kernels->picked[kernels->picked_count++] = key << 32 | i;
+    }
+    qsort(kernels->picked, kernels->picked_count, sizeof *kernels->picked, by_key);
+}
+
+/* --- forecasts --- */
+
+enum { BATCH = 4096 }; /* kernels forecast at once, between two updates of the progress */
+
+struct batch {
+    struct rt_query query[BATCH];
+    const struct rt_sample *sample[BATCH];
+    double forecast[RT_MAX_CANDIDATES][BATCH];
+    uint8_t skip[RT_MAX_CANDIDATES][BATCH];
+};
+
+/* Why row `i` is not judged, by the first candidate that has no forecast; RT_LEFT_COUNT where all have. */
+static enum rt_left_out missing(const struct batch *batch, size_t candidates, size_t i)
+{
+    for (size_t c = 0; c < candidates; c++) {
+        if (batch->skip[c][i] != RT_SKIP_NONE)
+            return left_out_of_skip[batch->skip[c][i]];
+        if (!(isfinite(batch->forecast[c][i]) && batch->forecast[c][i] > 0))
+            return RT_LEFT_NO_NUMBER;
+    }
+    return RT_LEFT_COUNT;
+}
+
+/* Appends a row. */
+static void add_row(struct rt_evaluation *evaluation, const struct rt_device *device,
+                    const struct batch *batch, size_t i)
+{
+    const struct rt_sample *sample = batch->sample[i];
+    size_t row = evaluation->row_count++;
+    evaluation->sample[row] = sample;
+    evaluation->measured_us[row] = rt_target_measured(evaluation->target, sample);
+    for (size_t c = 0; c < evaluation->candidate_count; c++) {
+        evaluation->column[c].time_us[row] = batch->forecast[c][i];
+        evaluation->column[c].half[row] = rt_predictor_interval(&evaluation->candidates[c].predictor, device,
+                                                                &batch->query[i], RT_EVALUATE_LEVEL);
+    }
+    evaluation->dtypes[sample->call.dtype]++;
+    evaluation->unstable += (sample->flags & RT_FLAG_UNSTABLE) != 0;
+    evaluation->throttled += (sample->flags & RT_FLAG_THROTTLED) != 0;
+}
+
+/* Forecasts `count` picked samples of one op on one device; those that all candidates forecast become rows.
+ */
+static void forecast_batch(struct kernels *kernels, const struct rt_device *device, struct batch *batch,
+                           const uint64_t *picked, size_t count)
+{
+    struct rt_evaluation *evaluation = kernels->evaluation;
+    for (size_t i = 0; i < count; i++) {
+        batch->sample[i] = &kernels->dataset->samples[(uint32_t)picked[i]];
+        rt_query_of_sample(batch->sample[i], evaluation->options.measured_tiles, &batch->query[i]);
+    }
+    for (size_t c = 0; c < evaluation->candidate_count; c++)
+        rt_predictor_forecast(&evaluation->candidates[c].predictor, device, batch->query, count,
+                              evaluation->options.threads, batch->forecast[c], batch->skip[c]);
+    for (size_t i = 0; i < count; i++) {
+        enum rt_left_out reason = missing(batch, evaluation->candidate_count, i);
+        if (reason == RT_LEFT_COUNT)
+            add_row(evaluation, device, batch, i);
+        else
+            evaluation->left_out[reason][batch->sample[i]->call.op]++;
+    }
+}
+
+/* --- groups --- */
+
+static bool is_held_out(const struct rt_candidate *candidate, const char *device, enum rt_op_id op,
+                        enum rt_dtype dtype)
+{
+    return candidate != NULL && (!rt_predictor_fitted_to(&candidate->predictor, device, op, dtype) ||
+                                 rt_predictor_holds_out(&candidate->predictor, device, op));
+}
+
+/* In all dtypes that the group has. */
+static bool group_held_out(const struct rt_evaluation *evaluation, const struct rt_judged_group *group,
+                           const struct rt_candidate *candidate, const char *device)
+{
+    bool dtype[RT_DTYPE_COUNT] = {false}, held_out = true;
+    for (size_t r = group->first; r < group->first + group->count; r++)
+        dtype[evaluation->sample[r]->call.dtype] = true;
+    for (int d = 0; d < RT_DTYPE_COUNT; d++)
+        held_out &= !dtype[d] ||
+                    is_held_out(candidate, device, (enum rt_op_id)group->key[RT_KEY_OP], (enum rt_dtype)d);
+    return held_out;
+}
+
+/* The rows from `first` on become a group; none where there are no rows. */
+static void close_group(struct kernels *kernels, enum rt_op_id op, int32_t device, size_t first)
+{
+    struct rt_evaluation *evaluation = kernels->evaluation;
+    struct rt_judged_group group = {.key = {[RT_KEY_DEVICE] = device,
+                                            [RT_KEY_OP] = (int32_t)op,
+                                            [RT_KEY_FAMILY] = (int32_t)rt_ops[op].family},
+                                    .first = first,
+                                    .count = evaluation->row_count - first};
+    if (group.count == 0)
+        return;
+    for (size_t r = first; r < evaluation->row_count; r++)
+        group.synthetic += (evaluation->sample[r]->flags & RT_FLAG_SYNTHETIC) != 0;
+    for (size_t c = 0; c < evaluation->candidate_count; c++)
+        group.held_out[c] = group_held_out(
+            evaluation, &group, rt_candidates_fitted(evaluation->candidates, evaluation->candidate_count, c),
+            kernels->dataset->devices[device].name);
+    group.key[RT_KEY_HELD_OUT] = group.held_out[0];
+    rt_evaluation_add_group(evaluation, &group);
+}
+
+/* Forecasts picked[from..to), all of one op on one device. */
+static void forecast_group(struct kernels *kernels, struct batch *batch, size_t from, size_t to,
+                           struct rt_progress *progress)
+{
+    const struct rt_sample *some = &kernels->dataset->samples[(uint32_t)kernels->picked[from]];
+    const struct rt_device *device = &kernels->dataset->devices[some->device];
+    size_t first = kernels->evaluation->row_count;
+    for (size_t done = from; done < to;) {
+        size_t count = to - done < BATCH ? to - done : BATCH;
+        forecast_batch(kernels, device, batch, kernels->picked + done, count);
+        done += count;
+        rt_progress_update(progress, (double)done, "%s on %s", rt_ops[some->call.op].name, device->name);
+    }
+    close_group(kernels, (enum rt_op_id)some->call.op, some->device, first);
+}
+
+static void forecast_picked(struct kernels *kernels)
+{
+    struct batch *batch = rt_malloc(sizeof *batch);
+    struct rt_progress progress;
+    size_t count = kernels->picked_count;
+    rt_progress_start(&progress, "evaluate", (double)count, kernels->evaluation->options.quiet);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && kernels->picked[to] >> 32 == kernels->picked[from] >> 32; to++)
+            ;
+        forecast_group(kernels, batch, from, to, &progress);
+    }
+    rt_progress_end(&progress);
+    free(batch);
+}
+
+/* --- pools and the worst --- */
+
+/* Of every op, of families with several ops, and of all; `scope`: of the rows where `where` holds. */
+static void pool_over_devices(struct rt_evaluation *evaluation, const char *scope,
+                              struct rt_judged_where where)
+{
+    char label[64];
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        rt_judged_pool(evaluation, &evaluation->pooled, scope, rt_ops[op].name,
+                       (struct rt_judged_where){RT_KEY_OP, op}, where);
+    for (int family = 0; family < RT_FAMILY_COUNT; family++) {
+        struct rt_judged_where of_family = {RT_KEY_FAMILY, family};
+        snprintf(label, sizeof label, "all %s", rt_families[family].name);
+        if (rt_judged_several(evaluation, RT_KEY_OP, of_family, where))
+            rt_judged_pool(evaluation, &evaluation->pooled, scope, label, of_family, where);
+    }
+    rt_judged_pool(evaluation, &evaluation->pooled, scope, "all", where, where);
+}
+
+static void add_pools(const struct kernels *kernels)
+{
+    struct rt_evaluation *evaluation = kernels->evaluation;
+    for (size_t g = 0; g < evaluation->group_count; g++) {
+        const int32_t *key = evaluation->groups[g].key;
+        rt_judged_pool(evaluation, &evaluation->devices, kernels->dataset->devices[key[RT_KEY_DEVICE]].name,
+                       rt_ops[key[RT_KEY_OP]].name,
+                       (struct rt_judged_where){RT_KEY_DEVICE, key[RT_KEY_DEVICE]},
+                       (struct rt_judged_where){RT_KEY_OP, key[RT_KEY_OP]});
+    }
+    pool_over_devices(evaluation, "all", (struct rt_judged_where){RT_KEY_NONE, 0});
+    pool_over_devices(evaluation, "held out", (struct rt_judged_where){RT_KEY_HELD_OUT, 1});
+}
+
+static void find_worst(const struct kernels *kernels)
+{
+    struct rt_evaluation *evaluation = kernels->evaluation;
+    struct rt_judged_worst *worst = evaluation->worst;
+    for (size_t r = 0; r < evaluation->row_count; r++) {
+        double error = rt_evaluation_error(evaluation, r, 0);
+        size_t at = evaluation->worst_count;
+        if (at == RT_WORST_KERNELS && !(fabs(error) > fabs(worst[at - 1].error)))
+            continue;
+        if (at < RT_WORST_KERNELS)
+            evaluation->worst_count++;
+        else
+            at--;
+        for (; at > 0 && fabs(error) > fabs(worst[at - 1].error); at--)
+            worst[at] = worst[at - 1];
+        const struct rt_sample *sample = evaluation->sample[r];
+        worst[at] =
+            (struct rt_judged_worst){.sample = sample,
+                                     .device = kernels->dataset->devices[sample->device].name,
+                                     .kernel = rt_strings_get(&kernels->dataset->kernels, sample->kernel),
+                                     .forecast_us = evaluation->column[0].time_us[r],
+                                     .error = error};
+    }
+}
+
+/* --- the evaluation --- */
+
+int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,
+                        const struct rt_evaluate_options *options, struct rt_evaluation *out)
+{
+    struct rt_evaluation evaluation;
+    struct kernels kernels = {.evaluation = &evaluation, .dataset = dataset};
+    const struct rt_candidate *reference = rt_candidates_reference(candidates, count);
+    rt_evaluation_init(&evaluation, candidates, count, options, dataset->sample_count);
+    evaluation.measured = dataset->sample_count;
+    evaluation.sample = rt_malloc((dataset->sample_count + 1) * sizeof(const struct rt_sample *));
+    evaluation.split =
+        reference != NULL ? reference->predictor.split : (struct rt_split_rule)RT_SPLIT_DEFAULT;
+    kernels.fitted = list_fitted(&evaluation, dataset);
+    pick_samples(&kernels);
+    forecast_picked(&kernels);
+    add_pools(&kernels);
+    find_worst(&kernels);
+    free(kernels.fitted);
+    free(kernels.picked);
+    if (evaluation.row_count == 0) {
+        int status = rt_evaluation_refuse_empty(&evaluation);
+        rt_evaluation_release(&evaluation);
+        return status;
+    }
+    *out = evaluation;
+    return RT_OK;
+}

@@ -1,0 +1,176 @@
+/* The part of a report that is about kernels. See report_parts.h. */
+#include "base/status.h"
+#include "base/text.h"
+#include "predict/evaluate/report_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which element types the rows pool, "fp32" or "bf16 10, fp8 20". Free with free(). */
+static char *dtype_list(const struct rt_evaluation *evaluation)
+{
+    struct rt_text text = {0};
+    for (int t = 0; t < RT_DTYPE_COUNT; t++) {
+        if (evaluation->dtypes[t] == evaluation->row_count)
+            return rt_strdup(rt_dtypes[t].name);
+        if (evaluation->dtypes[t] > 0)
+            rt_text_item(&text, ", ", "%s %zu", rt_dtypes[t].name, evaluation->dtypes[t]);
+    }
+    return rt_text_take(&text);
+}
+
+static void add_samples(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    const struct rt_evaluate_options *options = &evaluation->options;
+    char *dtypes = dtype_list(evaluation);
+    rt_report_add_words(report, "samples", "%zu (%s), split %s (seed %llu); %s", evaluation->row_count,
+                        dtypes, rt_part_name(options->part), (unsigned long long)evaluation->split.seed,
+                        options->measured_tiles ? "measured tiles where they are known"
+                                                : "tiles forecast, as for an unmeasured GPU");
+    free(dtypes);
+    if (evaluation->synthetic > 0)
+        rt_report_add_words(report, "", "SYNTHETIC: %zu of them are made up, not measured",
+                            evaluation->synthetic);
+    if (options->part != RT_PART_TEST &&
+        rt_candidates_reference(evaluation->candidates, evaluation->candidate_count))
+        rt_report_add_words(report, "",
+                            "NOTE: rows that are not held out were fitted to, unlike those of split test");
+    if (evaluation->unstable > 0 || evaluation->throttled > 0)
+        rt_report_add_words(
+            report, "", "NOTE: %zu are flagged as unstable and %zu as throttled; they count like the others",
+            evaluation->unstable, evaluation->throttled);
+    rt_report_add_words(
+        report, "errors",
+        "percent of the measured %s: MAPE, median, p90 and max of the absolute error; bias is "
+        "its signed mean (above 0: forecast too slow); <=10%% is the share of kernels that "
+        "near; in 90%%: share of the kernels within their 90%% interval; +-90%%: mean of half "
+        "its width",
+        evaluation->target->name);
+}
+
+static void add_counts(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    json_t *dtypes = json_object();
+    for (int t = 0; t < RT_DTYPE_COUNT; t++)
+        if (evaluation->dtypes[t] > 0)
+            json_object_set_new(dtypes, rt_dtypes[t].name, json_integer((json_int_t)evaluation->dtypes[t]));
+    rt_report_add_count(report, "data.unstable", NULL, evaluation->unstable);
+    rt_report_add_count(report, "data.throttled", NULL, evaluation->throttled);
+    rt_report_add_json(report, "data.dtypes", dtypes);
+    rt_report_add_text(report, "data.split", NULL, rt_part_name(evaluation->options.part));
+    rt_report_add_count(report, "data.split_seed", NULL, evaluation->split.seed);
+    rt_report_add_text(report, "data.tiles", NULL,
+                       evaluation->options.measured_tiles ? "measured" : "forecast");
+}
+
+static void add_skipped(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    json_t *reasons = json_object(), *ops = json_object();
+    for (int r = 0; r < RT_LEFT_NO_FORECAST; r++) {
+        json_t *of_reason = json_object();
+        for (int op = 0; op < RT_OP_COUNT; op++)
+            if (evaluation->left_out[r][op] > 0)
+                json_object_set_new(of_reason, rt_ops[op].name,
+                                    json_integer((json_int_t)evaluation->left_out[r][op]));
+        json_object_set_new(reasons, rt_left_outs[r].key,
+                            json_integer((json_int_t)rt_evaluation_left_out(evaluation, r)));
+        json_object_set_new(ops, rt_left_outs[r].key, of_reason);
+    }
+    rt_report_add_json(report, "skipped", reasons);
+    rt_report_add_json(report, "skipped_ops", ops);
+}
+
+/* For programs: a row per pool and candidate. Percent everywhere. */
+static void add_candidate_rows(struct rt_table *table, const struct rt_evaluation *evaluation,
+                               const struct rt_judged_pools *pools)
+{
+    for (size_t p = 0; p < pools->count; p++)
+        for (size_t c = 0; c < evaluation->candidate_count; c++) {
+            const struct rt_judged_pool *pool = &pools->row[p];
+            const struct rt_metrics *m = &pool->metrics[c];
+            rt_table_row(table, pool->what, pool->scope, evaluation->candidates[c].label,
+                         (int)pool->held_out[c], (long long)m->count, m->mape, m->median, m->p90, m->bias,
+                         m->within10, (long long)pool->synthetic, pool->intervals[c].coverage,
+                         pool->intervals[c].width);
+        }
+}
+
+static struct rt_table *new_candidate_table(void)
+{
+    static const struct rt_column columns[] = {
+        {"op", NULL, 's', 0},       {"device", NULL, 's', 0},    {"predictor", NULL, 's', 0},
+        {"held_out", NULL, 'b', 0}, {"n", NULL, 'd', 0},         {"mape", NULL, 'f', 1},
+        {"median", NULL, 'f', 1},   {"p90", NULL, 'f', 1},       {"bias", NULL, 'f', 1},
+        {"within10", NULL, 'f', 1}, {"synthetic", NULL, 'd', 0}, {"coverage90", NULL, 'f', 1},
+        {"width90", NULL, 'f', 1},
+    };
+    return rt_table_new(columns, RT_COUNT(columns));
+}
+
+static void add_tables(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    struct rt_table *rows = new_candidate_table(), *pooled = new_candidate_table(),
+                    *both = new_candidate_table();
+    add_candidate_rows(rows, evaluation, &evaluation->devices);
+    add_candidate_rows(pooled, evaluation, &evaluation->pooled);
+    add_candidate_rows(both, evaluation, &evaluation->devices);
+    add_candidate_rows(both, evaluation, &evaluation->pooled);
+    rt_report_add_table(report, "rows", NULL, rows);
+    rt_report_add_table(report, "pooled", NULL, pooled);
+    rt_report_add_csv(report, both);
+    rt_evaluation_add_pools(report, evaluation, &evaluation->devices, NULL, "", "device", "op", false);
+    rt_evaluation_add_pools(report, evaluation, &evaluation->pooled, NULL,
+                            "pooled over all devices and over what was held out (each pool once)", "device",
+                            "op", true);
+}
+
+static json_t *dims_json(const struct rt_call *call)
+{
+    json_t *json = json_object();
+    for (int d = 0; rt_ops[call->op].dims[d] != NULL; d++)
+        json_object_set_new(json, rt_ops[call->op].dims[d], json_integer(call->dim[d]));
+    return json;
+}
+
+static void add_worst(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    char *measured = rt_format("measured %s", evaluation->target->unit),
+         *forecast = rt_format("forecast %s", evaluation->target->unit);
+    const struct rt_column columns[] = {
+        {"error", "error %", 'f', 1},
+        {"measured_us", measured, 'f', 1},
+        {"forecast_us", forecast, 'f', 1},
+        {"device", NULL, 's', 0},
+        {"op", NULL, 's', 0},
+        {"dtype", NULL, 's', 0},
+        {NULL, "dims", 's', 0},
+        {"kernel", "", 's', 0},
+        {"predictor", "", 's', 0},
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t i = 0; i < evaluation->worst_count; i++) {
+        const struct rt_judged_worst *worst = &evaluation->worst[i];
+        const struct rt_call *call = &worst->sample->call;
+        char dims[512];
+        rt_call_dims(call, dims, sizeof dims);
+        rt_table_row(table, worst->error, rt_target_measured(evaluation->target, worst->sample),
+                     worst->forecast_us, worst->device, rt_ops[call->op].name, rt_dtypes[call->dtype].name,
+                     dims, worst->kernel[0] != '\0' ? worst->kernel : NULL, evaluation->candidates[0].label);
+        rt_table_row_json(table, "dims", dims_json(call));
+    }
+    char *title =
+        rt_format("worst %zu kernels of %s", evaluation->worst_count, evaluation->candidates[0].label);
+    rt_report_add_table(report, "worst", title, table);
+    free(title);
+    free(measured);
+    free(forecast);
+}
+
+void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    add_samples(report, evaluation);
+    add_counts(report, evaluation);
+    add_tables(report, evaluation);
+    add_worst(report, evaluation);
+    add_skipped(report, evaluation);
+}

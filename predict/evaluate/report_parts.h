@@ -1,0 +1,37 @@
+/* The parts of a report, in their order; internal to predict/evaluate. */
+#ifndef ROOFTILE_PREDICT_EVALUATE_REPORT_PARTS_H
+#define ROOFTILE_PREDICT_EVALUATE_REPORT_PARTS_H
+
+#include "predict/evaluate/report.h"
+
+/* "a\nb" as "a, b"; "none" where there is nothing. Free with free(). */
+char *rt_evaluation_list(const char *lines);
+
+/* The candidates: "predictor" and "beside". */
+void rt_evaluation_add_candidates(struct rt_report *report, const struct rt_evaluation *evaluation);
+
+/* The files and how many of their rows are judged: "data". */
+void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluation *evaluation,
+                             const struct rt_evaluation_input *input);
+
+/* Of kernels: samples, a table per op and device, pools, the worst kernels. */
+void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluation *evaluation);
+
+/* Of whole models: graphs and published forecasts, a line per run, passes of training, pools. */
+void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evaluation *evaluation);
+
+/* A line per pool: scope and what (kernels: what, then scope) under these names, the first column in full,
+ * the others by their MAPE. `key` may be NULL. Where `once`, a pool of the same rows as one before is not
+ * repeated. */
+void rt_evaluation_add_pools(struct rt_report *report, const struct rt_evaluation *evaluation,
+                             const struct rt_judged_pools *pools, const char *key, const char *title,
+                             const char *scope, const char *what, bool once);
+
+/* Lines for people: how many were left out, by reason. */
+void rt_evaluation_add_left_out(struct rt_report *report, const struct rt_evaluation *evaluation);
+
+/* The columns of one kind, but for the first, as an object: key -> value(of, column). */
+json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum rt_judged_kind kind,
+                                   json_t *(*value)(const void *of, size_t column), const void *of);
+
+#endif
