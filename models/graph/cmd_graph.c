@@ -9,8 +9,6 @@
 
 #include <argp.h>
 #include <inttypes.h>
-#include <string.h>
-#include <strings.h>
 
 int rt_cmd_graph(int argc, char **argv);
 
@@ -174,68 +172,34 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* --- the graph --- */
 
-static bool is_table(const char *path)
+/* Fills in lengths that were not given, and warns where the model has fewer positions. */
+static void set_lengths(const struct rt_model *model, struct rt_graph_options *options)
 {
-    size_t length = strlen(path);
-    return length > 4 && strcasecmp(path + length - 4, ".csv") == 0;
-}
-
-/* Layers of the model that an operator graph's name tells; 0 where it tells none that is known. */
-static int64_t layers_by_name(const char *path)
-{
-    struct rt_opgraph_name name;
-    struct rt_model model;
-    if (!rt_opgraph_name(path, &name) || rt_model_named(name.model, &model) != RT_OK)
-        return 0;
-    return model.layers;
-}
-
-static int import_graph(const struct arguments *arguments, struct rt_graph *out)
-{
-    if (arguments->sizes != NULL)
-        return rt_fail(RT_EUSAGE, "%s: an operator graph is of one step and size, so --%s does not apply",
-                       arguments->model, arguments->sizes);
-    int64_t layers = arguments->layers > 0 ? arguments->layers : layers_by_name(arguments->model);
-    int status = rt_graph_import_opgraph(arguments->model, layers, arguments->options.dtype, out);
-    if (status != RT_OK)
-        return status;
-    if (layers == 0 && out->block_count > 1)
-        rt_warn(
-            "%s: one layer was traced and the file's name tells no model that is known, so one is counted; "
-            "--layers gives their number",
-            arguments->model);
-    if (arguments->options.fusion && !out->options.fusion) {
-        out->options.fusion = true;
-        rt_graph_fuse(out);
-    }
-    return RT_OK;
-}
-
-static int64_t default_length(const struct rt_model *model)
-{
-    return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;
-}
-
-static int build_graph(const struct arguments *arguments, struct rt_graph *out)
-{
-    struct rt_model model;
-    struct rt_graph_options options = arguments->options;
-    if (arguments->layers > 0)
-        return rt_fail(RT_EUSAGE,
-                       "--layers is for operator graphs (.csv); a config.json says how many it has");
-    int status = rt_model_find(arguments->model, &model);
-    if (status != RT_OK)
-        return status;
-    if (options.sequence < 1)
-        options.sequence = default_length(&model);
-    if (options.step == RT_STEP_DECODE && options.context < 1)
-        options.context = default_length(&model) - (model.positions > 0 && model.positions <= 1024);
-    if (rt_model_overlong(&model, &options))
+    int64_t length = rt_model_default_sequence(model);
+    if (options->sequence < 1)
+        options->sequence = length;
+    if (options->step == RT_STEP_DECODE && options->context < 1)
+        options->context = length - (model->positions > 0 && model->positions <= 1024);
+    if (rt_model_overlong(model, options))
         rt_warn("%s has %" PRId64 " positions; the step reads %" PRId64
                 ", which the model was not trained for",
-                model.name, model.positions,
-                options.step == RT_STEP_DECODE ? options.context + 1 : options.sequence);
-    return rt_graph_build(&model, &options, out);
+                model->name, model->positions,
+                options->step == RT_STEP_DECODE ? options->context + 1 : options->sequence);
+}
+
+static int make_graph(const struct arguments *arguments, struct rt_graph *out)
+{
+    struct rt_graph_options options = arguments->options;
+    struct rt_model_source source;
+    int status = rt_model_source_find(arguments->model, &source);
+    if (status != RT_OK)
+        return status;
+    if (!rt_model_source_traced(&source))
+        set_lengths(&source.model, &options);
+    else if (arguments->sizes != NULL)
+        return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply",
+                       arguments->model, source.importer->what, arguments->sizes);
+    return rt_model_source_graph(&source, &options, arguments->layers, out);
 }
 
 /* --- the zoo --- */
@@ -266,8 +230,7 @@ static int print_zoo(bool json)
 static int print_graph(const struct arguments *arguments)
 {
     struct rt_graph graph;
-    int status =
-        is_table(arguments->model) ? import_graph(arguments, &graph) : build_graph(arguments, &graph);
+    int status = make_graph(arguments, &graph);
     if (status != RT_OK)
         return status;
     if (arguments->json)

@@ -113,6 +113,11 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     return RT_OK;
 }
 
+int64_t rt_model_default_sequence(const struct rt_model *model)
+{
+    return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;
+}
+
 bool rt_model_overlong(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int64_t last = options->step == RT_STEP_DECODE ? options->context + 1 : options->sequence;

@@ -43,6 +43,9 @@ int rt_zoo_model(size_t i, struct rt_model *out);
 int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *options,
                    struct rt_graph *out);
 
+/* 1024, or the model's positions where those are fewer. */
+int64_t rt_model_default_sequence(const struct rt_model *model);
+
 /* True where the step reads more positions than the model was trained for. */
 bool rt_model_overlong(const struct rt_model *model, const struct rt_graph_options *options);
 

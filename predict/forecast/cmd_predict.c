@@ -128,12 +128,6 @@ static int parse_dtype(const char *text, enum rt_dtype *dtype)
     return RT_OK;
 }
 
-static bool is_opgraph(const char *path)
-{
-    size_t length = strlen(path);
-    return length > 4 && strcmp(path + length - 4, ".csv") == 0;
-}
-
 static int check_arguments(const struct arguments *arguments)
 {
     if (arguments->gpus.count == 0)
@@ -146,8 +140,13 @@ static int check_arguments(const struct arguments *arguments)
     if (arguments->trace != NULL &&
         (arguments->gpus.count > 1 || arguments->batches.count > 1 || arguments->sequences.count > 1))
         return rt_fail(RT_EUSAGE, "--trace shows one forecast: give one GPU, one batch and one sequence");
-    if (is_opgraph(arguments->model) &&
-        (arguments->batches.count > 0 || arguments->sequences.count > 0 ||
+    return RT_OK;
+}
+
+/* A graph that was traced is of one step and size. */
+static int check_traced(const struct arguments *arguments)
+{
+    if ((arguments->batches.count > 0 || arguments->sequences.count > 0 ||
          arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
                  arguments->forecast.parallel.microbatches * arguments->graph.tensor_parallel >
              1))
@@ -254,25 +253,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-/* The model that was asked for: of the zoo, from a config.json, or a graph as it is. */
-struct subject {
-    bool is_graph;
-    struct rt_model model;
-    int64_t sequence; /* default */
-};
-
-static int find_subject(const struct arguments *arguments, struct subject *subject)
-{
-    subject->is_graph = is_opgraph(arguments->model);
-    subject->sequence = 1;
-    if (subject->is_graph)
-        return RT_OK;
-    int status = rt_model_find(arguments->model, &subject->model);
-    if (status == RT_OK)
-        subject->sequence = subject->model.positions < 1024 ? subject->model.positions : 1024;
-    return status;
-}
-
 /* The part of `batch` that one GPU takes in one pass. */
 static int split_batch(const struct rt_parallel *parallel, int64_t batch, int64_t *part)
 {
@@ -286,35 +266,24 @@ static int split_batch(const struct rt_parallel *parallel, int64_t batch, int64_
     return RT_OK;
 }
 
-/* A graph as somebody traced it: its file's name tells batch, sequence and what model's layers repeat. */
-static int import_graph(const struct arguments *arguments, struct rt_prediction *prediction)
-{
-    struct rt_opgraph_name name;
-    struct rt_model model;
-    int64_t layers = arguments->layers;
-    if (layers == 0 && rt_opgraph_name(arguments->model, &name) &&
-        rt_model_named(name.model, &model) == RT_OK)
-        layers = model.layers;
-    int status =
-        rt_graph_import_opgraph(arguments->model, layers, arguments->graph.dtype, &prediction->graph);
-    prediction->batch = prediction->graph.options.batch;
-    prediction->sequence = prediction->graph.options.sequence;
-    return status;
-}
-
-static int build_graph(const struct arguments *arguments, const struct subject *subject,
+static int build_graph(const struct arguments *arguments, const struct rt_model_source *source,
                        struct rt_prediction *prediction)
 {
     struct rt_graph_options options = arguments->graph;
-    if (subject->is_graph)
-        return import_graph(arguments, prediction);
-    int status = split_batch(&arguments->forecast.parallel, prediction->batch, &options.batch);
-    if (status != RT_OK)
-        return status;
-    options.sequence = prediction->sequence;
-    options.context = arguments->context > 0 ? arguments->context : prediction->sequence;
-    prediction->overlong = rt_model_overlong(&subject->model, &options);
-    return rt_graph_build(&subject->model, &options, &prediction->graph);
+    int status = RT_OK;
+    if (!rt_model_source_traced(source)) {
+        status = split_batch(&arguments->forecast.parallel, prediction->batch, &options.batch);
+        options.sequence = prediction->sequence;
+        options.context = arguments->context > 0 ? arguments->context : prediction->sequence;
+        prediction->overlong = rt_model_overlong(&source->model, &options);
+    }
+    if (status == RT_OK)
+        status = rt_model_source_graph(source, &options, arguments->layers, &prediction->graph);
+    if (status == RT_OK && rt_model_source_traced(source)) {
+        prediction->batch = prediction->graph.options.batch;
+        prediction->sequence = prediction->graph.options.sequence;
+    }
+    return status;
 }
 
 static void print_warnings(const struct rt_prediction *prediction)
@@ -351,7 +320,7 @@ static void print_predictions(const struct arguments *arguments, const struct rt
 }
 
 /* Every batch and sequence on one GPU; `predictions` holds as many. */
-static int predict_on(const struct arguments *arguments, const struct subject *subject,
+static int predict_on(const struct arguments *arguments, const struct rt_model_source *source,
                       const struct rt_predictor *predictor, const struct rt_device *device,
                       struct rt_prediction *predictions)
 {
@@ -367,7 +336,7 @@ static int predict_on(const struct arguments *arguments, const struct subject *s
         prediction->device = *device;
         prediction->batch = arguments->batches.value[i / sequences];
         prediction->sequence = arguments->sequences.value[i % sequences];
-        status = build_graph(arguments, subject, prediction);
+        status = build_graph(arguments, source, prediction);
         graphs[i] = &prediction->graph;
     }
     if (status == RT_OK)
@@ -380,7 +349,7 @@ static int predict_on(const struct arguments *arguments, const struct subject *s
     return status;
 }
 
-static int predict_all(const struct arguments *arguments, const struct subject *subject,
+static int predict_all(const struct arguments *arguments, const struct rt_model_source *source,
                        const struct rt_predictor *predictor, struct rt_prediction *predictions)
 {
     size_t each = arguments->batches.count * arguments->sequences.count;
@@ -389,25 +358,28 @@ static int predict_all(const struct arguments *arguments, const struct subject *
         struct rt_device device;
         status = rt_device_find(arguments->gpus.name[g], &device);
         if (status == RT_OK)
-            status = predict_on(arguments, subject, predictor, &device, predictions + g * each);
+            status = predict_on(arguments, source, predictor, &device, predictions + g * each);
     }
     return status;
 }
 
 static int predict(struct arguments *arguments)
 {
-    struct subject subject = {0};
+    struct rt_model_source source;
     struct rt_predictor predictor;
-    int status = find_subject(arguments, &subject);
+    int status = rt_model_source_find(arguments->model, &source);
+    if (status == RT_OK && rt_model_source_traced(&source))
+        status = check_traced(arguments);
     if (status != RT_OK || (status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
         return status;
     if (arguments->batches.count == 0)
         arguments->batches = (struct values){{1}, 1};
     if (arguments->sequences.count == 0)
-        arguments->sequences = (struct values){{subject.sequence}, 1};
+        arguments->sequences = (struct values){
+            {rt_model_source_traced(&source) ? 1 : rt_model_default_sequence(&source.model)}, 1};
     size_t count = arguments->gpus.count * arguments->batches.count * arguments->sequences.count;
     struct rt_prediction *predictions = rt_calloc(count, sizeof *predictions);
-    status = predict_all(arguments, &subject, &predictor, predictions);
+    status = predict_all(arguments, &source, &predictor, predictions);
     if (status == RT_OK && arguments->trace != NULL)
         status = rt_prediction_trace(&predictions[0], arguments->trace);
     if (status == RT_OK)

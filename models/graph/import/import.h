@@ -1,10 +1,42 @@
-/* Graphs out of files that other tools write. */
+/*
+ * What --model may name: one table of importers, asked in turn what the file is. Some hold a model's sizes,
+ * of which graphs of any step are built; others hold a graph as it was traced, of one step and size.
+ *
+ * An importer is a file here and a row in import.c.
+ */
 #ifndef ROOFTILE_MODELS_GRAPH_IMPORT_IMPORT_H
 #define ROOFTILE_MODELS_GRAPH_IMPORT_IMPORT_H
 
-#include "models/graph/graph.h"
+#include "models/graph/model.h"
 
-/* What the name of an operator graph says: "gpt2_large-train-1024-16-dp4.csv". */
+struct rt_importer {
+    const char *what; /* "operator graph" */
+    bool (*recognises)(const char *spec);
+    /* One of the two; the other is NULL. `layers` < 1: of the model in the file's name. */
+    int (*model)(const char *spec, struct rt_model *out);
+    int (*traced)(const char *path, int64_t layers, enum rt_dtype dtype, struct rt_graph *out);
+};
+
+struct rt_model_source {
+    const struct rt_importer *importer;
+    const char *spec;      /* borrowed */
+    struct rt_model model; /* of importer->model */
+};
+int rt_model_source_find(const char *spec, struct rt_model_source *out);
+
+static inline bool rt_model_source_traced(const struct rt_model_source *source)
+{
+    return source->importer->traced != NULL;
+}
+
+/* RT_EUSAGE where `layers` (0: not given) or the options do not fit. Of what was traced, only dtype and
+ * fusion matter; layers are for that alone. */
+int rt_model_source_graph(const struct rt_model_source *source, const struct rt_graph_options *options,
+                          int64_t layers, struct rt_graph *out);
+
+/* --- operator graphs of NeuSight --- */
+
+/* What the name of an operator graph holds: "gpt2_large-train-1024-16-dp4.csv". */
 struct rt_opgraph_name {
     char model[64];
     enum rt_step step;
@@ -12,24 +44,24 @@ struct rt_opgraph_name {
     int64_t data_parallel, tensor_parallel, pipeline, microbatches; /* 1: none */
     bool fusion;
 };
-/* False where the file (with or without folders and ".csv") is not named so. */
+/* False where the file (with or without folders and ".csv") has no such name. */
 bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out);
 
 /*
  * NeuSight's operator graphs (ASPLOS 2025, artifact: data/.../opgraph/<model>-<inf|train>-<seq>-<batch>.csv).
  *
- * Where one layer was traced it becomes a block of `layers` (< 1: one) repetitions, by the node names of the
- * artifact's aggregator; graphs that hold every layer (fused ones, Switch) become one block. Options come
- * from the file's name; where it is not in that form, from the rows, and batch and sequence from the first
- * node's shape.
+ * Where one layer was traced it becomes a block of `layers` repetitions (< 1: the layers of the model in the
+ * file's name, or one and a warning), by the node names of the artifact's aggregator; graphs that hold every
+ * layer (fused ones, Switch) become one block. Options come from the file's name; where it is not in that
+ * form, from the rows, and batch and sequence from the first row's shape.
  *
- * Traffic is priced as published: every vector op of a node moves (inputs + output) / output elements for
- * each of its rows x cols, with the shapes of the node; MEM moves its shapes. MEM of single numbers (sizes
- * that the host knows) and rows without kernels are dropped; who reads them reads what they read.
+ * Traffic is priced as published: every vector op of a row moves (inputs + output) / output elements for
+ * each of its rows x cols, with the shapes of the row; MEM moves its shapes. MEM of single numbers (sizes
+ * that the host knows) and rows without kernels are dropped; their readers read what they read.
  *
- * Files say nothing of weights as such: `parameters` are in x out + out for a Linear, 2 x cols for a layer
- * norm, the table of an embedding in training graphs; position tables and what inference graphs leave out
- * (embeddings, T5's norms) are missing. `saved` follows from the ops that need their inputs again.
+ * Files do not list weights: `parameters` are in x out + out for a Linear, 2 x cols for a layer norm, the
+ * table of an embedding in training graphs; position tables and what inference graphs leave out (embeddings,
+ * T5's norms) are missing. `saved` follows from the ops that need their inputs again.
  *
  * RT_EIO, or RT_EFORMAT with file, line and column.
  */

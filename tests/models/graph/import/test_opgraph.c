@@ -237,7 +237,7 @@ static void test_bad_ops(void)
     refuse_ops("'Linear'", "a list, tuple or set must stand here");
     refuse_ops("[['Linear', (1, 2, 3)]", "character 23: a ']' is missing");
     refuse_ops("", "the cell is empty");
-    refuse_ops("[['ALLREDUCE', (8,)]]", "nothing tells among how many GPUs");
+    refuse_ops("[['ALLREDUCE', (8,)]]", "among an unknown number of GPUs");
 }
 
 static void test_bad_rows(void)

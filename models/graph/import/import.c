@@ -1,0 +1,51 @@
+/* The table of importers. See import.h. */
+#include "models/graph/import/import.h"
+#include "base/status.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool is_csv(const char *spec)
+{
+    size_t length = strlen(spec);
+    return length > 4 && strcasecmp(spec + length - 4, ".csv") == 0;
+}
+
+static bool is_any(const char *spec)
+{
+    return spec != NULL;
+}
+
+/* The first that recognises a spec imports it. */
+static const struct rt_importer importers[] = {
+    {.what = "operator graph", .recognises = is_csv, .traced = rt_graph_import_opgraph},
+    {.what = "config.json", .recognises = is_any, .model = rt_model_find}, /* or a name of the zoo */
+};
+
+int rt_model_source_find(const char *spec, struct rt_model_source *out)
+{
+    struct rt_model_source source = {.importer = importers, .spec = spec};
+    while (!source.importer->recognises(spec))
+        source.importer++;
+    int status = rt_model_source_traced(&source) ? RT_OK : source.importer->model(spec, &source.model);
+    if (status == RT_OK)
+        *out = source;
+    return status;
+}
+
+int rt_model_source_graph(const struct rt_model_source *source, const struct rt_graph_options *options,
+                          int64_t layers, struct rt_graph *out)
+{
+    if (!rt_model_source_traced(source)) {
+        if (layers > 0)
+            return rt_fail(RT_EUSAGE,
+                           "--layers is for operator graphs (.csv); a config.json says how many it has");
+        return rt_graph_build(&source->model, options, out);
+    }
+    int status = source->importer->traced(source->spec, layers, options->dtype, out);
+    if (status == RT_OK && options->fusion && !out->options.fusion) {
+        out->options.fusion = true;
+        rt_graph_fuse(out);
+    }
+    return status;
+}
