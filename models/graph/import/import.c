@@ -17,7 +17,7 @@ static bool is_any(const char *spec)
 }
 
 /* The first that recognises a spec imports it. */
-static const struct rt_importer importers[] = {
+static const struct rt_graph_importer importers[] = {
     {.what = "operator graph", .recognises = is_csv, .traced = rt_graph_import_opgraph},
     {.what = "config.json", .recognises = is_any, .model = rt_model_find}, /* or a name of the zoo */
 };

@@ -9,7 +9,7 @@
 
 #include "models/graph/model.h"
 
-struct rt_importer {
+struct rt_graph_importer {
     const char *what; /* "operator graph" */
     bool (*recognises)(const char *spec);
     /* One of the two; the other is NULL. `layers` < 1: of the model in the file's name. */
@@ -18,7 +18,7 @@ struct rt_importer {
 };
 
 struct rt_model_source {
-    const struct rt_importer *importer;
+    const struct rt_graph_importer *importer;
     const char *spec;      /* borrowed */
     struct rt_model model; /* of importer->model */
 };
