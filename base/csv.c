@@ -17,14 +17,14 @@ struct rt_csv {
     struct csv_parser parser;
     char *path;
     int descriptor;
-    char *block; /* the piece of the file that is being parsed: [at, end) is left of it */
+    char *block; /* of the file; [at, end) is still to be parsed */
     size_t at, end, bytes;
-    bool block_nul, block_high; /* it holds a byte 0, a byte >= 128 */
+    bool block_nul, block_high; /* the block holds a byte 0, a byte >= 128 */
     bool at_eof, finished;
 
     char *row; /* texts of the row's cells, one after the other */
     size_t row_used, row_capacity;
-    size_t row_bytes; /* of the file that went into it so far */
+    size_t row_bytes; /* bytes of the file in the row so far */
     size_t cell_count, cell_capacity;
     struct rt_csv_field *cells; /* texts point into `row` */
     bool row_ready, row_high;
@@ -35,7 +35,7 @@ struct rt_csv {
     char **columns;
 };
 
-/* memcpy for texts that are mostly a few bytes long: without a call, in two moves that may overlap. */
+/* memcpy for texts of mostly a few bytes: no call, two moves that may overlap. */
 static void copy_text(char *to, const char *from, size_t length)
 {
     if (length > 16) {
@@ -81,7 +81,7 @@ static int fail_at(const struct rt_csv *csv, size_t line, const char *what)
     return rt_fail(RT_EFORMAT, "%s:%zu: %s", csv->path, line, what);
 }
 
-/* Bytes 0 never occur in text; bytes >= 128 need a look at the row they are in. */
+/* Bytes 0 never occur in text; rows with bytes >= 128 are checked for UTF-8. */
 static void scan_block(struct rt_csv *csv)
 {
     unsigned char high = 0;
@@ -107,7 +107,7 @@ static int read_block(struct rt_csv *csv)
     return RT_OK;
 }
 
-/* Room for the cells of a row of `bytes`: each byte is one of a text, or a comma that ends one. */
+/* Room for the cells of a row of `bytes`: every byte is part of a text or a comma that ends one. */
 static void reserve_row(struct rt_csv *csv, size_t bytes)
 {
     size_t needed = 2 * bytes + 2, cells = csv->cell_count;
@@ -135,7 +135,7 @@ static int check_bytes(struct rt_csv *csv, size_t length)
     return RT_OK;
 }
 
-/* Hands the parser the rest of the line that the block holds, so that at most one row ends. */
+/* Parses the rest of the line as far as the block holds it, so that at most one row ends. */
 static int parse_piece(struct rt_csv *csv)
 {
     char *start = csv->block + csv->at, *newline = memchr(start, '\n', csv->end - csv->at);

@@ -1,9 +1,8 @@
 /*
  * CSV files (RFC 4180), read row by row in constant memory; the only user of libcsv.
  *
- * The first row names the columns. A row that cannot be right is refused with a sentence and reading goes on
- * behind it; a file that is not CSV at all (bytes 0, a row of more than 16 MiB, a quote that is never closed)
- * ends the reading there.
+ * The first row names the columns. A malformed row is refused with a sentence and the next one is read. Bytes
+ * 0, a row of more than 16 MiB or a quote that is never closed end the reading: the file is not CSV.
  */
 #ifndef ROOFTILE_BASE_CSV_H
 #define ROOFTILE_BASE_CSV_H
@@ -17,7 +16,7 @@
 
 struct rt_csv;
 
-/* A cell: NUL-terminated UTF-8. Spaces around an unquoted one are gone. */
+/* A cell: NUL-terminated UTF-8, without spaces around it unless quoted. */
 struct rt_csv_field {
     const char *text;
     size_t length;
@@ -32,7 +31,7 @@ size_t rt_csv_columns(const struct rt_csv *csv);
 const char *rt_csv_header(const struct rt_csv *csv, size_t column);
 int rt_csv_find(const struct rt_csv *csv, const char *header); /* -1: no such column */
 
-/* What rt_csv_next returns beside a negative status, after which nothing more can be read. */
+/* What rt_csv_next returns, or a negative status, after which nothing more can be read. */
 enum { RT_CSV_END = 0, RT_CSV_ROW = 1, RT_CSV_REFUSED = 2 /* this row; rt_error() says why */ };
 
 /* The next row: exactly rt_csv_columns() fields, valid until the next call. Sentences begin "path:line: ". */
@@ -42,7 +41,7 @@ const char *rt_csv_path(const struct rt_csv *csv);
 size_t rt_csv_line(const struct rt_csv *csv);  /* where the last row began; the header is line 1 */
 size_t rt_csv_bytes(const struct rt_csv *csv); /* read so far */
 
-/* Writes a text as a cell: in quotes where it would not come back otherwise; NULL is missing. */
+/* Writes a text as a cell, in quotes where reading needs them; NULL is missing. */
 void rt_csv_write(FILE *file, const char *text);
 
 #endif

@@ -42,7 +42,7 @@ int rt_file_replace(const char *temporary, const char *path)
         return status;
     }
     char *copy = rt_strdup(path);
-    /* The rename is what matters; some filesystems refuse to sync a folder. */
+    /* Some file systems refuse to sync a folder; the rename is done. */
     (void)sync_path(dirname(copy), O_RDONLY | O_DIRECTORY);
     free(copy);
     return RT_OK;

@@ -8,8 +8,8 @@
 /* "PATH.<pid>.tmp", in the folder of PATH so that rename is atomic. Free with free(). */
 char *rt_file_temporary(const char *path);
 
-/* Syncs `temporary`, renames it to `path`, syncs the folder: readers see the old whole file or the new whole
- * one. On failure the temporary is removed and `path` is untouched. */
+/* Syncs `temporary`, renames it to `path`, syncs the folder: readers see the old file or the new one, whole.
+ * On failure the temporary is removed and `path` is unchanged. */
 int rt_file_replace(const char *temporary, const char *path);
 
 /* Creates `path` for writing through a temporary: *file is open for writing, *temporary names it.

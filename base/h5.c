@@ -69,7 +69,7 @@ static herr_t deepest(unsigned depth, const H5E_error2_t *error, void *text)
     return 0;
 }
 
-/* What HDF5 says of its last failure, at the place where it arose. */
+/* The innermost description of HDF5's last failure. */
 static const char *reason(void)
 {
     static _Thread_local char text[160];
@@ -78,7 +78,7 @@ static const char *reason(void)
     return text;
 }
 
-/* HDF5 buries the reason in a line of details; the system's own word for it is still in errno. */
+/* HDF5 reports a full disk as one line of details; errno still has the system's reason. */
 static int fail_write(const struct rt_h5 *file, const char *what)
 {
     int code = errno;
@@ -93,7 +93,7 @@ static int fail_read(const struct rt_h5 *file, const char *what)
                    file->path, what, reason());
 }
 
-/* Before any other call: after a write that failed, HDF5 1.10 would try it again at exit, and crash. */
+/* Before any other call: HDF5 1.10 repeats a failed write at exit and crashes. */
 static void quiet_library(void)
 {
     H5dont_atexit();
@@ -115,7 +115,7 @@ int rt_h5_create(const char *path, struct rt_h5 **out)
     if (stat(path, &target) == 0 && S_ISDIR(target.st_mode))
         return rt_fail(RT_EIO, "%s: is a folder; name a file to write to", path);
     char *temporary = rt_file_temporary(path);
-    FILE *probe = fopen(temporary, "w"); /* HDF5 hides errno; this keeps the reason */
+    FILE *probe = fopen(temporary, "w"); /* HDF5 loses errno */
     if (probe == NULL) {
         int status =
             rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
@@ -423,7 +423,7 @@ int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void 
     return status == RT_OK ? describe_array(file, array) : status;
 }
 
-/* What a value that is not there looks like, by type. */
+/* The bits of a missing value: NaN, -1, or 0 of unsigned types. */
 static void missing_value(enum rt_h5_type type, void *out)
 {
     const float f32 = NAN;
@@ -486,7 +486,7 @@ static bool class_matches(hid_t type, const struct rt_h5_array *array)
     return class == (real ? H5T_FLOAT : H5T_INTEGER);
 }
 
-/* One value per chunk may be shared by deflate a thousandfold; more than that no file can hold. */
+/* Deflate compresses a thousandfold at most: an array cannot be longer than that times the file. */
 static int check_extent(struct rt_h5 *file, const struct rt_h5_array *array, hid_t space, size_t *count)
 {
     hsize_t extent = 0;

@@ -2,9 +2,8 @@
  * The only user of HDF5: one-dimensional arrays, attributes, groups, atomic writing, versions.
  *
  * Arrays are chunked and extendible, shuffled, deflated (weights, RT_H5_F32, are neither) and checksummed
- * (fletcher32); object headers are of the newest layout, whose metadata carries checksums too. So a flipped
- * byte is noticed when it is read.
- * No object stores a time: the same content gives the same bytes.
+ * (fletcher32); object headers are of the newest layout, whose metadata carries checksums too. So reading
+ * notices a flipped byte. No object stores a time: the same content gives the same bytes.
  */
 #ifndef ROOFTILE_BASE_H5_H
 #define ROOFTILE_BASE_H5_H
@@ -26,7 +25,7 @@ struct rt_h5_array {
     size_t name_count;
 };
 
-/* A new file that appears at `path` only with rt_h5_commit; rt_h5_close without it leaves no trace. */
+/* A new file. It appears at `path` with rt_h5_commit; rt_h5_close without it removes it. */
 int rt_h5_create(const char *path, struct rt_h5 **out);
 int rt_h5_commit(struct rt_h5 *file); /* closes, syncs, renames; frees `file` whatever it returns */
 
@@ -50,9 +49,9 @@ int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit vis
 int rt_h5_write(struct rt_h5 *file, const struct rt_h5_array *array, const void *base, size_t stride,
                 size_t count);
 
-/* Columns of an array of `count` structs at once, compressed on all cores; arrays[k] lies `offsets[k]` bytes
- * into a struct. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not stored: it
- * reads as the array's fill value. */
+/* Columns of an array of `count` structs at once, compressed on all processors; arrays[k] lies `offsets[k]`
+ * bytes into a struct. A chunk in which every value is missing (NaN, -1, 0 of unsigned and enums) is not
+ * stored: it reads as the array's fill value. */
 int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, const size_t *offsets,
                         size_t column_count, const void *base, size_t stride, size_t count);
 

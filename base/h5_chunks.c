@@ -40,8 +40,8 @@ static void copy_values(unsigned char *to, const char *from, size_t stride, size
         COPY_VALUES(1);
 }
 
-/* All columns of the rows from `first` on, column k at values + k * 8 * rows. A few rows at a time, so that
- * they stay in the cache until the last column has been taken from them. */
+/* All columns of the rows from `first` on, column k at values + k * 8 * rows. A few rows at a time: they stay
+ * in the cache for all columns. */
 static void gather(const struct job *job, size_t first, unsigned char *values)
 {
     enum { STEP = 512 };
@@ -119,10 +119,10 @@ static void allocate_buffers(struct buffers *buffers, const struct job *job)
 {
     size_t size = 8 * job->rows;
     memset(buffers, 0, sizeof *buffers);
-    /* Shuffled planes are runs or noise: looking for runs only is a quarter faster, and as small over all
-     * columns. */
+    /* Shuffled planes are runs or noise: run-length matching alone is a quarter faster and compresses all
+     * columns together as well. */
     if (deflateInit2(&buffers->stream, job->level, Z_DEFLATED, MAX_WBITS, MAX_MEM_LEVEL - 1, Z_RLE) != Z_OK)
-        rt_malloc((size_t)-1); /* ends the program as every allocation that fails */
+        rt_malloc((size_t)-1); /* out of memory: ends the program */
     buffers->packed_capacity = deflateBound(&buffers->stream, size);
     buffers->values = rt_malloc(size * job->column_count);
     buffers->planes = rt_malloc(size);

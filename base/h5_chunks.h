@@ -1,7 +1,7 @@
 /*
- * Columns of an array of structs as compressed chunks, made on all cores: what HDF5's filters shuffle,
- * deflate and fletcher32 would make of them one after the other on one. Knows nothing of HDF5; h5.c writes
- * the chunks.
+ * Columns of an array of structs as compressed chunks, made in threads: the bytes that HDF5's filters
+ * shuffle, deflate and fletcher32 read. HDF5 itself compresses in one thread: the imports then take half as
+ * long again (docs/DESIGN.md). No calls of HDF5; h5.c writes the chunks.
  */
 #ifndef ROOFTILE_BASE_H5_CHUNKS_H
 #define ROOFTILE_BASE_H5_CHUNKS_H
@@ -21,7 +21,8 @@ struct rt_chunk {
 };
 
 /* All chunks of `rows` values each, column after column: chunk c of column k is (*out)[k * chunks + c], with
- * chunks = ceil(count / rows). Release with rt_chunks_free. The bytes don't depend on the number of cores. */
+ * chunks = ceil(count / rows). Release with rt_chunks_free. The bytes do not depend on the number of threads.
+ */
 void rt_chunks_make(const void *base, size_t stride, size_t count, const struct rt_chunk_column *columns,
                     size_t column_count, size_t rows, int level, struct rt_chunk **out);
 void rt_chunks_free(struct rt_chunk *chunks, size_t count);

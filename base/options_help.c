@@ -10,7 +10,7 @@
 
 enum { WIDTH = 79, HELP_COLUMN = 26 };
 
-/* "12", "inference": what the option is without being given; NULL where that says nothing. */
+/* The default: "12", "inference"; NULL where it is zero or empty. */
 static char *default_text(const struct rt_option_value *field, const void *value)
 {
     if (field->read == rt_read_integer) {
@@ -28,8 +28,8 @@ static char *default_text(const struct rt_option_value *field, const void *value
     return text != NULL ? rt_strdup(text) : NULL;
 }
 
-/* The help of a row with what the row knows besides: "(required; repeatable)", "(default 12)". Where the help
- * has a default in words, that one stands. */
+/* The help of a row, and after it "(required; repeatable)" or "(default 12)" unless the help names a default
+ * itself. */
 static char *help_text(const struct rt_option *option, const void *options)
 {
     const struct rt_option_value *field = &option->field;

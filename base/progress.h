@@ -1,6 +1,6 @@
 /*
- * Progress of long work on stderr: a bar that redraws itself on a terminal, a plain line every few seconds
- * elsewhere, nothing with --quiet. Also the flag that Ctrl-C and SIGTERM set.
+ * Progress of long work on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with
+ * --quiet. Also clocks, and the flag that Ctrl-C and SIGTERM set.
  */
 #ifndef ROOFTILE_BASE_PROGRESS_H
 #define ROOFTILE_BASE_PROGRESS_H
@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 struct rt_progress {
-    const char *what;   /* "train linear", "collect" */
-    double total, done; /* in units of work; total 0: unknown, no bar and no ETA */
-    double started, drawn;
+    const char *what;      /* "train linear", "collect" */
+    double total, done;    /* in units of work; total 0: unknown, no bar and no ETA */
+    double started, drawn; /* rt_clock() of the start and of the last output */
     bool quiet, terminal;
 };
 
@@ -19,15 +19,15 @@ void rt_progress_start(struct rt_progress *progress, const char *what, double to
 /* Redraws at most ten times a second on a terminal, every 5 s elsewhere. `format`: text after the bar. */
 void rt_progress_update(struct rt_progress *progress, double done, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Clears the bar from a terminal; what follows is the result. */
+/* Clears the bar from a terminal. */
 void rt_progress_end(struct rt_progress *progress);
 
 double rt_clock(void); /* seconds, monotonic */
-/* "2026-11-21T15:00:05Z", UTC; SOURCE_DATE_EPOCH (reproducible-builds.org) is respected. */
+/* "2026-11-21T15:00:05Z", UTC; of SOURCE_DATE_EPOCH (reproducible-builds.org) where it is set. */
 void rt_time_of_day(char *text, size_t size);
 
 /* After rt_interrupt_catch(), SIGINT and SIGTERM set a flag instead of ending the program; a second one
- * ends it at once. Long loops poll rt_interrupted() and return RT_EINTERRUPTED with their best saved. */
+ * ends it at once. Long loops poll rt_interrupted(), save what they have and return RT_EINTERRUPTED. */
 void rt_interrupt_catch(void);
 bool rt_interrupted(void);
 

@@ -40,7 +40,7 @@ double rt_random_uniform(struct rt_random *random)
 
 uint64_t rt_random_below(struct rt_random *random, uint64_t limit)
 {
-    /* The first 2^64 mod limit values would make small results likelier: draw again. */
+    /* The first 2^64 mod limit values would make small results likelier: rejected. */
     uint64_t skip = -limit % limit, x;
     do
         x = rt_random_next(random);

@@ -1,6 +1,6 @@
 /*
  * Random numbers that are the same on every machine: xoshiro256** seeded through splitmix64. The state is
- * four integers, so a checkpoint that keeps them goes on exactly where it was.
+ * four integers; a checkpoint that stores them resumes the sequence.
  */
 #ifndef ROOFTILE_BASE_RANDOM_H
 #define ROOFTILE_BASE_RANDOM_H

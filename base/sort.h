@@ -6,7 +6,7 @@
 
 void rt_sort_reals(double *values, size_t count);
 
-/* Sorts them, too. NaN of none; between the two middle ones where their number is even. */
+/* Sorts the values. The mean of the two middle ones for an even count; NaN for none. */
 double rt_median(double *values, size_t count);
 
 #endif

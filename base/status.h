@@ -1,7 +1,17 @@
 /*
- * Status codes, the one error sentence of a thread, and allocation that cannot fail.
+ * base/: what every room uses and nothing about GPUs. In reading order:
  *
- * Every function that can fail returns RT_OK (0) or a negative rt_status and leaves one sentence behind
+ *     status      return codes, the error sentence, allocation
+ *     text        a text that grows; strings: distinct strings by index, near names, text to number
+ *     hash_set    finding equal elements of an array
+ *     sort        sorting and medians; random: the same random numbers on every machine
+ *     options     a command is rows: command lines, --help; option_values: how each kind is read
+ *     table       rows of results; report: tables, facts and notes as text, JSON, CSV and Markdown
+ *     file        whole files, atomically; csv: CSV row by row
+ *     h5          HDF5 arrays and attributes; h5_struct: structs by rows of fields; h5_chunks: compression in
+ * threads threads     one pool of threads; progress: progress lines, Ctrl-C, clocks
+ *
+ * This header: every function that can fail returns RT_OK (0) or a negative rt_status and leaves one sentence
  * that names the file, the place in it, what is wrong and what to do. Only main() prints it.
  */
 #ifndef ROOFTILE_BASE_STATUS_H
@@ -26,17 +36,17 @@ int rt_fail(int status, const char *format, ...) __attribute__((format(printf, 2
 /* Puts "context: " before the sentence that is kept; returns `status` unchanged. */
 int rt_fail_context(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The sentence of this thread's last failure, "" if there was none. Never NULL. */
+/* The sentence of this thread's last failure, "" for none. */
 const char *rt_error(void);
 
 /* Exit status of the program for a status: 0 done, 2 bad usage, 1 everything else. */
 int rt_exit_status(int status);
 
-/* A line on stderr, "rooftile: warning: ...": for what a reader must know though the work goes on. */
+/* A line on stderr, "rooftile: warning: ...". */
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* malloc, calloc, realloc, strdup that end the program with a sentence where memory runs out: sizes that
- * come from a file are checked against the file's own size before they get here. Free with free(). */
+/* malloc, calloc, realloc, strdup and printf that end the program where memory runs out: sizes from files are
+ * checked against the size of the file before. Free with free(). */
 void *rt_malloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *rt_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 void *rt_realloc(void *block, size_t count, size_t size) __attribute__((returns_nonnull));

@@ -86,7 +86,7 @@ bool rt_name_equal(const char *a, const char *b)
     return false;
 }
 
-/* Does `name` go on with `part`, separators aside? */
+/* Does `name` begin with `part`, separators aside? */
 static bool starts_with(const char *name, const char *part)
 {
     for (;;) {

@@ -23,20 +23,20 @@ void rt_strings_release(struct rt_strings *strings);
 int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t length);
 int32_t rt_strings_find(const struct rt_strings *strings, const char *text, size_t length); /* -1: none */
 
-/* The string of an index; "" for -1 and for what is out of range. */
+/* The string of an index; "" out of range. */
 const char *rt_strings_get(const struct rt_strings *strings, int32_t index);
 
-/* Is it the same name, with case and " ", "-", "_" alike? File names carry device names so. */
+/* Equality that ignores case, " ", "-" and "_": file names spell device names in these ways. */
 bool rt_name_equal(const char *a, const char *b);
 
-/* Does `name` contain `part`, with case and " ", "-", "_" alike? "A100" is in "NVIDIA A100-PCIE-40GB". */
+/* Does `name` contain `part`, ignoring the same? "a100 pcie" is in "NVIDIA A100-PCIE-40GB". */
 bool rt_name_contains(const char *name, const char *part);
 
-/* How many letters it takes to turn one name into the other (Levenshtein); compared up to 127 letters. */
+/* Levenshtein's distance of the first 127 letters. */
 size_t rt_name_distance(const char *a, const char *b);
 
-/* The names nearest to one that nothing has, for the sentence that says so. Starts as {0}; keeps the nearest
- * first, "" where there were fewer. */
+/* The known names nearest to an unknown one, for its error sentence: nearest first, "" where there are fewer.
+ * Starts as {0}. */
 enum { RT_HINTS = 3 };
 struct rt_hints {
     char name[RT_HINTS][96];
@@ -48,10 +48,10 @@ void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance);
 #define RT_HASH_START 0xcbf29ce484222325u
 uint64_t rt_hash(uint64_t hash, const void *bytes, size_t size);
 
-/* The text without spaces, tabs and carriage returns at both ends: cut in place, returns its new start. */
+/* Cuts spaces, tabs and carriage returns at both ends in place; returns the new start. */
 char *rt_trim(char *text);
 
-/* A whole decimal number, a finite real number: 0, or -1 where the text is anything else. Locale-free. */
+/* A whole decimal number, a finite real number; -1 for any other text. Independent of the locale. */
 int rt_parse_integer(const char *text, size_t length, int64_t *value);
 int rt_parse_real(const char *text, size_t length, double *value);
 

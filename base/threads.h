@@ -1,7 +1,7 @@
 /*
- * A pool of threads that stays: the caller is member 0, the others wait between runs. Made for training steps
- * of a fraction of a millisecond, so who waits spins for a few dozen microseconds before it sleeps; not at
- * all where the pool is larger than the processors it may use.
+ * A pool of threads that live from run to run: the caller is member 0, the others wait in between. Training
+ * steps take a fraction of a millisecond, so a waiting thread polls for a few dozen microseconds before it
+ * sleeps; it sleeps at once where the pool has more threads than processors.
  */
 #ifndef ROOFTILE_BASE_THREADS_H
 #define ROOFTILE_BASE_THREADS_H
@@ -21,11 +21,11 @@ size_t rt_threads_size(const struct rt_threads *pool);
 /* Calls work(context, member) once for every member, in parallel; returns when all have returned. */
 void rt_threads_run(struct rt_threads *pool, void (*work)(void *context, size_t member), void *context);
 
-/* Inside work: returns when every member has come here. What was written before is seen after. */
+/* Inside work: returns when every member has called it. Writes before it are seen after it. */
 void rt_threads_barrier(struct rt_threads *pool);
 
-/* A member's share of `count` things: [*first, *last), starting at a multiple of `grain`, as equal as that
- * allows, empty where nothing is left. */
+/* A member's share of `count` items: [*first, *last), at multiples of `grain`, shares as equal as those
+ * allow; it may be empty. */
 void rt_threads_share(const struct rt_threads *pool, size_t member, size_t count, size_t grain, size_t *first,
                       size_t *last);
 

@@ -366,7 +366,7 @@ static const struct rt_option import_options[] = {
      "neusight, aiconfigurator, csv or workloads"},
     {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The dataset to write"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
-     "Files are read side by side on N threads (default: every processor)"},
+     "Files are read in N threads (default: every processor)"},
     {"source", 0, "TEXT", RT_TEXT(struct arguments, source),
      "Where the data come from (default: what the format's authors say)"},
     {"licence", 0, "TEXT", RT_TEXT(struct arguments, licence),
