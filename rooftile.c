@@ -10,18 +10,16 @@
 #include <string.h>
 
 /* Each is at the end of its cmd_NAME.c. */
-extern const struct rt_command rt_command_dataset, rt_command_devices, rt_command_evaluate;
+extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices,
+    rt_command_evaluate;
 
 /* Commands that read argv themselves. */
 int rt_cmd_calibrate(int argc, char **argv);
-int rt_cmd_collect(int argc, char **argv);
 int rt_cmd_crossval(int argc, char **argv);
 int rt_cmd_graph(int argc, char **argv);
 int rt_cmd_predict(int argc, char **argv);
 int rt_cmd_train(int argc, char **argv);
 
-static const struct rt_command rt_command_collect = {
-    .name = "collect", .brief = "measure kernels on the devices of this machine", .main = rt_cmd_collect};
 static const struct rt_command rt_command_graph = {
     .name = "graph",
     .brief = "a model as ops: what runs, with FLOPs, bytes and parameters",

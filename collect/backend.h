@@ -1,19 +1,19 @@
 /*
- * Backends: where kernels run and how they are timed. One file and one row in backend.c each.
+ * A backend: where kernels run and how they are timed. A backend is a table of functions over a context of
+ * its own, and a row in backends.c. It is called in this order:
  *
- * A backend is a table of functions over a context of its own. The collector calls, in this order:
- *   open -> { describe -> { prepare -> time... -> health -> energy -> finish }... } -> close
- * A context holds all devices that were asked for, so that a shape can be measured on each in turn and so
- * that large buffers are shared. Whatever a backend knows about the clock it keeps: `time` returns what runs
- * of the kernel took (event pairs on a GPU, the clock around a batch on a CPU), `clock` is what budgets are
- * counted in. The collector does statistics, stopping, saving and resuming, and knows nothing of devices.
+ *     open -> { describe -> { prepare -> time... -> health -> energy -> finish }... } -> close
  *
- * Kernels are measured in worker processes, one for each lane of devices, each with a context of its own:
- * what a kernel does to a driver, or a crash, ends a worker and not the collection. Lanes work side by side;
- * the devices of a lane share hardware and take turns.
+ * A context holds all devices of --device, so that a shape is measured on each in turn and large buffers are
+ * shared. `time` returns the duration of runs (event pairs on a GPU, the host's clock around a batch on a
+ * CPU); budgets are counted in `clock`. Statistics, stopping, saving and resuming are the collector's.
  *
- * What fails: a shape that a device cannot run is not a failure of `prepare`; it is *refused, with the
- * reason. A non-zero status of `prepare` or `time` means that the device itself is of no use any more.
+ * Kernels are measured in worker processes, one per lane, each with a context of its own, so that a crash or
+ * a broken driver ends a worker and not the collection. Lanes run in parallel; the devices of a lane share
+ * hardware and take turns.
+ *
+ * A shape that a device cannot run is no failure of `prepare`: *refused is the reason. A status other than
+ * RT_OK from `prepare` or `time` means that the device is lost.
  */
 #ifndef ROOFTILE_COLLECT_BACKEND_H
 #define ROOFTILE_COLLECT_BACKEND_H
@@ -23,45 +23,45 @@
 
 #include <stdbool.h>
 
-/* What a device will run for it: goes into the sample as it is. */
-struct rt_kernel_info {
+/* What a task runs as; stored in its sample. */
+struct rt_launch_config {
     const char *name;      /* lives as long as the work */
-    const char *names;     /* all names, ";" between, NULL where one runs */
-    const char *algorithm; /* what a library chose, "stages=4 splitk=2"; NULL where there is no choice */
+    const char *names;     /* all names, separated by ";"; NULL where one kernel runs */
+    const char *algorithm; /* the library's choice, "stages=4 splitk=2"; NULL where it has none */
     int32_t tile[3], grid[3], block[3];
-    int32_t registers, shared_bytes; /* 0: not known */
+    int32_t registers, shared_bytes; /* per thread, per block; 0: not known */
 };
 
-/* Runs to time: `batches` of `runs` runs one after the other. */
+/* Runs to time: `batches` batches of `runs` runs each, one after the other. */
 struct rt_batch {
-    uint64_t first; /* runs of this work so far: cold runs take the buffers that were used longest ago */
+    uint64_t first; /* number of this work's first run: cold runs take the buffers used longest ago */
     uint64_t runs;
     size_t batches;
-    bool warm; /* the same buffers for all runs, and the caches left as they are */
+    bool warm; /* the same buffers for all runs, caches not flushed */
 };
 
-/* How a device did while a work was timed. NaN: it does not say. */
+/* State of a device while a work was timed. NaN: not known. */
 struct rt_health {
     uint32_t flags; /* RT_FLAG_THROTTLED */
     double sm_clock_mhz, temperature_c, power_w;
-    /* Constant text: what held its clock down, NULL where nothing did. Without the flag it is how the device
-     * runs such kernels at any time (a board at its power limit), so nothing is gained by measuring again. */
+    /* Constant text: what lowered the clock, NULL where nothing did. Without the flag the device always runs
+     * such kernels so (a board at its power limit), and measuring again would give the same. */
     const char *throttle;
 };
 
-/* A model's kernels, one launch after the other. */
+/* A model's kernels in launch order. */
 struct rt_sequence {
     const struct rt_task *tasks; /* distinct */
     size_t count;
     const uint32_t *launches; /* numbers of tasks, in order */
     size_t launch_count;
-    size_t forward; /* the first so many launches are timed apart from the others */
+    size_t forward; /* number of forward launches, the first ones; timed apart from the others */
 };
 
 struct rt_backend_options {
-    const char *devices;   /* what --device says, NULL: all */
-    const char *faults;    /* what --faults says, NULL: none (synthetic) */
-    const char *sm_shares; /* what --sm-share says, "25,50,100": shares of a GPU as devices of their own */
+    const char *devices;   /* --device, NULL: all */
+    const char *faults;    /* --faults, NULL: none (synthetic) */
+    const char *sm_shares; /* --sm-share, "25,50,100": shares of a GPU as devices of their own */
     uint64_t seed;         /* of the operands' values */
 };
 
@@ -71,11 +71,11 @@ struct rt_backend {
     const char *name, *about;
     const char *devices_help; /* what --device means here */
     uint32_t flags;           /* in every sample: RT_FLAG_SYNTHETIC */
-    bool measures_peaks;      /* describe measures peaks: the better of two descriptions is the truer */
-    bool warm_too;            /* measures warm runs beside cold ones where --cache does not say */
-    bool single_runs;         /* `time` looks at every run: no batches of several */
+    bool measures_peaks;      /* `describe` measures peaks: of two descriptions the higher peaks hold */
+    bool warm_too;            /* --cache is both by default */
+    bool single_runs;         /* `time` times every run by itself: batches have one */
     size_t most_batches;      /* of one call of `time` */
-    bool (*can)(const struct rt_task *task); /* is there such a kernel at all? */
+    bool (*can)(const struct rt_task *task); /* is there such a kernel? */
 
     int (*open)(const struct rt_backend_options *options, void **context);
     void (*close)(void *context);
@@ -83,7 +83,7 @@ struct rt_backend {
     size_t (*device_count)(void *context);
     const char *(*device_name)(void *context, size_t device);
     size_t (*lane)(void *context, size_t device); /* 0, 1, ...: devices of a lane share hardware */
-    /* The descriptor; may measure for a second or two what no one publishes. */
+    /* The descriptor; may take a second or two to measure unpublished peaks. */
     int (*describe)(void *context, size_t device, struct rt_device *out);
     /* Attributes for the device's samples: how they are measured, versions of libraries, drivers, clocks. */
     void (*facts)(void *context, size_t device, rt_fact_visit visit, void *to);
@@ -91,39 +91,33 @@ struct rt_backend {
     double (*clock)(void *context);               /* seconds; budgets are counted in it */
     void (*pause)(void *context, double seconds); /* lets a device cool */
 
-    /* Makes ready: buffers with seeded random values, never zeros. *refused is NULL, or why this shape cannot
-     * run here in a few constant words ("out of memory"); then *work is NULL. */
-    int (*prepare)(void *context, size_t device, const struct rt_task *task, struct rt_kernel_info *kernel,
+    /* Operands hold seeded random values, never zeros. *refused is NULL, or why this shape cannot run here in
+     * a few constant words ("out of memory"); then *work is NULL. */
+    int (*prepare)(void *context, size_t device, const struct rt_task *task, struct rt_launch_config *launch,
                    void **work, const char **refused);
-    /* us (batch->batches): what the runs of each batch took together, in microseconds. */
+    /* us (batch->batches): duration of each batch's runs together, in microseconds. */
     int (*time)(void *context, void *work, const struct rt_batch *batch, double *us);
-    /* Energy of one run in mJ from runs for about `seconds`; NaN where the device has no counter. NULL: never
-     * has one. */
+    /* Energy of one run in mJ, of runs for about `seconds`; NaN where the device has no counter. NULL: no
+     * device has one. */
     int (*energy)(void *context, void *work, double seconds, double *mj);
-    /* What holds for what was timed since prepare, or since the last call. */
+    /* State since `prepare`, or since the last call. */
     void (*health)(void *context, void *work, struct rt_health *out);
     void (*finish)(void *context, void *work);
 
-    /* Whole models: all launches of a sequence in order, each with operands of its own kernel, used longest
-     * ago. Memory holds the operands of the largest kernels, not those of all: what a kernel reads need not
-     * be what the one before it wrote. NULL: `time` is called for launch after launch, where works may live
-     * side by side (many_works); else the backend runs no models. */
+    /* Whole models: all launches of a sequence in order. A launch takes the operands of its kernel that were
+     * used longest ago; memory holds operands of the largest kernels, not of all, so a kernel need not read
+     * what the one before it wrote. prepare_sequence NULL: `time` is called for launch after launch, where
+     * works may exist side by side (many_works); else the backend runs no models. */
     bool many_works;
-    /* Borrows the sequence; `alive` is told after each kernel that is made ready. */
+    /* Borrows the sequence; calls `alive` after each kernel it has prepared. */
     int (*prepare_sequence)(void *context, size_t device, const struct rt_sequence *sequence,
                             void (*alive)(void *to), void *to, void **work, const char **refused);
-    /* us: of one pass, the first `forward` launches, the others, and what the host took to queue launches
-     * once the device was let go (0: all were queued by then; left as it is where that is not known). Where
-     * it is about as long as the pass, the device waited for the host. */
-    int (*time_sequence)(void *context, void *work, uint64_t pass, double us[3]);
+    /* us: of one run of the sequence, the first `forward` launches, the others, and the host's time to queue
+     * launches while the device ran (0: all were queued before it started; left as it is where not known).
+     * Host time close to the total means that the device waited for the host. */
+    int (*time_sequence)(void *context, void *work, uint64_t run, double us[3]);
     void (*sequence_health)(void *context, void *work, struct rt_health *out);
     void (*finish_sequence)(void *context, void *work);
 };
-
-extern const struct rt_backend *const rt_backends[];
-extern const size_t rt_backend_count;
-
-/* RT_ENOTFOUND names the backends there are. */
-int rt_backend_find(const char *name, const struct rt_backend **out);
 
 #endif

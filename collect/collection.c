@@ -1,6 +1,8 @@
 /* The state of a collection. See collection.h. */
 #include "collect/collection.h"
+#include "collect/probe.h"
 #include "datasets/dataset_order.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <inttypes.h>
@@ -13,11 +15,6 @@
 #define DESCRIPTOR_MADE  "made for this dataset"
 #define DESCRIPTOR_TAKEN "taken from an earlier dataset"
 
-bool rt_collection_has(const struct rt_collection *c, size_t task)
-{
-    return c->options->shards < 2 || task % c->options->shards == c->options->shard - 1;
-}
-
 /* ---- beginning ---- */
 
 static int find_devices(struct rt_collection *c, struct rt_probe *probe)
@@ -27,7 +24,7 @@ static int find_devices(struct rt_collection *c, struct rt_probe *probe)
     int status = RT_OK;
     for (size_t d = 0; d < c->devices && status == RT_OK; d++) {
         status = rt_probe_device(probe, d, c->device[d].name, &c->device[d].lane);
-        rt_collection_attributes(c->backend, c->plan, c->options, &c->device[d].attributes);
+        rt_job_attributes(c->job, &c->device[d].attributes);
         if (status == RT_OK)
             status = rt_probe_facts(probe, d, &c->device[d].attributes);
     }
@@ -40,9 +37,9 @@ static int describe(const struct rt_collection *c, struct rt_probe *probe, const
 {
     const char *name = c->device[d].name;
     int32_t there = rt_dataset_find_device(like, name);
-    if (there < 0 && c->options->like != NULL)
-        return rt_fail(RT_ENOTFOUND, "%s: has no device \"%s\"; leave --like out to measure it",
-                       c->options->like, name);
+    if (there < 0 && c->job->like != NULL)
+        return rt_fail(RT_ENOTFOUND, "%s: has no device \"%s\"; leave --like out to measure it", c->job->like,
+                       name);
     if (there < 0)
         return rt_probe_describe(probe, d, out);
     *out = like->devices[there];
@@ -53,9 +50,9 @@ static int describe(const struct rt_collection *c, struct rt_probe *probe, const
 static int describe_devices(const struct rt_collection *c, struct rt_probe *probe, struct rt_dataset *header)
 {
     struct rt_dataset like;
-    if (c->options->like == NULL)
+    if (c->job->like == NULL)
         rt_dataset_init(&like);
-    int status = c->options->like != NULL ? rt_dataset_read(c->options->like, &like) : RT_OK;
+    int status = c->job->like != NULL ? rt_dataset_read(c->job->like, &like) : RT_OK;
     if (status != RT_OK)
         return status;
     for (size_t d = 0; status == RT_OK && d < c->devices; d++) {
@@ -70,45 +67,38 @@ static int describe_devices(const struct rt_collection *c, struct rt_probe *prob
     return status;
 }
 
-static void header_attributes(const struct rt_collection *c, struct rt_attributes *out)
-{
-    rt_collection_attributes(c->backend, c->plan, c->options, out);
-    rt_header_attributes(c->options, out);
-}
-
 static int begin(struct rt_collection *c, struct rt_probe *probe)
 {
     struct rt_dataset header;
     struct rt_attributes attributes;
     rt_dataset_init(&header);
-    header_attributes(c, &attributes);
-    rt_attributes_add(&attributes, "descriptor",
-                      c->options->like != NULL ? DESCRIPTOR_TAKEN : DESCRIPTOR_MADE);
+    rt_job_header_attributes(c->job, &attributes);
+    rt_attributes_add(&attributes, "descriptor", c->job->like != NULL ? DESCRIPTOR_TAKEN : DESCRIPTOR_MADE);
     rt_attributes_group(&attributes, &header);
     rt_attributes_release(&attributes);
     free(header.source);
-    header.source = rt_strdup(c->options->command);
+    header.source = rt_strdup(c->job->command);
     int status = describe_devices(c, probe, &header);
     if (status == RT_OK) {
         rt_dataset_stamp(&header);
-        status = rt_journal_begin(&c->parts, &header);
+        status = rt_journal_begin(&c->journal, &header);
     }
     rt_dataset_release(&header);
     return status;
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 static int refuse_other(const struct rt_collection *c, const char *what, const char *there, const char *now)
 {
     return rt_fail(RT_EUSAGE,
-                   "%s: was begun with %s %s, this is %s; go on with `%s`, choose another -o, or throw its "
-                   "%zu kernels away with --overwrite",
-                   c->parts.folder, what, there[0] ? there : "none", now[0] ? now : "none",
-                   c->parts.header.source, c->parts.saved.sample_count);
+                   "%s: was begun with %s %s, this is %s; go on with `%s`, choose another -o, or discard its "
+                   "%zu kernels with --overwrite",
+                   c->journal.folder, what, there[0] ? there : "none", now[0] ? now : "none",
+                   c->journal.header.source, c->journal.saved.sample_count);
 }
 
-/* By name: a dataset describes boards of one kind once. */
+/* By name: a dataset describes boards of one name once. */
 static size_t distinct_devices(const struct rt_collection *c)
 {
     size_t count = 0;
@@ -121,24 +111,24 @@ static size_t distinct_devices(const struct rt_collection *c)
     return count;
 }
 
-/* Is what lies there the same collection? */
+/* Is the journal one of the same job? */
 static int check_identity(const struct rt_collection *c)
 {
     struct rt_attributes attributes;
     int status = RT_OK;
-    header_attributes(c, &attributes);
-    for (size_t i = 0; rt_identity[i] != NULL && status == RT_OK; i++) {
-        const char *there = rt_dataset_attribute(&c->parts.header, 0, rt_identity[i]);
-        const char *now = rt_attributes_get(&attributes, rt_identity[i]);
+    rt_job_header_attributes(c->job, &attributes);
+    for (size_t i = 0; rt_job_identity[i] != NULL && status == RT_OK; i++) {
+        const char *there = rt_dataset_attribute(&c->journal.header, 0, rt_job_identity[i]);
+        const char *now = rt_attributes_get(&attributes, rt_job_identity[i]);
         there = there != NULL ? there : "";
         if (strcmp(there, now) != 0)
-            status = refuse_other(c, rt_identity[i], there, now);
+            status = refuse_other(c, rt_job_identity[i], there, now);
     }
     rt_attributes_release(&attributes);
     for (size_t d = 0; d < c->devices && status == RT_OK; d++)
-        if (rt_dataset_find_device(&c->parts.header, c->device[d].name) < 0)
+        if (rt_dataset_find_device(&c->journal.header, c->device[d].name) < 0)
             status = refuse_other(c, "devices without", c->device[d].name, "one with it");
-    if (status == RT_OK && c->parts.header.device_count != distinct_devices(c))
+    if (status == RT_OK && c->journal.header.device_count != distinct_devices(c))
         status = refuse_other(c, "devices", "more in number", "fewer");
     return status;
 }
@@ -153,11 +143,10 @@ static uint8_t variant_of(const struct rt_dataset *dataset, int32_t group)
     return RT_PLAIN;
 }
 
-/* Which device a saved sample is of: the one of its name, of several boards of one name the one whose uuid it
- * says; c->devices: none. */
+/* The device of a saved sample, by name; of several boards of one name, by uuid. c->devices: none. */
 static size_t device_of(const struct rt_collection *c, const struct rt_sample *sample)
 {
-    const struct rt_dataset *saved = &c->parts.saved;
+    const struct rt_dataset *saved = &c->journal.saved;
     const char *name = sample->device >= 0 ? saved->devices[sample->device].name : "";
     const char *uuid = rt_dataset_attribute(saved, sample->group, "gpu_uuid");
     size_t first = c->devices;
@@ -174,26 +163,23 @@ static size_t device_of(const struct rt_collection *c, const struct rt_sample *s
 
 size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample)
 {
-    const struct rt_dataset *saved = &c->parts.saved;
-    struct rt_task task;
-    rt_task_init(&task, sample->call.op, sample->call.dtype);
-    task.call = sample->call;
-    task.variant = variant_of(saved, sample->group);
-    ptrdiff_t at = rt_plan_find(c->plan, &task);
+    const struct rt_dataset *saved = &c->journal.saved;
+    struct rt_task task = {.call = sample->call, .variant = variant_of(saved, sample->group)};
+    ptrdiff_t at = rt_plan_find(c->job->plan, &task);
     size_t device = device_of(c, sample);
     if (at < 0 || device == c->devices)
-        return c->plan->count * c->devices;
+        return c->job->plan->count * c->devices;
     return (size_t)at * c->devices + device;
 }
 
 static void mark_done(struct rt_collection *c)
 {
-    size_t places = c->plan->count * c->devices;
+    size_t places = c->job->plan->count * c->devices;
     c->done = rt_calloc(places, sizeof *c->done);
-    for (size_t t = 0; t < c->plan->count; t++)
-        c->planned += rt_collection_has(c, t) ? c->devices : 0;
-    for (size_t i = 0; i < c->parts.saved.sample_count; i++) {
-        size_t place = rt_collection_place(c, &c->parts.saved.samples[i]);
+    for (size_t t = 0; t < c->job->plan->count; t++)
+        c->planned += rt_job_has(c->job, t) ? c->devices : 0;
+    for (size_t i = 0; i < c->journal.saved.sample_count; i++) {
+        size_t place = rt_collection_place(c, &c->journal.saved.samples[i]);
         if (place < places && !c->done[place]) {
             c->done[place] = true;
             c->done_count++;
@@ -203,19 +189,19 @@ static void mark_done(struct rt_collection *c)
 
 /* ---- open and close ---- */
 
-static int open_parts(struct rt_collection *c, struct rt_probe *probe)
+static int open_journal(struct rt_collection *c, struct rt_probe *probe)
 {
-    int status = rt_journal_open(c->options->output, &c->parts);
+    int status = rt_journal_open(c->job->output, &c->journal);
     if (status != RT_OK)
         return status;
-    if (c->parts.begun)
+    if (c->journal.begun)
         status = check_identity(c);
-    else if (access(c->options->output, F_OK) == 0 && !c->options->overwrite)
+    else if (access(c->job->output, F_OK) == 0 && !c->job->overwrite)
         status = rt_fail(RT_EUSAGE, "%s: is there already; choose another -o, or replace it with --overwrite",
-                         c->options->output);
-    if (status == RT_EUSAGE && c->parts.begun && c->options->overwrite)
-        status = rt_journal_discard(&c->parts);
-    if (status == RT_OK && !c->parts.begun)
+                         c->job->output);
+    if (status == RT_EUSAGE && c->journal.begun && c->job->overwrite)
+        status = rt_journal_discard(&c->journal);
+    if (status == RT_OK && !c->journal.begun)
         status = begin(c, probe);
     return status;
 }
@@ -226,22 +212,20 @@ static void start_part(struct rt_collection *c)
     rt_time_of_day(c->part_begun, sizeof c->part_begun);
 }
 
-int rt_collection_open(const struct rt_backend *backend, const struct rt_plan *plan,
-                       const struct rt_collect_options *options, struct rt_collection *out)
+int rt_collection_open(const struct rt_job *job, struct rt_collection *out)
 {
     struct rt_probe probe;
-    *out =
-        (struct rt_collection){.backend = backend, .plan = plan, .options = options, .parts = {.lock = -1}};
-    int status = rt_probe_start(backend, options, &probe);
+    *out = (struct rt_collection){.job = job, .journal = {.lock = -1}};
+    int status = rt_probe_start(job, &probe);
     if (status != RT_OK)
         return status;
     status = find_devices(out, &probe);
     if (status == RT_OK)
-        status = open_parts(out, &probe);
+        status = open_journal(out, &probe);
     rt_probe_end(&probe);
     if (status != RT_OK)
         return status;
-    const char *descriptor = rt_dataset_attribute(&out->parts.header, 0, "descriptor");
+    const char *descriptor = rt_dataset_attribute(&out->journal.header, 0, "descriptor");
     for (size_t d = 0; d < out->devices; d++)
         rt_attributes_add(&out->device[d].attributes, "descriptor",
                           descriptor != NULL ? descriptor : DESCRIPTOR_TAKEN);
@@ -253,7 +237,7 @@ int rt_collection_open(const struct rt_backend *backend, const struct rt_plan *p
 
 void rt_collection_close(struct rt_collection *c)
 {
-    rt_journal_close(&c->parts);
+    rt_journal_close(&c->journal);
     for (size_t d = 0; d < c->devices; d++)
         rt_attributes_release(&c->device[d].attributes);
     free(c->device);
@@ -263,42 +247,39 @@ void rt_collection_close(struct rt_collection *c)
 
 /* ---- saving ---- */
 
-/* The attributes of one task result, in front of those of its device: where two groups differ, it is here. */
-static void finding_attributes(const struct rt_collection *c, const struct rt_unsaved *unsaved,
-                               const char *measured, struct rt_attributes *out)
+/* Attributes of one result, before those of its device, which many groups share: comparisons end early. */
+static void result_attributes(const struct rt_collection *c, const struct rt_unsaved *unsaved,
+                              const char *measured, struct rt_attributes *out)
 {
-    const struct rt_task_result *task_result = &unsaved->task_result;
-    const struct rt_variant_row *variant = &rt_variants[c->plan->tasks[unsaved->task].variant];
-    const struct rt_attributes *device = &c->device[unsaved->device].attributes;
-    rt_attributes_add(out, "failure", task_result->failure);
-    rt_attributes_add(out, "algorithm", task_result->algorithm);
-    rt_attributes_add(out, "throttle", task_result->throttle);
-    if (task_result->retries > 0)
-        rt_attributes_add_number(out, "throttle_retries", task_result->retries);
+    const struct rt_task_result *result = &unsaved->result;
+    const struct rt_variant_row *variant = &rt_variants[c->job->plan->tasks[unsaved->task].variant];
+    rt_attributes_add(out, "failure", result->failure);
+    rt_attributes_add(out, "algorithm", result->algorithm);
+    rt_attributes_add(out, "throttle", result->throttle);
+    if (result->retries > 0)
+        rt_attributes_add_number(out, "throttle_retries", result->retries);
     if (variant->attribute != NULL)
         rt_attributes_add(out, variant->attribute, variant->value);
     rt_attributes_add(out, "measured", measured);
-    for (size_t i = 0; i < device->count; i++)
-        rt_attributes_add(out, device->name[i], device->value[i]);
+    rt_attributes_add_all(out, &c->device[unsaved->device].attributes);
 }
 
 static void add_sample(const struct rt_collection *c, const struct rt_unsaved *unsaved, const char *measured,
                        struct rt_dataset *part)
 {
-    const struct rt_task_result *task_result = &unsaved->task_result;
-    const struct rt_task *task = &c->plan->tasks[unsaved->task];
-    struct rt_sample sample = task_result->sample;
+    const struct rt_task_result *result = &unsaved->result;
+    struct rt_sample sample = result->sample;
     struct rt_attributes attributes = {0};
-    int32_t device = rt_dataset_find_device(&c->parts.header, c->device[unsaved->device].name);
-    sample.call = task->call;
+    int32_t device = rt_dataset_find_device(&c->journal.header, c->device[unsaved->device].name);
+    sample.call = c->job->plan->tasks[unsaved->task].call;
     sample.split = RT_SPLIT_NONE;
-    sample.flags |= c->backend->flags;
-    sample.device = rt_dataset_add_device(part, &c->parts.header.devices[device]);
-    if (task_result->kernel[0] != '\0') {
-        sample.kernel = rt_strings_add(&part->kernels, task_result->kernel, strlen(task_result->kernel));
-        sample.kernels = rt_strings_add(&part->kernels, task_result->kernels, strlen(task_result->kernels));
+    sample.flags |= c->job->backend->flags;
+    sample.device = rt_dataset_add_device(part, &c->journal.header.devices[device]);
+    if (result->kernel[0] != '\0') {
+        sample.kernel = rt_strings_add(&part->kernels, result->kernel, strlen(result->kernel));
+        sample.kernels = rt_strings_add(&part->kernels, result->kernels, strlen(result->kernels));
     }
-    finding_attributes(c, unsaved, measured, &attributes);
+    result_attributes(c, unsaved, measured, &attributes);
     sample.group = rt_attributes_group(&attributes, part);
     rt_attributes_release(&attributes);
     rt_dataset_add_sample(part, &sample);
@@ -310,13 +291,13 @@ int rt_collection_save(struct rt_collection *c)
     char measured[80] = "", now[32];
     int status = RT_OK;
     rt_time_of_day(now, sizeof now);
-    if (!(c->backend->flags & RT_FLAG_SYNTHETIC)) /* what is made up is the same at any time */
+    if (!(c->job->backend->flags & RT_FLAG_SYNTHETIC)) /* synthetic samples are the same at any time */
         snprintf(measured, sizeof measured, "%s/%s", c->part_begun, now);
     if (c->unsaved_count > 0) {
         rt_dataset_init(&part);
         for (size_t i = 0; i < c->unsaved_count; i++)
             add_sample(c, &c->unsaved[i], measured, &part);
-        status = rt_journal_save(&c->parts, &part);
+        status = rt_journal_save(&c->journal, &part);
         rt_dataset_release(&part);
     }
     c->unsaved_count = 0;
@@ -324,25 +305,24 @@ int rt_collection_save(struct rt_collection *c)
     return status;
 }
 
-static void tell_missing_energy(struct rt_collection *c, size_t device,
-                                const struct rt_task_result *task_result)
+static void warn_without_energy(struct rt_collection *c, size_t device, const struct rt_task_result *result)
 {
-    bool timed = (task_result->sample.flags & RT_FLAG_FAILED) == 0;
-    if (!c->options->energy || c->energy_missed || !timed || !isnan(task_result->sample.energy_mj))
+    bool timed = (result->sample.flags & RT_FLAG_FAILED) == 0;
+    if (!c->job->energy || c->warned_about_energy || !timed || !isnan(result->sample.energy_mj))
         return;
-    c->energy_missed = true;
-    rt_warn("--energy: %s has no counter that tells; energy_mj stays missing", c->device[device].name);
+    c->warned_about_energy = true;
+    rt_warn("--energy: %s has no energy counter; energy_mj stays missing", c->device[device].name);
 }
 
 int rt_collection_add(struct rt_collection *c, size_t task, size_t device,
-                      const struct rt_task_result *task_result, bool now)
+                      const struct rt_task_result *result, bool now)
 {
     size_t place = task * c->devices + device;
-    c->unsaved[c->unsaved_count++] = (struct rt_unsaved){task, device, *task_result};
+    c->unsaved[c->unsaved_count++] = (struct rt_unsaved){task, device, *result};
     c->done[place] = true;
     c->done_count++;
     c->measured++;
-    tell_missing_energy(c, device, task_result);
+    warn_without_energy(c, device, result);
     if (now || c->unsaved_count == RT_PART_SAMPLES || rt_clock() - c->part_started >= RT_PART_SECONDS)
         return rt_collection_save(c);
     return RT_OK;
@@ -352,19 +332,19 @@ int rt_collection_add(struct rt_collection *c, size_t task, size_t device,
 
 int rt_collection_raise_peaks(struct rt_collection *c)
 {
-    const char *made = rt_dataset_attribute(&c->parts.header, 0, "descriptor");
+    const char *made = rt_dataset_attribute(&c->journal.header, 0, "descriptor");
     struct rt_probe probe;
-    if (!c->backend->measures_peaks || made == NULL || strcmp(made, DESCRIPTOR_MADE) != 0)
+    if (!c->job->backend->measures_peaks || made == NULL || strcmp(made, DESCRIPTOR_MADE) != 0)
         return RT_OK;
-    int status = rt_probe_start(c->backend, c->options, &probe);
+    int status = rt_probe_start(c->job, &probe);
     if (status != RT_OK)
         return status;
     for (size_t d = 0; d < c->devices && status == RT_OK; d++) {
         struct rt_device again;
-        int32_t there = rt_dataset_find_device(&c->parts.saved, c->device[d].name);
+        int32_t there = rt_dataset_find_device(&c->journal.saved, c->device[d].name);
         if (there < 0 || (status = rt_probe_describe(&probe, d, &again)) != RT_OK)
             continue;
-        struct rt_device *device = &c->parts.saved.devices[there];
+        struct rt_device *device = &c->journal.saved.devices[there];
         device->fp32_vector_tflops = fmax(device->fp32_vector_tflops, again.fp32_vector_tflops);
         device->bandwidth_gbs = fmax(device->bandwidth_gbs, again.bandwidth_gbs);
     }
@@ -386,15 +366,15 @@ static int by_place(const void *a, const void *b)
 
 static void arrange(struct rt_collection *c)
 {
-    size_t count = c->parts.saved.sample_count;
+    size_t count = c->journal.saved.sample_count;
     struct placed *placed = rt_malloc(count * sizeof *placed);
     size_t *order = rt_malloc(count * sizeof *order);
     for (size_t i = 0; i < count; i++)
-        placed[i] = (struct placed){rt_collection_place(c, &c->parts.saved.samples[i]), i};
+        placed[i] = (struct placed){rt_collection_place(c, &c->journal.saved.samples[i]), i};
     qsort(placed, count, sizeof *placed, by_place);
     for (size_t i = 0; i < count; i++)
         order[i] = placed[i].sample;
-    rt_dataset_arrange(&c->parts.saved, order);
+    rt_dataset_arrange(&c->journal.saved, order);
     free(placed);
     free(order);
 }
@@ -402,8 +382,9 @@ static void arrange(struct rt_collection *c)
 int rt_collection_finish(struct rt_collection *c)
 {
     arrange(c);
-    free(c->parts.saved.source);
-    c->parts.saved.source = rt_format("rooftile collect: %s backend, plan %s, seed %" PRIu64,
-                                      c->backend->name, c->options->plan_name, c->options->backend.seed);
-    return rt_journal_finish(&c->parts);
+    free(c->journal.saved.source);
+    c->journal.saved.source =
+        rt_format("rooftile collect: %s backend, plan %s, seed %" PRIu64, c->job->backend->name,
+                  c->job->plan_name, c->job->backend_options.seed);
+    return rt_journal_finish(&c->journal);
 }

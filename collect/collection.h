@@ -1,15 +1,16 @@
 /*
- * The state of a collection while it runs: what is planned, what is done, what is not saved yet. collect.c
- * drives it, lanes.c fills it.
+ * A collection while it runs: what is planned, done, and not yet saved. collect.c drives it, the scheduler
+ * adds results.
  */
 #ifndef ROOFTILE_COLLECT_COLLECTION_H
 #define ROOFTILE_COLLECT_COLLECTION_H
 
-#include "collect/attributes.h"
-#include "collect/task_result.h"
+#include "collect/job.h"
 #include "collect/journal.h"
-#include "collect/worker.h"
-#include "base/progress.h"
+#include "collect/task_result.h"
+
+#define RT_PART_SAMPLES 64 /* of a part of the journal, at most */
+#define RT_PART_SECONDS 5  /* after which a part is written with the next result */
 
 struct rt_collected_device {
     char name[96];
@@ -19,16 +20,14 @@ struct rt_collected_device {
 
 struct rt_unsaved {
     size_t task, device;
-    struct rt_task_result task_result;
+    struct rt_task_result result;
 };
 
 struct rt_collection {
-    const struct rt_backend *backend;
-    const struct rt_plan *plan;
-    const struct rt_collect_options *options;
+    const struct rt_job *job;
     struct rt_collected_device *device;
     size_t devices;
-    struct rt_journal parts;
+    struct rt_journal journal;
     bool *done; /* (plan->count, devices) */
     size_t done_count, planned;
     struct rt_unsaved *unsaved; /* (RT_PART_SAMPLES) */
@@ -36,31 +35,27 @@ struct rt_collection {
     double part_started; /* rt_clock() */
     char part_begun[32]; /* the time of day */
     size_t measured;     /* by this run */
-    bool energy_missed;  /* told once */
+    bool warned_about_energy;
 };
 
-/* Looks at the devices, locks the output, goes on where an earlier run stopped, or begins. The collection
- * needs rt_collection_close whatever is returned. */
-int rt_collection_open(const struct rt_backend *backend, const struct rt_plan *plan,
-                       const struct rt_collect_options *options, struct rt_collection *out);
+/* Looks at the devices, locks the journal, and resumes or begins it. The collection needs rt_collection_close
+ * whatever is returned. */
+int rt_collection_open(const struct rt_job *job, struct rt_collection *out);
 void rt_collection_close(struct rt_collection *c);
-
-/* Is the task part of this shard? */
-bool rt_collection_has(const struct rt_collection *c, size_t task);
 
 /* Place of a saved sample: task * devices + device; plan->count * devices where it was not planned. */
 size_t rt_collection_place(const struct rt_collection *c, const struct rt_sample *sample);
 
-/* Keeps a copy; a part that is full or old is saved, and `now` saves it at once. */
+/* Adds a copy of the result. A part that is full or old is saved; with `now` it is saved at once. */
 int rt_collection_add(struct rt_collection *c, size_t task, size_t device,
-                      const struct rt_task_result *task_result, bool now);
+                      const struct rt_task_result *result, bool now);
 int rt_collection_save(struct rt_collection *c);
 
-/* Where peaks were measured: measures them again and keeps the better ones. */
+/* Where peaks were measured: measures them again and keeps the higher ones. */
 int rt_collection_raise_peaks(struct rt_collection *c);
 
-/* All parts as one dataset in the order of the plan, whatever the order in which lanes found it. Afterwards
- * c->parts.saved is what was written. */
+/* Writes all parts as one dataset in the order of the plan. Afterwards c->journal.saved is what was written.
+ */
 int rt_collection_finish(struct rt_collection *c);
 
 #endif

@@ -10,33 +10,34 @@
 
 static const double HOST_GBS = 20; /* of a host's link, where nothing is measured yet: PCIe 4 x16 */
 
-/* A device to estimate for; lanes work side by side. */
-struct place {
+/* A device to estimate for; lanes run in parallel. */
+struct placement {
     struct rt_device device;
     size_t lane;
 };
 
-/* Warm-up and about 8 batches, each as long as the clock wants and a run takes; more would meet --max-time.
+/* Warm-up and about 8 batches, each at least batch_us and 2.5 runs at the roofline; --max-time bounds more.
  */
 double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *device,
-                          const struct rt_collect_options *options)
+                          const struct rt_job *job)
 {
-    const struct rt_stopping *stopping = &options->stopping;
+    const struct rt_stopping *stopping = &job->stopping;
     enum rt_family family = rt_call_family(&task->call);
     double peak = rt_device_peak_flops(device, family, task->call.dtype);
     double gbs = family == RT_FAMILY_HOST ? HOST_GBS : device->bandwidth_gbs;
     double run = fmax(rt_call_flops(&task->call) / peak, rt_call_bytes(&task->call) / (1e9 * gbs));
     double batch = fmax(2.5 * run, 1e-6 * stopping->batch_us);
     double enough = fmax((stopping->least + 2) * batch, fmin(10 * batch, stopping->max_time_s));
-    return (options->cache == RT_CACHE_BOTH ? 2 : 1) * enough + 2e-3;
+    return (job->cache == RT_CACHE_BOTH ? 2 : 1) * enough + 2e-3;
 }
 
 /* ---- devices ---- */
 
-static int described(const struct rt_backend *backend, void *context, struct place **places, size_t *count)
+static int describe_all(const struct rt_backend *backend, void *context, struct placement **places,
+                        size_t *count)
 {
     size_t devices = backend->device_count(context);
-    struct place *found = rt_calloc(devices, sizeof *found);
+    struct placement *found = rt_calloc(devices, sizeof *found);
     int status = RT_OK;
     for (size_t d = 0; d < devices && status == RT_OK; d++) {
         status = backend->describe(context, d, &found[d].device);
@@ -52,11 +53,11 @@ static int described(const struct rt_backend *backend, void *context, struct pla
 }
 
 /* Devices of a dataset, or the one of that name in the catalogue. */
-static int taken(const char *like, struct place **places, size_t *count)
+static int describe_like(const char *like, struct placement **places, size_t *count)
 {
     struct rt_dataset dataset;
     struct stat file;
-    struct place one = {0};
+    struct placement one = {0};
     if (stat(like, &file) != 0) {
         int status = rt_device_named(like, &one.device);
         if (status != RT_OK)
@@ -72,33 +73,32 @@ static int taken(const char *like, struct place **places, size_t *count)
     *places = rt_calloc(dataset.device_count, sizeof **places);
     *count = dataset.device_count;
     for (size_t d = 0; d < dataset.device_count; d++)
-        (*places)[d] = (struct place){dataset.devices[d], d};
+        (*places)[d] = (struct placement){dataset.devices[d], d};
     rt_dataset_release(&dataset);
     return RT_OK;
 }
 
-static int find_places(const struct rt_backend *backend, const struct rt_collect_options *options,
-                       struct rt_estimate *estimate, struct place **places)
+static int find_places(const struct rt_job *job, struct rt_estimate *estimate, struct placement **places)
 {
     void *context = NULL;
-    if (options->like != NULL)
-        return taken(options->like, places, &estimate->devices);
-    int status = backend->open(&options->backend, &context);
+    if (job->like != NULL)
+        return describe_like(job->like, places, &estimate->devices);
+    int status = job->backend->open(&job->backend_options, &context);
     if (status == RT_EUSAGE)
-        return status; /* what was asked for is wrong, whatever is there */
+        return status; /* wrong options, whatever devices there are */
     if (status != RT_OK) {
         snprintf(estimate->why, sizeof estimate->why, "%s", rt_error());
         return RT_OK;
     }
-    status = described(backend, context, places, &estimate->devices);
-    backend->close(context);
+    status = describe_all(job->backend, context, places, &estimate->devices);
+    job->backend->close(context);
     return status;
 }
 
 /* ---- counting ---- */
 
-static void add_task(const struct rt_task *task, const struct place *places,
-                     const struct rt_collect_options *options, double *lanes, struct rt_estimate *estimate)
+static void add_task(const struct rt_task *task, const struct placement *places, const struct rt_job *job,
+                     double *lanes, struct rt_estimate *estimate)
 {
     struct rt_estimate_row *row = &estimate->rows[task->call.op * RT_DTYPE_COUNT + task->call.dtype];
     size_t kernels = estimate->devices > 0 ? estimate->devices : 1;
@@ -108,13 +108,13 @@ static void add_task(const struct rt_task *task, const struct place *places,
     estimate->kernels += kernels;
     row->largest_bytes = fmax(row->largest_bytes, rt_call_bytes(&task->call));
     for (size_t d = 0; d < estimate->devices; d++) {
-        double seconds = rt_estimate_kernel(task, &places[d].device, options);
+        double seconds = rt_estimate_kernel(task, &places[d].device, job);
         row->seconds += seconds;
         lanes[places[d].lane] += seconds;
     }
 }
 
-/* Rows of what the plan holds, moved to the front. */
+/* Moves the rows that the plan has shapes for to the front. */
 static void pack(struct rt_estimate *estimate)
 {
     for (int op = 0; op < RT_OP_COUNT; op++)
@@ -129,19 +129,19 @@ static void pack(struct rt_estimate *estimate)
         }
 }
 
-int rt_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
-                const struct rt_collect_options *options, struct rt_estimate *out)
+int rt_estimate(const struct rt_job *job, struct rt_estimate *out)
 {
     struct rt_estimate estimate = {0};
-    struct place *places = NULL;
-    int status = find_places(backend, options, &estimate, &places);
+    struct placement *places = NULL;
+    int status = find_places(job, &estimate, &places);
     if (status != RT_OK)
         return status;
-    double *lanes = rt_calloc(estimate.devices + 1, sizeof *lanes); /* lanes are numbered like devices */
+    double *lanes =
+        rt_calloc(estimate.devices + 1, sizeof *lanes); /* there are at most as many lanes as devices */
     estimate.rows = rt_calloc(RT_OP_COUNT * RT_DTYPE_COUNT, sizeof *estimate.rows);
-    for (size_t t = options->shards > 1 ? options->shard - 1 : 0;
-         t<plan->count; t += options->shards> 1 ? options->shards : 1)
-        add_task(&plan->tasks[t], places, options, lanes, &estimate);
+    for (size_t t = 0; t < job->plan->count; t++)
+        if (rt_job_has(job, t))
+            add_task(&job->plan->tasks[t], places, job, lanes, &estimate);
     pack(&estimate);
     estimate.seconds = estimate.devices > 0 ? 0 : NAN;
     for (size_t d = 0; d < estimate.devices; d++)

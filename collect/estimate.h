@@ -1,11 +1,9 @@
-/*
- * What a plan costs before it is run: shapes, memory, and the time it takes on devices that are there or that
- * are only described.
+/* The cost of a job before it runs: shapes, memory, and time on devices that are present or only described.
  */
 #ifndef ROOFTILE_COLLECT_ESTIMATE_H
 #define ROOFTILE_COLLECT_ESTIMATE_H
 
-#include "collect/collect.h"
+#include "collect/job.h"
 
 /* Of one op in one dtype. */
 struct rt_estimate_row {
@@ -18,18 +16,17 @@ struct rt_estimate_row {
 struct rt_estimate {
     struct rt_estimate_row *rows;  /* by op, then dtype */
     size_t count, shapes, kernels; /* of the shard, where options name one */
-    size_t devices;                /* 0: there is none to estimate the time of, and `why` says why */
+    size_t devices;                /* 0: no device can be described, for the reason `why` */
     char why[512];
-    double seconds; /* until all is done: devices that share nothing work side by side */
+    double seconds; /* until all is measured; lanes run in parallel */
 };
 
-/* Devices: those of options->like, which is a dataset or a name of the catalogue; else the backend's,
- * described, which may take a second each. A machine without them still counts. */
-int rt_estimate(const struct rt_backend *backend, const struct rt_plan *plan,
-                const struct rt_collect_options *options, struct rt_estimate *out);
+/* Devices: those of job->like, which is a dataset or a name of the catalogue; else the backend's, which may
+ * take a second each to describe. Without a device shapes are counted all the same. */
+int rt_estimate(const struct rt_job *job, struct rt_estimate *out);
 /* Seconds to measure one kernel, roughly. */
 double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *device,
-                          const struct rt_collect_options *options);
+                          const struct rt_job *job);
 void rt_estimate_release(struct rt_estimate *estimate);
 
 #endif

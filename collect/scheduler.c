@@ -1,6 +1,8 @@
-/* Workers of all lanes, side by side. See lanes.h. */
+/* Workers of all lanes in parallel. See scheduler.h. */
 #include "collect/scheduler.h"
 #include "collect/estimate.h"
+#include "collect/worker.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -20,12 +22,12 @@ struct lane {
     struct rt_worker worker;
     size_t at;           /* places before it are done: task * devices + device */
     size_t task, device; /* of a busy worker */
-    double heard;        /* rt_clock() of its last word */
-    double limit_s;      /* without a word */
+    double heard;        /* rt_clock() of its last message */
+    double limit_s;      /* without a message */
     double spent_s;      /* of the backend's clock */
     double paused_s;     /* of it, to let devices cool */
-    int deaths;          /* in a row */
-    char death[700];     /* of the last one */
+    int losses;          /* of workers, in a row */
+    char loss[700];      /* why the last one was lost */
     bool given_up;
 };
 
@@ -34,12 +36,11 @@ struct run {
     struct lane *lane;
     struct pollfd *waiting; /* (lanes) */
     size_t lanes;
-    struct rt_worker_job job;
     struct rt_progress progress;
     size_t before;      /* kernels that were done before this run */
     double started;     /* rt_clock() */
     double interrupted; /* rt_clock(), 0: not */
-    uint8_t op;         /* the last one found */
+    uint8_t op;         /* of the last result */
     int status;         /* not RT_OK: nothing can be saved, and why */
     char why[1024];
 };
@@ -49,45 +50,43 @@ struct run {
 /* The next place of the lane that is not done; false where there is none. */
 static bool next_place(const struct rt_collection *c, struct lane *lane)
 {
-    for (; lane->at < c->plan->count * c->devices; lane->at++) {
+    for (; lane->at < c->job->plan->count * c->devices; lane->at++) {
         lane->task = lane->at / c->devices;
         lane->device = lane->at % c->devices;
         if (c->device[lane->device].lane == lane->number && !c->done[lane->at] &&
-            rt_collection_has(c, lane->task))
+            rt_job_has(c->job, lane->task))
             return true;
     }
     return false;
 }
 
-/* Of the budget: the clock on the wall, but what is made up takes made-up time. */
+/* Of the budget: wall-clock time, of synthetic devices the time they simulate. */
 static double spent(const struct run *run, const struct lane *lane)
 {
-    bool synthetic = (run->c->backend->flags & RT_FLAG_SYNTHETIC) != 0;
+    bool synthetic = (run->c->job->backend->flags & RT_FLAG_SYNTHETIC) != 0;
     return synthetic ? lane->spent_s : rt_clock() - run->started;
 }
 
-/* What is left of the time that the lane may pause: a card that is always hot must not spend the budget on
- * cooling. Made-up time costs nothing, and made-up samples must be the same wherever a run began. */
+/* Seconds that the lane may still pause. Bounded, so that a card that is always hot does not spend the budget
+ * on cooling; not for synthetic devices, whose samples must not depend on where a run began. */
 static double pause_left(const struct run *run, const struct lane *lane)
 {
     const struct rt_collection *c = run->c;
-    if (c->backend->flags & RT_FLAG_SYNTHETIC)
+    if (c->job->backend->flags & RT_FLAG_SYNTHETIC)
         return RT_THROTTLE_ALL_S;
-    return fmin(RT_PAUSE_SHARE * c->options->budget_s,
-                RT_THROTTLE_ALL_S + RT_PAUSE_SHARE * spent(run, lane)) -
+    return fmin(RT_PAUSE_SHARE * c->job->budget_s, RT_THROTTLE_ALL_S + RT_PAUSE_SHARE * spent(run, lane)) -
            lane->paused_s;
 }
 
-/* How long a worker may be silent over a task. */
+/* How long a worker may be silent during a task. */
 static double limit_of(const struct rt_collection *c, const struct lane *lane)
 {
-    const struct rt_collect_options *options = c->options;
-    int32_t there = rt_dataset_find_device(&c->parts.header, c->device[lane->device].name);
+    int32_t there = rt_dataset_find_device(&c->journal.header, c->device[lane->device].name);
     double estimate =
-        rt_estimate_kernel(&c->plan->tasks[lane->task], &c->parts.header.devices[there], options);
-    if (options->hang_limit_s > 0)
-        return options->hang_limit_s;
-    return fmax(RT_WORKER_PATIENCE_S, 20 * (options->stopping.max_time_s + estimate));
+        rt_estimate_kernel(&c->job->plan->tasks[lane->task], &c->journal.header.devices[there], c->job);
+    if (c->job->hang_limit_s > 0)
+        return c->job->hang_limit_s;
+    return fmax(RT_WORKER_PATIENCE_S, 20 * (c->job->stopping.max_time_s + estimate));
 }
 
 /* ---- the life of a worker ---- */
@@ -106,40 +105,40 @@ static void give_up(struct lane *lane)
 
 static void start_worker(struct run *run, struct lane *lane)
 {
-    lane->limit_s = fmax(RT_WORKER_PATIENCE_S, run->c->options->hang_limit_s);
+    lane->limit_s = fmax(RT_WORKER_PATIENCE_S, run->c->job->hang_limit_s);
     lane->heard = rt_clock();
     lane->state = STARTING;
-    if (rt_worker_start(&run->job, &lane->worker) == RT_OK)
+    if (rt_worker_start(run->c->job, &lane->worker) == RT_OK)
         return;
-    snprintf(lane->death, sizeof lane->death, "%.600s", rt_error());
+    snprintf(lane->loss, sizeof lane->loss, "%.600s", rt_error());
     give_up(lane);
 }
 
-static void record(struct run *run, struct lane *lane, const struct rt_task_result *task_result, bool now)
+static void record(struct run *run, struct lane *lane, const struct rt_task_result *result, bool now)
 {
-    run->op = run->c->plan->tasks[lane->task].call.op;
-    int status = rt_collection_add(run->c, lane->task, lane->device, task_result, now);
+    run->op = run->c->job->plan->tasks[lane->task].call.op;
+    int status = rt_collection_add(run->c, lane->task, lane->device, result, now);
     if (status == RT_OK || run->status != RT_OK)
         return;
     run->status = status;
     snprintf(run->why, sizeof run->why, "%s", rt_error());
 }
 
-/* A worker is gone; what it worked on is marked, and saved at once: it must not be met again. */
+/* A worker is gone; its task is marked as failed, and saved at once so that it is not run again. */
 static void lose_worker(struct run *run, struct lane *lane, const char *why)
 {
-    struct rt_task_result task_result;
+    struct rt_task_result result;
     bool starting = lane->state == STARTING;
     rt_worker_kill(&lane->worker);
-    snprintf(lane->death, sizeof lane->death, "%s%s", starting ? "its worker does not start: " : "", why);
+    snprintf(lane->loss, sizeof lane->loss, "%s%s", starting ? "its worker does not start: " : "", why);
     if (starting) {
         give_up(lane);
         return;
     }
-    rt_task_result_lose(&task_result, why);
+    rt_task_result_lose(&result, why);
     if (lane->state == BUSY)
-        record(run, lane, &task_result, true);
-    lane->deaths++;
+        record(run, lane, &result, true);
+    lane->losses++;
     lane->state = IDLE;
 }
 
@@ -150,16 +149,25 @@ static void release_worker(struct run *run, struct lane *lane)
     lose_worker(run, lane, how);
 }
 
+static int send_task(const struct run *run, const struct lane *lane)
+{
+    const struct rt_request request = {.kind = RT_REQUEST_TASK,
+                                       .task = lane->task,
+                                       .device = lane->device,
+                                       .pause_s = pause_left(run, lane)};
+    return rt_worker_send(&lane->worker, &request);
+}
+
 static void hand_out(struct run *run, struct lane *lane)
 {
     const struct rt_collection *c = run->c;
-    if (run->interrupted > 0 || spent(run, lane) >= c->options->budget_s || !next_place(c, lane)) {
+    if (run->interrupted > 0 || spent(run, lane) >= c->job->budget_s || !next_place(c, lane)) {
         stop_lane(lane);
-    } else if (lane->state == IDLE && lane->deaths >= RT_LANE_DEATHS) {
+    } else if (lane->state == IDLE && lane->losses >= RT_LANE_LOSSES) {
         give_up(lane);
     } else if (lane->state == IDLE) {
         start_worker(run, lane);
-    } else if (rt_worker_measure(&lane->worker, lane->task, lane->device, pause_left(run, lane)) == RT_OK) {
+    } else if (send_task(run, lane) == RT_OK) {
         lane->limit_s = limit_of(c, lane);
         lane->heard = rt_clock();
         lane->state = BUSY;
@@ -168,38 +176,38 @@ static void hand_out(struct run *run, struct lane *lane)
     }
 }
 
-static void take_result(struct run *run, struct lane *lane, const struct rt_task_result *task_result)
+static void take_result(struct run *run, struct lane *lane, const struct rt_task_result *result)
 {
-    lane->spent_s += task_result->seconds;
-    lane->paused_s += task_result->paused_s;
-    if (task_result->status != RT_OK) {
-        lose_worker(run, lane, task_result->failure);
+    lane->spent_s += result->seconds;
+    lane->paused_s += result->paused_s;
+    if (result->status != RT_OK) {
+        lose_worker(run, lane, result->failure);
         return;
     }
-    record(run, lane, task_result, false);
-    lane->deaths = 0;
+    record(run, lane, result, false);
+    lane->losses = 0;
     lane->state = READY;
 }
 
-static void take_word(struct run *run, struct lane *lane, const struct rt_message *message)
+static void handle(struct run *run, struct lane *lane, const struct rt_message *message)
 {
-    switch (message->word) {
-    case RT_WORD_READY:
+    switch (message->kind) {
+    case RT_MESSAGE_READY:
         lane->state = READY;
         break;
-    case RT_WORD_FOUND:
-        take_result(run, lane, &message->is.task_result);
+    case RT_MESSAGE_RESULT:
+        take_result(run, lane, &message->result);
         break;
-    case RT_WORD_FAIL:
-        lose_worker(run, lane, message->is.text);
+    case RT_MESSAGE_ERROR:
+        lose_worker(run, lane, message->text);
         break;
-    case RT_WORD_GONE:
+    case RT_MESSAGE_GONE:
         release_worker(run, lane);
         break;
     default:
         break;
     }
-    lane->heard = message->word != RT_WORD_NONE ? rt_clock() : lane->heard;
+    lane->heard = message->kind != RT_MESSAGE_NONE ? rt_clock() : lane->heard;
 }
 
 static void check_silence(struct run *run, struct lane *lane)
@@ -221,7 +229,7 @@ static bool under_way(const struct run *run)
     return false;
 }
 
-static void hear_all(struct run *run)
+static void receive_all(struct run *run)
 {
     struct pollfd *waiting = run->waiting;
     struct rt_message message;
@@ -231,8 +239,8 @@ static void hear_all(struct run *run)
         return;
     for (size_t l = 0; l < run->lanes; l++)
         if (waiting[l].revents != 0) {
-            rt_worker_hear(&run->lane[l].worker, 0, &message);
-            take_word(run, &run->lane[l], &message);
+            rt_worker_receive(&run->lane[l].worker, 0, &message);
+            handle(run, &run->lane[l], &message);
         }
 }
 
@@ -242,12 +250,12 @@ static void show_progress(struct run *run)
     size_t left = c->planned - run->before;
     double share = left > 0 ? (double)(c->done_count - run->before) / (double)left : 1;
     for (size_t l = 0; l < run->lanes; l++)
-        share = fmax(share, spent(run, &run->lane[l]) / c->options->budget_s);
+        share = fmax(share, spent(run, &run->lane[l]) / c->job->budget_s);
     rt_progress_update(&run->progress, fmin(share, 1), "%zu of %zu kernels, %s", c->done_count, c->planned,
                        rt_ops[run->op].name);
 }
 
-/* Until all is done, or nothing can be saved, or Ctrl-C's grace is over. */
+/* Until all is done, or nothing can be saved, or GRACE_S after Ctrl-C. */
 static void work(struct run *run)
 {
     for (;;) {
@@ -259,15 +267,15 @@ static void work(struct run *run)
         if (!under_way(run) || run->status != RT_OK ||
             (run->interrupted > 0 && rt_clock() - run->interrupted > GRACE_S))
             return;
-        hear_all(run);
+        receive_all(run);
         for (size_t l = 0; l < run->lanes; l++)
             check_silence(run, &run->lane[l]);
         show_progress(run);
     }
 }
 
-/* The sentence for the devices that were given up. */
-static int verdict(const struct run *run)
+/* RT_EIO, with a sentence, where a device was given up. */
+static int check_given_up(const struct run *run)
 {
     const struct rt_collection *c = run->c;
     for (size_t l = 0; l < run->lanes; l++) {
@@ -275,29 +283,25 @@ static int verdict(const struct run *run)
         size_t first = 0;
         while (first < c->devices && c->device[first].lane != lane->number)
             first++;
-        if (lane->given_up && lane->deaths >= RT_LANE_DEATHS)
+        if (lane->given_up && lane->losses >= RT_LANE_LOSSES)
             return rt_fail(RT_EIO, "%s: given up after %d workers in a row died, the last: %s",
-                           c->device[first].name, lane->deaths, lane->death);
+                           c->device[first].name, lane->losses, lane->loss);
         if (lane->given_up)
-            return rt_fail(RT_EIO, "%s: given up: %s", c->device[first].name, lane->death);
+            return rt_fail(RT_EIO, "%s: given up: %s", c->device[first].name, lane->loss);
     }
     return RT_OK;
 }
 
 int rt_scheduler_run(struct rt_collection *c)
 {
-    struct run run = {.c = c,
-                      .job = {c->backend, c->plan, c->options},
-                      .before = c->done_count,
-                      .started = rt_clock(),
-                      .status = RT_OK};
+    struct run run = {.c = c, .before = c->done_count, .started = rt_clock(), .status = RT_OK};
     for (size_t d = 0; d < c->devices; d++)
         run.lanes = c->device[d].lane >= run.lanes ? c->device[d].lane + 1 : run.lanes;
     run.lane = rt_calloc(run.lanes, sizeof *run.lane);
     run.waiting = rt_calloc(run.lanes, sizeof *run.waiting);
     for (size_t l = 0; l < run.lanes; l++)
         run.lane[l] = (struct lane){.number = l, .worker = RT_NO_WORKER};
-    rt_progress_start(&run.progress, "collect", 1, c->options->quiet);
+    rt_progress_start(&run.progress, "collect", 1, c->job->quiet);
     work(&run);
     rt_progress_end(&run.progress);
     for (size_t l = 0; l < run.lanes; l++)
@@ -306,7 +310,7 @@ int rt_scheduler_run(struct rt_collection *c)
     if (status == RT_OK && run.interrupted > 0)
         status = rt_fail(RT_EINTERRUPTED, "interrupted");
     if (status == RT_OK)
-        status = verdict(&run);
+        status = check_given_up(&run);
     free(run.lane);
     free(run.waiting);
     return status;

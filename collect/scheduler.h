@@ -1,18 +1,18 @@
 /*
- * Lanes: devices that share hardware take turns, lanes work side by side, a worker process each. A worker
- * that dies, or says nothing for too long, marks its kernel as failed and is replaced; a device whose workers
- * keep dying is given up.
+ * The scheduler: a worker process per lane. Lanes run in parallel; the devices of a lane share hardware and
+ * take turns. A worker that dies, or is silent for too long, is replaced, and its kernel marked as failed; a
+ * device whose workers keep dying is given up.
  */
 #ifndef ROOFTILE_COLLECT_SCHEDULER_H
 #define ROOFTILE_COLLECT_SCHEDULER_H
 
 #include "collect/collection.h"
 
-#define RT_LANE_DEATHS 5    /* workers in a row that die before a device is given up */
-#define RT_PAUSE_SHARE 0.05 /* of the budget, and of the time so far, that a lane pauses to cool */
+#define RT_LANE_LOSSES 5    /* of workers in a row, after which a device is given up */
+#define RT_PAUSE_SHARE 0.05 /* of the budget, and of the time so far, that a lane may pause to cool */
 
-/* Measures what is not done, until the budget is spent. RT_EINTERRUPTED after Ctrl-C; RT_EIO where devices
- * were given up, once the others are done, or where nothing can be saved. No worker is left behind. */
+/* Measures what is not done, until the budget is spent. RT_EINTERRUPTED after Ctrl-C; RT_EIO where a device
+ * was given up, once the others are done, or where nothing can be saved. All workers have ended then. */
 int rt_scheduler_run(struct rt_collection *c);
 
 #endif

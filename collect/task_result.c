@@ -1,4 +1,4 @@
-/* One task on one device. See task result.h. */
+/* One task on one device. See task_result.h. */
 #include "collect/task_result.h"
 #include "base/status.h"
 
@@ -6,20 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static void describe_kernel(const struct rt_kernel_info *kernel, struct rt_task_result *task_result)
+static void describe_launch(const struct rt_launch_config *launch, struct rt_task_result *result)
 {
-    struct rt_sample *sample = &task_result->sample;
-    snprintf(task_result->kernel, sizeof task_result->kernel, "%s", kernel->name);
-    snprintf(task_result->kernels, sizeof task_result->kernels, "%s",
-             kernel->names != NULL ? kernel->names : kernel->name);
-    snprintf(task_result->algorithm, sizeof task_result->algorithm, "%s",
-             kernel->algorithm != NULL ? kernel->algorithm : "");
-    memcpy(sample->tile, kernel->tile, sizeof sample->tile);
-    memcpy(sample->grid, kernel->grid, sizeof sample->grid);
-    memcpy(sample->block, kernel->block, sizeof sample->block);
-    if (kernel->registers > 0) {
-        sample->registers = kernel->registers;
-        sample->shared_bytes = kernel->shared_bytes;
+    struct rt_sample *sample = &result->sample;
+    snprintf(result->kernel, sizeof result->kernel, "%s", launch->name);
+    snprintf(result->kernels, sizeof result->kernels, "%s",
+             launch->names != NULL ? launch->names : launch->name);
+    snprintf(result->algorithm, sizeof result->algorithm, "%s",
+             launch->algorithm != NULL ? launch->algorithm : "");
+    memcpy(sample->tile, launch->tile, sizeof sample->tile);
+    memcpy(sample->grid, launch->grid, sizeof sample->grid);
+    memcpy(sample->block, launch->block, sizeof sample->block);
+    if (launch->registers > 0) {
+        sample->registers = launch->registers;
+        sample->shared_bytes = launch->shared_bytes;
     }
 }
 
@@ -34,88 +34,88 @@ static void describe_times(const struct rt_measurement *measured, struct rt_samp
     sample->flags = measured->met ? 0 : RT_FLAG_UNSTABLE;
 }
 
-static void describe_health(const struct rt_health *health, struct rt_task_result *task_result)
+static void describe_health(const struct rt_health *health, struct rt_task_result *result)
 {
-    struct rt_sample *sample = &task_result->sample;
+    struct rt_sample *sample = &result->sample;
     sample->flags |= health->flags;
     sample->sm_clock_mhz = health->sm_clock_mhz;
     sample->temperature_c = health->temperature_c;
     sample->power_w = health->power_w;
-    snprintf(task_result->throttle, sizeof task_result->throttle, "%s",
+    snprintf(result->throttle, sizeof result->throttle, "%s",
              health->throttle != NULL ? health->throttle : "");
 }
 
-/* Cold, warm or both; of both, the cold runs are the sample's latency. */
-static int measure_once(const struct rt_measurer *m, void *work, struct rt_task_result *task_result)
+/* Cold, warm or both; of both, cold runs are the sample's latency. */
+static int measure_once(const struct rt_measurer *m, void *work, struct rt_task_result *result)
 {
     struct rt_measurement measured, warm;
     struct rt_health health = {0};
-    const struct rt_stopping *stopping = &m->options->stopping;
-    enum rt_cache cache = m->options->cache;
+    const struct rt_stopping *stopping = &m->job->stopping;
+    enum rt_cache cache = m->job->cache;
     m->alive(m->to);
-    int status = rt_measure(m->backend, m->context, work, stopping, cache == RT_CACHE_WARM, &measured);
+    int status = rt_measure(m->job->backend, m->context, work, stopping, cache == RT_CACHE_WARM, &measured);
     if (status != RT_OK)
         return status;
-    describe_times(&measured, &task_result->sample);
+    describe_times(&measured, &result->sample);
     if (cache == RT_CACHE_WARM)
-        task_result->sample.latency_warm_us = measured.us.median;
+        result->sample.latency_warm_us = measured.us.median;
     if (cache == RT_CACHE_BOTH) {
         m->alive(m->to);
-        status = rt_measure(m->backend, m->context, work, stopping, true, &warm);
+        status = rt_measure(m->job->backend, m->context, work, stopping, true, &warm);
         if (status != RT_OK)
             return status;
-        task_result->sample.latency_warm_us = warm.us.median;
+        result->sample.latency_warm_us = warm.us.median;
     }
-    m->backend->health(m->context, work, &health);
-    describe_health(&health, task_result);
+    m->job->backend->health(m->context, work, &health);
+    describe_health(&health, result);
     return RT_OK;
 }
 
-/* What was throttled is measured again once the device has had time to cool, as long as there is time to
- * pause; the last time counts. */
-static int measure_unthrottled(const struct rt_measurer *m, void *work, struct rt_task_result *task_result)
+/* A throttled kernel is measured again after pauses to cool, while there is time for them; the last
+ * measurement counts. */
+static int measure_unthrottled(const struct rt_measurer *m, void *work, struct rt_task_result *result)
 {
     double pause_s = RT_THROTTLE_PAUSE_S;
-    int status = measure_once(m, work, task_result);
-    while (status == RT_OK && (task_result->sample.flags & RT_FLAG_THROTTLED) != 0 &&
-           task_result->retries < RT_THROTTLE_RETRIES && task_result->paused_s + pause_s <= m->pause_s) {
+    int status = measure_once(m, work, result);
+    while (status == RT_OK && (result->sample.flags & RT_FLAG_THROTTLED) != 0 &&
+           result->retries < RT_THROTTLE_RETRIES && result->paused_s + pause_s <= m->pause_s) {
         m->alive(m->to);
-        m->backend->pause(m->context, pause_s);
-        task_result->paused_s += pause_s;
+        m->job->backend->pause(m->context, pause_s);
+        result->paused_s += pause_s;
         pause_s *= 2;
-        task_result->retries++;
-        status = measure_once(m, work, task_result);
+        result->retries++;
+        status = measure_once(m, work, result);
     }
     return status;
 }
 
-static int measure_work(const struct rt_measurer *m, void *work, struct rt_task_result *task_result)
+static int measure_work(const struct rt_measurer *m, void *work, struct rt_task_result *result)
 {
-    int status = measure_unthrottled(m, work, task_result);
-    if (status == RT_OK && m->options->energy && m->backend->energy != NULL) {
+    int status = measure_unthrottled(m, work, result);
+    if (status == RT_OK && m->job->energy && m->job->backend->energy != NULL) {
         m->alive(m->to);
-        status = m->backend->energy(m->context, work, RT_ENERGY_S, &task_result->sample.energy_mj);
+        status = m->job->backend->energy(m->context, work, RT_ENERGY_S, &result->sample.energy_mj);
     }
     return status;
 }
 
-void rt_find(const struct rt_measurer *m, const struct rt_task *task, size_t device,
-             struct rt_task_result *out)
+void rt_measure_task(const struct rt_measurer *m, const struct rt_task *task, size_t device,
+                     struct rt_task_result *out)
 {
     const char *refused = NULL;
-    struct rt_kernel_info kernel = {0};
+    struct rt_launch_config launch = {0};
     void *work = NULL;
-    double started = m->backend->clock(m->context);
+    double started = m->job->backend->clock(m->context);
     memset(out, 0, sizeof *out);
     rt_sample_init(&out->sample);
-    int status = m->backend->prepare(m->context, device, task, &kernel, &work, &refused);
+    int status = m->job->backend->prepare(m->context, device, task, &launch, &work, &refused);
     if (status == RT_OK && refused != NULL) {
         out->sample.flags = RT_FLAG_FAILED;
         snprintf(out->failure, sizeof out->failure, "%s", refused);
     } else if (status == RT_OK) {
         status = measure_work(m, work, out);
-        describe_kernel(&kernel, out);
-        m->backend->finish(m->context, work);
+        describe_launch(&launch, out);
+        m->job->backend->finish(m->context, work);
     }
     if (status != RT_OK) {
         char why[sizeof out->failure];
@@ -123,18 +123,18 @@ void rt_find(const struct rt_measurer *m, const struct rt_task *task, size_t dev
         rt_task_result_lose(out, why);
     }
     out->status = status;
-    out->seconds = m->backend->clock(m->context) - started;
+    out->seconds = m->job->backend->clock(m->context) - started;
 }
 
 static const char *const losses[] = {"device lost", "crashed", "exited", "no answer"};
 
-void rt_task_result_lose(struct rt_task_result *task_result, const char *why)
+void rt_task_result_lose(struct rt_task_result *result, const char *why)
 {
-    memset(task_result, 0, sizeof *task_result);
-    rt_sample_init(&task_result->sample);
-    task_result->sample.flags = RT_FLAG_FAILED;
-    task_result->status = RT_EIO;
-    snprintf(task_result->failure, sizeof task_result->failure, "%s", why);
+    memset(result, 0, sizeof *result);
+    rt_sample_init(&result->sample);
+    result->sample.flags = RT_FLAG_FAILED;
+    result->status = RT_EIO;
+    snprintf(result->failure, sizeof result->failure, "%s", why);
 }
 
 bool rt_failure_is_loss(const char *failure)

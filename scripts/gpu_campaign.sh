@@ -90,7 +90,7 @@ collect() {
     seconds=$(awk -v s="$seconds" 'BEGIN { print (s > 12 ? s - 4 : s * 2 / 3) "s" }')
     command=(rooftile collect --backend cuda --gpu 0 -q -o "$out/$name.h5" --hang-limit 20s "$@")
     "${command[@]}" --overwrite --budget "$seconds" && return
-    [ -d "$out/$name.h5.parts" ] && "${command[@]}" --budget 0s
+    [ -d "$out/$name.h5.journal" ] && "${command[@]}" --budget 0s
     return 1
 }
 

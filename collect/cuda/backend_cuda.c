@@ -428,8 +428,8 @@ static void cuda_finish(void *opaque, void *opaque_work)
     free(work);
 }
 
-static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task, struct rt_kernel_info *kernel,
-                        void **out, const char **refused)
+static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task,
+                        struct rt_launch_config *kernel, void **out, const char **refused)
 {
     struct cuda_context *context = opaque;
     struct cuda_device *device = &context->device[which];

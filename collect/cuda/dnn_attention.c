@@ -267,11 +267,11 @@ static const char *make_attention(const struct rt_task *task, const struct rt_dn
     snprintf(attention->name, sizeof attention->name, "cudnn_attention_engine%d",
              (int)attention->plan.engine);
     job->workspace_bytes = attention->plan.workspace_bytes;
-    job->kernel = (struct rt_kernel_info){.name = attention->name,
-                                          .algorithm = attention->plan.text,
-                                          .tile = {-1, -1, -1},
-                                          .grid = {-1, -1, -1},
-                                          .block = {-1, -1, -1}};
+    job->kernel = (struct rt_launch_config){.name = attention->name,
+                                            .algorithm = attention->plan.text,
+                                            .tile = {-1, -1, -1},
+                                            .grid = {-1, -1, -1},
+                                            .block = {-1, -1, -1}};
     return NULL;
 }
 

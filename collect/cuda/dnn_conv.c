@@ -155,11 +155,11 @@ static const char *make_conv(const struct rt_task *task, const struct rt_dnn_pla
     snprintf(conv->name, sizeof conv->name, "cudnn_%s_engine%d", directions[task->call.phase].name,
              (int)conv->plan.engine);
     job->workspace_bytes = conv->plan.workspace_bytes;
-    job->kernel = (struct rt_kernel_info){.name = conv->name,
-                                          .algorithm = conv->plan.text,
-                                          .tile = {-1, -1, -1},
-                                          .grid = {-1, -1, -1},
-                                          .block = {-1, -1, -1}};
+    job->kernel = (struct rt_launch_config){.name = conv->name,
+                                            .algorithm = conv->plan.text,
+                                            .tile = {-1, -1, -1},
+                                            .grid = {-1, -1, -1},
+                                            .block = {-1, -1, -1}};
     return NULL;
 }
 

@@ -33,13 +33,13 @@ static void free_tensor(cudnnTensorDescriptor_t tensor)
         rt_dnn.tensor_free(tensor);
 }
 
-static struct rt_kernel_info kernel_named(const char *name, const char *algorithm)
+static struct rt_launch_config kernel_named(const char *name, const char *algorithm)
 {
-    return (struct rt_kernel_info){.name = name,
-                                   .algorithm = algorithm,
-                                   .tile = {-1, -1, -1},
-                                   .grid = {-1, -1, -1},
-                                   .block = {-1, -1, -1}};
+    return (struct rt_launch_config){.name = name,
+                                     .algorithm = algorithm,
+                                     .tile = {-1, -1, -1},
+                                     .grid = {-1, -1, -1},
+                                     .block = {-1, -1, -1}};
 }
 
 /* ---- max pooling: batch, channels, height, width, kernel, stride, padding ---- */

@@ -292,7 +292,7 @@ static void append_number(char *text, size_t size, const char *name, int64_t val
 }
 
 /* The library's own words: tile as its rows x columns, stages as depth x count. */
-static void read_choice(struct product *p, struct rt_kernel_info *kernel)
+static void read_choice(struct product *p, struct rt_launch_config *kernel)
 {
     int64_t id = choice(p, CUBLASLT_ALGO_CONFIG_ID, 4);
     int64_t tile = choice(p, CUBLASLT_ALGO_CONFIG_TILE_ID, 4);
@@ -312,13 +312,13 @@ static void read_choice(struct product *p, struct rt_kernel_info *kernel)
     append_id(text, size, "cluster", find_id(cluster_ids, RT_COUNT(cluster_ids), cluster), "x1", cluster);
     append_number(text, size, "inner", choice(p, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2));
     snprintf(p->name, sizeof p->name, "cublaslt_id%lld", (long long)id);
-    *kernel = (struct rt_kernel_info){.name = p->name,
-                                      .algorithm = p->algorithm,
-                                      .tile = {tile_id == NULL ? -1 : tile_id->second,
-                                               tile_id == NULL ? -1 : tile_id->first,
-                                               stage_id == NULL ? -1 : stage_id->first},
-                                      .grid = {-1, -1, -1},
-                                      .block = {-1, -1, -1}};
+    *kernel = (struct rt_launch_config){.name = p->name,
+                                        .algorithm = p->algorithm,
+                                        .tile = {tile_id == NULL ? -1 : tile_id->second,
+                                                 tile_id == NULL ? -1 : tile_id->first,
+                                                 stage_id == NULL ? -1 : stage_id->first},
+                                        .grid = {-1, -1, -1},
+                                        .block = {-1, -1, -1}};
 }
 
 static CUresult status_of(cublasStatus_t status)

@@ -37,8 +37,8 @@ struct rt_cuda_job {
     CUresult (*launch)(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace);
     void (*release)(struct rt_cuda_job *job); /* of `detail`; may be NULL */
     const struct rt_cuda_gpu *gpu;
-    void *detail;                 /* the maker's */
-    struct rt_kernel_info kernel; /* texts live as long as the job; names may be filled in later by CUPTI */
+    void *detail;                   /* the maker's */
+    struct rt_launch_config kernel; /* texts live as long as the job; names may be filled in later by CUPTI */
 };
 
 /* Makers: *refused is NULL, or a few constant words why this shape cannot run here ("not supported",

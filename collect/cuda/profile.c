@@ -146,7 +146,7 @@ static const char *join_names(void)
     return kept;
 }
 
-static void describe_pass(struct rt_kernel_info *kernel)
+static void describe_pass(struct rt_launch_config *kernel)
 {
     if (pass.count == 0)
         return;

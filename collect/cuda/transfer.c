@@ -55,10 +55,10 @@ static void make_copy(const struct rt_task *task, struct rt_cuda_job *job)
     job->operand[1] = (struct rt_cuda_operand){.bytes = bytes, .fill = RT_FILL_RESULT, .on_host = !in};
     job->launch = in ? copy_in : copy_out;
     job->kernel =
-        (struct rt_kernel_info){.name = in ? "copy engine, host to device" : "copy engine, device to host",
-                                .tile = {-1, -1, -1},
-                                .grid = {-1, -1, -1},
-                                .block = {-1, -1, -1}};
+        (struct rt_launch_config){.name = in ? "copy engine, host to device" : "copy engine, device to host",
+                                  .tile = {-1, -1, -1},
+                                  .grid = {-1, -1, -1},
+                                  .block = {-1, -1, -1}};
 }
 
 static CUresult make_launch(const struct rt_task *task, struct rt_cuda_job *job)
@@ -67,10 +67,10 @@ static CUresult make_launch(const struct rt_task *task, struct rt_cuda_job *job)
     CUresult result = job->gpu->driver->module_function(&function, job->gpu->kernels, "rt_empty");
     job->detail = function;
     job->launch = launch_empty;
-    job->kernel = (struct rt_kernel_info){.name = "rt_empty",
-                                          .tile = {-1, -1, -1},
-                                          .grid = {(int32_t)task->call.dim[0], 1, 1},
-                                          .block = {LAUNCH_THREADS, 1, 1}};
+    job->kernel = (struct rt_launch_config){.name = "rt_empty",
+                                            .tile = {-1, -1, -1},
+                                            .grid = {(int32_t)task->call.dim[0], 1, 1},
+                                            .block = {LAUNCH_THREADS, 1, 1}};
     return result;
 }
 

@@ -58,16 +58,17 @@ static int find_functions(const struct rt_cuda_gpu *gpu, struct vector_job *vect
 }
 
 /* What CUPTI would tell of the first kernel, without it. */
-static void describe(const struct rt_cuda_gpu *gpu, struct vector_job *vector, struct rt_kernel_info *kernel)
+static void describe(const struct rt_cuda_gpu *gpu, struct vector_job *vector,
+                     struct rt_launch_config *kernel)
 {
     const struct rt_vector_launch *first = &vector->plan.launch[0];
     int registers = 0, shared = 0;
     gpu->driver->function_attribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, vector->function[0]);
     gpu->driver->function_attribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, vector->function[0]);
-    *kernel = (struct rt_kernel_info){.name = first->name,
-                                      .tile = {vector->plan.tile, -1, -1},
-                                      .registers = registers,
-                                      .shared_bytes = shared};
+    *kernel = (struct rt_launch_config){.name = first->name,
+                                        .tile = {vector->plan.tile, -1, -1},
+                                        .registers = registers,
+                                        .shared_bytes = shared};
     memcpy(kernel->grid, first->grid, sizeof kernel->grid);
     memcpy(kernel->block, first->block, sizeof kernel->block);
     for (int i = 0; i < vector->plan.launches; i++) {

@@ -1,4 +1,4 @@
-/* Shapes in the order of a Halton sequence. See plan_sweep.h. */
+/* Shapes in the order of a Halton sequence. See sweep.h. */
 #include "collect/plan/sweep.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -115,15 +115,15 @@ static bool take_turn(struct rt_plan *plan, uint64_t seed, struct rt_turn *turn,
     return false;
 }
 
-void rt_plan_sweep(struct rt_plan *plan, uint64_t seed, struct rt_turn *turns, size_t turn_count,
-                   size_t count, double most_bytes)
+void rt_plan_sweep(struct rt_plan *plan, const struct rt_plan_request *request, struct rt_turn *turns,
+                   size_t turn_count, double most_bytes)
 {
     bool more = true;
-    for (unsigned round = 0; more && plan->count < count; round++) {
+    for (unsigned round = 0; more && plan->count < request->count; round++) {
         more = false;
-        for (size_t t = 0; t < turn_count && plan->count < count; t++) {
+        for (size_t t = 0; t < turn_count && plan->count < request->count; t++) {
             if (round % turns[t].every == 0)
-                more |= take_turn(plan, seed, &turns[t], most_bytes);
+                more |= take_turn(plan, request->seed, &turns[t], most_bytes);
             else
                 more |= turns[t].count > 0;
         }

@@ -7,7 +7,7 @@
 #ifndef ROOFTILE_COLLECT_PLAN_SWEEP_H
 #define ROOFTILE_COLLECT_PLAN_SWEEP_H
 
-#include "collect/plan/plan.h"
+#include "collect/plan/request.h"
 
 enum { RT_SWEEP_DIMS = 4 }; /* dims that vary: they are among the first of the op */
 
@@ -39,10 +39,10 @@ struct rt_turn {
 void rt_turn_add(struct rt_turn *turn, const struct rt_sweeping *sweeping);
 void rt_turn_release(struct rt_turn *turn);
 
-/* Rounds over the turns until the plan holds `count` tasks or the ranges are used up. No shape's operands
- * take more than `most_bytes`. */
-void rt_plan_sweep(struct rt_plan *plan, uint64_t seed, struct rt_turn *turns, size_t turn_count,
-                   size_t count, double most_bytes);
+/* Rounds over the turns until the plan holds request->count tasks or the ranges are used up. No shape's
+ * operands take more than `most_bytes`. */
+void rt_plan_sweep(struct rt_plan *plan, const struct rt_plan_request *request, struct rt_turn *turns,
+                   size_t turn_count, double most_bytes);
 
 /* A step through `count` things that meets all of them, and soon something of every part: about the golden
  * section, and prime to the count. */

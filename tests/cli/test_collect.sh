@@ -11,7 +11,7 @@ same_bytes() {
 # until the collection has saved something
 wait_for_part() {
     for _ in $(seq 1000); do
-        [ -e "$1.parts/part-000001.h5" ] || [ -e "$1" ] && break
+        [ -e "$1.journal/part-000001.h5" ] || [ -e "$1" ] && break
         sleep 0.005
     done
 }
@@ -49,7 +49,7 @@ refuses calibrate_plan_ops 2 "--plan calibrate has no shapes for these --ops" co
 
 succeeds whole collect --count 3000 -o whole.h5
 holds whole_total "6000 of 6000 planned kernels are in whole.h5" stdout
-absent whole_parts whole.h5.parts
+absent whole_parts whole.h5.journal
 # lanes never meet in the same order twice
 succeeds again collect --count 3000 -o again.h5 --gpu all
 same_bytes again_equals_whole again.h5 whole.h5
@@ -58,7 +58,7 @@ holds json_rows '"op": "bmm"' stdout
 holds json_total '"kernels": 20' stdout
 
 # ---- what it refuses ----
-# argp's own words for a bad option: exit status 2, nothing on stdout
+# a bad option: exit status 2, nothing on stdout
 usage() {
     local name=$1 words=$2
     shift 2
@@ -71,14 +71,14 @@ usage() {
     fi
 }
 usage no_output "-o OUT.h5"
-usage bad_budget "--budget must be a time" -o x.h5 --budget soon
+usage bad_budget "--budget soon: must be a time" -o x.h5 --budget soon
 usage bad_count "--count 0: must be a whole number" -o x.h5 --count 0
 usage bad_rel_error "--rel-error 2: must be a number" -o x.h5 --rel-error 2
-usage bad_cache "--cache must be cold, warm or both" -o x.h5 --cache hot
+usage bad_cache "--cache hot: choose cold, warm or both" -o x.h5 --cache hot
 usage bad_word "is not an option" -o x.h5 stray
-usage bad_shard "--shard must be I/N with I from 1 to N" -o x.h5 --shard 3/2
-usage bad_shard_word "--shard must be I/N" -o x.h5 --shard half
-usage bad_hang_limit "--hang-limit must be longer than 0" -o x.h5 --hang-limit 0
+usage bad_shard "--shard 3/2: must be I/N with I from 1 to N" -o x.h5 --shard 3/2
+usage bad_shard_word "--shard half: must be I/N" -o x.h5 --shard half
+usage bad_hang_limit "--hang-limit 0: must be from 0.001 s" -o x.h5 --hang-limit 0
 refuses bad_share 2 "--sm-share: \"0\" is no share" collect -o x.h5 --sm-share 50,0
 refuses no_shares 2 "--sm-share is for GPUs" "$ROOFTILE" collect -o x.h5 --sm-share 50
 refuses bad_backend 1 "is not one of cpu" "$ROOFTILE" collect -o x.h5 --backend abacus
@@ -90,7 +90,7 @@ refuses no_plan 1 "absent.csv" collect -o x.h5 --plan absent.csv
 refuses no_folder 1 "absent/x.h5" collect -o absent/x.h5
 refuses output_there 2 "is there already" collect --count 3000 -o whole.h5
 succeeds overwrite collect --count 10 --ops bmm -o json.h5 --overwrite
-absent refusals_leave_nothing x.h5.parts
+absent refusals_leave_nothing x.h5.journal
 
 printf '# my shapes\nbmm,batch=8,m=64,n=64,k=64\nsoftmax,rows=40,cols=100\nsoftmax,cols=100,rows=40\n' >plan.csv
 succeeds plan_file collect -o plan.h5 --plan plan.csv
@@ -123,16 +123,16 @@ while [ $kills -lt 20 ] && [ $rounds -lt 100 ]; do
     sleep "0.$(printf %03d $((RANDOM % 500 + 10)))"
     kill -9 $process 2>/dev/null && kills=$((kills + 1))
     wait $process 2>/dev/null
-    [ -e killed.h5.parts ] && cut=$((cut + 1))
+    [ -e killed.h5.journal ] && cut=$((cut + 1))
     left_behind && orphans=$((orphans + 1))
-    if [ -e killed.h5 ] && [ ! -e killed.h5.parts/header.h5 ]; then # it had come to its end
+    if [ -e killed.h5 ] && [ ! -e killed.h5.journal/header.h5 ]; then # it had come to its end
         cmp -s killed.h5 faulty.h5 || differing=$((differing + 1))
-        rm -rf killed.h5 killed.h5.parts
+        rm -rf killed.h5 killed.h5.journal
     fi
 done 2>/dev/null
 succeeds killed_goes_on "${faulty[@]}" -o killed.h5
 same_bytes killed_equals_whole killed.h5 faulty.h5
-absent killed_parts killed.h5.parts
+absent killed_parts killed.h5.journal
 [ $differing = 0 ] && ok killed_ends || not_ok killed_ends "$differing finished outputs differ"
 [ $kills -ge 20 ] && [ $cut -ge 10 ] && ok killed_midway || not_ok killed_midway "only $cut of $kills kills met a collection at work"
 [ $orphans = 0 ] && ok killed_workers || not_ok killed_workers "workers outlived $orphans of $kills collectors"
@@ -159,7 +159,7 @@ holds hung_counted '"lost": 1' stdout
 "$ROOFTILE" dataset export hung.h5 -o hung >/dev/null
 grep -rqF "no answer in 1 s" hung && ok hung_says || not_ok hung_says "no sample says: no answer in 1 s"
 refuses given_up 1 "given up after 5 workers in a row died" collect --count 100 -o lost.h5 --faults lost=1
-holds given_up_saved "10 of 200 kernels are saved in lost.h5.parts" stderr
+holds given_up_saved "10 of 200 kernels are saved in lost.h5.journal" stderr
 left_behind && not_ok given_up_workers "$left are left" || ok given_up_workers
 
 # ---- energy, shares ----
@@ -168,7 +168,7 @@ succeeds energy collect --count 20 -o energy.h5 --energy
 holds energy_attribute "measured" info.txt
 printf 'softmax,rows=512,cols=512\n' >one.csv
 "$ROOFTILE" collect --plan one.csv -o quiet.h5 --energy -q >stdout 2>stderr
-[ "$(grep -c 'has no counter that tells' stderr)" = 1 ] && ok energy_missing_is_said || not_ok energy_missing_is_said "$(cat stderr)"
+[ "$(grep -c 'has no energy counter' stderr)" = 1 ] && ok energy_missing_is_said || not_ok energy_missing_is_said "$(cat stderr)"
 succeeds shares collect --count 30 -o shares.h5 --sm-share 25,50,100 --device large
 holds shares_device "synthetic large (20 of 80 SMs)" stdout
 holds shares_total "90 of 90 planned kernels" stdout
@@ -207,8 +207,8 @@ succeeds interrupted_goes_on collect --count 3000 -o ctrl.h5
 same_bytes interrupted_equals_whole ctrl.h5 whole.h5
 
 # ---- a second collector ----
-mkdir locked.h5.parts
-exec 9>locked.h5.parts/lock
+mkdir locked.h5.journal
+exec 9>locked.h5.journal/lock
 if flock -n 9; then
     refuses second_collector 2 "another collector" collect --count 10 -o locked.h5
     exec 9>&-
@@ -217,25 +217,25 @@ fi
 
 # ---- a full disk: no file may grow beyond a limit ----
 limited() { (ulimit -f "$1" && shift && "$ROOFTILE" collect --backend synthetic -q --count 3000 -o full.h5 "$@"); }
-refuses full_at_once 1 "full.h5.parts/header.h5" limited 1
-absent full_at_once_leaves_nothing full.h5.parts
+refuses full_at_once 1 "full.h5.journal/header.h5" limited 1
+absent full_at_once_leaves_nothing full.h5.journal
 "${begun[@]}" -o full.h5 >/dev/null 2>&1 &
 process=$!
 wait_for_part full.h5
 kill -INT $process
 wait $process
-parts=$(ls full.h5.parts | grep -c part)
-refuses full_midway 1 "kernels are saved in full.h5.parts: run the same command to go on" limited 30
-[ "$(ls full.h5.parts | grep -c part)" = "$parts" ] && ok full_keeps_parts || not_ok full_keeps_parts "$(ls full.h5.parts)"
+parts=$(ls full.h5.journal | grep -c part)
+refuses full_midway 1 "kernels are saved in full.h5.journal: run the same command to go on" limited 30
+[ "$(ls full.h5.journal | grep -c part)" = "$parts" ] && ok full_keeps_parts || not_ok full_keeps_parts "$(ls full.h5.journal)"
 largest=$(($(stat -c %s whole.h5) / 1024 - 1)) # parts fit, the whole does not
-refuses full_at_the_end 1 "the parts in full.h5.parts are whole" limited $largest
+refuses full_at_the_end 1 "the parts in full.h5.journal are complete" limited $largest
 absent full_output full.h5
 succeeds full_goes_on collect --count 3000 -o full.h5
 same_bytes full_equals_whole full.h5 whole.h5
 mkdir tiny
 if mount -t tmpfs -o size=600k rooftile-test tiny 2>/dev/null; then
     tiny() { "$ROOFTILE" collect --backend synthetic -q --count 3000 --faults slow=1 -o tiny/out.h5 "$@"; }
-    refuses tiny_disk 1 "kernels are saved in tiny/out.h5.parts: run the same command to go on" tiny
+    refuses tiny_disk 1 "kernels are saved in tiny/out.h5.journal: run the same command to go on" tiny
     holds tiny_says "No space left on device" stderr
     mount -o remount,size=64m tiny
     succeeds tiny_goes_on tiny

@@ -71,7 +71,6 @@ holds throttle_flag "throttled" throttle/workloads.csv
 refuses model_unknown 1 'unknown model "gpt9"' collect --model gpt9 -o x.h5
 refuses model_dtypes 2 "--model runs in one dtype" collect --model gpt2 --dtypes fp32,bf16 -o x.h5
 refuses model_no_kernel 2 "can run none of the kernels" collect --model gpt2 --dtype bf16 -o x.h5
-# bad usage is argp's to tell: its own prefix and words
 usage() {
     local name=$1 words=$2
     shift 2

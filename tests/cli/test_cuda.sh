@@ -32,7 +32,7 @@ END
 succeeds model collect --gpu 0 --model tiny.json --batch 2 --seq 64 --mode training --max-time 0.02 -o model.h5
 succeeds model_export "$ROOFTILE" dataset export --output model model.h5
 is model_workloads "$(grep -c ',kernels,' model/workloads.csv)" 1
-is model_in_one_go "$(grep -c 'pass,"all launches queued at once' model/groups.csv)" 1
+is model_in_one_go "$(grep -c 'model_timing,"all launches queued at once' model/groups.csv)" 1
 is model_host_time "$(grep -c host_queue_us model/groups.csv)" 1
 is model_not_partial "$(grep -c partial model/workloads.csv)" 0
 succeeds model_shown "$ROOFTILE" dataset info model.h5
@@ -55,7 +55,7 @@ is hot_retries "$(grep -c throttle_retries hot/groups.csv)" 1
 "$ROOFTILE" collect --backend cuda -q --ops relu --count 600 --max-time 0.05 -o two.h5 >stdout 2>&1 &
 collector=$!
 for _ in $(seq 600); do
-    ls two.h5.parts/*.h5 2>/dev/null | grep -qv header && break
+    ls two.h5.journal/*.h5 2>/dev/null | grep -qv header && break
     sleep 0.05
 done
 kill -KILL $collector

@@ -89,7 +89,7 @@ succeeds submit bash "$script"
 holds submit_says_shards "measures shards 1,2,3 of 3" "$work/stdout"
 holds submit_says_merge "then merges them into $OUT/collection.h5" "$work/stdout"
 array=$(sed -n 's/^job \([0-9]*\) measures.*/\1/p' "$work/stdout")
-begun() { [ "$(find "$OUT/shard-$1-of-3.h5.parts" -type f 2>/dev/null | wc -l)" -gt 1 ]; }
+begun() { [ "$(find "$OUT/shard-$1-of-3.h5.journal" -type f 2>/dev/null | wc -l)" -gt 1 ]; }
 state() { scontrol show job --oneliner "${array}_$1" | tr ' ' '\n' | grep "^$2="; }
 if wait_for 30 begun 1 && sleep 1.5 && [ ! -e "$OUT/shard-1-of-3.h5" ]; then
     ok shard_1_begun

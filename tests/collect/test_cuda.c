@@ -3,7 +3,7 @@
 
 #ifdef RT_FAKE_CUDA
 
-#include "collect/backend.h"
+#include "collect/backends.h"
 #include "collect/cuda/device.h"
 #include "collect/cuda/nvml.h"
 #include "tests/collect/fake_cuda/driver.h"
@@ -66,7 +66,7 @@ static struct rt_task task_of(enum rt_op_id op, enum rt_variant variant, int64_t
 
 static void *ready(void *context, size_t device, struct rt_task task)
 {
-    struct rt_kernel_info kernel;
+    struct rt_launch_config kernel;
     void *work = NULL;
     const char *refused = NULL;
     RT_ASSERT_OK(cuda->prepare(context, device, &task, &kernel, &work, &refused));
@@ -648,7 +648,7 @@ static void test_models_that_are_refused(void)
 
 static void refused_with(void *context, struct rt_task task, const char *words)
 {
-    struct rt_kernel_info kernel;
+    struct rt_launch_config kernel;
     void *work;
     const char *refused = NULL;
     RT_ASSERT_OK(cuda->prepare(context, 0, &task, &kernel, &work, &refused));
@@ -683,7 +683,7 @@ static void test_module_does_not_load(void)
 {
     void *context = open_with("0", NULL), *work;
     struct rt_task task = task_of(RT_OP_ADD, RT_PLAIN, 1, 64);
-    struct rt_kernel_info kernel;
+    struct rt_launch_config kernel;
     const char *refused;
     setenv("FAKE_CUDA_MODULE", "222", 1);
     RT_ASSERT_FAILS(cuda->prepare(context, 0, &task, &kernel, &work, &refused), RT_EIO, "do not load");
@@ -803,7 +803,7 @@ static void test_sticky_error(void)
     void *model = ready_model(context, &sequence);
     void *work = ready(context, 0, task_of(RT_OP_ADD, RT_PLAIN, 1, 64));
     struct rt_task task = task_of(RT_OP_ADD, RT_PLAIN, 1, 64);
-    struct rt_kernel_info kernel;
+    struct rt_launch_config kernel;
     const char *refused;
     double us[4];
     forget();

@@ -8,6 +8,7 @@
 #ifdef RT_CUDA_DEVICE
 
 #include "collect/collect.h"
+#include "plan_request.h"
 #include "collect/cuda/job.h"
 #include "collect/cuda/kernels.h"
 #include "cuda/library_reference.h"
@@ -77,10 +78,10 @@ static CUresult queue_illegal_kernel(const struct rt_cuda_driver *driver)
 
 /* As the CUDA backend, but with `fill` runs a kernel that writes where it may not. */
 static int prepare_illegal(void *context, size_t device, const struct rt_task *task,
-                           struct rt_kernel_info *kernel, void **work, const char **refused)
+                           struct rt_launch_config *launch, void **work, const char **refused)
 {
     const struct rt_cuda_driver *driver;
-    int status = rt_backend_cuda.prepare(context, device, task, kernel, work, refused);
+    int status = rt_backend_cuda.prepare(context, device, task, launch, work, refused);
     if (status == RT_OK && *refused == NULL && task->call.op == RT_OP_FILL) {
         status = rt_cuda_driver(&driver);
         if (status == RT_OK)
@@ -95,28 +96,27 @@ static void test_an_illegal_access_ends_the_worker_only(void)
         return;
     struct rt_backend backend = rt_backend_cuda;
     backend.prepare = prepare_illegal;
-    struct rt_collect_options options = {.output = rt_test_path("illegal.h5"),
-                                         .plan_name = "illegal",
-                                         .command = "test",
-                                         .backend = {.devices = "0", .seed = 1},
-                                         .stopping = RT_STOPPING_DEFAULT,
-                                         .budget_s = INFINITY,
-                                         .quiet = true};
-    options.stopping.max_time_s = 0.05;
+    struct rt_plan plan;
+    struct rt_job job = {.backend = &backend,
+                         .plan = &plan,
+                         .output = rt_test_path("illegal.h5"),
+                         .plan_name = "illegal",
+                         .command = "test",
+                         .backend_options = {.devices = "0", .seed = 1},
+                         .stopping = RT_STOPPING_DEFAULT,
+                         .budget_s = INFINITY,
+                         .quiet = true};
+    job.stopping.max_time_s = 0.05;
     const char *file = rt_test_write("illegal.csv", "relu,rows=100,cols=100\nfill,rows=100,cols=100\n"
                                                     "gelu,rows=100,cols=100\nadd,rows=100,cols=100\n");
-    struct rt_op_set ops;
-    struct rt_dtype_set dtypes;
-    struct rt_plan plan;
-    struct rt_collect_summary summary;
-    RT_ASSERT_OK(rt_op_set_parse(NULL, &backend, &ops));
-    RT_ASSERT_OK(rt_dtype_set_parse(NULL, &dtypes));
-    RT_ASSERT_OK(rt_plan_read(file, &backend, &ops, &dtypes, &plan));
-    RT_ASSERT_OK(rt_collect(&backend, &plan, &options, &summary));
-    CU_ASSERT_EQUAL(summary.dataset.sample_count, 4);
-    for (size_t i = 0; i < summary.dataset.sample_count; i++) {
-        const struct rt_sample *sample = &summary.dataset.samples[i];
-        const char *failure = rt_dataset_attribute(&summary.dataset, sample->group, "failure");
+    struct rt_plan_request request = request_for(&backend, NULL, NULL, 1, 0);
+    struct rt_collected collected;
+    RT_ASSERT_OK(rt_plan_read(file, &request, &plan));
+    RT_ASSERT_OK(rt_collect(&job, &collected));
+    CU_ASSERT_EQUAL(collected.dataset.sample_count, 4);
+    for (size_t i = 0; i < collected.dataset.sample_count; i++) {
+        const struct rt_sample *sample = &collected.dataset.samples[i];
+        const char *failure = rt_dataset_attribute(&collected.dataset, sample->group, "failure");
         bool illegal = sample->call.op == RT_OP_FILL;
         CU_ASSERT_EQUAL((sample->flags & RT_FLAG_FAILED) != 0, illegal);
         CU_ASSERT_EQUAL(isnan(sample->latency_us), illegal);
@@ -124,7 +124,7 @@ static void test_an_illegal_access_ends_the_worker_only(void)
         if (failure != NULL)
             CU_ASSERT_EQUAL(strncmp(failure, "device lost: ", 13), 0);
     }
-    rt_collect_summary_release(&summary);
+    rt_collected_release(&collected);
     rt_plan_release(&plan);
 }
 
@@ -477,7 +477,7 @@ static struct rt_task task_of(int op, int dtype, int64_t first, int64_t second, 
 
 static void *ready(void *context, size_t device, struct rt_task task)
 {
-    struct rt_kernel_info kernel;
+    struct rt_launch_config kernel;
     void *work = NULL;
     const char *refused = NULL;
     RT_ASSERT_OK(rt_backend_cuda.prepare(context, device, &task, &kernel, &work, &refused));

@@ -4,7 +4,7 @@
 
 #ifdef RT_FAKE_CUDA
 
-#include "collect/backend.h"
+#include "collect/backends.h"
 
 #include <math.h>
 
@@ -38,7 +38,7 @@ static void test_without_nvml(void)
 {
     struct rt_backend_options options = {.devices = "0"};
     struct rt_task task;
-    struct rt_kernel_info kernel;
+    struct rt_launch_config kernel;
     struct rt_health health;
     const char *refused = NULL;
     void *context, *work;

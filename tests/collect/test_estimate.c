@@ -1,7 +1,9 @@
 /* What a plan costs: on devices that are there, that are only described, and where there is none. */
 #include "test.h"
 
+#include "collect/backends.h"
 #include "collect/estimate.h"
+#include "plan_request.h"
 
 #include <math.h>
 
@@ -14,22 +16,25 @@ static const struct rt_backend *synthetic(void)
 
 static struct rt_plan plan_of(size_t count)
 {
-    struct rt_op_set ops;
+    struct rt_plan_request request = request_for(synthetic(), NULL, NULL, 1, count);
     struct rt_plan plan = {0};
-    RT_ASSERT_OK(rt_op_set_parse(NULL, synthetic(), &ops));
-    RT_ASSERT_OK(rt_plan_quick(1, &ops, count, &plan));
+    RT_ASSERT_OK(rt_plan_quick(&request, &plan));
     return plan;
 }
 
-static const struct rt_collect_options defaults = {.stopping = RT_STOPPING_DEFAULT};
+static struct rt_job job_of(const struct rt_backend *backend, const struct rt_plan *plan)
+{
+    return (struct rt_job){.backend = backend, .plan = plan, .stopping = RT_STOPPING_DEFAULT};
+}
 
 static void test_backends_devices(void)
 {
     struct rt_plan plan = plan_of(100);
+    struct rt_job job = job_of(synthetic(), &plan);
     struct rt_estimate estimate;
     size_t shapes = 0;
     double sum = 0;
-    RT_ASSERT_OK(rt_estimate(synthetic(), &plan, &defaults, &estimate));
+    RT_ASSERT_OK(rt_estimate(&job, &estimate));
     for (size_t i = 0; i < estimate.count; i++) {
         const struct rt_estimate_row *row = &estimate.rows[i];
         shapes += row->shapes;
@@ -59,21 +64,21 @@ static void test_without_a_device(void)
     struct rt_backend nowhere = *synthetic();
     struct rt_plan plan = plan_of(50);
     struct rt_estimate estimate;
-    struct rt_collect_options options = defaults;
+    struct rt_job job = job_of(&nowhere, &plan);
     nowhere.open = no_device;
-    RT_ASSERT_OK(rt_estimate(&nowhere, &plan, &options, &estimate));
+    RT_ASSERT_OK(rt_estimate(&job, &estimate));
     CU_ASSERT_EQUAL(estimate.devices, 0);
     CU_ASSERT_EQUAL(estimate.kernels, 50);
     CU_ASSERT_TRUE(isnan(estimate.seconds) && isnan(estimate.rows[0].seconds));
     CU_ASSERT_STRING_EQUAL(estimate.why, "no such device is here");
     rt_estimate_release(&estimate);
-    options.like = "V100-PCIE-32GB";
-    RT_ASSERT_OK(rt_estimate(&nowhere, &plan, &options, &estimate));
+    job.like = "V100-PCIE-32GB";
+    RT_ASSERT_OK(rt_estimate(&job, &estimate));
     CU_ASSERT_EQUAL(estimate.devices, 1);
     CU_ASSERT_TRUE(estimate.seconds > 0);
     rt_estimate_release(&estimate);
-    options.like = "no such device";
-    RT_ASSERT_FAILS(rt_estimate(&nowhere, &plan, &options, &estimate), RT_ENOTFOUND, "no such device");
+    job.like = "no such device";
+    RT_ASSERT_FAILS(rt_estimate(&job, &estimate), RT_ENOTFOUND, "no such device");
     rt_plan_release(&plan);
 }
 
@@ -82,10 +87,10 @@ static void test_both_caches_take_longer(void)
 {
     struct rt_plan plan = plan_of(20);
     struct rt_estimate cold, both;
-    struct rt_collect_options options = defaults;
-    RT_ASSERT_OK(rt_estimate(synthetic(), &plan, &options, &cold));
-    options.cache = RT_CACHE_BOTH;
-    RT_ASSERT_OK(rt_estimate(synthetic(), &plan, &options, &both));
+    struct rt_job job = job_of(synthetic(), &plan);
+    RT_ASSERT_OK(rt_estimate(&job, &cold));
+    job.cache = RT_CACHE_BOTH;
+    RT_ASSERT_OK(rt_estimate(&job, &both));
     CU_ASSERT_TRUE(both.seconds > 1.3 * cold.seconds);
     rt_estimate_release(&cold);
     rt_estimate_release(&both);

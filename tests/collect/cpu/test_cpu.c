@@ -1,10 +1,10 @@
 /* The CPU backend's kernels against naive double-precision loops, its pool, its devices, what it refuses. */
 #include "test.h"
 
-#include "collect/backend.h"
-#include "collect/cpu/cpu_kernels.h"
-#include "collect/cpu/cpu_machine.h"
-#include "collect/cpu/cpu_pool.h"
+#include "collect/backends.h"
+#include "collect/cpu/kernels.h"
+#include "collect/cpu/machine.h"
+#include "collect/cpu/pool.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -304,7 +304,7 @@ static void test_kernel_is_described_and_timed(void)
     const struct rt_backend *backend = open_cpu(NULL, &context);
     for (size_t d = 0; d < backend->device_count(context); d++) {
         struct rt_task task;
-        struct rt_kernel_info kernel;
+        struct rt_launch_config kernel;
         const char *refused;
         double us = 0;
         rt_task_init(&task, RT_OP_BMM, RT_FP32);
@@ -346,7 +346,7 @@ static void test_what_does_not_fit_is_refused(void)
     const struct rt_backend *backend = open_cpu("1", &context);
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         struct rt_task task;
-        struct rt_kernel_info kernel;
+        struct rt_launch_config kernel;
         const char *refused = NULL;
         void *work = &task;
         rt_task_init(&task, cases[i].op, RT_FP32);

@@ -3,7 +3,8 @@
 #include "test.h"
 
 #include "any_backend.h"
-#include "collect/plan/plan.h"
+#include "collect/backends.h"
+#include "plan_request.h"
 
 #include <math.h>
 
@@ -14,20 +15,10 @@ static const struct rt_backend *cpu(void)
     return backend;
 }
 
-static const struct rt_dtype_set any_dtype = {.count = 0};
-
-static struct rt_op_set all_ops(void)
-{
-    struct rt_op_set ops;
-    RT_ASSERT_OK(rt_op_set_parse(NULL, cpu(), &ops));
-    return ops;
-}
-
 static void make_quick(uint64_t seed, const char *list, size_t count, struct rt_plan *plan)
 {
-    struct rt_op_set ops;
-    RT_ASSERT_OK(rt_op_set_parse(list, cpu(), &ops));
-    RT_ASSERT_OK(rt_plan_quick(seed, &ops, count, plan));
+    struct rt_plan_request request = request_for(cpu(), list, NULL, seed, count);
+    RT_ASSERT_OK(rt_plan_quick(&request, plan));
 }
 
 static void test_quick_is_deterministic(void)
@@ -59,7 +50,7 @@ static void test_a_longer_plan_begins_like_a_shorter(void)
 static void test_every_prefix_is_balanced(void)
 {
     struct rt_plan plan;
-    struct rt_op_set ops = all_ops();
+    struct rt_op_set ops = request_for(cpu(), NULL, NULL, 3, 600).ops;
     make_quick(3, NULL, 600, &plan);
     size_t per_op[RT_OP_COUNT] = {0}, per_family[RT_FAMILY_COUNT] = {0};
     bool balanced = true;
@@ -124,8 +115,8 @@ static void test_ops_can_be_chosen(void)
 
 static int read_text(const char *text, struct rt_plan *plan)
 {
-    struct rt_op_set ops = all_ops();
-    return rt_plan_read(rt_test_write("plan.csv", text), cpu(), &ops, &any_dtype, plan);
+    struct rt_plan_request request = request_for(cpu(), NULL, NULL, 1, 0);
+    return rt_plan_read(rt_test_write("plan.csv", text), &request, plan);
 }
 
 static void test_file(void)
@@ -153,10 +144,9 @@ static void test_file_with_settings(void)
                                "softmax_backward,rows=4,cols=5\n";
     const char *path = rt_test_write("plan.csv", text);
     struct rt_plan plan;
-    struct rt_op_set ops;
-    struct rt_dtype_set fp16;
-    RT_ASSERT_OK(rt_op_set_parse(NULL, &any_backend, &ops));
-    RT_ASSERT_OK(rt_plan_read(path, &any_backend, &ops, &any_dtype, &plan));
+    struct rt_plan_request any = request_for(&any_backend, NULL, NULL, 1, 0);
+    struct rt_plan_request fp16 = request_for(&any_backend, NULL, "fp16", 1, 0);
+    RT_ASSERT_OK(rt_plan_read(path, &any, &plan));
     CU_ASSERT_EQUAL_FATAL(plan.count, 3);
     CU_ASSERT_EQUAL(plan.tasks[0].call.dtype, RT_FP16);
     CU_ASSERT_EQUAL(plan.tasks[0].call.phase, RT_ACCUMULATE);
@@ -164,8 +154,7 @@ static void test_file_with_settings(void)
     CU_ASSERT_EQUAL(plan.tasks[1].variant, RT_PAGEABLE);
     CU_ASSERT_EQUAL(plan.tasks[2].call.phase, RT_BACKWARD);
     rt_plan_release(&plan);
-    RT_ASSERT_OK(rt_dtype_set_parse("fp16", &fp16));
-    RT_ASSERT_OK(rt_plan_read(path, &any_backend, &ops, &fp16, &plan));
+    RT_ASSERT_OK(rt_plan_read(path, &fp16, &plan));
     CU_ASSERT_EQUAL(plan.count, 1);
     rt_plan_release(&plan);
 }
@@ -174,30 +163,26 @@ static void test_file_with_settings(void)
 static void test_quick_in_dtypes(void)
 {
     struct rt_plan fp32, plan;
-    struct rt_op_set ops;
-    struct rt_dtype_set dtypes;
-    RT_ASSERT_OK(rt_op_set_parse(NULL, &any_backend, &ops));
-    RT_ASSERT_OK(rt_plan_quick(1, &ops, 30, &fp32));
-    RT_ASSERT_OK(rt_plan_quick(1, &ops, 30, &plan));
-    RT_ASSERT_OK(rt_dtype_set_parse("bf16,tf32", &dtypes));
-    RT_ASSERT_OK(rt_plan_in_dtypes(&plan, &any_backend, &dtypes, 30));
+    struct rt_plan_request own = request_for(&any_backend, NULL, NULL, 1, 30);
+    struct rt_plan_request both = request_for(&any_backend, NULL, "bf16,tf32", 1, 30);
+    struct rt_plan_request none = request_for(cpu(), NULL, "bf16", 1, 30);
+    RT_ASSERT_OK(rt_plan_make("quick", &own, &fp32));
+    RT_ASSERT_OK(rt_plan_make("quick", &both, &plan));
     CU_ASSERT_EQUAL(plan.count, 30);
     CU_ASSERT_EQUAL(plan.tasks[0].call.dtype, RT_BF16);
     CU_ASSERT_EQUAL(plan.tasks[1].call.dtype, RT_TF32);
     CU_ASSERT_EQUAL(memcmp(plan.tasks[0].call.dim, fp32.tasks[0].call.dim, sizeof plan.tasks[0].call.dim), 0);
     rt_plan_release(&plan);
-    RT_ASSERT_OK(rt_dtype_set_parse("bf16", &dtypes));
-    RT_ASSERT_FAILS(rt_plan_in_dtypes(&fp32, cpu(), &dtypes, 30), RT_EUSAGE,
-                    "the cpu backend can measure none");
+    rt_plan_release(&fp32);
+    RT_ASSERT_FAILS(rt_plan_make("quick", &none, &plan), RT_EUSAGE, "the cpu backend can measure none");
 }
 
 static void test_file_with_chosen_ops(void)
 {
     struct rt_plan plan;
-    struct rt_op_set ops;
-    RT_ASSERT_OK(rt_op_set_parse("softmax", cpu(), &ops));
+    struct rt_plan_request request = request_for(cpu(), "softmax", NULL, 1, 0);
     RT_ASSERT_OK(rt_plan_read(rt_test_write("plan.csv", "bmm,batch=1,m=1,n=1,k=1\nsoftmax,rows=4,cols=5\n"),
-                              cpu(), &ops, &any_dtype, &plan));
+                              &request, &plan));
     CU_ASSERT_EQUAL(plan.count, 1);
     rt_plan_release(&plan);
 }
@@ -240,23 +225,23 @@ static void test_bad_files(void)
 static void test_missing_and_binary_files(void)
 {
     struct rt_plan plan;
-    struct rt_op_set ops = all_ops();
-    RT_ASSERT_FAILS(rt_plan_read("/nowhere/plan.csv", cpu(), &ops, &any_dtype, &plan), RT_EIO,
-                    "/nowhere/plan.csv");
+    struct rt_plan_request request = request_for(cpu(), NULL, NULL, 1, 0);
+    RT_ASSERT_FAILS(rt_plan_make("/nowhere/plan.csv", &request, &plan), RT_EIO, "/nowhere/plan.csv");
     const char *path = rt_test_path("binary.csv");
     FILE *file = fopen(path, "w");
     fwrite("bmm\0,x", 1, 6, file);
     fclose(file);
-    RT_ASSERT_FAILS(rt_plan_read(path, cpu(), &ops, &any_dtype, &plan), RT_EFORMAT, "is not text");
+    RT_ASSERT_FAILS(rt_plan_read(path, &request, &plan), RT_EFORMAT, "is not text");
 }
 
 /* 16 shapes of five families by turns: every prefix has as many of each, give or take one. */
 static void test_calibrate_is_balanced(void)
 {
     struct rt_plan plan, few;
-    struct rt_op_set ops = all_ops();
+    struct rt_plan_request all = request_for(cpu(), NULL, NULL, 1, 2000);
+    struct rt_plan_request first = request_for(cpu(), NULL, NULL, 1, 25);
     size_t of_family[RT_FAMILY_COUNT] = {0};
-    RT_ASSERT_OK(rt_plan_calibrate(&ops, 2000, &plan));
+    RT_ASSERT_OK(rt_plan_calibrate(&all, &plan));
     CU_ASSERT_EQUAL(plan.count, 80);
     for (size_t i = 0; i < plan.count; i++) {
         RT_ASSERT_OK(rt_op_check(plan.tasks[i].call.op, plan.tasks[i].call.dim));
@@ -264,7 +249,7 @@ static void test_calibrate_is_balanced(void)
         CU_ASSERT_TRUE(rt_call_flops(&plan.tasks[i].call) < 1e12); /* seconds on a CPU, not hours */
         CU_ASSERT_EQUAL(of_family[rt_call_family(&plan.tasks[i].call)]++, i / 5);
     }
-    RT_ASSERT_OK(rt_plan_calibrate(&ops, 25, &few));
+    RT_ASSERT_OK(rt_plan_calibrate(&first, &few));
     CU_ASSERT_EQUAL(few.count, 25);
     CU_ASSERT_EQUAL(memcmp(few.tasks, plan.tasks, 25 * sizeof *few.tasks), 0);
     rt_plan_release(&few);
@@ -274,13 +259,12 @@ static void test_calibrate_is_balanced(void)
 static void test_calibrate_with_chosen_ops(void)
 {
     struct rt_plan plan;
-    struct rt_op_set ops;
-    RT_ASSERT_OK(rt_op_set_parse("softmax,bmm", cpu(), &ops));
-    RT_ASSERT_OK(rt_plan_calibrate(&ops, 2000, &plan));
+    struct rt_plan_request some = request_for(cpu(), "softmax,bmm", NULL, 1, 2000);
+    struct rt_plan_request none = request_for(cpu(), "gemm", NULL, 1, 2000);
+    RT_ASSERT_OK(rt_plan_calibrate(&some, &plan));
     CU_ASSERT_EQUAL(plan.count, 32);
     rt_plan_release(&plan);
-    RT_ASSERT_OK(rt_op_set_parse("gemm", cpu(), &ops));
-    RT_ASSERT_FAILS(rt_plan_calibrate(&ops, 2000, &plan), RT_EUSAGE, "has no shapes for these --ops");
+    RT_ASSERT_FAILS(rt_plan_calibrate(&none, &plan), RT_EUSAGE, "has no shapes for these --ops");
 }
 
 RT_TESTS(RT_TEST(test_calibrate_is_balanced), RT_TEST(test_calibrate_with_chosen_ops),

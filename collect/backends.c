@@ -1,0 +1,30 @@
+/* The table of backends. See backends.h. */
+#include "collect/backends.h"
+#include "base/status.h"
+
+#include <string.h>
+
+extern const struct rt_backend rt_backend_cpu, rt_backend_cuda, rt_backend_synthetic;
+
+const struct rt_backend *const rt_backends[] = {
+    &rt_backend_cpu,
+#ifdef ROOFTILE_CUDA
+    &rt_backend_cuda,
+#endif
+    &rt_backend_synthetic,
+};
+const size_t rt_backend_count = RT_COUNT(rt_backends);
+
+int rt_backend_find(const char *name, const struct rt_backend **out)
+{
+    char names[256] = "";
+    for (size_t i = 0; i < rt_backend_count; i++) {
+        if (strcmp(rt_backends[i]->name, name) == 0) {
+            *out = rt_backends[i];
+            return RT_OK;
+        }
+        strcat(names, i > 0 ? ", " : "");
+        strcat(names, rt_backends[i]->name);
+    }
+    return rt_fail(RT_ENOTFOUND, "backend \"%s\" is not one of %s", name, names);
+}

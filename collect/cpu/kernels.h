@@ -1,0 +1,52 @@
+/*
+ * The kernels that the CPU backend times: what a framework's CPU path would run, cut into tiles.
+ *
+ * A call is one op with its dims and operands. Its output is cut into `tiles` pieces that don't overlap, so
+ * any number of threads may compute them in any order; the backend shares them out as a GPU shares out thread
+ * blocks:
+ *
+ *     products               at most 128 x 128 outputs, one cblas_sgemm each over the whole depth k
+ *     softmax, layer norm    whole rows, about 16 Ki elements
+ *     elementwise            at most 4 Ki elements of one row
+ *
+ * All matrices are row-major; linear's weight is (n, k), as frameworks store it.
+ */
+#ifndef ROOFTILE_COLLECT_CPU_KERNELS_H
+#define ROOFTILE_COLLECT_CPU_KERNELS_H
+
+#include "datasets/op.h"
+
+#include <stddef.h>
+
+#define RT_CPU_INPUTS        3
+#define RT_CPU_TILE_EDGE     128   /* products: rows and columns of a tile */
+#define RT_CPU_TILE_ELEMENTS 16384 /* softmax, layer norm: of whole rows */
+#define RT_CPU_TILE_RUN      4096  /* elementwise: of one row */
+#define RT_CPU_POW_SCALAR    3.0f
+#define RT_CPU_SCALAR        1.25f
+#define RT_CPU_EPSILON       1e-5f /* layer norm */
+
+struct rt_cpu_call {
+    int64_t batch, m, n, k; /* products; else 1, rows, columns, 1 */
+    int64_t tile_m, tile_n; /* what a tile covers, at most; elementwise: 1, elements */
+    size_t tiles;
+    size_t input_count[RT_CPU_INPUTS]; /* elements of each operand, 0: none */
+    size_t output_count;
+    const float *input[RT_CPU_INPUTS];
+    float *output;
+};
+
+struct rt_cpu_kernel {
+    const char *name; /* "openblas_sgemm_tile128x128"; NULL: this op has no CPU kernel */
+    int inputs;       /* operands of a product or of an elementwise op */
+    void (*shape)(const struct rt_cpu_kernel *kernel, const int64_t *dim, struct rt_cpu_call *call);
+    void (*tile)(const struct rt_cpu_call *call, size_t tile);
+};
+
+/* The row of an op, NULL where it has none. */
+const struct rt_cpu_kernel *rt_cpu_kernel(enum rt_op_id op);
+
+/* One triad a[i] = b[i] + s * c[i], the probe of memory bandwidth. */
+void rt_cpu_triad(float *a, const float *b, const float *c, float scalar, size_t count);
+
+#endif

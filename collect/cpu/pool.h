@@ -1,0 +1,21 @@
+/*
+ * Threads that share out the tiles of a launch in turn, as the block scheduler of a GPU does: who is free
+ * takes the next tile, or the next few where there are very many. The caller works too, so a pool of one has
+ * no threads of its own. A worker that comes late (the operating system ran something else) holds nobody up:
+ * a launch ends when its tiles are done.
+ */
+#ifndef ROOFTILE_COLLECT_CPU_POOL_H
+#define ROOFTILE_COLLECT_CPU_POOL_H
+
+#include <stddef.h>
+
+struct rt_pool;
+typedef void (*rt_pool_tile)(const void *job, size_t tile);
+
+int rt_pool_new(int threads, struct rt_pool **out);
+void rt_pool_free(struct rt_pool *pool); /* accepts NULL */
+
+/* Calls tile(job, 0 .. tiles-1), each once; returns when all have returned. */
+void rt_pool_run(struct rt_pool *pool, rt_pool_tile tile, const void *job, size_t tiles);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * A job: what `rooftile collect` was asked to do. Borrowed, unchanged, by everything that does a part of it:
+ * the collection and its journal, the scheduler, worker processes, the estimate.
+ */
+#ifndef ROOFTILE_COLLECT_JOB_H
+#define ROOFTILE_COLLECT_JOB_H
+
+#include "collect/attributes.h"
+#include "collect/backend.h"
+#include "collect/measure.h"
+#include "collect/plan/plan.h"
+
+/* State of the caches before a run. Both: one measurement of each. */
+enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH, RT_CACHE_COUNT };
+extern const char *const rt_caches[RT_CACHE_COUNT]; /* "cold", "warm", "both" */
+
+struct rt_model_run; /* model/run.h */
+
+struct rt_job {
+    const struct rt_backend *backend;
+    struct rt_backend_options backend_options;
+    const struct rt_plan *plan;       /* NULL: devices are only described */
+    const char *plan_name;            /* "quick", "calibrate", or the name of a plan file */
+    const struct rt_model_run *model; /* the model whose kernels the plan holds; NULL: none */
+    const char *output;               /* OUT.h5 */
+    const char *command;              /* the command line, named where another one does not fit the journal */
+    const char *like;                 /* dataset to take devices' descriptors from, NULL: measure them */
+    struct rt_stopping stopping;
+    enum rt_cache cache;
+    bool energy;         /* measure it where the device has a counter */
+    double budget_s;     /* for measuring in this run; infinity: until the plan is done */
+    double hang_limit_s; /* silence after which a worker counts as hung; 0: 60 s, more for long kernels */
+    size_t shard;        /* from 1 */
+    size_t shards;       /* 0, 1: the whole plan */
+    bool overwrite, quiet;
+};
+
+/* Is the plan's task of that number part of the job's shard? */
+bool rt_job_has(const struct rt_job *job, size_t task);
+
+/* Attributes of all samples of the job. */
+void rt_job_attributes(const struct rt_job *job, struct rt_attributes *out);
+/* Attributes of the dataset without samples that begins a journal: those above and the shard. */
+void rt_job_header_attributes(const struct rt_job *job, struct rt_attributes *out);
+
+/* Header attributes that must be equal for a journal to be resumed. NULL-terminated. */
+extern const char *const rt_job_identity[];
+
+#endif

@@ -1,0 +1,138 @@
+/* A model's graph as tasks. See step.h. */
+#include "collect/model/step.h"
+#include "base/status.h"
+#include "models/graph/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A graph names the forward kernel of many ops in its backward pass, too; only convolutions have kernels of
+ * their own there. */
+static struct rt_task task_of(const struct rt_call *call)
+{
+    struct rt_task task = {.call = *call, .variant = RT_PLAIN};
+    task.call.dtype = (uint8_t)rt_task_dtype(call->op, call->dtype);
+    if (rt_call_family(call) != RT_FAMILY_CONV)
+        task.call.phase = (uint8_t)rt_op_own_phase(call->op);
+    return task;
+}
+
+/* The task's number, added where it is new. */
+static uint32_t number_of(struct rt_model_tasks *tasks, const struct rt_task *task)
+{
+    tasks->tasks = rt_realloc(tasks->tasks, tasks->count + 1, sizeof *tasks->tasks);
+    tasks->tasks[tasks->count] = *task;
+    int64_t there = rt_hash_set_add_bytes(&tasks->set, tasks->tasks, sizeof *task, tasks->count);
+    return (uint32_t)(there >= 0 ? (size_t)there : tasks->count++);
+}
+
+static void add_node(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
+                     struct rt_graph_kernel *scratch, struct rt_model_tasks *tasks)
+{
+    size_t count = rt_node_launches(graph, node, phase, scratch);
+    tasks->launches = rt_realloc(tasks->launches, tasks->launch_count + count, sizeof *tasks->launches);
+    for (size_t k = 0; k < count; k++) {
+        struct rt_task task = task_of(&scratch[k].call);
+        tasks->launches[tasks->launch_count++] = number_of(tasks, &task);
+    }
+}
+
+/* The launches from `first` on, `times` times in all. */
+static void repeat(struct rt_model_tasks *tasks, size_t first, int64_t times)
+{
+    size_t count = tasks->launch_count - first;
+    if (count == 0)
+        return;
+    tasks->launches = rt_realloc(tasks->launches, first + count * (size_t)times, sizeof *tasks->launches);
+    for (int64_t t = 1; t < times; t++) {
+        memcpy(tasks->launches + tasks->launch_count, tasks->launches + first, count * sizeof(uint32_t));
+        tasks->launch_count += count;
+    }
+}
+
+static void add_forward(const struct rt_graph *graph, struct rt_graph_kernel *scratch,
+                        struct rt_model_tasks *tasks)
+{
+    for (size_t b = 0; b < graph->block_count; b++) {
+        const struct rt_block *block = &graph->blocks[b];
+        size_t first = tasks->launch_count;
+        for (uint32_t n = 0; n < block->node_count; n++)
+            add_node(graph, &graph->nodes[block->node + n], RT_FORWARD, scratch, tasks);
+        repeat(tasks, first, block->repeat);
+    }
+}
+
+static void add_backward(const struct rt_graph *graph, struct rt_graph_kernel *scratch,
+                         struct rt_model_tasks *tasks)
+{
+    for (size_t b = graph->block_count; b-- > 0;) {
+        const struct rt_block *block = &graph->blocks[b];
+        size_t first = tasks->launch_count;
+        for (uint32_t n = block->node_count; n-- > 0;) {
+            add_node(graph, &graph->nodes[block->node + n], RT_BACKWARD, scratch, tasks);
+            add_node(graph, &graph->nodes[block->node + n], RT_ACCUMULATE, scratch, tasks);
+        }
+        repeat(tasks, first, block->repeat);
+    }
+}
+
+/* "gpt2", "tiny.json", and of "/home/me/tiny/config.json" only "tiny": datasets hold no paths of the machine
+ * they were measured on. */
+static void name_of(const struct rt_model *model, char *out, size_t size)
+{
+    char *copy = rt_strdup(model->name), *slash = strrchr(copy, '/');
+    if (slash != NULL && strcmp(slash, "/config.json") == 0) {
+        *slash = '\0';
+        slash = strrchr(copy, '/');
+    }
+    snprintf(out, size, "%s", slash != NULL ? slash + 1 : copy);
+    free(copy);
+}
+
+static int64_t usual_sequence(const struct rt_model *model)
+{
+    return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;
+}
+
+int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
+{
+    struct rt_model model;
+    struct rt_graph graph;
+    struct rt_graph_options options = {.step = step->training ? RT_STEP_TRAINING
+                                               : step->decode ? RT_STEP_DECODE
+                                                              : RT_STEP_PREFILL,
+                                       .batch = step->batch,
+                                       .sequence = step->sequence,
+                                       .context = step->sequence,
+                                       .tensor_parallel = 1,
+                                       .dtype = step->dtype};
+    int status = rt_model_find(step->model, &model);
+    if (status == RT_OK && step->sequence == 0)
+        options.sequence = options.context = usual_sequence(&model);
+    if (status == RT_OK)
+        status = rt_graph_build(&model, &options, &graph);
+    if (status != RT_OK)
+        return status;
+    struct rt_model_tasks tasks = {.layers = model.layers,
+                                   .sequence = options.sequence,
+                                   .overlong = rt_model_overlong(&model, &options)};
+    struct rt_graph_kernel *scratch = rt_malloc((graph.kernel_count + 1) * sizeof *scratch);
+    name_of(&model, tasks.name, sizeof tasks.name);
+    add_forward(&graph, scratch, &tasks);
+    tasks.forward = tasks.launch_count;
+    if (step->training)
+        add_backward(&graph, scratch, &tasks);
+    free(scratch);
+    rt_graph_release(&graph);
+    *out = tasks;
+    return RT_OK;
+}
+
+void rt_model_tasks_release(struct rt_model_tasks *tasks)
+{
+    free(tasks->tasks);
+    free(tasks->launches);
+    rt_hash_set_release(&tasks->set);
+    *tasks = (struct rt_model_tasks){0};
+}

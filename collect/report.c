@@ -1,0 +1,168 @@
+/* Reports of estimates and collections. See report.h. */
+#include "collect/report.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- an estimate ---- */
+
+struct rt_report *rt_report_estimate(const struct rt_job *job, const struct rt_estimate *estimate)
+{
+    static const struct rt_column columns[] = {{"op", NULL, 's', 0},          {"dtype", NULL, 's', 0},
+                                               {"shapes", NULL, 'd', 0},      {"kernels", NULL, 'd', 0},
+                                               {"largest_mib", NULL, 'f', 1}, {"estimated_s", NULL, 'f', 1}};
+    struct rt_report *report = rt_report_new();
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    struct rt_text words = {0};
+    for (size_t i = 0; i < estimate->count; i++) {
+        const struct rt_estimate_row *row = &estimate->rows[i];
+        rt_table_row(table, rt_ops[row->op].name, rt_dtypes[row->dtype].name, (long long)row->shapes,
+                     (long long)row->kernels, row->largest_bytes * 0x1p-20, row->seconds);
+    }
+    rt_text_add(&words, "%zu shapes, %zu kernels", estimate->shapes, estimate->kernels);
+    if (estimate->devices > 0)
+        rt_text_add(&words, ", about %.0f s", estimate->seconds);
+    if (job->plan->duplicates > 0)
+        rt_text_add(&words, "; %zu repeated shapes are left out", job->plan->duplicates);
+    rt_report_add_table(report, "rows", "", table);
+    rt_report_add_note(report, NULL, "%s", words.text);
+    if (estimate->devices == 0)
+        rt_report_add_note(report, NULL,
+                           "the time is not known: %s; --like H100 estimates it for such a device",
+                           estimate->why);
+    rt_report_add_count(report, "shapes", NULL, estimate->shapes);
+    rt_report_add_count(report, "kernels", NULL, estimate->kernels);
+    rt_report_add_json(report, "estimated_s", rt_json_number(estimate->seconds));
+    rt_report_add_count(report, "duplicates", NULL, job->plan->duplicates);
+    rt_text_release(&words);
+    return report;
+}
+
+/* ---- a collection ---- */
+
+static struct rt_table *count_table(const struct rt_collected *collected)
+{
+    static const struct rt_column columns[] = {
+        {"op", NULL, 's', 0},
+        {"device", NULL, 's', 0},
+        {"measured", NULL, 'd', 0},
+        {"unstable", NULL, 'd', 0},
+        {"throttled", NULL, 'd', 0},
+        {"retried", NULL, 'd', 0},
+        {"failed", NULL, 'd', 0},
+        {"lost", NULL, 'd', 0},
+        {"above_roofline", "above roofline", 'd', 0},
+        {"median_us", NULL, 'f', 1},
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t i = 0; i < collected->row_count; i++) {
+        const struct rt_summary_row *row = &collected->rows[i];
+        rt_table_row(table, rt_ops[row->op].name, collected->dataset.devices[row->device].name,
+                     (long long)row->measured, (long long)row->unstable, (long long)row->throttled,
+                     (long long)row->retried, (long long)row->failed, (long long)row->lost,
+                     (long long)row->faster, row->median_us);
+    }
+    return table;
+}
+
+/* Of what was measured: the share whose median met --rel-error. NaN where nothing was measured. */
+static double met_share(const struct rt_collected *collected)
+{
+    size_t measured = 0, unstable = 0;
+    for (size_t i = 0; i < collected->row_count; i++) {
+        measured += collected->rows[i].measured;
+        unstable += collected->rows[i].unstable;
+    }
+    return measured > 0 ? 1 - (double)unstable / (double)measured : NAN;
+}
+
+/* "gpt2, batch 1, sequence 64, inference, fp32 on NVIDIA A100: 9.075 ms; its kernels alone 9.012 ms" */
+static void add_workload_note(struct rt_report *report, const struct rt_dataset *dataset,
+                              const struct rt_workload *w)
+{
+    bool training = w->mode == RT_TRAINING;
+    const char *failure = rt_dataset_attribute(dataset, w->group, "failure");
+    const char *left_out = rt_dataset_attribute(dataset, w->group, "left_out");
+    struct rt_text words = {0};
+    rt_text_add(&words, "%s, batch %" PRId64 ", sequence %" PRId64 ", %s, %s on %s: ",
+                rt_strings_get(&dataset->texts, w->model), w->batch, w->sequence, rt_modes[w->mode],
+                rt_dtypes[w->dtype].name, dataset->devices[w->device].name);
+    if (w->flags & RT_FLAG_FAILED)
+        rt_text_add(&words, "failed: %s", failure != NULL ? failure : "");
+    else
+        rt_text_add(&words, "%.3f ms", 1e-3 * w->end_to_end_us);
+    if (!(w->flags & RT_FLAG_FAILED) && training)
+        rt_text_add(&words, " (forward %.3f, backward %.3f)", 1e-3 * w->forward_us, 1e-3 * w->backward_us);
+    if (!(w->flags & RT_FLAG_FAILED))
+        rt_text_add(&words, "; its kernels alone %.3f ms%s",
+                    1e-3 * (w->kernels_forward_us + (training ? w->kernels_backward_us : 0)),
+                    w->flags & RT_FLAG_UNSTABLE ? "; unstable" : "");
+    rt_report_add_note(report, NULL, "%s", words.text);
+    if (left_out != NULL)
+        rt_report_add_note(report, NULL,
+                           "  partial: %s of its launches cannot run here and are missing in these times: %s",
+                           rt_dataset_attribute(dataset, w->group, "launches_left_out"), left_out);
+    rt_text_release(&words);
+}
+
+static struct rt_table *workload_table(const struct rt_dataset *dataset)
+{
+    static const struct rt_column columns[] = {
+        {"model", NULL, 's', 0},
+        {"batch", NULL, 'd', 0},
+        {"sequence", NULL, 'd', 0},
+        {"mode", NULL, 's', 0},
+        {"dtype", NULL, 's', 0},
+        {"device", NULL, 's', 0},
+        {"end_to_end_us", NULL, 'f', 1},
+        {"forward_us", NULL, 'f', 1},
+        {"backward_us", NULL, 'f', 1},
+        {"kernels_forward_us", NULL, 'f', 1},
+        {"kernels_backward_us", NULL, 'f', 1},
+        {"partial", NULL, 'b', 0},
+        {"left_out", NULL, 's', 0},
+        {"failure", NULL, 's', 0},
+    };
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t i = 0; i < dataset->workload_count; i++) {
+        const struct rt_workload *w = &dataset->workloads[i];
+        rt_table_row(table, rt_strings_get(&dataset->texts, w->model), (long long)w->batch,
+                     (long long)w->sequence, rt_modes[w->mode], rt_dtypes[w->dtype].name,
+                     dataset->devices[w->device].name, w->end_to_end_us, w->forward_us, w->backward_us,
+                     w->kernels_forward_us, w->kernels_backward_us, (w->flags & RT_FLAG_PARTIAL) != 0,
+                     rt_dataset_attribute(dataset, w->group, "left_out"),
+                     rt_dataset_attribute(dataset, w->group, "failure"));
+    }
+    return table;
+}
+
+struct rt_report *rt_report_collected(const struct rt_job *job, const struct rt_collected *collected)
+{
+    const struct rt_dataset *dataset = &collected->dataset;
+    double met = met_share(collected),
+           rate = 60 * (double)collected->measured / fmax(collected->seconds, 1e-3);
+    struct rt_report *report = rt_report_new();
+    struct rt_text words = {0};
+    rt_text_add(&words, "%zu of %zu planned kernels are in %s", dataset->sample_count, collected->planned,
+                job->output);
+    if (!isnan(met))
+        rt_text_add(&words, "; %.1f%% of those measured met --rel-error", 100 * met);
+    if (collected->measured > 0)
+        rt_text_add(&words, "; %.0f a minute", rate);
+    rt_report_add_table(report, "rows", "", count_table(collected));
+    rt_report_add_note(report, NULL, "%s", words.text);
+    rt_report_add_text(report, "output", NULL, job->output);
+    rt_report_add_count(report, "kernels", NULL, dataset->sample_count);
+    rt_report_add_count(report, "planned", NULL, collected->planned);
+    rt_report_add_count(report, "measured_now", NULL, collected->measured);
+    rt_report_add_json(report, "met_share", rt_json_number(met));
+    rt_report_add_json(report, "seconds", rt_json_number(collected->seconds));
+    rt_report_add_json(report, "kernels_per_minute", rt_json_number(rate));
+    rt_report_add_table(report, "workloads", NULL, workload_table(dataset));
+    for (size_t i = 0; i < dataset->workload_count; i++)
+        add_workload_note(report, dataset, &dataset->workloads[i]);
+    rt_text_release(&words);
+    return report;
+}
