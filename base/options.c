@@ -20,8 +20,14 @@ static const char *short_title(const char *title)
 static int read_value(struct rt_command_line *line, const struct rt_option *option, const char *text)
 {
     char name[64];
+    const uint64_t bit = UINT64_C(1) << (option - line->command->options);
     snprintf(name, sizeof name, "--%s", option->name);
-    line->given |= UINT64_C(1) << (option - line->command->options);
+    if (option->field.once && (line->given & bit))
+        return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", name, text);
+    int status = option->field.check != NULL ? option->field.check(name, text) : RT_OK;
+    if (status != RT_OK)
+        return status;
+    line->given |= bit;
     return option->field.read(&option->field, name, text, (char *)line->options + option->field.offset);
 }
 

@@ -53,7 +53,10 @@ struct rt_option_value {
     const char *const *choices; /* of a choice: the value is the index */
     int choice_count;
     int (*own)(const char *option, const char *text, void *value);
-    const char *required; /* the sentence where the option is missing; NULL: it may be */
+    /* These three may follow the other arguments of the macros below: RT_TEXT(..., .once = true). */
+    const char *required; /* the sentence where the option is missing; NULL: it is optional */
+    bool once;            /* a second time is refused; else the last one counts, or all of a list */
+    int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
 };
 
 struct rt_option {

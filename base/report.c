@@ -277,7 +277,7 @@ int rt_report_end(struct rt_report *report, bool json)
     return status;
 }
 
-int rt_report_path(const char *option, const char *path, enum rt_report_form *form)
+int rt_report_form(const char *option, const char *path, enum rt_report_form *form)
 {
     size_t length = strlen(path);
     for (size_t f = 0; f < RT_COUNT(forms); f++) {
@@ -290,12 +290,18 @@ int rt_report_path(const char *option, const char *path, enum rt_report_form *fo
     return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .txt, .json, .csv or .md", option, path);
 }
 
+int rt_report_check_path(const char *option, const char *path)
+{
+    enum rt_report_form form;
+    return rt_report_form(option, path, &form);
+}
+
 int rt_report_save(const struct rt_report *report, const char *path)
 {
     enum rt_report_form form = RT_REPORT_TEXT;
     FILE *file;
     char *temporary;
-    int status = rt_report_path("report", path, &form);
+    int status = rt_report_form("report", path, &form);
     if (status == RT_OK)
         status = rt_file_create(path, &file, &temporary);
     if (status != RT_OK)

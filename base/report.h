@@ -63,7 +63,9 @@ int rt_report_end(struct rt_report *report, bool json);
 /* Writes the form that the ending of `path` names: .txt, .json, .csv or .md. The file appears whole. */
 int rt_report_save(const struct rt_report *report, const char *path);
 
-/* RT_EUSAGE "--report x.pdf: ..." where no form has that ending: ask before the work. An option's reader. */
-int rt_report_path(const char *option, const char *path, enum rt_report_form *form);
+/* The form that the ending names. RT_EUSAGE "--report x.pdf: name a file that ends in ..." for others. */
+int rt_report_form(const char *option, const char *path, enum rt_report_form *form);
+/* The same without the form: the check of an option's row, before the work. */
+int rt_report_check_path(const char *option, const char *path);
 
 #endif

@@ -26,13 +26,6 @@ static int read_part(const char *option, const char *text, void *value)
     return rt_part_find(text, value);
 }
 
-static int read_report(const char *option, const char *text, void *value)
-{
-    enum rt_report_form form;
-    rt_names_add(value, text);
-    return rt_report_path(option, text, &form);
-}
-
 /* --workloads[=DATA.h5] */
 static int read_workloads(const char *option, const char *text, void *value)
 {
@@ -44,14 +37,6 @@ static int read_workloads(const char *option, const char *text, void *value)
     return RT_OK;
 }
 
-static int read_once(const char *option, const char *text, void *value)
-{
-    if (*(const char **)value != NULL)
-        return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", option, text);
-    *(const char **)value = text;
-    return RT_OK;
-}
-
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5",
      RT_LIST(struct arguments, predictors,
@@ -59,8 +44,8 @@ static const struct rt_option options[] = {
                          "roofline"),
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus), "Only devices whose name contains NAME"},
-    {"report", 0, "FILE", RT_OWN(struct arguments, reports, read_report),
-     "Also write a report: .txt, .json, .csv or .md; repeatable"},
+    {"report", 0, "FILE", RT_LIST(struct arguments, reports, .check = rt_report_check_path),
+     "Also write a report: .txt, .json, .csv or .md"},
     {"no-baseline", 0, NULL, RT_FLAG(struct arguments, no_baseline), "No roofline beside the predictors"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Threads; results do not depend on it"},
@@ -77,9 +62,9 @@ static const struct rt_option options[] = {
     {"workloads", 0, "[DATA.h5]", RT_OWN_ALL(read_workloads),
      "Evaluate the measured workloads (whole models), not the kernels"},
     {"model", 0, "NAME", RT_LIST(struct arguments, models), "Only models whose name contains NAME"},
-    {"compare", 0, "FILE.csv", RT_OWN(struct arguments, published, read_once),
+    {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true),
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
-    {"graphs", 0, "FOLDER", RT_OWN(struct arguments, graphs, read_once),
+    {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true),
      "Take operator graphs (NeuSight's CSV) out of FOLDER where they are there, not those built here"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
      "Take the roofline where a predictor has no network for an op"},

@@ -24,17 +24,22 @@ static int read_shard(const char *option, const char *text, void *value)
     return RT_OK;
 }
 
+static int check_model(const char *option, const char *text)
+{
+    return text[0] == '?' ? rt_fail(RT_EUSAGE, "%s %s: is no model", option, text) : RT_OK;
+}
+
 static const struct rt_option options[] = {
     {"output", 'o', "P.h5", RT_TEXT(struct arguments, out, .required = "say where: -o P.h5"), "Output"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, seed, 0, INT64_MAX), "Seed"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus), "Only this GPU"},
-    {"model", 0, "NAME", RT_ITEMS(struct arguments, models), "Only these models"},
+    {"model", 0, "NAME", RT_ITEMS(struct arguments, models, .check = check_model), "Only these models"},
     RT_HEADING("Of training:"),
     {"epochs", 0, "N", RT_INTEGER(struct arguments, epochs, 1, 1000), "Most passes over the rows"},
     {"learning-rate", 0, "R", RT_NUMBER(struct arguments, rate, 1e-9, 10), "Highest learning rate"},
     {"budget", 0, "TIME", RT_SECONDS(struct arguments, budget_s, 0, 1e9), "Stop after this time"},
-    {"mode", 0, "MODE", RT_CHOICE(struct arguments, mode, modes), "What a step is"},
+    {"mode", 0, "MODE", RT_CHOICE(struct arguments, mode, modes, .once = true), "What a step is"},
     {"shard", 0, "I/N", RT_OWN_ALL(read_shard), "Only every N-th shape"},
 };
 
@@ -134,6 +139,8 @@ static void test_refusals(void)
     refuse("a.h5 --mode fast", "--mode fast: choose inference or training");
     refuse("a.h5 --model x,,y", "--model x,,y: has an empty name");
     refuse("a.h5 --shard 2", "--shard 2: must be I/N");
+    refuse("a.h5 --model ?", "--model ?: is no model");
+    refuse("a.h5 --mode training --mode training", "--mode training: is given a second time");
     refuse("--json", "name a dataset, DATA.h5; `rooftile train --help` shows an example");
     refuse("a b c", "\"c\" is one name too many; name only a dataset, DATA.h5");
 }
