@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
-#include "predict/forecast/forecast_report.h"
+#include "predict/forecast/prediction.h"
 
 #include <argp.h>
 #include <inttypes.h>

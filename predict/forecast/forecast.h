@@ -1,10 +1,22 @@
 /*
- * A graph, a predictor and a device put together: how long one step of a model takes, kernel by kernel.
+ * The forecast of a step: a graph, a predictor and a device give its time, kernel by kernel, its memory and
+ * its interval. Times are in microseconds, of one device.
  *
  * A step's time is the sum of its kernels' forecasts (Lee et al., ASPLOS 2025, section 4.4). Kernels that
  * only move data, for which there is no network, take as long as elementwise ones of as many bytes, or bytes
- * / bandwidth, and are counted: `coverage` is the share of the time that networks of its own family forecast.
- * Times are in microseconds, of one device.
+ * / bandwidth; `coverage` is the share of the time that a network of the kernel's own family forecast.
+ *
+ * The files, in reading order:
+ *   forecast.h         the forecast and how to ask for one
+ *   launches.h         what is launched, and the query that asks for it
+ *   queries.h          every distinct query, answered once
+ *   launch_times.h     answers, links and bandwidth become the time of each launch
+ *   parallel.h         collectives, gradient sums and pipelines
+ *   step.h             launches become phases, stages, the step and its memory
+ *   uncertainty.h      the interval of the step
+ *   breakdown.c        time by op and by node
+ *   prediction.h       a forecast with what it is a forecast of: text, JSON, trace
+ *   cmd_predict.c      the command
  */
 #ifndef ROOFTILE_PREDICT_FORECAST_FORECAST_H
 #define ROOFTILE_PREDICT_FORECAST_FORECAST_H
@@ -45,8 +57,8 @@ struct rt_forecast {
     struct rt_forecast_launch *launches; /* node by node, phases in order */
     size_t launch_count;
     uint32_t *node_launch; /* (node_count + 1): first launch of each node */
-    double
-        phase_us[RT_PHASE_COUNT]; /* of one pass of one device over the whole graph, with its collectives */
+    /* Of one pass of one device over the whole graph, with its collectives. */
+    double phase_us[RT_PHASE_COUNT];
     double forward_us,
         backward_us;         /* of the step: backward with accumulation and optimizer; NaN for pipelines */
     double compute_us;       /* kernels of the busiest device in a step */
@@ -56,7 +68,8 @@ struct rt_forecast {
     double interval_low_us, interval_high_us; /* of the step; NaN: unknown, or not asked for */
     double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
     double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */
-    /* For the trace: (2, stages, microbatches) ends of passes, and what the first stage's ring does. */
+    /* For the trace: ends of passes (2, stages, microbatches), times of stages (stages), gradient sums of the
+     * first stage. */
     double *pass_ends_us, *stage_forward_us, *stage_backward_us;
     struct rt_gradient_sum *sums;
     size_t sum_count;
@@ -89,7 +102,7 @@ double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct
 /* Time of one run of a node's phase. */
 double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase);
 
-/* --- what a forecast is told in --- */
+/* --- by op and by node --- */
 
 /* One row per op, over all its launches. */
 struct rt_forecast_row {

@@ -1,7 +1,7 @@
 /* A step as a timeline. The format: "Trace Event Format", Google 2016; times in us. */
 #include "base/file.h"
 #include "base/status.h"
-#include "predict/forecast/forecast_report.h"
+#include "predict/forecast/prediction.h"
 
 #include <inttypes.h>
 #include <math.h>

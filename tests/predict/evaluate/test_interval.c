@@ -3,7 +3,7 @@
 
 #include "models/graph/build.h"
 #include "models/predictor/recipe.h"
-#include "predict/forecast/forecast_report.h"
+#include "predict/forecast/prediction.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* A forecast as text, JSON and table rows. See forecast_report.h. */
-#include "predict/forecast/forecast_report.h"
+/* A forecast as text, JSON and table rows. See prediction.h. */
+#include "predict/forecast/prediction.h"
 #include "base/status.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /*
  * A forecast told: text for people, JSON for programs, one line of a sweep, a trace for Perfetto.
  */
-#ifndef ROOFTILE_PREDICT_FORECAST_FORECAST_REPORT_H
-#define ROOFTILE_PREDICT_FORECAST_FORECAST_REPORT_H
+#ifndef ROOFTILE_PREDICT_FORECAST_PREDICTION_H
+#define ROOFTILE_PREDICT_FORECAST_PREDICTION_H
 
 #include "base/table.h"
 #include "predict/forecast/forecast.h"

@@ -1,0 +1,14 @@
+/* The time of each launch, from what the predictor answers, the roofline, bandwidth or the link; internal to
+ * predict/forecast. */
+#ifndef ROOFTILE_PREDICT_FORECAST_LAUNCH_TIMES_H
+#define ROOFTILE_PREDICT_FORECAST_LAUNCH_TIMES_H
+
+#include "predict/forecast/queries.h"
+
+/* Sets source, time_us, roofline_us and half of every launch. `of_launch` (launch_count) is the forecast's
+ * part of queries->of_launch; `roofline`: the predictor is the roofline; link_gbs: to a peer, one direction.
+ * Errors are those of rt_forecast_graph. */
+int rt_forecast_time_launches(struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
+                              const uint32_t *of_launch, bool roofline, double link_gbs);
+
+#endif

@@ -1,0 +1,70 @@
+/* The interval of a step, and how much of it is extrapolated. See uncertainty.h, forecast.h. */
+#include "predict/forecast/uncertainty.h"
+#include "base/status.h"
+#include "predict/forecast/launches.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* SUM_HALF: half-width in ln at 90% of a model whose kernels are all known. FAMILIES_CORRELATION: of the
+ * errors of two families on one device. With both, 90% intervals hold 93% of NeuSight's measured models, on
+ * held-out GPUs and on fitted ones. */
+static const double SUM_HALF = 0.08;
+static const double FAMILIES_CORRELATION = 0.2;
+
+/* With a_f the share of family f in the time times its half-width, rho = FAMILIES_CORRELATION:
+ * half^2 = rho (sum a_f)^2 + (1 - rho) sum a_f^2 + SUM_HALF^2. Errors within a family are fully correlated.
+ */
+void rt_forecast_sum_interval(struct rt_forecast *forecast)
+{
+    double family[RT_FAMILY_COUNT] = {0}, sum = 0, all = 0, squares = 0, level = forecast->options.level;
+    forecast->interval_level = level;
+    forecast->interval_low_us = forecast->interval_high_us = NAN;
+    if (!(level > 0))
+        return;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double time = rt_forecast_launch_total(forecast, launch);
+        family[rt_call_family(&launch->kernel.call)] += time * launch->half; /* NaN where one is unknown */
+        sum += time;
+    }
+    for (int f = 0; f < RT_FAMILY_COUNT; f++) {
+        all += family[f] / sum;
+        squares += family[f] / sum * (family[f] / sum);
+    }
+    double missed = SUM_HALF * rt_interval_scale(level);
+    double half =
+        sqrt(FAMILIES_CORRELATION * all * all + (1 - FAMILIES_CORRELATION) * squares + missed * missed);
+    forecast->interval_low_us = forecast->total_us * exp(-half);
+    forecast->interval_high_us = forecast->total_us * exp(half);
+}
+
+double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                          enum rt_family *family, int *feature)
+{
+    double *time_us = rt_calloc(RT_FAMILY_COUNT * rt_feature_count, sizeof *time_us);
+    double beyond = 0, sum = 0, most = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double time = rt_forecast_launch_total(forecast, launch);
+        struct rt_query query;
+        sum += time;
+        rt_launch_query(launch, forecast->device, &query);
+        const struct rt_family_net *net = rt_predictor_net(predictor, query.call.op, query.call.dtype);
+        if (launch->source != RT_TIME_TRAINED || net == NULL)
+            continue;
+        int found = rt_family_net_beyond(net, &query, forecast->device);
+        if (found < 0)
+            continue;
+        beyond += time;
+        double *cell = &time_us[(size_t)net->family * rt_feature_count + (size_t)found];
+        *cell += time;
+        if (*cell > most) {
+            most = *cell;
+            *family = net->family;
+            *feature = found;
+        }
+    }
+    free(time_us);
+    return sum > 0 ? beyond / sum : 0;
+}
