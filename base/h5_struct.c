@@ -24,7 +24,8 @@ static int write_member(struct rt_h5 *file, const char *object, const struct rt_
 {
     switch (row->kind) {
     case RT_H5_TEXT:
-        return rt_h5_set_text(file, object, row->name, *(char *const *)member);
+        return rt_h5_set_text(file, object, row->name,
+                              *(char *const *)member != NULL ? *(char *const *)member : "");
     case RT_H5_CHARS:
         return rt_h5_set_text(file, object, row->name, member);
     case RT_H5_INTEGER:

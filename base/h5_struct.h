@@ -8,7 +8,7 @@
 #include "base/h5.h"
 
 enum rt_h5_kind {
-    RT_H5_TEXT,    /* char *, on the heap */
+    RT_H5_TEXT,    /* char *, on the heap; NULL is written as "" */
     RT_H5_CHARS,   /* char[size]: a text that is cut where it is longer */
     RT_H5_INTEGER, /* int64_t or uint64_t */
     RT_H5_REAL,    /* double */

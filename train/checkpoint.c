@@ -24,15 +24,16 @@ static const struct row {
      offsetof(struct rt_fit, optimizer_state),
      offsetof(struct rt_fit, count),
      2},
-    {{"/fit/latents", RT_H5_F32, "1", "latents of the devices after the epoch", NULL, 0},
+    {{"/fit/device_effects", RT_H5_F32, "1", "device effects after the epoch", NULL, 0},
      offsetof(struct rt_fit, effects),
      offsetof(struct rt_fit, effect_count),
      1},
-    {{"/fit/best_latents", RT_H5_F32, "1", "latents of the best epoch", NULL, 0},
+    {{"/fit/best_device_effects", RT_H5_F32, "1", "device effects of the best epoch", NULL, 0},
      offsetof(struct rt_fit, best_effects),
      offsetof(struct rt_fit, effect_count),
      1},
-    {{"/fit/latent_moments", RT_H5_F32, "1", "first, then second moments of the latents", NULL, 0},
+    {{"/fit/device_effect_moments", RT_H5_F32, "1", "first, then second moments of the device effects", NULL,
+      0},
      offsetof(struct rt_fit, effect_state),
      offsetof(struct rt_fit, effect_count),
      2},
@@ -92,6 +93,17 @@ void rt_checkpoint_release(struct rt_fit *fit)
     for (size_t r = 0; r < RT_COUNT(rows); r++)
         free(*values_of(fit, &rows[r]));
     *fit = (struct rt_fit){0};
+}
+
+static int check_version(struct rt_h5 *file)
+{
+    if (rt_h5_version(file) == RT_CHECKPOINT_VERSION)
+        return RT_OK;
+    return rt_fail(
+        RT_EVERSION,
+        "%s: is a checkpoint of an earlier build, which this one cannot go on from; leave --resume "
+        "out to start over",
+        rt_h5_path(file));
 }
 
 static int check_signature(struct rt_h5 *file, const char *signature)
@@ -156,7 +168,9 @@ int rt_checkpoint_load(const char *path, const char *signature, struct rt_predic
     if (status != RT_OK)
         return status;
     struct rt_fit loaded = {0};
-    status = read_fit(file, signature, &loaded);
+    status = check_version(file);
+    if (status == RT_OK)
+        status = read_fit(file, signature, &loaded);
     if (status == RT_OK)
         status = rt_predictor_read(file, finished);
     rt_h5_close(file);

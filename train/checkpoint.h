@@ -9,7 +9,7 @@
 #include "models/nn/optimizer.h"
 
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
-#define RT_CHECKPOINT_VERSION 2
+#define RT_CHECKPOINT_VERSION 3
 
 /* The family being fitted, between two epochs. */
 struct rt_fit {

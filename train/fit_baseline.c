@@ -33,7 +33,7 @@ static void pick(const struct rt_dataset *dataset, const struct rt_split_rule *r
                  const bool *held_out_device, const bool *held_out_op, const struct rt_family_net *net,
                  struct picked *out, struct rt_training_rows_left_out *left_out)
 {
-    bool all = rt_heads[net->head].source == RT_SOURCE_WAVE_SCALING;
+    bool all = net->forecaster == RT_FORECASTER_WAVE_SCALING;
     *out = (struct picked){0};
     *left_out = (struct rt_training_rows_left_out){0};
     out->fit = rt_malloc((dataset->sample_count + 1) * sizeof *out->fit);
@@ -84,10 +84,10 @@ void rt_baseline_fit(const struct rt_dataset *dataset, const struct rt_split_rul
     pick(dataset, rule, held_out_device, held_out_op, net, &picked, left_out);
     net->rows_train = (int64_t)picked.fit_count;
     net->rows_validation = (int64_t)picked.validation_count;
-    if (rt_heads[net->head].source == RT_SOURCE_LINEAR)
-        rt_linear_baseline_fit(&net->lines, dataset, picked.fit, picked.fit_count);
+    if (net->forecaster == RT_FORECASTER_LINEAR)
+        rt_linear_baseline_fit(&net->linear, dataset, picked.fit, picked.fit_count);
     else
-        rt_wave_scaling_build(&net->origins, dataset, picked.fit, picked.fit_count);
+        rt_wave_scaling_build(&net->wave_scaling, dataset, picked.fit, picked.fit_count);
     net->validation_mape = validate(dataset, &picked, net);
     free(picked.fit);
     free(picked.validation);

@@ -187,8 +187,7 @@ static int either(int chosen, int recipe)
 /* A head with device effects bounds kernels by what boards sustain; others do not ask. */
 static bool is_cleaned(const struct run *run, const struct rt_recipe *recipe)
 {
-    return rt_throttle_tells(recipe->family) && rt_heads[rt_head_find(recipe->head)].effects &&
-           !run->options->keep_all;
+    return rt_throttle_tells(recipe->family) && rt_recipe_has_effects(recipe) && !run->options->keep_all;
 }
 
 /* Drops the rows of sessions that look throttled by their training rows; `tell`: and says so. */
@@ -532,7 +531,7 @@ static double repeated(const struct run *run, const struct rt_recipe *recipe)
     double devices = 0;
     for (size_t d = 0; d < run->dataset->device_count; d++)
         devices += !run->held_out_device[d];
-    bool intervals = !run->options->no_intervals && rt_heads[rt_head_find(recipe->head)].effects;
+    bool intervals = !run->options->no_intervals && rt_recipe_has_effects(recipe);
     return intervals && devices > 1 ? devices : 1;
 }
 
@@ -594,7 +593,7 @@ static int fit_baseline(struct run *run, size_t recipe, struct rt_table *summary
 static int fit_recipe(struct run *run, size_t recipe, const struct rt_fit *resumed, struct rt_table *summary)
 {
     struct family family;
-    if (rt_heads[rt_head_find(rt_recipes[recipe].head)].source != RT_SOURCE_NETWORK)
+    if (rt_recipes[recipe].forecaster != RT_FORECASTER_NETWORK)
         return fit_baseline(run, recipe, summary);
     int status = family_init(run, &rt_recipes[recipe], recipe, &family);
     if (status == RT_OK && family.train.count == 0) {

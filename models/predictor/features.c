@@ -84,32 +84,32 @@ REFERENCE(128, 128)
 REFERENCE(128, 64)
 REFERENCE(64, 64)
 
-/* The cut that cut.h finds fastest. */
-static double cut_log2_blocks(const struct rt_launch *l)
+/* The tiling that tiling.h finds fastest. */
+static double tiling_log2_blocks(const struct rt_launch *l)
 {
     return log2(l->tiling.blocks / l->device->sms);
 }
-static double cut_wave_fill(const struct rt_launch *l)
+static double tiling_wave_fill(const struct rt_launch *l)
 {
     return l->tiling.blocks / (l->tiling.waves * l->device->sms);
 }
-static double cut_padding(const struct rt_launch *l)
+static double tiling_padding(const struct rt_launch *l)
 {
     return l->tiling.padding;
 }
-static double cut_log2_splits(const struct rt_launch *l)
+static double tiling_log2_splits(const struct rt_launch *l)
 {
     return log2(l->tiling.splits);
 }
-static double cut_log2_tile(const struct rt_launch *l)
+static double tiling_log2_tile(const struct rt_launch *l)
 {
     return log2(l->tiling.tile_m * l->tiling.tile_n);
 }
-static double cut_ln_compute_memory(const struct rt_launch *l)
+static double tiling_ln_compute_memory(const struct rt_launch *l)
 {
     return log(l->tiling.compute_us / l->tiling.memory_us);
 }
-static double cut_ln_roofline(const struct rt_launch *l)
+static double tiling_ln_roofline(const struct rt_launch *l)
 {
     return log(l->tiling.time_us / l->bound_us);
 }
@@ -337,13 +337,13 @@ const struct rt_feature rt_features[] = {
     {"blocks_64x64", "as blocks_128x128", blocks_64x64},
     {"waves_64x64", "as waves_128x128", waves_64x64},
     {"padding_64x64", "as padding_128x128", padding_64x64},
-    {"cut_log2_blocks", "blocks of the fastest cut over SMs", cut_log2_blocks},
-    {"cut_wave_fill", "its blocks over SMs x waves", cut_wave_fill},
-    {"cut_padding", "outputs over outputs with its padding", cut_padding},
-    {"cut_log2_splits", "parts of its reduction", cut_log2_splits},
-    {"cut_log2_tile", "outputs of its tile", cut_log2_tile},
-    {"cut_ln_compute_memory", "its compute time over its memory time", cut_ln_compute_memory},
-    {"cut_ln_roofline", "its time over the roofline", cut_ln_roofline},
+    {"tiling_log2_blocks", "blocks of the fastest tiling over SMs", tiling_log2_blocks},
+    {"tiling_wave_fill", "its blocks over SMs x waves", tiling_wave_fill},
+    {"tiling_padding", "outputs over outputs with its padding", tiling_padding},
+    {"tiling_log2_splits", "parts of its reduction", tiling_log2_splits},
+    {"tiling_log2_tile", "outputs of its tile", tiling_log2_tile},
+    {"tiling_ln_compute_memory", "its compute time over its memory time", tiling_ln_compute_memory},
+    {"tiling_ln_roofline", "its time over the roofline", tiling_ln_roofline},
     {"alignment_m", "powers of 2 in m, at most 3, over 3", alignment_m},
     {"alignment_n", "as alignment_m", alignment_n},
     {"alignment_k", "as alignment_m", alignment_k},

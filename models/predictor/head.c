@@ -61,17 +61,14 @@ static void residual_gradient(const rt_real *out, const struct rt_bound *bound, 
     dout[0] = (rt_real)(dlatency * residual_part(out, bound) * 4 * share * (1 - share));
 }
 
-const struct rt_head rt_heads[] = {
-    {"utilisation", 2, utilisation_latency, utilisation_gradient, false, RT_SOURCE_NETWORK},
-    {"residual", 1, residual_latency, residual_gradient, true, RT_SOURCE_NETWORK},
-    {"line", 0, NULL, NULL, false, RT_SOURCE_LINEAR},
-    {"wave-scaling", 0, NULL, NULL, false, RT_SOURCE_WAVE_SCALING},
+const struct rt_head rt_heads[RT_HEAD_COUNT] = {
+    {"utilisation", 2, utilisation_latency, utilisation_gradient, false},
+    {"residual", 1, residual_latency, residual_gradient, true},
 };
-const int rt_head_count = RT_COUNT(rt_heads);
 
 int rt_head_find(const char *name)
 {
-    for (int i = 0; i < rt_head_count; i++)
+    for (int i = 0; i < RT_HEAD_COUNT; i++)
         if (strcmp(rt_heads[i].name, name) == 0)
             return i;
     return -1;

@@ -20,8 +20,8 @@
  * device effects of the device. docs/rooftile.md tells how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide blocks_128x128 waves_128x128 padding_128x128 "          \
-    "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 cut_log2_blocks "      \
-    "cut_wave_fill cut_padding cut_log2_splits cut_log2_tile cut_ln_compute_memory cut_ln_roofline "         \
+    "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 tiling_log2_blocks "      \
+    "tiling_wave_fill tiling_padding tiling_log2_splits tiling_log2_tile tiling_ln_compute_memory tiling_ln_roofline "         \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "                  \
@@ -42,11 +42,11 @@
      .weight_decay = 0.01, .schedule = "one-cycle"}
 /* Baselines without a network: docs/baselines.md. One pass over the rows. */
 #define LINEAR(family_) \
-    {.kind = "linear", .family = family_, .features = "", .head = "line", .loss = "relative squares", \
-     .policy = RT_TILE_WHOLE, .epochs = 1}
+    {.kind = "linear", .forecaster = RT_FORECASTER_LINEAR, .family = family_, .loss = "relative squares", \
+     .epochs = 1}
 #define WAVE_SCALING(family_) \
-    {.kind = "wave-scaling", .family = family_, .features = "", .head = "wave-scaling", .loss = "none", \
-     .policy = RT_TILE_WHOLE, .epochs = 1}
+    {.kind = "wave-scaling", .forecaster = RT_FORECASTER_WAVE_SCALING, .family = family_, .loss = "none", \
+     .epochs = 1}
 /* clang-format on */
 
 const struct rt_recipe rt_recipes[] = {
@@ -92,8 +92,24 @@ bool rt_recipe_kind(const char *kind)
     return false;
 }
 
-static int init_mlp(const struct rt_recipe *recipe, struct rt_family_net *net)
+static void set_features(const struct rt_recipe *recipe, struct rt_family_net *net)
 {
+    char *names = rt_strdup(recipe->features), *rest = names;
+    for (char *name; (name = strtok_r(rest, " ", &rest)) != NULL;) {
+        int f = net->feature_count++;
+        net->feature[f] = rt_feature_find(name);
+        net->scale[f] = 1;
+        net->clip_low[f] = -INFINITY;
+        net->clip_high[f] = INFINITY;
+    }
+    free(names);
+}
+
+static int init_network(const struct rt_recipe *recipe, struct rt_family_net *net)
+{
+    set_features(recipe, net);
+    net->policy = recipe->policy;
+    net->head = rt_head_find(recipe->head);
     struct rt_mlp_shape shape = {.inputs = (uint32_t)net->feature_count,
                                  .hidden = recipe->hidden,
                                  .layers = recipe->layers,
@@ -104,23 +120,21 @@ static int init_mlp(const struct rt_recipe *recipe, struct rt_family_net *net)
 
 int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
 {
-    struct rt_family_net net = {
-        .family = recipe->family, .units = recipe->units, .policy = recipe->policy, .validation_mape = NAN};
-    char *names = rt_strdup(recipe->features), *rest = names;
-    for (char *name; (name = strtok_r(rest, " ", &rest)) != NULL;) {
-        net.offset[net.feature_count] = 0;
-        net.scale[net.feature_count] = 1;
-        net.clip_low[net.feature_count] = -INFINITY;
-        net.clip_high[net.feature_count] = INFINITY;
-        net.feature[net.feature_count++] = rt_feature_find(name);
-    }
-    free(names);
+    struct rt_family_net net = {.family = recipe->family,
+                                .units = recipe->units,
+                                .forecaster = recipe->forecaster,
+                                .target = recipe->target,
+                                .validation_mape = NAN};
     rt_intervals_init(&net.intervals);
-    net.head = rt_head_find(recipe->head);
-    int status = rt_heads[net.head].source == RT_SOURCE_NETWORK ? init_mlp(recipe, &net) : RT_OK;
+    int status = recipe->features != NULL ? init_network(recipe, &net) : RT_OK;
     if (status != RT_OK)
         return status;
     net.loss = rt_strdup(recipe->loss);
     *out = net;
     return RT_OK;
+}
+
+bool rt_recipe_has_effects(const struct rt_recipe *recipe)
+{
+    return recipe->head != NULL && rt_heads[rt_head_find(recipe->head)].effects;
 }

@@ -10,6 +10,8 @@
 
 struct rt_recipe {
     const char *kind;
+    enum rt_forecaster_id forecaster;
+    enum rt_target_id target;
     enum rt_family family;
     enum rt_units units; /* one row each where a family has a network for vector lanes and for matrix units */
     const char *features; /* names, separated by spaces */
@@ -17,7 +19,7 @@ struct rt_recipe {
     double clip_margin;   /* with it: beyond the training range, part of it; negative: not clipped */
     int rows_per_device;  /* at most so many training rows of a device and dtype, drawn by the seed; 0: all */
     double small_us; /* rows whose roofline is below count less: weights 0.1 to about 1; 0: all the same */
-    double effect_ridge; /* heads with device effects: how strongly they are drawn to 0 */
+    double effect_ridge; /* heads with device effects: weight of the penalty that shrinks them to 0 */
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;
@@ -33,7 +35,10 @@ extern const size_t rt_recipe_count;
 /* Is there a recipe of that kind? */
 bool rt_recipe_kind(const char *kind);
 
-/* An untrained net after a recipe: parameters 0, scaling the identity, no tiles. */
+/* An untrained net: parameters 0, inputs the features themselves, no tiles. */
 int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out);
+
+/* Does its head use device effects? */
+bool rt_recipe_has_effects(const struct rt_recipe *recipe);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * What a few measured kernels of a device were off by, carried over to kernels like them: the mean of a
- * Gaussian process (Rasmussen and Williams 2006, equation 2.25),
+ * The residual correction of a calibrated device: what its calibration kernels took beyond the forecast,
+ * carried over to similar kernels by the mean of a Gaussian process (Rasmussen and Williams 2006,
+ * equation 2.25),
  *
  *   d ln latency = sum over points of weight x exp(-d), d the distance of two kernels' places.
  *
- * The place of a kernel is what the network makes of it: its inputs and its last hidden layer
- * (rt_family_net_places). A point tells about kernels of its own dtype only: another dtype has other binaries
- * and runs on other units. Far from every point it is 0: what remains are the network and the device's
- * device effects.
+ * The place of a kernel is made of the network's inputs and its last hidden layer (rt_family_net_places). A
+ * point corrects kernels of its own dtype only: another dtype has other binaries and runs on other units. Far
+ * from every point the correction is 0, and the network with the device effects remains.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_RESIDUAL_CORRECTION_H
 #define ROOFTILE_MODELS_PREDICTOR_RESIDUAL_CORRECTION_H
@@ -25,10 +25,6 @@ struct rt_residual_correction {
     rt_real *point; /* (points, width): places */
     double *weight; /* (points) */
     uint8_t *dtype; /* (points) */
-    /* Of files of earlier builds, else 0: places are the network's inputs, points tell about every dtype
-     * (`dtype` is NULL), and exp(-d^2 / (2 length^2)), d^2 the mean squared distance, takes exp(-d)'s place.
-     */
-    double length;
 };
 
 /* None is {0}. */
@@ -40,7 +36,7 @@ void rt_residual_correction_copy(const struct rt_residual_correction *from,
 double rt_residual_correction_at(const struct rt_residual_correction *correction, enum rt_dtype dtype,
                                  const rt_real *place);
 
-/* exp(-d) of two places. */
+/* The kernel of the process, exp(-d), at two places. */
 double rt_residual_correction_likeness(const rt_real *a, const rt_real *b, size_t width);
 
 #endif

@@ -27,8 +27,7 @@ double rt_calibration_forecast(const struct rt_calibration_kernel *kernel,
                                const struct rt_device_effect *effect)
 {
     const struct rt_residual_correction *correction = &effect->correction;
-    double shift = rt_residual_correction_at(correction, (enum rt_dtype)kernel->dtype,
-                                             correction->length > 0 ? kernel->inputs : kernel->place);
+    double shift = rt_residual_correction_at(correction, (enum rt_dtype)kernel->dtype, kernel->place);
     return effect->dispatch_us + rt_calibration_shifted_us(kernel, effect->value, shift);
 }
 

@@ -132,7 +132,7 @@ static void kind_families(const struct rt_crossval *crossval, const char *kind, 
 bool rt_kind_has_effects(const char *kind)
 {
     for (size_t r = 0; r < rt_recipe_count; r++)
-        if (strcmp(rt_recipes[r].kind, kind) == 0 && rt_heads[rt_head_find(rt_recipes[r].head)].effects)
+        if (strcmp(rt_recipes[r].kind, kind) == 0 && rt_recipe_has_effects(&rt_recipes[r]))
             return true;
     return false;
 }

@@ -77,13 +77,13 @@ void rt_candidates_release(struct rt_candidate *candidates, size_t count)
 const struct rt_candidate *rt_candidates_reference(const struct rt_candidate *candidates, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (candidates[i].predictor.net_count > 0)
+        if (rt_predictor_is_fitted(&candidates[i].predictor))
             return &candidates[i];
     return NULL;
 }
 
 const struct rt_candidate *rt_candidates_fitted(const struct rt_candidate *candidates, size_t count, size_t c)
 {
-    return candidates[c].predictor.net_count > 0 ? &candidates[c]
-                                                 : rt_candidates_reference(candidates, count);
+    return rt_predictor_is_fitted(&candidates[c].predictor) ? &candidates[c]
+                                                            : rt_candidates_reference(candidates, count);
 }

@@ -41,7 +41,7 @@ static json_t *candidate_json(const struct rt_candidate *candidate)
     json_t *json = json_object();
     json_object_set_new(json, "label", rt_json_text(candidate->label));
     json_object_set_new(json, "kind", rt_json_text(p->kind));
-    json_object_set_new(json, "file", rt_json_text(p->net_count > 0 ? candidate->name : NULL));
+    json_object_set_new(json, "file", rt_json_text(rt_predictor_is_fitted(p) ? candidate->name : NULL));
     json_object_set_new(json, "complete", json_boolean(p->complete));
     json_object_set_new(json, "devices", lines_json(p->devices));
     json_object_set_new(json, "held_out_gpus", lines_json(p->held_out_gpus));
@@ -54,7 +54,7 @@ static json_t *candidate_json(const struct rt_candidate *candidate)
 static void add_candidate(struct rt_report *report, const char *label, const struct rt_candidate *candidate)
 {
     const struct rt_predictor *p = &candidate->predictor;
-    if (p->net_count == 0) {
+    if (!rt_predictor_is_fitted(p)) {
         rt_report_add_words(report, label, "%s, fitted to nothing", candidate->label);
         return;
     }

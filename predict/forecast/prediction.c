@@ -112,7 +112,7 @@ size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warn
     if (!predictor->complete)
         warnings[count++] =
             rt_format("%s is unfinished: its training was interrupted", prediction->predictor_name);
-    if (forecast->source_us[RT_TIME_ROOFLINE] > 0 && predictor->net_count > 0)
+    if (forecast->source_us[RT_TIME_ROOFLINE] > 0 && rt_predictor_is_fitted(predictor))
         warnings[count++] = rt_format("--fallback: part of the time is the bare roofline, which is a lower "
                                       "bound, not a forecast");
     return add_doubts(prediction, warnings, count);
@@ -161,7 +161,7 @@ static void print_title(const struct rt_prediction *prediction, FILE *file)
 static void print_predictor(const struct rt_prediction *prediction, FILE *file)
 {
     const struct rt_predictor *p = prediction->predictor;
-    if (p->net_count == 0)
+    if (!rt_predictor_is_fitted(p))
         fputs("by the roofline: a lower bound, not a forecast\n", file);
     else
         fprintf(file, "by %s (%s), which was%s fitted to this GPU\n", prediction->predictor_name, p->kind,
@@ -201,7 +201,7 @@ static void print_time(const struct rt_prediction *prediction, FILE *file)
 static void print_coverage(const struct rt_prediction *prediction, const struct rt_forecast_row *rows,
                            size_t count, FILE *file)
 {
-    if (prediction->predictor->net_count == 0)
+    if (!rt_predictor_is_fitted(prediction->predictor))
         return;
     char *words = fallback_words(rows, count);
     fprintf(file, "  %-14s %9.1f %%    of the kernels' time by trained networks", "coverage",

@@ -39,7 +39,7 @@ done
 
 # Of a single GPU's data there is nothing to scale to that GPU; the samples are counted with the reason.
 succeeds "wave-scaling of one GPU" "$ROOFTILE" train data.h5 -p wave-scaling -o one.h5 --hold-out-gpu A100 --hold-out-gpu T4 --quiet
-refuses "cannot forecast that GPU" 1 "nothing like was measured on another device than theirs" \
+refuses "cannot forecast that GPU" 1 "without a similar kernel that was measured on another device" \
     "$ROOFTILE" evaluate -p one.h5 data.h5 --gpu V100 --quiet
 succeeds "evaluates the others" "$ROOFTILE" evaluate -p one.h5 data.h5 --json --quiet
 cp stdout one.json

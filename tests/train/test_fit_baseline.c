@@ -68,9 +68,9 @@ static void test_linear(void)
     CU_ASSERT_EQUAL(predictor.net_count, 4);
     const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_SOFTMAX, RT_FP32);
     CU_ASSERT_PTR_NOT_NULL_FATAL(net);
-    CU_ASSERT_EQUAL_FATAL(net->lines.count, 1); /* none of the large device, which is held out */
+    CU_ASSERT_EQUAL_FATAL(net->linear.count, 1); /* none of the large device, which is held out */
     CU_ASSERT_EQUAL(net->rows_train, (int64_t)count_samples(&dataset, RT_FAMILY_SOFTMAX, 0, false));
-    CU_ASSERT_EQUAL(net->lines.line[0].kernels, net->rows_train); /* no test rows */
+    CU_ASSERT_EQUAL(net->linear.line[0].kernels, net->rows_train); /* no test rows */
     CU_ASSERT_TRUE(net->validation_mape > 0 && net->validation_mape < 60);
     double known = error_of(&predictor, &dataset, RT_FAMILY_SOFTMAX, 0),
            unseen = error_of(&predictor, &dataset, RT_FAMILY_SOFTMAX, 1);
@@ -102,7 +102,7 @@ static void test_wave_scaling(void)
     train("wave-scaling", &dataset, "large", rt_test_path("wave.h5"), &predictor);
     const struct rt_family_net *net = rt_predictor_net(&predictor, RT_OP_BMM, RT_FP32);
     CU_ASSERT_PTR_NOT_NULL_FATAL(net);
-    CU_ASSERT_EQUAL(net->origins.device_count, 1);
+    CU_ASSERT_EQUAL(net->wave_scaling.device_count, 1);
     CU_ASSERT_EQUAL(net->rows_train,
                     (int64_t)count_samples(&dataset, RT_FAMILY_BMM, 0, true)); /* test rows too */
     CU_ASSERT_TRUE(isnan(net->validation_mape)); /* no other device to forecast from */

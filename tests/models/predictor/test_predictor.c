@@ -124,6 +124,17 @@ static void test_skips(void)
     rt_dataset_release(&dataset);
 }
 
+/* Attributes that every net has. */
+static void write_fit(struct rt_h5 *file, const char *group)
+{
+    RT_ASSERT_OK(rt_h5_set_text(file, group, "units", "any"));
+    RT_ASSERT_OK(rt_h5_set_text(file, group, "loss", "log"));
+    static const char *const counts[] = {"rows_train", "rows_validation", "epochs", "best_epoch"};
+    for (size_t i = 0; i < RT_COUNT(counts); i++)
+        RT_ASSERT_OK(rt_h5_set_integer(file, group, counts[i], 1));
+    RT_ASSERT_OK(rt_h5_set_real(file, group, "validation_mape_percent", 1));
+}
+
 /* What a reader must refuse, made by writing a good file and one wrong attribute over it. */
 static void test_refusals(void)
 {
@@ -146,12 +157,14 @@ static void test_refusals(void)
          * checksum of the header would notice, so the attribute is written anew in a second family group. */
         RT_ASSERT_OK(rt_h5_create(path, &file));
         RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", RT_PREDICTOR_FORMAT));
-        RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", 1));
+        RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", RT_PREDICTOR_VERSION));
         size_t nets = p.net_count;
         p.net_count = 0;
         RT_ASSERT_OK(rt_predictor_write(&p, file));
         p.net_count = nets;
         RT_ASSERT_OK(rt_h5_make_group(file, "/families/bmm"));
+        RT_ASSERT_OK(rt_h5_set_text(file, "/families/bmm", "forecaster", "network"));
+        write_fit(file, "/families/bmm");
         bool feature = strncmp(changes[i].from, "log2", 4) == 0;
         RT_ASSERT_OK(
             rt_h5_set_text(file, "/families/bmm", "features", feature ? changes[i].to : changes[0].from));

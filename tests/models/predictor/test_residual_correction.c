@@ -1,4 +1,4 @@
-/* Corrections: what they add, by dtype, and the files of this build and of earlier ones. */
+/* Residual corrections: their value by dtype, and in files. */
 #include "base/status.h"
 #include "models/predictor/recipe.h"
 #include "test.h"
@@ -15,7 +15,7 @@ static void test_likeness_falls_with_distance(void)
     RT_ASSERT_NEAR(rt_residual_correction_likeness(a, b, 2), exp(-5), 1e-12);
 }
 
-static void test_points_tell_about_their_dtype(void)
+static void test_points_correct_their_dtype(void)
 {
     rt_real point[] = {0, 0, 1, 0};
     double weight[] = {0.2, 0.1};
@@ -25,17 +25,12 @@ static void test_points_tell_about_their_dtype(void)
     RT_ASSERT_NEAR(rt_residual_correction_at(&correction, RT_BF16, point), 0.2, 1e-12);
     RT_ASSERT_NEAR(rt_residual_correction_at(&correction, RT_FP8, point), 0.1 * exp(-1), 1e-12);
     CU_ASSERT_EQUAL(rt_residual_correction_at(&correction, RT_FP16, point), 0);
-    correction.length = 0.5; /* as earlier builds had it: of any dtype, exp(-d^2 / (2 length^2)) */
-    correction.dtype = NULL;
-    RT_ASSERT_NEAR(rt_residual_correction_at(&correction, RT_FP16, point), 0.2 + 0.1 * exp(-0.5 / (2 * 0.25)),
-                   1e-12);
     const struct rt_residual_correction none = {0};
     CU_ASSERT_EQUAL(rt_residual_correction_at(&none, RT_BF16, NULL), 0);
 }
 
 /* A predictor of products whose V100 has one calibration kernel with weight 0.3. */
-static void make_predictor(struct rt_predictor *predictor, const struct rt_device *device, size_t width,
-                           double length)
+static void make_predictor(struct rt_predictor *predictor, const struct rt_device *device, size_t width)
 {
     const struct rt_recipe recipe = {.kind = "rooftile",
                                      .family = RT_FAMILY_BMM,
@@ -57,14 +52,12 @@ static void make_predictor(struct rt_predictor *predictor, const struct rt_devic
     rt_mlp_randomize(&predictor->nets[0].mlp, &random);
     rt_device_effect_init(&effect, device);
     effect.calibrated = true;
-    effect.correction = (struct rt_residual_correction){.points = 1, .width = width, .length = length};
+    effect.correction = (struct rt_residual_correction){.points = 1, .width = width};
     effect.correction.point = rt_calloc(width, sizeof(rt_real));
     effect.correction.weight = rt_calloc(1, sizeof(double));
     effect.correction.weight[0] = 0.3;
-    if (!(length > 0)) {
-        effect.correction.dtype = rt_calloc(1, 1);
-        effect.correction.dtype[0] = RT_FP16;
-    }
+    effect.correction.dtype = rt_calloc(1, 1);
+    effect.correction.dtype[0] = RT_FP16;
     predictor->nets[0].effects.known = rt_calloc(1, sizeof effect);
     predictor->nets[0].effects.known[0] = effect;
     predictor->nets[0].effects.count = 1;
@@ -102,36 +95,24 @@ static void put_point(struct rt_predictor *predictor, const struct rt_device *de
                           RT_SKIP_NONE);
     CU_ASSERT_EQUAL_FATAL(rt_family_net_place_width(&predictor->nets[0]), WIDTH);
     rt_family_net_places(&predictor->nets[0], NULL, features, 1, place);
-    memcpy(correction->point, correction->length > 0 ? features : place,
-           correction->width * sizeof *correction->point);
+    memcpy(correction->point, place, correction->width * sizeof *correction->point);
 }
 
-static void check_file(double length, size_t width, double of_fp32)
+static void test_files(void)
 {
     struct rt_predictor predictor, read;
     struct rt_device device;
     const char *path = rt_test_path("correction.h5");
     RT_ASSERT_OK(rt_device_find("V100-PCIE-32GB", &device));
-    make_predictor(&predictor, &device, width, length);
+    make_predictor(&predictor, &device, WIDTH);
     put_point(&predictor, &device);
     RT_ASSERT_OK(rt_predictor_save(&predictor, path));
     RT_ASSERT_OK(rt_predictor_open(path, &read));
     RT_ASSERT_NEAR(factor(&read, &device, RT_FP16), exp(0.3), 1e-6);
-    RT_ASSERT_NEAR(factor(&read, &device, RT_FP32), of_fp32, 1e-6);
+    RT_ASSERT_NEAR(factor(&read, &device, RT_FP32), 1, 1e-6);
     CU_ASSERT_EQUAL(forecast(&read, &device, RT_FP16), forecast(&predictor, &device, RT_FP16));
     rt_predictor_release(&predictor);
     rt_predictor_release(&read);
-}
-
-static void test_files_of_this_build(void)
-{
-    check_file(0, WIDTH, 1);
-}
-
-/* Their points are inputs and tell about every dtype. */
-static void test_files_of_earlier_builds(void)
-{
-    check_file(0.35, INPUTS, exp(0.3));
 }
 
 static void test_points_that_are_no_places_are_refused(void)
@@ -140,13 +121,12 @@ static void test_points_that_are_no_places_are_refused(void)
     struct rt_device device;
     const char *path = rt_test_path("damaged.h5");
     RT_ASSERT_OK(rt_device_find("V100-PCIE-32GB", &device));
-    make_predictor(&predictor, &device, INPUTS, 0);
+    make_predictor(&predictor, &device, INPUTS);
     RT_ASSERT_OK(rt_predictor_save(&predictor, path));
     RT_ASSERT_FAILS(rt_predictor_open(path, &read), RT_EFORMAT,
                     "holds 2 numbers of 1 kernels where the network makes 6 each");
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_likeness_falls_with_distance), RT_TEST(test_points_tell_about_their_dtype),
-         RT_TEST(test_files_of_this_build), RT_TEST(test_files_of_earlier_builds),
-         RT_TEST(test_points_that_are_no_places_are_refused))
+RT_TESTS(RT_TEST(test_likeness_falls_with_distance), RT_TEST(test_points_correct_their_dtype),
+         RT_TEST(test_files), RT_TEST(test_points_that_are_no_places_are_refused))

@@ -785,7 +785,7 @@ static void test_both_or_nothing(void)
 
 /* --- the shift in files --- */
 
-#define QUEUED "/families/bmm/latents/0003/queued"
+#define QUEUED "/families/bmm/device_effects/0003/queued"
 
 /* A predictor that knows the V100, in a file, with an array of queued shifts; none where `count` is 0. */
 static void write_queued(const double *queued, size_t count, const char *path)

@@ -352,7 +352,7 @@ static void test_files_without_a_record(void)
     rt_dataset_release(&data);
 }
 
-#define RECORD "/families/softmax/latents/0000/calibrated_to"
+#define RECORD "/families/softmax/device_effects/0000/fitted_keys"
 
 /* A predictor file with another record than its own. */
 static void write_with(const struct rt_predictor *predictor, const struct rt_h5_array *array,

@@ -1,0 +1,221 @@
+/* Device effects in predictor files: a group for each device, as FORMAT.md describes. */
+#include "models/predictor/device_effects_file.h"
+#include "base/h5_struct.h"
+#include "base/status.h"
+#include "models/predictor/file_names.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EFFECT(member, name, kind) RT_H5_MEMBER(struct rt_device_effect, member, name, kind)
+
+static const struct rt_h5_attribute attributes[] = {
+    EFFECT(device, "device", RT_H5_CHARS),
+    EFFECT(vendor, "vendor", RT_H5_CHARS),
+    EFFECT(capability, "capability", RT_H5_CHARS),
+    RT_H5_MEMBER_NAME(struct rt_device_effect, memory_kind, "memory_kind", rt_memory_kinds, RT_MEMORY_KINDS),
+    EFFECT(value[RT_EFFECT_COMPUTE], "compute", RT_H5_REAL),
+    EFFECT(value[RT_EFFECT_MEMORY], "memory", RT_H5_REAL),
+    EFFECT(value[RT_EFFECT_DEPTH], "depth", RT_H5_REAL),
+    EFFECT(value[RT_EFFECT_NARROW], "narrow", RT_H5_REAL),
+    EFFECT(dispatch_us, "dispatch_overhead_us", RT_H5_REAL),
+    EFFECT(kernels, "kernels", RT_H5_INTEGER),
+    EFFECT(calibrated, "calibrated", RT_H5_BOOL),
+};
+
+/* Half-widths of a calibrated device; there where they are known. */
+static const struct rt_h5_attribute intervals[RT_INTERVAL_LEVELS] = {
+    EFFECT(interval[0], "interval_50", RT_H5_REAL), EFFECT(interval[1], "interval_80", RT_H5_REAL),
+    EFFECT(interval[2], "interval_90", RT_H5_REAL), EFFECT(interval[3], "interval_95", RT_H5_REAL),
+    EFFECT(interval[4], "interval_98", RT_H5_REAL),
+};
+
+static const struct rt_h5_array points_array = {
+    .type = RT_H5_F32,
+    .units = "1",
+    .long_name = "inputs and last hidden layer of the network for each kernel, as distances take them"};
+static const struct rt_h5_array weights_array = {
+    .type = RT_H5_F64,
+    .units = "1",
+    .long_name = "times exp(-d), d the distance of two points: added to ln latency"};
+static const struct rt_h5_array queued_array = {
+    .type = RT_H5_F64,
+    .units = "1",
+    .long_name = "compute, memory: added to ln latency of kernels in a queue"};
+
+/* An enum: a dtype that this build does not know is refused. `names` has room for them, and outlives it. */
+static struct rt_h5_array dtypes_array(const char *names[RT_DTYPE_COUNT])
+{
+    for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
+        names[d] = rt_dtypes[d].name;
+    return (struct rt_h5_array){.type = RT_H5_U8,
+                                .long_name = "element type of each kernel",
+                                .names = names,
+                                .name_count = RT_DTYPE_COUNT};
+}
+
+/* ---- writing ---- */
+
+static int write_correction(struct rt_h5 *file, const char *base,
+                            const struct rt_residual_correction *correction)
+{
+    const char *names[RT_DTYPE_COUNT];
+    size_t points = correction->points;
+    if (points == 0)
+        return RT_OK;
+    int status = rt_h5_write_in(file, base, "residual_correction_points", points_array, correction->point,
+                                sizeof *correction->point, points * correction->width);
+    if (status == RT_OK)
+        status = rt_h5_write_in(file, base, "residual_correction_dtypes", dtypes_array(names),
+                                correction->dtype, 1, points);
+    return status == RT_OK ? rt_h5_write_in(file, base, "residual_correction_weights", weights_array,
+                                            correction->weight, sizeof *correction->weight, points)
+                           : status;
+}
+
+/* Absent where both are 0. */
+static int write_queued(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
+{
+    if (effect->queued[RT_EFFECT_COMPUTE] == 0 && effect->queued[RT_EFFECT_MEMORY] == 0)
+        return RT_OK;
+    return rt_h5_write_in(file, base, "queued", queued_array, effect->queued, sizeof *effect->queued,
+                          RT_QUEUED_PARTS);
+}
+
+static int write_effect(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
+{
+    char keys[192];
+    snprintf(keys, sizeof keys, "%s/fitted_keys", base);
+    int status = rt_h5_make_group(file, base);
+    if (status == RT_OK)
+        status = rt_h5_write_struct(file, base, attributes, RT_COUNT(attributes), effect);
+    if (status == RT_OK && effect->interval[0] > 0)
+        status = rt_h5_write_struct(file, base, intervals, RT_COUNT(intervals), effect);
+    if (status == RT_OK)
+        status = write_correction(file, base, &effect->correction);
+    if (status == RT_OK)
+        status = write_queued(file, base, effect);
+    return status == RT_OK ? rt_fitted_keys_write(&effect->fitted_keys, file, keys) : status;
+}
+
+int rt_device_effects_write(const struct rt_device_effects *effects, struct rt_h5 *file, const char *group)
+{
+    char base[128], path[160];
+    if (effects->count == 0)
+        return RT_OK;
+    snprintf(base, sizeof base, "%s/device_effects", group);
+    int status = rt_h5_make_group(file, base);
+    for (size_t i = 0; status == RT_OK && i < effects->count; i++) {
+        snprintf(path, sizeof path, "%s/%04zu", base, i);
+        status = write_effect(file, path, &effects->known[i]);
+    }
+    return status;
+}
+
+/* ---- reading ---- */
+
+static int read_points(struct rt_h5 *file, const char *base, struct rt_residual_correction *out)
+{
+    const char *name = rt_predictor_stored_name(file, "residual_correction_points");
+    size_t stored = 0;
+    int status = rt_h5_count_in(file, base, name, points_array, &stored);
+    if (status != RT_OK)
+        return status;
+    if (out->points > RT_MOST_CORRECTION_POINTS * RT_DTYPE_COUNT || stored != out->points * out->width)
+        return rt_fail(RT_EFORMAT, "%s: %s holds %zu numbers of %zu kernels where the network makes %zu each",
+                       rt_h5_path(file), base, stored, out->points, out->width);
+    out->point = rt_calloc(stored + 1, sizeof *out->point);
+    return rt_h5_read_in(file, base, name, points_array, out->point, sizeof *out->point, stored);
+}
+
+static int read_correction(struct rt_h5 *file, const char *base, size_t width,
+                           struct rt_residual_correction *out)
+{
+    const char *names[RT_DTYPE_COUNT];
+    const char *weights = rt_predictor_stored_name(file, "residual_correction_weights");
+    if (!rt_h5_exists_in(file, base, weights))
+        return RT_OK;
+    out->width = width;
+    int status = rt_h5_count_in(file, base, weights, weights_array, &out->points);
+    if (status != RT_OK)
+        return status;
+    out->weight = rt_calloc(out->points + 1, sizeof *out->weight);
+    out->dtype = rt_calloc(out->points + 1, 1);
+    status = rt_h5_read_in(file, base, weights, weights_array, out->weight, sizeof *out->weight, out->points);
+    if (status == RT_OK)
+        status = read_points(file, base, out);
+    return status == RT_OK
+               ? rt_h5_read_in(file, base, rt_predictor_stored_name(file, "residual_correction_dtypes"),
+                               dtypes_array(names), out->dtype, 1, out->points)
+               : status;
+}
+
+static int read_queued(struct rt_h5 *file, const char *base, struct rt_device_effect *out)
+{
+    if (!rt_h5_exists_in(file, base, "queued"))
+        return RT_OK;
+    int status =
+        rt_h5_read_in(file, base, "queued", queued_array, out->queued, sizeof *out->queued, RT_QUEUED_PARTS);
+    for (int p = 0; status == RT_OK && p < RT_QUEUED_PARTS; p++)
+        if (!(fabs(out->queued[p]) <= 20))
+            return rt_fail(RT_EFORMAT, "%s: %s/queued holds a shift that cannot be: the file is damaged",
+                           rt_h5_path(file), base);
+    return status;
+}
+
+/* Shifts of ln latency within 20; half-widths of levels for which there were too few kernels are NaN. */
+static bool is_sound(const struct rt_device_effect *effect)
+{
+    bool sound = effect->dispatch_us >= 0 && effect->dispatch_us < 1e9;
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        sound &= fabs(effect->value[p]) <= 20;
+    for (int l = 0; l < RT_INTERVAL_LEVELS; l++)
+        sound &= !(effect->interval[l] < 0 || effect->interval[l] > 1e4);
+    return sound;
+}
+
+static int read_effect(struct rt_h5 *file, const char *base, size_t width, struct rt_device_effect *out)
+{
+    char keys[192];
+    const struct rt_h5_rename *renames = rt_predictor_renames(file);
+    snprintf(keys, sizeof keys, "%s/%s", base, rt_predictor_stored_name(file, "fitted_keys"));
+    int status = rt_h5_read_struct(file, base, attributes, RT_COUNT(attributes), renames, out);
+    if (status == RT_OK && rt_h5_has(file, base, intervals[0].name))
+        status = rt_h5_read_struct(file, base, intervals, RT_COUNT(intervals), renames, out);
+    if (status == RT_OK && !is_sound(out))
+        return rt_fail(RT_EFORMAT, "%s: %s holds device effects that cannot be: the file is damaged",
+                       rt_h5_path(file), base);
+    if (status == RT_OK)
+        status = read_correction(file, base, width, &out->correction);
+    if (status == RT_OK)
+        status = read_queued(file, base, out);
+    return status == RT_OK ? rt_fitted_keys_read(file, keys, &out->fitted_keys) : status;
+}
+
+struct reader {
+    struct rt_device_effects *effects;
+    const char *base;
+    size_t width;
+};
+
+static int read_known(struct rt_h5 *file, const char *name, void *context)
+{
+    struct reader *reader = context;
+    struct rt_device_effects *effects = reader->effects;
+    char path[160];
+    snprintf(path, sizeof path, "%s/%.16s", reader->base, name);
+    effects->known = rt_realloc(effects->known, effects->count + 1, sizeof *effects->known);
+    effects->known[effects->count++] = (struct rt_device_effect){0};
+    return read_effect(file, path, reader->width, &effects->known[effects->count - 1]);
+}
+
+int rt_device_effects_read(struct rt_h5 *file, const char *group, size_t width,
+                           struct rt_device_effects *effects)
+{
+    char base[128];
+    snprintf(base, sizeof base, "%s/%s", group, rt_predictor_stored_name(file, "device_effects"));
+    if (!rt_h5_exists(file, base))
+        return RT_OK;
+    return rt_h5_each_child(file, base, read_known, &(struct reader){effects, base, width});
+}

@@ -1,0 +1,104 @@
+/* Forecasts of a network, in chunks. See network.h. */
+#include "models/predictor/network.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { CHUNK = 4096 }; /* kernels that go through the network at once, at most */
+
+struct chunk {
+    size_t count, room;
+    size_t *index;          /* (room), of the queries */
+    struct rt_bound *bound; /* (room) */
+    rt_real *inputs;        /* (room, feature_count) */
+    rt_real *out;           /* (room, outputs) */
+};
+
+static void chunk_init(struct chunk *chunk, const struct rt_family_net *net, size_t room)
+{
+    *chunk = (struct chunk){.room = room};
+    chunk->index = rt_malloc(room * sizeof *chunk->index);
+    chunk->bound = rt_malloc(room * sizeof *chunk->bound);
+    chunk->inputs = rt_malloc(room * (size_t)net->feature_count * sizeof(rt_real));
+    chunk->out = rt_malloc(room * (size_t)rt_heads[net->head].outputs * sizeof(rt_real));
+}
+
+static void chunk_release(struct chunk *chunk)
+{
+    free(chunk->index);
+    free(chunk->bound);
+    free(chunk->inputs);
+    free(chunk->out);
+}
+
+/* Adds the device's residual correction to the shifts. */
+static void add_corrections(const struct rt_family_net *net, const struct rt_residual_correction *correction,
+                            const struct rt_forecast_batch *batch, struct chunk *chunk)
+{
+    size_t width = rt_family_net_place_width(net);
+    if (correction->points == 0)
+        return;
+    rt_real *places = rt_malloc(chunk->count * width * sizeof *places);
+    rt_family_net_places(net, batch->pool, chunk->inputs, chunk->count, places);
+    for (size_t i = 0; i < chunk->count; i++)
+        chunk->bound[i].shift += rt_residual_correction_at(
+            correction, (enum rt_dtype)batch->queries[chunk->index[i]].call.dtype, places + i * width);
+    free(places);
+}
+
+static void forecast_chunk(const struct rt_family_net *net, const struct rt_device_effect *effect,
+                           const struct rt_forecast_batch *batch, struct chunk *chunk)
+{
+    const struct rt_head *head = &rt_heads[net->head];
+    if (chunk->count == 0)
+        return;
+    if (head->effects)
+        add_corrections(net, &effect->correction, batch, chunk);
+    rt_mlp_infer(&net->mlp, batch->pool, chunk->inputs, chunk->count, chunk->out);
+    for (size_t i = 0; i < chunk->count; i++)
+        batch->latency_us[chunk->index[i]] = head->latency(chunk->out + i * head->outputs, &chunk->bound[i]);
+    chunk->count = 0;
+}
+
+/* Of a kernel in a queue: other shifts, and the host's dispatch is hidden but for what the device itself
+ * takes. */
+static void set_queued(struct rt_bound *bound, const struct rt_device_effect *effect)
+{
+    bound->shift += bound->compute_share * effect->queued[RT_EFFECT_COMPUTE] +
+                    (1 - bound->compute_share) * effect->queued[RT_EFFECT_MEMORY];
+    bound->dispatch_us = fmin(bound->dispatch_us, RT_QUEUED_US);
+}
+
+void rt_network_forecast(const struct rt_family_net *net, const struct rt_forecast_batch *batch)
+{
+    struct chunk chunk;
+    struct rt_device_effect effect;
+    rt_device_effects_of(&net->effects, batch->device, &effect);
+    chunk_init(&chunk, net, batch->count < CHUNK ? batch->count : CHUNK);
+    for (size_t i = 0; i < batch->count; i++) {
+        size_t at = batch->index[i];
+        const struct rt_query *query = &batch->queries[at];
+        struct rt_bound *bound = &chunk.bound[chunk.count];
+        batch->skip[at] = rt_family_net_inputs(net, query, batch->device,
+                                               chunk.inputs + chunk.count * net->feature_count, bound);
+        if (batch->skip[at] != RT_SKIP_NONE)
+            continue;
+        if (rt_heads[net->head].effects)
+            rt_bound_set_effect(bound, &effect);
+        if (query->queued)
+            set_queued(bound, &effect);
+        chunk.index[chunk.count] = at;
+        if (++chunk.count == chunk.room)
+            forecast_chunk(net, &effect, batch, &chunk);
+    }
+    forecast_chunk(net, &effect, batch, &chunk);
+    chunk_release(&chunk);
+}
+
+void rt_network_release(struct rt_family_net *net)
+{
+    rt_mlp_release(&net->mlp);
+    rt_measured_tiles_release(&net->tiles);
+    rt_device_effects_release(&net->effects);
+}
