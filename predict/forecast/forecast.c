@@ -45,7 +45,7 @@ static int forecast_all(struct rt_forecast *forecasts, size_t count, const struc
     struct rt_forecast_queries queries;
     int status = RT_OK;
     rt_forecast_queries(forecasts, count, predictor, &queries);
-    bool roofline = predictor->net_count == 0;
+    bool roofline = !rt_predictor_is_fitted(predictor);
     const uint32_t *of_launch = queries.of_launch;
     for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count) {
         status = rt_forecast_time_launches(&forecasts[f], &queries, of_launch, roofline, link_gbs);
