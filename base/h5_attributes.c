@@ -1,0 +1,215 @@
+/* Attributes of HDF5 objects, and what HDF5 says of failures. See h5.h. */
+#include "base/h5_file.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static herr_t deepest(unsigned depth, const H5E_error2_t *error, void *text)
+{
+    if (depth == 0 && error->desc != NULL)
+        snprintf(text, 160, "%s", error->desc);
+    return 0;
+}
+
+const char *rt_h5_reason(void)
+{
+    static _Thread_local char text[160];
+    strcpy(text, "no reason given");
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, deepest, text);
+    return text;
+}
+
+/* HDF5 reports a full disk as one line of details; errno still has the system's reason. */
+int rt_h5_fail_write(const struct rt_h5 *file, const char *what)
+{
+    int code = errno;
+    bool disk = code == ENOSPC || code == EFBIG || code == EDQUOT || code == EIO;
+    return rt_fail(RT_EIO, "%s: %s cannot be written: %s; what was there is unchanged", file->path, what,
+                   disk ? strerror(code) : rt_h5_reason());
+}
+
+int rt_h5_fail_read(const struct rt_h5 *file, const char *what)
+{
+    return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): the file is damaged, restore it from a copy",
+                   file->path, what, rt_h5_reason());
+}
+
+void rt_h5_close_object(struct rt_h5 *file)
+{
+    if (file->object_path != NULL)
+        H5Oclose(file->object);
+    free(file->object_path);
+    file->object_path = NULL;
+}
+
+/* H5Lexists wants every step of the path to exist, so the steps are tried one by one. */
+bool rt_h5_exists(struct rt_h5 *file, const char *path)
+{
+    char step[256];
+    size_t length = strlen(path);
+    if (length >= sizeof step)
+        return false;
+    for (size_t i = 1; i <= length; i++)
+        if (path[i] == '/' || path[i] == '\0') {
+            memcpy(step, path, i);
+            step[i] = '\0';
+            if (H5Lexists(file->id, step, H5P_DEFAULT) <= 0 ||
+                H5Oexists_by_name(file->id, step, H5P_DEFAULT) <= 0)
+                return false;
+        }
+    return true;
+}
+
+static int set_attribute(struct rt_h5 *file, const char *object, const char *name, hid_t type,
+                         const void *value)
+{
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute =
+        H5Acreate_by_name(file->id, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int status = RT_OK;
+    if (attribute < 0 || H5Awrite(attribute, type, value) < 0)
+        status = rt_h5_fail_write(file, name);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    return status;
+}
+
+/* Fixed-length: the bytes lie in the object header, under its checksum; variable-length text would not. */
+int rt_h5_set_text(struct rt_h5 *file, const char *object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    int status = set_attribute(file, object, name, type, text);
+    H5Tclose(type);
+    return status;
+}
+
+int rt_h5_set_integer(struct rt_h5 *file, const char *object, const char *name, int64_t value)
+{
+    return set_attribute(file, object, name, H5T_STD_I64LE, &value);
+}
+
+int rt_h5_set_real(struct rt_h5 *file, const char *object, const char *name, double value)
+{
+    return set_attribute(file, object, name, H5T_IEEE_F64LE, &value);
+}
+
+/* The object at `path`, which stays open: attributes are read one after the other, and a path takes HDF5
+ * longer than an attribute. < 0: cannot be opened. */
+static hid_t object_at(struct rt_h5 *file, const char *path)
+{
+    if (file->object_path != NULL && strcmp(file->object_path, path) == 0)
+        return file->object;
+    rt_h5_close_object(file);
+    file->object = H5Oopen(file->id, path, H5P_DEFAULT);
+    if (file->object >= 0)
+        file->object_path = rt_strdup(path);
+    return file->object;
+}
+
+bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name)
+{
+    hid_t parent = object_at(file, object);
+    return parent >= 0 && H5Aexists(parent, name) > 0;
+}
+
+static int open_attribute(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
+                          hid_t *out, hid_t *type_out)
+{
+    hid_t parent = object_at(file, object), attribute = parent < 0 ? -1 : H5Aopen(parent, name, H5P_DEFAULT);
+    if (attribute < 0) {
+        int status = rt_h5_fail_read(file, name); /* while HDF5 knows why */
+        return rt_h5_has(file, object, name)
+                   ? status
+                   : rt_fail(RT_EFORMAT, "%s: %s has no attribute \"%s\", which its format requires",
+                             file->path, object, name);
+    }
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    bool right =
+        type >= 0 && space >= 0 && H5Tget_class(type) == class && H5Sget_simple_extent_npoints(space) == 1;
+    if (space >= 0)
+        H5Sclose(space);
+    if (!right) {
+        if (type >= 0)
+            H5Tclose(type);
+        H5Aclose(attribute);
+        return rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is of another type than its format says",
+                       file->path, name, object);
+    }
+    *out = attribute;
+    *type_out = type;
+    return RT_OK;
+}
+
+int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, char **text)
+{
+    hid_t attribute = -1, type = -1;
+    int status = open_attribute(file, object, name, H5T_STRING, &attribute, &type);
+    if (status != RT_OK)
+        return status;
+    size_t size = H5Tget_size(type);
+    char *buffer = NULL;
+    if (H5Tis_variable_str(type) > 0 || size > (1 << 20)) {
+        status = rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is not a fixed-length text", file->path,
+                         name, object);
+    } else {
+        buffer = rt_calloc(size + 1, 1);
+        if (H5Aread(attribute, type, buffer) < 0)
+            status = rt_h5_fail_read(file, name);
+    }
+    H5Tclose(type);
+    H5Aclose(attribute);
+    if (status == RT_OK)
+        *text = buffer;
+    else
+        free(buffer);
+    return status;
+}
+
+int rt_h5_get_name(struct rt_h5 *file, const char *object, const char *name, int (*find)(const char *),
+                   int *value)
+{
+    char *text;
+    int status = rt_h5_get_text(file, object, name, &text);
+    if (status != RT_OK)
+        return status;
+    int found = find(text);
+    if (found >= 0)
+        *value = found;
+    else
+        status =
+            rt_fail(RT_EVERSION,
+                    "%s: %s needs the %s \"%.60s\", which this build does not have; use a newer rooftile",
+                    file->path, object, name, text);
+    free(text);
+    return status;
+}
+
+static int get_number(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
+                      hid_t memory, void *value)
+{
+    hid_t attribute = -1, type = -1;
+    int status = open_attribute(file, object, name, class, &attribute, &type);
+    if (status != RT_OK)
+        return status;
+    if (H5Aread(attribute, memory, value) < 0)
+        status = rt_h5_fail_read(file, name);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return status;
+}
+
+int rt_h5_get_integer(struct rt_h5 *file, const char *object, const char *name, int64_t *value)
+{
+    return get_number(file, object, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
+}
+
+int rt_h5_get_real(struct rt_h5 *file, const char *object, const char *name, double *value)
+{
+    return get_number(file, object, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
+}

@@ -1,0 +1,29 @@
+/* An open HDF5 file, for the files that h5.h is made of: h5_attributes.c, h5_arrays.c, h5.c. */
+#ifndef ROOFTILE_BASE_H5_FILE_H
+#define ROOFTILE_BASE_H5_FILE_H
+
+#include "base/h5.h"
+
+#include <hdf5.h>
+
+struct rt_h5 {
+    hid_t id;
+    char *path;
+    char *temporary; /* NULL where the file is open for reading */
+    int version;
+    double size;       /* bytes on disk, for reading */
+    char *object_path; /* of the object whose attributes were read last, NULL none */
+    hid_t object;      /* open where there is a path */
+};
+
+/* The innermost description of HDF5's last failure. */
+const char *rt_h5_reason(void);
+
+/* RT_EIO and RT_EFORMAT with the reason: `what`, an array or attribute, cannot be written or read. */
+int rt_h5_fail_write(const struct rt_h5 *file, const char *what);
+int rt_h5_fail_read(const struct rt_h5 *file, const char *what);
+
+/* Closes the object whose attributes were read last. */
+void rt_h5_close_object(struct rt_h5 *file);
+
+#endif
