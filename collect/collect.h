@@ -16,7 +16,7 @@
  *     estimate, summary         counts before and after
  *     model/                    a whole model, all its kernels in launch order
  *     synthetic, cpu/, cuda/    the backends
- *     cmd_collect, list         `rooftile collect`
+ *     cmd_collect, report       `rooftile collect` and what it prints
  */
 #ifndef ROOFTILE_COLLECT_COLLECT_H
 #define ROOFTILE_COLLECT_COLLECT_H

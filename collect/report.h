@@ -7,7 +7,7 @@
 #include "collect/estimate.h"
 
 /* All backends, or the job's where it has one: devices, ops, facts. A backend that cannot be opened is listed
- * with the reason. In list.c. */
+ * with the reason. */
 struct rt_report *rt_report_backends(const struct rt_job *job);
 
 struct rt_report *rt_report_estimate(const struct rt_job *job, const struct rt_estimate *estimate);

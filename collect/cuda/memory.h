@@ -8,7 +8,7 @@
 #ifndef ROOFTILE_COLLECT_CUDA_MEMORY_H
 #define ROOFTILE_COLLECT_CUDA_MEMORY_H
 
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 
 enum {
     RT_CUDA_ROTATED_CACHES = 3,

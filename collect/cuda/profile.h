@@ -10,7 +10,7 @@
 #ifndef ROOFTILE_COLLECT_CUDA_PROFILE_H
 #define ROOFTILE_COLLECT_CUDA_PROFILE_H
 
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 
 /* Launches once, waits, and fills job->kernel with what ran: of several kernels, `names` has all and the rest
  * is the longest one's. Texts live as long as the process. RT_EIO: the device is lost. */

@@ -9,8 +9,8 @@
 
 #include "collect/collect.h"
 #include "plan_request.h"
-#include "collect/cuda/job.h"
-#include "collect/cuda/kernels.h"
+#include "collect/cuda/jobs/job.h"
+#include "collect/cuda/kernels/kernels.h"
 #include "cuda/library_reference.h"
 #include "cuda/vector_reference.h"
 

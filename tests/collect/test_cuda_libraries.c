@@ -4,8 +4,8 @@
 
 #ifdef RT_FAKE_CUDA
 
-#include "collect/cuda/dnn.h"
-#include "collect/cuda/job.h"
+#include "collect/cuda/dnn/dnn.h"
+#include "collect/cuda/jobs/job.h"
 #include "collect/cuda/profile.h"
 #include "cuda/library_reference.h"
 

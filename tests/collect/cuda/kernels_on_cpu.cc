@@ -1,7 +1,7 @@
 /* The kernels, compiled for the CPU, and what runs their threads. See cuda_on_cpu.h. */
 #include "cuda_on_cpu.h"
 
-#include "collect/cuda/kernels.cu"
+#include "collect/cuda/kernels/kernels.cu"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -406,7 +406,7 @@ static void test_stamp_and_empty(void)
  * ---- */
 
 #ifdef ROOFTILE_CUDA
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 
 static char launched[256];
 

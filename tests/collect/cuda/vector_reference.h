@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
 #define ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
 
-#include "collect/cuda/vector_plan.h"
+#include "collect/cuda/jobs/vector_plan.h"
 #include "numbers.h"
 #include "test.h"
 

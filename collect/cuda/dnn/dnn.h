@@ -7,10 +7,10 @@
  *
  * Source: NVIDIA, cuDNN backend documentation 9, "Graph API".
  */
-#ifndef ROOFTILE_COLLECT_CUDA_DNN_H
-#define ROOFTILE_COLLECT_CUDA_DNN_H
+#ifndef ROOFTILE_COLLECT_CUDA_DNN_DNN_H
+#define ROOFTILE_COLLECT_CUDA_DNN_DNN_H
 
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 
 #if __has_include(<cudnn.h>)
 #include <cudnn.h>

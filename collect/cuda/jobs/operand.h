@@ -1,7 +1,7 @@
 /* What a job's launch takes, and what it is filled with. A header of its own: plans of launches need no CUDA.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_OPERAND_H
-#define ROOFTILE_COLLECT_CUDA_OPERAND_H
+#ifndef ROOFTILE_COLLECT_CUDA_JOBS_OPERAND_H
+#define ROOFTILE_COLLECT_CUDA_JOBS_OPERAND_H
 
 #include "datasets/op.h"
 

@@ -6,12 +6,12 @@
  * of them and passes one set's addresses with every launch, so that runs find their operands in memory and
  * not in the L2.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_JOB_H
-#define ROOFTILE_COLLECT_CUDA_JOB_H
+#ifndef ROOFTILE_COLLECT_CUDA_JOBS_JOB_H
+#define ROOFTILE_COLLECT_CUDA_JOBS_JOB_H
 
 #include "collect/backend.h"
 #include "collect/cuda/driver.h"
-#include "collect/cuda/operand.h"
+#include "collect/cuda/jobs/operand.h"
 
 /* The GPU that a job is made for. Filled by backend_cuda.c; makers read it. */
 struct rt_cuda_gpu {

@@ -5,7 +5,7 @@
  * vector of 16 bytes of every operand (4 fp32 or 8 fp16/bf16), no loop, as many blocks as it takes. The
  * thread that reaches the end takes what is left of its vector one by one.
  */
-#include "collect/cuda/values.cuh"
+#include "collect/cuda/kernels/values.cuh"
 
 enum { FLAT_THREADS = 128 };
 

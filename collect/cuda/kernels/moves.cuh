@@ -1,5 +1,5 @@
 /* Kernels that sum rows or move them: reduce, embedding, transpose. */
-#include "collect/cuda/rows.cuh"
+#include "collect/cuda/kernels/rows.cuh"
 
 /*
  * Sums of rows: x (0) -> y (1). blockDim as in rows.cuh; gridDim.y pieces of `limit` columns of every row

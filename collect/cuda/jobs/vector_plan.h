@@ -2,12 +2,12 @@
  * Which of our kernels run a vector op, on which grid, with which operands. No CUDA here: the plan of any
  * shape can be made, read and tested anywhere; vector.c carries it out.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_VECTOR_PLAN_H
-#define ROOFTILE_COLLECT_CUDA_VECTOR_PLAN_H
+#ifndef ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H
+#define ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H
 
 #include "collect/backend.h"
-#include "collect/cuda/kernels.h"
-#include "collect/cuda/operand.h"
+#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/jobs/operand.h"
 
 enum { RT_VECTOR_LAUNCHES = 3 };
 

@@ -1,5 +1,5 @@
 /* The door to cuDNN: the library, its handle, and which op is whose. */
-#include "collect/cuda/dnn.h"
+#include "collect/cuda/dnn/dnn.h"
 #include "collect/cuda/library.h"
 #include "base/status.h"
 

@@ -6,7 +6,7 @@
  * would never let it finish: it is timed by the host's clock around the call and the wait for its end, which
  * is what a program pays.
  */
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 
 #include "base/status.h"
 

@@ -1,5 +1,5 @@
 /* Jobs of any op: who makes them, whether they run. See job.h. */
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 #include "base/status.h"
 
 static const struct maker {

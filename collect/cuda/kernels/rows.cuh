@@ -11,7 +11,7 @@
  * N is 16 bytes where a row is a whole number of such vectors, else 1. Threads past the last row hold nothing
  * but take part in all shuffles and barriers.
  */
-#include "collect/cuda/values.cuh"
+#include "collect/cuda/kernels/values.cuh"
 
 struct sum_of {
     static constexpr float nothing = 0;

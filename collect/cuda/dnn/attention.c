@@ -8,7 +8,7 @@
  *   attention_context: causal, of a prompt without a cache (cached = 0) or window
  *   attention_generation: one new token, which sees all keys, so that no mask is needed
  */
-#include "collect/cuda/dnn.h"
+#include "collect/cuda/dnn/dnn.h"
 
 #if __has_include(<cudnn.h>)
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* The fat binary of kernels.cu inside the program: no file to find at run time. See kernels.h. */
-#include "collect/cuda/kernels.h"
+#include "collect/cuda/kernels/kernels.h"
 
 /* clang-format off */
 __asm__(".pushsection .rodata, \"a\"\n"

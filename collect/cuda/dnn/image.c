@@ -2,7 +2,7 @@
  * Max pooling and batch normalisation (training, forward) of images. Both are cuDNN's; PyTorch pools with a
  * kernel of its own and normalises with cuDNN's where it can.
  */
-#include "collect/cuda/dnn.h"
+#include "collect/cuda/dnn/dnn.h"
 
 #if __has_include(<cudnn.h>)
 #include "base/status.h"

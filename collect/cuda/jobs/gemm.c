@@ -12,7 +12,7 @@
  *
  * Source: NVIDIA, cuBLAS documentation 13.0, "Using the cuBLASLt API".
  */
-#include "collect/cuda/job.h"
+#include "collect/cuda/jobs/job.h"
 #include "collect/cuda/library.h"
 #include "base/status.h"
 

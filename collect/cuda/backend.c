@@ -18,8 +18,8 @@
  */
 #include "collect/backend.h"
 #include "collect/cuda/device.h"
-#include "collect/cuda/job.h"
-#include "collect/cuda/kernels.h"
+#include "collect/cuda/jobs/job.h"
+#include "collect/cuda/kernels/kernels.h"
 #include "collect/cuda/memory.h"
 #include "collect/cuda/nvml.h"
 #include "collect/cuda/profile.h"

@@ -1,6 +1,6 @@
 /* Our CUDA kernels. See kernels.h for those below; vector ops are in flat.cuh, rows.cuh and moves.cuh. */
-#include "collect/cuda/flat.cuh"
-#include "collect/cuda/moves.cuh"
+#include "collect/cuda/kernels/flat.cuh"
+#include "collect/cuda/kernels/moves.cuh"
 
 extern "C" __global__ void rt_empty()
 {

@@ -1,6 +1,6 @@
 /* Jobs of the vector ops: what vector_plan.c planned, launched. */
-#include "collect/cuda/job.h"
-#include "collect/cuda/vector_plan.h"
+#include "collect/cuda/jobs/job.h"
+#include "collect/cuda/jobs/vector_plan.h"
 #include "base/status.h"
 
 #include <stdio.h>

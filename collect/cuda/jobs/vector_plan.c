@@ -1,5 +1,5 @@
 /* Launches of our vector kernels: one row per op. See vector_plan.h, and the kernels for what they ask. */
-#include "collect/cuda/vector_plan.h"
+#include "collect/cuda/jobs/vector_plan.h"
 
 #include <stdio.h>
 #include <string.h>

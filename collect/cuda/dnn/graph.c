@@ -1,4 +1,4 @@
-#include "collect/cuda/dnn.h"
+#include "collect/cuda/dnn/dnn.h"
 
 #if __has_include(<cudnn.h>)
 #include "base/status.h"

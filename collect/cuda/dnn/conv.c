@@ -2,7 +2,7 @@
  * Convolutions of images: forward, to the input (backward) and to the weights (accumulate), either layout. As
  * frameworks have it, a kernel is not flipped: cross-correlation. Groups follow from the weights' channels.
  */
-#include "collect/cuda/dnn.h"
+#include "collect/cuda/dnn/dnn.h"
 
 #if __has_include(<cudnn.h>)
 #include "base/status.h"
