@@ -5,6 +5,7 @@
 #include <csv.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,14 @@ int rt_csv_find(const struct rt_csv *csv, const char *header)
     return -1;
 }
 
+bool rt_csv_has(const struct rt_csv *csv, const char *const *headers)
+{
+    for (; *headers != NULL; headers++)
+        if (rt_csv_find(csv, *headers) < 0)
+            return false;
+    return true;
+}
+
 const char *rt_csv_path(const struct rt_csv *csv)
 {
     return csv->path;
@@ -359,6 +368,22 @@ size_t rt_csv_line(const struct rt_csv *csv)
 size_t rt_csv_bytes(const struct rt_csv *csv)
 {
     return csv->bytes;
+}
+
+int rt_csv_fail(const struct rt_csv *csv, const char *format, ...)
+{
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return rt_fail(RT_EFORMAT, "%s:%zu: %s", csv->path, csv->row_line, sentence);
+}
+
+int rt_csv_fail_cell(const struct rt_csv *csv, const char *column, const struct rt_csv_field *cell,
+                     const char *must)
+{
+    return rt_csv_fail(csv, "%s is \"%.60s\"; it must be %s", column, cell->text, must);
 }
 
 void rt_csv_write(FILE *file, const char *text)

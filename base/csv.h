@@ -29,7 +29,8 @@ void rt_csv_close(struct rt_csv *csv); /* accepts NULL */
 
 size_t rt_csv_columns(const struct rt_csv *csv);
 const char *rt_csv_header(const struct rt_csv *csv, size_t column);
-int rt_csv_find(const struct rt_csv *csv, const char *header); /* -1: no such column */
+int rt_csv_find(const struct rt_csv *csv, const char *header);         /* -1: no such column */
+bool rt_csv_has(const struct rt_csv *csv, const char *const *headers); /* all of them; NULL-terminated */
 
 /* What rt_csv_next returns, or a negative status, after which nothing more can be read. */
 enum { RT_CSV_END = 0, RT_CSV_ROW = 1, RT_CSV_REFUSED = 2 /* this row; rt_error() says why */ };
@@ -40,6 +41,12 @@ int rt_csv_next(struct rt_csv *csv, const struct rt_csv_field **fields);
 const char *rt_csv_path(const struct rt_csv *csv);
 size_t rt_csv_line(const struct rt_csv *csv);  /* where the last row began; the header is line 1 */
 size_t rt_csv_bytes(const struct rt_csv *csv); /* read so far */
+
+/* RT_EFORMAT with "path:line: " before the sentence, of the last row. */
+int rt_csv_fail(const struct rt_csv *csv, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "path:line: COLUMN is "TEXT"; it must be MUST" */
+int rt_csv_fail_cell(const struct rt_csv *csv, const char *column, const struct rt_csv_field *cell,
+                     const char *must);
 
 /* Writes a text as a cell, in quotes where reading needs them; NULL is missing. */
 void rt_csv_write(FILE *file, const char *text);

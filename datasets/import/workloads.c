@@ -18,21 +18,15 @@ enum { OPTION_LENGTH = 64 };
 #define MOST_COUNT (INT64_C(1) << 40) /* batch, sequence, layers */
 
 struct reading {
-    struct rt_import_part *part;
+    struct rt_import_file *file;
     struct rt_csv *csv;
     const struct rt_csv_field *row;
+    int device;
     int *column;     /* of each of rt_workload_fields, -1: the file has none */
     int failure;     /* the column that says why a run failed, -1 */
     int *attributes; /* the other columns */
     size_t attribute_count;
 };
-
-static int fail_cell(const struct reading *r, const char *column, const struct rt_csv_field *cell,
-                     const char *must)
-{
-    return rt_fail(RT_EFORMAT, "%s:%zu: %s is \"%.60s\"; it must be %s", rt_csv_path(r->csv),
-                   rt_csv_line(r->csv), column, cell->text, must);
-}
 
 /* ---- cells ---- */
 
@@ -41,14 +35,14 @@ static int read_option(const struct reading *r, const struct rt_csv_field *cell,
 {
     char text[OPTION_LENGTH + 16] = "";
     if (cell->length > OPTION_LENGTH)
-        return fail_cell(r, "option", cell, "a text of at most 64 bytes");
+        return rt_csv_fail_cell(r->csv, "option", cell, "a text of at most 64 bytes");
     bool translated = false;
     for (const char *at = cell->text; *at != '\0';) {
         size_t length = strcspn(at, "-");
         bool plain = (length == 5 && (strncmp(at, "eager", 5) == 0 || strncmp(at, "plain", 5) == 0));
         bool compile = length == 7 && strncmp(at, "compile", 7) == 0;
         if (compile && translated)
-            return fail_cell(r, "option", cell, "a text with \"compile\" once");
+            return rt_csv_fail_cell(r->csv, "option", cell, "a text with \"compile\" once");
         translated |= compile;
         if (!plain && text[0] != '\0')
             strcat(text, "-");
@@ -58,13 +52,13 @@ static int read_option(const struct reading *r, const struct rt_csv_field *cell,
             strncat(text, at, length);
         at += length + (at[length] == '-');
     }
-    *option = rt_strings_add(&r->part->data.texts, text, strlen(text));
+    *option = rt_strings_add(&r->file->data.texts, text, strlen(text));
     return RT_OK;
 }
 
 static int read_model(const struct reading *r, const struct rt_csv_field *cell, int32_t *model)
 {
-    *model = rt_strings_add(&r->part->data.texts, cell->text, cell->length);
+    *model = rt_strings_add(&r->file->data.texts, cell->text, cell->length);
     return RT_OK;
 }
 
@@ -78,9 +72,9 @@ static int read_enum(const struct reading *r, const struct rt_field *field, cons
         if (strcmp(field->names[i], cell->text) == 0)
             found = (int)i;
     if (found < 0)
-        return fail_cell(r, field->name, cell,
-                         field->names == rt_modes ? "inference or training"
-                                                  : "a dtype that is known here (fp32, bf16, ...)");
+        return rt_csv_fail_cell(r->csv, field->name, cell,
+                                field->names == rt_modes ? "inference or training"
+                                                         : "a dtype that is known here (fp32, bf16, ...)");
     *value = (uint8_t)found;
     return RT_OK;
 }
@@ -94,9 +88,9 @@ static int read_flags(const struct reading *r, const struct rt_csv_field *cell, 
                (strlen(rt_flag_names[bit]) != length || strncmp(rt_flag_names[bit], at, length) != 0))
             bit++;
         if (bit == RT_FLAG_COUNT)
-            return fail_cell(r, "flags", cell,
-                             "names of flags (unstable, throttled, failed, synthetic) with "
-                             "a space between");
+            return rt_csv_fail_cell(r->csv, "flags", cell,
+                                    "names of flags (unstable, throttled, failed, synthetic) with "
+                                    "a space between");
         *flags |= UINT32_C(1) << bit;
         at += length + (at[length] == ' ');
     }
@@ -110,11 +104,13 @@ static int read_number(const struct reading *r, const struct rt_field *field, co
     double real;
     if (field->type == RT_H5_F64) {
         if (rt_parse_real(cell->text, cell->length, &real) != 0 || !(real > 0))
-            return fail_cell(r, field->name, cell, "a number above 0, or empty where it is not known");
+            return rt_csv_fail_cell(r->csv, field->name, cell,
+                                    "a number above 0, or empty where it is not known");
         memcpy(at, &real, sizeof real);
     } else {
-        if (rt_import_part_integer(cell, &whole) != 0 || whole < 1 || whole > MOST_COUNT)
-            return fail_cell(r, field->name, cell, "a whole number of 1..2^40, or empty where there is none");
+        if (rt_import_integer(cell, &whole) != 0 || whole < 1 || whole > MOST_COUNT)
+            return rt_csv_fail_cell(r->csv, field->name, cell,
+                                    "a whole number of 1..2^40, or empty where there is none");
         memcpy(at, &whole, sizeof whole);
     }
     return RT_OK;
@@ -191,24 +187,25 @@ static int read_workload(struct reading *r, struct rt_workload *workload)
     if (r->failure >= 0 && r->row[r->failure].length > 0)
         workload->flags |= RT_FLAG_FAILED;
     if (workload->option < 0)
-        workload->option = rt_strings_add(&r->part->data.texts, "", 0);
+        workload->option = rt_strings_add(&r->file->data.texts, "", 0);
     if ((status = check_failure(r, workload)) != RT_OK)
         return status;
-    workload->group =
-        rt_import_part_group(r->part, r->csv, r->row, r->attributes, r->attribute_count, 0, NULL, NULL);
+    workload->group = rt_import_file_group(r->file, r->csv, r->row, r->attributes, r->attribute_count, NULL);
     return workload->group < 0 ? workload->group : RT_OK;
 }
 
-/* One row: kept, or refused. Not RT_OK where the rest of the file is not worth reading. */
-static int take_row(struct reading *r, int device_column)
+/* Keeps or refuses a row. Not RT_OK where the rest of the file is not worth reading. */
+static int take_row(void *context, const struct rt_csv_field *row)
 {
+    struct reading *r = context;
     struct rt_workload workload;
     rt_workload_init(&workload);
-    workload.device = rt_import_part_device(r->part, r->csv, &r->row[device_column]);
+    r->row = row;
+    workload.device = rt_import_file_device(r->file, r->csv, &row[r->device]);
     if (workload.device >= 0 && read_workload(r, &workload) == RT_OK)
-        rt_dataset_add_workload(&r->part->data, &workload);
+        rt_dataset_add_workload(&r->file->data, &workload);
     else
-        rt_import_part_refuse(r->part, "workload", workload.device);
+        rt_import_file_refuse(r->file, "workload", workload.device);
     return workload.device == RT_EFORMAT ? RT_EFORMAT : RT_OK;
 }
 
@@ -249,52 +246,32 @@ static int check_columns(const struct reading *r)
     return RT_OK;
 }
 
-static void read_rows(struct reading *r)
+static void read_csv(struct rt_import_file *file)
 {
-    int got, device = rt_csv_find(r->csv, "device");
-    find_columns(r);
-    while ((got = rt_csv_next(r->csv, &r->row)) > 0) {
-        if (got == RT_CSV_REFUSED)
-            rt_import_part_refuse(r->part, "workload", -1);
-        else if (take_row(r, device) != RT_OK)
-            break;
-    }
-    if (got < 0)
-        rt_import_part_refuse(r->part, "workload", -1);
-    r->part->bytes = (double)rt_csv_bytes(r->csv);
-    free(r->attributes);
-    free(r->column);
-}
-
-static void read_csv(struct rt_import_part *part)
-{
-    struct reading r = {.part = part};
-    if (rt_csv_open(part->path, &r.csv) != RT_OK) {
-        rt_import_part_skip(part);
+    struct reading r = {.file = file, .csv = rt_import_file_csv(file)};
+    if (r.csv == NULL)
         return;
+    if (check_columns(&r) == RT_OK) {
+        r.device = rt_csv_find(r.csv, "device");
+        find_columns(&r);
+        rt_import_each_row(file, r.csv, "workload", take_row, &r);
+        free(r.attributes);
+        free(r.column);
+    } else {
+        rt_import_file_skip(file);
     }
-    if (check_columns(&r) == RT_OK)
-        read_rows(&r);
-    else
-        rt_import_part_skip(part);
     rt_csv_close(r.csv);
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length >= tail && strcasecmp(path + length - tail, end) == 0;
-}
-
 /* A file that was named itself is a table whatever its name. */
-static void read_file(struct rt_import_part *part)
+static void read_file(struct rt_import_file *file)
 {
-    if (ends_with(part->path, ".csv") || strcmp(part->path, part->tree->root) == 0)
-        read_csv(part);
-    else if (ends_with(part->path, ".json"))
-        rt_import_part_is(part, "device descriptions");
+    if (rt_import_ends_with(file->path, ".csv") || strcmp(file->path, file->tree->root) == 0)
+        read_csv(file);
+    else if (rt_import_ends_with(file->path, ".json"))
+        rt_import_file_is(file, "device descriptions");
     else
-        rt_import_part_is(part, "other files (not .csv or .json)");
+        rt_import_file_is(file, "other files (not .csv or .json)");
 }
 
 /* Devices first: rows refer to them. */
@@ -302,7 +279,7 @@ static void prepare(struct rt_tree *tree)
 {
     for (size_t i = 0; i < tree->paths.count; i++) {
         struct rt_device device;
-        if (!ends_with(tree->paths.path[i], ".json"))
+        if (!rt_import_ends_with(tree->paths.path[i], ".json"))
             continue;
         if (rt_device_load(tree->paths.path[i], &device) != RT_OK)
             rt_import_note(&tree->report->skipped, rt_error());
@@ -311,10 +288,12 @@ static void prepare(struct rt_tree *tree)
     }
 }
 
-int rt_import_workloads(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
-                        struct rt_import_report *report)
+static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+                  struct rt_import_report *report)
 {
     static const struct rt_tree_reader reader = {
         .prepare = prepare, .read = read_file, .source = "", .licence = ""};
     return rt_tree_import(path, &reader, options, out, report);
 }
+
+const struct rt_importer rt_importer_workloads = {"workloads", import};

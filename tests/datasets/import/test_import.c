@@ -221,7 +221,7 @@ static void test_refusals(void)
         {ROW("1", "Tesla T4", "1", "8,2000000000000"), "cols is 2000000000000"},
         {ROW("1", "Tesla T4", "1", "8"), "the row has 11 columns where the header has 12"},
         {"flip,1,Tesla T4,k,1,1,1,128,1,1,8,8\n", "OPName is \"flip\""},
-        {"bmm,1,Tesla T4,k,1,1,1,128,1,1,8,8\n", "a bmm needs its m, which no column of the file holds"},
+        {"bmm,1,Tesla T4,k,1,1,1,128,1,1,8,8\n", "a row of bmm needs a column \"M\""},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         char *text = rt_format("%s%s%s%s", HEADER, ROW("1", "Tesla T4", "1", "8,8"), cases[i].row,

@@ -6,7 +6,7 @@
 #include "base/csv.h"
 #include "datasets/export_csv.h"
 #include "datasets/fields.h"
-#include "datasets/import/import.h"
+#include "datasets/import/importer.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -22,13 +22,6 @@ struct reading {
     struct rt_csv *csv;
     const struct rt_csv_field *row;
 };
-
-static int fail_cell(const struct reading *r, const char *column, const struct rt_csv_field *cell,
-                     const char *must)
-{
-    return rt_fail(RT_EFORMAT, "%s:%zu: %s is \"%.60s\"; it must be %s", rt_csv_path(r->csv),
-                   rt_csv_line(r->csv), column, cell->text, must);
-}
 
 /* Opens FOLDER/name. *found stays false where there is no such file; that is no failure. */
 static int open_file(struct reading *r, const char *folder, const char *name, bool *found)
@@ -81,7 +74,7 @@ static int take_meta(struct reading *r)
                  {"licence", &d->licence}};
     int64_t version;
     if (strcmp(r->row[0].text, "format") == 0 && strcmp(value->text, RT_DATASET_FORMAT) != 0)
-        return fail_cell(r, "format", value, RT_DATASET_FORMAT);
+        return rt_csv_fail_cell(r->csv, "format", value, RT_DATASET_FORMAT);
     if (strcmp(r->row[0].text, "version") == 0 &&
         (rt_parse_integer(value->text, value->length, &version) != 0 || version < 1 ||
          version > RT_DATASET_VERSION))
@@ -102,7 +95,7 @@ static int take_string(struct reading *r)
                                : strcmp(r->row[0].text, "texts") == 0 ? &r->dataset->texts
                                                                       : NULL;
     if (table == NULL)
-        return fail_cell(r, "table", &r->row[0], "kernels or texts");
+        return rt_csv_fail_cell(r->csv, "table", &r->row[0], "kernels or texts");
     rt_strings_add(table, r->row[1].text, r->row[1].length);
     return RT_OK;
 }
@@ -138,16 +131,16 @@ static int take_attribute(struct reading *r)
     struct gathering *g = (struct gathering *)r; /* its first member */
     int64_t group;
     if (rt_parse_integer(r->row[0].text, r->row[0].length, &group) != 0 || group < 0)
-        return fail_cell(r, "group", &r->row[0], "a number from 0 on");
+        return rt_csv_fail_cell(r->csv, "group", &r->row[0], "a number from 0 on");
     if (g->any && (size_t)group == r->dataset->group_count + 1 && end_group(g) != RT_OK)
         return RT_EFORMAT;
     if ((size_t)group != r->dataset->group_count)
-        return fail_cell(r, "group", &r->row[0], "the number of the row before, or one more");
+        return rt_csv_fail_cell(r->csv, "group", &r->row[0], "the number of the row before, or one more");
     g->any = true;
     if (r->row[1].length == 0)
         return RT_OK; /* a group without attributes */
     if (g->count == GROUP_ATTRIBUTES)
-        return fail_cell(r, "group", &r->row[0], "a group of at most 64 attributes");
+        return rt_csv_fail_cell(r->csv, "group", &r->row[0], "a group of at most 64 attributes");
     g->names[g->count] = rt_strdup(r->row[1].text);
     g->values[g->count++] = rt_strdup(r->row[2].text);
     return RT_OK;
@@ -162,7 +155,7 @@ static int take_device(struct reading *r)
     for (size_t t = 0; t < rt_device_text_count; t++) {
         int column = rt_csv_find(r->csv, rt_device_texts[t].key);
         if (column >= 0 && r->row[column].length >= rt_device_texts[t].size)
-            return fail_cell(r, rt_device_texts[t].key, &r->row[column], "a shorter text");
+            return rt_csv_fail_cell(r->csv, rt_device_texts[t].key, &r->row[column], "a shorter text");
         if (column >= 0)
             strcpy((char *)&device + rt_device_texts[t].offset, r->row[column].text);
     }
@@ -171,7 +164,7 @@ static int take_device(struct reading *r)
         const struct rt_csv_field *cell = column >= 0 ? &r->row[column] : NULL;
         if (cell != NULL && !cell->missing &&
             rt_parse_real(cell->text, cell->length, rt_device_value(&device, f)) != 0)
-            return fail_cell(r, rt_device_fields[f].key, cell, "a number");
+            return rt_csv_fail_cell(r->csv, rt_device_fields[f].key, cell, "a number");
     }
     int status = rt_device_check(&device, where);
     if (status == RT_OK && rt_dataset_find_device(r->dataset, device.name) >= 0)
@@ -199,7 +192,7 @@ static int read_enum(struct reading *r, const struct rt_field *field, const stru
             *(uint8_t *)at = (uint8_t)i;
             return RT_OK;
         }
-    return fail_cell(r, field->name, cell, "a name that this build knows");
+    return rt_csv_fail_cell(r->csv, field->name, cell, "a name that this build knows");
 }
 
 static int read_flags(struct reading *r, const struct rt_csv_field *cell, uint32_t *flags)
@@ -214,7 +207,7 @@ static int read_flags(struct reading *r, const struct rt_csv_field *cell, uint32
                 break;
         }
         if (bit == 32)
-            return fail_cell(r, "flags", cell, "names of flags with a space between");
+            return rt_csv_fail_cell(r->csv, "flags", cell, "names of flags with a space between");
         *flags |= UINT32_C(1) << bit;
         at += length + (at[length] == ' ');
     }
@@ -227,10 +220,10 @@ static int read_number(struct reading *r, const struct rt_field *field, const st
     bool real = field->type == RT_H5_F64;
     int64_t whole = 0;
     if (real && rt_parse_real(cell->text, cell->length, at) != 0)
-        return fail_cell(r, field->name, cell, "a number");
+        return rt_csv_fail_cell(r->csv, field->name, cell, "a number");
     if (!real && (rt_parse_integer(cell->text, cell->length, &whole) != 0 ||
                   (field->type == RT_H5_I32 && (whole < INT32_MIN || whole > INT32_MAX))))
-        return fail_cell(r, field->name, cell, "a whole number");
+        return rt_csv_fail_cell(r->csv, field->name, cell, "a whole number");
     if (field->type == RT_H5_I32)
         *(int32_t *)at = (int32_t)whole;
     else if (field->type == RT_H5_I64)
@@ -416,7 +409,7 @@ static int read_groups(const struct reading *reading, const char *folder)
     return status != RT_OK ? status : ended;
 }
 
-int rt_import_csv(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
                   struct rt_import_report *report)
 {
     static const char *const meta[] = {"name", "value"}, *const strings[] = {"table", "text"},
@@ -444,3 +437,5 @@ int rt_import_csv(const char *path, const struct rt_import_options *options, str
     return read_table(&r, path, "workloads.csv", &workloads, workload_columns, RT_COUNT(workload_columns),
                       take_workload);
 }
+
+const struct rt_importer rt_importer_csv = {"csv", import};
