@@ -2,6 +2,7 @@
 #include "train/train.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "models/predictor/recipe.h"
 #include "train/fit_baseline.h"
@@ -694,19 +695,17 @@ static int hold_out(struct run *run)
 static char *make_signature(const struct run *run)
 {
     const struct rt_train_options *o = run->options;
-    char *text = rt_format(
-        "%s %s data %s hold out %s %s seed %llu split %.17g %.17g %d threads %zu epochs %d batch %d "
-        "patience %d rate %.17g keep %d intervals %d families",
-        RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus, run->predictor.held_out_ops,
-        (unsigned long long)o->split.seed, o->split.validation, o->split.test, o->split.all,
-        rt_threads_size(run->pool), o->epochs, o->batch, o->patience, o->learning_rate, o->keep_all,
-        !o->no_intervals);
-    for (size_t i = 0; i < o->families.count; i++) {
-        char *longer = rt_format("%s %s", text, o->families.name[i]);
-        free(text);
-        text = longer;
-    }
-    return text;
+    struct rt_text text = {0};
+    rt_text_add(&text,
+                "%s %s data %s hold out %s %s seed %llu split %.17g %.17g %d threads %zu epochs %d batch %d "
+                "patience %d rate %.17g keep %d intervals %d families",
+                RT_VERSION, o->kind, run->dataset->uuid, run->predictor.held_out_gpus,
+                run->predictor.held_out_ops, (unsigned long long)o->split.seed, o->split.validation,
+                o->split.test, o->split.all, rt_threads_size(run->pool), o->epochs, o->batch, o->patience,
+                o->learning_rate, o->keep_all, !o->no_intervals);
+    for (size_t i = 0; i < o->families.count; i++)
+        rt_text_add(&text, " %s", o->families.name[i]);
+    return rt_text_take(&text);
 }
 
 static int run_init(struct run *run, const struct rt_dataset *dataset, const struct rt_train_options *options)

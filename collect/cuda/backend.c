@@ -27,6 +27,7 @@
 #include "collect/cuda/share.h"
 #include "collect/cuda/timing.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -312,16 +313,12 @@ static void visit_missing(rt_fact_visit visit, void *to)
         rt_cudnn_version() == NULL ? "cuDNN is not installed" : NULL,
         rt_cuda_profile_missing(),
     };
-    char *text = rt_strdup("");
-    for (size_t i = 0; i < RT_COUNT(missing); i++) {
-        if (missing[i] == NULL)
-            continue;
-        char *longer = rt_format(text[0] != '\0' ? "%s; %s" : "%s%s", text, missing[i]);
-        free(text);
-        text = longer;
-    }
-    visit(to, "missing", text);
-    free(text);
+    struct rt_text text = {0};
+    for (size_t i = 0; i < RT_COUNT(missing); i++)
+        if (missing[i] != NULL)
+            rt_text_item(&text, "; ", "%s", missing[i]);
+    visit(to, "missing", text.text != NULL ? text.text : "");
+    rt_text_release(&text);
 }
 
 static void visit_board(struct cuda_device *device, rt_fact_visit visit, void *to)

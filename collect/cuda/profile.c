@@ -2,6 +2,7 @@
 #include "collect/cuda/profile.h"
 #include "collect/cuda/library.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,16 +134,11 @@ const char *rt_cuda_profile_missing(void)
 /* "a;b" of all that ran */
 static const char *join_names(void)
 {
-    size_t size = 1;
+    struct rt_text text = {0};
     for (size_t i = 0; i < pass.count; i++)
-        size += strlen(pass.kernel[i].name) + 1;
-    char *text = rt_calloc(1, size);
-    for (size_t i = 0; i < pass.count; i++) {
-        strcat(text, i > 0 ? ";" : "");
-        strcat(text, pass.kernel[i].name);
-    }
-    const char *kept = keep_text(text);
-    free(text);
+        rt_text_item(&text, ";", "%s", pass.kernel[i].name);
+    const char *kept = keep_text(text.text != NULL ? text.text : "");
+    rt_text_release(&text);
     return kept;
 }
 

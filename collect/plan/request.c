@@ -55,12 +55,12 @@ int rt_op_set_parse(const char *list, const struct rt_backend *backend, struct r
 
 static int no_such_dtype(const char *word)
 {
-    char names[256] = "";
-    for (int i = 0; i < RT_DTYPE_COUNT; i++) {
-        strcat(names, i > 0 ? ", " : "");
-        strcat(names, rt_dtypes[i].name);
-    }
-    return rt_fail(RT_ENOTFOUND, "--dtypes: \"%s\" is not one of %s", word, names);
+    struct rt_text names = {0};
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        rt_text_item(&names, ", ", "%s", rt_dtypes[i].name);
+    int status = rt_fail(RT_ENOTFOUND, "--dtypes: \"%s\" is not one of %s", word, names.text);
+    rt_text_release(&names);
+    return status;
 }
 
 bool rt_dtype_set_has(const struct rt_dtype_set *set, enum rt_dtype dtype)

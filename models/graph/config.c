@@ -2,6 +2,7 @@
 #include "models/graph/config.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "models/graph/architectures/architecture.h"
 
 #include <ctype.h>
@@ -160,14 +161,10 @@ static bool is_class_of(const char *class, const char *model_type)
 
 static char *known_architectures(void)
 {
-    char *list = rt_strdup("");
-    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
-        char *longer = rt_format("%s%s%s (%s)", list, i > 0 ? "; " : "", rt_architectures[i]->model_type,
-                                 rt_architectures[i]->what);
-        free(list);
-        list = longer;
-    }
-    return list;
+    struct rt_text list = {0};
+    for (size_t i = 0; rt_architectures[i] != NULL; i++)
+        rt_text_item(&list, "; ", "%s (%s)", rt_architectures[i]->model_type, rt_architectures[i]->what);
+    return rt_text_take(&list);
 }
 
 static int find_architecture(const json_t *root, const char *where, const struct rt_architecture **out)
