@@ -11,19 +11,14 @@
 
 /* Each is at the end of its cmd_NAME.c. */
 extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices,
-    rt_command_evaluate;
+    rt_command_evaluate, rt_command_graph;
 
 /* Commands that read argv themselves. */
 int rt_cmd_calibrate(int argc, char **argv);
 int rt_cmd_crossval(int argc, char **argv);
-int rt_cmd_graph(int argc, char **argv);
 int rt_cmd_predict(int argc, char **argv);
 int rt_cmd_train(int argc, char **argv);
 
-static const struct rt_command rt_command_graph = {
-    .name = "graph",
-    .brief = "a model as ops: what runs, with FLOPs, bytes and parameters",
-    .main = rt_cmd_graph};
 static const struct rt_command rt_command_train = {
     .name = "train", .brief = "fit a predictor to measurements", .main = rt_cmd_train};
 static const struct rt_command rt_command_calibrate = {

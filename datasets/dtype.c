@@ -1,5 +1,7 @@
 /* The dtype table. See dtype.h. */
 #include "datasets/dtype.h"
+#include "base/status.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -38,4 +40,20 @@ int rt_dtype_find(const char *name)
         if (strcasecmp(rt_dtypes[i].name, name) == 0 || has_word(rt_dtypes[i].aliases, name))
             return i;
     return -1;
+}
+
+int rt_dtype_argument(const char *option, const char *text, void *value)
+{
+    int found = rt_dtype_find(text);
+    if (found >= 0) {
+        *(enum rt_dtype *)value = (enum rt_dtype)found;
+        return RT_OK;
+    }
+    struct rt_text names = {0};
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        rt_text_item(&names, ", ", "%s", rt_dtypes[i].name);
+    int status = rt_fail(RT_ENOTFOUND, "%s %s: there is no element type of that name; choose one of %s",
+                         option, text, names.text);
+    rt_text_release(&names);
+    return status;
 }

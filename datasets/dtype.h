@@ -28,4 +28,7 @@ extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
 /* Index of the row with that name or alias in any case, -1 where there is none. */
 int rt_dtype_find(const char *name);
 
+/* An option's own reader (base/options.h): `value` is an enum rt_dtype. RT_ENOTFOUND lists the names. */
+int rt_dtype_argument(const char *option, const char *text, void *value);
+
 #endif

@@ -110,10 +110,23 @@ size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node
     return 1;
 }
 
+/* Adds a kernel that runs `repeat` times. */
+static void add_kernel(struct rt_graph_totals *totals, const struct rt_graph_kernel *kernel, double repeat)
+{
+    int phase = kernel->call.phase;
+    totals->kernels[phase] += (size_t)repeat;
+    if (rt_families[rt_call_family(&kernel->call)].link) {
+        totals->sent_bytes[phase] += repeat * kernel->bytes;
+        return;
+    }
+    totals->flops[phase] += repeat * kernel->flops;
+    totals->bytes[phase] += repeat * kernel->bytes;
+}
+
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
 {
     struct rt_graph_totals totals = {0};
-    struct rt_graph_kernel *launches = rt_malloc(graph->kernel_count * sizeof *launches);
+    struct rt_graph_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_node *node = &graph->nodes[n];
         double repeat = (double)rt_graph_repeat(graph, node);
@@ -121,13 +134,8 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
         totals.nodes += (size_t)repeat;
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             size_t count = rt_node_launches(graph, node, phase, launches);
-            totals.kernels += count * (size_t)repeat;
-            for (size_t k = 0; k < count; k++) {
-                if (rt_families[rt_call_family(&launches[k].call)].link)
-                    continue;
-                totals.flops[phase] += repeat * launches[k].flops;
-                totals.bytes[phase] += repeat * launches[k].bytes;
-            }
+            for (size_t k = 0; k < count; k++)
+                add_kernel(&totals, &launches[k], repeat);
         }
     }
     free(launches);

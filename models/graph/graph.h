@@ -121,8 +121,9 @@ void rt_graph_fuse(struct rt_graph *graph);
 
 struct rt_graph_totals {
     double flops[RT_PHASE_COUNT], bytes[RT_PHASE_COUNT]; /* of one step on one device; no collectives */
+    double sent_bytes[RT_PHASE_COUNT];                   /* by collectives */
+    size_t nodes, kernels[RT_PHASE_COUNT];               /* with repetitions */
     double parameters;                                   /* on one device */
-    size_t nodes, kernels;                               /* repeats counted */
 };
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out);
 

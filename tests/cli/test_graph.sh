@@ -16,7 +16,7 @@ succeeds text "$ROOFTILE" graph --model gpt2-large --batch 4
 holds text_says_what "gpt2-large: inference, batch 4, sequence 1024, fp32" "$work/stdout"
 holds text_repeats "layer, 36 times" "$work/stdout"
 holds text_has_dims "batch=1 m=4096 n=3840 k=1280" "$work/stdout"
-holds text_counts_parameters "parameters 774030080" "$work/stdout"
+holds text_counts_parameters "parameters  774030080" "$work/stdout"
 holds text_has_memory "weights 3.10 GB" "$work/stdout"
 lacks text_has_no_backward backward "$work/stdout"
 if [ -s "$work/stderr" ]; then not_ok text_is_quiet "$(cat "$work/stderr")"; else ok text_is_quiet; fi
@@ -67,7 +67,7 @@ succeeds list_json "$ROOFTILE" graph --list --json
 is list_counts "[m['parameters'] for m in d if m['name'] == 'llama-2-7b']" "[6738415616.0]"
 
 succeeds config "$ROOFTILE" graph -m "$ROOFTILE_SOURCE/models/graph/zoo/gpt2.json"
-holds config_parameters "parameters 124439808" "$work/stdout"
+holds config_parameters "parameters  124439808" "$work/stdout"
 
 # Operator graphs.
 graph="$data/gpt_mini-train-16-4-dp2.csv"
