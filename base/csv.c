@@ -1,10 +1,12 @@
 /* Reading CSV through libcsv. See csv.h. */
 #include "base/csv.h"
 #include "base/status.h"
+#include "base/strings.h"
 
 #include <csv.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -368,6 +370,17 @@ size_t rt_csv_line(const struct rt_csv *csv)
 size_t rt_csv_bytes(const struct rt_csv *csv)
 {
     return csv->bytes;
+}
+
+int rt_csv_integer(const struct rt_csv_field *cell, int64_t *value)
+{
+    double real;
+    if (rt_parse_integer(cell->text, cell->length, value) == 0)
+        return 0;
+    if (rt_parse_real(cell->text, cell->length, &real) != 0 || real != floor(real) || fabs(real) > 0x1p53)
+        return -1;
+    *value = (int64_t)real;
+    return 0;
 }
 
 int rt_csv_fail(const struct rt_csv *csv, const char *format, ...)

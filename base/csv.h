@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define RT_CSV_ROW_LIMIT ((size_t)16 << 20) /* bytes of one row */
@@ -41,6 +42,9 @@ int rt_csv_next(struct rt_csv *csv, const struct rt_csv_field **fields);
 const char *rt_csv_path(const struct rt_csv *csv);
 size_t rt_csv_line(const struct rt_csv *csv);  /* where the last row began; the header is line 1 */
 size_t rt_csv_bytes(const struct rt_csv *csv); /* read so far */
+
+/* A cell as a whole number ("168", also "168.0" as spreadsheets write it): 0, or -1. */
+int rt_csv_integer(const struct rt_csv_field *cell, int64_t *value);
 
 /* RT_EFORMAT with "path:line: " before the sentence, of the last row. */
 int rt_csv_fail(const struct rt_csv *csv, const char *format, ...) __attribute__((format(printf, 2, 3)));

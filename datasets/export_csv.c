@@ -1,117 +1,13 @@
 /* The CSV files of a dataset. See export_csv.h. */
 #include "datasets/export_csv.h"
-#include "datasets/fields.h"
-#include "base/csv.h"
+#include "datasets/csv_cell.h"
 #include "base/file.h"
 #include "base/status.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum rt_csv_kind rt_csv_kind(const struct rt_field *field)
-{
-    static const struct {
-        const char *name;
-        enum rt_csv_kind kind;
-    } named[] = {{"device", RT_CSV_DEVICE}, {"kernel", RT_CSV_KERNEL}, {"kernels", RT_CSV_KERNEL},
-                 {"model", RT_CSV_TEXT},    {"option", RT_CSV_TEXT},   {"flags", RT_CSV_FLAGS}};
-    if (field->names != NULL)
-        return RT_CSV_ENUM;
-    for (size_t i = 0; i < RT_COUNT(named); i++)
-        if (strcmp(named[i].name, field->name) == 0)
-            return named[i].kind;
-    return RT_CSV_NUMBER;
-}
-
-const char *rt_csv_flag(int bit, char buffer[16])
-{
-    if (bit < RT_FLAG_COUNT)
-        return rt_flag_names[bit];
-    snprintf(buffer, 16, "bit%d", bit);
-    return buffer;
-}
-
-static void write_real(FILE *file, double value)
-{
-    if (!isnan(value))
-        fprintf(file, "%.17g", value);
-}
-
-static void write_integer(FILE *file, int64_t value)
-{
-    if (value != -1)
-        fprintf(file, "%" PRId64, value);
-}
-
-static void write_flags(FILE *file, uint32_t flags)
-{
-    char buffer[16];
-    const char *comma = "";
-    for (int bit = 0; bit < 32; bit++)
-        if (flags >> bit & 1) {
-            fprintf(file, "%s%s", comma, rt_csv_flag(bit, buffer));
-            comma = " ";
-        }
-}
-
-static void write_string(FILE *file, const struct rt_strings *strings, int32_t index)
-{
-    rt_csv_write(file, index < 0 ? NULL : rt_strings_get(strings, index));
-}
-
-static void write_number(FILE *file, const struct rt_field *field, const void *at)
-{
-    switch (field->type) {
-    case RT_H5_F32:
-        write_real(file, *(const float *)at);
-        break;
-    case RT_H5_F64:
-        write_real(file, *(const double *)at);
-        break;
-    case RT_H5_I32:
-        write_integer(file, *(const int32_t *)at);
-        break;
-    case RT_H5_I64:
-        write_integer(file, *(const int64_t *)at);
-        break;
-    case RT_H5_U8:
-        write_integer(file, *(const uint8_t *)at);
-        break;
-    case RT_H5_U32:
-        write_integer(file, *(const uint32_t *)at);
-        break;
-    }
-}
-
-static void write_cell(FILE *file, const struct rt_dataset *dataset, const struct rt_field *field,
-                       const void *row)
-{
-    const void *at = (const char *)row + field->offset;
-    switch (rt_csv_kind(field)) {
-    case RT_CSV_NUMBER:
-        write_number(file, field, at);
-        break;
-    case RT_CSV_ENUM:
-        rt_csv_write(file, field->names[*(const uint8_t *)at]);
-        break;
-    case RT_CSV_FLAGS:
-        write_flags(file, *(const uint32_t *)at);
-        break;
-    case RT_CSV_DEVICE:
-        rt_csv_write(file, dataset->devices[*(const int32_t *)at].name);
-        break;
-    case RT_CSV_KERNEL:
-        write_string(file, &dataset->kernels, *(const int32_t *)at);
-        break;
-    case RT_CSV_TEXT:
-        write_string(file, &dataset->texts, *(const int32_t *)at);
-        break;
-    }
-}
 
 static void write_rows(FILE *file, const struct rt_dataset *dataset, const struct rt_field *fields,
                        size_t field_count, const void *rows, size_t size, size_t count)
@@ -121,7 +17,7 @@ static void write_rows(FILE *file, const struct rt_dataset *dataset, const struc
     for (size_t i = 0; i < count; i++)
         for (size_t f = 0; f < field_count; f++) {
             fputc(f > 0 ? ',' : '\n', file);
-            write_cell(file, dataset, &fields[f], (const char *)rows + i * size);
+            rt_cell_write(file, dataset, &fields[f], (const char *)rows + i * size);
         }
     fputc('\n', file);
 }
@@ -152,7 +48,7 @@ static void write_devices(FILE *file, const struct rt_dataset *dataset)
         }
         for (size_t f = 0; f < rt_device_field_count; f++) {
             fputc(',', file);
-            write_real(file, *rt_device_value(&dataset->devices[d], f));
+            rt_cell_write_real(file, *rt_device_value(&dataset->devices[d], f));
         }
     }
     fputc('\n', file);

@@ -3,9 +3,7 @@
  * samples.csv or workloads.csv must be there, the others may be missing, and so may columns: a folder can
  * also be written by hand.
  */
-#include "base/csv.h"
-#include "datasets/export_csv.h"
-#include "datasets/fields.h"
+#include "datasets/csv_cell.h"
 #include "datasets/import/importer.h"
 #include "base/status.h"
 
@@ -184,83 +182,6 @@ struct table {
     int *columns; /* per field, -1: missing */
 };
 
-static int read_enum(struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
-                     void *at)
-{
-    for (size_t i = 0; i < field->name_count; i++)
-        if (strcmp(field->names[i], cell->text) == 0) {
-            *(uint8_t *)at = (uint8_t)i;
-            return RT_OK;
-        }
-    return rt_csv_fail_cell(r->csv, field->name, cell, "a name that this build knows");
-}
-
-static int read_flags(struct reading *r, const struct rt_csv_field *cell, uint32_t *flags)
-{
-    char buffer[16];
-    for (const char *at = cell->text; *at != '\0';) {
-        size_t length = strcspn(at, " ");
-        int bit = 0;
-        for (; bit < 32; bit++) {
-            const char *name = rt_csv_flag(bit, buffer);
-            if (strlen(name) == length && strncmp(name, at, length) == 0)
-                break;
-        }
-        if (bit == 32)
-            return rt_csv_fail_cell(r->csv, "flags", cell, "names of flags with a space between");
-        *flags |= UINT32_C(1) << bit;
-        at += length + (at[length] == ' ');
-    }
-    return RT_OK;
-}
-
-static int read_number(struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
-                       void *at)
-{
-    bool real = field->type == RT_H5_F64;
-    int64_t whole = 0;
-    if (real && rt_parse_real(cell->text, cell->length, at) != 0)
-        return rt_csv_fail_cell(r->csv, field->name, cell, "a number");
-    if (!real && (rt_parse_integer(cell->text, cell->length, &whole) != 0 ||
-                  (field->type == RT_H5_I32 && (whole < INT32_MIN || whole > INT32_MAX))))
-        return rt_csv_fail_cell(r->csv, field->name, cell, "a whole number");
-    if (field->type == RT_H5_I32)
-        *(int32_t *)at = (int32_t)whole;
-    else if (field->type == RT_H5_I64)
-        *(int64_t *)at = whole;
-    return RT_OK;
-}
-
-static int read_device(struct reading *r, const struct rt_csv_field *cell, int32_t *index)
-{
-    *index = rt_dataset_find_device(r->dataset, cell->text);
-    return *index >= 0
-               ? RT_OK
-               : rt_fail(RT_ENOTFOUND, "%s:%zu: unknown GPU \"%.80s\": devices.csv does not describe it",
-                         rt_csv_path(r->csv), rt_csv_line(r->csv), cell->text);
-}
-
-static int read_cell(struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
-                     void *at)
-{
-    switch (rt_csv_kind(field)) {
-    case RT_CSV_ENUM:
-        return read_enum(r, field, cell, at);
-    case RT_CSV_FLAGS:
-        return read_flags(r, cell, at);
-    case RT_CSV_DEVICE:
-        return read_device(r, cell, at);
-    case RT_CSV_KERNEL:
-        *(int32_t *)at = rt_strings_add(&r->dataset->kernels, cell->text, cell->length);
-        return RT_OK;
-    case RT_CSV_TEXT:
-        *(int32_t *)at = rt_strings_add(&r->dataset->texts, cell->text, cell->length);
-        return RT_OK;
-    default:
-        return read_number(r, field, cell, at);
-    }
-}
-
 static int read_row(const struct table *table, void *row)
 {
     struct reading r = table->reading;
@@ -268,7 +189,7 @@ static int read_row(const struct table *table, void *row)
         const struct rt_csv_field *cell = table->columns[f] >= 0 ? &r.row[table->columns[f]] : NULL;
         int status = RT_OK;
         if (cell != NULL && !cell->missing)
-            status = read_cell(&r, &table->fields[f], cell, (char *)row + table->fields[f].offset);
+            status = rt_cell_read(r.csv, cell, r.dataset, &table->fields[f], row);
         if (status != RT_OK)
             return status;
     }

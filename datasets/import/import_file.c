@@ -2,7 +2,6 @@
 #include "datasets/import/tree.h"
 #include "base/status.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -96,17 +95,6 @@ void rt_import_file_refuse(struct rt_import_file *file, const char *op, int32_t 
     struct rt_import_count *count = rt_import_counter(&file->report, op != NULL ? op : "?", name);
     count->read++;
     count->refused++;
-}
-
-int rt_import_integer(const struct rt_csv_field *cell, int64_t *value)
-{
-    double real;
-    if (rt_parse_integer(cell->text, cell->length, value) == 0)
-        return 0;
-    if (rt_parse_real(cell->text, cell->length, &real) != 0 || real != floor(real) || fabs(real) > 0x1p53)
-        return -1;
-    *value = (int64_t)real;
-    return 0;
 }
 
 static int32_t resolve_device(struct rt_dataset *devices, const char *name)

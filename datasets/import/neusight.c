@@ -172,7 +172,7 @@ static int read_three(const struct reading *r, const struct rt_csv_field *row, i
         int64_t value;
         if (column < 0 || row[column].missing)
             continue;
-        if (rt_import_integer(&row[column], &value) != 0 || value < 1 || value > INT32_MAX)
+        if (rt_csv_integer(&row[column], &value) != 0 || value < 1 || value > INT32_MAX)
             return rt_csv_fail_cell(r->csv, columns[first + i], &row[column], "a whole number of 1 or more");
         out[i] = (int32_t)value;
     }

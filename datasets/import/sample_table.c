@@ -130,7 +130,7 @@ static int read_dim(const struct reading *r, const struct rt_dim_column *dim, in
         call->dim[i] = 0;
     else if (dim->read != NULL)
         must = dim->read(cell, call->dtype, &call->dim[i]);
-    else if (rt_import_integer(cell, &call->dim[i]) != 0)
+    else if (rt_csv_integer(cell, &call->dim[i]) != 0)
         must = "a whole number";
     return must == NULL ? RT_OK : rt_csv_fail_cell(r->csv, rt_csv_header(r->csv, (size_t)column), cell, must);
 }

@@ -111,7 +111,4 @@ int32_t rt_import_file_group(struct rt_import_file *file, const struct rt_csv *c
                              const struct rt_csv_field *row, const int *columns, size_t count,
                              const char *latency_statistic);
 
-/* A cell as a whole number ("168", also "168.0" as spreadsheets write it): 0, or -1. */
-int rt_import_integer(const struct rt_csv_field *cell, int64_t *value);
-
 #endif

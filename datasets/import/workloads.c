@@ -3,19 +3,17 @@
  * The columns are those of /workloads by name; whatever else a row says becomes an attribute of its group.
  * Device descriptions (as in datasets/devices/) that lie in the same folder add to the catalogue.
  */
-#include "datasets/export_csv.h"
-#include "datasets/fields.h"
+#include "datasets/csv_cell.h"
 #include "datasets/import/tree.h"
 #include "base/status.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { OPTION_LENGTH = 64 };
-#define MOST_COUNT (INT64_C(1) << 40) /* batch, sequence, layers */
+#define MOST_COUNT 0x1p40 /* batch, sequence, layers */
 
 struct reading {
     struct rt_import_file *file;
@@ -56,83 +54,29 @@ static int read_option(const struct reading *r, const struct rt_csv_field *cell,
     return RT_OK;
 }
 
-static int read_model(const struct reading *r, const struct rt_csv_field *cell, int32_t *model)
+/* Measured or counted: more than 0. */
+static int check_number(const struct reading *r, const struct rt_field *field,
+                        const struct rt_csv_field *cell, const struct rt_workload *workload)
 {
-    *model = rt_strings_add(&r->file->data.texts, cell->text, cell->length);
-    return RT_OK;
-}
-
-static int read_enum(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
-                     uint8_t *value)
-{
-    int found = -1;
-    if (strcmp(field->name, "dtype") == 0)
-        found = rt_dtype_find(cell->text); /* knows "float32" and "bfloat16" too */
-    for (size_t i = 0; found < 0 && i < field->name_count; i++)
-        if (strcmp(field->names[i], cell->text) == 0)
-            found = (int)i;
-    if (found < 0)
+    double value = rt_field_real(field, workload);
+    if (field->type == RT_H5_F64 && !(value > 0))
         return rt_csv_fail_cell(r->csv, field->name, cell,
-                                field->names == rt_modes ? "inference or training"
-                                                         : "a dtype that is known here (fp32, bf16, ...)");
-    *value = (uint8_t)found;
-    return RT_OK;
-}
-
-static int read_flags(const struct reading *r, const struct rt_csv_field *cell, uint32_t *flags)
-{
-    for (const char *at = cell->text; *at != '\0';) {
-        size_t length = strcspn(at, " ");
-        int bit = 0;
-        while (bit < RT_FLAG_COUNT &&
-               (strlen(rt_flag_names[bit]) != length || strncmp(rt_flag_names[bit], at, length) != 0))
-            bit++;
-        if (bit == RT_FLAG_COUNT)
-            return rt_csv_fail_cell(r->csv, "flags", cell,
-                                    "names of flags (unstable, throttled, failed, synthetic) with "
-                                    "a space between");
-        *flags |= UINT32_C(1) << bit;
-        at += length + (at[length] == ' ');
-    }
-    return RT_OK;
-}
-
-static int read_number(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
-                       void *at)
-{
-    int64_t whole;
-    double real;
-    if (field->type == RT_H5_F64) {
-        if (rt_parse_real(cell->text, cell->length, &real) != 0 || !(real > 0))
-            return rt_csv_fail_cell(r->csv, field->name, cell,
-                                    "a number above 0, or empty where it is not known");
-        memcpy(at, &real, sizeof real);
-    } else {
-        if (rt_import_integer(cell, &whole) != 0 || whole < 1 || whole > MOST_COUNT)
-            return rt_csv_fail_cell(r->csv, field->name, cell,
-                                    "a whole number of 1..2^40, or empty where there is none");
-        memcpy(at, &whole, sizeof whole);
-    }
+                                "a number above 0, or empty where it is not known");
+    if (field->type == RT_H5_I64 && !(value >= 1 && value <= MOST_COUNT))
+        return rt_csv_fail_cell(r->csv, field->name, cell,
+                                "a whole number of 1..2^40, or empty where there is none");
     return RT_OK;
 }
 
 static int read_cell(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,
                      struct rt_workload *workload)
 {
-    void *at = (char *)workload + field->offset;
-    switch (rt_csv_kind(field)) {
-    case RT_CSV_ENUM:
-        return read_enum(r, field, cell, at);
-    case RT_CSV_FLAGS:
-        return read_flags(r, cell, at);
-    case RT_CSV_TEXT:
-        return field->offset == offsetof(struct rt_workload, option) ? read_option(r, cell, at)
-                                                                     : read_model(r, cell, at);
-    case RT_CSV_NUMBER:
-        return read_number(r, field, cell, at);
-    default: /* the device, which was read first */
+    if (field->table == RT_TABLE_DEVICES) /* was read first */
         return RT_OK;
-    }
+    if (field->offset == offsetof(struct rt_workload, option))
+        return read_option(r, cell, &workload->option);
+    int status = rt_cell_read(r->csv, cell, &r->file->data, field, workload);
+    return status != RT_OK ? status : check_number(r, field, cell, workload);
 }
 
 /* ---- rows ---- */
