@@ -11,12 +11,11 @@
 
 /* Each is at the end of its cmd_NAME.c. */
 extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices,
-    rt_command_evaluate, rt_command_graph;
+    rt_command_evaluate, rt_command_graph, rt_command_predict;
 
 /* Commands that read argv themselves. */
 int rt_cmd_calibrate(int argc, char **argv);
 int rt_cmd_crossval(int argc, char **argv);
-int rt_cmd_predict(int argc, char **argv);
 int rt_cmd_train(int argc, char **argv);
 
 static const struct rt_command rt_command_train = {
@@ -25,8 +24,6 @@ static const struct rt_command rt_command_calibrate = {
     .name = "calibrate",
     .brief = "fit a predictor to a GPU from a few of its kernels",
     .main = rt_cmd_calibrate};
-static const struct rt_command rt_command_predict = {
-    .name = "predict", .brief = "forecast how long a model takes on a GPU", .main = rt_cmd_predict};
 static const struct rt_command rt_command_crossval = {
     .name = "crossval",
     .brief = "train and evaluate with every GPU, model or op left out in turn",

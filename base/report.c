@@ -231,15 +231,21 @@ static void set_member(json_t *root, const struct item *item)
     }
 }
 
-static int print_json(const struct rt_report *report, FILE *file)
+json_t *rt_report_json(const struct rt_report *report)
 {
     json_t *root = json_object();
     for (size_t i = 0; i < report->count; i++)
         if (report->item[i].key != NULL)
             set_member(root, &report->item[i]);
     json_t *all = json_object_get(root, "");
-    rt_json_print(json_incref(all != NULL ? all : root), file);
+    json_t *result = json_incref(all != NULL ? all : root);
     json_decref(root);
+    return result;
+}
+
+static int print_json(const struct rt_report *report, FILE *file)
+{
+    rt_json_print(rt_report_json(report), file);
     return RT_OK;
 }
 

@@ -55,6 +55,9 @@ void rt_report_add_note(struct rt_report *report, const char *key, const char *f
 
 enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_MARKDOWN };
 
+/* What JSON holds, to be a part of more: a new reference. */
+json_t *rt_report_json(const struct rt_report *report);
+
 int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file);
 
 /* Prints on standard output and frees the report: how a command ends. */

@@ -1,13 +1,12 @@
 /*
- * A forecast told: text for people, JSON for programs, one line of a sweep, a trace for Perfetto.
+ * A forecast with what it is a forecast of, as a report, as a line of a sweep, and as a trace for Perfetto.
  */
 #ifndef ROOFTILE_PREDICT_FORECAST_PREDICTION_H
 #define ROOFTILE_PREDICT_FORECAST_PREDICTION_H
 
-#include "base/table.h"
+#include "base/report.h"
 #include "predict/forecast/forecast.h"
 
-/* A forecast with what it is a forecast of. */
 struct rt_prediction {
     const char *model, *predictor_name; /* as they were asked for */
     const struct rt_predictor *predictor;
@@ -26,8 +25,8 @@ double rt_prediction_tokens(const struct rt_prediction *prediction);
 #define RT_MAX_WARNINGS 6 /* it cannot be both too large and tight */
 size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS]);
 
-void rt_prediction_text(const struct rt_prediction *prediction, FILE *file);
-json_t *rt_prediction_json(const struct rt_prediction *prediction); /* a new reference */
+/* The step's time, its interval, coverage, memory, ops and heaviest nodes. Free with rt_report_free. */
+struct rt_report *rt_prediction_report(const struct rt_prediction *prediction);
 
 /* A line for each of several forecasts. Free with rt_table_free. */
 struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count);

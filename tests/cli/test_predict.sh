@@ -141,7 +141,7 @@ refuses "a negative batch" 2 "--batch -1" predict -p roofline --gpu H100 -m gpt2
 refuses "batch 2^40" 2 "--batch 1099511627776" predict -p roofline --gpu H100 -m gpt2-large --batch 1099511627776
 refuses "a batch that is no number" 2 "--batch 4x" predict -p roofline --gpu H100 -m gpt2-large --batch 4x
 refuses "seq 0" 2 "--seq 0" predict -p roofline --gpu H100 -m gpt2-large --seq 0
-refuses "a batch that does not divide" 2 "--batch 3: cannot be dealt" predict -p roofline --gpu H100 -m gpt2-large --batch 3 --dp 2
+refuses "a batch that does not divide" 2 "--batch 3: cannot be divided" predict -p roofline --gpu H100 -m gpt2-large --batch 3 --dp 2
 refuses "tensor parallelism that does not divide the heads" 2 "--tp 3" predict -p roofline --gpu H100 -m gpt2-large --tp 3
 refuses "more stages than layers" 2 "--pp 37: the model has 36 layers" predict -p roofline --gpu H100 -m gpt2-large --pp 37
 refuses "no such mode" 2 "--mode infer: choose inference, decode or training" predict -p roofline --gpu H100 -m gpt2-large --mode infer
