@@ -105,8 +105,8 @@ static const struct rt_option options[] = {
      "Take the devices' descriptors from an earlier dataset, so that the two merge; with --dry-run also a "
      "device's name: estimates for it"},
     {"faults", 0, "LIST", RT_TEXT(struct arguments, job.backend_options.faults),
-     "Faults of the synthetic backend, as shares of shapes: "
-     "oom=0.05,noise=0.1,throttle=0.02,lost=0.001,hang=0.001,crash=0.001; slow=5: milliseconds per kernel"},
+     "Faults of the synthetic backend, as shares of shapes: oom, noise, throttle, lost, hang, crash, such as "
+     "oom=0.05,hang=0.001; slow=5: milliseconds per kernel"},
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, job.overwrite),
      "Replace an output that exists, or the journal of another collection"},
 
