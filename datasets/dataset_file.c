@@ -57,7 +57,7 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
     for (size_t t = 0; t < rt_device_text_count; t++) {
         struct rt_strings column = {0};
         for (size_t d = 0; d < dataset->device_count; d++) { /* repeats stay: one text per device */
-            const char *text = (const char *)&dataset->devices[d] + rt_device_texts[t].offset;
+            const char *text = rt_device_text(&dataset->devices[d], t);
             size_t length = strlen(text) + 1;
             column.text = rt_realloc(column.text, column.size + length, 1);
             memcpy(column.text + column.size, text, length);

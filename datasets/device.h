@@ -54,7 +54,12 @@ static inline double *rt_device_value(struct rt_device *device, size_t field)
     return (double *)((char *)device + rt_device_fields[field].offset);
 }
 
-/* All numbers NaN, all texts "". */
+static inline char *rt_device_text(struct rt_device *device, size_t text)
+{
+    return (char *)device + rt_device_texts[text].offset;
+}
+
+/* All numbers NaN, all texts "" but the name. */
 void rt_device_init(struct rt_device *device, const char *name);
 
 /* Required numbers are there and every number lies in its range, or RT_EFORMAT naming `where` and field. */

@@ -42,7 +42,7 @@ static void write_devices(FILE *file, const struct rt_dataset *dataset)
         fprintf(file, ",%s", rt_device_fields[f].key);
     for (size_t d = 0; d < dataset->device_count; d++) {
         for (size_t t = 0; t < rt_device_text_count; t++) {
-            const char *text = (const char *)&dataset->devices[d] + rt_device_texts[t].offset;
+            const char *text = rt_device_text(&dataset->devices[d], t);
             fputc(t > 0 ? ',' : '\n', file);
             rt_csv_write(file, text[0] != '\0' ? text : NULL);
         }

@@ -155,7 +155,7 @@ static int take_device(struct reading *r)
         if (column >= 0 && r->row[column].length >= rt_device_texts[t].size)
             return rt_csv_fail_cell(r->csv, rt_device_texts[t].key, &r->row[column], "a shorter text");
         if (column >= 0)
-            strcpy((char *)&device + rt_device_texts[t].offset, r->row[column].text);
+            strcpy(rt_device_text(&device, t), r->row[column].text);
     }
     for (size_t f = 0; f < rt_device_field_count; f++) {
         int column = rt_csv_find(r->csv, rt_device_fields[f].key);
@@ -200,8 +200,7 @@ static int check_group(const struct reading *r, int32_t group)
 {
     return group >= -1 && group < (int32_t)r->dataset->group_count
                ? RT_OK
-               : rt_fail(RT_EFORMAT, "%s:%zu: group is %d, but groups.csv has %zu", rt_csv_path(r->csv),
-                         rt_csv_line(r->csv), group, r->dataset->group_count);
+               : rt_csv_fail(r->csv, "group is %d, but groups.csv has %zu", group, r->dataset->group_count);
 }
 
 static int check_sample(const struct reading *r, const struct rt_sample *sample)
@@ -209,9 +208,9 @@ static int check_sample(const struct reading *r, const struct rt_sample *sample)
     if (rt_op_check(sample->call.op, sample->call.dim) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
     if (!(sample->latency_us > 0) && !(sample->flags & RT_FLAG_FAILED))
-        return rt_fail(RT_EFORMAT,
-                       "%s:%zu: latency_us is %g; it must be above 0 (or missing, where flags say failed)",
-                       rt_csv_path(r->csv), rt_csv_line(r->csv), sample->latency_us);
+        return rt_csv_fail(r->csv,
+                           "latency_us is %g; it must be above 0 (or missing, where flags say failed)",
+                           sample->latency_us);
     return check_group(r, sample->group);
 }
 

@@ -146,9 +146,8 @@ int32_t rt_import_file_device(struct rt_import_file *file, const struct rt_csv *
     if (file->device_index[last->index] >= 0)
         return file->device_index[last->index];
     if (file->unknown_devices > UNKNOWN_DEVICES)
-        return rt_fail(RT_EFORMAT,
-                       "%s:%zu: names more than %d unknown GPUs; the rest of the file is not read",
-                       rt_csv_path(csv), rt_csv_line(csv), UNKNOWN_DEVICES);
+        return rt_csv_fail(csv, "names more than %d unknown GPUs; the rest of the file is not read",
+                           UNKNOWN_DEVICES);
     return rt_fail(RT_ENOTFOUND,
                    "%s:%zu: unknown GPU \"%.80s\": neither a device file of the tree nor the catalogue "
                    "(`rooftile devices`) has it; add a device file",
@@ -202,16 +201,14 @@ static int check_attributes(const struct rt_csv *csv, const struct rt_csv_field 
                             size_t count)
 {
     if (count > ATTRIBUTES)
-        return rt_fail(RT_EFORMAT,
-                       "%s:%zu: has %zu columns that nothing is known of; at most %d are kept as attributes",
-                       rt_csv_path(csv), rt_csv_line(csv), count, ATTRIBUTES);
+        return rt_csv_fail(csv, "has %zu columns that nothing is known of; at most %d are kept as attributes",
+                           count, ATTRIBUTES);
     for (size_t i = 0; i < count; i++)
         if (row[columns[i]].length > ATTRIBUTE_BYTES ||
             strlen(rt_csv_header(csv, columns[i])) > ATTRIBUTE_BYTES)
-            return rt_fail(
-                RT_EFORMAT,
-                "%s:%zu: column \"%.60s\" holds a text of more than %d bytes, too long for an attribute",
-                rt_csv_path(csv), rt_csv_line(csv), rt_csv_header(csv, columns[i]), ATTRIBUTE_BYTES);
+            return rt_csv_fail(
+                csv, "column \"%.60s\" holds a text of more than %d bytes, too long for an attribute",
+                rt_csv_header(csv, columns[i]), ATTRIBUTE_BYTES);
     return RT_OK;
 }
 
@@ -241,11 +238,10 @@ int32_t rt_import_file_group(struct rt_import_file *file, const struct rt_csv *c
         return file->last_group;
     int32_t key = rt_strings_find(&file->group_keys, file->key, length);
     if (key < 0 && known >= GROUPS)
-        return rt_fail(RT_EFORMAT,
-                       "%s:%zu: more than %d combinations of attributes (%s ...): a column numbers the rows; "
-                       "take it out",
-                       rt_csv_path(csv), rt_csv_line(csv), GROUPS,
-                       count > 0 ? rt_csv_header(csv, columns[0]) : "");
+        return rt_csv_fail(csv,
+                           "more than %d combinations of attributes (%s ...): a column numbers the rows; "
+                           "take it out",
+                           GROUPS, count > 0 ? rt_csv_header(csv, columns[0]) : "");
     if (key < 0) {
         int32_t group = make_group(file, csv, row, columns, count, latency_statistic);
         if (group < 0)

@@ -94,8 +94,7 @@ static int check_cells(const struct reading *r)
     for (size_t i = 0; i + 1 < RT_COUNT(required); i++) {
         int column = rt_csv_find(r->csv, required[i]);
         if (r->row[column].length == 0)
-            return rt_fail(RT_EFORMAT, "%s:%zu: %s is empty; every row must say it", rt_csv_path(r->csv),
-                           rt_csv_line(r->csv), required[i]);
+            return rt_csv_fail(r->csv, "%s is empty; every row must say it", required[i]);
     }
     return RT_OK;
 }
@@ -105,16 +104,14 @@ static int check_failure(const struct reading *r, const struct rt_workload *work
 {
     bool failed = workload->flags & RT_FLAG_FAILED;
     if (!failed && isnan(workload->end_to_end_us))
-        return rt_fail(RT_EFORMAT,
-                       "%s:%zu: end_to_end_us is empty; give the time, or say in a column \"failure\" why "
-                       "there is none",
-                       rt_csv_path(r->csv), rt_csv_line(r->csv));
+        return rt_csv_fail(r->csv,
+                           "end_to_end_us is empty; give the time, or say in a column \"failure\" why "
+                           "there is none");
     for (size_t f = 0; failed && f < rt_workload_field_count; f++)
         if (is_time(&rt_workload_fields[f]) && r->column[f] >= 0 && r->row[r->column[f]].length > 0)
-            return rt_fail(RT_EFORMAT,
-                           "%s:%zu: the run failed, but its %s is \"%.40s\"; leave either of the two empty",
-                           rt_csv_path(r->csv), rt_csv_line(r->csv), rt_workload_fields[f].name,
-                           r->row[r->column[f]].text);
+            return rt_csv_fail(r->csv,
+                               "the run failed, but its %s is \"%.40s\"; leave either of the two empty",
+                               rt_workload_fields[f].name, r->row[r->column[f]].text);
     return RT_OK;
 }
 

@@ -1,0 +1,259 @@
+/* Where descriptions of devices come from: JSON files, the built-in catalogue, overrides. See device.h. */
+#include "datasets/device.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/strings.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+extern const char *const rt_device_catalogue_json[]; /* NULL-terminated; scripts/embed_devices.cmake */
+static const char built_in[] = "built-in catalogue";
+
+/* ---- JSON ---- */
+
+/* Keys a device file may carry beside its numbers and texts. */
+static bool is_other_key(const char *key)
+{
+    return strcmp(key, "aliases") == 0 || strcmp(key, "sources") == 0 || strcmp(key, "notes") == 0;
+}
+
+static const struct rt_device_field *find_field(const char *key, size_t length)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (strlen(rt_device_fields[f].key) == length && strncmp(rt_device_fields[f].key, key, length) == 0)
+            return &rt_device_fields[f];
+    return NULL;
+}
+
+static int set_from_json(struct rt_device *device, const char *key, json_t *value, const char *where)
+{
+    const struct rt_device_field *field = find_field(key, strlen(key));
+    if (field != NULL) {
+        if (!json_is_number(value) && !json_is_null(value))
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number, or null where it is unknown", where,
+                           key);
+        *rt_device_value(device, field - rt_device_fields) =
+            json_is_null(value) ? NAN : json_number_value(value);
+        return RT_OK;
+    }
+    for (size_t t = 0; t < rt_device_text_count; t++) {
+        if (strcmp(rt_device_texts[t].key, key) != 0)
+            continue;
+        const char *text = json_string_value(value);
+        if (text == NULL || strlen(text) >= rt_device_texts[t].size)
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text of fewer than %zu bytes", where, key,
+                           rt_device_texts[t].size);
+        strcpy(rt_device_text(device, t), text);
+        return RT_OK;
+    }
+    if (is_other_key(key))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT,
+                   "%s: \"%s\" is no field of a device; `rooftile devices H100` shows all of them", where,
+                   key);
+}
+
+/* NULL, with a sentence that names `where`, for text that is no JSON object. */
+static json_t *parse(const char *json, const char *where)
+{
+    json_error_t error;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL) {
+        rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", where, error.line, error.column, error.text);
+    } else if (!json_is_object(root)) {
+        rt_fail(RT_EFORMAT, "%s: a device file holds one JSON object", where);
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
+}
+
+static int device_from_object(json_t *root, const char *where, struct rt_device *out)
+{
+    struct rt_device device;
+    const char *key;
+    json_t *value;
+    int status = RT_OK;
+    rt_device_init(&device, "");
+    json_object_foreach(root, key, value)
+    {
+        if (status == RT_OK)
+            status = set_from_json(&device, key, value, where);
+    }
+    if (status == RT_OK)
+        status = rt_device_check(&device, where);
+    if (status == RT_OK)
+        *out = device;
+    return status;
+}
+
+static int device_from_json(const char *json, const char *where, struct rt_device *out)
+{
+    json_t *root = parse(json, where);
+    int status = root == NULL ? RT_EFORMAT : device_from_object(root, where, out);
+    json_decref(root);
+    return status;
+}
+
+int rt_device_load(const char *path, struct rt_device *out)
+{
+    char *text;
+    size_t size;
+    int status = rt_file_read(path, 1 << 20, &text, &size);
+    if (status != RT_OK)
+        return status;
+    status = device_from_json(text, path, out);
+    free(text);
+    return status;
+}
+
+size_t rt_device_catalogue_size(void)
+{
+    size_t n = 0;
+    while (rt_device_catalogue_json[n] != NULL)
+        n++;
+    return n;
+}
+
+int rt_device_catalogue(size_t i, struct rt_device *out)
+{
+    return device_from_json(rt_device_catalogue_json[i], built_in, out);
+}
+
+/* ---- names ---- */
+
+/* Lower case, without the separators that drivers and file names use differently. */
+static void normalise(const char *name, size_t length, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length && name[i] != '\0' && n + 1 < size; i++)
+        if (strchr(" -_", name[i]) == NULL)
+            out[n++] = (char)tolower((unsigned char)name[i]);
+    out[n] = '\0';
+}
+
+/* Does `wanted` (normalised) name this device? Otherwise *nearest is the distance to its nearest name. */
+static bool names_device(json_t *root, const char *wanted, const char **label, size_t *nearest)
+{
+    char candidate[128];
+    json_t *aliases = json_object_get(root, "aliases");
+    *label = json_string_value(json_object_get(root, "name"));
+    *nearest = (size_t)-1;
+    for (size_t i = 0; i <= json_array_size(aliases); i++) {
+        const char *name = i == 0 ? json_string_value(json_object_get(root, "name"))
+                                  : json_string_value(json_array_get(aliases, i - 1));
+        if (name == NULL)
+            continue;
+        normalise(name, strlen(name), candidate, sizeof candidate);
+        size_t distance = rt_name_distance(candidate, wanted);
+        if (distance == 0)
+            return true;
+        if (distance < *nearest) {
+            *nearest = distance;
+            *label = name;
+        }
+    }
+    return false;
+}
+
+/* Is `wanted` (normalised) anywhere in this description? Parsing all of the catalogue takes longer than a
+ * forecast. */
+static bool may_name_device(const char *json, const char *wanted)
+{
+    size_t length = strlen(json);
+    char *plain = rt_malloc(length + 1);
+    normalise(json, length, plain, length + 1);
+    bool found = strstr(plain, wanted) != NULL;
+    free(plain);
+    return found;
+}
+
+/* Looks at the `i`th description: RT_OK where it is the device of that name. Otherwise RT_ENOTFOUND, and its
+ * nearest name becomes a hint. */
+static int try_description(size_t i, const char *wanted, struct rt_hints *hints, struct rt_device *out)
+{
+    const char *label;
+    size_t distance;
+    json_t *root = parse(rt_device_catalogue_json[i], built_in);
+    int status = root == NULL ? RT_EFORMAT : RT_ENOTFOUND;
+    if (root != NULL && names_device(root, wanted, &label, &distance))
+        status = device_from_object(root, built_in, out);
+    else if (root != NULL && label != NULL)
+        rt_hints_add(hints, label, distance);
+    json_decref(root);
+    return status;
+}
+
+/* First among the descriptions that hold the name, then among all of them for the hints. */
+static int find_in_catalogue(const char *name, size_t length, struct rt_device *out)
+{
+    char wanted[128];
+    struct rt_hints hints = {0};
+    normalise(name, length, wanted, sizeof wanted);
+    for (int all = 0; all < 2; all++)
+        for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+            if (!all && !may_name_device(rt_device_catalogue_json[i], wanted))
+                continue;
+            int status = try_description(i, wanted, all ? &hints : &(struct rt_hints){0}, out);
+            if (status != RT_ENOTFOUND)
+                return status;
+        }
+    return rt_fail(
+        RT_ENOTFOUND,
+        "unknown GPU \"%.*s\"; nearest names: %s, %s, %s; `rooftile devices` lists all, or give a JSON file",
+        (int)(length < 80 ? length : 80), name, hints.name[0], hints.name[1], hints.name[2]);
+}
+
+int rt_device_named(const char *name, struct rt_device *out)
+{
+    return find_in_catalogue(name, strlen(name), out);
+}
+
+static int override(struct rt_device *device, const char *text, size_t length, const char *spec)
+{
+    const char *equals = memchr(text, '=', length);
+    size_t key = equals != NULL ? (size_t)(equals - text) : length;
+    const struct rt_device_field *field = find_field(text, key);
+    double value;
+    if (equals == NULL || field == NULL)
+        return rt_fail(
+            RT_EUSAGE,
+            "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or bandwidth_gbs=3000", spec,
+            (int)length, text);
+    if (rt_parse_real(equals + 1, length - key - 1, &value) != 0)
+        return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is not a number for %s", spec, (int)(length - key - 1),
+                       equals + 1, field->key);
+    *rt_device_value(device, field - rt_device_fields) = value;
+    return RT_OK;
+}
+
+int rt_device_find(const char *spec, struct rt_device *out)
+{
+    struct rt_device device;
+    struct stat file;
+    size_t length = strcspn(spec, ",");
+    char *name = rt_format("%.*s", (int)length, spec);
+    int status;
+    if (stat(name, &file) == 0 && S_ISREG(file.st_mode))
+        status = rt_device_load(name, &device);
+    else
+        status = find_in_catalogue(name, length, &device);
+    free(name);
+    bool overridden = spec[length] == ',';
+    while (status == RT_OK && spec[length] == ',') {
+        const char *item = spec + length + 1;
+        size_t size = strcspn(item, ",");
+        status = override(&device, item, size, spec);
+        length += 1 + size;
+    }
+    if (status == RT_OK && overridden && (status = rt_device_check(&device, spec)) != RT_OK)
+        status = RT_EUSAGE;
+    if (status == RT_OK)
+        *out = device;
+    return status;
+}
