@@ -31,30 +31,23 @@ static int read_value(struct rt_command_line *line, const struct rt_option *opti
     return option->field.read(&option->field, name, text, (char *)line->options + option->field.offset);
 }
 
-/* The nearest of some names, in few enough letters to be meant by `name`; NULL: none. */
-static const char *near_name(const char *name, const char *const *names, size_t count)
+/* The known name nearest to `name`, NULL where it differs in more letters than a slip does. */
+static const char *near_name(const struct rt_hints *hints, const char *name)
 {
-    size_t best = 1 + strlen(name) / 3;
-    const char *nearest = NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t distance = rt_name_distance(name, names[i]);
-        if (distance < best || (distance == best && nearest == NULL)) {
-            best = distance;
-            nearest = names[i];
-        }
-    }
-    return nearest;
+    return hints->name[0][0] != '\0' && hints->distance[0] <= 1 + strlen(name) / 3 ? hints->name[0] : NULL;
 }
 
 static int fail_unknown(const struct rt_command_line *line, const char *name)
 {
-    const struct rt_command *command = line->command;
-    const char *names[64 + 1] = {"help"}, *title = short_title(line->argv[0]);
-    size_t count = 1;
-    for (size_t i = 0; i < command->option_count; i++)
-        if (command->options[i].name != NULL)
-            names[count++] = command->options[i].name;
-    const char *near = near_name(name, names, count);
+    const char *title = short_title(line->argv[0]);
+    struct rt_hints hints = {0};
+    rt_hints_add(&hints, "help", rt_name_distance(name, "help"));
+    for (size_t i = 0; i < line->command->option_count; i++) {
+        const char *known = line->command->options[i].name;
+        if (known != NULL)
+            rt_hints_add(&hints, known, rt_name_distance(name, known));
+    }
+    const char *near = near_name(&hints, name);
     if (near != NULL)
         return rt_fail(RT_EUSAGE, "%s has no option --%s; did you mean --%s?", title, name, near);
     return rt_fail(RT_EUSAGE, "%s has no option --%s; `%s --help` lists them", title, name, line->argv[0]);
@@ -239,10 +232,10 @@ const char *rt_given_of(const struct rt_command_line *line, const char *const *o
 
 static int fail_command(const struct rt_command *command, const char *title, const char *word)
 {
-    const char *names[64];
+    struct rt_hints hints = {0};
     for (size_t i = 0; i < command->command_count; i++)
-        names[i] = command->commands[i]->name;
-    const char *near = near_name(word, names, command->command_count);
+        rt_hints_add(&hints, command->commands[i]->name, rt_name_distance(word, command->commands[i]->name));
+    const char *near = near_name(&hints, word);
     if (near != NULL)
         return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; did you mean %s?", word, title, near);
     return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; `%s --help` lists them", word, title, title);
