@@ -22,7 +22,7 @@ struct rt_fit {
     rt_real *best;       /* (count) */
     rt_real *optimizer_state; /* (2,count) */
     uint64_t optimizer_steps;
-    size_t effect_count; /* numbers of the devices' device effects: the same three, of them */
+    size_t effect_count; /* of device effects; the same three blocks of them: */
     rt_real *effects, *best_effects, *effect_state;
 };
 

@@ -1,4 +1,4 @@
-/* Predictors without a network. See baseline.h. */
+/* Fits of the baselines. See fit_baseline.h. */
 #include "train/fit_baseline.h"
 #include "base/status.h"
 
@@ -6,46 +6,46 @@
 #include <stdlib.h>
 
 /* Samples by index. */
-struct picked {
+struct chosen {
     uint32_t *fit, *validation;
     size_t fit_count, validation_count;
 };
 
-/* Counts why a sample is of no use; false where it is of use. */
-static bool leave_out(const struct rt_dataset *dataset, const struct rt_sample *sample, bool held_out,
-                      bool test, struct rt_training_rows_left_out *left_out)
+static void fit_linear(struct rt_family_net *net, const struct rt_dataset *dataset,
+                       const struct chosen *chosen)
 {
-    if (held_out)
-        left_out->held_out++;
-    else if (test)
-        left_out->test++;
-    else if (!(sample->latency_us > 0) || !isfinite(sample->latency_us) || (sample->flags & RT_FLAG_FAILED))
-        left_out->failed++;
-    else if (isnan(rt_device_peak_flops(&dataset->devices[sample->device], rt_call_family(&sample->call),
-                                        (enum rt_dtype)sample->call.dtype)))
-        left_out->no_peak++;
-    else
-        return false;
-    return true;
+    rt_linear_baseline_fit(&net->linear, dataset, chosen->fit, chosen->fit_count);
 }
 
-static void pick(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
-                 const bool *held_out_device, const bool *held_out_op, const struct rt_family_net *net,
-                 struct picked *out, struct rt_training_rows_left_out *left_out)
+static void fit_wave_scaling(struct rt_family_net *net, const struct rt_dataset *dataset,
+                             const struct chosen *chosen)
 {
-    bool all = net->forecaster == RT_FORECASTER_WAVE_SCALING;
-    *out = (struct picked){0};
+    rt_wave_scaling_build(&net->wave_scaling, dataset, chosen->fit, chosen->fit_count);
+}
+
+static const struct {
+    bool all_parts; /* fitted to validation and test samples, too */
+    void (*fit)(struct rt_family_net *net, const struct rt_dataset *dataset, const struct chosen *chosen);
+} baselines[RT_FORECASTER_COUNT] = {
+    [RT_FORECASTER_LINEAR] = {false, fit_linear},
+    [RT_FORECASTER_WAVE_SCALING] = {true, fit_wave_scaling},
+};
+
+static void choose(const struct rt_training_data *data, const struct rt_family_net *net, struct chosen *out,
+                   struct rt_training_rows_left_out *left_out)
+{
+    const struct rt_dataset *dataset = data->dataset;
+    bool all = baselines[net->forecaster].all_parts;
+    *out = (struct chosen){0};
     *left_out = (struct rt_training_rows_left_out){0};
     out->fit = rt_malloc((dataset->sample_count + 1) * sizeof *out->fit);
     out->validation = rt_malloc((dataset->sample_count + 1) * sizeof *out->validation);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (rt_call_family(&sample->call) != net->family)
+        if (rt_call_family(&sample->call) != net->family ||
+            rt_training_leaves_out(data, sample, net, all, left_out))
             continue;
-        enum rt_part part = rt_split_of(rule, sample);
-        bool held_out = held_out_device[sample->device] || held_out_op[sample->call.op];
-        if (leave_out(dataset, sample, held_out, part == RT_PART_TEST && !all, left_out))
-            continue;
+        enum rt_part part = rt_split_of(data->split, sample);
         if (part == RT_PART_VALIDATION)
             out->validation[out->validation_count++] = (uint32_t)i;
         if (all || part == RT_PART_TRAIN)
@@ -53,42 +53,38 @@ static void pick(const struct rt_dataset *dataset, const struct rt_split_rule *r
     }
 }
 
-/* Mean absolute percentage error over what can be forecast of the validation rows. */
-static double validate(const struct rt_dataset *dataset, const struct picked *picked,
+/* Mean absolute percentage error over the validation samples that can be forecast. */
+static double validate(const struct rt_dataset *dataset, const struct chosen *chosen,
                        struct rt_family_net *net)
 {
     char kind[] = "";
     const struct rt_predictor alone = {.kind = kind, .nets = net, .net_count = 1};
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < picked->validation_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[picked->validation[i]];
+    for (size_t i = 0; i < chosen->validation_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[chosen->validation[i]];
         struct rt_query query;
-        double latency_us;
+        double forecast, measured = rt_target_measured(&rt_targets[net->target], sample);
         uint8_t skip;
         rt_query_of_sample(sample, false, &query);
-        rt_predictor_forecast(&alone, &dataset->devices[sample->device], &query, 1, NULL, &latency_us, &skip);
+        rt_predictor_forecast(&alone, &dataset->devices[sample->device], &query, 1, NULL, &forecast, &skip);
         if (skip != RT_SKIP_NONE)
             continue;
-        sum += fabs(latency_us - sample->latency_us) / sample->latency_us;
+        sum += fabs(forecast - measured) / measured;
         count++;
     }
     return count > 0 ? 100 * sum / (double)count : NAN;
 }
 
-void rt_baseline_fit(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
-                     const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
+void rt_baseline_fit(const struct rt_training_data *data, struct rt_family_net *net,
                      struct rt_training_rows_left_out *left_out)
 {
-    struct picked picked;
-    pick(dataset, rule, held_out_device, held_out_op, net, &picked, left_out);
-    net->rows_train = (int64_t)picked.fit_count;
-    net->rows_validation = (int64_t)picked.validation_count;
-    if (net->forecaster == RT_FORECASTER_LINEAR)
-        rt_linear_baseline_fit(&net->linear, dataset, picked.fit, picked.fit_count);
-    else
-        rt_wave_scaling_build(&net->wave_scaling, dataset, picked.fit, picked.fit_count);
-    net->validation_mape = validate(dataset, &picked, net);
-    free(picked.fit);
-    free(picked.validation);
+    struct chosen chosen;
+    choose(data, net, &chosen, left_out);
+    net->rows_train = (int64_t)chosen.fit_count;
+    net->rows_validation = (int64_t)chosen.validation_count;
+    baselines[net->forecaster].fit(net, data->dataset, &chosen);
+    net->validation_mape = validate(data->dataset, &chosen, net);
+    free(chosen.fit);
+    free(chosen.validation);
 }

@@ -1,4 +1,4 @@
-/* Device effects beside the network. See device effects.h. */
+/* Device effects in the steps of a network. See fit_effects.h. */
 #include "train/fit_effects.h"
 #include "base/sort.h"
 #include "base/status.h"
@@ -11,8 +11,8 @@
 
 enum {
     PARTS = RT_EFFECT_PARTS,
-    FLOOR_BOUND_US = 30, /* a kernel is small whose roofline is below */
-    FLOOR_KERNELS = 20
+    SMALL_BOUND_US = 30, /* of roofline: below, a kernel is small */
+    SMALL_KERNELS = 20   /* fewer show no dispatch overhead */
 };
 
 static void list_devices(struct rt_effect_fit *fit, const struct rt_dataset *dataset,
@@ -32,18 +32,18 @@ static void list_devices(struct rt_effect_fit *fit, const struct rt_dataset *dat
     }
 }
 
-/* The 1% quantile of `count` latencies, of which the `small` here are those of small kernels, less what the
- * shortest compute. NaN where there are too few: large kernels tell nothing of the host. */
-static double floor_of(double *small_us, size_t small, size_t count)
+/* The 1% quantile of `count` latencies, of which small_us are those of small kernels, less what the shortest
+ * compute. NaN where there are too few small kernels. */
+static double dispatch_of(double *small_us, size_t small, size_t count)
 {
-    if (small < FLOOR_KERNELS)
+    if (small < SMALL_KERNELS)
         return NAN;
     rt_sort_reals(small_us, small);
     double low = small_us[count / 100 < small ? count / 100 : small - 1];
     return fmax(0, fmax(low - 3, low / 2));
 }
 
-/* Devices whose kernels do not tell get the median of the others. */
+/* Devices without small kernels get the median of the others. */
 static void fill_dispatch(struct rt_effect_fit *fit)
 {
     double *known = rt_malloc((fit->device_count + 1) * sizeof *known);
@@ -67,11 +67,11 @@ static void set_dispatch(struct rt_effect_fit *fit, const struct rt_training_row
             if (fit->slot[train->device[i]] != (int32_t)d)
                 continue;
             count++;
-            if (train->bounds[i].bound_us < FLOOR_BOUND_US)
-                times[small++] = train->target_us[i] - train->bounds[i].start_us;
+            if (train->bounds[i].bound_us < SMALL_BOUND_US)
+                times[small++] = train->target[i] - train->bounds[i].start_us;
         }
         fit->device[d].kernels = (int64_t)count;
-        fit->device[d].dispatch_us = floor_of(times, small, count);
+        fit->device[d].dispatch_us = dispatch_of(times, small, count);
     }
     fill_dispatch(fit);
     free(times);

@@ -1,8 +1,7 @@
 /*
- * Fitting the device effects of devices (models/predictor/device_effects.h) beside a family's network: one
- * pair a device, AdamW without decay, drawn to 0 by a ridge, their mean over the devices 0 so that the
- * network keeps what all devices have in common. Steps do not depend on the number of threads other than
- * through the network's.
+ * Fitting device effects (models/predictor/device_effects.h) in the steps of a family's network: AdamW
+ * without decay, shrunk to 0 by a ridge, centred to a mean of 0 over the devices, so that what devices have
+ * in common stays in the network. Steps depend on the number of threads only through the network's.
  */
 #ifndef ROOFTILE_TRAIN_FIT_EFFECTS_H
 #define ROOFTILE_TRAIN_FIT_EFFECTS_H
@@ -13,8 +12,8 @@
 struct rt_effect_fit {
     enum rt_family family;
     size_t device_count;             /* devices with training rows; 0: the head has no device effects */
-    int32_t *slot;                   /* (devices of the dataset): their place among those, -1 none */
-    struct rt_device_effect *device; /* (device_count): names, floors, numbers of kernels */
+    int32_t *slot;                   /* (devices of the dataset): index among those, -1 none */
+    struct rt_device_effect *device; /* (device_count): names, dispatch overhead, numbers of kernels */
     rt_real *values, *best;          /* (device_count, RT_EFFECT_PARTS) */
     struct rt_optimizer optimizer;
     double ridge;
@@ -22,18 +21,18 @@ struct rt_effect_fit {
     size_t blocks;
 };
 
-/* Device effects for the devices of the rows; floors are the 1% quantile of a device's training latencies
- * less 3 us (at most half of it), what the shortest kernels take for themselves; the median of the others'
- * where a device ran no small kernels. `batch` is the largest batch. */
+/* Effects of 0 for the devices of the rows. The dispatch overhead of a device is the 1% quantile of its
+ * training latencies less 3 us for what the shortest kernels compute (at most half of it); the median of the
+ * others where a device ran no small kernels. `batch` is the largest batch. */
 void rt_effect_fit_init(struct rt_effect_fit *fit, enum rt_family family, const struct rt_dataset *dataset,
                         const struct rt_training_rows *train, double ridge, size_t batch);
 void rt_effect_fit_release(struct rt_effect_fit *fit);
 
-/* The bound of a row as its device's device effects shift it now. */
+/* The bound of a row with the current effects of its device. */
 struct rt_bound rt_effect_fit_bound(const struct rt_effect_fit *fit, const struct rt_training_rows *rows,
                                     size_t row);
 
-/* Adds a row's part to the gradient: d what is minimised / d shift. Blocks may be filled side by side. */
+/* Adds a row to the gradient: dshift is d loss / d shift. Blocks may be filled by several threads. */
 void rt_effect_fit_add(struct rt_effect_fit *fit, size_t block, int32_t device, const struct rt_bound *bound,
                        double dshift);
 
@@ -42,7 +41,7 @@ void rt_effect_fit_step(struct rt_effect_fit *fit, double learning_rate);
 
 void rt_effect_fit_keep_best(struct rt_effect_fit *fit);
 
-/* The best device effects, into the net. */
+/* The best effects as entries; `out` is released by the caller. */
 void rt_effect_fit_finish(const struct rt_effect_fit *fit, struct rt_device_effects *out);
 
 #endif

@@ -1,6 +1,19 @@
 /*
- * Fitting a predictor: one network per family of a recipe, minibatches of AdamW, early stopping on validation
- * MAPE, checkpoints. Same data, options, seed and threads give the same bytes.
+ * Training: a predictor of some kind is fitted to a dataset, one net for each recipe of the kind. Same data,
+ * options, seed and number of threads give the same bytes.
+ *
+ * The files of this folder, in reading order:
+ *   train               this: options; one recipe after the other
+ *   training            a run: what is held out, checkpoint and result; train_summary is its table
+ *   fit_recipe          from a recipe to a fitted net, by forecaster
+ *   training_rows       samples as rows of features, bounds and measured targets
+ *   throttled_sessions  sessions that are left out
+ *   fit_network         a network's fit; fit_epochs is its loop: minibatches of AdamW, early stopping
+ *   fit_effects         device effects, fitted in the same steps
+ *   fit_intervals       conformal intervals, by fits that leave a device out
+ *   fit_baseline        the linear baseline and wave scaling
+ *   checkpoint          the state between two epochs as a file
+ *   cmd_train           the command
  */
 #ifndef ROOFTILE_TRAIN_TRAIN_H
 #define ROOFTILE_TRAIN_TRAIN_H
@@ -10,24 +23,24 @@
 #include "models/predictor/predictor.h"
 
 struct rt_train_options {
-    const char *kind;              /* of the recipes: "neusight" */
+    const char *kind;              /* of the recipes: "rooftile" */
     const char *out;               /* predictor file; checkpoints go to OUT.checkpoint */
     struct rt_names held_out_gpus; /* every device whose name contains one of these */
     struct rt_names held_out_ops;  /* op names */
     struct rt_names families;      /* none: all of the recipe */
-    struct rt_split_rule split;    /* its seed also starts the weights and the shuffling */
+    struct rt_split_rule split;    /* its seed is also that of weights and shuffling */
     size_t threads;
     int epochs, batch, patience; /* 0: the recipe's */
     double learning_rate;        /* 0: the recipe's */
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
-    bool no_intervals; /* saves the fits that leave each device out: models/predictor/conformal_interval.h */
-    bool keep_all;     /* fit also to sessions that look throttled: hygiene.h */
+    bool no_intervals; /* no fits that leave each device out, so forecasts carry no intervals */
+    bool keep_all;     /* fit also to throttled sessions: models/predictor/throttling.h */
 };
 extern const struct rt_train_options rt_train_defaults;
 
-/* Fits and saves to options->out. `summary` (may be NULL) gets one row per family, see rt_train_columns.
- * RT_EINTERRUPTED after Ctrl-C: OUT holds the best so far where at least one epoch ended. */
+/* Fits and saves to options->out. `summary` (may be NULL) gets a row for each net, see rt_train_columns.
+ * RT_EINTERRUPTED after Ctrl-C: the output holds the best so far where at least one epoch ended. */
 int rt_train(const struct rt_dataset *dataset, const struct rt_train_options *options,
              struct rt_table *summary);
 

@@ -1,4 +1,4 @@
-/* Gathering training rows. See rows.h. */
+/* Gathering training rows. See training_rows.h. */
 #include "train/training_rows.h"
 #include "base/status.h"
 
@@ -10,7 +10,7 @@ void rt_training_rows_release(struct rt_training_rows *rows)
 {
     free(rows->features);
     free(rows->bounds);
-    free(rows->target_us);
+    free(rows->target);
     free(rows->device);
     free(rows->dtype);
     free(rows->session);
@@ -18,14 +18,15 @@ void rt_training_rows_release(struct rt_training_rows *rows)
     *rows = (struct rt_training_rows){0};
 }
 
-static void append(struct rt_training_rows *rows, int features, const rt_real *x,
+static void append(struct rt_training_rows *rows, const struct rt_family_net *net, const rt_real *x,
                    const struct rt_bound *bound, const struct rt_sample *sample)
 {
+    int features = net->feature_count;
     if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
         size_t capacity = rows->count ? 2 * rows->count : 1;
         rows->features = rt_realloc(rows->features, capacity * (size_t)features, sizeof *rows->features);
         rows->bounds = rt_realloc(rows->bounds, capacity, sizeof *rows->bounds);
-        rows->target_us = rt_realloc(rows->target_us, capacity, sizeof *rows->target_us);
+        rows->target = rt_realloc(rows->target, capacity, sizeof *rows->target);
         rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
         rows->dtype = rt_realloc(rows->dtype, capacity, sizeof *rows->dtype);
         rows->session = rt_realloc(rows->session, capacity, sizeof *rows->session);
@@ -36,61 +37,67 @@ static void append(struct rt_training_rows *rows, int features, const rt_real *x
     rows->device[rows->count] = sample->device;
     rows->dtype[rows->count] = sample->call.dtype;
     rows->session[rows->count] = sample->split;
-    rows->target_us[rows->count++] = sample->latency_us;
+    rows->target[rows->count++] = rt_target_measured(&rt_targets[net->target], sample);
 }
 
-/* Counts why a sample is of no use; false where it is of use. */
-static bool leave_out(const struct rt_sample *sample, const struct rt_family_net *net, bool held_out,
-                      enum rt_part part, struct rt_training_rows_left_out *left_out)
+/* NULL: of use. */
+static size_t *reason(const struct rt_training_data *data, const struct rt_sample *sample,
+                      const struct rt_family_net *net, bool test, struct rt_training_rows_left_out *left_out)
 {
-    bool tileless = net->policy == RT_TILE_NEAREST && sample->tile[0] < 1;
-    if (held_out)
-        left_out->held_out++;
-    else if (part == RT_PART_TEST)
-        left_out->test++;
-    else if (!(sample->latency_us > 0) || !isfinite(sample->latency_us) || (sample->flags & RT_FLAG_FAILED))
-        left_out->failed++;
-    else if (tileless)
-        left_out->unknown_tile++;
-    else
-        return false;
-    return true;
+    const struct rt_device *device = &data->dataset->devices[sample->device];
+    if (data->held_out_device[sample->device] || data->held_out_op[sample->call.op])
+        return &left_out->held_out;
+    if (!test && rt_split_of(data->split, sample) == RT_PART_TEST)
+        return &left_out->test;
+    if (isnan(rt_target_measured(&rt_targets[net->target], sample)))
+        return &left_out->failed;
+    if (net->policy == RT_TILE_NEAREST && net->forecaster == RT_FORECASTER_NETWORK && sample->tile[0] < 1)
+        return &left_out->unknown_tile;
+    if (isnan(rt_device_peak_flops(device, rt_call_family(&sample->call), (enum rt_dtype)sample->call.dtype)))
+        return &left_out->no_peak;
+    return NULL;
 }
 
-void rt_training_rows_gather(const struct rt_dataset *dataset, const struct rt_split_rule *rule,
-                             const bool *held_out_device, const bool *held_out_op, struct rt_family_net *net,
+bool rt_training_leaves_out(const struct rt_training_data *data, const struct rt_sample *sample,
+                            const struct rt_family_net *net, bool test,
+                            struct rt_training_rows_left_out *left_out)
+{
+    size_t *count = reason(data, sample, net, test, left_out);
+    if (count != NULL)
+        (*count)++;
+    return count != NULL;
+}
+
+void rt_training_rows_gather(const struct rt_training_data *data, struct rt_family_net *net,
                              struct rt_training_rows *train, struct rt_training_rows *validation,
                              struct rt_training_rows_left_out *left_out)
 {
-    uint32_t *picked = rt_malloc(dataset->sample_count * sizeof *picked);
-    size_t picked_count = 0;
+    const struct rt_dataset *dataset = data->dataset;
+    uint32_t *chosen = rt_malloc((dataset->sample_count + 1) * sizeof *chosen);
+    size_t chosen_count = 0;
     *train = *validation = (struct rt_training_rows){0};
     *left_out = (struct rt_training_rows_left_out){0};
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (!rt_net_serves(net, sample->call.op, sample->call.dtype))
-            continue;
-        enum rt_part part = rt_split_of(rule, sample);
-        if (leave_out(sample, net, held_out_device[sample->device] || held_out_op[sample->call.op], part,
-                      left_out))
-            continue;
         struct rt_query query;
         struct rt_bound bound;
         rt_real x[RT_MAX_FEATURES];
+        if (!rt_net_serves(net, sample->call.op, sample->call.dtype) ||
+            rt_training_leaves_out(data, sample, net, false, left_out))
+            continue;
         rt_query_of_sample(sample, true, &query);
         enum rt_skip skip = rt_family_net_inputs(net, &query, &dataset->devices[sample->device], x, &bound);
-        if (skip == RT_SKIP_NONE) {
-            append(part == RT_PART_TRAIN ? train : validation, net->feature_count, x, &bound, sample);
-            picked[picked_count++] = (uint32_t)i;
-        } else if (skip == RT_SKIP_NO_PEAK) {
-            left_out->no_peak++;
-        } else {
-            left_out->unknown_tile++;
-        }
+        left_out->no_peak += skip == RT_SKIP_NO_PEAK;
+        left_out->unknown_tile += skip == RT_SKIP_NO_TILE;
+        if (skip != RT_SKIP_NONE)
+            continue;
+        append(rt_split_of(data->split, sample) == RT_PART_TRAIN ? train : validation, net, x, &bound,
+               sample);
+        chosen[chosen_count++] = (uint32_t)i;
     }
     if (net->policy == RT_TILE_NEAREST)
-        rt_measured_tiles_build(&net->tiles, dataset, picked, picked_count);
-    free(picked);
+        rt_measured_tiles_build(&net->tiles, dataset, chosen, chosen_count);
+    free(chosen);
 }
 
 static void move_row(struct rt_training_rows *rows, int features, size_t from, size_t to)
@@ -98,7 +105,7 @@ static void move_row(struct rt_training_rows *rows, int features, size_t from, s
     memmove(rows->features + to * (size_t)features, rows->features + from * (size_t)features,
             (size_t)features * sizeof *rows->features);
     rows->bounds[to] = rows->bounds[from];
-    rows->target_us[to] = rows->target_us[from];
+    rows->target[to] = rows->target[from];
     rows->device[to] = rows->device[from];
     rows->dtype[to] = rows->dtype[from];
     rows->session[to] = rows->session[from];
@@ -146,8 +153,8 @@ void rt_training_rows_weigh(struct rt_training_rows *rows, double small_us)
         rows->weight[i] = rows->weight[i] * (double)rows->count / sum + 0.1;
 }
 
-/* The range of a feature over the training rows, widened by `margin` of it on both sides: what the network
- * has not seen must not carry it away. */
+/* The range of a feature over the training rows, widened by `margin` of it on both sides: a network does not
+ * extrapolate. */
 static void set_clip(struct rt_family_net *net, const struct rt_training_rows *train, int f, double margin)
 {
     double low = INFINITY, high = -INFINITY;
@@ -184,7 +191,7 @@ void rt_training_rows_standardise(struct rt_family_net *net, struct rt_training_
         }
         double deviation = sqrt(squares / n);
         net->offset[f] = sum / n;
-        net->scale[f] = deviation > 1e-12 ? 1 / deviation : 1; /* a constant feature says nothing */
+        net->scale[f] = deviation > 1e-12 ? 1 / deviation : 1; /* a constant feature stays 0 */
     }
     scale_rows(net, train);
     scale_rows(net, validation);

@@ -1,16 +1,16 @@
-/* Throttled sessions. See throttled.h. */
+/* The rule of throttling. See throttling.h. */
 #include "models/predictor/throttling.h"
 #include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-bool rt_throttle_tells(enum rt_family family)
+bool rt_throttling_covers(enum rt_family family)
 {
     return rt_families[family].product;
 }
 
-bool rt_tells_utilisation(const struct rt_bound *bound)
+bool rt_shows_utilisation(const struct rt_bound *bound)
 {
     return bound->compute_share > 0.9 && bound->bound_us > RT_LARGE_US;
 }

@@ -1,8 +1,8 @@
 /*
- * Sessions that cannot be trusted, found by what their kernels reach. The rule, for products: a device whose
- * large, compute-bound kernels of a family reach less than RT_THROTTLED of what its board sustains (their
- * median) was throttled while they were measured. NeuSight's P4 shows it: 0.25 in the session of its linear
- * training kernels, 0.89 in that of its test kernels.
+ * Throttling: a GPU that was too hot or short of power while it was measured. The rule covers products: a
+ * device whose large, compute-bound kernels of a family reach a median below RT_THROTTLED of what its board
+ * sustains was throttled in that session. NeuSight's P4 shows it: 0.25 in the session of its linear training
+ * kernels, 0.89 in that of its test kernels.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_THROTTLING_H
 #define ROOFTILE_MODELS_PREDICTOR_THROTTLING_H
@@ -14,17 +14,17 @@
 #include <stddef.h>
 
 #define RT_THROTTLED     0.3
-#define RT_LARGE_US      500 /* a roofline that launch and waves do not matter beside */
-#define RT_LARGE_KERNELS 20  /* fewer say nothing */
+#define RT_LARGE_US      500 /* of roofline: launch and waves are negligible */
+#define RT_LARGE_KERNELS 20  /* fewer are no evidence */
 
-/* Does the rule hold for a family? For products: what boards sustain of others is not known. */
-bool rt_throttle_tells(enum rt_family family);
+/* Does the rule cover the family? Only products: what boards sustain of others is not known. */
+bool rt_throttling_covers(enum rt_family family);
 
-/* Does a kernel tell how much of its peak the device reaches? Its bound is of the whole op. */
-bool rt_tells_utilisation(const struct rt_bound *bound);
+/* Is the kernel large and compute-bound, so that roofline / measured is the share of its peak that the device
+ * reaches? The bound is of the whole op. */
+bool rt_shows_utilisation(const struct rt_bound *bound);
 
-/* The median of what they reach, roofline / latency, sorted in place; NaN where `count` is below
- * RT_LARGE_KERNELS. */
+/* Median of `count` shares, which get sorted; NaN where there are fewer than RT_LARGE_KERNELS. */
 double rt_median_utilisation(double *reached, size_t count);
 
 #endif

@@ -117,7 +117,7 @@ static void gather_kernels(const struct source *source, struct kernels *out, siz
         }
         kernels.sample[at] = sample;
         kernels.reached[at] =
-            rt_tells_utilisation(&bounds[at]) ? bounds[at].bound_us / sample->latency_us : NAN;
+            rt_shows_utilisation(&bounds[at]) ? bounds[at].bound_us / sample->latency_us : NAN;
         kernels.in_part[at] =
             part == RT_PART_ANY || (int)rt_split_of(&source->predictor->split, sample) == part;
         kernels.count++;
@@ -243,7 +243,7 @@ static void fit_net(const struct source *source, struct rt_calibrated_family *ro
     rt_device_effects_of(&net->effects, source->device, &row->before);
     row->after = row->before;
     row->utilisation = utilisation_of(&kernels);
-    row->throttled = rt_throttle_tells(net->family) && !source->options->keep_all &&
+    row->throttled = rt_throttling_covers(net->family) && !source->options->keep_all &&
                      row->utilisation < RT_THROTTLED; /* false where it is NaN */
     rt_device_effects_start(&net->effects, source->device, &prior);
     other_devices(&net->effects, prior.device, &known);

@@ -12,13 +12,13 @@ static void make_rows(struct rt_training_rows *rows)
 {
     *rows = (struct rt_training_rows){.count = COUNT,
                                       .bounds = calloc(COUNT, sizeof(struct rt_bound)),
-                                      .target_us = calloc(COUNT, sizeof(double)),
+                                      .target = calloc(COUNT, sizeof(double)),
                                       .device = calloc(COUNT, sizeof(int32_t))};
     for (int i = 0; i < COUNT; i++) {
         int device = i / EACH;
         rows->device[i] = device;
         rows->bounds[i].bound_us = device == 2 ? 1000 : 5;
-        rows->target_us[i] = device == 2 ? 1500 : 40 + 20 * device + 0.01 * (i % EACH);
+        rows->target[i] = device == 2 ? 1500 : 40 + 20 * device + 0.01 * (i % EACH);
     }
 }
 

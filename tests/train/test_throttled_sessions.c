@@ -14,14 +14,14 @@ static void make_rows(struct rt_training_rows *rows)
     *rows = (struct rt_training_rows){.count = COUNT,
                                       .features = calloc(COUNT * FEATURES, sizeof(rt_real)),
                                       .bounds = calloc(COUNT, sizeof(struct rt_bound)),
-                                      .target_us = calloc(COUNT, sizeof(double)),
+                                      .target = calloc(COUNT, sizeof(double)),
                                       .device = calloc(COUNT, sizeof(int32_t)),
                                       .dtype = calloc(COUNT, sizeof(uint8_t)),
                                       .session = calloc(COUNT, sizeof(uint8_t))};
     for (int i = 0; i < COUNT; i++) {
         rows->device[i] = i % 3;
         rows->bounds[i] = (struct rt_bound){.bound_us = 1000 + i, .waves = 1, .compute_share = 1};
-        rows->target_us[i] = rows->bounds[i].bound_us * (i % 3 == 1 ? 4 : 1.25);
+        rows->target[i] = rows->bounds[i].bound_us * (i % 3 == 1 ? 4 : 1.25);
         rows->features[i * FEATURES] = (rt_real)i;
     }
 }
@@ -29,8 +29,9 @@ static void make_rows(struct rt_training_rows *rows)
 static void test_throttled(void)
 {
     struct rt_training_rows rows;
-    CU_ASSERT_TRUE(rt_throttle_tells(RT_FAMILY_LINEAR) && rt_throttle_tells(RT_FAMILY_BMM));
-    CU_ASSERT_FALSE(rt_throttle_tells(RT_FAMILY_MOE)); /* experts reach a quarter of it on a healthy board */
+    CU_ASSERT_TRUE(rt_throttling_covers(RT_FAMILY_LINEAR) && rt_throttling_covers(RT_FAMILY_BMM));
+    CU_ASSERT_FALSE(
+        rt_throttling_covers(RT_FAMILY_MOE)); /* experts reach a quarter of it on a healthy board */
     make_rows(&rows);
     RT_ASSERT_NEAR(rt_training_rows_utilisation(&rows, 0, RT_SPLIT_NONE), 0.8, 1e-12);
     RT_ASSERT_NEAR(rt_training_rows_utilisation(&rows, 1, RT_SPLIT_NONE), 0.25, 1e-12);

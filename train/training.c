@@ -1,0 +1,198 @@
+/* Set-up, checkpoint and result of a training. See training.h. */
+#include "train/training.h"
+#include "base/status.h"
+#include "base/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "a\nb"; frees `list`. */
+static char *add_line(char *list, const char *line)
+{
+    char *longer = rt_format("%s%s%s", list, list[0] ? "\n" : "", line);
+    free(list);
+    return longer;
+}
+
+static int hold_out_gpus(struct rt_training *training)
+{
+    const struct rt_dataset *dataset = training->data.dataset;
+    const struct rt_names *names = &training->options->held_out_gpus;
+    for (size_t n = 0; n < names->count; n++) {
+        bool found = false;
+        for (size_t d = 0; d < dataset->device_count; d++)
+            if (rt_name_contains(dataset->devices[d].name, names->name[n]))
+                found = training->held_out_device[d] = true;
+        if (!found)
+            return rt_fail(RT_ENOTFOUND,
+                           "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset "
+                           "info` lists them",
+                           names->name[n]);
+    }
+    return RT_OK;
+}
+
+static int hold_out_ops(struct rt_training *training)
+{
+    const struct rt_names *names = &training->options->held_out_ops;
+    struct rt_predictor *predictor = &training->predictor;
+    for (size_t n = 0; n < names->count; n++) {
+        int op = rt_op_find(names->name[n]);
+        if (op < 0)
+            return rt_fail(
+                RT_ENOTFOUND,
+                "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
+                names->name[n]);
+        training->held_out_op[op] = true;
+        predictor->held_out_ops = add_line(predictor->held_out_ops, rt_ops[op].name);
+    }
+    return RT_OK;
+}
+
+/* The devices that have samples: fitted to, or held out. */
+static void list_devices(struct rt_training *training)
+{
+    const struct rt_dataset *dataset = training->data.dataset;
+    struct rt_predictor *predictor = &training->predictor;
+    bool *has_samples = rt_calloc(dataset->device_count + 1, sizeof *has_samples);
+    for (size_t i = 0; i < dataset->sample_count; i++)
+        has_samples[dataset->samples[i].device] = true;
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        const char *name = dataset->devices[d].name;
+        if (training->held_out_device[d])
+            predictor->held_out_gpus = add_line(predictor->held_out_gpus, name);
+        else if (has_samples[d])
+            predictor->devices = add_line(predictor->devices, name);
+    }
+    free(has_samples);
+}
+
+/* Everything that decides the result. */
+static char *make_signature(const struct rt_training *training)
+{
+    const struct rt_train_options *o = training->options;
+    char *text = rt_format(
+        "%s %s data %s hold out %s %s seed %llu split %.17g %.17g %d threads %zu epochs %d batch %d "
+        "patience %d rate %.17g keep %d intervals %d families",
+        RT_VERSION, o->kind, training->data.dataset->uuid, training->predictor.held_out_gpus,
+        training->predictor.held_out_ops, (unsigned long long)o->split.seed, o->split.validation,
+        o->split.test, o->split.all, rt_threads_size(training->pool), o->epochs, o->batch, o->patience,
+        o->learning_rate, o->keep_all, !o->no_intervals);
+    for (size_t i = 0; i < o->families.count; i++)
+        text = add_line(text, o->families.name[i]);
+    return text;
+}
+
+static int check_kind(const char *kind)
+{
+    if (rt_recipe_kind(kind))
+        return RT_OK;
+    return strcmp(kind, rt_forecasters[RT_FORECASTER_ROOFLINE].name) == 0
+               ? rt_fail(RT_EUSAGE, "\"roofline\" needs no training; `rooftile evaluate --predictor "
+                                    "roofline` uses it as it is")
+               : rt_fail(RT_ENOTFOUND,
+                         "there is no predictor \"%s\" to train; there are: rooftile, neusight, linear, "
+                         "wave-scaling",
+                         kind);
+}
+
+static void describe(struct rt_predictor *predictor, const struct rt_dataset *dataset,
+                     const struct rt_split_rule *split)
+{
+    predictor->data_uuids = add_line(predictor->data_uuids, dataset->uuid);
+    predictor->data_sources = add_line(predictor->data_sources, dataset->source);
+    predictor->data_licences = add_line(predictor->data_licences, dataset->licence);
+    predictor->split = *split;
+    predictor->split.all = false;
+    predictor->kept_no_test = split->all;
+}
+
+int rt_training_init(struct rt_training *training, const struct rt_dataset *dataset,
+                     const struct rt_train_options *options, struct rt_table *summary)
+{
+    *training = (struct rt_training){.options = options, .summary = summary};
+    rt_predictor_init(&training->predictor, options->kind);
+    training->held_out_device = rt_calloc(dataset->device_count + 1, sizeof *training->held_out_device);
+    training->data = (struct rt_training_data){
+        .dataset = dataset,
+        .split = &options->split,
+        .held_out_device = training->held_out_device,
+        .held_out_op = training->held_out_op,
+    };
+    int status = check_kind(options->kind);
+    if (status == RT_OK)
+        status = hold_out_gpus(training);
+    if (status == RT_OK)
+        status = hold_out_ops(training);
+    if (status != RT_OK)
+        return status;
+    list_devices(training);
+    describe(&training->predictor, dataset, &options->split);
+    training->pool = rt_threads_new(options->threads > 0 ? options->threads : rt_threads_processors());
+    training->predictor.threads = (int64_t)rt_threads_size(training->pool);
+    training->signature = make_signature(training);
+    training->checkpoint = rt_format("%s.checkpoint", options->out);
+    return RT_OK;
+}
+
+void rt_training_release(struct rt_training *training)
+{
+    rt_predictor_release(&training->predictor);
+    rt_threads_free(training->pool);
+    free(training->held_out_device);
+    free(training->signature);
+    free(training->checkpoint);
+}
+
+void rt_training_add_net(struct rt_training *training, struct rt_family_net *net)
+{
+    struct rt_predictor *predictor = &training->predictor;
+    predictor->nets = rt_realloc(predictor->nets, predictor->net_count + 1, sizeof *net);
+    predictor->target = net->target;
+    predictor->nets[predictor->net_count++] = *net;
+    *net = (struct rt_family_net){0};
+}
+
+int rt_training_load_checkpoint(struct rt_training *training, struct rt_fit *fit, bool *found)
+{
+    struct rt_predictor finished;
+    *found = training->options->resume && access(training->checkpoint, F_OK) == 0;
+    if (!*found)
+        return RT_OK;
+    int status = rt_checkpoint_load(training->checkpoint, training->signature, &finished, fit);
+    if (status != RT_OK)
+        return status;
+    rt_predictor_release(&training->predictor);
+    training->predictor = finished;
+    return RT_OK;
+}
+
+int rt_training_save_checkpoint(struct rt_training *training, const struct rt_fit *fit)
+{
+    training->saved = rt_clock();
+    return rt_checkpoint_save(training->checkpoint, training->signature, &training->predictor, fit);
+}
+
+int rt_training_save(struct rt_training *training, int status)
+{
+    bool interrupted = status == RT_EINTERRUPTED;
+    if (status != RT_OK && !interrupted)
+        return status;
+    if (training->predictor.net_count == 0)
+        return interrupted
+                   ? rt_fail(RT_EINTERRUPTED, "interrupted before the first epoch ended: nothing to save")
+                   : rt_fail(RT_EFORMAT,
+                             "the data holds nothing to fit \"%s\" to; see the table for what was left out",
+                             training->options->kind);
+    training->predictor.complete = !interrupted;
+    status = rt_predictor_save(&training->predictor, training->options->out);
+    if (status != RT_OK)
+        return status;
+    if (interrupted)
+        return rt_fail(RT_EINTERRUPTED,
+                       "interrupted: %s holds the best so far; the same command with --resume goes on",
+                       training->options->out);
+    unlink(training->checkpoint);
+    return RT_OK;
+}
