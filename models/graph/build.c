@@ -1,45 +1,7 @@
-/* The operators that graphs are built of. See build.h. */
-#include "models/graph/build.h"
+/* Operators that compute: products, elementwise ops, norms, activations. See build.h. */
+#include "models/graph/build_node.h"
 
 #include <math.h>
-
-#define SECTOR_BYTES 32 /* the least that moves between memory and L2 */
-
-static bool has_gradient(const struct rt_graph *graph, uint32_t node)
-{
-    return node != RT_NO_INPUT && graph->nodes[node].gradient;
-}
-
-static void add_input(struct rt_graph *graph, uint32_t node, uint32_t from)
-{
-    if (from == RT_NO_INPUT)
-        return;
-    rt_graph_add_input(graph, from);
-    graph->nodes[node].gradient |= graph->nodes[from].gradient;
-}
-
-/* A node with up to two inputs. */
-static uint32_t add_node(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, double outputs)
-{
-    uint32_t node = rt_graph_add_node(graph, name);
-    add_input(graph, node, a);
-    add_input(graph, node, b);
-    graph->nodes[node].outputs = outputs;
-    return node;
-}
-
-/* The backward pass reads the output of this node: kept once, besides a mask that the node keeps anyway. */
-static void keep(struct rt_graph *graph, uint32_t node)
-{
-    if (node != RT_NO_INPUT && graph->nodes[node].saved < graph->nodes[node].outputs)
-        graph->nodes[node].saved += graph->nodes[node].outputs;
-}
-
-static struct rt_graph_kernel *rows_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
-                                           int64_t rows, int64_t cols)
-{
-    return rt_graph_add_kernel(graph, phase, op, (const int64_t[]){rows, cols});
-}
 
 static void product_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op, int64_t batch,
                            int64_t m, int64_t k, int64_t n)
@@ -50,25 +12,7 @@ static void product_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_
 /* gradient += new gradient, of one weight */
 static void accumulate(struct rt_graph *graph, int64_t parameters)
 {
-    rows_kernel(graph, RT_ACCUMULATE, RT_OP_ADD, 1, parameters);
-}
-
-/* Does anything run backward for this node? If so, first the sums of its inputs' gradients: autograd adds up
- * what the readers of a value hand back, one addition for each reader after the first (torch/csrc/autograd/
- * input_buffer.cpp). What a block that repeats reads of earlier ones (the encoder's states) was read by them
- * before, or is its own input, which each repetition has from the one before. */
-static bool runs_backward(struct rt_graph *graph, uint32_t node)
-{
-    if (!rt_build_training(graph) || !graph->nodes[node].gradient)
-        return false;
-    const struct rt_node *reader = &graph->nodes[node];
-    for (uint32_t i = 0; i < reader->input_count; i++) {
-        struct rt_node *input = &graph->nodes[graph->inputs[reader->input + i]];
-        if (input->gradient && input->read)
-            rows_kernel(graph, RT_BACKWARD, RT_OP_ADD, 1, (int64_t)input->outputs);
-        input->read = true;
-    }
-    return true;
+    rt_node_add_kernel(graph, RT_ACCUMULATE, RT_OP_ADD, 1, parameters);
 }
 
 int64_t rt_build_shard(int64_t elements, int64_t parts)
@@ -79,17 +23,17 @@ int64_t rt_build_shard(int64_t elements, int64_t parts)
 uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
                          int64_t out, bool bias)
 {
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * out);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * out);
     graph->nodes[node].parameters = (double)in * out + (bias ? out : 0);
     graph->nodes[node].gradient = true;
     product_kernel(graph, RT_FORWARD, RT_OP_LINEAR, 1, rows, in, out);
-    if (!runs_backward(graph, node))
+    if (!rt_node_begin_backward(graph, node))
         return node;
-    keep(graph, x);
+    rt_node_keep(graph, x);
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in); /* dW^T = dy^T x */
     if (bias)
-        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out); /* db = sum of dy over rows */
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out); /* db = sum of dy over rows */
     accumulate(graph, in * out);
     if (bias)
         accumulate(graph, out);
@@ -99,18 +43,18 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
 uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, int64_t batch,
                       int64_t m, int64_t k, int64_t n)
 {
-    uint32_t node = add_node(graph, name, a, b, (double)batch * m * n);
+    uint32_t node = rt_node_add(graph, name, a, b, (double)batch * m * n);
     product_kernel(graph, RT_FORWARD, RT_OP_BMM, batch, m, k, n);
-    if (!runs_backward(graph, node))
+    if (!rt_node_begin_backward(graph, node))
         return node;
-    keep(graph, a);
-    keep(graph, b);
+    rt_node_keep(graph, a);
+    rt_node_keep(graph, b);
     product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, m, n, k); /* da = dc b^T */
     product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, k, m, n); /* db = a^T dc */
     return node;
 }
 
-/* What the gradient of op(x) runs (tools/autograd/derivatives.yaml). The gradient of x + c is handed on. */
+/* Kernels of the gradient of op(x) (tools/autograd/derivatives.yaml). x + c passes its gradient on. */
 static void unary_backward(struct rt_graph *graph, enum rt_op_id op, int64_t rows, int64_t cols)
 {
     switch (op) {
@@ -118,62 +62,63 @@ static void unary_backward(struct rt_graph *graph, enum rt_op_id op, int64_t row
         break;
     case RT_OP_MUL_SCALAR:
     case RT_OP_DIV_SCALAR:
-        rows_kernel(graph, RT_BACKWARD, op, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, op, rows, cols);
         break;
     case RT_OP_POW_SCALAR: /* dy (c x^(c - 1)) */
     case RT_OP_RSQRT:      /* (-dy / 2) y^3 */
-        rows_kernel(graph, RT_BACKWARD, RT_OP_POW_SCALAR, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_POW_SCALAR, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
         break;
     default: /* relu, gelu, tanh, silu: one kernel, which reads dy and x or y as a product of both does */
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
     }
 }
 
 uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                         int64_t cols)
 {
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
-    rows_kernel(graph, RT_FORWARD, op, rows, cols);
-    if (runs_backward(graph, node)) {
+    rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols);
+    if (rt_node_begin_backward(graph, node)) {
         if (rt_op_keeps(op) == RT_KEEPS_INPUTS)
-            keep(graph, x);
+            rt_node_keep(graph, x);
         unary_backward(graph, op, rows, cols);
     }
     return node;
 }
 
-/* What the gradient of x op z runs, z broadcast from `other` elements. That of a sum is handed on; what was
- * broadcast gets the sum of its places. */
+/* Kernels of the gradient of x op z, z broadcast from `other` elements. A sum passes its gradient on; z gets
+ * the gradients summed over the dims that it was broadcast along. */
 static void binary_backward(struct rt_graph *graph, enum rt_op_id op, bool for_x, bool for_z, int64_t rows,
                             int64_t cols, int64_t other)
 {
     double width = rt_dtypes[graph->options.dtype].bytes;
     if (for_x && op != RT_OP_ADD) /* dy z or dy / z */
-        rows_kernel(graph, RT_BACKWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
+        rt_node_add_kernel(graph, RT_BACKWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
     if (for_z && op == RT_OP_DIV) /* -dy (y / z) */
-        rows_kernel(graph, RT_BACKWARD, RT_OP_DIV, rows, cols)->bytes = width * (2.0 * rows * cols + other);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_DIV, rows, cols)->bytes =
+            width * (2.0 * rows * cols + other);
     if (for_z && op != RT_OP_ADD)
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
     if (for_z && other < rows * cols)
-        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
 }
 
 uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, uint32_t z,
                          int64_t rows, int64_t cols, int64_t other)
 {
-    uint32_t node = add_node(graph, name, x, z, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, x, z, (double)rows * cols);
     graph->nodes[node].fusable = true;
     double width = rt_dtypes[graph->options.dtype].bytes;
-    rows_kernel(graph, RT_FORWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
-    if (runs_backward(graph, node)) {
-        bool for_x = has_gradient(graph, x), for_z = has_gradient(graph, z);
+    rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols)->bytes = width * (2.0 * rows * cols + other);
+    if (rt_node_begin_backward(graph, node)) {
+        bool for_x = rt_node_has_gradient(graph, x), for_z = rt_node_has_gradient(graph, z);
         if (op != RT_OP_ADD && for_z)
-            keep(graph, x);
+            rt_node_keep(graph, x);
         if (op != RT_OP_ADD && for_x)
-            keep(graph, z);
+            rt_node_keep(graph, z);
         binary_backward(graph, op, for_x, for_z, rows, cols, other);
     }
     return node;
@@ -193,69 +138,78 @@ void rt_build_broadcast(struct rt_graph *graph, double width, int64_t distance)
     }
 }
 
+void rt_build_strided(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t distance)
+{
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    kernel->reread_bytes =
+        (RT_SECTOR_BYTES - width) * (double)kernel->call.dim[0] * (double)kernel->call.dim[1];
+    kernel->reuse_distance_bytes = (RT_SECTOR_BYTES + 2 * width) * (double)distance;
+}
+
 /* Backward: where(x == c, dy / 2, dy), then 0 where x < c, kernel by kernel (derivatives.yaml). Comparisons
  * make, and the others read, a byte for each element. */
 uint32_t rt_build_maximum(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     double width = rt_dtypes[graph->options.dtype].bytes, elements = (double)rows * cols;
     graph->nodes[node].fusable = true;
-    rows_kernel(graph, RT_FORWARD, RT_OP_CLAMP, rows, cols);
-    if (!runs_backward(graph, node))
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_CLAMP, rows, cols);
+    if (!rt_node_begin_backward(graph, node))
         return node;
-    keep(graph, x);
-    rows_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols);
-    rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
-    rows_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (3 * width + 1) * elements;
-    rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
-    rows_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (2 * width + 1) * elements;
+    rt_node_keep(graph, x);
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols);
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (3 * width + 1) * elements;
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (2 * width + 1) * elements;
     return node;
 }
 
 uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
-    rows_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, cols);
-    if (runs_backward(graph, node)) { /* dy y first, then its sum over a row (aten/native/cuda/SoftMax.cu) */
-        keep(graph, node);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_SOFTMAX_BACKWARD, rows, cols);
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, cols);
+    if (rt_node_begin_backward(
+            graph, node)) { /* dy y first, then its sum over a row (aten/native/cuda/SoftMax.cu) */
+        rt_node_keep(graph, node);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_SOFTMAX_BACKWARD, rows, cols);
     }
     return node;
 }
 
 uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].parameters = 2.0 * cols;
     graph->nodes[node].gradient = true;
-    rows_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
-    if (runs_backward(graph, node)) {
-        keep(graph, x);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
+    if (rt_node_begin_backward(graph, node)) {
+        rt_node_keep(graph, x);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
         /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu) */
-        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
         accumulate(graph, cols);
         accumulate(graph, cols);
     }
     return node;
 }
 
-/* One number a row: (rows, 1). Backward: the gradient of each over the columns, for all of them. */
+/* (rows, 1). Backward: the gradient of each row's mean, divided by the columns, for all of them. */
 static uint32_t mean_of_rows(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
-    uint32_t node = add_node(graph, "norm.mean", x, RT_NO_INPUT, (double)rows);
+    uint32_t node = rt_node_add(graph, "norm.mean", x, RT_NO_INPUT, (double)rows);
     graph->nodes[node].fusable = true; /* row-wise, as layer norm is */
-    rows_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols);
-    if (runs_backward(graph, node))
-        rows_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols)->bytes =
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols);
+    if (rt_node_begin_backward(graph, node))
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols)->bytes =
             rt_dtypes[graph->options.dtype].bytes * (double)rows * (cols + 1);
     return node;
 }
 
-/* Mean of x^2 over a row and its inverse root are one number a row: (rows, 1). */
+/* The mean of x^2 and its inverse root are (rows, 1). */
 uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
     uint32_t squares = rt_build_unary(graph, "norm.pow", RT_OP_POW_SCALAR, x, rows, cols);
@@ -268,9 +222,9 @@ uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     if (rt_build_training(graph)) {
         /* the gradient of the weight: dy times what it scales, summed over rows */
         graph->nodes[node].gradient = true;
-        keep(graph, scaled);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
-        rows_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
+        rt_node_keep(graph, scaled);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
         accumulate(graph, cols);
     }
     return node;
@@ -308,14 +262,14 @@ uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kin
 uint32_t rt_build_embedding(struct rt_graph *graph, const char *name, int64_t rows, int64_t vocab,
                             int64_t cols)
 {
-    uint32_t node = add_node(graph, name, RT_NO_INPUT, RT_NO_INPUT, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, RT_NO_INPUT, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].parameters = (double)vocab * cols;
     graph->nodes[node].gradient = true;
-    rows_kernel(graph, RT_FORWARD, RT_OP_EMBEDDING, rows, cols);
-    if (runs_backward(graph, node)) {
-        rows_kernel(graph, RT_BACKWARD, RT_OP_FILL, vocab, cols); /* a dense gradient: zeros, */
-        rows_kernel(graph, RT_BACKWARD, RT_OP_INDEX, rows, cols); /* then the rows that were read */
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_EMBEDDING, rows, cols);
+    if (rt_node_begin_backward(graph, node)) {
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, vocab, cols); /* a dense gradient: zeros, */
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_INDEX, rows, cols); /* then the rows that were read */
         accumulate(graph, vocab * cols);
     }
     return node;
@@ -325,141 +279,12 @@ uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, 
 {
     if (!rt_build_training(graph))
         return x;
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
     graph->nodes[node].saved = (double)rows * cols / rt_dtypes[graph->options.dtype].bytes; /* a byte each */
-    rows_kernel(graph, RT_FORWARD, RT_OP_DROPOUT, rows, cols);
-    if (runs_backward(graph, node))
-        rows_kernel(graph, RT_BACKWARD, RT_OP_DROPOUT, rows, cols);
-    return node;
-}
-
-uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
-                       int64_t cols, double bytes)
-{
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    graph->nodes[node].fusable = op == RT_OP_WHERE;
-    struct rt_graph_kernel *kernel = rows_kernel(graph, RT_FORWARD, op, rows, cols);
-    if (bytes > 0)
-        kernel->bytes = bytes;
-    if (runs_backward(graph, node)) {
-        kernel = rows_kernel(graph, RT_BACKWARD, op, rows, cols);
-        if (bytes > 0)
-            kernel->bytes = bytes;
-    }
-    return node;
-}
-
-uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
-                           int64_t rows, int64_t cols)
-{
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    graph->nodes[node].fusable = op == RT_OP_WHERE;
-    graph->nodes[node].gradient = false;
-    rows_kernel(graph, RT_FORWARD, op, rows, cols);
-    return node;
-}
-
-/* Of a copy so many elements are read across the grain: each moves a sector of 32 bytes (CUDA C++ Best
- * Practices Guide, "Strided Accesses"). What torch.compile generates turns tiles on the chip. */
-static void turn(const struct rt_graph *graph, struct rt_graph_kernel *copy, double elements)
-{
-    if (!graph->options.fusion)
-        copy->bytes += (SECTOR_BYTES - rt_dtypes[graph->options.dtype].bytes) * elements;
-}
-
-void rt_build_strided(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t distance)
-{
-    double width = rt_dtypes[graph->options.dtype].bytes;
-    kernel->reread_bytes = (SECTOR_BYTES - width) * (double)kernel->call.dim[0] * (double)kernel->call.dim[1];
-    kernel->reuse_distance_bytes = (SECTOR_BYTES + 2 * width) * (double)distance;
-}
-
-static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_copy copy, int64_t rows,
-                        int64_t cols)
-{
-    if (copy == RT_COPY_NONE)
-        return;
-    enum rt_op_id op = copy == RT_COPY_TURNED ? RT_OP_TRANSPOSE : RT_OP_COPY;
-    struct rt_graph_kernel *kernel = rows_kernel(graph, phase, op, rows, cols);
-    if (copy == RT_COPY_TURNED)
-        turn(graph, kernel, (double)rows * cols);
-}
-
-uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
-                         enum rt_copy forward, enum rt_copy backward)
-{
-    if (forward == RT_COPY_NONE && !rt_build_training(graph))
-        return x;
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    copy_kernel(graph, RT_FORWARD, forward, rows, cols);
-    if (rt_build_training(graph) && has_gradient(graph, node))
-        copy_kernel(graph, RT_BACKWARD, backward, rows, cols);
-    return node;
-}
-
-uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
-                        int64_t cols, bool keys)
-{
-    return keys ? rt_build_copies(graph, name, x, rows, cols, rt_copy_keys(batch), rt_copy_keys(batch))
-                : rt_build_copies(graph, name, x, rows, cols, rt_copy_values(batch), RT_COPY_ROWS);
-}
-
-uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
-                        int64_t turned)
-{
-    if (!rt_build_training(graph))
-        return x;
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    if (!runs_backward(graph, node))
-        return node;
-    struct rt_graph_kernel *kernel = rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
-    turn(graph, kernel, (double)rows * turned);
-    return node;
-}
-
-/* The gradient of half of x's rows: zeros for all, then what came of the half (slice_backward). */
-static void half_backward(struct rt_graph *graph, int64_t rows, int64_t cols, bool turned)
-{
-    rows_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, cols);
-    copy_kernel(graph, RT_BACKWARD, turned ? RT_COPY_TURNED : RT_COPY_ROWS, rows, cols / 2);
-}
-
-uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
-                              int64_t rows, int64_t cols, bool turned)
-{
-    uint32_t half = rt_build_unary(graph, name->negate, RT_OP_MUL_SCALAR, x, rows, cols / 2);
-    if (rt_build_training(graph))
-        half_backward(graph, rows, cols, turned);
-    uint32_t node = add_node(graph, name->join, half, x, (double)rows * cols);
-    rows_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
-    if (runs_backward(graph, node))
-        half_backward(graph, rows, cols, turned);
-    return node;
-}
-
-uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
-                        int64_t cols)
-{
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    rows_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
-    if (runs_backward(graph, node) && batch > 1)
-        rows_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
-    return node;
-}
-
-uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t x, int64_t elements,
-                             bool forward, bool backward)
-{
-    int64_t gpus = graph->options.tensor_parallel;
-    backward = backward && rt_build_training(graph);
-    if (gpus == 1 || (!forward && !backward))
-        return x;
-    uint32_t node = add_node(graph, name, x, RT_NO_INPUT, (double)elements);
-    if (forward)
-        rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_ALL_REDUCE, (const int64_t[]){gpus, elements});
-    if (backward)
-        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_ALL_REDUCE, (const int64_t[]){gpus, elements});
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_DROPOUT, rows, cols);
+    if (rt_node_begin_backward(graph, node))
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_DROPOUT, rows, cols);
     return node;
 }
 

@@ -1,18 +1,18 @@
 /*
- * What builders of graphs are made of: one function per operator of a framework, which adds the node with the
- * kernels of all its phases. Internal to models/graph.
+ * Operators: one function for each operator of PyTorch, which adds a node with the kernels of all its phases.
+ * Internal to models/graph.
  *
- * The backward phase holds what PyTorch's autograd launches (tools/autograd/derivatives.yaml, aten/native/
- * cuda): docs/graphs.md has the table, and tests/graph/pytorch_ops.py compares. Accumulation is one add per
- * weight, as NeuSight counts it (ASPLOS 2025, section 4.4). Every function returns the number of its node, to
- * name as the input of a later one; inputs are such numbers.
+ * The backward phase holds the kernels that PyTorch's autograd launches (tools/autograd/derivatives.yaml,
+ * aten/native/cuda): docs/method.md has the table, and tests/models/graph/pytorch_ops.py compares. A weight
+ * is accumulated by one addition, as NeuSight counts it (ASPLOS 2025, section 4.4). Every function returns
+ * the number of its node; inputs are such numbers.
  */
 #ifndef ROOFTILE_MODELS_GRAPH_BUILD_H
 #define ROOFTILE_MODELS_GRAPH_BUILD_H
 
 #include "models/graph/model.h"
 
-#define RT_NO_INPUT UINT32_MAX /* a constant, or the model's own input */
+#define RT_NO_INPUT UINT32_MAX /* a constant, or an input of the model */
 
 static inline bool rt_build_training(const struct rt_graph *graph)
 {
@@ -58,31 +58,31 @@ uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kin
 uint32_t rt_build_embedding(struct rt_graph *graph, const char *name, int64_t rows, int64_t vocab,
                             int64_t cols);
 
-/* Nothing at inference, so no node: returns x. */
+/* No node at inference: returns x. */
 uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
 
-/* Data movement without a trained family: copy, where, index, reduce. `bytes` of the forward kernel, 0: the
- * op's own; the backward pass moves as much. */
+/* Data movement: copy, where, index, reduce. `bytes` of the forward kernel, 0: those of the op's row; the
+ * backward pass moves as much. */
 uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                        int64_t cols, double bytes);
 
-/* x(rows, cols), or a part of it, in another order: what is copied forward, and of the gradient. Gradients of
- * several parts are not added up. Returns x where nothing is copied at inference. */
+/* x(rows, cols), or a part of it, in another order: the copy that the forward and the backward pass make.
+ * Gradients of several parts are not added up. Returns x where inference copies nothing. */
 enum rt_copy {
-    RT_COPY_NONE, /* a view does */
+    RT_COPY_NONE, /* a view */
     RT_COPY_ROWS,
-    RT_COPY_TURNED /* rows become columns */
+    RT_COPY_TRANSPOSED
 };
 uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                          enum rt_copy forward, enum rt_copy backward);
 
-/* q, k or v by heads, a view of x(rows, cols), as operand of a batched product. PyTorch's matmul merges batch
- * and heads into one dim, which a view cannot do where there is more than one sequence: it copies (reshape in
- * aten/native/LinearAlgebra.cpp), keys transposed. The gradient is copied back into rows; that of keys, which
- * comes transposed, is in rows already but for the sequences. */
+/* Queries, keys or values by heads, a view of x(rows, cols), as an operand of a batched product. PyTorch's
+ * matmul merges batch and heads into one dim. A view cannot where there are several sequences, so matmul
+ * copies (reshape in aten/native/LinearAlgebra.cpp), keys transposed. The gradient is copied back into rows;
+ * the gradient of keys comes transposed, so it is in rows already except for the sequences. */
 static inline enum rt_copy rt_copy_keys(int64_t batch)
 {
-    return batch > 1 ? RT_COPY_TURNED : RT_COPY_NONE;
+    return batch > 1 ? RT_COPY_TRANSPOSED : RT_COPY_NONE;
 }
 static inline enum rt_copy rt_copy_values(int64_t batch)
 {
@@ -91,29 +91,29 @@ static inline enum rt_copy rt_copy_values(int64_t batch)
 uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
                         int64_t cols, bool keys);
 
-/* Parts of x(rows, cols), views of it, whose gradients are concatenated; those of `turned` columns come
- * transposed. Returns x at inference. */
+/* Parts of x(rows, cols), views of it, whose gradients are concatenated; those of `transposed` columns are
+ * read transposed. Returns x at inference. */
 uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
-                        int64_t turned);
+                        int64_t transposed);
 
-/* Halves of the rows of x(rows, cols) swapped, the second one negated. A slice's gradient is copied into
- * zeros; `turned`: it comes with columns for rows. */
+/* Swaps the halves of the rows of x(rows, cols) and negates the second. A slice's gradient is copied into
+ * zeros; `transposed`: it is read transposed. */
 struct rt_rotate_names {
     const char *negate, *join;
 };
 uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
-                              int64_t rows, int64_t cols, bool turned);
+                              int64_t rows, int64_t cols, bool transposed);
 
 /* Sets the rereads of an elementwise kernel that reads one of its two operands with a stride: the other
  * elements of a sector are read `distance` elements of the output later. */
 void rt_build_strided(const struct rt_graph *graph, struct rt_graph_kernel *kernel, int64_t distance);
 
-/* Heads merged again, x(rows, cols) copied; their gradient is copied where batch and heads are to be one dim.
- */
+/* Merges heads: copies x(rows, cols). The gradient is copied where several sequences are to be merged with
+ * heads into one dim. */
 uint32_t rt_build_merge(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
                         int64_t cols);
 
-/* The same of what gets no gradient (a mask, zeros, noise, whole numbers): nothing runs backward. */
+/* Data movement of what gets no gradient (a mask, zeros, noise, whole numbers): nothing runs backward. */
 uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
                            int64_t rows, int64_t cols);
 
@@ -124,8 +124,8 @@ uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t 
 /* Elements / parts, rounded up: what the largest shard holds. */
 int64_t rt_build_shard(int64_t elements, int64_t parts);
 
-/* The optimizer's node, where one is asked for: once for all parameters added so far (less the shared ones).
- * Call last, in a block of its own. */
+/* Adds a block with the optimizer's kernel, where options have one, for all parameters of the graph (shared
+ * ones once). Call last. */
 void rt_build_optimizer(struct rt_graph *graph);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/text.h"
 #include "models/graph/architectures/architecture.h"
 
 #include <ctype.h>

@@ -1,22 +1,22 @@
 /*
- * Fusion: chains of pointwise and row-wise nodes become one node, whose forward (and backward) kernels are
- * launched as one.
+ * Fusion: chains of pointwise and row-wise nodes become one node, whose forward (and backward) kernels run as
+ * one.
  *
  * Which nodes join follows NeuSight (ASPLOS 2025, section 4.4; its Opgraph/fuse): a node joins its reader
- * where it has that reader only, and both are of the fusable kind. So a chain is a tree that ends in one
- * node, the only one whose output is seen outside; everything else stays in registers.
+ * where that is its only reader and both are fusable. So a chain is a tree that ends in one node, the only
+ * one whose output is written; all other values stay in registers.
  *
  * Traffic, in elements of the graph's dtype:
  *   forward  = sum of the kernels' own
- *              - what members hand to one another (written once, read once for each reading)
- *              - an outside value read a second time
- *              + what is kept for the backward pass all the same
+ *              - values that members pass to one another (written once, read once by each reader)
+ *              - repeated reads of a value from outside
+ *              + values that are kept for the backward pass
  *   backward = gradient of the chain's output (read)
  *              + gradients of its inputs and parameters (written)
- *              + values that the gradients are computed from (read: inputs and what was kept)
- * and never more than the kernels one by one. At inference the forward formula is the published one, the
- * inputs and the output of the fused node once each, except that broadcast constants and masks, which are no
- * inputs of a node, count too. Published graphs fuse no training step; the backward formula is ours.
+ *              + values that the gradients are computed from (read: inputs and kept values)
+ * and at most that of the kernels one by one. At inference the forward formula is the published one, the
+ * inputs and the output of the fused node once each, plus broadcast constants and masks, which are no inputs
+ * of a node. Published graphs fuse no training step; the backward formula is ours.
  */
 #include "base/status.h"
 #include "models/graph/graph.h"
@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY UINT32_MAX
+#define NONE UINT32_MAX
 
 struct fusion {
     struct rt_graph *graph;
     double width;
     uint32_t *last; /* (node_count) the node that ends the chain of each node */
-    uint32_t *next; /* (node_count) the member after this one in its chain, NOBODY at the end */
-    uint32_t *head; /* (node_count) the first member of the chain that ends here, NOBODY elsewhere */
+    uint32_t *next; /* (node_count) the member after this one in its chain, NONE at the end */
+    uint32_t *head; /* (node_count) the first member of the chain that ends here, NONE elsewhere */
 };
 
 /* The nodes that a chain reads, each once, with the elements read of it. */
@@ -40,8 +40,8 @@ struct reads {
     uint32_t *node;
     double *elements;
     size_t count;
-    double again;  /* elements read that had been read before */
-    double inside; /* elements read of other members */
+    double repeated; /* elements read more than once, each time after the first */
+    double inside;   /* elements read of other members */
 };
 
 static const uint32_t *inputs_of(const struct fusion *fusion, const struct rt_node *node)
@@ -51,23 +51,23 @@ static const uint32_t *inputs_of(const struct fusion *fusion, const struct rt_no
 
 /* --- which node joins which --- */
 
-/* The only reader of each node; NOBODY where there is none or more than one. */
+/* The only reader of each node; NONE where there is none or more than one. */
 static uint32_t *only_readers(const struct fusion *fusion)
 {
     const struct rt_graph *graph = fusion->graph;
     uint32_t *reader = rt_malloc((graph->node_count + 1) * sizeof *reader);
     bool *several = rt_calloc(graph->node_count + 1, sizeof *several);
     for (size_t n = 0; n < graph->node_count; n++)
-        reader[n] = NOBODY;
+        reader[n] = NONE;
     for (uint32_t n = 0; n < graph->node_count; n++)
         for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
             uint32_t from = inputs_of(fusion, &graph->nodes[n])[i];
-            several[from] |= reader[from] != NOBODY && reader[from] != n;
+            several[from] |= reader[from] != NONE && reader[from] != n;
             reader[from] = n;
         }
     for (size_t n = 0; n < graph->node_count; n++)
         if (several[n])
-            reader[n] = NOBODY;
+            reader[n] = NONE;
     free(several);
     return reader;
 }
@@ -87,8 +87,8 @@ static bool may_join(const struct rt_graph *graph, const struct rt_node *node)
     return node->fusable && kernel_of(graph, node, RT_FORWARD) != NULL;
 }
 
-/* The last node of a layer is read by the next layer, which is the same block: it joins nothing, since its
- * reader in the list stands in another block. */
+/* The last node of a layer is read by the next repetition of its block. It joins nothing: in the list its
+ * reader stands in another block. */
 static void find_chains(struct fusion *fusion)
 {
     const struct rt_graph *graph = fusion->graph;
@@ -96,18 +96,18 @@ static void find_chains(struct fusion *fusion)
     uint32_t *reader = only_readers(fusion);
     for (uint32_t n = (uint32_t)graph->node_count; n-- > 0;) {
         uint32_t to = reader[n];
-        bool joins = to != NOBODY && to > n && may_join(graph, &nodes[n]) && may_join(graph, &nodes[to]) &&
+        bool joins = to != NONE && to > n && may_join(graph, &nodes[n]) && may_join(graph, &nodes[to]) &&
                      nodes[n].block == nodes[to].block;
         fusion->last[n] = joins ? fusion->last[to] : n;
-        fusion->head[n] = NOBODY;
-        /* Backwards, so that each chain's list comes out in the order of the graph. */
-        fusion->next[n] = joins ? fusion->head[fusion->last[n]] : NOBODY;
+        fusion->head[n] = NONE;
+        /* from the last node to the first, so that each chain's list has the order of the graph */
+        fusion->next[n] = joins ? fusion->head[fusion->last[n]] : NONE;
         fusion->head[fusion->last[n]] = n;
     }
     free(reader);
 }
 
-/* --- what a chain moves --- */
+/* --- reads of a chain --- */
 
 /* Elements that a node reads of an input: no more than it works on (a slice of a larger output). */
 static double read_elements(const struct rt_graph *graph, const struct rt_node *node, uint32_t from)
@@ -123,7 +123,7 @@ static void add_read(struct reads *reads, uint32_t from, double elements)
 {
     for (size_t i = 0; i < reads->count; i++)
         if (reads->node[i] == from) {
-            reads->again += fmin(elements, reads->elements[i]);
+            reads->repeated += fmin(elements, reads->elements[i]);
             reads->elements[i] = fmax(elements, reads->elements[i]);
             return;
         }
@@ -136,11 +136,11 @@ static struct reads chain_reads(const struct fusion *fusion, uint32_t last)
 {
     const struct rt_graph *graph = fusion->graph;
     size_t most = 1;
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
         most += graph->nodes[m].input_count;
     struct reads reads = {.node = rt_malloc(most * sizeof *reads.node),
                           .elements = rt_malloc(most * sizeof *reads.elements)};
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
         for (uint32_t i = 0; i < graph->nodes[m].input_count; i++) {
             uint32_t from = inputs_of(fusion, &graph->nodes[m])[i];
             double elements = read_elements(graph, &graph->nodes[m], from);
@@ -162,7 +162,7 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
 {
     double bytes = 0;
     const struct rt_graph *graph = fusion->graph;
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
         for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++) {
             const struct rt_graph_kernel *kernel = &graph->kernels[graph->nodes[m].kernel + k];
             bytes += kernel->call.phase == phase ? kernel->bytes : 0;
@@ -170,9 +170,9 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
     return bytes;
 }
 
-/* --- what a chain keeps for its backward pass --- */
+/* --- values kept for the backward pass --- */
 
-/* Elements that a member keeps of something that cannot be had again cheaply: a mask, a row-wise result. */
+/* Elements that a member keeps in any case, as computing them again is costly: a mask, a row-wise result. */
 static double kept_anyway(const struct fusion *fusion, const struct rt_node *node)
 {
     const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
@@ -183,15 +183,15 @@ static double kept_anyway(const struct fusion *fusion, const struct rt_node *nod
     return rt_op_keeps(kernel->call.op) == RT_KEEPS_OUTPUT ? node->saved : 0;
 }
 
-/* Elements that must be kept besides what is, so that a node's output is. */
+/* Elements that are to be kept in addition, so that a node's output is kept. */
 static double to_keep(const struct rt_node *node)
 {
     return node->saved < node->outputs ? node->outputs : 0;
 }
 
-/* Pointwise results inside a chain are kept, or computed again from the chain's inputs where keeping those
- * costs less: the choice that torch.compile's partitioner makes by a minimum cut. Returns the elements that
- * the chain keeps besides its output's, and puts the part that its forward kernel writes in *written. */
+/* Pointwise results inside a chain are kept, or computed again from the chain's inputs where those are fewer
+ * elements: the choice that torch.compile's partitioner makes by a minimum cut. Returns the elements that the
+ * chain keeps besides its output; *written is the part that its forward kernel writes. */
 static double chain_keeps(struct fusion *fusion, uint32_t last, const struct reads *reads, double *written)
 {
     struct rt_node *nodes = fusion->graph->nodes;
@@ -216,7 +216,7 @@ static double chain_keeps(struct fusion *fusion, uint32_t last, const struct rea
 
 static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
 {
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m]) {
         const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, &fusion->graph->nodes[m], RT_FORWARD);
         if (kernel != NULL && rt_op_keeps(kernel->call.op) == RT_KEEPS_INPUTS)
             return true;
@@ -224,14 +224,14 @@ static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
     return false;
 }
 
-/* Fills in what the chain's last node becomes, save its name, kernels and inputs. */
-static void sum_up(struct fusion *fusion, uint32_t last, const struct reads *reads)
+/* Turns the chain's last node into the fused one, except for its name, kernels and inputs. */
+static void merge(struct fusion *fusion, uint32_t last, const struct reads *reads)
 {
     struct rt_node *nodes = fusion->graph->nodes, *node = &nodes[last];
-    double width = fusion->width, written = 0, handed = 0, parameters = 0, inputs = 0, kept_inputs = 0;
+    double width = fusion->width, written = 0, passed = 0, parameters = 0, inputs = 0, kept_inputs = 0;
     double kept = chain_keeps(fusion, last, reads, &written);
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m]) {
-        handed += m != last ? nodes[m].outputs : 0;
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m]) {
+        passed += m != last ? nodes[m].outputs : 0;
         parameters += nodes[m].parameters;
     }
     for (size_t i = 0; i < reads->count; i++) {
@@ -243,8 +243,8 @@ static void sum_up(struct fusion *fusion, uint32_t last, const struct reads *rea
         kept_inputs = 0;
     double forward = phase_bytes(fusion, last, RT_FORWARD), backward = phase_bytes(fusion, last, RT_BACKWARD);
     double least = width * (node->outputs + inputs + written);
-    double own = kept_anyway(fusion, node); /* of the last member, which its gradient reads */
-    double fused = forward - width * (handed + reads->inside + reads->again - written);
+    double own = kept_anyway(fusion, node); /* kept by the last member */
+    double fused = forward - width * (passed + reads->inside + reads->repeated - written);
     node->fused_bytes[RT_FORWARD] = fmin(forward, fmax(least, fused));
     node->fused_bytes[RT_BACKWARD] =
         fmin(backward, width * (node->outputs + inputs + parameters + kept_inputs + kept + own));
@@ -261,11 +261,11 @@ static const char *chain_name(const struct fusion *fusion, uint32_t last)
     if (fusion->head[last] == last)
         return nodes[last].name;
     size_t length = 0;
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
         length += strlen(nodes[m].name) + 1;
     char *name = rt_malloc(length + 1), *at = name;
-    for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
-        at = stpcpy(stpcpy(at, nodes[m].name), fusion->next[m] != NOBODY ? "+" : "");
+    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
+        at = stpcpy(stpcpy(at, nodes[m].name), fusion->next[m] != NONE ? "+" : "");
     const char *text = rt_graph_text(fusion->graph, name, (size_t)(at - name));
     free(name);
     return text;
@@ -277,15 +277,14 @@ static size_t copy_kernels(const struct fusion *fusion, uint32_t last, struct rt
     const struct rt_graph *graph = fusion->graph;
     size_t count = 0;
     for (int phase = 0; phase < RT_PHASE_COUNT; phase++)
-        for (uint32_t m = fusion->head[last]; m != NOBODY; m = fusion->next[m])
+        for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
             for (uint32_t k = 0; k < graph->nodes[m].kernel_count; k++)
                 if (graph->kernels[graph->nodes[m].kernel + k].call.phase == phase)
                     out[count++] = graph->kernels[graph->nodes[m].kernel + k];
     return count;
 }
 
-/* Chains take the place of their last node: all that they read stands before it, all that reads them after.
- */
+/* A chain takes the place of its last node: its inputs stand before that, its readers behind. */
 static void rebuild(struct fusion *fusion)
 {
     struct rt_graph *graph = fusion->graph;
@@ -341,7 +340,7 @@ void rt_graph_fuse(struct rt_graph *graph)
         if (fusion.last[n] != n || !graph->nodes[n].fusable)
             continue;
         struct reads reads = chain_reads(&fusion, n);
-        sum_up(&fusion, n, &reads);
+        merge(&fusion, n, &reads);
         reads_release(&reads);
     }
     rebuild(&fusion);

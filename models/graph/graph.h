@@ -1,12 +1,22 @@
 /*
- * A model as ops: what runs on a device, in order, for one step of inference or training.
+ * A network as a graph: the kernels that one device runs in one step of inference or training, in order.
  *
- * A graph is a list of blocks in the order of the forward pass; a block is a run of nodes that repeats (a
- * transformer layer is built once and repeated). A node is one operator of the framework; it holds the
- * kernels of its forward, backward and gradient-accumulation phases. Sizes are in elements, FLOPs and bytes
- * are of one call.
+ * A graph is a list of blocks in the order of the forward pass. A block is a run of nodes that repeats: a
+ * layer is built once and counted `repeat` times. A node is one operator of the framework; it holds its
+ * kernels of the forward, backward and accumulation phases. Sizes are in elements; FLOPs and bytes are of one
+ * call. Graphs know neither devices nor predictors: predict/forecast/forecast.h puts them together.
  *
- * Graphs know nothing of devices or predictors; predict/forecast/forecast.h puts them together.
+ * The room, in reading order:
+ *   graph.[ch]       the structure; totals, memory
+ *   build.h          operators to nodes, with the kernels that PyTorch's autograd launches: build.c computes,
+ *                    build_moves.c moves data, build_node.[ch] is what both share
+ *   architectures/   layers and networks of operators, and the models that vary them, as rows
+ *   config.[ch]      config.json to the sizes of a model
+ *   zoo.c, zoo/      models by name
+ *   model.[ch]       a model and a step to a graph, with checks of both
+ *   fuse.c           chains of nodes to one kernel, as torch.compile makes them
+ *   import/          what --model may name: operator graphs, config.json
+ *   report.c, print_dot.c, cmd_graph.c   `rooftile graph`
  */
 #ifndef ROOFTILE_MODELS_GRAPH_GRAPH_H
 #define ROOFTILE_MODELS_GRAPH_GRAPH_H
@@ -20,8 +30,8 @@
 /* What one step does. */
 enum rt_step {
     RT_STEP_PREFILL,  /* inference over whole sequences */
-    RT_STEP_DECODE,   /* inference: one new token a sequence, keys and values of the others cached */
-    RT_STEP_TRAINING, /* forward, backward, gradient accumulation, the optimizer where asked for */
+    RT_STEP_DECODE,   /* inference: one new token a sequence; keys and values of the others are cached */
+    RT_STEP_TRAINING, /* forward, backward, gradient accumulation, optionally the optimizer */
     RT_STEP_COUNT
 };
 extern const char *const rt_steps[RT_STEP_COUNT]; /* "inference", "decode", "training" */
@@ -32,7 +42,7 @@ extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 struct rt_graph_options {
     enum rt_step step;
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
-    int64_t sequence; /* tokens of each; decode: ignored, one */
+    int64_t sequence; /* tokens of each; ignored when decoding */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
     int64_t tensor_parallel;
     enum rt_dtype dtype; /* of weights and activations */
@@ -56,11 +66,11 @@ struct rt_node {
     double outputs;                /* elements it writes */
     double parameters;             /* elements of its weights, on one device */
     double saved;                  /* elements it keeps for its backward pass, with dtype's width */
-    /* Fused: the kernels of the forward (backward) phase run as one, of this traffic. 0: one by one. */
+    /* Traffic of the forward and the backward phase where its kernels run as one; 0: they run one by one. */
     double fused_bytes[2];
     bool fusable; /* pointwise, row-wise or a view: may join a chain */
     /* While a training graph is built: */
-    bool gradient; /* one flows back through it: it has weights, or reads what has */
+    bool gradient; /* its output gets a gradient: it has weights, or an input that gets one */
     bool read;     /* a node that runs backward reads its output */
 };
 
@@ -70,7 +80,7 @@ struct rt_block {
     const char *name; /* "embedding", "layer", "head" */
     uint32_t node, node_count;
     int64_t repeat;
-    enum rt_block_role role; /* which stage of a pipeline it belongs to: the first, any, the last */
+    enum rt_block_role role; /* the pipeline stages that run it: the first, any, the last */
 };
 
 struct rt_graph {
@@ -83,7 +93,7 @@ struct rt_graph {
     size_t block_capacity, node_capacity, kernel_capacity, input_capacity;
     double boundary; /* elements that pass from one layer to the next */
     double cache;    /* elements of keys and values cached, all layers, after the step; 0: none */
-    double shared;   /* elements of weights that two nodes share (tied embeddings), counted twice in them */
+    double shared;   /* elements of weights that several nodes share (tied embeddings); each counts them */
     double classes;  /* elements of the model's last output */
     char **texts;    /* names that the graph owns (imported ones) */
     size_t text_count;
@@ -92,9 +102,9 @@ struct rt_graph {
 void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options);
 void rt_graph_release(struct rt_graph *graph);
 
-/* Building, in order: a block, its nodes, their inputs and kernels. Each returns the number of what it added.
- * Kernels are given with dims only; flops and bytes follow from the op and the graph's dtype and may be
- * changed through graph->kernels. */
+/* Add, in this order, a block, its nodes, their inputs and kernels. Each returns the number of the element
+ * added. FLOPs and bytes of a kernel follow from op, dims and the graph's dtype; a builder may change them.
+ */
 uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_block_role role,
                             int64_t repeat);
 uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name);
@@ -109,14 +119,14 @@ static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct
     return graph->blocks[node->block].repeat;
 }
 
-/* What is launched for one phase of a node: its kernels, or the one that they were fused into (the op and
- * dims of the last that computes, the FLOPs of all, the traffic of the chain). Returns how many; `out` holds
- * node->kernel_count. */
+/* The launches of one phase of a node: its kernels, or the one that they were fused into (op and dims of its
+ * last pointwise or row-wise kernel, the FLOPs of all, the traffic of the chain). Returns their number; `out`
+ * has room for node->kernel_count. */
 size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
                         struct rt_graph_kernel *out);
 
-/* Joins chains of fusable nodes, each the only reader of the one before, within a block: what torch.compile
- * does to pointwise and row-wise ops. rt_graph_build does it where options.fusion is set. */
+/* Joins chains of fusable nodes, each the only reader of the one before, within a block, as torch.compile
+ * joins pointwise and row-wise ops. rt_graph_build calls it where options.fusion is set. */
 void rt_graph_fuse(struct rt_graph *graph);
 
 struct rt_graph_totals {
@@ -127,7 +137,7 @@ struct rt_graph_totals {
 };
 void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out);
 
-/* Memory that a step needs on one device, in bytes. Estimates: docs/predict.md. */
+/* Memory that a step needs on one device, in bytes. Estimates: docs/method.md. */
 struct rt_graph_memory {
     double weights, gradients, optimizer, activations, cache, total;
 };

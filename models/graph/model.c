@@ -1,13 +1,12 @@
 /* Sizes to graphs: checks of options, the architecture's builder, checks of kernels. See model.h. */
 #include "models/graph/model.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "models/graph/architectures/architecture.h"
 #include "models/graph/build.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MOST_SIZE ((int64_t)1 << 31)
 #define MOST_DIM  ((double)((int64_t)1 << 40)) /* rt_op_check's */
@@ -29,18 +28,19 @@ static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
 {
     if (parts >= 1 && parts <= model->heads && divides_heads(model, parts))
         return RT_OK;
-    char list[128] = "1";
-    for (int64_t p = 2; p <= model->heads && p <= 4096; p++)
-        if (divides_heads(model, p) && strlen(list) + 8 < sizeof list)
-            snprintf(list + strlen(list), sizeof list - strlen(list), ", %" PRId64, p);
-    return rt_fail(RT_EUSAGE,
-                   "--tp %" PRId64 " does not divide the %" PRId64 " heads (%" PRId64
-                   " of keys and values) of %s; give one of %s",
-                   parts, model->heads, model->kv_heads, model->name, list);
+    struct rt_text list = {0};
+    for (int64_t p = 1; p <= model->heads && p <= 4096 && list.length < 120; p++)
+        if (divides_heads(model, p))
+            rt_text_item(&list, ", ", "%" PRId64, p);
+    int status = rt_fail(RT_EUSAGE,
+                         "--tp %" PRId64 " does not divide the %" PRId64 " heads (%" PRId64
+                         " of keys and values) of %s; give one of %s",
+                         parts, model->heads, model->kv_heads, model->name, list.text);
+    rt_text_release(&list);
+    return status;
 }
 
-/* Builders multiply in 64 bits: what they multiply stays below 2^62 by this, and check_kernels looks at the
- * dims that come out. */
+/* Builders multiply in 64 bits: this keeps their products below 2^62. check_kernels checks the dims. */
 static int check_volume(const struct rt_model *model, const struct rt_graph_options *options)
 {
     bool decode = options->step == RT_STEP_DECODE;
@@ -54,7 +54,7 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
         return RT_OK;
     return rt_fail(RT_EUSAGE,
                    "--batch %" PRId64 " with --%s %" PRId64
-                   " is more than the kernels of %s can be counted for (2^40 rows); give less of either",
+                   " makes kernels of %s of more than 2^40 rows; give less of either",
                    options->batch, decode ? "context" : "seq", decode ? options->context : options->sequence,
                    model->name);
 }

@@ -170,13 +170,13 @@ static const struct rotary_names of_keys = {"rotary.k_heads",
 /* x cos + rotate_half(x) sin, for x(rows, d). The tables of cosines and sines, (queries, d), are made once a
  * step from a few thousand numbers and left out. */
 static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *name, uint32_t x,
-                       int64_t heads, bool turned)
+                       int64_t heads, bool transposed)
 {
     struct rt_graph *graph = stack->graph;
     int64_t d = stack->shape.head_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
     x = rt_build_copies(graph, name->heads, x, rows, d, RT_COPY_NONE, RT_COPY_ROWS);
     uint32_t whole = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, table);
-    uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, turned);
+    uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, transposed);
     half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, table);
     return rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
 }
