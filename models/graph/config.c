@@ -338,7 +338,7 @@ int rt_model_load(const char *path, struct rt_model *out)
     free(text);
     if (status != RT_OK)
         return status;
-    size_t length = strlen(path), most = sizeof model.name - 1; /* the end says more than the beginning */
+    size_t length = strlen(path), most = sizeof model.name - 1; /* the end of a path is the specific part */
     snprintf(model.name, sizeof model.name, "%s", path + (length > most ? length - most : 0));
     *out = model;
     return RT_OK;

@@ -173,7 +173,7 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
 /* --- values kept for the backward pass --- */
 
 /* Elements that a member keeps in any case, as computing them again is costly: a mask, a row-wise result. */
-static double kept_anyway(const struct fusion *fusion, const struct rt_node *node)
+static double always_kept(const struct fusion *fusion, const struct rt_node *node)
 {
     const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
     if (kernel == NULL)
@@ -195,12 +195,12 @@ static double to_keep(const struct rt_node *node)
 static double chain_keeps(struct fusion *fusion, uint32_t last, const struct reads *reads, double *written)
 {
     struct rt_node *nodes = fusion->graph->nodes;
-    double anyway = 0, masks = 0, pointwise = 0, inputs = 0;
+    double always = 0, masks = 0, pointwise = 0, inputs = 0;
     for (uint32_t m = fusion->head[last]; m != last; m = fusion->next[m]) {
-        double kept = kept_anyway(fusion, &nodes[m]);
-        anyway += kept;
+        double kept = always_kept(fusion, &nodes[m]);
+        always += kept;
         if (kept < nodes[m].outputs)
-            masks += kept; /* written by the dropout kernel, whose bytes have it */
+            masks += kept; /* already in the dropout kernel's bytes */
         pointwise += nodes[m].saved - kept;
     }
     for (size_t i = 0; i < reads->count; i++)
@@ -210,8 +210,8 @@ static double chain_keeps(struct fusion *fusion, uint32_t last, const struct rea
             nodes[reads->node[i]].saved += to_keep(&nodes[reads->node[i]]);
         pointwise = 0;
     }
-    *written = anyway - masks + pointwise;
-    return anyway + pointwise;
+    *written = always - masks + pointwise;
+    return always + pointwise;
 }
 
 static bool chain_gradient_reads(const struct fusion *fusion, uint32_t last)
@@ -243,7 +243,7 @@ static void merge(struct fusion *fusion, uint32_t last, const struct reads *read
         kept_inputs = 0;
     double forward = phase_bytes(fusion, last, RT_FORWARD), backward = phase_bytes(fusion, last, RT_BACKWARD);
     double least = width * (node->outputs + inputs + written);
-    double own = kept_anyway(fusion, node); /* kept by the last member */
+    double own = always_kept(fusion, node); /* kept by the last member */
     double fused = forward - width * (passed + reads->inside + reads->repeated - written);
     node->fused_bytes[RT_FORWARD] = fmin(forward, fmax(least, fused));
     node->fused_bytes[RT_BACKWARD] =

@@ -39,7 +39,7 @@ size_t rt_zoo_size(void);
 int rt_zoo_model(size_t i, struct rt_model *out);
 
 /* RT_EUSAGE where options are out of range or do not fit the model (heads that tensor parallelism does not
- * divide). A sequence beyond the model's positions is built all the same (rt_model_overlong). */
+ * divide). A sequence beyond the model's positions is built, too (rt_model_overlong). */
 int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *options,
                    struct rt_graph *out);
 

@@ -117,7 +117,7 @@ int rt_model_find(const char *spec, struct rt_model *out)
     if (stat(inside, &file) == 0)
         status = rt_model_load(inside, out);
     else if (length > 5 && strcmp(spec + length - 5, ".json") == 0)
-        status = rt_model_load(spec, out); /* says why it cannot be read */
+        status = rt_model_load(spec, out); /* fails with the reason */
     free(inside);
     return status;
 }

@@ -1,8 +1,7 @@
 /*
- * What --model may name: one table of importers, asked in turn what the file is. Some hold a model's sizes,
- * of which graphs of any step are built; others hold a graph as it was traced, of one step and size.
- *
- * An importer is a file here and a row in import.c.
+ * What --model may name. Each importer recognises a kind of file; the first that does imports it. Some files
+ * hold a model's sizes, of which graphs of any step are built; others hold a graph that was traced, of one
+ * step and size. An importer is a file here and a row in import.c.
  */
 #ifndef ROOFTILE_MODELS_GRAPH_IMPORT_IMPORT_H
 #define ROOFTILE_MODELS_GRAPH_IMPORT_IMPORT_H

@@ -1,4 +1,4 @@
-/* Rows of operator graphs to nodes. See import.h for what is read how. */
+/* Rows of operator graphs to nodes. See opgraph.h; import.h has the rules. */
 #include "base/status.h"
 #include "models/graph/import/opgraph.h"
 
@@ -47,7 +47,7 @@ static bool find_layer(const struct rt_opgraph *file, int64_t *first, int64_t *l
 struct fit {
     const struct rt_opgraph *file;
     struct rt_graph *graph;
-    uint32_t *node;      /* (rows) whose output stands for the row's, NONE where nothing is read */
+    uint32_t *node;      /* (rows) the node of a row's output; NONE: it has none */
     uint32_t *seen;      /* (rows, as nodes) the row that read a node last */
     uint32_t *producers; /* (rows) of the row that is added */
 };
@@ -155,8 +155,8 @@ static size_t find_producers(struct fit *fit, uint32_t r)
     return count;
 }
 
-/* Adds the rows of some places in the order. A row without kernels is a view of the one node that it reads;
- * a number that the host knows (a size) is a view of nothing; what reads several nodes is a node. */
+/* Adds the rows at places from..to of the order. A row without kernels that reads one node is a view of it;
+ * one that reads several is a node. A single number (a size, which the host knows) is no node. */
 static void add_rows(struct fit *fit, int64_t from, int64_t to)
 {
     for (int64_t i = from; i < to; i++) {

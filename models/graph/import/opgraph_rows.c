@@ -101,7 +101,7 @@ static int read_calls(struct reader *reader, const struct rt_csv_field *fields, 
         if ((status = rt_opgraph_call(values, i, file->dtype, gpus, &call)) != RT_OK)
             return status;
         if (call.call.op == RT_OP_COPY && call.call.dim[1] == 0)
-            continue; /* a size that the host knows */
+            continue; /* a single number, which the host knows */
         if ((status = rt_op_check(call.call.op, call.call.dim)) != RT_OK)
             return status;
         call.call.phase = (uint8_t)(RT_FORWARD + (column - FORWARD));

@@ -1,4 +1,4 @@
-/* A strict parser of Python literals. See literal.h. */
+/* A strict parser of Python literals. See python_literal.h. */
 #include "models/graph/import/python_literal.h"
 #include "base/status.h"
 #include "base/strings.h"

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""What PyTorch's eager mode runs for small transformers, beside what `rooftile graph` says it runs.
+"""Compares the operators that PyTorch's eager mode runs for small transformers with `rooftile graph`.
 
     pytorch_ops.py ROOFTILE [-v]
 
 The models are plain PyTorch, written as Hugging Face's modeling_{gpt2,bert,opt,llama,t5}.py write them with eager
 attention. A TorchDispatchMode sees every operator below autograd, with its tensors, forward and backward. Each becomes
 the kernels that it launches on a GPU: kind, elements and bytes; products with their dims. The graph of the same
-config.json is read from `rooftile graph --json`, and the two lists are compared, phase by phase. What differs must be a
-line of differences(), and a line that does not occur fails as well; -v prints the lines that do.
+config.json is read from `rooftile graph --json`, and the two lists are compared, phase by phase. Every difference must
+be a line of differences(), and a line that does not occur fails as well; -v prints the lines that do.
 
-It runs on a CPU. Three operators run other kernels there than on CUDA: dropout, softmax's and layer norm's gradients;
-comments at each say what CUDA's sources run. All is fp32: casts of mixed precision are not seen.
+It runs on a CPU. Three operators run other kernels there than on CUDA: dropout and the gradients of softmax and layer
+norm; comments at each name CUDA's kernels. All is fp32, so casts of mixed precision are not covered.
 
-Each size is a number of its own, so that a shape tells what it is of. Gradients exist before the backward pass that is
-looked at, so that adding to them is seen. Losses are not part of graphs: gradients of the outputs are given. Lines of
-differences() are those of PyTorch 1.13.
+All sizes differ, so that a shape identifies its tensor. Gradients exist before the backward pass that is recorded, so
+that accumulation is recorded. Losses are not part of graphs: gradients of the outputs are given. Lines of differences()
+are those of PyTorch 1.13.
 """
 import collections
 import json
@@ -36,7 +36,7 @@ LOWEST = torch.finfo(torch.float32).min
 # ---- models, as modeling_*.py write them ----
 
 class Weights:
-    """Parameters by name, made when first asked for."""
+    """Parameters by name, made at their first use."""
 
     def __init__(self):
         self.all = {}
@@ -294,10 +294,10 @@ def t5_attention(w, name, x, states, bias, training):
     return linear(w, name + ".o", x, HIDDEN, False)
 
 
-# ---- what is seen ----
+# ---- recording ----
 
 class Watched:
-    """The part of a model that counts: what a step runs, not what makes its inputs and buffers."""
+    """Records a part of a model: the step, not the making of its inputs and buffers."""
 
     recorder = None
 
@@ -334,7 +334,7 @@ SECTOR = 32  # bytes that move where one element is read or written across the g
 
 
 def turns(source, target):
-    """Does a kernel that reads one, or a part of it, and writes the other go through either across the grain?"""
+    """Is either tensor accessed with a stride by a kernel that reads one, or a part of it, and writes the other?"""
     whole = source.dim() == target.dim() and moved(source) == source.numel() * source.element_size()
     return whole and None not in (fastest(source), fastest(target)) and fastest(source) != fastest(target)
 
@@ -345,7 +345,7 @@ def read(source, target):
 
 
 def fits_cublas(matrix):
-    """Does cuBLAS take it as it lies? (aten/native/cuda/Blas.cpp: prepare_batch_matrix_for_cublas)"""
+    """Does cuBLAS take the tensor without a copy? (aten/native/cuda/Blas.cpp: prepare_batch_matrix_for_cublas)"""
     (rows, cols), (down, across) = matrix.shape[-2:], matrix.stride()[-2:]
     return across == 1 and down >= max(1, cols) or down == 1 and across >= max(1, rows)
 
@@ -466,7 +466,7 @@ class Recorder(TorchDispatchMode):
 
 
 def watch(model, batch, training):
-    """Kernels of one step, and which elementwise ones read across the grain"""
+    """Kernels of one step, and the elementwise ones among them that read with a stride"""
     weights = Weights()
     ids = torch.randint(0, VOCAB, (batch, TOKENS))
     Watched.recorder = None
@@ -487,12 +487,12 @@ def watch(model, batch, training):
     return recorder.kernels, recorder.across
 
 
-# ---- what rooftile says ----
+# ---- rooftile's graph ----
 
 LLAMA = dict(model_type="llama", hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
              intermediate_size=INNER, vocab_size=VOCAB, max_position_embeddings=POSITIONS, tie_word_embeddings=False)
-# Whole numbers and masks, made once a step of a few elements: what the graphs hold of it is not compared, and the models
-# above make them before they are watched.
+# Whole numbers and masks, made once a step, have few elements. Their nodes are not compared; the models above make them
+# before the recording.
 ASIDE = ("mask", "source_mask", "positions.", "buckets.")
 CONFIGS = {
     "gpt2": (gpt2, dict(model_type="gpt2", n_embd=HIDDEN, n_layer=LAYERS, n_head=HEADS, n_inner=INNER,
@@ -535,7 +535,7 @@ def of_graph(kernel):
     return kernel["phase"], kernel["op"], dims["rows"] * dims["cols"], kernel["bytes"]
 
 
-# ---- compared ----
+# ---- comparison ----
 
 def differences(name, batch, training):
     """Lines (phase, kind, elements, bytes), how many PyTorch runs more (less than 0: fewer), why."""
@@ -582,8 +582,8 @@ def differences(name, batch, training):
 
 
 def expected_across(name, batch, training):
-    """Elementwise kernels that read an operand across the grain: (phase, kind, elements) and how many. The graph of T5
-    has it as bytes that come again where the L2 is too small; in Llama they come again after a row of a head."""
+    """Elementwise kernels that read an operand with a stride: (phase, kind, elements) and how many. The graph of T5 has
+    them as reread_bytes; in Llama the reuse distance is a row of a head."""
     if name == "t5":  # the bias of scores, looked up as (queries, keys, heads)
         return {("forward", "add", batch * HEADS * TOKENS * TOKENS): 2 * LAYERS}
     if name == "llama, all heads" and training:  # the gradient of keys, to which that of rotate_half is added
@@ -597,7 +597,7 @@ def say(key):
 
 
 def compare(rooftile, name, batch, training, verbose):
-    """Prints what differs and is no line of differences(), and lines that do not occur. Returns how many."""
+    """Prints differences that are no line of differences(), and lines that do not occur. Returns their number."""
     model, config = CONFIGS[name]
     (seen, across), built = watch(model, batch, training), graph(rooftile, config, batch, training)
     known, why = collections.Counter(), {}

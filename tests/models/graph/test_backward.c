@@ -1,5 +1,5 @@
-/* What PyTorch runs besides the op itself: copies of heads, sums of gradients, backward kernels. Each count
- * and size by hand. */
+/* Kernels that PyTorch runs besides the op itself: copies of heads, sums of gradients, backward kernels.
+ * Counts and sizes are computed by hand. */
 #include "find.h"
 
 enum { BATCH = 3, TOKENS = 5, HEADS = 2, WIDTH = 7, HIDDEN = HEADS * WIDTH, ROWS = BATCH * TOKENS };
@@ -29,7 +29,7 @@ static struct rt_graph build(const char *text, enum rt_step step, int64_t batch,
     "{\"model_type\": \"bert\", \"hidden_size\": 14, \"num_hidden_layers\": 1, "                             \
     "\"num_attention_heads\": 2, \"intermediate_size\": 11, \"vocab_size\": 17}"
 
-/* Kernels of an op in a phase, in all nodes of that name (any: NULL), and the bytes they move. */
+/* Number of kernels of an op in a phase, in all nodes of that name (NULL: any), and their bytes. */
 static size_t count(const struct rt_graph *graph, const char *name, enum rt_phase phase, enum rt_op_id op,
                     double *bytes)
 {
@@ -59,7 +59,7 @@ static void test_heads_are_copied_where_there_are_several_sequences(void)
     RT_ASSERT_NEAR(bytes, 8.0 * ROWS * HIDDEN, 1e-12);
     CU_ASSERT_EQUAL(count(&graph, "attn.heads_v", RT_FORWARD, RT_OP_COPY, NULL), 1);
     CU_ASSERT_EQUAL(count(&graph, "attn.heads_k", RT_FORWARD, RT_OP_TRANSPOSE, &bytes), 1);
-    RT_ASSERT_NEAR(bytes, (32.0 + 4) * ROWS * HIDDEN, 1e-12); /* a sector for each that is read */
+    RT_ASSERT_NEAR(bytes, (32.0 + 4) * ROWS * HIDDEN, 1e-12); /* a sector of 32 B for each element read */
     rt_graph_release(&graph);
     graph = build(GPT2, RT_STEP_PREFILL, BATCH, true);
     CU_ASSERT_EQUAL(count(&graph, "attn.heads_k", RT_FORWARD, RT_OP_TRANSPOSE, &bytes), 1);
@@ -69,14 +69,15 @@ static void test_heads_are_copied_where_there_are_several_sequences(void)
     CU_ASSERT_EQUAL(count(&graph, NULL, RT_FORWARD, RT_OP_COPY, NULL), 1); /* merged heads */
     CU_ASSERT_EQUAL(count(&graph, NULL, RT_FORWARD, RT_OP_TRANSPOSE, NULL), 0);
     rt_graph_release(&graph);
-    graph = build(OPT, RT_STEP_PREFILL, BATCH, false); /* copies as its code says, keys not turned */
+    graph = build(OPT, RT_STEP_PREFILL, BATCH,
+                  false); /* explicit copies in Hugging Face's code, keys not transposed */
     CU_ASSERT_EQUAL(count(&graph, NULL, RT_FORWARD, RT_OP_COPY, NULL), 4);
     CU_ASSERT_EQUAL(count(&graph, NULL, RT_FORWARD, RT_OP_TRANSPOSE, NULL), 0);
     rt_graph_release(&graph);
 }
 
-/* The product hands the gradient of keys back turned. GPT-2 concatenates it so; in BERT and OPT a view makes
- * rows of it, unless there are several sequences. */
+/* The product returns the gradient of keys transposed. GPT-2 concatenates it as it is; BERT and OPT view it
+ * as rows where there is one sequence, and copy it where there are several. */
 static void test_gradients_of_heads_are_copied_back(void)
 {
     for (int64_t batch = 1; batch <= BATCH; batch += BATCH - 1) {
@@ -101,8 +102,8 @@ static void test_gradients_of_heads_are_copied_back(void)
     }
 }
 
-/* T5's layers share a bias of scores, and those of its decoder the encoder's states: the first layer is a
- * block of its own, in which the bias is read once and the states are twice. */
+/* T5's layers share a bias of scores, and the layers of its decoder the encoder's states. The first layer is
+ * a block of its own, which reads the bias once and the states twice. */
 static void test_gradients_of_what_blocks_share_are_added_up(void)
 {
     struct rt_graph graph =
@@ -118,7 +119,7 @@ static void test_gradients_of_what_blocks_share_are_added_up(void)
     rt_graph_release(&graph);
 }
 
-/* Each value that several read: one addition for each reader but the first. */
+/* A value with several readers: one addition of gradients for each reader but the first. */
 static void test_gradients_are_added_up(void)
 {
     struct rt_graph graph = build(GPT2, RT_STEP_TRAINING, BATCH, false);
@@ -162,8 +163,8 @@ static void test_backward_kernels(void)
     rt_graph_release(&graph);
 }
 
-/* A mask of every query and key is read for every head; one of keys stays where it is. */
-static void test_masks_come_round(void)
+/* A mask of queries x keys is read again for every head; a mask of keys is short and stays in cache. */
+static void test_masks_are_reread(void)
 {
     struct rt_graph graph = build(OPT, RT_STEP_PREFILL, BATCH, false);
     const struct rt_node *mask = find_node(&graph, "attn.mask");
@@ -181,4 +182,4 @@ static void test_masks_come_round(void)
 RT_TESTS(RT_TEST(test_heads_are_copied_where_there_are_several_sequences),
          RT_TEST(test_gradients_of_heads_are_copied_back), RT_TEST(test_gradients_are_added_up),
          RT_TEST(test_gradients_of_what_blocks_share_are_added_up), RT_TEST(test_backward_kernels),
-         RT_TEST(test_masks_come_round))
+         RT_TEST(test_masks_are_reread))

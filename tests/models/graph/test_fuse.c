@@ -1,4 +1,4 @@
-/* Fusion: which nodes join, what a chain moves, what stays as it was. */
+/* Fusion: which nodes join, the traffic of chains, invariants of the fused graph. */
 #include "find.h"
 #include "models/graph/build.h"
 
@@ -65,7 +65,7 @@ static void test_two_readers_keep_a_node(void)
     rt_graph_fuse(&graph);
     CU_ASSERT_EQUAL(graph.node_count, 2);
     CU_ASSERT_PTR_NOT_NULL(find_node(&graph, "a"));
-    /* b, c and d are one: a is read once, though b and c both read it. */
+    /* b, c and d become one node, which reads a once, although b and c both read it. */
     struct rt_graph_kernel kernel = only_launch(&graph, find_node(&graph, "b+c+d"), RT_FORWARD);
     RT_ASSERT_NEAR(kernel.bytes, W * 2 * ALL, 1e-12);
     rt_graph_release(&graph);
@@ -78,7 +78,7 @@ static void test_read_twice_by_one(void)
     rt_build_binary(&graph, "square", RT_OP_MUL, a, a, ROWS, COLS, ROWS * COLS);
     rt_graph_fuse(&graph);
     CU_ASSERT_EQUAL(graph.node_count, 1);
-    /* The model's own input is no node, yet relu reads it: in and out, as before. */
+    /* The model's input is no node, but relu reads it: it counts as traffic of the chain. */
     RT_ASSERT_NEAR(only_launch(&graph, &graph.nodes[0], RT_FORWARD).bytes, W * 2 * ALL, 1e-12);
     rt_graph_release(&graph);
 }
@@ -103,7 +103,7 @@ static void test_what_does_not_join(void)
     rt_graph_release(&graph);
 }
 
-/* The chain stands where its last node stood: y is between its members. */
+/* The chain takes the place of its last node: y is between its members. */
 static void test_order_stays_topological(void)
 {
     struct rt_graph graph = empty_graph(RT_STEP_PREFILL);
@@ -131,14 +131,14 @@ static void test_gelu(void)
     RT_ASSERT_NEAR(forward.bytes, W * 2 * ALL, 1e-12);
     RT_ASSERT_NEAR(forward.flops, 8 * ALL, 1e-12);
     CU_ASSERT_EQUAL(forward.call.op, RT_OP_MUL);
-    /* Its gradient reads dy and x and writes dx; nothing inside is kept, x and the result (for down) are. */
+    /* The gradient reads dy and x and writes dx. Kept are x and the result (for down), nothing inside. */
     RT_ASSERT_NEAR(only_launch(&graph, gelu, RT_BACKWARD).bytes, W * 3 * ALL, 1e-12);
     RT_ASSERT_NEAR(graph.nodes[0].saved, ALL, 1e-12);
     RT_ASSERT_NEAR(gelu->saved, ALL, 1e-12);
     rt_graph_release(&graph);
 }
 
-/* Softmax and mask are kept: softmax cannot be had again without a pass over its row. */
+/* Softmax and mask are kept: computing softmax again takes a pass over its rows. */
 static void test_kept_inside_a_chain(void)
 {
     struct rt_graph graph = empty_graph(RT_STEP_TRAINING);
@@ -153,7 +153,7 @@ static void test_kept_inside_a_chain(void)
     rt_graph_release(&graph);
 }
 
-/* The gradient of GELU needs the sum: keeping that is less than keeping both that were added. */
+/* The gradient of GELU needs the sum. Keeping the sum takes less memory than keeping its two terms. */
 static void test_keeps_what_is_less(void)
 {
     struct rt_graph graph = empty_graph(RT_STEP_TRAINING);
@@ -171,7 +171,7 @@ static void test_keeps_what_is_less(void)
 
 /* --- the zoo --- */
 
-/* What any graph must hold: blocks, kernels and inputs lie one behind the other, inputs come before. */
+/* Invariants of every graph: blocks, kernels and inputs are contiguous; inputs of a node precede it. */
 static void check_structure(const struct rt_graph *graph)
 {
     size_t node = 0, kernel = 0, input = 0;
@@ -251,7 +251,7 @@ static void test_nothing_to_fuse(void)
     struct rt_graph graph = empty_graph(RT_STEP_PREFILL);
     rt_graph_fuse(&graph);
     CU_ASSERT_EQUAL(graph.node_count, 0);
-    rt_build_linear(&graph, "x", RT_NO_INPUT, ROWS, 8, COLS, true); /* and it can be built on */
+    rt_build_linear(&graph, "x", RT_NO_INPUT, ROWS, 8, COLS, true); /* nodes can be added to a fused graph */
     CU_ASSERT_EQUAL(graph.node_count, 1);
     rt_graph_release(&graph);
 }

@@ -21,7 +21,7 @@ static void test_zoo_is_whole(void)
     }
 }
 
-/* Every model says where its sizes are from; no name or alias is another model's. */
+/* Every model names the source of its sizes; no name or alias names two models. */
 static void test_zoo_has_sources(void)
 {
     for (size_t i = 0; rt_model_zoo_json[i] != NULL; i++) {
@@ -68,7 +68,7 @@ static void test_names(void)
     RT_ASSERT_FAILS(rt_model_find("no/such/config.json", &model), RT_EIO, "no/such/config.json");
 }
 
-/* The dot tells 1.3B from 13B; without it and the "b" it is the name that measurements use. */
+/* The dot distinguishes 1.3B from 13B; "opt-13" is the name that measurements use for 1.3B. */
 static void test_opt_names(void)
 {
     static const char *const pairs[][2] = {{"opt-1.3b", "opt-1.3b"}, {"OPT 1.3B", "opt-1.3b"},
@@ -81,7 +81,7 @@ static void test_opt_names(void)
     }
 }
 
-/* Sizes of the models that were measured, as published beside the measurements. */
+/* Sizes of the measured models, as NeuSight published them with the measurements. */
 static void test_zoo_against_published_configs(void)
 {
     static const char *const files[] = {"bert",    "bert_large", "gpt2_med", "gpt2_large",
@@ -146,7 +146,7 @@ static void test_config(void)
     CU_ASSERT_EQUAL(model.activation, RT_ACT_RELU);
 }
 
-/* The names that every Hugging Face config answers to; and no model_type but a class. */
+/* General names of Hugging Face's attribute_map; a class instead of a model_type. */
 static void test_config_other_names(void)
 {
     struct rt_model model;
@@ -164,7 +164,7 @@ static void test_config_other_names(void)
         RT_ENOTFOUND, "\"Qwen2MoeForCausalLM\" is no architecture that is known here; known are gpt2");
 }
 
-/* A folder as it is downloaded. */
+/* The folder of a downloaded checkpoint. */
 static void test_config_folder(void)
 {
     struct rt_model model;
@@ -236,11 +236,11 @@ static void test_large_file_is_refused(void)
     free(text);
 }
 
-/* A config that is cut off or has bits flipped gives a model or a sentence; and a model gives a graph or a
- * sentence. Runs under the sanitizers in CI. */
+/* A config that is truncated or has flipped bits gives a model or an error; a model gives a graph or an
+ * error. Runs under the sanitizers in CI. */
 static void try_config(const char *path, const char *text, size_t size)
 {
-    unlink(path); /* file systems sync a file that is written over */
+    unlink(path); /* overwriting a file makes some file systems sync */
     FILE *file = fopen(path, "w");
     struct rt_model model;
     struct rt_graph graph;
@@ -318,7 +318,7 @@ static void test_bad_options(void)
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--tp 0 does not divide");
     o.tensor_parallel = 40;
     RT_ASSERT_FAILS(rt_graph_build(&gpt, &o, &graph), RT_EUSAGE, "--tp 40 does not divide");
-    o.tensor_parallel = 7; /* divides 28 heads, but shares no 4 of keys and values */
+    o.tensor_parallel = 7; /* divides 28 heads, but not 4 key-value heads */
     RT_ASSERT_FAILS(rt_graph_build(&qwen, &o, &graph), RT_EUSAGE, "give one of 1, 2, 4, 28");
 }
 
@@ -423,7 +423,7 @@ static void test_overlong(void)
     CU_ASSERT_TRUE(rt_model_overlong(&m, &options));
 }
 
-/* The largest sizes that options allow overflow nowhere: a graph, or a sentence. */
+/* The largest sizes that options allow overflow nowhere: they give a graph or an error. */
 static void test_largest_options(void)
 {
     struct rt_graph graph;

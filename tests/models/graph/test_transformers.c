@@ -1,5 +1,5 @@
-/* BERT, OPT, T5 and Switch Transformer beyond what was published of them: parameters as the checkpoints have
- * them, decoding, shards, variants. test_opgraph_match.c compares their kernels. */
+/* BERT, OPT, T5 and Switch Transformer: parameters of the checkpoints, decoding, shards, variants.
+ * test_opgraph_match.c compares their kernels with published graphs. */
 #include "find.h"
 
 static struct rt_model config(const char *text)
@@ -51,7 +51,7 @@ static double reduced(const struct rt_graph *graph, enum rt_phase phase)
     return elements;
 }
 
-/* No node reads one that comes later. */
+/* No node reads a later one. */
 static void assert_ordered(const struct rt_graph *graph)
 {
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -171,7 +171,8 @@ static void test_t5(void)
     CU_ASSERT_EQUAL(runs(&graph, "attn.scores"), 16);
     CU_ASSERT_EQUAL(runs(&graph, "cross.scores"), 8);
     CU_ASSERT_EQUAL(runs(&graph, "relative_bias"), 2);
-    CU_ASSERT_EQUAL(runs(&graph, "buckets.side"), 1); /* the encoder tells left from right */
+    CU_ASSERT_EQUAL(runs(&graph, "buckets.side"),
+                    1); /* the encoder's buckets differ by the sign of the distance */
     CU_ASSERT_EQUAL(runs(&graph, "source_bias.mask"), 1);
     CU_ASSERT_EQUAL(runs(&graph, "router"), 0);
     CU_ASSERT_EQUAL(runs(&graph, "losses.balance"), 0);
@@ -180,7 +181,7 @@ static void test_t5(void)
     ASSERT_FORWARD(&graph, "mlp.product", RT_OP_MUL, 64, 1024);
     ASSERT_FORWARD(&graph, "attn.q", RT_OP_LINEAR, 1, 64, 384, 512);
     ASSERT_FORWARD(&graph, "relative_bias", RT_OP_EMBEDDING, 32 * 32, 6);
-    /* heads lie side by side in the bias: a sector for each score, where those of the head before are gone */
+    /* heads are adjacent in the bias: a sector for each score, unless the cache still holds it */
     CU_ASSERT_EQUAL(find_kernel(&graph, "attn.bias", RT_FORWARD, 0)->reread_bytes, 28.0 * 2 * 6 * 32 * 32);
     CU_ASSERT_EQUAL(find_kernel(&graph, "attn.bias", RT_FORWARD, 0)->reuse_distance_bytes, 40.0 * 32 * 32);
     CU_ASSERT_EQUAL(find_kernel(&graph, "cross.bias", RT_FORWARD, 0)->reread_bytes, 0);

@@ -105,7 +105,7 @@ static void test_prefill(void)
     rt_graph_release(&graph);
 }
 
-/* What is broadcast is read once: cosines for all heads, the mask for all heads, keys for their group. */
+/* Broadcast operands count once: cosines and the mask for all heads, keys for their group. */
 static void test_traffic(void)
 {
     struct rt_model m = named("llama-3-8b");
@@ -146,7 +146,7 @@ static void test_decode(void)
     rt_graph_release(&graph);
 }
 
-/* Full attention repeats no heads; sharing does, and its gradient is summed. */
+/* Grouped-query attention copies key-value heads and sums their gradients; full attention does neither. */
 static void test_heads(void)
 {
     struct rt_model m = named("llama-2-7b");
@@ -206,7 +206,7 @@ static void test_tensor_parallel(void)
     CU_ASSERT_PTR_NOT_NULL(find_kernel(&graph, "attn.gradient_all_reduce", RT_BACKWARD, 0));
     CU_ASSERT_PTR_NOT_NULL(find_kernel(&graph, "gradient_all_reduce", RT_BACKWARD, 0));
     rt_graph_release(&graph);
-    options.tensor_parallel = 16; /* more than heads of keys and values: each device has a copy of one */
+    options.tensor_parallel = 16; /* more devices than key-value heads: each holds a copy of one */
     RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
     ASSERT_FORWARD(&graph, "attn.q", RT_OP_LINEAR, 1, 1024, 256, 4096);
     ASSERT_FORWARD(&graph, "attn.k", RT_OP_LINEAR, 1, 1024, 128, 4096);

@@ -1,4 +1,4 @@
-/* NeuSight's operator graphs: what is read from them, and what is refused with which sentence. */
+/* NeuSight's operator graphs: graphs that follow, and errors. */
 #include "base/file.h"
 #include "find.h"
 #include "models/graph/import/import.h"
@@ -125,7 +125,7 @@ static void test_training(void)
     CU_ASSERT_EQUAL(graph.blocks[0].node_count, 3); /* wte_grad, wte, drop */
     CU_ASSERT_EQUAL(graph.blocks[1].node_count, 6);
     CU_ASSERT_EQUAL(graph.blocks[2].node_count, 1);
-    CU_ASSERT_EQUAL(graph.node_count, 10); /* sizes and views are none */
+    CU_ASSERT_EQUAL(graph.node_count, 10); /* sizes and views are no nodes */
 
     check_dims(kernel_at(&graph, "addmm", 0), RT_OP_LINEAR, 1, 32, 24, 8);
     check_dims(kernel_at(&graph, "addmm", 1), RT_OP_LINEAR, 1, 32, 8, 24);
@@ -139,7 +139,7 @@ static void test_training(void)
     CU_ASSERT_EQUAL(kernel_at(&graph, "wte_grad", 0)->call.phase, RT_BACKWARD);
     node_named(&graph, "addmm_sum_grad"); /* renamed, since it overlaps */
 
-    /* Vector ops of a node move (inputs + output) / output elements for each of theirs. */
+    /* Each element of a vector op moves (inputs + output) / output elements of its row. */
     RT_ASSERT_NEAR(kernel_at(&graph, "add_15", 0)->bytes, W * (256 + 128 + 256), 1e-12);
     RT_ASSERT_NEAR(kernel_at(&graph, "transformer_h_0_ln_1", 2)->bytes, W * 8 * 2, 1e-12);
 
@@ -185,7 +185,7 @@ static void test_fused(void)
     rt_graph_release(&graph);
 }
 
-/* --- what is refused --- */
+/* --- errors --- */
 
 #define HEADER "Name,OpName,FwOps,BwOps,AccOps,Prev,Next,InputShapes,OutputShape\n"
 
@@ -272,7 +272,7 @@ static void test_bad_files(void)
                     RT_EUSAGE, "more than a million");
 }
 
-/* Without a telling name: the step by its phases, batch and sequence by the first shape. */
+/* Where the name has another form: the step by its phases, batch and sequence by the first shape. */
 static void test_unnamed(void)
 {
     struct rt_graph graph;
@@ -289,7 +289,7 @@ static void test_unnamed(void)
 
 /* --- damaged files --- */
 
-/* Loads, or is refused with a sentence. */
+/* Gives a graph, or an error that names the file. */
 static bool survives(const char *text, size_t size)
 {
     const char *path = rt_test_path("damaged-train-16-4-dp2.csv");

@@ -1,9 +1,8 @@
 /* Graphs built from config.json against NeuSight's published operator graphs: the same products, of the same
- * dims, equally often, in every phase, and the same vector ops forward and in accumulation. What vector ops
- * run backward is PyTorch's here and a rule of NeuSight's there (docs/graphs.md): pytorch_ops.py is the test
- * of it. Where they are not the same, a line of
- * tests/data/graphs/expected_differences.txt says so and why; a difference without a line fails, and so does
- * a line without a difference. */
+ * dims, equally often, in every phase, and the same vector ops forward and in accumulation. Backward
+ * vector ops are not compared: ours follow PyTorch (pytorch_ops.py compares), NeuSight's a rule. Every other
+ * difference has a line with its reason in tests/data/graphs/expected_differences.txt; a difference without a
+ * line fails, as does a line without a difference. */
 #include "test.h"
 
 #include "base/file.h"
@@ -26,7 +25,7 @@ struct tallies {
     size_t count, capacity;
 };
 
-/* What NeuSight has a name for; memory ops and collectives are not compared. */
+/* Ops that NeuSight has a name for; memory ops and collectives are not compared. */
 static bool compared(const struct rt_graph_kernel *kernel)
 {
     enum rt_family family = rt_call_family(&kernel->call);
@@ -66,7 +65,7 @@ static void count_kernels(struct tallies *tallies, const struct rt_graph *graph,
     }
 }
 
-/* --- one published graph and its twin --- */
+/* --- a published graph and the one that is built --- */
 
 struct pair {
     const char *file;
@@ -76,7 +75,7 @@ struct pair {
     struct tallies tallies;
 };
 
-/* One device's share of what the file's name says. */
+/* One device's share of the batch in the file's name. */
 static struct rt_graph_options options_of(const struct rt_opgraph_name *name)
 {
     return (struct rt_graph_options){.step = name->step,
@@ -87,7 +86,7 @@ static struct rt_graph_options options_of(const struct rt_opgraph_name *name)
                                      .fusion = name->fusion};
 }
 
-/* The file's facts and the model of its name; the tallies are empty. */
+/* The sizes and the model in the file's name; empty tallies. */
 static void pair_init(struct pair *pair, const char *data, const char *file)
 {
     char path[1400];
