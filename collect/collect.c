@@ -18,7 +18,7 @@ static int stop_early(struct rt_collection *c, int status)
     return rt_fail(
         status,
         "%s; %zu of %zu kernels are saved in %s: run the same command to go on, or add --budget 0s "
-        "to end with what there is",
+        "to end with these",
         reason, c->journal.saved.sample_count, c->planned, c->journal.folder);
 }
 

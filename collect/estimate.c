@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const double HOST_GBS = 20; /* of a host's link, where nothing is measured yet: PCIe 4 x16 */
+static const double HOST_GBS = 20; /* of a host's link, assumed: PCIe 4 x16 */
 
 /* A device to estimate for; lanes run in parallel. */
 struct placement {

@@ -1,4 +1,4 @@
-/* What a dataset says about the job that it is of. See job.h. */
+/* Attributes of a job's dataset. See job.h. */
 #include "collect/job.h"
 #include "collect/cpu/machine.h"
 #include "base/version.h"

@@ -281,7 +281,7 @@ void rt_journal_close(struct rt_journal *journal)
     if (journal->lock >= 0) {
         if (!journal->begun && lock_is_current(journal)) {
             remove_path(path_in(journal, "lock"));
-            rmdir(journal->folder); /* fails, rightly, where something else lies in it */
+            rmdir(journal->folder); /* fails, as it should, where other files are in it */
         }
         close(journal->lock);
     }

@@ -34,7 +34,7 @@ static double median_deviation(const double *sorted, size_t count, double median
     return count % 2 ? last : 0.5 * (before + last);
 }
 
-/* Half the distance between the order statistics a standard error either side of the median. */
+/* Half the distance between the order statistics one standard error to either side of the median. */
 static double rank_error(const double *sorted, size_t count)
 {
     double half = 0.5 * sqrt((double)count), centre = 0.5 * ((double)count - 1);
@@ -81,7 +81,7 @@ static int time_batches(struct timing *t, size_t batches, double *us)
     return status;
 }
 
-/* Runs until a batch is long enough for the clock; batch.runs is its size from here on. */
+/* Runs until a batch is long enough for the clock; sets batch.runs. */
 static int warm_up(struct timing *t)
 {
     const struct rt_stopping *stopping = t->stopping;

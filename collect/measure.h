@@ -1,12 +1,12 @@
 /*
- * How a kernel is measured, whatever the backend: warm-up, batches that are long for the clock, and samples
- * until the median is known well enough or the time is spent.
+ * How a kernel is measured on any backend: warm-up, batches of runs long enough for the clock, and samples
+ * until the relative error of the median is small enough or the time is spent.
  *
  * The relative error of the median is its standard error over the median, with the scatter taken from the
  * median absolute deviation: 1.2533 * 1.4826 * MAD / sqrt(n) / median (both factors are those of a normal
- * distribution). Times with two humps (a clock with two states) can have a MAD of 0, so it is never less than
- * half the distance between the order statistics sqrt(n) / 2 to either side of the median. It is looked at
- * when the number of samples has grown by half, not after each: looking more often stops too early.
+ * distribution). Bimodal times (a clock with two states) can have a MAD of 0, so the error is at least half
+ * the distance between the order statistics sqrt(n) / 2 to either side of the median. It is tested each time
+ * the number of samples has grown by half: testing after every sample would stop too early.
  */
 #ifndef ROOFTILE_COLLECT_MEASURE_H
 #define ROOFTILE_COLLECT_MEASURE_H
@@ -15,8 +15,8 @@
 
 struct rt_stopping {
     double rel_error;  /* of the median, to stop at */
-    double max_time_s; /* per kernel, warm-up included; `least` samples are taken whatever they cost */
-    double batch_us;   /* shortest batch of runs worth a look at the clock */
+    double max_time_s; /* per kernel, with warm-up; `least` samples are taken even if they take longer */
+    double batch_us;   /* a batch takes at least this long, so that the clock is precise */
     int least, most;   /* samples */
 };
 #define RT_STOPPING_DEFAULT ((struct rt_stopping){0.005, 0.2, 100, 5, 2000})
@@ -30,14 +30,14 @@ struct rt_measurement {
     struct rt_statistics us; /* of one run */
     int samples;             /* timed batches */
     uint64_t runs;           /* timed runs: samples x runs of a batch */
-    bool met;                /* the criterion: rel_error is at most what was asked for */
+    bool met;                /* rel_error is at most that of rt_stopping */
 };
 
 /* Of `count` > 0 values, which are sorted in place. */
 struct rt_statistics rt_statistics(double *values, size_t count);
 
-/* `warm`: with the operands left in the caches. RT_EINTERRUPTED after Ctrl-C, or what the backend's `time`
- * failed with. */
+/* `warm`: with operands in the caches. RT_EINTERRUPTED after Ctrl-C, or the status of the backend's `time`.
+ */
 int rt_measure(const struct rt_backend *backend, void *context, void *work,
                const struct rt_stopping *stopping, bool warm, struct rt_measurement *out);
 

@@ -1,17 +1,21 @@
 /*
- * The synthetic backend: two devices that do not exist, whose kernels take the time of a wave-quantised
- * roofline times seeded noise. For tests of everything around measuring, on any machine and in no time: its
- * clock moves only by what it "ran". Every sample carries RT_FLAG_SYNTHETIC and every device "synthetic" in
- * its name.
+ * The synthetic backend: two simulated devices, whose kernels take the time of a wave-quantised roofline
+ * times seeded noise. It tests everything around measuring, on any machine and without waiting: its clock
+ * advances only by simulated time. Every sample carries RT_FLAG_SYNTHETIC and every device name begins with
+ * "synthetic".
  *
- * --faults oom=0.05,noise=0.1,throttle=0.02,lost=0.001,hang=0.001,crash=0.001: shares of the shapes that run
- * out of memory, whose times scatter by half, that throttle (half of them until they were left to cool once
- * or twice, half for good), at which the device is lost, at which a worker sleeps until it is killed, at
- * which it crashes. Which shapes these are follows from the seed, so a rerun meets the same ones. slow=5
- * makes every kernel take 5 ms of real time more, and changes nothing else.
+ * --faults gives the shares of shapes that fail in some way; which shapes these are follows from the seed.
  *
- * --sm-share 25,100 makes a device of each share of SMs of each device: "synthetic large (20 of 80 SMs)".
- * They are in the lane of the device they share.
+ *     oom       out of memory
+ *     noise     times scatter by 50%
+ *     throttle  throttled: half of them until they have cooled once or twice, half always
+ *     lost      the device is lost
+ *     hang      the worker sleeps until it is killed
+ *     crash     the worker crashes
+ *     slow=5    no share: every kernel takes 5 ms of real time more
+ *
+ * --sm-share 25,100 makes a device of each share of SMs of each device: "synthetic large (20 of 80 SMs)", in
+ * the lane of the device that it shares.
  */
 #include "collect/backend.h"
 #include "base/status.h"
@@ -40,17 +44,17 @@ enum fault {
 static const struct {
     const char *name;
     double most;
-    uint64_t salt; /* of the dice that a shape throws */
+    uint64_t salt; /* of the hash that decides for a shape */
 } faults[FAULT_COUNT] = {
     [FAULT_OOM] = {"oom", 1, 0},           [FAULT_NOISE] = {"noise", 1, 1},
     [FAULT_THROTTLE] = {"throttle", 1, 2}, [FAULT_LOST] = {"lost", 1, 3},
     [FAULT_HANG] = {"hang", 1, ~0u},       [FAULT_CRASH] = {"crash", 1, ~1u},
     [FAULT_SLOW] = {"slow", 60000, ~2u} /* ms */
 };
-enum { SALT_SCATTER = 4 };            /* and beyond: one for each batch */
+enum { SALT_SCATTER = 4 };            /* plus the number of the batch */
 static const double WARM_SHARE = 0.8; /* of the time of a cold run */
 static const double THROTTLED = 1.25; /* times the time of a run at full clock */
-static const double RUN_W = 100;      /* power of whatever runs */
+static const double RUN_W = 100;      /* power of every kernel */
 enum { SHARES = 8 };
 
 static const struct machine {
@@ -63,7 +67,7 @@ static const struct machine {
 
 /* A machine, or a share of it. */
 struct synthetic_device {
-    struct machine machine; /* with what the share has of it */
+    struct machine machine; /* scaled to the share */
     char name[96];
     size_t lane;
 };
@@ -77,14 +81,14 @@ struct synthetic_context {
     size_t share_count;
     double fault[FAULT_COUNT];
     uint64_t seed;
-    double now; /* seconds "run" so far */
+    double now; /* simulated seconds */
 };
 
 struct synthetic_work {
     uint64_t hash;
     double us, scatter;
     double clock_mhz;
-    int throttled; /* looks at its health that find it throttled */
+    int throttled; /* calls of `health` that report it throttled */
     bool lost, hangs, crashes;
 };
 
@@ -162,7 +166,7 @@ static int add_share(struct synthetic_context *context, const char *text, size_t
     return RT_OK;
 }
 
-/* Half of the SMs draw all of the bandwidth. */
+/* Half of the SMs suffice for all of the bandwidth. */
 static void add_device(struct synthetic_context *context, size_t lane, int percent)
 {
     struct synthetic_device *device = &context->device[context->device_count];
@@ -178,7 +182,7 @@ static void add_device(struct synthetic_context *context, size_t lane, int perce
         snprintf(device->name, sizeof device->name, "%s", whole->name);
     for (size_t d = 0; d < context->device_count; d++)
         if (strcmp(context->device[d].name, device->name) == 0)
-            return; /* two shares that come to as many SMs */
+            return; /* two shares may round to the same number of SMs */
     context->device_count++;
 }
 
@@ -335,7 +339,7 @@ static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *t
     work->us = lay_tiles(&device->machine, task, kernel);
     work->hash = rt_hash(hash, device->name, strlen(device->name));
     work->scatter = has_fault(context, hash, FAULT_NOISE) ? 0.5 : 0.005;
-    if (has_fault(context, hash, FAULT_THROTTLE)) /* 1 or 2 times, or whenever one looks */
+    if (has_fault(context, hash, FAULT_THROTTLE)) /* 1 or 2 times, or always */
         work->throttled = work->hash & 1 ? INT_MAX : 1 + (int)(work->hash >> 1 & 1);
     work->clock_mhz = device->machine.clock_mhz;
     work->lost = has_fault(context, hash, FAULT_LOST);
@@ -345,7 +349,7 @@ static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *t
     return RT_OK;
 }
 
-/* As a driver would, without a core dump, and past a sanitizer that catches signals. */
+/* As a driver would, but without a core dump, and not caught by a sanitizer. */
 static void crash(void)
 {
     const struct rlimit none = {0, 0};
@@ -405,7 +409,7 @@ static void synthetic_finish(void *opaque, void *work)
 
 const struct rt_backend rt_backend_synthetic = {
     .name = "synthetic",
-    .about = "devices that do not exist, for tests; samples are marked",
+    .about = "simulated devices, for tests; samples are marked",
     .devices_help = "small,large",
     .flags = RT_FLAG_SYNTHETIC,
     .can = synthetic_can,

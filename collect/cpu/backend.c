@@ -2,22 +2,22 @@
  * The CPU backend: OpenBLAS and plain loops on this machine, cut into tiles as a GPU cuts an op into thread
  * blocks.
  *
- * Decisions, which a reader of the measurements needs:
+ * Decisions that matter for the measurements:
  *   - A device is this CPU with a number of threads; one thread counts as one SM. "One thread" and "all
  *     threads" are two devices, so that even one machine has a device to hold out.
- *   - OpenBLAS runs with one thread of its own. The backend cuts each op into tiles (kernels.h) and its
- *     pool shares them out over the threads in turn, so tiles and waves mean here what they mean on a GPU.
- *     The tile of a sample is what was computed: at most 128 x 128, less where the output is smaller (a CPU
- *     does not pad); the elements of all rows of a tile of softmax or layer norm; the elements of a run of
- *     elementwise. How OpenBLAS blocks the depth k is its own affair: tile[2] is -1.
- *   - Nobody publishes the peaks of "this CPU with n threads", so they are measured when the device is
- *     described: the best of many sgemm calls on all its threads at once, and the best of many triads over
- *     arrays far larger than the last-level cache. The collector describes before and after the kernels and
- *     keeps the better, because a machine that others use too would get a roof that its own kernels break.
- *     One that still does is data, not an error: `dataset validate` tells.
- *   - Runs are cold: the operands are rotated through buffers that together exceed the last-level cache
- *     eightfold (less where memory is short), so each run finds operands last touched that long ago. With
- *     fourfold, vector ops still ran up to 15% above the bandwidth of memory. Warm runs keep to one set.
+ *   - OpenBLAS runs single-threaded. The backend divides each op into tiles (kernels.h), which a thread pool
+ *     computes in turn, so tiles and waves mean the same as on a GPU. The tile of a sample is what was
+ *     computed: at most 128 x 128, less where the output is smaller (a CPU does not pad); the elements of all
+ *     rows of a tile of softmax or layer norm; the elements of a run of elementwise. How OpenBLAS blocks the
+ *     depth k is not known: tile[2] is -1.
+ *   - The peaks of n threads of a CPU are not published, so `describe` measures them: the best of many sgemm
+ *     calls on all threads at once, and the best of many triads over arrays far larger than the last-level
+ *     cache. The collector describes a device before and after the kernels and keeps the higher peaks,
+ *     because other load on the machine lowers them. A kernel that is still faster than the roofline is kept;
+ *     `dataset validate` reports it.
+ *   - Cold runs rotate through sets of operands that together are eight times the last-level cache (less
+ *     where memory is short). With four times the cache, vector ops still ran up to 15% above the memory
+ *     bandwidth. Warm runs use one set.
  *   - Operands are uniform in 0.5..1.5: no zeros, no subnormals, and defined for pow and div. None of the
  *     kernels branches on a value.
  */
@@ -57,10 +57,10 @@ struct cpu_context {
     double limit_bytes; /* of one kernel's operands, all sets of them: a quarter of the memory */
     size_t rotate_bytes;
     uint64_t seed;
-    int blas_threads; /* as we found it */
+    int blas_threads; /* before the backend was opened */
 };
 
-/* What the pool's tiles are given: one run. */
+/* One run, as the pool's tiles receive it. */
 struct job {
     void (*tile)(const struct rt_cpu_call *call, size_t tile);
     struct rt_cpu_call call;
@@ -101,7 +101,7 @@ static void random_pair(uint64_t seed, size_t position, float *to)
     to[1] = 0.5f + (float)(z & 0xffffff) * 0x1p-24f;
 }
 
-/* false where the system gives no such memory. */
+/* false where the system has no such memory. */
 static bool arena_reserve(struct arena *arena, size_t count, uint64_t seed)
 {
     if (count <= arena->count)
@@ -112,7 +112,7 @@ static bool arena_reserve(struct arena *arena, size_t count, uint64_t seed)
         mmap(NULL, count * sizeof(float), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return false;
-    madvise(base, count * sizeof(float), MADV_HUGEPAGE); /* keeps the page walk out of the time; a hint */
+    madvise(base, count * sizeof(float), MADV_HUGEPAGE); /* fewer page walks in the timed runs; a hint */
     *arena = (struct arena){.base = base, .count = count};
     for (size_t i = 0; i < count; i += 2)
         random_pair(seed, i, arena->base + i);
@@ -186,7 +186,7 @@ static int cpu_open(const struct rt_backend_options *options, void **out)
     int status = add_devices(context, options->devices != NULL ? options->devices : "1,all");
     if (status == RT_OK && options->faults != NULL)
         status = rt_fail(RT_EUSAGE,
-                         "--faults is for the synthetic backend; the cpu backend measures what is there");
+                         "--faults is for the synthetic backend; the cpu backend measures real kernels");
     if (status == RT_OK && options->sm_shares != NULL)
         status = rt_fail(RT_EUSAGE, "--sm-share is for GPUs; of the cpu backend, --device names threads");
     for (size_t d = 0; d < context->device_count && status == RT_OK; d++)
@@ -321,10 +321,11 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
     visit(to, "bandwidth_gbs_source",
           "best of many triads, 12 bytes an element counted, before and after the kernels");
     visit(to, "l2_mib_source",
-          context->machine.cache_known ? "last-level cache as the system tells it"
-                                       : "assumed: the system does not tell its last-level cache");
-    visit(to, "tiling",
-          "products 128x128, rows about 16384 elements, elementwise 4096 of a row; shared out over threads");
+          context->machine.cache_known ? "last-level cache as the system reports it"
+                                       : "assumed: the system does not report its last-level cache");
+    visit(
+        to, "tiling",
+        "products 128x128, rows about 16384 elements, elementwise 4096 of a row; threads take tiles in turn");
     visit(to, "timer", "clock_gettime CLOCK_MONOTONIC around a batch of runs");
     visit(to, "openblas", openblas_get_config());
     visit(to, "openblas_core", openblas_get_corename());
@@ -459,7 +460,7 @@ static int cpu_time(void *opaque, void *work, const struct rt_batch *batch, doub
     return RT_OK;
 }
 
-/* A CPU tells nothing of throttling that a process may read everywhere; the spread shows it. */
+/* Throttling of a CPU cannot be read portably; the spread of the times shows it. */
 static void cpu_health(void *opaque, void *work, struct rt_health *out)
 {
     (void)opaque;

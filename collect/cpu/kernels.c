@@ -3,8 +3,8 @@
  *
  * Loops are written so that the compiler vectorises them without -ffast-math: reductions run in LANES partial
  * sums, exponential and logarithm are polynomials. On x86 each tile function is compiled for three
- * instruction sets and the loader picks one; sanitizer builds can't have that (the picker would run before
- * the sanitizer starts).
+ * instruction sets and the loader picks one; not in sanitizer builds, where that would run before the
+ * sanitizer starts.
  */
 #include "collect/cpu/kernels.h"
 
@@ -66,7 +66,7 @@ static void batched_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim
     product_shape(kernel, dim[0], dim + 1, call);
 }
 
-/* Where a product's tile lies. */
+/* Position and size of a product's tile. */
 struct block {
     int64_t batch, row, column, rows, columns;
 };
@@ -240,7 +240,7 @@ static void run_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim, st
     call->output_count = (size_t)count;
 }
 
-/* x and y are an element of the first and second input; unary ops don't look at y. */
+/* x and y are an element of the first and second input; unary ops ignore y. */
 #define ELEMENTWISE(name, unary, expression)                                                                 \
     FOR_EACH_ISA static void name(const struct rt_cpu_call *call, size_t tile)                               \
     {                                                                                                        \

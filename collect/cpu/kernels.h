@@ -1,9 +1,8 @@
 /*
- * The kernels that the CPU backend times: what a framework's CPU path would run, cut into tiles.
+ * The kernels that the CPU backend times: what a framework's CPU path would run, divided into tiles.
  *
- * A call is one op with its dims and operands. Its output is cut into `tiles` pieces that don't overlap, so
- * any number of threads may compute them in any order; the backend shares them out as a GPU shares out thread
- * blocks:
+ * A call is one op with its dims and operands. Its output is divided into `tiles` disjoint tiles, which any
+ * number of threads may compute in any order, as a GPU's SMs compute thread blocks:
  *
  *     products               at most 128 x 128 outputs, one cblas_sgemm each over the whole depth k
  *     softmax, layer norm    whole rows, about 16 Ki elements

@@ -1,4 +1,4 @@
-/* What the operating system tells about the CPU. See machine.h. */
+/* What the operating system reports about the CPU. See machine.h. */
 #include "collect/cpu/machine.h"
 #include "base/file.h"
 #include "base/status.h"

@@ -1,11 +1,11 @@
-/* What the operating system tells about this machine's CPU: /proc/cpuinfo, /sys, sysconf, sysinfo. */
+/* What the operating system reports about this machine's CPU: /proc/cpuinfo, /sys, sysconf, sysinfo. */
 #ifndef ROOFTILE_COLLECT_CPU_MACHINE_H
 #define ROOFTILE_COLLECT_CPU_MACHINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Assumed where neither /sys nor sysconf says how large the last-level cache is. */
+/* Assumed where neither /sys nor sysconf reports the size of the last-level cache. */
 #define RT_CPU_CACHE_ASSUMED ((size_t)32 << 20)
 
 struct rt_cpu_machine {
@@ -15,7 +15,7 @@ struct rt_cpu_machine {
     int threads;           /* this process may use: its affinity mask */
     size_t cache_bytes;    /* last-level cache */
     bool cache_known;
-    double clock_mhz; /* highest the system tells of, NaN where it does not */
+    double clock_mhz; /* the highest, NaN where not known */
     double memory_bytes;
 };
 

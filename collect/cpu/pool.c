@@ -1,13 +1,13 @@
 /*
- * The worker threads of the CPU backend. See pool.h.
+ * The threads of the CPU backend. See pool.h.
  *
- * A launch is open while `open` is set. A worker counts itself into `inside` before it looks at `open` and
- * out after its last tile; the caller clears `open` before it waits for `inside` to reach 0. All of these are
- * sequentially consistent, so either the worker sees the launch closed and touches nothing, or the caller
- * sees the worker inside and waits for it.
+ * A launch is open while `open` is set. A thread increments `inside` before it reads `open`, and decrements
+ * it after its last tile; the caller clears `open` before it waits until `inside` is 0. All of these are
+ * sequentially consistent, so either the thread reads that the launch is closed and touches nothing, or the
+ * caller reads that the thread is inside and waits for it.
  *
- * Workers spin for a while after a launch (the next one of a timed batch is nanoseconds away), then yield,
- * then sleep, so that they take nothing from the device measured next.
+ * Threads spin for a while after a launch (the next one of a timed batch follows within nanoseconds), then
+ * yield, then sleep, so that they use no core while another device is measured.
  */
 #include "collect/cpu/pool.h"
 #include "base/status.h"
@@ -19,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread comes for tiles about GRABS times a launch, or for each one where there are fewer: short rows
- * would otherwise cost less than the counter they are taken from. */
+/* A thread takes tiles about GRABS times a launch, or one at a time where there are fewer: computing short
+ * rows would otherwise cost less than the shared counter. */
 enum { SPINS = 4000, YIELDS = 50, GRABS = 64 };
 
 struct rt_pool {
     rt_pool_tile tile;
     const void *job;
-    size_t tiles, grain;    /* tiles handed out at a time */
-    atomic_size_t next;     /* tile to hand out */
+    size_t tiles, grain;    /* tiles taken at a time */
+    atomic_size_t next;     /* tile to take */
     atomic_uint generation; /* of launches; also bumped to stop */
     atomic_bool open, stop;
     atomic_int inside, sleeping;

@@ -1,8 +1,8 @@
 /*
- * Threads that share out the tiles of a launch in turn, as the block scheduler of a GPU does: who is free
- * takes the next tile, or the next few where there are very many. The caller works too, so a pool of one has
- * no threads of its own. A worker that comes late (the operating system ran something else) holds nobody up:
- * a launch ends when its tiles are done.
+ * Threads that compute the tiles of a launch, scheduled as a GPU schedules blocks: a free thread takes the
+ * next tile, or the next few where there are very many. The caller is one of the threads, so a pool of one
+ * has none of its own. A thread that starts late (the operating system ran something else) delays nothing: a
+ * launch ends when its tiles are done.
  */
 #ifndef ROOFTILE_COLLECT_CPU_POOL_H
 #define ROOFTILE_COLLECT_CPU_POOL_H

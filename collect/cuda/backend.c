@@ -1,20 +1,21 @@
 /*
  * The CUDA backend: NVIDIA GPUs through the driver, which is opened at run time.
  *
- * Decisions, which a reader of the measurements needs:
- *   - A device is a GPU, a MIG slice, or with --sm-share a share of a GPU's SMs (share.h). GPUs are lanes;
- * the shares of a GPU take turns.
- *   - Nothing is measured to describe a device: peaks are published ones (device.h). What the driver says of
- *     clocks and memory goes into the samples' group besides.
- *   - How runs are timed: timing.h. Operands: memory.h, uniform in 0.5..1.5, results small positive numbers.
- *   - Throttled means that NVML named heat, a power brake or a hardware slowdown while runs were queued,
- * before the first or after the last of them. A board at its power limit is told likewise, but not flagged:
- * that is how its large products run at any time, and no pause changes it.
- *   - A driver, a GPU or a library that is missing costs what needs it and nothing else; the fact "missing"
- *     tells. Settings of the card are never touched.
- *   - A shape that cannot run is refused; an error that leaves the driver unusable (rt_cuda_is_sticky) is a
- *     failure, and the process that met it must end.
- *   - Contexts cost GPU memory and do not survive fork, so one is made when the first work is prepared.
+ * Decisions that matter for the measurements:
+ *   - A device is a GPU, a MIG slice, or with --sm-share a share of a GPU's SMs (share.h). Each GPU is a
+ *     lane; the shares of a GPU take turns.
+ *   - Descriptors are not measured: peaks are published ones (device.h). The driver's clocks and memory size
+ *     are attributes of the samples.
+ *   - timing.h describes how runs are timed. Operands (memory.h) are uniform in 0.5..1.5, results small
+ *     positive numbers.
+ *   - A sample is throttled where NVML reported heat, a power brake or a hardware slowdown before, during or
+ *     after its runs. A power limit is recorded but not flagged: large products always run at it, and no
+ *     pause changes that.
+ *   - A missing library makes only its own ops fail; the fact "missing" names it. Settings of the card are
+ *     never changed.
+ *   - A shape that cannot run is refused. After an error that leaves the driver unusable (rt_cuda_is_sticky)
+ *     the device is lost, and the process must end.
+ *   - Contexts cost GPU memory and do not survive fork, so they are made with the first work.
  */
 #include "collect/backend.h"
 #include "collect/cuda/device.h"
@@ -36,9 +37,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double watch_s = 0.02; /* between looks at NVML while kernels run */
+static const double watch_s = 0.02; /* between readings of NVML while kernels run */
 
-/* A GPU or MIG slice, with what its shares have in common. */
+/* A GPU or MIG slice: the state that its shares have in common. */
 struct lane {
     int ordinal;
     CUdevice device;
@@ -51,12 +52,12 @@ struct cuda_device {
     struct rt_device described;
     struct lane *lane;
     void *nvml; /* NULL: NVML does not know it */
-    bool ready; /* what follows is there */
+    bool ready; /* the fields below are set */
     CUgreenCtx share;
     struct rt_cuda_gpu gpu;
     struct rt_cuda_timer timer;
-    uint64_t reasons; /* NVML's, of all looks since the last time they were told */
-    double watched_s; /* when it was looked at last */
+    uint64_t reasons; /* NVML's, of all readings since the last rt_health */
+    double watched_s; /* time of the last reading */
 };
 
 struct cuda_context {
@@ -96,7 +97,7 @@ static int cuda_open(const struct rt_backend_options *options, void **out)
     size_t count;
     if (options->faults != NULL)
         return rt_fail(RT_EUSAGE,
-                       "--faults is for the synthetic backend; the cuda backend measures what is there");
+                       "--faults is for the synthetic backend; the cuda backend measures real kernels");
     int status = rt_cuda_find(options->devices, options->sm_shares, &found, &count);
     if (status != RT_OK)
         return status;
@@ -142,7 +143,7 @@ static void cuda_close(void *opaque)
     const struct rt_cuda_driver *driver;
     if (context == NULL)
         return;
-    /* In a process forked from the one that made contexts there is nothing to give back. */
+    /* A process forked from the one that made the contexts has none to release. */
     if (rt_cuda_driver_is_open() && rt_cuda_driver(&driver) == RT_OK) {
         for (size_t d = 0; d < context->device_count; d++)
             release_device(&context->device[d]);
@@ -232,7 +233,7 @@ static size_t l2_bytes(const struct cuda_device *device)
     return (size_t)fmax(device->found.l2_bytes, device->described.l2_mib * 0x1p20);
 }
 
-/* What cuBLAS gives its own products: with more, its heuristic chooses what no framework gets (NVIDIA, cuBLAS
+/* The default of cuBLAS: with more, its heuristic would choose kernels that no framework gets (NVIDIA, cuBLAS
  * documentation 13.0, cublasSetWorkspace). */
 static size_t workspace_of(const struct rt_cuda_gpu_found *found)
 {
@@ -378,7 +379,7 @@ static void cuda_facts(void *opaque, size_t which, rt_fact_visit visit, void *to
     visit(to, "timer_launch", "host clock around the call, plus events around the empty kernel");
     visit_missing(visit, to);
     if (strstr(found->gpu, "synthetic") != NULL)
-        visit(to, "synthetic", "not a measurement: a driver made for tests");
+        visit(to, "synthetic", "not a measurement: a driver for tests");
 }
 
 static double cuda_clock(void *opaque)
@@ -403,7 +404,7 @@ static enum rt_cuda_way way_of(const struct rt_task *task)
     return task->call.op == RT_OP_LAUNCH ? RT_CUDA_WITH_LAUNCH : RT_CUDA_QUEUED;
 }
 
-/* The first run; what it launched is told by CUPTI where that is there. */
+/* The first run; CUPTI, where it is installed, records its kernels. */
 static int try_once(struct cuda_work *work, const char **refused)
 {
     struct rt_cuda_gpu *gpu = &work->device->gpu;
@@ -426,7 +427,7 @@ static void cuda_finish(void *opaque, void *opaque_work)
 }
 
 static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task,
-                        struct rt_launch_config *kernel, void **out, const char **refused)
+                        struct rt_launch_config *launch, void **out, const char **refused)
 {
     struct cuda_context *context = opaque;
     struct cuda_device *device = &context->device[which];
@@ -453,7 +454,7 @@ static int cuda_prepare(void *opaque, size_t which, const struct rt_task *task,
     }
     device->timer.cycles = device->timer.nanoseconds = 0;
     device->reasons = rt_nvml_reasons(nvml_of(device));
-    *kernel = work->job.kernel;
+    *launch = work->job.kernel;
     *out = work;
     return RT_OK;
 }
@@ -484,7 +485,7 @@ static double energy_counter(void *nvml)
     return rt_nvml_number(nvml, RT_NVML_ENERGY_MJ);
 }
 
-/* The counter is the board's: it tells nothing of a slice. */
+/* The counter is the whole board's, so a slice has none. */
 static int cuda_energy(void *opaque, void *opaque_work, double seconds, double *mj)
 {
     struct cuda_work *work = opaque_work;
@@ -497,7 +498,7 @@ static int cuda_energy(void *opaque, void *opaque_work, double seconds, double *
     return status;
 }
 
-static void tell_health(struct cuda_device *device, struct rt_health *out)
+static void read_health(struct cuda_device *device, struct rt_health *out)
 {
     device->reasons |= rt_nvml_reasons(device->nvml);
     bool fault;
@@ -521,7 +522,7 @@ static void cuda_health(void *opaque, void *opaque_work, struct rt_health *out)
 {
     struct cuda_work *work = opaque_work;
     (void)opaque;
-    tell_health(work->device, out);
+    read_health(work->device, out);
 }
 
 /* ---- whole models ---- */
@@ -542,7 +543,7 @@ static void cuda_finish_sequence(void *opaque, void *opaque_model)
     free(model);
 }
 
-/* Works that were prepared before have no operands any more, as after any other prepare. */
+/* Invalidates the operands of earlier works, as every prepare does. */
 static int cuda_prepare_sequence(void *opaque, size_t which, const struct rt_sequence *sequence,
                                  void (*alive)(void *to), void *to, void **out, const char **refused)
 {
@@ -567,11 +568,11 @@ static int cuda_prepare_sequence(void *opaque, size_t which, const struct rt_seq
     return RT_OK;
 }
 
-static int cuda_time_sequence(void *opaque, void *opaque_model, uint64_t pass, double us[3])
+static int cuda_time_sequence(void *opaque, void *opaque_model, uint64_t run, double us[3])
 {
     struct cuda_model *model = opaque_model;
     (void)opaque;
-    (void)pass; /* a pass goes on in memory where the one before it ended */
+    (void)run; /* a run continues in the ring where the one before it ended */
     int status = enter(model->device);
     if (status == RT_OK)
         status = rt_cuda_sequence_time(model->sequence, &model->device->timer, watch, model->device, us);
@@ -582,7 +583,7 @@ static void cuda_sequence_health(void *opaque, void *opaque_model, struct rt_hea
 {
     struct cuda_model *model = opaque_model;
     (void)opaque;
-    tell_health(model->device, out);
+    read_health(model->device, out);
 }
 
 const struct rt_backend rt_backend_cuda = {

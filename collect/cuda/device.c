@@ -1,4 +1,4 @@
-/* Which GPUs there are, and each as numbers. See device.h. */
+/* GPUs and their descriptors. See device.h. */
 #include "collect/cuda/device.h"
 #include "collect/cuda/driver.h"
 #include "collect/cuda/share.h"
@@ -37,7 +37,7 @@ static int read_numbers(const char *list, int least, int most, const char *rule,
     }
 }
 
-/* ---- looking ---- */
+/* ---- GPUs and shares ---- */
 
 struct found_list {
     struct rt_cuda_gpu_found *item;
@@ -59,8 +59,8 @@ static void write_uuid(const CUuuid *uuid, bool slice, char out[48])
                               (unsigned char)uuid->bytes[i]);
 }
 
-static int look_at(const struct rt_cuda_driver *driver, int ordinal, CUdevice *device,
-                   struct rt_cuda_gpu_found *out)
+static int read_gpu(const struct rt_cuda_driver *driver, int ordinal, CUdevice *device,
+                    struct rt_cuda_gpu_found *out)
 {
     struct rt_cuda_gpu_found f = {
         .ordinal = ordinal, .share_percent = 100, .driver_version = driver->version};
@@ -126,7 +126,7 @@ static int add_shares(const struct rt_cuda_driver *driver, CUdevice device,
     return RT_OK;
 }
 
-static int look(const char *devices, const char *shares, struct found_list *list)
+static int find_all(const char *devices, const char *shares, struct found_list *list)
 {
     static const char device_rule[] =
         "--device %.*s is no GPU here; give \"all\" or numbers from 0 to %d, such as 0,1";
@@ -153,7 +153,7 @@ static int look(const char *devices, const char *shares, struct found_list *list
     for (size_t i = 0; i < gpus.count && status == RT_OK; i++) {
         CUdevice device;
         struct rt_cuda_gpu_found whole;
-        status = look_at(driver, gpus.value[i], &device, &whole);
+        status = read_gpu(driver, gpus.value[i], &device, &whole);
         if (status == RT_OK)
             status = add_shares(driver, device, &whole, &percents, list);
     }
@@ -163,7 +163,7 @@ static int look(const char *devices, const char *shares, struct found_list *list
 int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_found **found, size_t *count)
 {
     struct found_list list = {0};
-    int status = look(devices, shares, &list);
+    int status = find_all(devices, shares, &list);
     if (status != RT_OK) {
         free(list.item);
         return status;
@@ -173,12 +173,12 @@ int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_fou
     return RT_OK;
 }
 
-/* ---- as numbers ---- */
+/* ---- descriptors ---- */
 
 /* Dense FLOP a cycle and SM, a multiply-add counted twice; matrix units with fp32 accumulation. Sources: the
  * table of arithmetic throughput in NVIDIA, CUDA C++ Programming Guide, for the lanes; NVIDIA's whitepapers
- * of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell for the matrix units. An
- * architecture that is not here has its matrix peaks unknown. */
+ * of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell for the matrix units. Of
+ * other architectures the matrix peaks are unknown. */
 static const struct rates {
     int capability;
     const char *architecture;
@@ -210,8 +210,8 @@ static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_devic
     const struct rates *rate = rates_of(found->capability);
     double per_rate = 1e-9 * found->clock_khz * found->sms; /* TFLOP/s for each FLOP a cycle and SM */
     double half = found->capability >= 75 && rt_name_contains(found->gpu, "GeForce") ? 0.5 : 1;
-    /* A newer architecture: its fp32 lanes were 128 on all since Ampere's GA102, so that much is a guess that
-     * keeps the descriptor usable. */
+    /* An unknown architecture has 128 fp32 lanes here, as most since Ampere's GA102: a guess that keeps the
+     * descriptor usable. */
     device->cores_per_sm = rate != NULL ? rate->cores : 128;
     device->fp32_vector_tflops = 2 * device->cores_per_sm * per_rate;
     if (rate == NULL)
@@ -245,7 +245,7 @@ static void scale_peaks(struct rt_device *device, double factor)
 }
 
 /* Slices have whole eighths of a board's memory and of its channels. */
-static void cut_memory(const struct rt_cuda_gpu_found *found, struct rt_device *device)
+static void scale_memory(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     double gib = (double)found->memory_bytes * 0x1p-30;
     double eighths = fmin(8, fmax(1, round(8 * gib / device->memory_gib)));
@@ -260,7 +260,7 @@ static double known(double value)
     return value > 0 ? value : NAN;
 }
 
-/* What the driver's attributes say. Memory transfers twice a cycle of the clock that it reports. */
+/* Memory transfers twice per cycle of the clock that the driver reports. */
 static void from_attributes(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     rt_device_init(device, found->name);
@@ -277,21 +277,21 @@ static void from_attributes(const struct rt_cuda_gpu_found *found, struct rt_dev
 
 void rt_cuda_describe(const struct rt_cuda_gpu_found *found, struct rt_device *out)
 {
-    struct rt_device told, board;
+    struct rt_device reported, board;
     char name[96];
-    from_attributes(found, &told);
+    from_attributes(found, &reported);
     if (board_of(found, name, &board)) {
         struct rt_device device;
         rt_device_init(&device, found->name);
         rt_device_fill(&device, &board);
         scale_peaks(&device, found->sms / board.sms);
         if (strcmp(name, found->gpu) != 0)
-            cut_memory(found, &device);
-        rt_device_fill(&device, &told);
+            scale_memory(found, &device);
+        rt_device_fill(&device, &reported);
         *out = device;
     } else {
-        peaks_by_rate(found, &told);
-        *out = told;
+        peaks_by_rate(found, &reported);
+        *out = reported;
     }
     out->sms = found->sms;
 }

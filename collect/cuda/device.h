@@ -1,6 +1,4 @@
-/*
- * Which GPUs there are, and each as numbers. All of it is what the driver tells without a context, so looking
- * costs no GPU memory.
+/* GPUs and their descriptors, from what the driver reports without a context, so that it costs no GPU memory.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_DEVICE_H
 #define ROOFTILE_COLLECT_CUDA_DEVICE_H
@@ -26,18 +24,17 @@ struct rt_cuda_gpu_found {
     size_t memory_bytes;
 };
 
-/* What --device ("all", "0,1"; NULL: all) and --sm-share ("25,50,100"; NULL: whole GPUs) ask for, in their
- * order, GPU by GPU. RT_EUSAGE where a list is wrong; RT_ENOTFOUND where there is no driver, GPU or share.
- * free() *found. */
+/* The devices of --device ("all", "0,1"; NULL: all) and --sm-share ("25,50,100"; NULL: whole GPUs), in their
+ * order, GPU by GPU. RT_EUSAGE where a list is wrong; RT_ENOTFOUND without a driver, GPU or share. free()
+ * *found. */
 int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_found **found, size_t *count);
 
-/* The descriptor. A GPU of the catalogue is described as there (peaks are published, not measured, and two
- * datasets of a GPU must agree on it); what the catalogue lacks, and other GPUs, come from the driver's
- * attributes and the rates of the architecture. Of a MIG slice or a share: the peaks of its SMs; of a slice
- * also its share of memory and bandwidth. */
+/* The descriptor: the catalogue's where it has the GPU (so that all datasets of a GPU agree), completed from
+ * the driver's attributes; for other GPUs from these and the rates of the architecture. A MIG slice or share
+ * has the peaks of its SMs; a slice also its share of memory and bandwidth. */
 void rt_cuda_describe(const struct rt_cuda_gpu_found *found, struct rt_device *out);
 
-/* Where the peaks of such a descriptor come from: constant text. */
+/* The source of such a descriptor's peaks: constant text. */
 const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found);
 
 #endif

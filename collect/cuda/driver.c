@@ -27,7 +27,7 @@ static const char *const older[][2] = {
     {"cuDeviceGetUuid_v2", "cuDeviceGetUuid"},
 };
 
-/* What cuInit says, and what to do about it. */
+/* Errors of cuInit, and what to do about them. */
 static const struct {
     CUresult result;
     const char *sentence;
@@ -45,7 +45,7 @@ static const struct {
     {CUDA_ERROR_SYSTEM_NOT_READY,
      "no CUDA device: the driver is not ready yet; on a machine with NVSwitch start nvidia-fabricmanager"},
     {CUDA_ERROR_DEVICE_UNAVAILABLE, "no CUDA device: the GPU is busy or in exclusive mode with another "
-                                    "process; wait for it, or ask who runs there (nvidia-smi)"},
+                                    "process; wait until it ends (nvidia-smi shows it)"},
 };
 
 static void *slot(struct rt_cuda_driver *driver, const struct row *row)
@@ -99,7 +99,7 @@ static int initialise(struct rt_cuda_driver *driver)
     if (result != CUDA_SUCCESS)
         return rt_fail(
             RT_ENOTFOUND,
-            "no CUDA device: the driver does not start: cuInit says %s (%d); does nvidia-smi work, "
+            "no CUDA device: the driver does not start: cuInit returns %s (%d); does nvidia-smi work, "
             "and may this user open /dev/nvidia*?",
             name_of(driver, result), (int)result);
     result = driver->device_count(&devices);
@@ -110,7 +110,7 @@ static int initialise(struct rt_cuda_driver *driver)
     return RT_OK;
 }
 
-static struct rt_cuda_driver opened; /* the driver of this process: there is one, and it stays */
+static struct rt_cuda_driver opened; /* the one driver of this process; never closed */
 static pid_t opened_by;
 
 bool rt_cuda_driver_is_open(void)
@@ -160,7 +160,7 @@ int rt_cuda_check(CUresult result, const char *device, const char *call)
 }
 
 /* CUDA Driver API, CUresult: "this leaves the process in an inconsistent state and any further CUDA work will
- * return the same error", and what says that the device or its context is gone. */
+ * return the same error", and errors that mean that the device or its context is lost. */
 bool rt_cuda_is_sticky(CUresult result)
 {
     switch ((int)result) {

@@ -1,7 +1,7 @@
 /*
- * The CUDA driver, opened at run time: the same program starts where there is none, and says so. All that is
- * called of it is here; the CUDA runtime is not used, so nothing of CUDA is linked and one table can be
- * replaced by another in a test (tests/collect/fake_cuda).
+ * The CUDA driver, opened at run time, so that the program also starts without one. This is the list of all
+ * driver functions that are called. The CUDA runtime is not used, so nothing of CUDA is linked, and a test
+ * can replace the driver (tests/collect/fake_cuda).
  *
  * Source of all names and meanings: NVIDIA, CUDA Driver API reference, version 13.0.
  */
@@ -72,23 +72,23 @@ struct rt_cuda_driver {
     int version; /* 13000 for 13.0 */
 };
 
-/* The driver, opened and initialised once a process. RT_ENOTFOUND: no driver, too old a one, no device; the
- * sentence says which and what to do. ROOFTILE_CUDA_DRIVER names another library than libcuda.so.1. */
+/* The driver, opened and initialised once per process. RT_ENOTFOUND: there is none, it is too old, or finds
+ * no device. ROOFTILE_CUDA_DRIVER names another library than libcuda.so.1. */
 int rt_cuda_driver(const struct rt_cuda_driver **out);
 
 /* Has this process started the driver? A process forked from one that has cannot use it: cuInit does not
  * survive fork. */
 bool rt_cuda_driver_is_open(void);
 
-/* RT_OK, or RT_EIO with what the driver says: "NVIDIA H200: cuMemAlloc: out of memory (CUDA_ERROR_...)". */
+/* RT_OK, or RT_EIO with the driver's words: "NVIDIA H200: cuMemAlloc: out of memory (CUDA_ERROR_...)". */
 int rt_cuda_check(CUresult result, const char *device, const char *call);
 
-/* After such an error every call fails until the process is another one (CUDA_ERROR_ILLEGAL_ADDRESS and its
- * kin): the device is lost to this worker. Out of memory, or an unsupported or invalid launch, is not. */
+/* After such an error (CUDA_ERROR_ILLEGAL_ADDRESS and the like) every call of the process fails: the device
+ * is lost to this worker. Out of memory, or an unsupported or invalid launch, is no such error. */
 bool rt_cuda_is_sticky(CUresult result);
 
-/* Opens a library by the first of `names` (NULL-terminated) that is there, in the loader's path or in the
- * folders of CUDA_HOME, and /usr/local/cuda; NULL where none is. For cuBLASLt, cuDNN, NVML and CUPTI. */
+/* Opens the first of `names` (NULL-terminated) that exists in the loader's path, the folders of CUDA_HOME or
+ * /usr/local/cuda; NULL where none does. For cuBLASLt, cuDNN and CUPTI. */
 void *rt_cuda_open_library(const char *const *names);
 
 #endif

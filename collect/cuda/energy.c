@@ -5,14 +5,14 @@
 #include <math.h>
 
 enum { MOST_QUEUED = 256 };               /* runs of a queue: the driver holds about a thousand launches */
-static const double queue_s = 5e-3;       /* so long a queue should last: far less than the counter's step */
-static const double counter_step_s = 2.0; /* no counter takes longer to move under load */
+static const double queue_s = 5e-3;       /* duration of a queue: far less than the counter's step */
+static const double counter_step_s = 2.0; /* no counter takes longer to change under load */
 
-/* Runs so far, and when the counter moved. */
+/* Runs so far, and changes of the counter. */
 struct tally {
     uint64_t runs;
     double energy;                   /* as last read */
-    double first_energy, first_time; /* when it first moved */
+    double first_energy, first_time; /* at its first change */
     uint64_t first_runs;
     bool moving;
 };
@@ -29,7 +29,7 @@ static CUresult queue(struct rt_cuda_timer *timer, struct rt_cuda_job *job,
     return result == CUDA_SUCCESS ? timer->gpu->driver->event_record(end, timer->gpu->stream) : result;
 }
 
-/* true when enough has been seen; then *mj is what a run takes. */
+/* true when the measurement is complete; then *mj is the energy of a run. */
 static bool look_at_counter(struct tally *tally, double energy, double seconds, double *mj)
 {
     double now = rt_cuda_now_s();

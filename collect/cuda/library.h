@@ -1,6 +1,6 @@
 /*
- * A library of CUDA's, opened when it is first needed: cuBLASLt, cuDNN, CUPTI. Its functions are called
- * through a table, so that nothing of it is linked and a test can put another library in its place.
+ * cuBLASLt, cuDNN or CUPTI, opened when it is first needed and called through a table of functions: nothing
+ * of it is linked, and a test can replace it.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_LIBRARY_H
 #define ROOFTILE_COLLECT_CUDA_LIBRARY_H

@@ -12,7 +12,7 @@
 enum {
     RESULT_BYTE = 0x3c,      /* small positive numbers in every format */
     HOST_ROTATED = 64 << 20, /* bytes of host memory in rotation: more than most CPUs cache */
-    KEPT = 1 << 30,          /* a block up to this size is kept whatever the next work needs */
+    KEPT = 1 << 30,          /* bytes; a block up to this size is always kept for the next work */
     FILL_THREADS = 256
 };
 
@@ -23,8 +23,8 @@ size_t rt_cuda_padded(size_t bytes)
 
 /* ---- blocks ---- */
 
-/* The block has at least `bytes` afterwards; CUDA_ERROR_OUT_OF_MEMORY where the GPU has not. A block far
- * larger than what is needed goes back first: libraries need memory of their own. */
+/* Grows the block to at least `bytes`; CUDA_ERROR_OUT_OF_MEMORY where the GPU has less. A block far larger
+ * than needed is released first: libraries need memory of their own. */
 static CUresult reserve_device(struct rt_cuda_memory *memory, const struct rt_cuda_driver *driver,
                                size_t bytes)
 {
@@ -161,7 +161,7 @@ static CUresult fill_sets(const struct rt_cuda_gpu *gpu, const struct rt_cuda_jo
 
 /* ---- placing ---- */
 
-/* A quarter of the host's memory: what is pinned is lost to everybody else. */
+/* A quarter of the host's memory: pinned memory is not available to other processes. */
 static size_t most_host_bytes(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

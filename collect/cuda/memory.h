@@ -1,9 +1,9 @@
 /*
- * Operands on a GPU: several sets of them, so that a cold run finds its operands where no run was for long.
+ * Operands on a GPU: several sets of them, so that a cold run does not find its operands in the L2.
  *
- * All sets of a work lie in one block that outlives the work and is filled anew for each. As many sets as
- * make up three times the L2 (at most 64: the L2 is flushed between cold runs besides), or fewer where memory
- * is short; a shape of which not even one set fits is refused.
+ * All sets are in one block, which is reused and refilled for each work. Together they are three times the L2
+ * (64 sets at most: the L2 is also flushed between cold runs), or less where memory is short. A shape of
+ * which not one set fits is refused.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_MEMORY_H
 #define ROOFTILE_COLLECT_CUDA_MEMORY_H
@@ -13,10 +13,10 @@
 enum {
     RT_CUDA_ROTATED_CACHES = 3,
     RT_CUDA_MOST_SETS = 64,
-    RT_CUDA_ALIGNED = 512 /* operands, workspaces: more than any library asks for */
+    RT_CUDA_ALIGNED = 512 /* bytes; operands and workspaces: more than any library requires */
 };
 
-/* Of one GPU; its shares use the same. Zero it, then set gpu's memory lazily by rt_cuda_place. */
+/* Of one GPU and all its shares. Starts as {0}; rt_cuda_place allocates. */
 struct rt_cuda_memory {
     CUdeviceptr device;
     size_t device_bytes;
@@ -24,7 +24,7 @@ struct rt_cuda_memory {
     size_t host_bytes[2];
 };
 
-/* Where a work's operands are. */
+/* Addresses of a work's operands. */
 struct rt_cuda_operands {
     CUdeviceptr device, host, workspace;
     size_t sets, device_stride, host_stride;
@@ -33,7 +33,7 @@ struct rt_cuda_operands {
     int count;
 };
 
-/* Finds room for the job's operands and fills them. *refused: NULL or "out of memory". Waits for the GPU. */
+/* Allocates the job's operands and fills them. *refused: NULL or "out of memory". Waits for the GPU. */
 int rt_cuda_place(struct rt_cuda_memory *memory, const struct rt_cuda_gpu *gpu, const struct rt_cuda_job *job,
                   size_t l2_bytes, bool pinned, uint64_t seed, struct rt_cuda_operands *out,
                   const char **refused);

@@ -156,7 +156,7 @@ uint64_t rt_nvml_reasons(void *device)
     return 0;
 }
 
-/* The gravest first. Left out: GPU idle (0x1), clocks set by someone (0x2), sync boost with another GPU
+/* The most severe first. Left out: GPU idle (0x1), clocks set by the user (0x2), sync boost with another GPU
  * (0x10), display clocks (0x100). */
 static const struct {
     uint64_t bit;

@@ -40,7 +40,7 @@ static struct {
         int32_t grid[3], block[3], registers, shared_bytes;
         uint64_t ns;
     } kernel[MOST_KERNELS];
-} pass = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* One copy of every text: few kernels run for thousands of shapes. */
 static const char *keep_text(const char *text)
@@ -65,9 +65,9 @@ static void give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
 /* Later versions of the record only add to its end. */
 static void keep_record(const CUpti_ActivityKernel9 *record)
 {
-    if (pass.count == MOST_KERNELS || record->name == NULL)
+    if (trace.count == MOST_KERNELS || record->name == NULL)
         return;
-    pass.kernel[pass.count++] =
+    trace.kernel[trace.count++] =
         (struct traced){.name = keep_text(record->name),
                         .grid = {record->gridX, record->gridY, record->gridZ},
                         .block = {record->blockX, record->blockY, record->blockZ},
@@ -82,16 +82,16 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
     (void)stream;
     (void)size;
     CUpti_Activity *record = NULL;
-    pthread_mutex_lock(&pass.lock);
+    pthread_mutex_lock(&trace.lock);
     while (cupti.next_record(buffer, valid, &record) == CUPTI_SUCCESS)
         if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
             record->kind == CUPTI_ACTIVITY_KIND_KERNEL)
             keep_record((const CUpti_ActivityKernel9 *)record);
-    pthread_mutex_unlock(&pass.lock);
+    pthread_mutex_unlock(&trace.lock);
     free(buffer);
 }
 
-static char missing[160]; /* "" where CUPTI works, as far as is known */
+static char missing[160]; /* "" while no call of CUPTI has failed */
 
 static bool failed(CUptiResult result)
 {
@@ -135,30 +135,30 @@ const char *rt_cuda_profile_missing(void)
 static const char *join_names(void)
 {
     struct rt_text text = {0};
-    for (size_t i = 0; i < pass.count; i++)
-        rt_text_item(&text, ";", "%s", pass.kernel[i].name);
+    for (size_t i = 0; i < trace.count; i++)
+        rt_text_item(&text, ";", "%s", trace.kernel[i].name);
     const char *kept = keep_text(text.text != NULL ? text.text : "");
     rt_text_release(&text);
     return kept;
 }
 
-static void describe_pass(struct rt_launch_config *kernel)
+static void describe_trace(struct rt_launch_config *kernel)
 {
-    if (pass.count == 0)
+    if (trace.count == 0)
         return;
-    const struct traced *longest = &pass.kernel[0];
-    for (size_t i = 1; i < pass.count; i++)
-        if (pass.kernel[i].ns > longest->ns)
-            longest = &pass.kernel[i];
+    const struct traced *longest = &trace.kernel[0];
+    for (size_t i = 1; i < trace.count; i++)
+        if (trace.kernel[i].ns > longest->ns)
+            longest = &trace.kernel[i];
     kernel->name = longest->name;
-    kernel->names = pass.count > 1 ? join_names() : NULL;
+    kernel->names = trace.count > 1 ? join_names() : NULL;
     memcpy(kernel->grid, longest->grid, sizeof kernel->grid);
     memcpy(kernel->block, longest->block, sizeof kernel->block);
     kernel->registers = longest->registers;
     kernel->shared_bytes = longest->shared_bytes;
 }
 
-/* What a launch that does not run means for the device is for the timed runs to say, unless it is lost. */
+/* Errors are left to the timed runs, except a lost device. */
 static int launch_once(struct rt_cuda_gpu *gpu, struct rt_cuda_job *job, const CUdeviceptr *operands,
                        CUdeviceptr workspace)
 {
@@ -175,16 +175,16 @@ int rt_cuda_profile(struct rt_cuda_gpu *gpu, struct rt_cuda_job *job, const CUde
         return RT_OK;
     if (failed(cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)))
         return RT_OK;
-    pthread_mutex_lock(&pass.lock);
-    pass.count = 0;
-    pthread_mutex_unlock(&pass.lock);
+    pthread_mutex_lock(&trace.lock);
+    trace.count = 0;
+    pthread_mutex_unlock(&trace.lock);
     int status = launch_once(gpu, job, operands, workspace);
     CUptiResult flushed = cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     CUptiResult disabled = cupti.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     if (status == RT_OK && !failed(flushed) && !failed(disabled)) {
-        pthread_mutex_lock(&pass.lock);
-        describe_pass(&job->kernel);
-        pthread_mutex_unlock(&pass.lock);
+        pthread_mutex_lock(&trace.lock);
+        describe_trace(&job->kernel);
+        pthread_mutex_unlock(&trace.lock);
     }
     return status;
 }

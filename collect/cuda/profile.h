@@ -1,11 +1,11 @@
 /*
- * What one launch runs: names of kernels, grid, block, registers and shared memory, read with CUPTI's
- * activity records in a pass of its own that is not timed.
+ * Names, grids, blocks, registers and shared memory of the kernels that one launch runs, by CUPTI's activity
+ * records, in a separate run that is not timed.
  *
- * Records are kept during the pass only. CUPTI itself stays attached to the process; NVIDIA says that it
- * costs host time in every call to the driver while kernels are traced, and nothing of it otherwise. Whoever
- * doubts it sets ROOFTILE_CUPTI=none and measures again. Without CUPTI, or without the right to use it,
- * kernels are called what their makers call them; no measurement is lost.
+ * Records are collected during that run only. CUPTI stays attached to the process; NVIDIA states that it
+ * costs host time in every driver call while kernels are traced, and none otherwise. ROOFTILE_CUPTI=none
+ * measures without it. Without CUPTI, or without permission to use it, kernels have the names their jobs give
+ * them; no measurement is lost.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_PROFILE_H
 #define ROOFTILE_COLLECT_CUDA_PROFILE_H

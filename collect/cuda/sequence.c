@@ -11,7 +11,7 @@ struct area {
     struct rt_cuda_operand like; /* its bytes are those of the area */
     CUdeviceptr device;
     size_t largest; /* of a launch */
-    size_t cursor;  /* what is before it was used last */
+    size_t cursor;  /* memory before it was used last */
 };
 
 struct rt_cuda_sequence {
@@ -43,7 +43,7 @@ static bool alike(const struct rt_cuda_operand *a, const struct rt_cuda_operand 
     }
 }
 
-/* What an operand shares with others of its kind. */
+/* Fill, type and range, without the size. */
 static struct rt_cuda_operand kind_of(const struct rt_cuda_operand *operand)
 {
     struct rt_cuda_operand kind = *operand;
@@ -52,7 +52,7 @@ static struct rt_cuda_operand kind_of(const struct rt_cuda_operand *operand)
     return kind;
 }
 
-/* The area of an operand, added where there is none; MOST_AREAS: there are too many. */
+/* The area of an operand, added where it is new; MOST_AREAS: there are too many. */
 static size_t find_area(struct rt_cuda_sequence *s, const struct rt_cuda_operand *operand)
 {
     struct rt_cuda_operand kind = kind_of(operand);
@@ -162,7 +162,7 @@ static int fill_areas(struct rt_cuda_sequence *s, uint64_t seed)
     return rt_cuda_check(result, s->gpu->name, "filling operands");
 }
 
-/* Where the next launch of job `j` finds its operands: the operands of a launch never share memory. */
+/* Operands of the next launch of job `j`; those of one launch never share memory. */
 static void take(struct rt_cuda_sequence *s, size_t j, CUdeviceptr at[RT_CUDA_OPERANDS])
 {
     const struct rt_cuda_job *job = &s->job[j];
@@ -247,17 +247,17 @@ int rt_cuda_sequence_new(struct rt_cuda_gpu *gpu, const struct rt_sequence *sequ
 
 /* ---- timing ---- */
 
-/* Launches from..to-1 of the sequence; the GPU is let go before the launch that is one too many to hold. */
+/* Launches from..to-1 of the sequence; the queue is released before launch RT_CUDA_HELD_LAUNCHES. */
 static CUresult queue_launches(struct rt_cuda_sequence *s, struct rt_cuda_timer *timer, size_t from,
-                               size_t to, double *let_go_s)
+                               size_t to, double *released_s)
 {
     CUresult result = CUDA_SUCCESS;
     for (size_t l = from; l < to && result == CUDA_SUCCESS; l++) {
         CUdeviceptr at[RT_CUDA_OPERANDS] = {0};
         size_t j = s->sequence->launches[l];
         if (l == RT_CUDA_HELD_LAUNCHES) {
-            rt_cuda_let_go(timer);
-            *let_go_s = rt_cuda_now_s();
+            rt_cuda_release_queue(timer);
+            *released_s = rt_cuda_now_s();
         }
         take(s, j, at);
         result = s->job[j].launch(&s->job[j], at, s->workspace);
@@ -266,27 +266,27 @@ static CUresult queue_launches(struct rt_cuda_sequence *s, struct rt_cuda_timer 
 }
 
 /* Events: before[0], after[0] at the end of the forward part, after[1] at the end. */
-static CUresult queue_pass(struct rt_cuda_sequence *s, struct rt_cuda_timer *timer, double *let_go_s)
+static CUresult queue_run(struct rt_cuda_sequence *s, struct rt_cuda_timer *timer, double *released_s)
 {
     const struct rt_cuda_driver *driver = s->gpu->driver;
     size_t forward = s->sequence->forward;
-    CUresult result = rt_cuda_hold(timer);
+    CUresult result = rt_cuda_block_queue(timer);
     if (result == CUDA_SUCCESS)
         result = rt_cuda_stamp(timer, 0);
     if (result == CUDA_SUCCESS)
         result = driver->event_record(timer->before[0], s->gpu->stream);
     if (result == CUDA_SUCCESS)
-        result = queue_launches(s, timer, 0, forward, let_go_s);
+        result = queue_launches(s, timer, 0, forward, released_s);
     if (result == CUDA_SUCCESS)
         result = driver->event_record(timer->after[0], s->gpu->stream);
     if (result == CUDA_SUCCESS)
-        result = queue_launches(s, timer, forward, s->sequence->launch_count, let_go_s);
+        result = queue_launches(s, timer, forward, s->sequence->launch_count, released_s);
     if (result == CUDA_SUCCESS && forward < s->sequence->launch_count)
         result = driver->event_record(timer->after[1], s->gpu->stream);
     return result == CUDA_SUCCESS ? rt_cuda_stamp(timer, 1) : result;
 }
 
-static CUresult read_pass(const struct rt_cuda_sequence *s, const struct rt_cuda_timer *timer, double us[2])
+static CUresult read_run(const struct rt_cuda_sequence *s, const struct rt_cuda_timer *timer, double us[2])
 {
     const struct rt_cuda_driver *driver = s->gpu->driver;
     float forward_ms = 0, rest_ms = 0;
@@ -302,17 +302,17 @@ int rt_cuda_sequence_time(struct rt_cuda_sequence *s, struct rt_cuda_timer *time
                           void *watcher, double us[3])
 {
     const struct rt_cuda_gpu *gpu = s->gpu;
-    for (int tries = 0; tries < RT_CUDA_HOLDS; tries++) {
-        double let_go_s = 0;
-        CUresult result = queue_pass(s, timer, &let_go_s);
-        us[2] = let_go_s > 0 ? 1e6 * (rt_cuda_now_s() - let_go_s) : 0;
-        rt_cuda_let_go(timer);
+    for (int tries = 0; tries < RT_CUDA_TRIES; tries++) {
+        double released_s = 0;
+        CUresult result = queue_run(s, timer, &released_s);
+        us[2] = released_s > 0 ? 1e6 * (rt_cuda_now_s() - released_s) : 0;
+        rt_cuda_release_queue(timer);
         watch(watcher);
         CUresult waited = gpu->driver->stream_wait(gpu->stream);
         if (waited != CUDA_SUCCESS || result != CUDA_SUCCESS)
-            return rt_cuda_check(waited != CUDA_SUCCESS ? waited : result, gpu->name, "a pass of the model");
-        if (rt_cuda_held(timer))
-            return rt_cuda_check(read_pass(s, timer, us), gpu->name, "cuEventElapsedTime");
+            return rt_cuda_check(waited != CUDA_SUCCESS ? waited : result, gpu->name, "a run of the model");
+        if (rt_cuda_was_blocked(timer))
+            return rt_cuda_check(read_run(s, timer, us), gpu->name, "cuEventElapsedTime");
     }
-    return rt_cuda_not_held(timer);
+    return rt_cuda_not_blocked(timer);
 }

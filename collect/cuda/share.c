@@ -23,7 +23,7 @@ static int split(const struct rt_cuda_driver *driver, CUdevice device, const cha
                        name, asked);
     return rt_fail(
         RT_ENOTFOUND,
-        "--sm-share: %s cannot be shared out (the driver says error %d; MIG slices and some boards "
+        "--sm-share: %s cannot be divided (the driver returns error %d; MIG slices and some boards "
         "cannot); measure it whole",
         name, (int)result);
 }

@@ -1,8 +1,7 @@
 /*
- * Shares of a GPU: green contexts, which run kernels on some of its SMs only. What a chip allows (multiples
- * of 8 SMs on Hopper, of 2 on Ampere) is the driver's business: it is asked for a number of SMs and says how
- * many it gives, at least as many; that count is what is recorded. Memory, its bandwidth and the L2 are
- * shared with the rest of the GPU.
+ * Shares of a GPU: green contexts, which run kernels on some of its SMs. The driver rounds the number of SMs
+ * up to what the chip allows (multiples of 8 on Hopper, of 2 on Ampere); the rounded number is recorded.
+ * Memory, its bandwidth and the L2 are shared with the rest of the GPU.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_SHARE_H
 #define ROOFTILE_COLLECT_CUDA_SHARE_H

@@ -141,16 +141,16 @@ int rt_cuda_timer_open(struct rt_cuda_timer *timer, const struct rt_cuda_gpu *gp
     return rt_cuda_check(result, gpu->name, "making ready to time");
 }
 
-/* ---- holding a queue ---- */
+/* ---- blocking a queue ---- */
 
-CUresult rt_cuda_hold(struct rt_cuda_timer *timer)
+CUresult rt_cuda_block_queue(struct rt_cuda_timer *timer)
 {
     timer->turn++;
     timer->signals->gave_up = 0;
     return queue_spin(timer);
 }
 
-void rt_cuda_let_go(struct rt_cuda_timer *timer)
+void rt_cuda_release_queue(struct rt_cuda_timer *timer)
 {
     atomic_thread_fence(memory_order_seq_cst);
     timer->signals->flag = timer->turn;
@@ -165,7 +165,7 @@ static void read_stamps(struct rt_cuda_timer *timer)
     timer->nanoseconds += (double)(after[1] - before[1]);
 }
 
-bool rt_cuda_held(struct rt_cuda_timer *timer)
+bool rt_cuda_was_blocked(struct rt_cuda_timer *timer)
 {
     if (timer->signals->gave_up)
         return false;
@@ -173,13 +173,13 @@ bool rt_cuda_held(struct rt_cuda_timer *timer)
     return true;
 }
 
-int rt_cuda_not_held(const struct rt_cuda_timer *timer)
+int rt_cuda_not_blocked(const struct rt_cuda_timer *timer)
 {
     return rt_fail(
         RT_EIO,
         "%s: the host did not fill the GPU's queue within %d s, %d times; is the machine overloaded, "
         "or does a debugger serialise launches (CUDA_LAUNCH_BLOCKING)?",
-        timer->gpu->name, SPIN_NS / 1000000000, RT_CUDA_HOLDS);
+        timer->gpu->name, SPIN_NS / 1000000000, RT_CUDA_TRIES);
 }
 
 /* ---- runs of a job ---- */
@@ -215,7 +215,7 @@ static CUresult queue_timed_run(const struct rt_cuda_timer *timer, const struct 
 
 static CUresult queue_runs(struct rt_cuda_timer *timer, const struct runs *runs)
 {
-    CUresult result = rt_cuda_hold(timer);
+    CUresult result = rt_cuda_block_queue(timer);
     if (result == CUDA_SUCCESS && runs->warm)
         result = queue_run(runs->job, runs->operands, 0);
     if (result == CUDA_SUCCESS)
@@ -241,14 +241,14 @@ static CUresult read_events(const struct rt_cuda_timer *timer, int count, double
     return CUDA_SUCCESS;
 }
 
-/* us: of each run. The flag is set whatever fails, so that the queue ends. */
+/* us: of each run. The queue is released after errors, too. */
 static int time_queue(struct rt_cuda_timer *timer, const struct runs *runs, rt_cuda_watch watch,
                       void *watcher, double *us)
 {
     const struct rt_cuda_gpu *gpu = timer->gpu;
-    for (int tries = 0; tries < RT_CUDA_HOLDS; tries++) {
+    for (int tries = 0; tries < RT_CUDA_TRIES; tries++) {
         CUresult result = queue_runs(timer, runs);
-        rt_cuda_let_go(timer);
+        rt_cuda_release_queue(timer);
         if (watch != NULL)
             watch(watcher);
         CUresult waited = gpu->driver->stream_wait(gpu->stream);
@@ -256,10 +256,10 @@ static int time_queue(struct rt_cuda_timer *timer, const struct runs *runs, rt_c
             return rt_cuda_check(waited, gpu->name, runs->job->kernel.name);
         if (result != CUDA_SUCCESS)
             return rt_cuda_check(result, gpu->name, runs->job->kernel.name);
-        if (rt_cuda_held(timer))
+        if (rt_cuda_was_blocked(timer))
             return rt_cuda_check(read_events(timer, runs->count, us), gpu->name, "cuEventElapsedTime");
     }
-    return rt_cuda_not_held(timer);
+    return rt_cuda_not_blocked(timer);
 }
 
 /* us: of each run, the host's clock around the call, and the wait where `wait` is true. */

@@ -47,7 +47,7 @@ static const struct rt_sweep sweeps[] = {
     {RT_OP_CONV2D, CONV(FROM_TO(16, 2048), FROM_TO(16, 2048), FROM_TO(14, 224), 1, 2, 0), PRODUCT},
     {RT_OP_CONV2D, CONV(FROM_TO(3, 3), FROM_TO(16, 128), FROM_TO(64, 384), 7, 2, 3), PRODUCT},
     {RT_OP_CONV2D, CONV(FROM_TO(8, 512), FROM_TO(16, 512), FROM_TO(7, 112), 5, 1, 2), PRODUCT},
-    /* Depthwise: as many groups as channels. No library reaches far with it, so less work. */
+    /* Depthwise: as many groups as channels. Libraries run it slowly, so less work. */
     {RT_OP_CONV2D, {{1, 128}, {16, 2048}, {RT_SAME(1), 0}, {7, 112}, {RT_SAME(3), 0}, {3, 3}, {3, 3}, {1, 1},
                     {1, 1}, {1, 1}, {RT_SAME(1), 0}}, 0x1p22, 0x1p33},
 
@@ -75,7 +75,7 @@ static const struct rt_sweep sweeps[] = {
 };
 /* clang-format on */
 
-/* The families in the order of their turns; some are simple, and need fewer shapes. */
+/* The families in the order of their turns; simple ones need fewer shapes. */
 static const struct {
     enum rt_family family;
     unsigned every;

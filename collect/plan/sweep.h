@@ -1,8 +1,7 @@
 /*
- * Sweeps: what the quick and the kernels plan are made of. A sweep is an op with ranges of its dims; a point
- * on it is the next shape. Shapes are log-uniform over the ranges in the order of a Halton sequence (Halton
- * 1960), shifted by seed and op (Cranley and Patterson 1976), so that any number of them covers the ranges
- * evenly. Internal to the plans.
+ * Sweeps, of which the quick and the kernels plan consist. A sweep is an op with ranges of its dims; its
+ * points are shapes. Shapes are log-uniform over the ranges in the order of a Halton sequence (Halton 1960),
+ * shifted by seed and op (Cranley and Patterson 1976), so that any prefix covers the ranges evenly.
  */
 #ifndef ROOFTILE_COLLECT_PLAN_SWEEP_H
 #define ROOFTILE_COLLECT_PLAN_SWEEP_H
@@ -11,7 +10,7 @@
 
 enum { RT_SWEEP_DIMS = 4 }; /* dims that vary: they are among the first of the op */
 
-/* Inclusive ranges of the op's dims; {RT_SAME(d), 0}: what dim d is. */
+/* Inclusive ranges of the op's dims; {RT_SAME(d), 0}: equal to dim d. */
 #define RT_SAME(d) (-1 - (d))
 
 struct rt_sweep {
@@ -21,11 +20,11 @@ struct rt_sweep {
                            elements of the others */
 };
 
-/* A sweep in one dtype, phase and variant, and how far it has come. */
+/* A sweep in one dtype, phase and variant, and its position. */
 struct rt_sweeping {
     const struct rt_sweep *sweep;
     uint8_t dtype, phase, variant;
-    unsigned number; /* among the same op's: each starts somewhere else in the ranges */
+    unsigned number; /* among the same op's sweeps: each starts elsewhere in the ranges */
     uint64_t next;   /* place in the Halton sequence */
 };
 
@@ -44,8 +43,8 @@ void rt_turn_release(struct rt_turn *turn);
 void rt_plan_sweep(struct rt_plan *plan, const struct rt_plan_request *request, struct rt_turn *turns,
                    size_t turn_count, double most_bytes);
 
-/* A step through `count` things that meets all of them, and soon something of every part: about the golden
- * section, and prime to the count. */
+/* A step through `count` elements that visits all of them, spread evenly from the start: about the golden
+ * ratio of the count, and coprime to it. */
 size_t rt_golden_step(size_t count);
 
 #endif

@@ -1,12 +1,11 @@
 /*
- * Fused attention: two products with a softmax between them, described op by op; cuDNN knows the pattern and
- * runs it as one kernel that never writes the scores. Where it does not, there is no engine and it is
- * refused.
+ * Fused attention: two products with a softmax between them, described op by op; cuDNN recognises the pattern
+ * and runs it as one kernel that never writes the scores. Where it has no engine for it, the task is refused.
  *
- * Tensors lie as projections leave them: batch, token, head, element. Scores are scaled by 1/sqrt(head_dim).
- *   attention_encoder: every query sees every key
+ * Tensors have the layout of projections: batch, token, head, element. Scores are scaled by 1/sqrt(head_dim).
+ *   attention_encoder: every query attends to every key
  *   attention_context: causal, of a prompt without a cache (cached = 0) or window
- *   attention_generation: one new token, which sees all keys, so that no mask is needed
+ *   attention_generation: one new token attends to all keys; no mask
  */
 #include "collect/cuda/dnn/dnn.h"
 
@@ -20,7 +19,7 @@
 struct attention {
     struct rt_dnn_plan plan;
     cudnnHandle_t handle;
-    float scale, masked; /* by value: their addresses go with every run */
+    float scale, masked; /* by value: their addresses are passed with every run */
     bool causal;
     char name[40];
 };
@@ -46,7 +45,7 @@ static struct extent extent_of(const struct rt_task *task)
     }
 }
 
-/* Plans and --list ask without dims: is there any. */
+/* Plans and --list ask without dims: can any shape run? */
 static bool can_attention(const struct rt_task *task)
 {
     const int64_t *d = task->call.dim;
@@ -163,7 +162,7 @@ static cudnnBackendDescriptor_t reduced(struct builder *b, cudnnReduceTensorOp_t
     return result;
 }
 
-/* Keeps what lies on or below the diagonal: row >= column. */
+/* Keeps the scores on or below the diagonal: row >= column. */
 static cudnnBackendDescriptor_t mask(struct builder *b, cudnnBackendDescriptor_t s)
 {
     cudnnBackendDescriptor_t row = inside(b, CUDNN_DATA_INT32, b->extent.keys);
@@ -178,8 +177,8 @@ static cudnnBackendDescriptor_t mask(struct builder *b, cudnnBackendDescriptor_t
     return result;
 }
 
-/* Of each row: e^(s - max) / sum, rounded to the dtype of the second product. The logarithm of what e^s adds
- * up to is asked for, too, and left inside: cuDNN knows the pattern with it only. */
+/* Of each row: e^(s - max) / sum, rounded to the dtype of the second product. The logarithm of the sum is
+ * computed, too, and stays inside: cuDNN recognises the pattern only with it. */
 static cudnnBackendDescriptor_t softmax(struct builder *b, cudnnBackendDescriptor_t s, cudnnDataType_t type)
 {
     cudnnBackendDescriptor_t most = reduced(b, CUDNN_REDUCE_TENSOR_MAX, s);

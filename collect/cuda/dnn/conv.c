@@ -1,6 +1,6 @@
 /*
  * Convolutions of images: forward, to the input (backward) and to the weights (accumulate), either layout. As
- * frameworks have it, a kernel is not flipped: cross-correlation. Groups follow from the weights' channels.
+ * in frameworks the kernel is not flipped: cross-correlation. Groups follow from the weights' channels.
  */
 #include "collect/cuda/dnn/dnn.h"
 
@@ -18,7 +18,7 @@ struct conv {
 
 enum { IMAGE, WEIGHTS, OUTPUT }; /* operands, and uid - 1 of the tensors */
 
-/* Plans and --list ask without dims: is there any. */
+/* Plans and --list ask without dims: can any shape run? */
 static bool can_conv(const struct rt_task *task)
 {
     const int64_t *d = task->call.dim;
@@ -59,7 +59,7 @@ static cudnnBackendDescriptor_t describe_window(struct rt_dnn_graph *graph, cons
     return window;
 }
 
-/* What each direction calls the same five things. */
+/* The attributes of each direction. */
 static const struct direction {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t window, tensor[3], alpha, beta;
@@ -136,7 +136,7 @@ static void release_conv(struct rt_cuda_job *job)
     job->detail = NULL;
 }
 
-/* Of a convolution as a product cuDNN names no tile; the kernel's name has it. */
+/* cuDNN reports no tile of a convolution as a product; the kernel's name holds it. */
 static const char *make_conv(const struct rt_task *task, const struct rt_dnn_place *place,
                              struct rt_cuda_job *job)
 {

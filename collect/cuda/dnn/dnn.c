@@ -1,4 +1,4 @@
-/* The door to cuDNN: the library, its handle, and which op is whose. */
+/* cuDNN: opened at run time, its handle, and the makers of its ops. See dnn.h. */
 #include "collect/cuda/dnn/dnn.h"
 #include "collect/cuda/library.h"
 #include "base/status.h"
@@ -73,7 +73,7 @@ void rt_cudnn_free(struct rt_cudnn *library)
 
 static const struct dnn_type {
     cudnnDataType_t type;
-    int capability; /* 80: from 8.0 on; 0: not here */
+    int capability; /* 80: from 8.0 on; 0: never */
 } types[RT_DTYPE_COUNT] = {
     [RT_FP32] = {CUDNN_DATA_FLOAT, 50},
     [RT_TF32] = {CUDNN_DATA_FLOAT, 80},
@@ -161,7 +161,7 @@ static const char *refuse(const struct rt_cuda_gpu *gpu, const struct rt_task *t
     return rt_call_bytes(&task->call) > 0x1p50 ? "out of memory" : NULL;
 }
 
-/* Convolutions are worth more workspace than products: PyTorch gives them what there is. */
+/* Convolutions get more workspace than products: PyTorch gives them all free memory. */
 static struct rt_dnn_place place_of(const struct rt_cuda_gpu *gpu, const struct rt_task *task)
 {
     const size_t most = (size_t)1 << 30;

@@ -1,9 +1,9 @@
 /*
- * cuDNN: its functions, the graphs of operations that it plans and runs, and the makers of jobs in the
- * dnn_*.c. Private to them and to their tests.
+ * cuDNN: its functions, its graphs of operations, and the makers of jobs in this folder. Private to them and
+ * to their tests.
  *
- * Convolutions and attention go through cuDNN's graph API, as PyTorch's do: operations over described tensors
- * are put in a graph, a heuristic names engines for it, and the first that can be built is run.
+ * Convolutions and attention use cuDNN's graph API, as PyTorch's do: a graph of operations over described
+ * tensors, a heuristic that lists engines for it, and the first of these that can be built.
  *
  * Source: NVIDIA, cuDNN backend documentation 9, "Graph API".
  */
@@ -70,7 +70,7 @@ struct rt_dnn_tensor {
     int64_t uid; /* from 1 on; 0: lives inside a fused kernel only */
     cudnnDataType_t type;
     int64_t dim[4], stride[4];
-    bool by_value; /* a number that lies in the host's memory */
+    bool by_value; /* a number in the host's memory */
 };
 
 struct rt_dnn_graph {
@@ -96,7 +96,7 @@ void rt_dnn_graph_release(struct rt_dnn_graph *graph);
 /* Where a graph is to run, and what may run it. */
 struct rt_dnn_place {
     cudnnHandle_t handle;
-    cudnnBackendDescriptor_t properties; /* instead of a handle: of a device that is not here */
+    cudnnBackendDescriptor_t properties; /* instead of a handle, for a device that is not present */
     size_t workspace_bytes;              /* at most */
     bool full_precision;                 /* no engine that rounds fp32 */
     bool tensor_cores;                   /* engines on tensor cores, too */

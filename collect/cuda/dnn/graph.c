@@ -127,7 +127,7 @@ static bool allowed(cudnnBackendDescriptor_t engine, const struct rt_dnn_place *
     return true;
 }
 
-/* cuDNN says of knobs numbers only: which, and its value. */
+/* cuDNN reports knobs as numbers only: which, and its value. */
 static void append_knobs(cudnnBackendDescriptor_t config, char *text, size_t size)
 {
     cudnnBackendDescriptor_t choice[24];
@@ -166,7 +166,7 @@ static bool set_place(cudnnBackendDescriptor_t descriptor, const struct rt_dnn_p
     return status == CUDNN_STATUS_SUCCESS;
 }
 
-/* An engine that is named may still not do it here; then the next one is tried. */
+/* A listed engine may still not support the graph; then the next one is tried. */
 static bool build_plan(cudnnBackendDescriptor_t config, const struct rt_dnn_place *place,
                        struct rt_dnn_plan *plan)
 {
@@ -205,7 +205,7 @@ static bool try_config(cudnnBackendDescriptor_t config, const struct rt_dnn_plac
 }
 
 /* The first of a heuristic's engines that can be built. In a green context it plans for the whole GPU, too:
- * told of fewer SMs (CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET), cuDNN 9.19 finds no engine at all. */
+ * with fewer SMs (CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET), cuDNN 9.19 finds no engine. */
 static bool ask_heuristic(cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode,
                           const struct rt_dnn_place *place, struct rt_dnn_plan *out)
 {

@@ -148,7 +148,7 @@ static const char *make_batchnorm(const struct rt_task *task, const struct rt_dn
 {
     struct batchnorm *b = rt_calloc(1, sizeof *b);
     b->handle = place->handle;
-    /* What PyTorch asks for: the mode that keeps statistics in one pass, with channels last. */
+    /* As PyTorch: the mode that computes statistics in one pass, with channels last. */
     bool persistent = task->variant == RT_NHWC;
     b->mode = persistent ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT : CUDNN_BATCHNORM_SPATIAL;
     job->detail = b;

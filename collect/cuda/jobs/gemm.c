@@ -1,12 +1,12 @@
 /*
- * Matrix products on cuBLASLt: what its heuristic chooses first is read, recorded and timed.
+ * Matrix products on cuBLASLt: the first choice of its heuristic is recorded and timed.
  *
- * Rows lie one after the other here and columns in cuBLASLt, so C(m,n) = A(m,k) B(k,n) is asked for as
- * C'(n,m) = B'(n,k) A'(k,m), where ' is the same memory read the other way: no data is moved and nothing is
- * transposed, as frameworks do it. cuBLASLt's first matrix is therefore our second, its rows are our n, and a
- * tile of R x C in its words covers C of our rows and R of our columns.
+ * Matrices are row-major here and column-major in cuBLASLt, so C(m,n) = A(m,k) B(k,n) is computed as
+ * C'(n,m) = B'(n,k) A'(k,m), where ' is the same memory read as column-major; as in frameworks, nothing is
+ * moved or transposed. cuBLASLt's first matrix is therefore our second, its rows are our n, and its tile of
+ * R x C covers C of our rows and R of our columns.
  *   linear: weights are (n,k) as PyTorch stores them, so the first matrix is read transposed ("TN").
- *   fp8: cuBLASLt wants TN of all, so B is (n,k) in gemm and bmm, too; the result is bf16.
+ *   fp8: cuBLASLt requires TN, so B is (n,k) in gemm and bmm, too; the result is bf16.
  *   bmm and linear with batch > 1: batch products with strides; a linear's bias is shared.
  * fp32 is CUBLAS_COMPUTE_32F, what PyTorch asks for where TF32 is not allowed.
  *
@@ -55,7 +55,7 @@ struct rt_cublaslt {
     cublasLtHandle_t handle;
 };
 
-/* NULL, or why there is none, once and for all. */
+/* NULL, or why cuBLASLt is missing; tried once. */
 static const char *open_lt(void)
 {
     static const char *const files[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", NULL};
@@ -64,7 +64,7 @@ static const char *open_lt(void)
     if (tried)
         return missing;
     tried = true;
-    /* A library is not newer than its driver: 13 does not run on a driver of 12. */
+    /* Libraries of CUDA 13 do not run on a driver of CUDA 12. */
     const struct rt_cuda_driver *driver = NULL;
     bool old = rt_cuda_driver(&driver) == RT_OK && driver->version < 13000;
     const struct rt_cuda_library library = {"ROOFTILE_CUBLASLT", old ? files + 1 : files, lt_symbols,
@@ -113,7 +113,7 @@ static const struct precision {
     cudaDataType_t in, out;
     cublasComputeType_t compute; /* sums, alpha and beta are fp32 in all */
     enum rt_dtype out_dtype;
-    int capability; /* 80: from 8.0 on; 0: there is none */
+    int capability; /* 80: from 8.0 on; 0: never */
 } precisions[RT_DTYPE_COUNT] = {
     [RT_FP32] = {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, RT_FP32, 50},
     [RT_TF32] = {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, RT_FP32, 80},
@@ -225,7 +225,7 @@ static bool describe_product(const struct rt_cuda_gpu *gpu, struct product *p)
            describe_matrix(p, as->out, p->n, p->m, &p->result);
 }
 
-/* What PyTorch lets cuBLASLt have: with more, the heuristic would split k where frameworks' runs do not. */
+/* As in PyTorch: with more, the heuristic would split k where frameworks' kernels do not. */
 static uint64_t workspace_limit(const struct rt_cuda_gpu *gpu)
 {
     uint64_t most = (uint64_t)(gpu->capability >= 90 ? 32 : 8) << 20;
@@ -291,7 +291,7 @@ static void append_number(char *text, size_t size, const char *name, int64_t val
     snprintf(text + used, size - used, " %s=%lld", name, (long long)value);
 }
 
-/* The library's own words: tile as its rows x columns, stages as depth x count. */
+/* In the library's terms: tile as its rows x columns, stages as depth x count. */
 static void read_choice(struct product *p, struct rt_launch_config *kernel)
 {
     int64_t id = choice(p, CUBLASLT_ALGO_CONFIG_ID, 4);
@@ -372,7 +372,7 @@ static void release_product(struct rt_cuda_job *job)
     job->detail = NULL;
 }
 
-/* Why it cannot run, before the library is asked. */
+/* Why it cannot run; before the library is called. */
 static const char *refuse(const struct rt_cuda_gpu *gpu, const struct rt_task *task, const struct product *p)
 {
     if (gpu->capability < p->precision.capability)

@@ -1,4 +1,4 @@
-/* Jobs of any op: who makes them, whether they run. See job.h. */
+/* The table of makers, and a job's first run. See job.h. */
 #include "collect/cuda/jobs/job.h"
 #include "base/status.h"
 
@@ -34,12 +34,12 @@ int rt_cuda_job_make(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct
     *refused = maker == NULL ? "not supported" : NULL;
     if (maker != NULL)
         status = maker->make(gpu, task, job, refused);
-    if (status != RT_OK || *refused != NULL) /* the maker has released what it began */
+    if (status != RT_OK || *refused != NULL) /* the maker has released its resources */
         *job = (struct rt_cuda_job){0};
     return status;
 }
 
-/* Why a first run failed that did not take the device with it. */
+/* Why a first run failed; the device is not lost. */
 static const char *refusal(CUresult result)
 {
     switch ((int)result) {

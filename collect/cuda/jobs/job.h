@@ -1,10 +1,10 @@
 /*
- * A job: how a task runs on a GPU. The file of an op's library makes it (vector.c, gemm.c, dnn.c,
- * transfer.c), the backend gives it operands, launches it and times it; neither knows the other.
+ * A job: how a task is launched on a GPU. A maker per library makes it (vector.c, gemm.c, transfer.c,
+ * dnn/dnn.c); the backend allocates its operands, launches and times it.
  *
- * The maker says which operands a launch takes and what they are filled with. The backend keeps several sets
- * of them and passes one set's addresses with every launch, so that runs find their operands in memory and
- * not in the L2.
+ * A job names the operands of a launch and what they are filled with. The backend keeps several sets of them
+ * and passes one set's addresses with every launch, so that runs read operands from memory and not from the
+ * L2.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_JOBS_JOB_H
 #define ROOFTILE_COLLECT_CUDA_JOBS_JOB_H
@@ -13,7 +13,7 @@
 #include "collect/cuda/driver.h"
 #include "collect/cuda/jobs/operand.h"
 
-/* The GPU that a job is made for. Filled by backend_cuda.c; makers read it. */
+/* The GPU that a job is made for. Filled by backend.c; makers read it. */
 struct rt_cuda_gpu {
     const struct rt_cuda_driver *driver;
     CUdevice device;
@@ -24,8 +24,8 @@ struct rt_cuda_gpu {
     int capability; /* 90 for 9.0 */
     int sms;        /* that this context may use */
     size_t shared_bytes_per_block;
-    size_t workspace_bytes;       /* room that a library may ask for */
-    struct rt_cublaslt *cublaslt; /* opened by gemm.c on first use, per context; NULL: not yet */
+    size_t workspace_bytes;       /* that a library may use, at most */
+    struct rt_cublaslt *cublaslt; /* opened by gemm.c on first use, one per context */
     struct rt_cudnn *cudnn;       /* likewise, dnn.c */
 };
 
@@ -58,21 +58,21 @@ bool rt_cuda_gemm_can(const struct rt_task *task);
 bool rt_cuda_dnn_can(const struct rt_task *task);
 bool rt_cuda_transfer_can(const struct rt_task *task);
 
-/* job.c, for who runs jobs: the maker of a task's op, the first run of a job, its end. */
+/* The maker of the task's op. */
 bool rt_cuda_job_can(const struct rt_task *task);
-/* *refused as of makers; then there is no job. */
+/* *refused as of makers; *job is {0} then. */
 int rt_cuda_job_make(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
                      const char **refused);
-/* One run, not timed: what is loaded or compiled at the first is, and what cannot run says so in *refused. */
+/* One run, not timed: loads or compiles what the first run does. *refused: why it cannot run. */
 int rt_cuda_job_try(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace,
                     const char **refused);
 void rt_cuda_job_release(struct rt_cuda_job *job); /* accepts a job that was never made, all zero */
 
-/* Libraries kept in the gpu, closed with it; accept NULL. */
+/* Libraries of a gpu, closed with it; accept NULL. */
 void rt_cublaslt_free(struct rt_cublaslt *library);
 void rt_cudnn_free(struct rt_cudnn *library);
 
-/* "cuBLASLt 13.0.2" and the like for provenance, NULL where it is not installed. */
+/* "cuBLASLt 13.0.2"; NULL where it is not installed. */
 const char *rt_cublaslt_version(void);
 const char *rt_cudnn_version(void);
 

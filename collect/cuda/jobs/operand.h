@@ -1,5 +1,4 @@
-/* What a job's launch takes, and what it is filled with. A header of its own: plans of launches need no CUDA.
- */
+/* Operands of a job's launch and what they are filled with; without CUDA, for vector_plan.h. */
 #ifndef ROOFTILE_COLLECT_CUDA_JOBS_OPERAND_H
 #define ROOFTILE_COLLECT_CUDA_JOBS_OPERAND_H
 
@@ -14,7 +13,7 @@ enum { RT_CUDA_OPERANDS = 8 };
 enum rt_cuda_fill {
     RT_FILL_VALUES,  /* seeded, uniform in 0.5..1.5 (as the CPU backend): no zeros, no subnormals */
     RT_FILL_INDICES, /* int32 in 0..limit-1 */
-    RT_FILL_RESULT   /* written by the kernel: filled once with NaN-free garbage so that it is touched */
+    RT_FILL_RESULT   /* written by the kernel; filled once so that its pages exist */
 };
 
 struct rt_cuda_operand {
@@ -22,7 +21,7 @@ struct rt_cuda_operand {
     enum rt_cuda_fill fill;
     enum rt_dtype dtype; /* of values */
     int64_t limit;       /* of indices */
-    bool on_host;        /* host_to_device, device_to_host; pinned or pageable as the task's variant says */
+    bool on_host;        /* host_to_device, device_to_host; pinned or pageable by the task's variant */
 };
 
 #endif

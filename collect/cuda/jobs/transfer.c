@@ -1,10 +1,9 @@
 /*
  * Copies between host and device, and launches of a kernel that does nothing.
  *
- * A copy is one cuMemcpy*Async. From pinned memory it is timed like a kernel, by events behind a blocked
- * queue. From pageable memory the driver copies aside on the host while the call lasts, which a blocked queue
- * would never let it finish: it is timed by the host's clock around the call and the wait for its end, which
- * is what a program pays.
+ * A copy is one cuMemcpy*Async. From pinned memory it is timed like a kernel, by events in a blocked queue.
+ * From pageable memory the driver copies through a buffer of its own during the call, which would not return
+ * while the queue is blocked: it is timed by the host's clock around the call and the wait for its end.
  */
 #include "collect/cuda/jobs/job.h"
 

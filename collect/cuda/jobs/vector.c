@@ -1,4 +1,4 @@
-/* Jobs of the vector ops: what vector_plan.c planned, launched. */
+/* Jobs of the vector ops: launches planned by vector_plan.c. */
 #include "collect/cuda/jobs/job.h"
 #include "collect/cuda/jobs/vector_plan.h"
 #include "base/status.h"
@@ -25,7 +25,7 @@ static CUresult launch_vector(struct rt_cuda_job *job, const CUdeviceptr *operan
         struct rt_vector_launch *launch = &vector->plan.launch[i];
         for (int k = 0; k < job->operands; k++) {
             if (operand[k] % 16 != 0)
-                return CUDA_ERROR_INVALID_VALUE; /* the kernels move 16 bytes at once */
+                return CUDA_ERROR_INVALID_VALUE; /* kernels load and store 16 bytes at once */
             launch->args.operand[k] = operand[k];
         }
         launch->args.workspace = workspace;
@@ -57,7 +57,7 @@ static int find_functions(const struct rt_cuda_gpu *gpu, struct vector_job *vect
     return RT_OK;
 }
 
-/* What CUPTI would tell of the first kernel, without it. */
+/* What CUPTI reports of the first kernel, for systems without CUPTI. */
 static void describe(const struct rt_cuda_gpu *gpu, struct vector_job *vector,
                      struct rt_launch_config *kernel)
 {

@@ -1,4 +1,4 @@
-/* Launches of our vector kernels: one row per op. See vector_plan.h, and the kernels for what they ask. */
+/* Launches of our vector kernels: one row per op. See vector_plan.h, and the kernels for their arguments. */
 #include "collect/cuda/jobs/vector_plan.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ enum {
     FLAT_THREADS = 128,    /* flat.cuh */
     BLOCK_THREADS = 128,   /* rows that take less than half of these share a block */
     REDUCE_THREADS = 512,  /* moves.cuh */
-    PIECE_COLUMNS = 8192,  /* rt_reduce: what a block is worth starting for */
+    PIECE_COLUMNS = 8192,  /* rt_reduce: least work of a block */
     PIECE_ROWS = 64,       /* rt_..._weights: likewise */
     MOST_PIECES = 1024,    /* of a row or a column */
     TABLE_ROWS = 32768,    /* embedding, index: about a vocabulary */
@@ -22,7 +22,7 @@ struct vector_op;
 typedef void (*plan_launches)(const struct vector_op *op, struct rt_vector_plan *plan, int64_t width,
                               int sms);
 
-/* operands, a letter each, of rows x cols elements where nothing else is said:
+/* operands, a letter each; of rows x cols elements unless noted:
  *     x  values       y  result               s  result of rows
  *     w  cols values  W  result of cols       i  rows of the table
  *     r  rows fp32    R  result of rows fp32  t  table of cols
@@ -43,7 +43,7 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* The least power of two that is `least` or more, at most `most`. */
+/* The smallest power of two from `least` on, at most `most`. */
 static int64_t power_of_two(int64_t least, int64_t most)
 {
     int64_t power = 1;
@@ -69,7 +69,7 @@ static int64_t row_vector(int64_t cols, int64_t width)
     return cols % (16 / width) == 0 ? 16 / width : 1;
 }
 
-/* A grid that is too large is kept as 0 and refused at the end. */
+/* A grid that is too large becomes 0 and is refused at the end. */
 static int32_t grid_size(int64_t blocks)
 {
     return blocks <= INT32_MAX ? (int32_t)blocks : 0;
@@ -148,7 +148,7 @@ static void row_launch(const struct vector_op *op, struct rt_vector_plan *plan, 
 }
 
 /* dx, then the gradients of the weights; where columns are few, pieces of the rows side by side, then their
- * sum: PyTorch does it so, too. */
+ * sum, as in PyTorch. */
 static void norm_backward(const struct vector_op *op, struct rt_vector_plan *plan, int64_t width, int sms)
 {
     row_launch(op, plan, width, sms);
@@ -318,7 +318,7 @@ static struct rt_cuda_operand operand_of(char letter, enum rt_dtype dtype, int64
     return out;
 }
 
-/* The numbers that an op computes with; where the CPU backend has the op, the same. */
+/* The constants of an op, the same as in the CPU backend. */
 static void set_scalars(enum rt_op_id op, struct rt_cuda_args *args)
 {
     static const float adamw[] = {1e-5f, 0.9f, 0.999f, 1e-8f, 1 - 1e-5f * 0.01f, 1.001f, 1.01f};

@@ -1,6 +1,6 @@
 /*
- * Which of our kernels run a vector op, on which grid, with which operands. No CUDA here: the plan of any
- * shape can be made, read and tested anywhere; vector.c carries it out.
+ * Launches of a vector op: which of our kernels, on which grid, with which operands. Needs no CUDA, so that
+ * plans can be tested anywhere; vector.c executes them.
  */
 #ifndef ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H
 #define ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H

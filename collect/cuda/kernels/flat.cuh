@@ -2,8 +2,8 @@
  * Kernels over a flat array of `count` elements: elementwise ops, masks, fill, copy, AdamW, index.
  *
  * Launched as PyTorch launches its vectorised elementwise kernels: blocks of 128 threads, each thread one
- * vector of 16 bytes of every operand (4 fp32 or 8 fp16/bf16), no loop, as many blocks as it takes. The
- * thread that reaches the end takes what is left of its vector one by one.
+ * vector of 16 bytes of every operand (4 fp32 or 8 fp16/bf16), no loop, as many blocks as needed. The last
+ * thread takes the elements of an incomplete vector one by one.
  */
 #include "collect/cuda/kernels/values.cuh"
 

@@ -1,4 +1,4 @@
-/* The fat binary of kernels.cu inside the program: no file to find at run time. See kernels.h. */
+/* The fat binary of kernels.cu, inside the program. See kernels.h. */
 #include "collect/cuda/kernels/kernels.h"
 
 /* clang-format off */

@@ -37,7 +37,7 @@ KERNEL(rt_flush, STRIDE_THREADS, {
         store(operand<uint32_t>(a, 0) + 4 * i, v);
 })
 
-/* fp8 e4m3 of what lies in 2^-6..448, rounded to nearest even */
+/* fp8 e4m3 of values in 2^-6..448, rounded to nearest even */
 struct fp8 {
     uint8_t bits;
 };

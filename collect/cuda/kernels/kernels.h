@@ -1,9 +1,9 @@
 /*
- * Our CUDA kernels, seen from C: what they take, and the image they travel in.
+ * Our CUDA kernels for C: their arguments, and the image that contains them.
  *
- * Every kernel is extern "C" and takes one rt_cuda_args by value (rt_empty takes nothing at all: what it
- * costs is what a launch costs). A kernel reads the members that its comment names. Vector kernels are
- * chosen by vector_plan.c; the others are for backend_cuda.c and transfer.c:
+ * Every kernel is extern "C" and takes one rt_cuda_args by value (rt_empty takes nothing: it measures the
+ * cost of a launch). A kernel reads the members that its comment names. Vector kernels are
+ * chosen by vector_plan.c; the others are for memory.c, timing.c and transfer.c:
  *
  *     kernel               operands, numbers                                          launch
  *     rt_empty             none                                                       any
@@ -14,7 +14,7 @@
  *     rt_stamp             0: u64[3], written: the SM's cycle counter, nanoseconds    1 x 1
  *                          (%globaltimer), which SM. Cycles of two stamps compare
  *                          where they are of the same SM
- *     rt_flush             0: `count` bytes, all written with what depends on `seed`;  any, 256
+ *     rt_flush             0: `count` bytes, all written with values that depend on `seed`;  any, 256
  *                          a multiple of 16
  *     rt_fill_values_TYPE  0: `count` elements, uniform in 0.5..1.5 by `seed` and     any, 256
  *                          position: fp32 as the CPU backend fills its operands
@@ -28,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What row kernels (rows.cuh) hold of a row: elements a thread, where rows are whole 16-byte vectors, where
- * they are not, where those are short; and threads of a block at most, so that registers suffice. */
+/* Elements of a row that a thread of a row kernel (rows.cuh) holds: of rows of whole 16-byte vectors, of
+ * other rows, of short ones; and the most threads of a block, so that registers suffice. */
 enum {
     RT_HELD_VEC = 16,
     RT_HELD_ODD = 8,

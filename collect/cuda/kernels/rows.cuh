@@ -6,7 +6,7 @@
  *
  *     held    a row's elements stay in registers, V vectors of N elements a thread: rows are read once.
  *             Threads of a row: a power of two up to 32, or whole warps
- *     looped  longer rows: a block for each, which reads it twice (the second time out of the L2, mostly)
+ *     looped  longer rows: a block for each, which reads it twice (the second time mostly from the L2)
  *
  * N is 16 bytes where a row is a whole number of such vectors, else 1. Threads past the last row hold nothing
  * but take part in all shuffles and barriers.
@@ -86,7 +86,7 @@ template <int N> __device__ __forceinline__ int held_column(int v)
 template <int N, int V, typename T>
 __device__ __forceinline__ void hold(float (&x)[V * N], const T *row, int cols, float otherwise)
 {
-    pack<T, N> p[V]; /* all loads are under way before the first is looked at */
+    pack<T, N> p[V]; /* all loads are issued before the first is used */
 #pragma unroll
     for (int v = 0; v < V; v++) {
         if (held_column<N>(v) < cols) {
@@ -293,7 +293,7 @@ __device__ __forceinline__ void norm_held(const rt_cuda_args &a)
     norm_keep<CENTERED>(a, at, mean, scale);
 }
 
-/* Sums of x - x_0 and of its square: one pass, and nothing cancels unless x_0 lies far from all others. */
+/* Sums of x - x_0 and of its square: one pass, without cancellation unless x_0 is far from all others. */
 template <bool CENTERED, typename T, int N> __device__ __forceinline__ void norm_looped(const rt_cuda_args &a)
 {
     place at(a);

@@ -22,7 +22,7 @@ __device__ __forceinline__ uint32_t sm_number()
     return sm;
 }
 
-/* One kernel by name; what it does sees its arguments as `a`. */
+/* One kernel by name; its body has its arguments as `a`. */
 #define KERNEL(name, threads, ...)                                                                           \
     extern "C" __global__ void __launch_bounds__(threads) name(const rt_cuda_args a)                         \
     {                                                                                                        \
@@ -102,7 +102,7 @@ template <typename T, int N> __device__ __forceinline__ void store(T *to, const 
     using W = typename word<sizeof(pack<T, N>)>::type;
     W whole;
     memcpy(&whole, &value, sizeof whole);
-    __stwb(reinterpret_cast<W *>(to), whole); /* = would be taken apart in unrolled loops */
+    __stwb(reinterpret_cast<W *>(to), whole); /* an assignment is split into several stores in unrolled loops */
 }
 
 template <typename T> __device__ __forceinline__ T *operand(const rt_cuda_args &a, int number)
@@ -111,7 +111,7 @@ template <typename T> __device__ __forceinline__ T *operand(const rt_cuda_args &
 }
 
 /* Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014): the state of step `position`
- * mixed, so that any position can be had alone. */
+ * mixed, so that positions are independent of each other. */
 __device__ __forceinline__ uint64_t random_bits(uint64_t seed, uint64_t position)
 {
     uint64_t z = seed + (position + 1) * 0x9e3779b97f4a7c15u;
