@@ -256,7 +256,7 @@ def transformers_module(point, torch, dtype):
     config.num_hidden_layers = point.layers
     if kind in SEQUENCE_TO_SEQUENCE:
         config.num_layers = config.num_decoder_layers = point.layers
-    # As rooftile's graphs (docs/graphs.md).
+    # As rooftile's graphs (docs/method.md).
     auto = transformers.AutoModelForCausalLM
     if kind in SEQUENCE_TO_SEQUENCE:
         auto = transformers.AutoModelForSeq2SeqLM

@@ -1,6 +1,6 @@
 /*
  * A model as a backend can run it, without a framework: the kernels of its graph are measured one by one, as
- * samples, and then run all in launch order (timing.h), as a workload (workloads.h). docs/collect-plans.md
+ * samples, and then run all in launch order (timing.h), as a workload (workloads.h). docs/guide/collect.md
  * says what such a workload is and is not.
  */
 #ifndef ROOFTILE_COLLECT_MODEL_RUN_H

@@ -5,7 +5,7 @@
  *   latency = start + amount / rate,
  *
  * with FLOPs as the amount of products and bytes as that of vector ops, and from device to device the rate
- * goes with the peak that it is part of. docs/baselines.md tells what was tried beside and where this departs
+ * goes with the peak that it is part of. docs/log/baselines.md tells what was tried beside and where this departs
  * from the paper.
  */
 #ifndef ROOFTILE_MODELS_BASELINES_LINEAR_H

@@ -12,7 +12,7 @@
  * Which kernel: the same one, else the nearest in the logarithms of dims, FLOPs and bytes, scaled by the
  * ratio of the two rooflines on the origin; of the same op and dtype, else of another dtype, else of another
  * op of the family. From which origin: all that measured that nearest kernel, those of the device's vendor
- * where there are some; the median of what they say. docs/baselines.md tells what else was tried.
+ * where there are some; the median of what they say. docs/log/baselines.md tells what else was tried.
  */
 #ifndef ROOFTILE_MODELS_BASELINES_WAVE_SCALING_H
 #define ROOFTILE_MODELS_BASELINES_WAVE_SCALING_H

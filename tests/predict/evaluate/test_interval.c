@@ -66,7 +66,7 @@ static double forecast_half(const struct rt_predictor *predictor, double level, 
 }
 
 /* Two families of known widths: not as wide as if both were wrong at once, wider than if they had nothing in
- * common; the constants are those of docs/intervals.md. */
+ * common; the constants are those of docs/method.md. */
 static void test_families_add_up(void)
 {
     struct rt_predictor predictor;
