@@ -1,8 +1,24 @@
 /*
- * A dataset: samples (one measured op on one device), workloads (one measured run of a whole model), the
- * devices they ran on, and where it all came from. On disk: one HDF5 file, described in FORMAT.md.
+ * Datasets: what was measured on which device. A dataset holds samples (one measured op on one device),
+ * workloads (one measured run of a whole model), the devices, and the provenance of it all. On disk it is one
+ * HDF5 file, described in FORMAT.md. Missing is NaN for reals and -1 for integers, never 0. Times are in
+ * microseconds.
  *
- * Missing is NaN for reals and -1 for integers, never 0. Times are in microseconds.
+ * Files of this folder in reading order:
+ *   dtype, family, op     element types, families of ops, ops with their FLOPs and bytes: tables
+ *   call                  one op with dims, dtype and phase
+ *   moe_routing           how tokens spread over experts (FLOPs and bytes of moe)
+ *   device                a device as numbers; device_catalogue: JSON files, devices/, "H100,sms=100"
+ *   dataset               the tables in memory
+ *   fields                their columns, a row each: what files, CSV, checks and orders follow
+ *   dataset_file          the HDF5 file
+ *   dataset_uuid          the hash of the content
+ *   dataset_order         orders of rows
+ *   split                 which samples train, validate and test
+ *   csv_cell, export_csv  a dataset as CSV
+ *   summary, validate     what `rooftile dataset info` and `validate` compute
+ *   import/               measurements of others, a file per source
+ *   cmd_dataset, cmd_devices    the commands
  */
 #ifndef ROOFTILE_DATASETS_DATASET_H
 #define ROOFTILE_DATASETS_DATASET_H
@@ -17,7 +33,7 @@
 enum rt_split { RT_SPLIT_NONE = 0, RT_SPLIT_TRAIN = 1, RT_SPLIT_TEST = 2, RT_SPLIT_COUNT };
 enum rt_mode { RT_INFERENCE = 0, RT_TRAINING = 1, RT_MODE_COUNT };
 
-/* Bits of rt_sample.flags. A flagged sample is kept and counted; who uses it decides. */
+/* Bits of rt_sample.flags. Flagged samples are kept; training and evaluation decide what to do with them. */
 enum {
     RT_FLAG_UNKNOWN_TILE = 1 << 0, /* the tile could not be read off the kernel */
     RT_FLAG_UNSTABLE = 1 << 1,     /* the collector's stopping criterion was not met */
@@ -68,11 +84,11 @@ struct rt_workload {
     double kernels_forward_us, kernels_backward_us;
 };
 
-/* What holds for many samples at once: named attributes, as texts. Sorted by name, no name twice. */
+/* Attributes that many samples share (library versions, backend): names and values, sorted by name. */
 struct rt_group {
     size_t count;
     char **name, **value;
-    uint64_t hash; /* of them all, to be found among many */
+    uint64_t hash; /* of all of them, in any order */
 };
 
 struct rt_dataset {
@@ -86,7 +102,7 @@ struct rt_dataset {
     size_t group_count;
     struct rt_strings kernels, texts;
     /* Provenance; heap texts, never NULL after rt_dataset_init. */
-    char *uuid;    /* of the content: rt_dataset_stamp */
+    char *uuid;    /* a hash of the content: rt_dataset_stamp */
     char *creator; /* "rooftile 0.1.0" */
     char *created; /* ISO 8601, UTC; SOURCE_DATE_EPOCH is respected */
     char *source, *licence;
@@ -107,11 +123,11 @@ void rt_workload_init(struct rt_workload *workload);
 struct rt_sample *rt_dataset_add_sample(struct rt_dataset *dataset, const struct rt_sample *sample);
 struct rt_workload *rt_dataset_add_workload(struct rt_dataset *dataset, const struct rt_workload *workload);
 
-/* Index of the device of that name, -1 where the dataset has none. Names are compared with case and
- * "-", "_", space alike, because file names carry them so. */
+/* Index of the device of that name, -1 where the dataset has none. Case is ignored and "-", "_", space are
+ * the same, as in names of files. */
 int32_t rt_dataset_find_device(const struct rt_dataset *dataset, const char *name);
-/* Index of the device, added where its name is new. RT_EFORMAT (negative) where the name is there with
- * other numbers: the sentence names the field and both values. */
+/* Index of the device, added where its name is new; a known one gets the numbers it lacks. RT_EFORMAT
+ * (negative) where a number differs, with the field and both values. */
 int32_t rt_dataset_add_device(struct rt_dataset *dataset, const struct rt_device *device);
 /* Index of the group with exactly these attributes, added where it is new. Order does not matter; an
  * attribute whose value is "" is left out. */
@@ -120,10 +136,10 @@ int32_t rt_dataset_add_group(struct rt_dataset *dataset, size_t count, const cha
 /* Value of an attribute of a sample's group, NULL where it has none. */
 const char *rt_dataset_attribute(const struct rt_dataset *dataset, int32_t group, const char *name);
 
-/* Appends all of `from`: devices, groups and strings are matched or added. Exact duplicates are not looked
- * for: see rt_dataset_drop_duplicates. RT_EFORMAT where a device's descriptions clash. */
+/* Appends all of `from`: devices, groups and strings are matched or added. Exact duplicates stay: see
+ * rt_dataset_drop_duplicates. RT_EFORMAT where two descriptions of a device differ. */
 int rt_dataset_append(struct rt_dataset *dataset, const struct rt_dataset *from);
-/* Drops samples and workloads that equal an earlier one in every column; returns how many went. */
+/* Removes samples and workloads that equal an earlier one in every column; returns how many. */
 size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset);
 
 /* Sets creator, created and uuid. The uuid is a hash of the content (not of `created`): the same samples in

@@ -81,15 +81,15 @@ size_t rt_device_catalogue_size(void);
 int rt_device_catalogue(size_t i, struct rt_device *out);
 
 /* True where both describe the same hardware: same name, no number known to both that differs. A
- * difference is told through rt_error() ("X: bandwidth_gbs is 900 in one and 897 in the other"). */
+ * difference is in rt_error() ("X: bandwidth_gbs is 900 in one and 897 in the other"). */
 bool rt_device_same(const struct rt_device *a, const struct rt_device *b);
 
 /* Fills what `device` lacks (NaN, "") from `from`. */
 void rt_device_fill(struct rt_device *device, const struct rt_device *from);
 
-/* Dense peak for an op family and dtype in FLOP/s: matrix units for products where the dtype has them on
- * this device, vector lanes otherwise; in 16 bits those of fp32 where the descriptor does not say. NaN where
- * it says neither. */
+/* Dense peak for an op family and dtype in FLOP/s: matrix units for families that use them where the device
+ * has them for the dtype, vector lanes otherwise. 16-bit types without a vector peak have that of fp32. NaN
+ * where no peak is known. */
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
 #endif

@@ -104,14 +104,14 @@ static void write_meta(FILE *file, const struct rt_dataset *dataset)
     }
 }
 
-/* Rows name their device, so names must tell devices apart. */
+/* Rows name their device, so no two devices may have one name. */
 static int check_names(const struct rt_dataset *dataset)
 {
     for (size_t d = 0; d < dataset->device_count; d++)
         if (rt_dataset_find_device(dataset, dataset->devices[d].name) != (int32_t)d)
             return rt_fail(RT_EFORMAT,
-                           "device \"%s\" is described twice, so rows cannot name it; `rooftile dataset "
-                           "validate` tells more",
+                           "device \"%s\" is described twice, so rows cannot name it; see `rooftile dataset "
+                           "validate`",
                            dataset->devices[d].name);
     return RT_OK;
 }

@@ -1,4 +1,4 @@
-/* Routing of tokens to experts. See routing.h. */
+/* Routing of tokens to experts. See moe_routing.h. */
 #include "datasets/moe_routing.h"
 
 #include <math.h>

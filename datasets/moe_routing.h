@@ -1,6 +1,6 @@
 /*
- * Where the tokens of a mixture of experts go: how many rows the busiest of ep GPUs gets and how many of its
- * experts they touch. Nothing is drawn at random: expectations in closed form.
+ * Routing of tokens to experts: how many rows the busiest of ep GPUs gets and how many of its experts they
+ * use, as expectations in closed form.
  */
 #ifndef ROOFTILE_DATASETS_MOE_ROUTING_H
 #define ROOFTILE_DATASETS_MOE_ROUTING_H

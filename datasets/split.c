@@ -1,9 +1,9 @@
-/* Dealing samples to train, validation and test. See split.h. */
+/* Assigning samples to training, validation and test. See split.h. */
 #include "datasets/split.h"
 
 /* Uniform in [0, 1): the finaliser of splitmix64 (Steele 2014) over a hash of seed, op, dtype, phase and
  * dims. */
-static double deal(const struct rt_split_rule *rule, const struct rt_sample *sample, uint64_t salt)
+static double uniform(const struct rt_split_rule *rule, const struct rt_sample *sample, uint64_t salt)
 {
     uint64_t hash = RT_HASH_START;
     uint64_t key[] = {rule->seed, salt, sample->call.op, sample->call.dtype, sample->call.phase};
@@ -19,7 +19,7 @@ enum rt_part rt_split_of(const struct rt_split_rule *rule, const struct rt_sampl
 {
     if (sample->split == RT_SPLIT_TEST && !rule->all)
         return RT_PART_TEST;
-    if (sample->split == RT_SPLIT_NONE && !rule->all && deal(rule, sample, 1) < rule->test)
+    if (sample->split == RT_SPLIT_NONE && !rule->all && uniform(rule, sample, 1) < rule->test)
         return RT_PART_TEST;
-    return deal(rule, sample, 2) < rule->validation ? RT_PART_VALIDATION : RT_PART_TRAIN;
+    return uniform(rule, sample, 2) < rule->validation ? RT_PART_VALIDATION : RT_PART_TRAIN;
 }

@@ -1,7 +1,7 @@
 /*
- * Which samples train, validate and test. What a source marked as train or test stays so; unmarked samples
- * are dealt by a hash of seed and shape, so a shape falls on the same side on every device, in every run, and
- * in `train` and `evaluate` alike (the predictor file keeps the seed).
+ * Which samples train, validate and test. A source's own marks hold; unmarked samples are assigned by a hash
+ * of seed, op, dtype, phase and dims. So a shape is on the same side on every device, in every run, and in
+ * `train` and `evaluate` alike (the predictor file keeps the seed).
  */
 #ifndef ROOFTILE_DATASETS_SPLIT_H
 #define ROOFTILE_DATASETS_SPLIT_H
@@ -15,10 +15,10 @@ enum rt_part { RT_PART_TRAIN, RT_PART_VALIDATION, RT_PART_TEST };
 struct rt_split_rule {
     uint64_t seed;
     double validation, test; /* fractions; `test` applies to unmarked samples only */
-    bool all; /* nothing is kept for testing: what is judged by are devices that are held out */
+    bool all;                /* no sample tests: whole devices are held out instead */
 };
 
-/* What `train` deals by unless it is told otherwise, and `evaluate` where nothing was trained. */
+/* The default of `train`, and of `evaluate` where nothing was trained. */
 /* clang-format off */
 #define RT_SPLIT_DEFAULT {.seed = 1, .validation = 0.1, .test = 0.2}
 /* clang-format on */

@@ -13,12 +13,12 @@
 static const struct {
     const char *name, *what;
 } check_names[RT_CHECK_COUNT] = {
-    [RT_CHECK_READING] = {"reading", "every array reads, its checksums hold, every index points somewhere"},
+    [RT_CHECK_READING] = {"reading", "every array reads, checksums hold, every index is valid"},
     [RT_CHECK_UNITS] = {"units", "units and names of the columns are the format's"},
-    [RT_CHECK_UUID] = {"uuid", "the content is what the uuid was made of"},
-    [RT_CHECK_RANGES] = {"ranges", "every value lies where it can lie"},
-    [RT_CHECK_DUPLICATES] = {"duplicates", "no sample or workload is there twice"},
-    [RT_CHECK_DEVICES] = {"devices", "no GPU is there twice, and the peaks are there that samples need"},
+    [RT_CHECK_UUID] = {"uuid", "the uuid is that of the content"},
+    [RT_CHECK_RANGES] = {"ranges", "every value is possible"},
+    [RT_CHECK_DUPLICATES] = {"duplicates", "no sample or workload occurs twice"},
+    [RT_CHECK_DEVICES] = {"devices", "no GPU occurs twice, and has a peak for every dtype of its samples"},
     [RT_CHECK_ROOFLINE] = {"roofline", "no sample is faster than its GPU's peaks allow"},
 };
 
@@ -91,7 +91,7 @@ static void check_uuid(struct rt_dataset *dataset, struct rt_check *check)
     rt_dataset_stamp(dataset);
     check->checked++;
     if (strcmp(before[0], dataset->uuid) != 0)
-        wrong(check, "the file says %.40s, its content makes %s", before[0], dataset->uuid);
+        wrong(check, "the file has %.40s, its content makes %s", before[0], dataset->uuid);
     for (int i = 0; i < 3; i++) {
         free(*kept[i]);
         *kept[i] = before[i];
@@ -187,7 +187,7 @@ static void check_duplicates(const struct rt_dataset *dataset, struct rt_check *
 
 /* ---- the roofline ---- */
 
-/* Bytes that must move, at the narrowest width that the sample's attributes name. */
+/* A lower bound of the bytes: at the narrowest width that the sample's attributes name. */
 static double least_bytes(const struct rt_dataset *dataset, const struct rt_sample *sample)
 {
     double width = rt_dtypes[sample->call.dtype].bytes;
@@ -198,8 +198,8 @@ static double least_bytes(const struct rt_dataset *dataset, const struct rt_samp
     return rt_ops[sample->call.op].bytes(sample->call.dim, width);
 }
 
-/* FLOPs that cannot be fewer. How uneven the loads of experts fell is an expectation (routing.h); the busiest
- * GPU has its even share at least. */
+/* A lower bound of the FLOPs. How uneven the loads of experts are is an expectation (moe_routing.h); the
+ * busiest GPU has at least its even share. */
 static double least_flops(const struct rt_sample *sample)
 {
     struct rt_sample even = *sample;
@@ -219,7 +219,7 @@ double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_samp
     double compute =
         1e6 * share * least_flops(sample) / rt_device_peak_flops(device, family, sample->call.dtype);
     double bytes = least_bytes(dataset, sample), memory = NAN;
-    /* How many experts a layer really reads depends on how its tokens fall. */
+    /* How many experts a layer reads depends on the routing of its tokens. */
     if (family != RT_FAMILY_MOE && bytes > 4 * device->l2_mib * 1024 * 1024)
         memory = 1e6 * bytes / (1e9 * device->bandwidth_gbs);
     *limit = memory > compute || isnan(compute) ? "memory" : "compute";
@@ -252,7 +252,7 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
         struct rt_impossible found = {.sample = i, .latency_us = sample->latency_us};
         found.least_us = rt_sample_least_us(dataset, sample, &found.limit);
         if (!(found.latency_us > 0) || isnan(found.least_us))
-            continue; /* the check of the ranges tells of the former */
+            continue; /* latencies of 0 and less are a matter of the ranges */
         check->checked++;
         if (!(found.latency_us < slack * found.least_us))
             continue;

@@ -1,7 +1,7 @@
 /*
- * The way back from `rooftile dataset export --format csv`: a folder of CSV files. devices.csv and
- * samples.csv or workloads.csv must be there, the others may be missing, and so may columns: a folder can
- * also be written by hand.
+ * Reads what `rooftile dataset export --format csv` writes: a folder of CSV files. devices.csv and
+ * samples.csv or workloads.csv are required; the other files and most columns may be missing, as in a folder
+ * written by hand.
  */
 #include "datasets/csv_cell.h"
 #include "datasets/import/importer.h"
@@ -21,7 +21,7 @@ struct reading {
     const struct rt_csv_field *row;
 };
 
-/* Opens FOLDER/name. *found stays false where there is no such file; that is no failure. */
+/* Opens FOLDER/name. *found is false, and the status RT_OK, where there is no such file. */
 static int open_file(struct reading *r, const char *folder, const char *name, bool *found)
 {
     struct stat file;
@@ -34,7 +34,7 @@ static int open_file(struct reading *r, const char *folder, const char *name, bo
     return status;
 }
 
-/* Calls `take` for every row; a row that the reader refuses ends it, for these files hang together. */
+/* Calls `take` for every row. The first bad row ends the import: samples refer to the rows of these files. */
 static int each_row(struct reading *r, int (*take)(struct reading *r))
 {
     int got, status = RT_OK;
@@ -98,7 +98,7 @@ static int take_string(struct reading *r)
     return RT_OK;
 }
 
-/* Attributes of the group that is being read; a group ends where the next begins. */
+/* Attributes of the group that is being read, up to the first row of the next. */
 struct gathering {
     struct reading reading;
     size_t count;
@@ -214,7 +214,7 @@ static int check_sample(const struct reading *r, const struct rt_sample *sample)
     return check_group(r, sample->group);
 }
 
-/* Keeps a row or refuses it. `name` is the op of a sample, "workload" of a workload. */
+/* Counts a row as kept or refused. `name`: the op of a sample, or "workload". */
 static void count_row(struct reading *r, bool kept, const char *name, int32_t device, bool unknown_tile)
 {
     struct rt_import_count *count =

@@ -1,7 +1,7 @@
 /*
  * NeuSight's measurements (Lee, Phanishayee, Mahajan, ASPLOS 2025; repository sitar-lab/NeuSight): kernel
- * CSVs, device files, labels of whole models (neusight_models.c). What a file is, its columns and keys say,
- * not its name; FORMAT.md lists what each column becomes.
+ * CSVs, device files, labels of whole models (neusight_models.c). A file is recognised by its columns or
+ * keys, not by its name. FORMAT.md lists what each column becomes.
  */
 #include "datasets/import/neusight.h"
 #include "datasets/import/sample_table.h"
@@ -129,7 +129,7 @@ static bool product_tile(struct reading *r, struct rt_sample *sample)
     return r->tile_known;
 }
 
-/* One thread block's share of the elements, rounded up to a power of two as vectorised kernels deal them. */
+/* Elements per thread block, rounded up to a power of two, as vectorised kernels assign them. */
 static bool elementwise_tile(struct rt_sample *sample)
 {
     double blocks = 1;
@@ -360,7 +360,7 @@ static int device_from_json(const char *path, json_t *root, struct rt_device *ou
     return rt_device_check(out, path);
 }
 
-/* The first description of a GPU in path order holds; another one that differs is told. */
+/* Of several descriptions of a GPU the first in path order is used; one that differs is a warning. */
 static void add_device(struct rt_tree *tree, const char *path, json_t *root)
 {
     struct rt_device device;
@@ -370,13 +370,13 @@ static void add_device(struct rt_tree *tree, const char *path, json_t *root)
         return;
     }
     if (rt_dataset_add_device(&tree->devices, &device) < 0) {
-        snprintf(text, sizeof text, "%s: %s; the first file's numbers hold", path, rt_error());
+        snprintf(text, sizeof text, "%s: %s; the first file's numbers are used", path, rt_error());
         rt_import_note(&tree->report->warned, text);
     }
     rt_import_other(tree->report, "device descriptions", 1);
 }
 
-/* Devices first: rows and labels refer to them. */
+/* Devices are read first: rows and labels refer to them. */
 static void prepare(struct rt_tree *tree)
 {
     for (size_t i = 0; i < tree->paths.count; i++) {
@@ -417,7 +417,7 @@ static void read_json(struct rt_import_file *file)
     json_decref(root);
 }
 
-/* Forecasts look like labels and kernels, but nobody measured them. */
+/* Forecasts have the columns of labels and kernels, but are no measurements. */
 static bool is_forecast(const struct rt_import_file *file)
 {
     return rt_tree_has_folder(file->tree, file->path, "results") ||

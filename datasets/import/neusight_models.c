@@ -19,10 +19,10 @@ bool rt_neusight_has_nodes(const struct rt_csv *csv)
     return rt_csv_has(csv, columns);
 }
 
-/* Of most models one layer was traced, which stands for all: these nodes, the first and the last among them,
- * as NeuSight repeats them (neusight/Prediction/aggregator.py). Other models were traced as a whole. */
+/* Most models were traced with one layer, from the first to the last of these nodes, which counts once per
+ * layer (neusight/Prediction/aggregator.py). Other models were traced as a whole. */
 static const struct layer {
-    const char *model; /* what the name contains, in any case; the first row that fits decides */
+    const char *model; /* part of the model's name, in any case; the first row that fits is used */
     const char *first, *last;
 } traced_layers[] = {
     {"bert", "bert_encoder_layer_0_attention_self_query", "bert_encoder_layer_0_output_layer_norm"},
@@ -53,8 +53,8 @@ static int add_node(const struct rt_csv *csv, const struct rt_csv_field *row, co
     return RT_OK;
 }
 
-/* Every node counts, also those that launch no kernel (size, getitem, view: 0.01 ms of the host): so they
- * were measured, and so the published floors come out. */
+/* Every node counts, also those that launch no kernel (size, getitem, view: 0.01 ms of the host), as in the
+ * published sums. */
 static int sum_nodes(struct rt_csv *csv, const struct layer *layer, double layers,
                      struct rt_workload *workload)
 {
@@ -76,10 +76,9 @@ static int sum_nodes(struct rt_csv *csv, const struct layer *layer, double layer
     if (got != RT_CSV_END)
         return RT_EFORMAT;
     if (layer != NULL && at != BEHIND)
-        return rt_fail(
-            RT_EFORMAT,
-            "%s: its label says %.0f layers, but no rows from \"%s\" to \"%s\" say what a layer is",
-            rt_csv_path(csv), layers, layer->first, layer->last);
+        return rt_fail(RT_EFORMAT,
+                       "%s: its label says %.0f layers, but no rows from \"%s\" to \"%s\" delimit a layer",
+                       rt_csv_path(csv), layers, layer->first, layer->last);
     if (!(forward_ms > 0))
         return rt_fail(RT_EFORMAT, "%s: no node has a fw_latency above 0", rt_csv_path(csv));
     workload->kernels_forward_us = 1000 * forward_ms;
@@ -87,9 +86,9 @@ static int sum_nodes(struct rt_csv *csv, const struct layer *layer, double layer
     return RT_OK;
 }
 
-/* What the nodes sum to, from the CSV file beside a label. A file that is wrong is told, and the label stays:
- * the whole model was measured all the same. One that cannot be opened or is something else tells so itself.
- */
+/* Adds the sums over the nodes, from the CSV file beside a label. Where that file is wrong it is skipped and
+ * the label kept. Where it cannot be opened or holds something else, reading it as a file of its own reports
+ * that. */
 static void add_nodes(struct rt_import_file *file, struct rt_workload *workload)
 {
     const char *path = rt_import_file_beside(file, ".csv");

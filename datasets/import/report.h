@@ -24,7 +24,7 @@ struct rt_import_other {
     size_t files;
 };
 
-#define RT_IMPORT_SENTENCES 20 /* kept of each list; `count` goes on */
+#define RT_IMPORT_SENTENCES 20 /* kept of each list; `count` counts all */
 struct rt_import_sentences {
     char *text[RT_IMPORT_SENTENCES];
     size_t count;

@@ -31,8 +31,8 @@ bool rt_tree_has_folder(const struct rt_tree *tree, const char *path, const char
     return false;
 }
 
-/* The deepest folder called train or test decides, among the one that was named and those below it: whoever
- * works in /home/test does not mean it so. */
+/* By the deepest folder called train or test, among the one that was named and those below it: a folder such
+ * as /home/test above it is no mark. */
 static enum rt_split split_of_path(const struct rt_tree *tree, const char *path)
 {
     enum rt_split split = RT_SPLIT_NONE;

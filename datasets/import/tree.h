@@ -88,10 +88,10 @@ typedef int rt_import_take(void *context, const struct rt_csv_field *row);
 void rt_import_each_row(struct rt_import_file *file, struct rt_csv *csv, const char *op, rt_import_take *take,
                         void *context);
 
-/* The file holds no measurements: what it is; or rt_error() says why it is not understood. */
+/* For a file without measurements: what it is; or it is not understood, for the reason in rt_error(). */
 void rt_import_file_is(struct rt_import_file *file, const char *kind);
 void rt_import_file_skip(struct rt_import_file *file);
-/* Counts a row as refused for what rt_error() says. op: NULL and device: negative where unknown. */
+/* Counts a row as refused, for the reason in rt_error(). op: NULL, device: negative where unknown. */
 void rt_import_file_refuse(struct rt_import_file *file, const char *op, int32_t device);
 
 /* Row of the tree's devices for a GPU's name, from the tree's own descriptions or the catalogue; -1. */

@@ -1,7 +1,7 @@
 /*
- * Whole models as somebody measured them, a row each: what scripts/label_pytorch.py writes, or a spreadsheet.
- * The columns are those of /workloads by name; whatever else a row says becomes an attribute of its group.
- * Device descriptions (as in datasets/devices/) that lie in the same folder add to the catalogue.
+ * Measured runs of whole models, a row each: what scripts/label_pytorch.py writes, or a spreadsheet. The
+ * columns are those of /workloads by name; every other column becomes an attribute of the row's group. Device
+ * descriptions (as in datasets/devices/) in the same folder add to the catalogue.
  */
 #include "datasets/csv_cell.h"
 #include "datasets/import/tree.h"
@@ -28,7 +28,7 @@ struct reading {
 
 /* ---- cells ---- */
 
-/* "compile-dp4" -> "fusion-dp4": the words that PyTorch's users have for ours; "eager" is plain and goes. */
+/* PyTorch's words become ours: "compile-dp4" -> "fusion-dp4"; "eager" and "plain" are left out. */
 static int read_option(const struct reading *r, const struct rt_csv_field *cell, int32_t *option)
 {
     char text[OPTION_LENGTH + 16] = "";
@@ -81,7 +81,7 @@ static int read_cell(const struct reading *r, const struct rt_field *field, cons
 
 /* ---- rows ---- */
 
-/* A row of these columns only is a measurement; without sequence or layers it may be one. */
+/* The columns that every table of measured models has. */
 static const char *const required[] = {"device", "model", "batch", "mode", "dtype", "end_to_end_us"};
 
 static bool is_time(const struct rt_field *field)
@@ -94,12 +94,12 @@ static int check_cells(const struct reading *r)
     for (size_t i = 0; i + 1 < RT_COUNT(required); i++) {
         int column = rt_csv_find(r->csv, required[i]);
         if (r->row[column].length == 0)
-            return rt_csv_fail(r->csv, "%s is empty; every row must say it", required[i]);
+            return rt_csv_fail(r->csv, "%s is empty; every row needs it", required[i]);
     }
     return RT_OK;
 }
 
-/* A run that failed is kept and has no times; one that did not has an end_to_end_us. */
+/* A failed run has no times; every other has an end_to_end_us. */
 static int check_failure(const struct reading *r, const struct rt_workload *workload)
 {
     bool failed = workload->flags & RT_FLAG_FAILED;
@@ -152,7 +152,7 @@ static int take_row(void *context, const struct rt_csv_field *row)
 
 /* ---- files ---- */
 
-/* Columns of /workloads go where they belong. `option` does, and stays an attribute as it was written. */
+/* Columns of /workloads, and the others as attributes. `option`, which is translated, is both. */
 static void find_columns(struct reading *r)
 {
     size_t columns = rt_csv_columns(r->csv);
@@ -204,7 +204,7 @@ static void read_csv(struct rt_import_file *file)
     rt_csv_close(r.csv);
 }
 
-/* A file that was named itself is a table whatever its name. */
+/* A file that was named on the command line is a table, whatever its name. */
 static void read_file(struct rt_import_file *file)
 {
     if (rt_import_ends_with(file->path, ".csv") || strcmp(file->path, file->tree->root) == 0)
@@ -215,7 +215,7 @@ static void read_file(struct rt_import_file *file)
         rt_import_file_is(file, "other files (not .csv or .json)");
 }
 
-/* Devices first: rows refer to them. */
+/* Devices are read first: rows refer to them. */
 static void prepare(struct rt_tree *tree)
 {
     for (size_t i = 0; i < tree->paths.count; i++) {

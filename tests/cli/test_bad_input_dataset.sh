@@ -7,11 +7,11 @@ row='add,1,Tesla T4,k,1,1,1,128,1,1,8,8'
 
 # import NAME STATUS WORDS: of bad.csv, which is refused as a whole.
 import() { refuses "$1" "$2" "$3" $dataset import --format neusight bad.csv -o out.h5; }
-# row NAME WORDS ROW: a good row, this one, a good row; it is told, the others stay.
+# row NAME WORDS ROW: a good row, this one, a good row; it is reported, the others are kept.
 row() {
     printf '%s\n' "$header" "$row" "$3" "$row,x" "${row/8,8/8,16}" | sed '4d' >bad.csv
     succeeds "$1" $dataset import --format neusight bad.csv -o out.h5
-    holds "$1_is_told" "bad.csv:3: $2" "$work/stdout"
+    holds "$1_is_reported" "bad.csv:3: $2" "$work/stdout"
     if grep -qE '^total +3 +2 +0 +1 ' "$work/stdout"; then ok "$1_is_counted"; else not_ok "$1_is_counted" "$(cat "$work/stdout")"; fi
     refuses "$1_strict" 1 "--strict" $dataset import --format neusight bad.csv -o out.h5 --strict
 }
@@ -31,10 +31,10 @@ import csv_binary 1 "this is a binary file"
 printf '%s\n%s\n' "$header" "$row" >bad.csv
 truncate -s 1G bad.csv
 succeeds csv_gigabyte_of_nothing $dataset import -f neusight bad.csv -o out.h5
-holds csv_gigabyte_of_nothing_is_told "bad.csv:3: holds bytes 0: this is a binary file" "$work/stdout"
+holds csv_gigabyte_of_nothing_is_reported "bad.csv:3: holds bytes 0: this is a binary file" "$work/stdout"
 { printf '%s\n%s\n' "$header" "$row"; yes x | tr -d '\n' | head -c 67108864; } >bad.csv
 succeeds csv_huge_line $dataset import -f neusight bad.csv -o out.h5
-holds csv_huge_line_is_told "bad.csv:3: the row is longer than 16 MiB" "$work/stdout"
+holds csv_huge_line_is_reported "bad.csv:3: the row is longer than 16 MiB" "$work/stdout"
 printf 'a,b\n1,2\n' >bad.csv
 import csv_other_columns 1 "bad.csv:1: has neither the columns of kernels"
 
@@ -48,7 +48,7 @@ row csv_op 'OPName is "subtract"' "${row/add/subtract}"
 row csv_dims 'add: cols is -8; it must lie in 1..2^40' "${row%8}-8"
 row csv_grid 'Grid x is "one"' "${row/k,1/k,one}"
 
-# A file of nothing but wrong rows: 20 are told, the rest counted.
+# A file of nothing but wrong rows: 20 are reported with their reason, the rest counted.
 { echo "$header"; for i in $(seq 50); do echo "${row/,1,/,x,}"; done; } >bad.csv
 import csv_all_wrong 1 'nothing to import as neusight: bad.csv:2: Latency is "x"'
 holds csv_all_wrong_counted "... and 30 more" "$work/stdout"

@@ -45,7 +45,7 @@ for name in n a; do
     if cmp -s $name.h5 back.h5; then ok "round_trip_$name"; else not_ok "round_trip_$name" "the files differ"; fi
 done
 succeeds export_json "$ROOFTILE" dataset export n.h5 -o other --json
-is export_tells "d['samples'], d['workloads']" "(13, 2)"
+is export_json "d['samples'], d['workloads']" "(13, 2)"
 
 succeeds merge "$ROOFTILE" dataset merge n.h5 a.h5 n.h5 -o m.h5
 holds merge_counts "m.h5: 27 samples, 2 workloads, 4 devices; 15 exact duplicates dropped" "$work/stdout"
@@ -71,7 +71,7 @@ holds devices_lists "NVIDIA H200" "$work/stdout"
 succeeds devices_json "$ROOFTILE" devices --json
 is devices_all "len(d) >= 20, 'bandwidth_gbs' in d[0]" "(True, True)"
 succeeds devices_spec "$ROOFTILE" devices H100,sms=100
-holds devices_spec_tells "multiprocessors" "$work/stdout"
+holds devices_spec_shows_fields "multiprocessors" "$work/stdout"
 succeeds devices_file "$ROOFTILE" devices H100,sms=100,bandwidth_gbs=4000 --json
 is devices_override "d['sms'], d['bandwidth_gbs']" "(100.0, 4000.0)"
 cp "$work/stdout" future.json

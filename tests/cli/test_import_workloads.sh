@@ -50,7 +50,7 @@ counts import_folder_counts 7 6 1 0
 echo '{"name": "My GPU", "sms": -1}' >tree/mine.json
 refuses import_folder_bad_device 1 "mine.json" $dataset import -f workloads tree -o out.h5 --strict
 succeeds import_folder_without_device $dataset import -f workloads tree -o out.h5
-holds import_folder_without_device_tells 'mine.csv:2: unknown GPU "My GPU"' "$work/stdout"
+holds import_folder_without_device_fails 'mine.csv:2: unknown GPU "My GPU"' "$work/stdout"
 
 # ---- files that are no table of models ----
 # import NAME WORDS: of bad.csv, which is refused as a whole.
@@ -82,17 +82,17 @@ import many_columns "at most 60 are kept as attributes"
 import many_devices 'bad.csv:2: unknown GPU "GPU 1"'
 
 # ---- rows ----
-# row NAME WORDS ROW: a good row, this one, a good row; it is told, the others stay.
+# row NAME WORDS ROW: a good row, this one, a good row; it is reported, the others are kept.
 row() {
     printf '%s\n' "$header" "$row" "$3" "${row/,4,/,8,}" >bad.csv
     succeeds "$1" $dataset import -f workloads bad.csv -o out.h5
-    holds "$1_is_told" "bad.csv:3: $2" "$work/stdout"
+    holds "$1_is_reported" "bad.csv:3: $2" "$work/stdout"
     counts "$1_is_counted" 3 2 0 1
     refuses "$1_strict" 1 "--strict" $dataset import -f workloads bad.csv -o out.h5 --strict
 }
 row columns "the row has 15 columns where the header has 16" "${row%,}"
 row gpu 'unknown GPU "Voodoo 2": neither a device file of the tree nor the catalogue' "${row/NVIDIA H200/Voodoo 2}"
-row no_model "model is empty; every row must say it" "${row/gpt2-large/}"
+row no_model "model is empty; every row needs it" "${row/gpt2-large/}"
 row no_batch "batch is empty" "${row/,4,/,,}"
 row batch_zero 'batch is "0"; it must be a whole number of 1..2^40' "${row/,4,/,0,}"
 row batch_huge 'batch is "99999999999999999999"' "${row/,4,/,99999999999999999999,}"

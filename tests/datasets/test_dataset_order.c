@@ -24,7 +24,7 @@ static int32_t add_kernel(struct rt_dataset *dataset, int number)
     return rt_strings_add(&dataset->kernels, name, strlen(name));
 }
 
-/* Row `i` of a dataset that is the same whoever adds its rows in which order. */
+/* Row `i` of a dataset whose content does not depend on the order in which rows are added. */
 static void add_row(struct rt_dataset *dataset, int i)
 {
     char text[32];
@@ -61,7 +61,7 @@ static void make(struct rt_dataset *dataset, int step)
 {
     const char *names[] = {"unused"}, *values[] = {"yes"};
     rt_dataset_init(dataset);
-    if (step == 3) { /* what no row names goes, too */
+    if (step == 3) { /* unused groups and strings are removed, too */
         rt_dataset_add_group(dataset, 1, names, values);
         rt_strings_add(&dataset->kernels, "unused", 6);
     }

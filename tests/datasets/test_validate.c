@@ -293,7 +293,7 @@ static void test_flipped_bits(void)
         if (reads_same(flipped, &d)) {
             same++;
         } else {
-            printf("# bit %u of byte %zu goes unnoticed\n", bit, at);
+            printf("# bit %u of byte %zu is not noticed\n", bit, at);
             different++;
         }
     }

@@ -423,7 +423,7 @@ static void test_nodes(void)
     release();
 }
 
-/* Wrong nodes are told and leave the label as it is. */
+/* Wrong nodes are reported, and the label is kept without them. */
 static void test_bad_nodes(void)
 {
     static const struct {
