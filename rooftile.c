@@ -11,15 +11,12 @@
 
 /* Each is at the end of its cmd_NAME.c. */
 extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices,
-    rt_command_evaluate, rt_command_graph, rt_command_predict;
+    rt_command_evaluate, rt_command_graph, rt_command_predict, rt_command_train;
 
 /* Commands that read argv themselves. */
 int rt_cmd_calibrate(int argc, char **argv);
 int rt_cmd_crossval(int argc, char **argv);
-int rt_cmd_train(int argc, char **argv);
 
-static const struct rt_command rt_command_train = {
-    .name = "train", .brief = "fit a predictor to measurements", .main = rt_cmd_train};
 static const struct rt_command rt_command_calibrate = {
     .name = "calibrate",
     .brief = "fit a predictor to a GPU from a few of its kernels",

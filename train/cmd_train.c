@@ -1,188 +1,73 @@
 /* `rooftile train`: fits a predictor to datasets. */
+#include "base/options.h"
 #include "base/progress.h"
+#include "base/report.h"
 #include "base/status.h"
 #include "models/nn/blas.h"
-#include "models/predictor/recipe.h"
 #include "train/train.h"
 
-#include <argp.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-int rt_cmd_train(int argc, char **argv);
-
-enum {
-    VALIDATION = 256,
-    TEST,
-    NO_TEST,
-    EPOCHS,
-    BATCH,
-    PATIENCE,
-    RATE,
-    HOLD_GPU,
-    HOLD_OP,
-    RESUME,
-    CHECKPOINT,
-    KEEP_ALL,
-    NO_INTERVALS,
-    JSON,
-    FAMILY
-};
-
-static const struct argp_option argument_options[] = {
-    {"output", 'o', "PREDICTOR.h5", 0, "Where the predictor goes (required)", 0},
-    {"predictor", 'p', "KIND", 0,
-     "What to fit: rooftile, neusight, linear or wave-scaling (default rooftile)", 0},
-    {"family", FAMILY, "NAME", 0, "Fit only this family; repeatable (default: all of the predictor)", 0},
-    {"hold-out-gpu", HOLD_GPU, "NAME", 0, "Leave out every device whose name contains NAME; repeatable", 0},
-    {"hold-out-op", HOLD_OP, "NAME", 0, "Leave out this op; repeatable", 0},
-    {"seed", 's', "N", 0, "Seed of split, weights and shuffling (default 1)", 0},
-    {"validation", VALIDATION, "FRACTION", 0,
-     "Share of the training rows kept for early stopping (default 0.1)", 0},
-    {"split", TEST, "FRACTION", 0,
-     "Share of the shapes that no source marked which is kept for testing (default 0.2)", 0},
-    {"no-test", NO_TEST, NULL, 0,
-     "Keep nothing for testing, not even what a source marked so: only devices that were held out can judge "
-     "this predictor",
-     0},
-    {"threads", 't', "N", 0, "Threads a minibatch is shared out over (default: every processor)", 0},
-    {"epochs", EPOCHS, "N", 0,
-     "Most passes over the rows (default: 12; of neusight per family, docs/neusight.md)", 0},
-    {"batch", BATCH, "N", 0, "Rows of a minibatch (default 512; of neusight 64 or 128)", 0},
-    {"patience", PATIENCE, "N", 0,
-     "Epochs without a better validation MAPE before it stops (default: the last epoch is taken; of neusight "
-     "15)",
-     0},
-    {"learning-rate", RATE, "R", 0, "Highest learning rate (default 0.003; of neusight 0.001)", 0},
-    {"checkpoint-every", CHECKPOINT, "SECONDS", 0,
-     "Least time between checkpoints, OUTPUT.checkpoint (default 5)", 0},
-    {"keep-all", KEEP_ALL, NULL, 0, "Fit also to sessions that look throttled (default: named and left out)",
-     0},
-    {"no-intervals", NO_INTERVALS, NULL, 0,
-     "Do not fit once more without each device: forecasts then carry no intervals (docs/intervals.md)", 0},
-    {"resume", RESUME, NULL, 0, "Go on from OUTPUT.checkpoint where there is one", 0},
-    {"json", JSON, NULL, 0, "Print the summary as JSON", 0},
-    {"quiet", 'q', NULL, 0, "No progress on stderr", 0},
-    {0},
-};
-
-static const char description[] =
-    "Fits one network per op family to the samples of DATA.h5 and writes them to one predictor file."
-    "\vSame data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in the "
-    "output; after "
-    "Ctrl-C or a crash the same command with --resume goes on where the last checkpoint was.\n\n"
-    "linear and wave-scaling are baselines without a network, fitted in seconds: no options of training "
-    "apply to "
-    "them (docs/baselines.md).\n\n"
-    "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
-    "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
-    "  rooftile evaluate --predictor predictor.h5 data.h5";
-
 struct arguments {
-    struct rt_train_options options;
+    struct rt_train_options train;
     struct rt_names data;
     bool json;
 };
 
-static double real_argument(struct argp_state *state, const char *option, const char *text, double least,
-                            double most)
+static int check_family(const char *option, const char *text)
 {
-    double value = NAN;
-    if (rt_argument_real(option, text, least, most, &value) != RT_OK)
-        argp_error(state, "%s", rt_error());
-    return value;
+    return rt_family_find(text) >= 0 ? RT_OK
+                                     : rt_fail(RT_EUSAGE, "%s: there is no family \"%s\"", option, text);
 }
 
-static int64_t integer_argument(struct argp_state *state, const char *option, const char *text, int64_t most)
-{
-    int64_t value = 1;
-    if (rt_argument_integer(option, text, 1, most, &value) != RT_OK)
-        argp_error(state, "%s", rt_error());
-    return value;
-}
+static const struct rt_option options[] = {
+    {"output", 'o', "PREDICTOR.h5",
+     RT_TEXT(struct arguments, train.out, .required = "say where the predictor goes: -o PREDICTOR.h5"),
+     "Where the predictor goes"},
+    {"predictor", 'p', "KIND", RT_TEXT(struct arguments, train.kind),
+     "What to fit: rooftile, neusight, linear or wave-scaling"},
+    {"family", 0, "NAME", RT_LIST(struct arguments, train.families, .check = check_family),
+     "Fit only this family (default: all of the predictor)"},
+    {"hold-out-gpu", 0, "NAME", RT_LIST(struct arguments, train.held_out_gpus),
+     "Leave out every device whose name contains NAME"},
+    {"hold-out-op", 0, "NAME", RT_LIST(struct arguments, train.held_out_ops), "Leave out this op"},
+    {"seed", 's', "N", RT_INTEGER(struct arguments, train.split.seed, 1, INT64_MAX),
+     "Seed of split, weights and shuffling"},
+    {"validation", 0, "FRACTION", RT_NUMBER(struct arguments, train.split.validation, 0, 0.9),
+     "Share of the training rows kept for early stopping"},
+    {"split", 0, "FRACTION", RT_NUMBER(struct arguments, train.split.test, 0, 0.9),
+     "Share of the shapes that is kept for testing, of those that no source marked"},
+    {"no-test", 0, NULL, RT_FLAG(struct arguments, train.split.all),
+     "Keep nothing for testing, not even what a source marked so: only devices that were held out can judge "
+     "this predictor"},
+    {"threads", 't', "N", RT_INTEGER(struct arguments, train.threads, 1, RT_THREADS_MAX),
+     "Threads that share a minibatch"},
+    {"epochs", 0, "N", RT_INTEGER(struct arguments, train.epochs, 1, 1000000),
+     "Passes over the rows, at most (default: 12 or 24 by family; of neusight 15 to 60)"},
+    {"batch", 0, "N", RT_INTEGER(struct arguments, train.batch, 1, 65536),
+     "Rows of a minibatch (default: 512; of neusight 64 or 128)"},
+    {"patience", 0, "N", RT_INTEGER(struct arguments, train.patience, 1, 1000000),
+     "Epochs without a better validation MAPE before training stops (default: the last epoch is taken; of "
+     "neusight 15)"},
+    {"learning-rate", 0, "R", RT_NUMBER(struct arguments, train.learning_rate, 1e-9, 10),
+     "Highest learning rate (default: 0.003; of neusight 0.001)"},
+    {"checkpoint-every", 0, "SECONDS", RT_SECONDS(struct arguments, train.checkpoint_seconds, 0, 1e9),
+     "Least time between checkpoints, OUTPUT.checkpoint"},
+    {"keep-all", 0, NULL, RT_FLAG(struct arguments, train.keep_all),
+     "Fit also to sessions that look throttled (default: named and left out)"},
+    {"no-intervals", 0, NULL, RT_FLAG(struct arguments, train.no_intervals),
+     "Do not fit once more without each device: forecasts then carry no intervals"},
+    {"resume", 0, NULL, RT_FLAG(struct arguments, train.resume),
+     "Go on from OUTPUT.checkpoint if it is there"},
+    {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print the summary as JSON"},
+    {"quiet", 'q', NULL, RT_FLAG(struct arguments, train.quiet), "No progress on stderr"},
+};
 
-static error_t parse_option(int key, char *text, struct argp_state *state)
+static void set_defaults(void *value)
 {
-    struct arguments *arguments = state->input;
-    struct rt_train_options *options = &arguments->options;
-    switch (key) {
-    case 'o':
-        options->out = text;
-        break;
-    case 'p':
-        options->kind = text;
-        break;
-    case FAMILY:
-        if (rt_family_find(text) < 0)
-            argp_error(state, "--family: there is no family \"%s\"", text);
-        rt_names_add(&options->families, text);
-        break;
-    case HOLD_GPU:
-        rt_names_add(&options->held_out_gpus, text);
-        break;
-    case HOLD_OP:
-        rt_names_add(&options->held_out_ops, text);
-        break;
-    case 's':
-        options->split.seed = (uint64_t)integer_argument(state, "--seed", text, INT64_MAX);
-        break;
-    case VALIDATION:
-        options->split.validation = real_argument(state, "--validation", text, 0, 0.9);
-        break;
-    case TEST:
-        options->split.test = real_argument(state, "--split", text, 0, 0.9);
-        break;
-    case NO_TEST:
-        options->split.all = true;
-        break;
-    case 't':
-        options->threads = (size_t)integer_argument(state, "--threads", text, RT_THREADS_MAX);
-        break;
-    case EPOCHS:
-        options->epochs = (int)integer_argument(state, "--epochs", text, 1000000);
-        break;
-    case BATCH:
-        options->batch = (int)integer_argument(state, "--batch", text, 65536);
-        break;
-    case PATIENCE:
-        options->patience = (int)integer_argument(state, "--patience", text, 1000000);
-        break;
-    case RATE:
-        options->learning_rate = real_argument(state, "--learning-rate", text, 1e-9, 10);
-        break;
-    case CHECKPOINT:
-        options->checkpoint_seconds = real_argument(state, "--checkpoint-every", text, 0, 1e9);
-        break;
-    case KEEP_ALL:
-        options->keep_all = true;
-        break;
-    case NO_INTERVALS:
-        options->no_intervals = true;
-        break;
-    case RESUME:
-        options->resume = true;
-        break;
-    case JSON:
-        arguments->json = true;
-        break;
-    case 'q':
-        options->quiet = true;
-        break;
-    case ARGP_KEY_ARG:
-        rt_names_add(&arguments->data, text);
-        break;
-    case ARGP_KEY_END:
-        if (options->out == NULL)
-            argp_error(state, "say where the predictor goes: -o PREDICTOR.h5");
-        if (arguments->data.count == 0)
-            argp_error(state, "name at least one dataset, DATA.h5");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
+    struct arguments *arguments = value;
+    arguments->train = rt_train_defaults;
+    arguments->train.threads = rt_threads_processors();
 }
 
 /* "a\nb": provenance of several datasets, a line each; frees `list`. */
@@ -218,50 +103,69 @@ static int read_all(const struct rt_names *data, struct rt_dataset *out)
     return status;
 }
 
-/* What was fitted to all there is has nothing left to be judged by, but for GPUs that were held out. */
-static void print_next(const struct rt_train_options *options, const char *data)
+/* A predictor that was fitted to the test part, too, can be judged by held-out GPUs only. */
+static void add_next(struct rt_report *report, const struct rt_train_options *train, const char *data)
 {
-    bool judged = !options->split.all || options->held_out_gpus.count > 0;
+    bool judged = !train->split.all || train->held_out_gpus.count > 0;
     if (judged)
-        printf("next: rooftile evaluate --predictor %s %s\n", options->out, data);
+        rt_report_add_note(report, NULL, "next: rooftile evaluate --predictor %s %s", train->out, data);
     else
-        printf("next: rooftile predict --predictor %s --gpu NAME --model NAME\n", options->out);
-    if (!options->split.all && strcmp(options->kind, "rooftile") == 0)
-        printf("for GPUs that are not in the data, --no-test fits to its test part as well\n");
+        rt_report_add_note(report, NULL, "next: rooftile predict --predictor %s --gpu NAME --model NAME",
+                           train->out);
+    if (!train->split.all && strcmp(train->kind, "rooftile") == 0)
+        rt_report_add_note(report, NULL,
+                           "for GPUs that are not in the data, --no-test fits to its test part as well");
 }
 
-static void print_summary(const struct arguments *arguments, const struct rt_table *summary)
+/* Takes the summary. */
+static int print_summary(const struct arguments *arguments, struct rt_table *summary)
 {
-    if (arguments->json) {
-        json_t *root = json_pack("{s:s, s:s, s:o}", "predictor", arguments->options.kind, "output",
-                                 arguments->options.out, "families", rt_table_json(summary));
-        rt_json_print(root, stdout);
-        return;
-    }
-    rt_table_text(summary, stdout);
-    printf("\npredictor: %s (OpenBLAS %s kernels)\n", arguments->options.out, rt_blas_core());
-    print_next(&arguments->options, arguments->data.name[0]);
+    struct rt_report *report = rt_report_new();
+    rt_report_add_table(report, "families", "", summary);
+    rt_report_add_text(report, "predictor", NULL, arguments->train.kind);
+    rt_report_add_fact(report, "output", json_string(arguments->train.out), "predictor",
+                       "%s (OpenBLAS %s kernels)", arguments->train.out, rt_blas_core());
+    add_next(report, &arguments->train, arguments->data.name[0]);
+    return rt_report_end(report, arguments->json);
 }
 
-int rt_cmd_train(int argc, char **argv)
+static int run(const struct rt_command_line *line)
 {
-    struct arguments arguments = {.options = rt_train_defaults};
-    const struct argp argp = {argument_options, parse_option, "DATA.h5...", description, NULL, NULL, NULL};
-    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-    rt_interrupt_catch();
+    struct arguments *arguments = line->options;
     struct rt_dataset dataset;
+    int status = read_all(&arguments->data, &dataset);
+    if (status != RT_OK)
+        return status;
+    rt_interrupt_catch();
     struct rt_table *summary = rt_table_new(rt_train_columns, rt_train_column_count);
-    int status = read_all(&arguments.data, &dataset);
-    if (status == RT_OK) {
-        status = rt_train(&dataset, &arguments.options, summary);
-        if (status == RT_OK || rt_table_rows(summary) > 0)
-            print_summary(&arguments, summary);
-        rt_dataset_release(&dataset);
-    }
-    rt_table_free(summary);
-    rt_names_release(&arguments.options.families);
-    rt_names_release(&arguments.options.held_out_gpus);
-    rt_names_release(&arguments.options.held_out_ops);
-    rt_names_release(&arguments.data);
+    status = rt_train(&dataset, &arguments->train, summary);
+    if (status == RT_OK || rt_table_rows(summary) > 0)
+        print_summary(arguments, summary);
+    else
+        rt_table_free(summary);
+    rt_dataset_release(&dataset);
     return status;
 }
+
+const struct rt_command rt_command_train = {
+    .name = "train",
+    .brief = "fit a predictor to measurements",
+    .operands_usage = "DATA.h5...",
+    .about =
+        "Fits one network per op family to the samples of DATA.h5 and writes them to one predictor file.",
+    .details =
+        "Same data, options, seed and threads give the same bytes. Ctrl-C leaves the best so far in the "
+        "output; after Ctrl-C or a crash the same command with --resume goes on where the last checkpoint "
+        "was.\n\n"
+        "linear and wave-scaling are baselines without a network, fitted in seconds: the options of training "
+        "do not apply to them.\n\n"
+        "Example: hold the A100 out, then see how wrong the forecasts for it are:\n"
+        "  rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100\n"
+        "  rooftile evaluate --predictor predictor.h5 data.h5",
+    .options = options,
+    .option_count = RT_COUNT(options),
+    .size = sizeof(struct arguments),
+    .set_defaults = set_defaults,
+    .run = run,
+    .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5"),
+};
