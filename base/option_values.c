@@ -135,6 +135,23 @@ int rt_read_choice(const struct rt_option_value *field, const char *option, cons
     return rt_argument_choice(option, text, field->choices, field->choice_count, value);
 }
 
+int rt_read_shard(const struct rt_option_value *field, const char *option, const char *text, void *value)
+{
+    const char *slash = strchr(text, '/');
+    int64_t number = 0, of = 0;
+    (void)field;
+    if (slash == NULL || rt_parse_integer(text, (size_t)(slash - text), &number) != 0 ||
+        rt_parse_integer(slash + 1, strlen(slash + 1), &of) != 0 || number < 1 || number > of || of > 1000000)
+        return rt_fail(RT_EUSAGE, "%s %s: must be I/N with I from 1 to N, such as 1/4", option, text);
+    *(struct rt_shard *)value = (struct rt_shard){(size_t)number, (size_t)of};
+    return RT_OK;
+}
+
+bool rt_shard_has(struct rt_shard shard, size_t i)
+{
+    return shard.of < 2 || i % shard.of == shard.number - 1;
+}
+
 int rt_read_own(const struct rt_option_value *field, const char *option, const char *text, void *value)
 {
     return field->own(option, text, value);

@@ -42,6 +42,13 @@ struct rt_names {
 void rt_names_add(struct rt_names *names, const char *name);
 void rt_names_release(struct rt_names *names);
 
+/* Part `number` of `of` equal parts of some work, "2/8"; {0, 0} is all of it. */
+struct rt_shard {
+    size_t number, of;
+};
+/* Does item i of the work belong to the part? */
+bool rt_shard_has(struct rt_shard shard, size_t i);
+
 /* ---- rows ---- */
 
 /* Where the value of an option goes and how its text is read. Made by the macros below. */
@@ -96,6 +103,8 @@ struct rt_option {
      .choice_count = sizeof(names) / sizeof *(names),                                                        \
      .offset = _Generic(((type *)0)->member, int: offsetof(type, member), unsigned: offsetof(type, member)), \
      __VA_ARGS__}
+/* struct rt_shard, given as I/N. */
+#define RT_SHARD(type, member, ...) {RT_FIELD_OF(type, member, struct rt_shard, rt_read_shard), __VA_ARGS__}
 /* Anything: int reader(const char *option, const char *text, void *value), `value` the member's address.
  * RT_OWN_ALL gives the reader the whole struct. */
 #define RT_OWN(type, member, reader, ...)                                                                    \
@@ -120,6 +129,7 @@ int rt_read_integer(const struct rt_option_value *field, const char *option, con
 int rt_read_real(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_seconds(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_choice(const struct rt_option_value *field, const char *option, const char *text, void *value);
+int rt_read_shard(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_own(const struct rt_option_value *field, const char *option, const char *text, void *value);
 
 /* For own readers. RT_EUSAGE "--threads 0: must be a whole number from 1 to 256", "--mode fast: choose

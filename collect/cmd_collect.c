@@ -28,21 +28,6 @@ struct arguments {
 
 /* ---- options ---- */
 
-/* "2/3": the second of three. */
-static int read_shard(const char *option, const char *text, void *value)
-{
-    struct rt_job *job = value;
-    const char *slash = strchr(text, '/');
-    int64_t shard = 0, shards = 0;
-    if (slash == NULL || rt_parse_integer(text, (size_t)(slash - text), &shard) != 0 ||
-        rt_parse_integer(slash + 1, strlen(slash + 1), &shards) != 0 || shard < 1 || shard > shards ||
-        shards > 1000000)
-        return rt_fail(RT_EUSAGE, "%s %s: must be I/N with I from 1 to N, such as 1/4", option, text);
-    job->shard = (size_t)shard;
-    job->shards = (size_t)shards;
-    return RT_OK;
-}
-
 static int read_gpus(const char *option, const char *text, void *value)
 {
     (void)option;
@@ -75,7 +60,7 @@ static const struct rt_option options[] = {
      "Only these dtypes, such as fp32,bf16 (default: of kernels all that the backend can run, else fp32)"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, job.backend_options.seed, 0, INT64_MAX),
      "Seed of the quick and the kernels plan and of the operands"},
-    {"shard", 0, "I/N", RT_OWN(struct arguments, job, read_shard),
+    {"shard", 0, "I/N", RT_SHARD(struct arguments, job.shard),
      "Only every N-th shape, from the I-th: N machines measure a plan, and `rooftile dataset merge --sort` "
      "makes one dataset of theirs"},
     {"model", 0, "NAME", RT_TEXT(struct arguments, step.model),
@@ -138,7 +123,7 @@ static int check_options(const struct rt_command_line *line)
         return rt_fail(RT_EUSAGE, "--batch, --seq and --mode are about --model; give one");
     if (model && rt_given_of(line, of_plans) != NULL)
         return rt_fail(RT_EUSAGE, "--model is all of a model's kernels; leave --plan, --ops and --count out");
-    if (model && arguments->job.shards > 1)
+    if (model && arguments->job.shard.of > 1)
         return rt_fail(RT_EUSAGE, "--model runs as a whole; leave --shard out");
     return RT_OK;
 }

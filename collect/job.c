@@ -13,7 +13,7 @@ const char *const rt_job_identity[] = {"backend",    "plan_hash", "seed",   "rel
 
 bool rt_job_has(const struct rt_job *job, size_t task)
 {
-    return job->shards < 2 || task % job->shards == job->shard - 1;
+    return rt_shard_has(job->shard, task);
 }
 
 void rt_job_attributes(const struct rt_job *job, struct rt_attributes *out)
@@ -48,7 +48,7 @@ void rt_job_header_attributes(const struct rt_job *job, struct rt_attributes *ou
 {
     char shard[64] = "";
     rt_job_attributes(job, out);
-    if (job->shards > 1)
-        snprintf(shard, sizeof shard, "%zu/%zu", job->shard, job->shards);
+    if (job->shard.of > 1)
+        snprintf(shard, sizeof shard, "%zu/%zu", job->shard.number, job->shard.of);
     rt_attributes_add(out, "shard", shard);
 }

@@ -5,6 +5,7 @@
 #ifndef ROOFTILE_COLLECT_JOB_H
 #define ROOFTILE_COLLECT_JOB_H
 
+#include "base/options.h"
 #include "collect/attributes.h"
 #include "collect/backend.h"
 #include "collect/measure.h"
@@ -30,8 +31,7 @@ struct rt_job {
     bool energy;         /* measure it where the device has a counter */
     double budget_s;     /* for measuring in this run; infinity: until the plan is done */
     double hang_limit_s; /* silence after which a worker counts as hung; 0: 60 s, more for long kernels */
-    size_t shard;        /* from 1 */
-    size_t shards;       /* 0, 1: the whole plan */
+    struct rt_shard shard;
     bool overwrite, quiet;
 };
 

@@ -13,14 +13,14 @@ struct arguments {
     uint64_t seed;
     double rate, budget_s;
     enum mode mode;
-    size_t shard, shards;
+    struct rt_shard shard;
 };
 
-static int read_shard(const char *option, const char *text, void *value)
+static int read_pair(const char *option, const char *text, void *value)
 {
     struct arguments *arguments = value;
-    if (sscanf(text, "%zu/%zu", &arguments->shard, &arguments->shards) != 2)
-        return rt_fail(RT_EUSAGE, "%s %s: must be I/N", option, text);
+    if (sscanf(text, "%d,%lf", &arguments->epochs, &arguments->rate) != 2)
+        return rt_fail(RT_EUSAGE, "%s %s: must be N,R", option, text);
     return RT_OK;
 }
 
@@ -40,7 +40,8 @@ static const struct rt_option options[] = {
     {"learning-rate", 0, "R", RT_NUMBER(struct arguments, rate, 1e-9, 10), "Highest learning rate"},
     {"budget", 0, "TIME", RT_SECONDS(struct arguments, budget_s, 0, 1e9), "Stop after this time"},
     {"mode", 0, "MODE", RT_CHOICE(struct arguments, mode, modes, .once = true), "What a step is"},
-    {"shard", 0, "I/N", RT_OWN_ALL(read_shard), "Only every N-th shape"},
+    {"shard", 0, "I/N", RT_SHARD(struct arguments, shard), "Only every N-th shape"},
+    {"pair", 0, "N,R", RT_OWN_ALL(read_pair), "Epochs and rate"},
 };
 
 static void set_defaults(void *value)
@@ -102,7 +103,7 @@ static void test_values(void)
     CU_ASSERT_EQUAL(arguments->rate, 0.01);
     CU_ASSERT_EQUAL(arguments->budget_s, 480);
     CU_ASSERT_EQUAL(arguments->mode, TRAINING);
-    CU_ASSERT_EQUAL(arguments->shards, 3);
+    CU_ASSERT_TRUE(arguments->shard.number == 2 && arguments->shard.of == 3);
     CU_ASSERT_TRUE(rt_given(&line, "seed"));
     CU_ASSERT_FALSE(rt_given(&line, "epochs"));
     CU_ASSERT_STRING_EQUAL(rt_given_of(&line, (const char *const[]){"epochs", "budget", "mode", NULL}),
@@ -124,6 +125,28 @@ static void test_forms(void)
     rt_command_line_release(&line);
 }
 
+static void test_own(void)
+{
+    struct rt_command_line line;
+    RT_ASSERT_OK(read_line("a.h5 --pair 7,0.5", &line));
+    const struct arguments *arguments = line.options;
+    CU_ASSERT_EQUAL(arguments->epochs, 7);
+    CU_ASSERT_EQUAL(arguments->rate, 0.5);
+    rt_command_line_release(&line);
+}
+
+/* Every item belongs to one part; all of the work is {0, 0}. */
+static void test_shards(void)
+{
+    for (size_t i = 0; i < 10; i++) {
+        int parts = 0;
+        for (size_t number = 1; number <= 3; number++)
+            parts += rt_shard_has((struct rt_shard){number, 3}, i);
+        CU_ASSERT_EQUAL(parts, 1);
+        CU_ASSERT_TRUE(rt_shard_has((struct rt_shard){0, 0}, i));
+    }
+}
+
 static void test_refusals(void)
 {
     refuse("a.h5 --sede 1", "train has no option --sede; did you mean --seed?");
@@ -139,6 +162,8 @@ static void test_refusals(void)
     refuse("a.h5 --mode fast", "--mode fast: choose inference or training");
     refuse("a.h5 --model x,,y", "--model x,,y: has an empty name");
     refuse("a.h5 --shard 2", "--shard 2: must be I/N");
+    refuse("a.h5 --shard 3/2", "--shard 3/2: must be I/N");
+    refuse("a.h5 --pair 2", "--pair 2: must be N,R");
     refuse("a.h5 --model ?", "--model ?: is no model");
     refuse("a.h5 --mode training --mode training", "--mode training: is given a second time");
     refuse("--json", "name a dataset, DATA.h5; `rooftile train --help` shows an example");
@@ -177,10 +202,11 @@ static void test_help(void)
                                  "      --budget=TIME       Stop after this time\n"
                                  "      --mode=MODE         What a step is (default inference)\n"
                                  "      --shard=I/N         Only every N-th shape\n"
+                                 "      --pair=N,R          Epochs and rate\n"
                                  "  -h, --help              Print this\n"
                                  "\nExample:\n  rooftile train data.h5\n");
     free(text);
 }
 
-RT_TESTS(RT_TEST(test_values), RT_TEST(test_forms), RT_TEST(test_refusals), RT_TEST(test_required),
-         RT_TEST(test_help))
+RT_TESTS(RT_TEST(test_values), RT_TEST(test_forms), RT_TEST(test_own), RT_TEST(test_shards),
+         RT_TEST(test_refusals), RT_TEST(test_required), RT_TEST(test_help))

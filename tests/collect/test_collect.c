@@ -335,8 +335,7 @@ static void collect_shards(const struct rt_plan *plan, size_t shards, struct rt_
     rt_dataset_init(merged);
     for (size_t i = shards; i > 0; i--) { /* in any order */
         struct rt_collected collected;
-        job.shard = i;
-        job.shards = shards;
+        job.shard = (struct rt_shard){i, shards};
         RT_ASSERT_OK(rt_collect(&job, &collected));
         CU_ASSERT_EQUAL(collected.planned, collected.dataset.sample_count);
         RT_ASSERT_OK(rt_dataset_append(merged, &collected.dataset));
