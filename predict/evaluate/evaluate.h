@@ -73,7 +73,7 @@ struct rt_judged_column {
     char *name;      /* in text: "roofline", "floor", "habitat*" */
     char *key;       /* in JSON and CSV: label of the candidate, "floor", the CSV file's own "habitat_ms" */
     double *time_us; /* (row_count); NaN: the column has none */
-    double *half;    /* (row_count) of candidates: half-width of the interval in ln; NaN: unknown */
+    double *half; /* (row_count) of candidates, else NULL: half-width of the interval in ln; NaN: unknown */
 };
 
 /* ---- rows ---- */

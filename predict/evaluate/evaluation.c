@@ -62,10 +62,11 @@ size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_judged
     *column = (struct rt_judged_column){.kind = kind,
                                         .name = name,
                                         .key = key,
-                                        .time_us = rt_malloc((capacity + 1) * sizeof *column->time_us),
-                                        .half = rt_malloc((capacity + 1) * sizeof *column->half)};
-    for (size_t i = 0; i < capacity; i++)
-        column->time_us[i] = column->half[i] = NAN;
+                                        .time_us = rt_malloc((capacity + 1) * sizeof *column->time_us)};
+    if (kind == RT_JUDGED_CANDIDATE) /* has all rows */
+        column->half = rt_malloc((capacity + 1) * sizeof *column->half);
+    for (size_t i = 0; kind != RT_JUDGED_CANDIDATE && i < capacity; i++)
+        column->time_us[i] = NAN;
     return evaluation->column_count++;
 }
 

@@ -8,7 +8,8 @@
 void rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candidate *candidates, size_t count,
                         const struct rt_evaluate_options *options, size_t capacity);
 
-/* A further column with room for `capacity` rows, all NaN; takes name and key. Returns its number. */
+/* A further column with room for `capacity` rows, NaN until it is filled (a candidate's: in every row); takes
+ * name and key. Returns its number. */
 size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_judged_kind kind, char *name,
                                 char *key, size_t capacity);
 

@@ -39,7 +39,8 @@ static void gather_groups(struct gathered *gathered, struct rt_judged_where firs
 static size_t gather_times(struct gathered *gathered, size_t c, size_t having)
 {
     const struct rt_evaluation *evaluation = gathered->evaluation;
-    const double *has = evaluation->column[having].time_us;
+    const double *has = evaluation->column[having].time_us, *time = evaluation->column[c].time_us,
+                 *half = evaluation->column[c].half;
     size_t count = 0;
     for (size_t g = 0; g < gathered->group_count; g++) {
         size_t end = gathered->groups[g]->first + gathered->groups[g]->count;
@@ -47,8 +48,8 @@ static size_t gather_times(struct gathered *gathered, size_t c, size_t having)
             if (isnan(has[r]))
                 continue;
             gathered->measured[count] = evaluation->measured_us[r];
-            gathered->time[count] = evaluation->column[c].time_us[r];
-            gathered->half[count++] = evaluation->column[c].half[r];
+            gathered->time[count] = time[r];
+            gathered->half[count++] = half != NULL ? half[r] : NAN;
         }
     }
     return count;
