@@ -46,7 +46,7 @@ struct rt_evaluate_options {
     /* Kernels: */
     const bool *ops, *dtypes;   /* (RT_OP_COUNT), (RT_DTYPE_COUNT) which are asked for; NULL: all */
     int part;                   /* enum rt_part or RT_PART_ANY */
-    bool measured_tiles;        /* use a sample's own tile where it is known */
+    bool measured_tiles;        /* use a sample's own tile where it is known, else forecast all */
     struct rt_threads *threads; /* NULL: this thread alone */
     bool quiet;                 /* no progress on stderr */
     /* Whole models: */

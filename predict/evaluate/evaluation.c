@@ -135,8 +135,8 @@ double rt_evaluation_error(const struct rt_evaluation *evaluation, size_t row, s
     return rt_error_percent(evaluation->measured_us[row], evaluation->column[column].time_us[row]);
 }
 
-/* The reason to name where nothing is left. What was found out last counts: an op that a predictor lacks is
- * named rather than the other splits, which every evaluation leaves out. */
+/* The reason to name where there are no rows: the most frequent one. "Not asked for" and "not in the split"
+ * count only where no sample was left out for another reason. */
 static enum rt_left_out main_reason(const struct rt_evaluation *evaluation)
 {
     enum rt_left_out most = RT_LEFT_NOT_ASKED;

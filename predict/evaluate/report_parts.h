@@ -27,7 +27,7 @@ void rt_evaluation_add_pools(struct rt_report *report, const struct rt_evaluatio
                              const struct rt_judged_pools *pools, const char *key, const char *title,
                              const char *scope, const char *what, bool once);
 
-/* Lines for people: how many were left out, by reason. */
+/* A line for people per reason: how many were left out. */
 void rt_evaluation_add_left_out(struct rt_report *report, const struct rt_evaluation *evaluation);
 
 /* The columns of one kind, but for the first, as an object: key -> value(of, column). */

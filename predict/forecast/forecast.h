@@ -41,13 +41,13 @@ struct rt_forecast_launch {
     uint32_t node;
     enum rt_time_source source;
     double time_us, roofline_us; /* of one run */
-    double half; /* how far ln(true time / time_us) may lie from 0 at options.level; NaN: unknown */
+    double half;                 /* half-width of the interval in ln at options.level; NaN: unknown */
 };
 
 struct rt_forecast_options {
     struct rt_parallel parallel;
     bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
-    double level;  /* of the interval, above 0 and below 1; 0: none is asked for */
+    double level;  /* of the interval, above 0 and below 1; 0: none */
 };
 
 struct rt_forecast {

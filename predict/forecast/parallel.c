@@ -7,7 +7,7 @@
 
 const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe"};
 
-/* A ring of p devices takes p-1 steps to spread or to sum, both for an all-reduce; a message to one peer
+/* Steps of a ring of p devices: p-1 to gather or to scatter, 2 (p-1) for an all-reduce; a message to one peer
  * takes one. */
 static double collective_steps(enum rt_op_id op, int64_t gpus)
 {
@@ -52,7 +52,7 @@ int64_t rt_pipeline_in_flight(int64_t stages, int64_t microbatches, enum rt_pipe
     return schedule == RT_PIPELINE_GPIPE || microbatches < stages ? microbatches : stages;
 }
 
-/* Where one stage is in its list of passes. */
+/* The progress of one stage. */
 struct stage {
     int64_t forwards, backwards; /* done */
     double clock_us, busy_us;
@@ -67,8 +67,8 @@ struct pipeline {
     double *forward_end, *backward_end; /* (stages, microbatches); NaN: not yet */
 };
 
-/* Is the next pass of the stage a forward one? 1F1B: a stage lets as many microbatches in as there are stages
- * from it to the end, then alternates. */
+/* Is the next pass of the stage a forward one? 1F1B: a stage begins with as many microbatches as there are
+ * stages from it to the last, then alternates. */
 static bool next_is_forward(const struct pipeline *p, int64_t i)
 {
     const struct stage *stage = &p->stage[i];
@@ -79,7 +79,7 @@ static bool next_is_forward(const struct pipeline *p, int64_t i)
     return stage->forwards - stage->backwards < p->stages - i;
 }
 
-/* Runs the next pass of a stage if what it waits for is there. */
+/* Runs the next pass of a stage if its inputs are ready. */
 static bool advance(struct pipeline *p, int64_t i)
 {
     struct stage *stage = &p->stage[i];

@@ -1,9 +1,10 @@
 /*
- * Several GPUs: what they say to one another, and how the time of a step follows from the time of its parts.
+ * Several GPUs: collectives, gradient sums and pipelines; how the time of a step follows from the time of its
+ * parts.
  *
  * Data parallel: every device runs the whole graph on its part of the batch and sums the gradients in a ring,
  * bucket by bucket, while the backward pass goes on (PyTorch DistributedDataParallel: Li et al., VLDB 2020).
- * Pipeline: the layers are cut into stages, a batch into microbatches; GPipe (Huang et al. 2019) runs all
+ * Pipeline: the layers are divided into stages, a batch into microbatches; GPipe (Huang et al. 2019) runs all
  * forward passes first, 1F1B (Narayanan et al., PipeDream-flush, 2021) alternates. Tensor parallel: the graph
  * itself holds shards and all-reduces (Shoeybi et al., Megatron-LM, 2019).
  */
@@ -38,7 +39,7 @@ struct rt_parallel {
  * is unknown. */
 double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, double link_gbs);
 
-/* One bucket of gradients on its way round the ring; times since the backward pass began. */
+/* The all-reduce of one bucket of gradients; times since the backward pass began. */
 struct rt_gradient_sum {
     double start_us, end_us, bytes;
 };

@@ -20,9 +20,9 @@ struct rt_prediction {
 /* Tokens of a step: of all sequences; decode: one each. */
 double rt_prediction_tokens(const struct rt_prediction *prediction);
 
-/* Why a reader should doubt the forecast, one sentence each; returns how many, at most RT_MAX_WARNINGS.
+/* Reasons to doubt the forecast, one sentence each; returns how many, at most RT_MAX_WARNINGS.
  * Free each with free(). */
-#define RT_MAX_WARNINGS 6 /* it cannot be both too large and tight */
+#define RT_MAX_WARNINGS 6 /* memory is either too small or tight */
 size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS]);
 
 /* The step's time, its interval, coverage, memory, ops and heaviest nodes. Free with rt_report_free. */

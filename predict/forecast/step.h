@@ -4,7 +4,7 @@
 
 #include "predict/forecast/forecast.h"
 
-/* Layers of a graph, over all its layer blocks: what a pipeline divides into stages. */
+/* Layers of a graph, over all its layer blocks: a pipeline divides them into stages. */
 int64_t rt_forecast_layers(const struct rt_graph *graph);
 
 /* Sets phase_us, source_us and coverage. */

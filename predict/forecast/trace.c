@@ -17,7 +17,7 @@ struct trace {
     double clock_us;
 };
 
-/* `name` may come out of a file: jansson quotes it, and refuses what is not UTF-8. */
+/* `name` may come from a file: jansson quotes it; an event whose name is not UTF-8 is left out. */
 static void print_event(struct trace *trace, const char *name, const char *category, int64_t process,
                         int thread, double start_us, double time_us, json_t *arguments)
 {
@@ -76,7 +76,7 @@ static void print_forward(struct trace *trace)
                 print_node(trace, graph->blocks[b].node + n, RT_FORWARD, r);
 }
 
-/* Gradients are accumulated as soon as they are there. The optimizer's block comes last. */
+/* Gradients are accumulated as soon as they are computed. The optimizer's block comes last. */
 static void print_backward(struct trace *trace)
 {
     const struct rt_graph *graph = &trace->prediction->graph;

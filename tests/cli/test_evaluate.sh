@@ -22,15 +22,16 @@ assert {(r["op"], r["n"], r["held_out"]) for r in report["rows"]} == {("softmax"
 assert report["pooled"][-1]["n"] == 160 and report["skipped"]["other_split"] == 160, report["skipped"]
 assert report["worst"][0]["dims"]["rows"] >= 1024 and len(report["worst"]) == 10
 END
-succeeds "its errors are those that were made" python3 known.py roofline.json
+succeeds "its errors are those of the made-up data" python3 known.py roofline.json
 
-succeeds "a predictor beside the roofline" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --report r.json --report r.csv --report r.txt
+succeeds "a predictor beside the roofline" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --report r.json --report r.csv --report r.txt --report r.md
 cp stdout text
-holds "the predictor is introduced" "predictor  neusight (p.h5), fitted to Tesla V100-PCIE-32GB; held out: NVIDIA A100-PCIE-40GB" text
+holds "the predictor is named with what it was fitted to" "predictor  neusight (p.h5), fitted to Tesla V100-PCIE-32GB; held out: NVIDIA A100-PCIE-40GB" text
 tr -s ' ' <text >squeezed
 holds "pooled over held-out devices" "all held out yes 40" squeezed
 holds "what has no network is counted" "80  of a family that a predictor has no network for: layernorm 80" text
 succeeds "the text report is what was printed" cmp text r.txt
+holds "Markdown has tables" "| op        | device                | held out |" r.md
 holds "CSV has the keys" "op,device,predictor,held_out,n,mape,median,p90,bias,within10,synthetic,coverage90,width90" r.csv
 cat >marked.py <<'END'
 import json

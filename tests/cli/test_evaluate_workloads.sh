@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `rooftile evaluate --workloads` from the shell: errors known in advance, others' forecasts on the same rows,
+# `rooftile evaluate --workloads` from the shell: errors known in advance, published forecasts on the same rows,
 # reports, and bad input; with NeuSight's measurements at hand, the means that were published.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work" || exit 1
@@ -48,7 +48,7 @@ cp stdout text
 succeeds "the text report is what was printed" cmp text r.txt
 holds "what is left out is named" "resnet-inf-512-8 on Tesla V100-PCIE-32GB: unknown model \"resnet\"" text
 holds "left out are counted" "left out: 1 of 7 workloads" text
-holds "other measured times are told" "NOTE: its line 4, gpt2_large-train-256-4-dp4 on NVIDIA A100-SXM4-40GB" text
+holds "measured times that differ are named" "NOTE: its line 4, gpt2_large-train-256-4-dp4 on NVIDIA A100-SXM4-40GB" text
 holds "CSV has the keys" "device,model,mode,batch,seq,option,held_out,graph,measured_ms,forecast_ms,error_pct,floor_pct,coverage_pct,floor_ms,compared_alpha_ms,compared_beta_ms" r.csv
 cat >known.py <<'END_'
 import json, math
@@ -78,7 +78,7 @@ assert kinds["all", "distributed"]["n"] == 3 and kinds["every column", "inferenc
 assert r["compared"]["disagreements"][0]["line"] == 4 and r["compared"]["unknown"] == 0
 assert r["data"]["evaluated"] == 6 and r["data"]["workloads"] == 7
 END_
-succeeds "errors, floors, marks and means are those that were made" python3 known.py
+succeeds "errors, floors, marks and means are those of the made-up data" python3 known.py
 succeeds "--json is the JSON report" $e --compare published.csv --json
 cp stdout printed.json
 succeeds "byte for byte" cmp printed.json r.json

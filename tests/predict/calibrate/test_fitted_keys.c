@@ -196,7 +196,7 @@ static char *report_of(const struct rt_evaluation *e, const char *name)
     return text;
 }
 
-static void test_reports_tell(void)
+static void test_reports_count_fitted_keys(void)
 {
     struct rt_dataset data;
     struct rt_candidate candidate;
@@ -219,7 +219,7 @@ static void test_reports_tell(void)
     rt_dataset_release(&data);
 }
 
-static void test_nothing_left_is_told(void)
+static void test_nothing_left_to_judge(void)
 {
     struct rt_dataset data;
     struct rt_candidate candidate;
@@ -443,7 +443,7 @@ static void test_damaged_records_are_noticed(void)
 
 RT_TESTS(RT_TEST(test_kernels_it_was_calibrated_to_are_not_judged),
          RT_TEST(test_it_is_the_kernel_and_not_the_measurement), RT_TEST(test_left_out_for_all_candidates),
-         RT_TEST(test_reports_tell), RT_TEST(test_nothing_left_is_told),
+         RT_TEST(test_reports_count_fitted_keys), RT_TEST(test_nothing_left_to_judge),
          RT_TEST(test_runs_it_was_calibrated_to_are_not_judged), RT_TEST(test_kernels_and_runs_of_one_device),
          RT_TEST(test_keys_stay), RT_TEST(test_files_without_a_record),
          RT_TEST(test_records_that_cannot_be_are_refused), RT_TEST(test_damaged_records_are_noticed))

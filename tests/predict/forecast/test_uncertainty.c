@@ -1,4 +1,4 @@
-/* Intervals of whole steps: how families add up, what makes them unknown, and what is told of doubts. */
+/* Intervals of whole steps: the sum over families, unknown intervals, and warnings. */
 #include "test.h"
 
 #include "models/graph/build.h"
@@ -65,8 +65,8 @@ static double forecast_half(const struct rt_predictor *predictor, double level, 
     return log(out->interval_high_us / out->total_us);
 }
 
-/* Two families of known widths: not as wide as if both were wrong at once, wider than if they had nothing in
- * common; the constants are those of docs/method.md. */
+/* Two families of known widths: narrower than fully correlated, wider than independent errors; the constants
+ * are those of docs/method.md. */
 static void test_families_add_up(void)
 {
     struct rt_predictor predictor;
@@ -80,13 +80,14 @@ static void test_families_add_up(void)
     CU_ASSERT_TRUE(half < a + b + 0.08);
     RT_ASSERT_NEAR(forecast.total_us / forecast.interval_low_us, exp(half), 1e-9);
     rt_forecast_release(&forecast);
-    double narrow = forecast_half(&predictor, 0.5, &forecast); /* the floor narrows, here nothing else does */
+    double narrow =
+        forecast_half(&predictor, 0.5, &forecast); /* only the part of the sum depends on the level here */
     RT_ASSERT_NEAR(narrow, sqrt(half * half - 0.0064 * (1 - pow(log(0.5) / log(0.1), 2))), 1e-6);
     rt_forecast_release(&forecast);
     rt_predictor_release(&predictor);
 }
 
-static void test_unknown(void)
+static void test_unknown_intervals(void)
 {
     struct rt_predictor predictor;
     struct rt_forecast forecast;
@@ -100,8 +101,8 @@ static void test_unknown(void)
     rt_predictor_release(&predictor);
 }
 
-/* The warnings of a forecast with one feature of products cut off below what the graph needs. */
-static void test_beyond(void)
+/* A feature of products whose range ends below what the graph needs. */
+static void test_warnings_of_extrapolation(void)
 {
     struct rt_predictor predictor;
     struct rt_prediction prediction = {.model = "m", .predictor_name = "p", .predictor = &predictor};
@@ -133,4 +134,5 @@ static void test_beyond(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_unknown), RT_TEST(test_beyond))
+RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_unknown_intervals),
+         RT_TEST(test_warnings_of_extrapolation))
