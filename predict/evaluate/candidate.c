@@ -23,7 +23,7 @@ static size_t count_label(const struct rt_candidate *candidates, size_t count, c
     return found;
 }
 
-/* A kind tells candidates apart, else the file's name, else its whole path. */
+/* A kind names candidates where it is unique, else the file's name, else its whole path. */
 static void label_candidates(struct rt_candidate *candidates, size_t count)
 {
     bool shared[RT_MAX_CANDIDATES];

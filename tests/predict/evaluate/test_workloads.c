@@ -15,7 +15,7 @@ static int32_t add_device(struct rt_dataset *dataset, const char *name)
 {
     struct rt_device device;
     RT_ASSERT_OK(rt_device_named(name, &device));
-    device.link_gbs = NAN; /* as in data that does not tell: the catalogue does */
+    device.link_gbs = NAN; /* as in data without it: the catalogue has it */
     return rt_dataset_add_device(dataset, &device);
 }
 
@@ -91,7 +91,7 @@ static void test_options_of_workloads(void)
         CU_ASSERT_FALSE(rt_workload_option(wrong[i], &split));
 }
 
-/* Every way to split is forecast as if it had been asked for by hand; measured at twice that, each is 50%
+/* Every way to split is forecast as rt_forecast_graph does; measured at twice that, each is 50%
  * too fast. */
 static void test_known_errors(void)
 {

@@ -69,7 +69,7 @@ static void test_one_stage_runs_microbatches_in_turn(void)
     RT_ASSERT_NEAR(rt_pipeline_us(&forward, &backward, 1, 5, 100, RT_PIPELINE_1F1B, NULL, NULL), 30, 1e-12);
 }
 
-/* One microbatch passes 3 stages there and back: every time once, every link once each way. */
+/* One microbatch passes 3 stages forward and backward: every time once, every link once in each direction. */
 static void test_one_microbatch_is_a_chain(void)
 {
     double forward[] = {1, 2, 3}, backward[] = {10, 20, 30}, ends[6];
