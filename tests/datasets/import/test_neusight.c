@@ -1,38 +1,6 @@
-/* Importing: what becomes of every column, duplicates, refusals, and that threads change nothing. */
-#include "datasets/import/import.h"
-#include "test.h"
-
-#include <math.h>
-
-#define MINI RT_SOURCE_DIR "/tests/data/"
-
-static struct rt_dataset imported;
-static struct rt_import_report report;
-
-static int import(const char *format, const char *path, int threads, bool strict)
-{
-    const struct rt_import_options options = {threads, true, strict};
-    rt_import_report_release(&report);
-    rt_dataset_release(&imported);
-    return rt_import(format, path, &options, &imported, &report);
-}
-
-static void release(void)
-{
-    rt_import_report_release(&report);
-    rt_dataset_release(&imported);
-}
-
-/* The sample of that op with these first dims. */
-static const struct rt_sample *find(int op, int64_t first, int64_t second)
-{
-    for (size_t i = 0; i < imported.sample_count; i++)
-        if (imported.samples[i].call.op == op && imported.samples[i].call.dim[0] == first &&
-            imported.samples[i].call.dim[1] == second)
-            return &imported.samples[i];
-    CU_FAIL_FATAL("no such sample");
-    return NULL;
-}
+/* NeuSight's kernels and devices: what becomes of every column, duplicates, refusals; threads change nothing.
+ */
+#include "datasets/import/import_test.h"
 
 static void check_three(const int32_t got[3], int a, int b, int c)
 {
@@ -40,22 +8,6 @@ static void check_three(const int32_t got[3], int a, int b, int c)
     if (got[0] != a || got[1] != b || got[2] != c)
         printf("# %d %d %d, expected %d %d %d\n", got[0], got[1], got[2], a, b, c);
 }
-
-static const char *attribute(const struct rt_sample *sample, const char *name)
-{
-    const char *value = rt_dataset_attribute(&imported, sample->group, name);
-    return value != NULL ? value : "(none)";
-}
-
-static size_t others(const char *kind)
-{
-    for (size_t i = 0; i < report.other_count; i++)
-        if (strcmp(report.others[i].kind, kind) == 0)
-            return report.others[i].files;
-    return 0;
-}
-
-/* ---- NeuSight ---- */
 
 static void test_products(void)
 {
@@ -231,10 +183,7 @@ static void test_refusals(void)
         RT_ASSERT_OK(import("neusight", path, 1, false));
         CU_ASSERT_EQUAL(report.total.read, 3);
         CU_ASSERT_EQUAL(report.total.kept, 2);
-        CU_ASSERT_EQUAL_FATAL(report.refused.count, 1);
-        if (strstr(report.refused.text[0], cases[i].words) == NULL)
-            printf("# %s\n", report.refused.text[0]);
-        CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], cases[i].words));
+        check_words(&report.refused, cases[i].words);
         CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "refusal.csv:3: "));
         RT_ASSERT_FAILS(import("neusight", path, 1, true), RT_EFORMAT, "--strict");
     }
@@ -315,231 +264,19 @@ static void test_bad_json(void)
         {"odd.json", "{}", "neither a device, a label nor a model"},
     };
     char folder[256];
-    snprintf(folder, sizeof folder, "%s", rt_test_path("json"));
-    mkdir(folder, 0777);
+    make_folder("json", NULL, folder, sizeof folder);
     rt_test_write("json/add.csv", HEADER ROW("1", "Tesla T4", "1", "8,8"));
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         char name[64];
         snprintf(name, sizeof name, "json/%s", cases[i].name);
         const char *path = rt_test_write(name, cases[i].text);
         RT_ASSERT_OK(import("neusight", folder, 1, false));
-        CU_ASSERT_EQUAL_FATAL(report.skipped.count, 1);
-        if (strstr(report.skipped.text[0], cases[i].words) == NULL)
-            printf("# %s\n", report.skipped.text[0]);
-        CU_ASSERT_PTR_NOT_NULL(strstr(report.skipped.text[0], cases[i].words));
+        check_words(&report.skipped, cases[i].words);
         RT_ASSERT_FAILS(import("neusight", folder, 1, true), RT_EFORMAT, "--strict");
         unlink(path);
     }
     release();
 }
-
-static void test_bad_labels(void)
-{
-    static const struct {
-        const char *name, *text, *words;
-    } cases[] = {
-        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": -1}",
-         "\"e2e_latency\" must be a latency in ms above 0"},
-        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": null}", "\"e2e_latency\" must be"},
-        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": 5, \"fw_latency\": \"x\"}",
-         "\"fw_latency\" must be"},
-        {"Tesla T4/m-inf-512-8.json", "{\"e2e_latency\": 5, \"num_layer\": -3}", "\"num_layer\" must be"},
-        {"Tesla T4/m-512-8.json", "{\"e2e_latency\": 5}", "a label's name must be <model>"},
-        {"Tesla T4/m-inf-0-8.json", "{\"e2e_latency\": 5}", "a label's name must be <model>"},
-        {"Voodoo/m-inf-512-8.json", "{\"e2e_latency\": 5}", "a label of the unknown GPU \"Voodoo\""},
-    };
-    char folder[256], good[300];
-    snprintf(folder, sizeof folder, "%s", rt_test_path("labels"));
-    mkdir(folder, 0777);
-    mkdir(rt_test_path("labels/Tesla T4"), 0777);
-    mkdir(rt_test_path("labels/Voodoo"), 0777);
-    snprintf(good, sizeof good, "%s",
-             rt_test_write("labels/Tesla T4/good-train-1-1.json", "{\"e2e_latency\": 5}"));
-    for (size_t i = 0; i < RT_COUNT(cases); i++) {
-        char name[64];
-        snprintf(name, sizeof name, "labels/%s", cases[i].name);
-        const char *path = rt_test_write(name, cases[i].text);
-        RT_ASSERT_OK(import("neusight", folder, 1, false));
-        CU_ASSERT_TRUE(imported.workload_count == 1 && report.total.refused == 1);
-        CU_ASSERT_EQUAL_FATAL(report.refused.count, 1);
-        if (strstr(report.refused.text[0], cases[i].words) == NULL)
-            printf("# %s\n", report.refused.text[0]);
-        CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], cases[i].words));
-        unlink(path);
-    }
-    release();
-}
-
-#define NODES          "op,target,fw_latency,bw_latency,acc_latency,Name\n"
-#define NODE(ms, name) "call_module,x," ms "," name "\n"
-
-/* What is repeated, per model; and a label or its nodes alone. */
-static void test_nodes(void)
-{
-    static const struct {
-        const char *name, *layers, *nodes;
-        double forward_us, backward_us;
-    } cases[] = {
-        {"GPT_x-train-8-2", "3",
-         NODE("1,2,4", "add") NODE("1,2,0.5", "transformer_h_0_ln_1") NODE("1,2,0", "mul")
-             NODE("1,2,0", "add_15") NODE("1,2,8", "add_16"),
-         11000, 35500}, /* 1 + 3 x 3 + 1, and 6 + 3 x 6.5 + 10 */
-        {"opt_x-inf-8-2", "2",
-         NODE("1,0,0", "model_decoder_layers_0_self_attn_layer_norm") NODE("1,0,0", "view_11")
-             NODE("1,0,0", "view_12"),
-         5000, NAN},
-        {"gpt_x-inf-8-2", "0", NODE("1,0,0", "transformer_h_0_ln_1") NODE("1,0,0", "add_15"), 2000, NAN},
-        {"switch_x-inf-8-2", "12", NODE("1,0,0", "a") NODE("2,0,0", "b"), 3000, NAN},
-    };
-    char folder[256];
-    snprintf(folder, sizeof folder, "%s", rt_test_path("nodes"));
-    mkdir(folder, 0777);
-    mkdir(rt_test_path("nodes/Tesla T4"), 0777);
-    for (size_t i = 0; i < RT_COUNT(cases); i++) {
-        char *label = rt_format("nodes/Tesla T4/%s.json", cases[i].name),
-             *nodes = rt_format("nodes/Tesla T4/%s.csv", cases[i].name),
-             *text = rt_format("{\"e2e_latency\": 5, \"num_layer\": %s}", cases[i].layers),
-             *rows = rt_format("%s%s", NODES, cases[i].nodes);
-        rt_test_write(label, text);
-        rt_test_write(nodes, rows);
-        RT_ASSERT_OK(import("neusight", folder, 2, true));
-        const struct rt_workload *w = &imported.workloads[0];
-        CU_ASSERT_TRUE(imported.workload_count == 1 && report.other_count == 0 && report.files == 1);
-        CU_ASSERT_DOUBLE_EQUAL(w->kernels_forward_us, cases[i].forward_us, 1e-9);
-        CU_ASSERT_TRUE(isnan(cases[i].backward_us) ? isnan(w->kernels_backward_us)
-                                                   : w->kernels_backward_us == cases[i].backward_us);
-        unlink(rt_test_path(nodes));
-        RT_ASSERT_OK(import("neusight", folder, 2, true)); /* the label alone */
-        CU_ASSERT_TRUE(isnan(imported.workloads[0].kernels_forward_us));
-        CU_ASSERT_EQUAL(others("labels of models that were not measured node by node"), 1);
-        unlink(rt_test_path(label));
-        rt_test_write(nodes, rows);
-        RT_ASSERT_FAILS(import("neusight", folder, 2, false), RT_EFORMAT,
-                        "nothing to import"); /* the nodes */
-        CU_ASSERT_EQUAL(others("models node by node, without their label"), 1);
-        unlink(rt_test_path(nodes));
-        free(label), free(nodes), free(text), free(rows);
-    }
-    release();
-}
-
-/* Wrong nodes are reported, and the label is kept without them. */
-static void test_bad_nodes(void)
-{
-    static const struct {
-        const char *text, *words;
-    } cases[] = {
-        {NODES NODE("1,0,0", "transformer_h_0_ln_1") NODE("x,0,0", "add_15"),
-         "g-inf-8-2.csv:3: fw_latency is \"x\"; it must be a latency in ms"},
-        {NODES NODE("1,0,0", "transformer_h_0_ln_1") NODE("1,-1,0", "add_15"), "bw_latency is \"-1\""},
-        {NODES NODE("1,0,nan", "transformer_h_0_ln_1") NODE("1,0,0", "add_15"), "acc_latency is \"nan\""},
-        {NODES NODE("1,0,", "transformer_h_0_ln_1") NODE("1,0,0", "add_15"), "acc_latency is \"\""},
-        {NODES NODE("1,0,0", "transformer_h_0_ln_1") NODE("1,0,0,0", "add_15"), "the row has 7 columns"},
-        {NODES NODE("1,0,0", "transformer_h_0_ln_1") "call_module,x,1,0,0,add_15", "it may be cut off"},
-        {NODES NODE("1,0,0", "transformer_h_0_ln_1"),
-         "its label says 2 layers, but no rows from \"transformer_h_0_ln_1\" to \"add_15\""},
-        {NODES NODE("1,0,0", "add_15") NODE("1,0,0", "transformer_h_0_ln_1"), "its label says 2 layers"},
-        {NODES NODE("0,0,0", "transformer_h_0_ln_1") NODE("0,0,0", "add_15"),
-         "no node has a fw_latency above 0"},
-        {"op,target,latency,Name\nplaceholder,x,1,x\n", "has neither the columns of kernels"},
-        {"", "is empty"},
-    };
-    char folder[256];
-    snprintf(folder, sizeof folder, "%s", rt_test_path("bad_nodes"));
-    mkdir(folder, 0777);
-    mkdir(rt_test_path("bad_nodes/Tesla T4"), 0777);
-    rt_test_write("bad_nodes/Tesla T4/gpt_g-inf-8-2.json", "{\"e2e_latency\": 5, \"num_layer\": 2}");
-    for (size_t i = 0; i < RT_COUNT(cases); i++) {
-        rt_test_write("bad_nodes/Tesla T4/gpt_g-inf-8-2.csv", cases[i].text);
-        RT_ASSERT_OK(import("neusight", folder, 2, false));
-        CU_ASSERT_EQUAL(imported.workloads[0].end_to_end_us, 5000);
-        CU_ASSERT_TRUE(isnan(imported.workloads[0].kernels_forward_us));
-        CU_ASSERT_EQUAL_FATAL(report.skipped.count, 1);
-        if (strstr(report.skipped.text[0], cases[i].words) == NULL)
-            printf("# %s\n", report.skipped.text[0]);
-        CU_ASSERT_PTR_NOT_NULL(strstr(report.skipped.text[0], cases[i].words));
-        RT_ASSERT_FAILS(import("neusight", folder, 2, true), RT_EFORMAT, "--strict");
-    }
-    release();
-}
-
-/* ---- AIConfigurator ---- */
-
-static void test_aiconfigurator(void)
-{
-    RT_ASSERT_OK(import("aiconfigurator", MINI "aiconfigurator_mini", 2, false));
-    const struct rt_sample *s = find(RT_OP_GEMM, 64, 1024);
-    CU_ASSERT_TRUE(s->call.dim[2] == 512 && s->call.dtype == RT_BF16 && s->split == RT_SPLIT_NONE);
-    CU_ASSERT_DOUBLE_EQUAL(s->latency_us, 20, 0);
-    CU_ASSERT_STRING_EQUAL(attribute(s, "kernel_source"), "lib_a");
-    CU_ASSERT_STRING_EQUAL(attribute(s, "framework"), "VLLM");
-    CU_ASSERT_STRING_EQUAL(attribute(s, "gemm_dtype"), "(none)");
-    CU_ASSERT_EQUAL(rt_import_counter(&report, "gemm", "NVIDIA H100 80GB HBM3")->duplicates, 1);
-    const int64_t context[] = {4, 2048, 512, 32, 8, 128, 1024, 8}; /* bits of the cache's fp8 */
-    bool found = false;
-    for (size_t i = 0; i < imported.sample_count; i++) {
-        s = &imported.samples[i];
-        if (s->call.op != RT_OP_ATTENTION_CONTEXT)
-            continue;
-        found |= memcmp(s->call.dim, context, sizeof context) == 0 &&
-                 strcmp(attribute(s, "kv_cache_dtype"), "fp8") == 0 &&
-                 strcmp(attribute(s, "beam_width"), "1") == 0;
-        if (strstr(imported.devices[s->device].name, "A100") != NULL)
-            CU_ASSERT_TRUE(s->call.dim[2] == 0 && s->call.dim[6] == 0 &&
-                           s->call.dim[7] == 0); /* no window_size, bf16 */
-    }
-    CU_ASSERT_TRUE(found);
-    s = find(RT_OP_ATTENTION_GENERATION, 32, 1);
-    CU_ASSERT_TRUE(s->call.dim[2] == 4095 && s->call.dim[3] == 64 && s->call.dim[4] == 8);
-    s = find(RT_OP_ATTENTION_ENCODER, 2, 576);
-    CU_ASSERT_TRUE(s->call.dim[2] == 16 && s->call.dim[3] == 64 && s->call.dim[4] == -1);
-    s = find(RT_OP_MOE, 16, 4096);
-    CU_ASSERT_TRUE(s->call.dtype == RT_MXFP4 && s->call.dim[2] == 2048 && s->call.dim[3] == 6 &&
-                   s->call.dim[4] == 256 && s->call.dim[5] == 2 && s->call.dim[6] == 4 &&
-                   s->call.dim[7] == 0);
-    CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "balanced");
-    s = find(RT_OP_MOE, 32, 4096);
-    CU_ASSERT_EQUAL(s->call.dim[7], 120);
-    CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "power_law_1.2");
-    CU_ASSERT_EQUAL(find(RT_OP_MOE, 96, 4096)->call.dim[7], 0); /* a load balancer's */
-    CU_ASSERT_EQUAL(find(RT_OP_MOE, 128, 4096)->call.dim[7], 0);
-    CU_ASSERT_EQUAL(report.refused.count, 2);
-    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[1], "moe.csv:5: distribution is \"zipf\""));
-    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "moe.csv:3: moe_dtype is \"int3\""));
-    CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->call.dtype, RT_FP16);
-    CU_ASSERT_EQUAL(find(RT_OP_ALL_TO_ALL, 8, 4096)->call.dtype, RT_INT8);
-    find(RT_OP_REDUCE_SCATTER, 4, 4096);
-    s = find(RT_OP_ALL_REDUCE, 4, 128);
-    CU_ASSERT_STRING_EQUAL(attribute(s, "backend"), "graph");
-    CU_ASSERT_EQUAL(s->flags, 0); /* collectives have no tile to know */
-    CU_ASSERT_EQUAL(others("system descriptions (the catalogue has their numbers)"), 1);
-    CU_ASSERT_EQUAL(report.total.read, report.total.kept + report.total.duplicates + report.total.refused);
-    release();
-}
-
-static void test_aiconfigurator_refusals(void)
-{
-    static const struct {
-        const char *text, *words;
-    } cases[] = {
-        {"op_name,device,latency,gemm_dtype,m,n\ngemm,NVIDIA H200,1,fp8,1,1\n",
-         "a row of gemm needs a column \"k\""},
-        {"op_name,device,latency,m,n,k\ngemm,NVIDIA H200,1,1,1,1\n", "needs a column \"gemm_dtype\""},
-        {"op_name,device,latency\nteleport,NVIDIA H200,1\n", "op_name is \"teleport\""},
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,Voodoo,1,fp8,1,1,1\n", "unknown GPU \"Voodoo\""},
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,-1,fp8,1,1,1\n", "latency is \"-1\""},
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,fp8,1,x,1\n", "n is \"x\""},
-        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,,1,1,1\n", "gemm_dtype is \"\""},
-        {"a,b\n1,2\n", "has not the columns of a table of AIConfigurator"},
-    };
-    for (size_t i = 0; i < RT_COUNT(cases); i++) {
-        const char *path = rt_test_write("table.csv", cases[i].text);
-        RT_ASSERT_FAILS(import("aiconfigurator", path, 1, false), RT_EFORMAT, cases[i].words);
-    }
-    release();
-}
-
-/* ---- the measurements themselves ---- */
 
 /* How far the nodes of the measured models are from their whole, on average: |sum / end to end - 1|. */
 static double floor_percent(const char *device, enum rt_mode mode)
@@ -585,23 +322,7 @@ static void test_real_neusight(void)
     release();
 }
 
-static void test_real_aiconfigurator(void)
-{
-    const char *path = rt_test_data("ROOFTILE_AICONFIGURATOR", "aiconfigurator");
-    if (path == NULL)
-        return;
-    RT_ASSERT_OK(import("aiconfigurator", path, 0, false));
-    CU_ASSERT_EQUAL(report.total.read, 857186); /* wc -l of the 27 tables, less their headers */
-    CU_ASSERT_EQUAL(imported.sample_count, 857184);
-    CU_ASSERT_EQUAL(report.total.duplicates, 2);
-    CU_ASSERT_EQUAL(report.total.refused, 0);
-    CU_ASSERT_TRUE(report.skipped.count <= 1); /* silicon_sample.csv: whole models, no table of kernels */
-    release();
-}
-
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_other_ops), RT_TEST(test_devices_and_labels),
          RT_TEST(test_public_layout), RT_TEST(test_threads_change_nothing), RT_TEST(test_refusals),
          RT_TEST(test_broken_files), RT_TEST(test_too_many_groups), RT_TEST(test_too_many_gpus),
-         RT_TEST(test_bad_json), RT_TEST(test_bad_labels), RT_TEST(test_nodes), RT_TEST(test_bad_nodes),
-         RT_TEST(test_aiconfigurator), RT_TEST(test_aiconfigurator_refusals), RT_TEST(test_real_neusight),
-         RT_TEST(test_real_aiconfigurator))
+         RT_TEST(test_bad_json), RT_TEST(test_real_neusight))

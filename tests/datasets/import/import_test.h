@@ -1,0 +1,75 @@
+/* What the tests of importers share: an import into `imported` and `report`, and questions to both. */
+#ifndef ROOFTILE_TESTS_IMPORT_TEST_H
+#define ROOFTILE_TESTS_IMPORT_TEST_H
+
+#include "datasets/import/import.h"
+#include "test.h"
+
+#include <math.h>
+
+#define MINI RT_SOURCE_DIR "/tests/data/"
+
+static struct rt_dataset imported;
+static struct rt_import_report report;
+
+static inline int import(const char *format, const char *path, int threads, bool strict)
+{
+    const struct rt_import_options options = {threads, true, strict};
+    rt_import_report_release(&report);
+    rt_dataset_release(&imported);
+    return rt_import(format, path, &options, &imported, &report);
+}
+
+static inline void release(void)
+{
+    rt_import_report_release(&report);
+    rt_dataset_release(&imported);
+}
+
+/* The sample of that op with these first dims. */
+static inline const struct rt_sample *find(int op, int64_t first, int64_t second)
+{
+    for (size_t i = 0; i < imported.sample_count; i++)
+        if (imported.samples[i].call.op == op && imported.samples[i].call.dim[0] == first &&
+            imported.samples[i].call.dim[1] == second)
+            return &imported.samples[i];
+    CU_FAIL_FATAL("no such sample");
+    return NULL;
+}
+
+static inline const char *attribute(const struct rt_sample *sample, const char *name)
+{
+    const char *value = rt_dataset_attribute(&imported, sample->group, name);
+    return value != NULL ? value : "(none)";
+}
+
+static inline size_t others(const char *kind)
+{
+    for (size_t i = 0; i < report.other_count; i++)
+        if (strcmp(report.others[i].kind, kind) == 0)
+            return report.others[i].files;
+    return 0;
+}
+
+/* One sentence was noted, and it holds these words. */
+static inline void check_words(const struct rt_import_sentences *sentences, const char *words)
+{
+    CU_ASSERT_EQUAL_FATAL(sentences->count, 1);
+    if (strstr(sentences->text[0], words) == NULL)
+        printf("# no \"%s\" in: %s\n", words, sentences->text[0]);
+    CU_ASSERT_PTR_NOT_NULL(strstr(sentences->text[0], words));
+}
+
+/* A folder in the test's own, made; with a folder of a GPU in it where `gpu` is not NULL. */
+static inline void make_folder(const char *name, const char *gpu, char *out, size_t size)
+{
+    snprintf(out, size, "%s", rt_test_path(name));
+    mkdir(out, 0777);
+    if (gpu != NULL) {
+        char *inner = rt_format("%s/%s", name, gpu);
+        mkdir(rt_test_path(inner), 0777);
+        free(inner);
+    }
+}
+
+#endif

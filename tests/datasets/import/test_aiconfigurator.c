@@ -1,0 +1,93 @@
+/* AIConfigurator's tables: what becomes of every column, and what is refused. */
+#include "datasets/import/import_test.h"
+
+static void test_aiconfigurator(void)
+{
+    RT_ASSERT_OK(import("aiconfigurator", MINI "aiconfigurator_mini", 2, false));
+    const struct rt_sample *s = find(RT_OP_GEMM, 64, 1024);
+    CU_ASSERT_TRUE(s->call.dim[2] == 512 && s->call.dtype == RT_BF16 && s->split == RT_SPLIT_NONE);
+    CU_ASSERT_DOUBLE_EQUAL(s->latency_us, 20, 0);
+    CU_ASSERT_STRING_EQUAL(attribute(s, "kernel_source"), "lib_a");
+    CU_ASSERT_STRING_EQUAL(attribute(s, "framework"), "VLLM");
+    CU_ASSERT_STRING_EQUAL(attribute(s, "gemm_dtype"), "(none)");
+    CU_ASSERT_EQUAL(rt_import_counter(&report, "gemm", "NVIDIA H100 80GB HBM3")->duplicates, 1);
+    const int64_t context[] = {4, 2048, 512, 32, 8, 128, 1024, 8}; /* bits of the cache's fp8 */
+    bool found = false;
+    for (size_t i = 0; i < imported.sample_count; i++) {
+        s = &imported.samples[i];
+        if (s->call.op != RT_OP_ATTENTION_CONTEXT)
+            continue;
+        found |= memcmp(s->call.dim, context, sizeof context) == 0 &&
+                 strcmp(attribute(s, "kv_cache_dtype"), "fp8") == 0 &&
+                 strcmp(attribute(s, "beam_width"), "1") == 0;
+        if (strstr(imported.devices[s->device].name, "A100") != NULL)
+            CU_ASSERT_TRUE(s->call.dim[2] == 0 && s->call.dim[6] == 0 &&
+                           s->call.dim[7] == 0); /* no window_size, bf16 */
+    }
+    CU_ASSERT_TRUE(found);
+    s = find(RT_OP_ATTENTION_GENERATION, 32, 1);
+    CU_ASSERT_TRUE(s->call.dim[2] == 4095 && s->call.dim[3] == 64 && s->call.dim[4] == 8);
+    s = find(RT_OP_ATTENTION_ENCODER, 2, 576);
+    CU_ASSERT_TRUE(s->call.dim[2] == 16 && s->call.dim[3] == 64 && s->call.dim[4] == -1);
+    s = find(RT_OP_MOE, 16, 4096);
+    CU_ASSERT_TRUE(s->call.dtype == RT_MXFP4 && s->call.dim[2] == 2048 && s->call.dim[3] == 6 &&
+                   s->call.dim[4] == 256 && s->call.dim[5] == 2 && s->call.dim[6] == 4 &&
+                   s->call.dim[7] == 0);
+    CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "balanced");
+    s = find(RT_OP_MOE, 32, 4096);
+    CU_ASSERT_EQUAL(s->call.dim[7], 120);
+    CU_ASSERT_STRING_EQUAL(attribute(s, "distribution"), "power_law_1.2");
+    CU_ASSERT_EQUAL(find(RT_OP_MOE, 96, 4096)->call.dim[7], 0); /* a load balancer's */
+    CU_ASSERT_EQUAL(find(RT_OP_MOE, 128, 4096)->call.dim[7], 0);
+    CU_ASSERT_EQUAL(report.refused.count, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[1], "moe.csv:5: distribution is \"zipf\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "moe.csv:3: moe_dtype is \"int3\""));
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->call.dtype, RT_FP16);
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_TO_ALL, 8, 4096)->call.dtype, RT_INT8);
+    find(RT_OP_REDUCE_SCATTER, 4, 4096);
+    s = find(RT_OP_ALL_REDUCE, 4, 128);
+    CU_ASSERT_STRING_EQUAL(attribute(s, "backend"), "graph");
+    CU_ASSERT_EQUAL(s->flags, 0); /* collectives have no tile to know */
+    CU_ASSERT_EQUAL(others("system descriptions (the catalogue has their numbers)"), 1);
+    CU_ASSERT_EQUAL(report.total.read, report.total.kept + report.total.duplicates + report.total.refused);
+    release();
+}
+
+static void test_aiconfigurator_refusals(void)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"op_name,device,latency,gemm_dtype,m,n\ngemm,NVIDIA H200,1,fp8,1,1\n",
+         "a row of gemm needs a column \"k\""},
+        {"op_name,device,latency,m,n,k\ngemm,NVIDIA H200,1,1,1,1\n", "needs a column \"gemm_dtype\""},
+        {"op_name,device,latency\nteleport,NVIDIA H200,1\n", "op_name is \"teleport\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,Voodoo,1,fp8,1,1,1\n", "unknown GPU \"Voodoo\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,-1,fp8,1,1,1\n", "latency is \"-1\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,fp8,1,x,1\n", "n is \"x\""},
+        {"op_name,device,latency,gemm_dtype,m,n,k\ngemm,NVIDIA H200,1,,1,1,1\n", "gemm_dtype is \"\""},
+        {"a,b\n1,2\n", "has not the columns of a table of AIConfigurator"},
+    };
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        const char *path = rt_test_write("table.csv", cases[i].text);
+        RT_ASSERT_FAILS(import("aiconfigurator", path, 1, false), RT_EFORMAT, cases[i].words);
+    }
+    release();
+}
+
+static void test_real_aiconfigurator(void)
+{
+    const char *path = rt_test_data("ROOFTILE_AICONFIGURATOR", "aiconfigurator");
+    if (path == NULL)
+        return;
+    RT_ASSERT_OK(import("aiconfigurator", path, 0, false));
+    CU_ASSERT_EQUAL(report.total.read, 857186); /* wc -l of the 27 tables, less their headers */
+    CU_ASSERT_EQUAL(imported.sample_count, 857184);
+    CU_ASSERT_EQUAL(report.total.duplicates, 2);
+    CU_ASSERT_EQUAL(report.total.refused, 0);
+    CU_ASSERT_TRUE(report.skipped.count <= 1); /* silicon_sample.csv: whole models, no table of kernels */
+    release();
+}
+
+RT_TESTS(RT_TEST(test_aiconfigurator), RT_TEST(test_aiconfigurator_refusals),
+         RT_TEST(test_real_aiconfigurator))
