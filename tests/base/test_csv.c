@@ -83,7 +83,7 @@ static void test_not_csv(void)
                     "more than 4096 are not read");
 }
 
-/* What can no longer be told apart ends the reading, with the line where it began. */
+/* Malformed CSV ends the reading with the line where it begins. */
 static void test_damage(void)
 {
     static const struct {
@@ -114,7 +114,7 @@ static void test_damage(void)
     rt_csv_close(csv);
 }
 
-/* The address sanitizer keeps what was freed for a while, so memory says nothing under it. */
+/* The address sanitizer keeps freed memory, so its peak means nothing. */
 #if defined __SANITIZE_ADDRESS__
 #define FREED_STAYS 1
 #elif defined __has_feature
@@ -133,7 +133,7 @@ static long resident_kib(void)
     return usage.ru_maxrss;
 }
 
-/* A gigabyte without a newline is refused after 16 MiB of it, in 16 MiB or so of memory. */
+/* A gigabyte without a newline is refused after 16 MiB, with about 16 MiB of memory. */
 static void test_huge_line(void)
 {
     const struct rt_csv_field *row;
@@ -189,7 +189,7 @@ static void test_long_row(void)
     rt_csv_close(csv);
 }
 
-/* What is written as a cell comes back as it was. */
+/* Cells are read as they were written. */
 static void test_writing(void)
 {
     static const char *const texts[] = {

@@ -1,4 +1,4 @@
-/* The pool of threads: everyone works, the barrier holds, shares cover. */
+/* The pool of threads: every member runs, the barrier synchronises, shares cover all items. */
 #include "base/threads.h"
 #include "test.h"
 

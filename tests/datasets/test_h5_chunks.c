@@ -1,4 +1,4 @@
-/* Columns that are compressed chunk by chunk on all cores: HDF5 must read back exactly what was there. */
+/* Columns compressed chunk by chunk in threads: HDF5 must read exactly what was written. */
 #include "datasets/dataset.h"
 #include "test.h"
 
@@ -45,7 +45,7 @@ static void test_round_trip(void)
     }
 }
 
-/* The same content makes the same bytes, whichever thread compressed what. */
+/* The same content gives the same bytes, whichever thread compresses a chunk. */
 static void test_same_bytes(void)
 {
     struct rt_dataset d;
@@ -74,7 +74,7 @@ static void test_same_bytes(void)
     rt_dataset_release(&d);
 }
 
-/* Columns that nobody filled take no room: a sample costs what is known of it. */
+/* Columns without a value take no space in the file. */
 static void test_missing_is_free(void)
 {
     struct rt_dataset d;
