@@ -6,6 +6,7 @@
 #include "models/nn/blas.h"
 #include "train/train.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct arguments {
@@ -169,3 +170,22 @@ const struct rt_command rt_command_train = {
     .run = run,
     .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5"),
 };
+
+int rt_train_options_read(const struct rt_names *words, struct rt_train_options *out)
+{
+    static char name[] = "train", output[] = "--output=-", data[] = "-"; /* both required; not kept */
+    char **argv = rt_calloc(words->count + 4, sizeof *argv);
+    struct rt_command_line line;
+    int argc = 0;
+    argv[argc++] = name;
+    for (size_t i = 0; i < words->count; i++)
+        argv[argc++] = (char *)(uintptr_t)words->name[i];
+    argv[argc++] = output;
+    argv[argc++] = data;
+    int status = rt_command_line_read(&rt_command_train, argc, argv, &line);
+    if (status == RT_OK)
+        *out = ((struct arguments *)line.options)->train;
+    rt_command_line_release(&line);
+    free(argv);
+    return status;
+}

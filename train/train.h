@@ -44,6 +44,10 @@ extern const struct rt_train_options rt_train_defaults;
 int rt_train(const struct rt_dataset *dataset, const struct rt_train_options *options,
              struct rt_table *summary);
 
+/* Options as words behind `rooftile train` give them, such as "--patience=3". Lists (families, what is held
+ * out) may not be among them. RT_EUSAGE where one is wrong. In cmd_train.c. */
+int rt_train_options_read(const struct rt_names *words, struct rt_train_options *out);
+
 extern const struct rt_column rt_train_columns[];
 extern const size_t rt_train_column_count;
 

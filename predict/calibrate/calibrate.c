@@ -62,7 +62,7 @@ static char *what_to(const struct rt_calibration *calibration, const char *befor
  * line says of those and their data stays. */
 static void record(struct rt_predictor *predictor, const char *uuid, const struct rt_calibration *calibration)
 {
-    char *text = NULL, *copy = rt_strdup(predictor->calibrated), *rest = copy, *line;
+    char *text = NULL, *data = rt_strdup(uuid), *copy = rt_strdup(predictor->calibrated), *rest = copy, *line;
     const char *before = "", *uuids = "";
     bool holds = calibration->queued && !calibration->from_kernels;
     size_t size;
@@ -79,11 +79,14 @@ static void record(struct rt_predictor *predictor, const char *uuid, const struc
         }
     }
     char *what = what_to(calibration, before);
-    bool known = strstr(uuids, uuid) != NULL;
+    for (char *at = data; (at = strchr(at, '\n')) != NULL;) /* of several files: a line each */
+        *at = ',';
+    bool known = strstr(uuids, data) != NULL;
     fprintf(list, "%s\t%s\t%s%s%s", calibration->device, what, uuids, uuids[0] == '\0' || known ? "" : ",",
-            known ? "" : uuid);
+            known ? "" : data);
     fclose(list);
     free(what);
+    free(data);
     free(copy);
     free(predictor->calibrated);
     predictor->calibrated = text;

@@ -1,5 +1,5 @@
-# `rooftile crossval` from the shell: the same table with any --jobs, after kill -9 and under mpirun; what fails
-# is told and the rest goes on; what is complete is kept. Made-up data.
+# `rooftile crossval` from the shell: the same table with any --jobs, in shards and after kill -9; a fold that fails is
+# reported and the others go on; what is complete is kept. Made-up data.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work" || exit 1
 
@@ -51,11 +51,20 @@ for (family, predictor, calibrated), row in rows.items():
 assert rows["softmax", "rooftile", True]["mean"] != rows["softmax", "rooftile", False]["mean"]
 EOF
 succeeds "its numbers are those of the evaluations" python3 table.py one.out
+succeeds "the predictor of a fold" "$ROOFTILE" evaluate -p one/fold-A100/rooftile/predictor.h5 data.h5 --gpu A100 --json
+cp stdout held.json
 cat >held.py <<'EOF'
 import json
-report = json.load(open("one/fold-A100/rooftile/kernels.json"))
+report, fold = json.load(open("held.json")), json.load(open("one/fold-A100/rooftile/fold.json"))
 assert all(row["held_out"] and "A100" in row["device"] for row in report["rows"])
 assert sorted(report["predictor"]["held_out_gpus"]) == ["NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"]
+key = lambda r, op: (r["predictor"], r[op], r["device"], r["n"])
+zero_shot = {key(r, "of"): r for r in fold["rows"] if r["protocol"] == "zero-shot"}
+assert len(zero_shot) == 8, zero_shot
+for row in report["rows"]: # the same numbers as the command's
+    made = zero_shot.pop(key(row, "op"))
+    assert abs(made["mape"] - row["mape"]) < 1e-9 and abs(made["bias"] - row["bias"]) < 1e-9, (made, row)
+assert zero_shot == {}, zero_shot
 EOF
 succeeds "a fold was not fitted to what it is judged on" python3 held.py
 holds "Markdown has the command" "rooftile crossval data.h5 --leave-out gpu --predictor rooftile" one.md
@@ -65,22 +74,22 @@ succeeds "two at a time" crossval_json --epochs 2 -o two --jobs 2
 succeeds "give the same table" same one.out
 
 # --- what is there is kept, what no longer holds is not
-stamp() { stat -c '%n %i %Y' "$1"/fold-*/rooftile/*.h5 "$1"/fold-*/rooftile/*.json; }
+stamp() { stat -c '%n %i %Y' "$1"/fold-*/rooftile/*.h5 "$1"/fold-*/rooftile/fold.json; }
 stamp one >before
 succeeds "the same command again" crossval_json --epochs 2 -o one
 succeeds "gives the same table" same one.out
 stamp one >after
 succeeds "without making anything again" cmp before after
-rm one/fold-T4/rooftile/calibrate.h5 && echo '{' >one/fold-A100/rooftile/kernels.json
-refuses "a damaged evaluation" 1 "kernels.json:2: is damaged" crossval_json --epochs 2 -o one
+rm one/fold-T4/rooftile/calibrated.h5 && echo '{' >one/fold-A100/rooftile/fold.json
+refuses "a damaged fold file" 1 "fold.json:2: is damaged" crossval_json --epochs 2 -o one
 succeeds "is made again when told" crossval_json --epochs 2 -o one --overwrite
 succeeds "and the same" same one.out
 # --- calibrated with kernels of the part that is judged
-stat -c %i one/fold-A100/rooftile/p.h5 one/fold-A100/rooftile/calibrated-kernels.json >before
+stat -c %i one/fold-A100/rooftile/predictor.h5 >before
 succeeds "calibrated both ways" crossval_json --epochs 2 -o one --calibrate-split test --calibrate-split train --report both.md
 cp stdout both.out
-stat -c %i one/fold-A100/rooftile/p.h5 one/fold-A100/rooftile/calibrated-kernels.json >after
-succeeds "nothing of the one way is made again for the other" cmp before after
+stat -c %i one/fold-A100/rooftile/predictor.h5 >after
+succeeds "nothing is trained again" cmp before after
 cat >both.py <<'EOF'
 import json
 one, both = json.load(open("one.out")), json.load(open("both.out"))
@@ -93,9 +102,9 @@ assert set(rows) == {(f, "rooftile", "test") for f in ("softmax", "layernorm")},
 for row in rows.values():
     assert row["calibrated"]
     assert {n: (f["n"], f["calibrated_to"]) for n, f in row["folds"].items()} == {"A100": (20, 60), "V100": (10, 30), "T4": (10, 30)}, row
-report = json.load(open("one/fold-T4/rooftile/calibrated-test-kernels.json"))
-assert report["skipped"]["calibrated"] == 60 and report["data"]["evaluated"] == 20, report["skipped"]
-assert report["skipped_ops"]["calibrated"] == {"softmax": 30, "layernorm": 30}
+fold = [r for r in json.load(open("one/fold-T4/rooftile/fold.json"))["rows"] if r["protocol"] == "calibrated-test"]
+assert sum(r["n"] for r in fold) == 20, fold
+assert {r["of"]: r["calibrated_to"] for r in fold if r["n"] == 0} == {"softmax": 30, "layernorm": 30}, fold
 EOF
 succeeds "kernels it was calibrated to are not judged, all others are" python3 both.py
 holds "the table tells the two apart" "| rooftile, calibrated, same kind |" both.md
@@ -123,79 +132,81 @@ wait_for() {
         sleep 0.02
     done
 }
-alive() { cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -c "^--[a-z]*[=]$1"; } # [=]: not grep itself
+children() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$1" '$4 == parent' | wc -l; }
+alive() { # processes of the run in that folder
+    for process in /proc/[0-9]*/cmdline; do { tr '\0' ' ' <"$process" && echo; } 2>/dev/null; done | grep -c "[c]rossval data.h5 .* -o $1 "
+}
 succeeds "a longer run" crossval_json --epochs 200 -o whole --jobs 1
 cp stdout whole.out
 "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --epochs 200 -o cut \
     --jobs 1 --json >cut.out 2>cut.err </dev/null &
 pid=$!
-wait_for cut/fold-A100/rooftile/p.h5
-for _ in $(seq 100); do # between two commands there is none for a moment
-    at_work=$(alive cut/fold)
+wait_for cut/fold-A100/rooftile/fold.json
+for _ in $(seq 100); do # between two folds there is none for a moment
+    at_work=$(children $pid)
     [ "$at_work" != 0 ] && break
 done
 if [ "$at_work" != 0 ]; then ok "a fold is at work"; else not_ok "a fold is at work"; fi
 kill -9 $pid
 wait $pid 2>/dev/null
-made=$(find cut -name '*.json' | wc -l)
-if [ "$made" -lt 6 ] && [ ! -s cut.out ]; then ok "killed in the middle"; else not_ok "killed in the middle" "$made evaluations were made"; fi
+made=$(find cut -name fold.json | wc -l)
+if [ "$made" -lt 3 ] && [ ! -s cut.out ]; then ok "killed in the middle"; else not_ok "killed in the middle" "$made folds were made"; fi
 sleep 0.2
-running=$(alive cut/fold)
+running=$(alive cut)
 if [ "$running" = 0 ]; then ok "no fold lives on"; else not_ok "no fold lives on" "$running do"; fi
-stat -c %i cut/fold-A100/rooftile/p.h5 >before
+stat -c %i cut/fold-A100/rooftile/fold.json >before
 succeeds "the same command goes on" crossval_json --epochs 200 -o cut --jobs 1
 succeeds "to the same table" same whole.out
-stat -c %i cut/fold-A100/rooftile/p.h5 >after
+stat -c %i cut/fold-A100/rooftile/fold.json >after
 succeeds "and keeps what was complete" cmp before after
 
 # --- Ctrl-C
 "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --epochs 100000 -o stopped --quiet -- --patience=100000 \
     >stdout 2>stderr </dev/null &
 pid=$!
-wait_for stopped/fold-A100/rooftile/train.log
+wait_for stopped/fold-A100/rooftile/log.txt
 kill -INT $pid
 wait $pid 2>/dev/null
 holds "Ctrl-C says that it goes on" "interrupted; what is complete is kept in stopped, the same command goes on" stderr
-running=$(alive stopped/fold)
+running=$(alive stopped)
 if [ "$running" = 0 ]; then ok "and stops what it started"; else not_ok "and stops what it started" "$running do"; fi
 
 # --- a fold that fails
-mkdir -p broken/fold-A100/rooftile/p.part.h5
+mkdir -p broken/fold-A100/rooftile/predictor.part.h5
 refuses "a fold that fails" 1 "1 of 3 folds failed; the first: A100, rooftile: train: " crossval_json --epochs 2 -o broken
 cp stdout broken.out
 cat >broken.py <<'EOF'
 import json
 whole, broken = json.load(open("one.out")), json.load(open("broken.out"))
-assert [(f["fold"], f["step"]) for f in broken["failed"]] == [("A100", "train")], broken["failed"]
-assert "is a folder" in broken["failed"][0]["message"], broken["failed"]
+assert [(f["fold"], f["predictor"]) for f in broken["failed"]] == [("A100", "rooftile")], broken["failed"]
+assert broken["failed"][0]["message"].startswith("train: ") and "is a folder" in broken["failed"][0]["message"], broken["failed"]
 for a, b in zip(whole["rows"], broken["rows"]):
     assert b["folds"]["A100"] is None and all(a["folds"][n] == b["folds"][n] for n in ("V100", "T4"))
 EOF
 succeeds "does not stop the others" python3 broken.py
-rmdir broken/fold-A100/rooftile/p.part.h5
+rmdir broken/fold-A100/rooftile/predictor.part.h5
 succeeds "and is made when it can be" crossval_json --epochs 2 -o broken
 succeeds "to the same table" same one.out
 
-# --- mpirun
-if command -v mpirun >/dev/null && [ -e "$(dirname "$ROOFTILE")/rooftile_mpi.so" ]; then
-    ranks() { # as root too, and with fewer processors than ranks; MPI itself leaks
-        env ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-            mpirun --oversubscribe -np 2 "$@"
-    }
-    of_ranks() {
-        ranks "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --json "$@" >last.out
-    }
-    succeeds "two ranks" of_ranks --epochs 2 -o ranks --jobs 1
-    succeeds "give the same table, once" same one.out
-    cp "$ROOFTILE" alone
-    if ranks ./alone crossval data.h5 --leave-out gpu -o alone-out >stdout 2>stderr </dev/null; then
-        not_ok "a program without the module refuses to be a rank"
-    else
-        holds "a program without the module refuses to be a rank" "which has no MPI (rooftile_mpi.so)" stderr
-    fi
-else
-    echo "skipped mpirun: no mpirun, or built without MPI"
-fi
+# --- shards, at once in one folder
+refuses "no such shard" 2 "--shard 3/2: must be I/N" crossval --epochs 2 -o shards --shard 3/2
+crossval --epochs 2 -o shards --jobs 1 --shard 2/2 >second.out 2>&1 &
+pid=$!
+succeeds "a shard" crossval --epochs 2 -o shards --jobs 1 --shard 1/2
+if wait $pid; then ok "and another"; else not_ok "and another" "$(cat second.out)"; fi
+succeeds "have made all folds" ls shards/fold-A100/rooftile/fold.json shards/fold-V100/rooftile/fold.json shards/fold-T4/rooftile/fold.json
+stamp shards >before
+succeeds "the table of the shards" crossval_json --epochs 2 -o shards
+succeeds "is the same table" same one.out
+stamp shards >after
+succeeds "and nothing is made again for it" cmp before after
+rm shards/fold-T4/rooftile/fold.json
+succeeds "a shard beside a missing fold" crossval --epochs 2 -o shards --shard 1/2
+holds "says what is missing" "1 of 3 folds are to be made by other shards" stdout
+exec 9>shards/fold-T4/rooftile/lock
+flock 9
+refuses "a fold that another run is at work in" 1 "another \`rooftile crossval\` is at work in it" crossval --epochs 2 -o shards
+exec 9>&-
 
 # --- runs of other models: two devices that do not exist, and runs that take three times what a predictor of
 # both forecasts; one device ran three models, the other one
@@ -214,6 +225,7 @@ told = {(r["model"], r["mode"], r["batch"], r["device"][10:]): 1e3 * r["forecast
 print("model,option,mode,dtype,device,batch,sequence,end_to_end_us")
 for row in rows:
     print(f'{row[0]},"",{row[1]},fp32,synthetic {row[3]},{row[2]},256,{float(sys.argv[1]) * told.get(row, 1e3)!r}')
+print("gpt2,fusion,inference,fp32,synthetic large,16,256,77") # neither fitted to nor judged beside other runs
 EOF
     "$ROOFTILE" dataset import --format csv runs -o runs.h5
 }
@@ -227,11 +239,11 @@ by_runs() {
 }
 succeeds "calibrated with kernels" by_runs --leave-out gpu -o by --jobs 2 --calibrate-split train --calibrate-split test
 cp last.out kernels.out
-stat -c %i by/fold-*/rooftile/*.h5 >before
+stat -c %i by/fold-*/rooftile/predictor.h5 >before
 succeeds "and runs" by_runs --leave-out gpu -o by --jobs 2 --calibrate-split train --calibrate-split test --calibrate-runs --report by.md
 cp last.out runs.out
-stat -c %i $(ls by/fold-*/rooftile/*.h5 | grep -v runs-) >after
-succeeds "what was there is not made again" cmp before after
+stat -c %i by/fold-*/rooftile/predictor.h5 >after
+succeeds "nothing is trained again for them" cmp before after
 cat >runs.py <<'EOF'
 import json
 kernels, runs = json.load(open("kernels.out")), json.load(open("runs.out"))
@@ -249,22 +261,16 @@ for (_, mode, _, split, _), row in rows.items():
     assert row["folds"]["synthetic large"]["mape"] < 25, row["folds"]
     if mode == "inference": # one model ran there: nothing to learn from
         assert row["folds"]["synthetic small"] == alone["folds"]["synthetic small"], row
-seen = set()
-for number in range(1, 5): # the fourth is not there: three models
-    try:
-        report = json.load(open(f"by/fold-synthetic-large/rooftile/calibrated-test-runs-workloads-{number}.json"))
-    except FileNotFoundError:
-        assert number == 4
-        continue
-    names = {r["model"] for r in report["rows"]} # --model gpt2 has gpt2_large in it, too
-    seen.add(tuple(sorted(names)))
-    assert report["data"]["calibrated_to"] == 0 and all(r["device"] == "synthetic large" for r in report["rows"])
-assert seen == {("bert_large",), ("gpt2_large",), ("gpt2", "gpt2_large")}, seen
+fold = json.load(open("by/fold-synthetic-large/rooftile/fold.json"))["rows"]
+for protocol in ("runs", "calibrated-runs", "calibrated-test-runs"): # each plain run once
+    judged = sorted(r["of"] for r in fold if r["protocol"] == protocol)
+    assert judged == ["bert_large", "bert_large", "gpt2", "gpt2_large", "gpt2_large"], judged
+assert [r["row"] for r in fold if r["of"] == "gpt2" and r["protocol"] == "zero-shot" and r["predictor"] == "rooftile"] == ["inference", "fusion"], fold
 EOF
-succeeds "every model is judged by what others told, once" python3 runs.py
+succeeds "every model is judged by the runs of others, once" python3 runs.py
 holds "the table tells" "| rooftile, calibrated, same kind, and other models' runs |" by.md
 holds "the notes tell" "with the plain runs of all other models on the same GPU" by.md
-rm by/fold-synthetic-large/rooftile/calibrate-runs-2.h5
+rm by/fold-synthetic-large/rooftile/fold.json
 succeeds "one at a time, from what is left" by_runs --leave-out gpu -o by --jobs 1 --calibrate-split train --calibrate-split test --calibrate-runs
 succeeds "is the same table" same runs.out
 succeeds "leave a model out" by_runs --leave-out model -o models --jobs 1 --calibrate-runs
@@ -279,7 +285,7 @@ assert runs["bert_large"]["mape"] < 15 and runs["gpt2"]["mape"] < 15, runs
 assert 30 < runs["gpt2_large"]["mape"] < 45, runs # on one device it ran alone
 assert rows["training", "rooftile", True]["gpt2_large"]["mape"] < 25
 EOF
-succeeds "on every device others tell" python3 models.py
+succeeds "on every device where others ran" python3 models.py
 
 # --- bad input: one sentence each
 c="$ROOFTILE crossval --quiet" # unquoted below: three words
@@ -303,10 +309,10 @@ refuses "runs without networks" 2 "leave it out with --calibrate-runs" $c data.h
 refuses "no runs" 1 "data.h5: holds no measured run of a whole model on one GPU" $c data.h5 --leave-out gpu --calibrate-runs
 refuses "unknown family" 2 "--family convolve" $c data.h5 --leave-out gpu --family convolve
 refuses "no jobs" 2 "--jobs 0" $c data.h5 --leave-out gpu --jobs 0
-refuses "report of another kind" 2 "ends in .md or .json" $c data.h5 --leave-out gpu --report table.pdf
+refuses "report of another kind" 2 "ends in .txt, .json, .csv or .md" $c data.h5 --leave-out gpu --report table.pdf
 refuses "an option that is ours" 2 "--hold-out-gpu behind --" $c data.h5 --leave-out gpu -- --hold-out-gpu=T4
 refuses "also where it is cut short" 2 "--hold behind --" $c data.h5 --leave-out gpu -- --hold=T4
-refuses "an option that train does not know" 1 "folds failed; the first: " $c data.h5 --leave-out gpu -o odd --jobs 1 -- --colour=red
+refuses "an option that train does not know" 2 "behind --: train has no option --colour" $c data.h5 --leave-out gpu -o odd --jobs 1 -- --colour=red
 refuses "a folder that is a file" 1 "is no folder" $c data.h5 --leave-out gpu -o data.h5
 refuses "a folder in no folder" 1 "cannot be made" $c data.h5 --leave-out gpu -o nowhere/out
 finish

@@ -42,16 +42,6 @@ int main(void)
     return 0;
 }
 EOF
-if command -v mpirun >/dev/null && [ -e "$build/rooftile_mpi.so" ]; then # found where it is installed
-    ranks() {
-        env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -np 2 \
-            "$work/prefix/bin/rooftile" crossval "$work/nowhere.h5" --leave-out gpu
-    }
-    ranks >"$work/stdout" 2>"$work/stderr" </dev/null
-    holds "the program finds its MPI module" "nowhere.h5: cannot be read" "$work/stderr"
-else
-    echo "skipped the program finds its MPI module: no mpirun, or built without MPI"
-fi
 export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
 # shellcheck disable=SC2046  # lists of words
 succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/forecast.c" -o "$work/forecast" \

@@ -1,7 +1,11 @@
-/* Folds: which devices are one chip, what is held out and what is judged, on made-up data. */
+/* Folds: which devices are one chip, what is held out, what is calibrated and judged, on made-up data. */
 #include "test.h"
 
+#include "predict/crossval/chips.h"
 #include "predict/crossval/crossval.h"
+#include "predict/crossval/fold_file.h"
+#include "predict/crossval/jobs.h"
+#include "predict/crossval/unit_calibration.h"
 
 #include <string.h>
 
@@ -83,20 +87,19 @@ static char *made_up(const char *const *devices, size_t count, enum rt_split spl
     return made_up_by(devices, count, split, each, all_alike);
 }
 
-static bool has_argument(const struct rt_fold_step *step, const char *argument)
-{
-    for (size_t a = 0; a < step->argc; a++)
-        if (strcmp(step->argv[a], argument) == 0)
-            return true;
-    return false;
-}
-
 static const char *const devices[] = {"A100-PCIE-40GB", "A100-SXM4-80GB", "V100-PCIE-32GB"};
 
 static struct rt_crossval_options options_of(const char *data)
 {
-    struct rt_crossval_options options = {
-        .out = "out", .seed = 1, .calibrate = 30, .protocols = {[RT_CALIBRATED] = true}, .jobs = 1};
+    struct rt_crossval_options options = {.seed = 1,
+                                          .calibrate = 30,
+                                          .protocols = {[RT_CALIBRATED] = true},
+                                          .jobs = 2,
+                                          .epochs = 1,
+                                          .quiet = true,
+                                          .overwrite = true,
+                                          .training = rt_train_defaults,
+                                          .out = rt_test_folder()};
     rt_names_add(&options.data, data);
     rt_names_add(&options.kinds, "rooftile");
     return options;
@@ -109,28 +112,79 @@ static void release(struct rt_crossval *crossval, struct rt_crossval_options *op
     rt_names_release(&options->kinds);
 }
 
+/* Runs all units; the rows of the fold of that name. Free with json_decref. */
+static json_t *run_fold(struct rt_crossval *crossval, const char *name)
+{
+    json_t *file = NULL;
+    RT_ASSERT_OK(rt_crossval_run(crossval));
+    for (size_t u = 0; u < crossval->unit_count; u++)
+        if (strcmp(crossval->units[u].fold->name, name) == 0)
+            RT_ASSERT_OK(rt_fold_file_read(crossval, &crossval->units[u], &file));
+    if (rt_fold_file_failure(file) != NULL)
+        printf("# %s: %s\n", name, rt_fold_file_failure(file));
+    CU_ASSERT_PTR_NULL_FATAL(rt_fold_file_failure(file));
+    json_t *rows = json_incref(json_object_get(file, "rows"));
+    json_decref(file);
+    return rows;
+}
+
+/* Sums over the rows of a protocol, predictor and op. */
+static struct rt_fold_row sum_rows(const json_t *rows, enum rt_protocol protocol, const char *predictor,
+                                   const char *op)
+{
+    struct rt_fold_row sum = {0}, row;
+    const json_t *json;
+    size_t i;
+    json_array_foreach(rows, i, json)
+    {
+        RT_ASSERT_OK(rt_fold_row_read(json, &row));
+        if (row.protocol != protocol || strcmp(row.predictor, predictor) != 0 || strcmp(row.of, op) != 0)
+            continue;
+        sum.n += row.n;
+        sum.calibrated_to += row.calibrated_to;
+    }
+    return sum;
+}
+
+static void open_predictor(const struct rt_unit *unit, enum rt_protocol protocol, struct rt_predictor *out)
+{
+    char *path = rt_unit_predictor(unit, protocol);
+    RT_ASSERT_OK(rt_predictor_open(path, out));
+    free(path);
+}
+
+static bool has_predictor(const struct rt_unit *unit, enum rt_protocol protocol)
+{
+    char *path = rt_unit_predictor(unit, protocol);
+    bool there = access(path, R_OK) == 0;
+    free(path);
+    return there;
+}
+
 static void test_every_device_of_a_chip_is_held_out(void)
 {
     char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
     struct rt_crossval_options options = options_of(data);
     struct rt_crossval crossval;
+    struct rt_predictor predictor;
     RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
     CU_ASSERT_EQUAL_FATAL(crossval.fold_count, 2);
     CU_ASSERT_STRING_EQUAL(crossval.folds[0].name, "A100");
     CU_ASSERT_STRING_EQUAL(crossval.folds[1].name, "V100");
-    const struct rt_fold_step *train = rt_unit_step(&crossval.units[0], "train");
-    CU_ASSERT_TRUE(has_argument(train, "--hold-out-gpu=NVIDIA A100-PCIE-40GB"));
-    CU_ASSERT_TRUE(has_argument(train, "--hold-out-gpu=NVIDIA A100-SXM4-80GB"));
-    CU_ASSERT_FALSE(has_argument(train, "--hold-out-gpu=Tesla V100-PCIE-32GB"));
-    CU_ASSERT_TRUE(has_argument(train, "--threads=1"));
-    const struct rt_fold_step *kernels = rt_unit_step(&crossval.units[0], "kernels");
-    CU_ASSERT_TRUE(has_argument(kernels, "--split=test"));
-    CU_ASSERT_TRUE(has_argument(kernels, "--gpu=NVIDIA A100-SXM4-80GB"));
-    CU_ASSERT_TRUE(has_argument(kernels, "--op=softmax") && !has_argument(kernels, "--op=bmm"));
     CU_ASSERT_EQUAL(crossval.folds[0].kernels[RT_FAMILY_SOFTMAX][RT_PART_TEST], 16);
-    /* No kernels to calibrate with, no whole models. */
-    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[0], "calibrate"));
-    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[0], "workloads"));
+    json_t *rows = run_fold(&crossval, "A100");
+    open_predictor(&crossval.units[0], RT_ZERO_SHOT, &predictor);
+    CU_ASSERT_FALSE(rt_predictor_knows_device(&predictor, "NVIDIA A100-PCIE-40GB"));
+    CU_ASSERT_FALSE(rt_predictor_knows_device(&predictor, "NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_TRUE(rt_predictor_knows_device(&predictor, "Tesla V100-PCIE-32GB"));
+    CU_ASSERT_EQUAL(predictor.threads, 1);
+    rt_predictor_release(&predictor);
+    /* Both devices are judged, beside the roofline. */
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_ZERO_SHOT, "rooftile", "softmax").n, 16);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_ZERO_SHOT, "roofline", "layernorm").n, 16);
+    CU_ASSERT_EQUAL(json_array_size(rows), 8); /* devices x ops x predictors: no calibration, no models */
+    CU_ASSERT_FALSE(has_predictor(&crossval.units[0], RT_CALIBRATED));
+    json_decref(rows);
     release(&crossval, &options);
     free(data);
 }
@@ -141,82 +195,105 @@ static void test_validation_stands_in_for_a_missing_test_part(void)
     char *data = made_up(devices, 3, RT_SPLIT_TRAIN, 60);
     struct rt_crossval_options options = options_of(data);
     struct rt_crossval crossval;
+    struct rt_predictor predictor;
     RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
-    const struct rt_unit *unit = &crossval.units[0];
-    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "kernels"));
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "validation"), "--split=validation"));
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrated-validation"), "--split=validation"));
-    /* One device at a time, the second on top of the first. */
-    const struct rt_fold_step *second = rt_unit_step(unit, "calibrate-2");
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate"), "--gpu=NVIDIA A100-PCIE-40GB"));
-    CU_ASSERT_TRUE(has_argument(second, "--gpu=NVIDIA A100-SXM4-80GB"));
-    CU_ASSERT_TRUE(has_argument(second, "--predictor=out/fold-A100/rooftile/calibrate.h5"));
-    CU_ASSERT_TRUE(has_argument(second, "--from=kernels"));
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrated-validation"),
-                                "--predictor=out/fold-A100/rooftile/calibrate-2.h5"));
+    json_t *rows = run_fold(&crossval, "A100");
+    size_t validation = crossval.folds[0].kernels[RT_FAMILY_SOFTMAX][RT_PART_VALIDATION];
+    CU_ASSERT_TRUE(validation > 0);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_ZERO_SHOT, "rooftile", "softmax").n, validation);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_CALIBRATED, "rooftile", "softmax").n, validation);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_CALIBRATED, "rooftile", "softmax").calibrated_to, 0);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_CALIBRATED, "roofline", "softmax").n, 0);
+    /* One device on top of the other. */
+    open_predictor(&crossval.units[0], RT_CALIBRATED, &predictor);
+    CU_ASSERT_TRUE(rt_predictor_calibrated_device(&predictor, "NVIDIA A100-PCIE-40GB"));
+    CU_ASSERT_TRUE(rt_predictor_calibrated_device(&predictor, "NVIDIA A100-SXM4-80GB"));
+    rt_predictor_release(&predictor);
+    json_decref(rows);
     release(&crossval, &options);
     free(data);
 }
 
-static struct rt_crossval_options alike_options(const char *data)
+static struct rt_crossval_options test_split_options(const char *data)
 {
     struct rt_crossval_options options = options_of(data);
-    options.protocols[RT_CALIBRATED_ALIKE] = true;
+    options.protocols[RT_CALIBRATED_TEST] = true;
     return options;
 }
 
-/* Calibrated from the part that is judged, beside the other way, which stays as it is without. */
-static void test_calibrated_with_kernels_of_the_kind_that_is_judged(void)
+/* Calibrated from the part that is judged. */
+static void test_calibrated_to_kernels_of_the_part_that_is_judged(void)
 {
     char *data = made_up(devices, 3, RT_SPLIT_TEST, 40);
-    struct rt_crossval_options options = alike_options(data);
+    struct rt_crossval_options options = test_split_options(data);
     struct rt_crossval crossval;
     RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    json_t *rows = run_fold(&crossval, "A100");
     const struct rt_unit *unit = &crossval.units[0];
-    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "calibrate")); /* there is no training part */
-    const struct rt_fold_step *first = rt_unit_step(unit, "calibrate-test");
-    const struct rt_fold_step *judged = rt_unit_step(unit, "calibrated-test-kernels");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
-    CU_ASSERT_TRUE(has_argument(first, "--split=test") && has_argument(first, "--kernels=30"));
-    CU_ASSERT_TRUE(has_argument(first, "--predictor=out/fold-A100/rooftile/p.h5"));
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate-test-2"), "--gpu=NVIDIA A100-SXM4-80GB"));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(judged);
-    CU_ASSERT_TRUE(has_argument(judged, "--predictor=out/fold-A100/rooftile/calibrate-test-2.h5"));
-    CU_ASSERT_TRUE(has_argument(judged, "--split=test"));
-    CU_ASSERT_TRUE(has_argument(judged, "--op=softmax") && has_argument(judged, "--op=layernorm"));
-    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "calibrated-test-validation"));
+    CU_ASSERT_FALSE(has_predictor(unit, RT_CALIBRATED)); /* there is no training part */
+    CU_ASSERT_TRUE(has_predictor(unit, RT_CALIBRATED_TEST));
+    struct rt_fold_row softmax = sum_rows(rows, RT_CALIBRATED_TEST, "rooftile", "softmax");
+    CU_ASSERT_EQUAL(softmax.n, 2 * (40 - 30));
+    CU_ASSERT_EQUAL(softmax.calibrated_to, 2 * 30);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_ZERO_SHOT, "rooftile", "softmax").n, 80);
+    json_decref(rows);
     release(&crossval, &options);
-    /* All that there is would be drawn, and none left to judge by. */
-    options = alike_options(data);
+    /* All that there is would be selected, and none left to judge by. */
+    options = test_split_options(data);
     options.calibrate = 40;
     RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
-    CU_ASSERT_PTR_NOT_NULL(rt_unit_step(&crossval.units[0], "calibrate-test"));
-    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[0], "calibrated-test-kernels"));
+    rows = run_fold(&crossval, "A100");
+    CU_ASSERT_TRUE(has_predictor(&crossval.units[0], RT_CALIBRATED_TEST));
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_CALIBRATED_TEST, "rooftile", "softmax").n, 0);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_ZERO_SHOT, "rooftile", "softmax").n, 80);
+    json_decref(rows);
     release(&crossval, &options);
     free(data);
 }
 
 /* Softmax is judged on its validation part, so its calibration kernels are those of the training part. */
-static void test_a_family_without_test_part_draws_from_the_training_part(void)
+static void test_a_family_without_test_part_is_calibrated_from_the_training_part(void)
 {
-    char *data = made_up_by(&devices[2], 1, RT_SPLIT_TRAIN, 100, softmax_untested);
-    struct rt_crossval_options options = alike_options(data);
+    char *data = made_up_by(devices, 3, RT_SPLIT_TRAIN, 100, softmax_untested);
+    struct rt_crossval_options options = test_split_options(data);
     struct rt_crossval crossval;
     RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
-    const struct rt_unit *unit = &crossval.units[0];
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate"), "--split=train"));
-    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "calibrate-2"));
-    CU_ASSERT_TRUE(has_argument(rt_unit_step(unit, "calibrate-test"), "--split=train"));
-    const struct rt_fold_step *second = rt_unit_step(unit, "calibrate-test-2");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(second);
-    CU_ASSERT_TRUE(has_argument(second, "--split=test"));
-    CU_ASSERT_TRUE(has_argument(second, "--predictor=out/fold-V100/rooftile/calibrate-test.h5"));
-    const struct rt_fold_step *kernels = rt_unit_step(unit, "calibrated-test-kernels"),
-                              *validation = rt_unit_step(unit, "calibrated-test-validation");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(kernels);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(validation);
-    CU_ASSERT_TRUE(has_argument(kernels, "--op=layernorm") && !has_argument(kernels, "--op=softmax"));
-    CU_ASSERT_TRUE(has_argument(validation, "--op=softmax") && !has_argument(validation, "--op=layernorm"));
+    json_t *rows = run_fold(&crossval, "V100");
+    const struct rt_fold *fold = &crossval.folds[1];
+    size_t validation = fold->kernels[RT_FAMILY_SOFTMAX][RT_PART_VALIDATION],
+           test = fold->kernels[RT_FAMILY_LAYERNORM][RT_PART_TEST];
+    struct rt_fold_row softmax = sum_rows(rows, RT_CALIBRATED_TEST, "rooftile", "softmax"),
+                       layernorm = sum_rows(rows, RT_CALIBRATED_TEST, "rooftile", "layernorm");
+    CU_ASSERT_TRUE(softmax.n == validation && softmax.calibrated_to == 0);
+    CU_ASSERT_TRUE(layernorm.n == test - 30 && layernorm.calibrated_to == 30);
+    CU_ASSERT_EQUAL(sum_rows(rows, RT_CALIBRATED, "rooftile", "layernorm").n, test);
+    json_decref(rows);
+    release(&crossval, &options);
+    free(data);
+}
+
+/* A fold file of other options does not count, and a failure is made again. */
+static void test_fold_files_hold_what_they_were_made_from(void)
+{
+    char *data = made_up(devices, 3, RT_SPLIT_TEST, 8);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    json_t *file;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    json_decref(run_fold(&crossval, "A100"));
+    RT_ASSERT_OK(rt_fold_file_read(&crossval, &crossval.units[0], &file));
+    CU_ASSERT_PTR_NULL(rt_fold_file_failure(file));
+    json_decref(file);
+    options.seed = 2;
+    RT_ASSERT_OK(rt_fold_file_read(&crossval, &crossval.units[0], &file));
+    CU_ASSERT_PTR_NULL(file);
+    options.seed = 1;
+    options.overwrite = false;
+    RT_ASSERT_OK(rt_fold_file_write_failure(&crossval, &crossval.units[0], "no luck"));
+    RT_ASSERT_OK(rt_fold_file_read(&crossval, &crossval.units[0], &file));
+    CU_ASSERT_STRING_EQUAL(rt_fold_file_failure(file), "no luck");
+    json_decref(file);
+    json_decref(run_fold(&crossval, "A100"));
     release(&crossval, &options);
     free(data);
 }
@@ -254,118 +331,10 @@ static char *made_up_runs(const struct run *runs, size_t count)
     return path;
 }
 
-static const struct run some_runs[] = {
-    {2, "gpt2_large", "", 1}, {2, "gpt2_large", "", 2}, {2, "bert_large", "", 1}, {2, "gpt3_xl", "fusion", 1},
-    {2, "unheard_of", "", 1}, {0, "gpt2_large", "", 1}, {1, "bert_large", "", 1}, {1, "gpt2_large", "dp4", 4},
-};
-
-/* Checks that a step is there with the argument. */
-static void check_step(const struct rt_unit *unit, const char *name, const char *argument)
-{
-    const struct rt_fold_step *step = rt_unit_step(unit, name);
-    if (step == NULL || !has_argument(step, argument))
-        printf("# %s: no %s\n", name, argument);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(step);
-    CU_ASSERT_TRUE(has_argument(step, argument));
-}
-
-static void test_every_model_is_judged_by_the_runs_of_others(void)
-{
-    char *data = made_up_runs(some_runs, RT_COUNT(some_runs));
-    struct rt_crossval_options options = alike_options(data);
-    struct rt_crossval crossval;
-    options.runs = true;
-    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
-    CU_ASSERT_EQUAL_FATAL(crossval.unit_count, 2);
-    const struct rt_unit *v100 = &crossval.units[1], *a100 = &crossval.units[0];
-    /* gpt2_large, then bert_large; fused runs and models without a graph are neither fitted to nor judged. */
-    static const struct {
-        const char *step, *judge, *base;
-    } ways[] = {{"runs", "runs-workloads", "p.h5"},
-                {"calibrate-runs", "calibrated-runs-workloads", "calibrate.h5"},
-                {"calibrate-test-runs", "calibrated-test-runs-workloads", "calibrate-test-2.h5"}};
-    for (size_t w = 0; w < RT_COUNT(ways); w++) {
-        static const char *const models[] = {"gpt2_large", "bert_large"};
-        for (size_t m = 0; m < 2; m++) {
-            char *step = rt_format("%s-%zu", ways[w].step, m + 1);
-            char *judge = rt_format("%s-%zu", ways[w].judge, m + 1);
-            char *from = rt_format("--predictor=out/fold-V100/rooftile/%s", ways[w].base);
-            char *by = rt_format("--predictor=out/fold-V100/rooftile/%s.h5", step);
-            char *without = rt_format("--without-model=%s", models[m]);
-            char *model = rt_format("--model=%s", models[m]);
-            check_step(v100, step, "--from=models");
-            check_step(v100, step, without);
-            check_step(v100, step, from);
-            check_step(v100, judge, model);
-            check_step(v100, judge, by);
-            check_step(v100, judge, "--workloads");
-            CU_ASSERT_STRING_EQUAL(rt_unit_step(v100, judge)->model, models[m]);
-            CU_ASSERT_EQUAL(rt_unit_step(v100, judge)->device, 2);
-            free(step);
-            free(judge);
-            free(from);
-            free(by);
-            free(without);
-            free(model);
-        }
-        char *third = rt_format("%s-3", ways[w].judge);
-        CU_ASSERT_PTR_NULL(rt_unit_step(v100, third));
-        free(third);
-    }
-    /* Each A100 ran one model: judged with the kernels alone. */
-    CU_ASSERT_PTR_NULL(rt_unit_step(a100, "runs-1"));
-    CU_ASSERT_PTR_NULL(rt_unit_step(a100, "calibrate-runs-1"));
-    check_step(a100, "runs-workloads-1", "--predictor=out/fold-A100/rooftile/p.h5");
-    check_step(a100, "runs-workloads-1", "--gpu=NVIDIA A100-PCIE-40GB");
-    check_step(a100, "runs-workloads-2", "--gpu=NVIDIA A100-SXM4-80GB");
-    check_step(a100, "runs-workloads-2", "--model=bert_large");
-    check_step(a100, "calibrated-runs-workloads-1", "--predictor=out/fold-A100/rooftile/calibrate-2.h5");
-    CU_ASSERT_PTR_NULL(rt_unit_step(a100, "runs-workloads-3"));
-    release(&crossval, &options);
-    /* Not asked for: what was made stays, for nothing stands before it. */
-    options = alike_options(data);
-    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
-    CU_ASSERT_PTR_NULL(rt_unit_step(&crossval.units[1], "runs-workloads-1"));
-    release(&crossval, &options);
-    free(data);
-}
-
-static void test_a_model_is_left_out_of_the_runs_of_all_devices(void)
-{
-    static const struct run more[] = {{2, "gpt2_large", "", 1}, {2, "bert_large", "", 1},
-                                      {0, "gpt2_large", "", 1}, {0, "bert_large", "", 1},
-                                      {1, "bert_large", "", 1}, {1, "gpt3_xl", "fusion", 1}};
-    char *data = made_up_runs(more, RT_COUNT(more));
-    struct rt_crossval_options options = options_of(data);
-    struct rt_crossval crossval;
-    options.leave_out = RT_LEAVE_MODEL;
-    options.runs = true;
-    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
-    CU_ASSERT_EQUAL_FATAL(crossval.unit_count, 1);
-    CU_ASSERT_EQUAL(crossval.column_count, 3);
-    const struct rt_unit *unit = &crossval.units[0];
-    /* gpt2_large ran on two devices beside bert_large, one on top of the other. */
-    check_step(unit, "runs-1", "--predictor=out/fold-all/rooftile/p.h5");
-    check_step(unit, "runs-1", "--without-model=gpt2_large");
-    check_step(unit, "runs-2", "--predictor=out/fold-all/rooftile/runs-1.h5");
-    check_step(unit, "runs-2", "--without-model=gpt2_large");
-    CU_ASSERT_FALSE(has_argument(rt_unit_step(unit, "runs-2"), rt_unit_step(unit, "runs-1")->argv[3]));
-    check_step(unit, "runs-workloads-1", "--predictor=out/fold-all/rooftile/runs-2.h5");
-    check_step(unit, "runs-workloads-1", "--model=gpt2_large");
-    /* bert_large starts from the training again, and ran alone on the third, which is judged as it is. */
-    check_step(unit, "runs-3", "--predictor=out/fold-all/rooftile/p.h5");
-    check_step(unit, "runs-3", "--without-model=bert_large");
-    check_step(unit, "runs-workloads-2", "--predictor=out/fold-all/rooftile/runs-4.h5");
-    CU_ASSERT_EQUAL(rt_unit_step(unit, "runs-workloads-2")->device, -1);
-    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "runs-5"));
-    CU_ASSERT_PTR_NULL(rt_unit_step(unit, "runs-workloads-3")); /* gpt3_xl ran only fused */
-    release(&crossval, &options);
-    free(data);
-}
-
 static void test_runs_are_needed_to_calibrate_with(void)
 {
-    char *data = made_up_runs(&some_runs[3], 1);
+    static const struct run fused = {2, "gpt3_xl", "fusion", 1};
+    char *data = made_up_runs(&fused, 1);
     struct rt_crossval_options options = options_of(data);
     struct rt_crossval crossval;
     options.runs = true;
@@ -390,8 +359,7 @@ static void test_an_op_needs_another_of_its_family(void)
 RT_TESTS(RT_TEST(test_chips_by_their_word), RT_TEST(test_one_chip_or_two),
          RT_TEST(test_every_device_of_a_chip_is_held_out),
          RT_TEST(test_validation_stands_in_for_a_missing_test_part),
-         RT_TEST(test_calibrated_with_kernels_of_the_kind_that_is_judged),
-         RT_TEST(test_a_family_without_test_part_draws_from_the_training_part),
-         RT_TEST(test_every_model_is_judged_by_the_runs_of_others),
-         RT_TEST(test_a_model_is_left_out_of_the_runs_of_all_devices),
+         RT_TEST(test_calibrated_to_kernels_of_the_part_that_is_judged),
+         RT_TEST(test_a_family_without_test_part_is_calibrated_from_the_training_part),
+         RT_TEST(test_fold_files_hold_what_they_were_made_from),
          RT_TEST(test_runs_are_needed_to_calibrate_with), RT_TEST(test_an_op_needs_another_of_its_family))

@@ -1,8 +1,11 @@
-/* Data, folds and their units. See crossval.h. */
+/* Data, folds, units and what their results depend on. See crossval.h. */
 #include "predict/crossval/crossval.h"
 #include "base/status.h"
-#include "predict/crossval/crossval_steps.h"
-#include "predict/evaluate/evaluate.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "models/predictor/recipe.h"
+#include "predict/crossval/chips.h"
+#include "predict/crossval/plain_runs.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,76 +15,48 @@
 const char *const rt_leave_outs[RT_LEAVE_COUNT] = {"gpu", "model", "op"};
 
 const struct rt_protocol_row rt_protocols[RT_PROTOCOL_COUNT] = {
-    [RT_ZERO_SHOT] = {NULL, "", "", ""},
-    [RT_CALIBRATED] = {"train", ", calibrated", "calibrate", "calibrated-"},
-    [RT_CALIBRATED_ALIKE] = {"test", ", calibrated, same kind", "calibrate-test", "calibrated-test-"},
-    [RT_RUNS] = {NULL, ", other models' runs", "runs", "runs-"},
-    [RT_CALIBRATED_RUNS] = {"train", ", calibrated, and other models' runs", "calibrate-runs",
-                            "calibrated-runs-"},
-    [RT_CALIBRATED_ALIKE_RUNS] = {"test", ", calibrated, same kind, and other models' runs",
-                                  "calibrate-test-runs", "calibrated-test-runs-"},
+    [RT_ZERO_SHOT] = {"zero-shot", NULL, ""},
+    [RT_CALIBRATED] = {"calibrated", "train", ", calibrated"},
+    [RT_CALIBRATED_TEST] = {"calibrated-test", "test", ", calibrated, same kind"},
+    [RT_RUNS] = {"runs", NULL, ", other models' runs"},
+    [RT_CALIBRATED_RUNS] = {"calibrated-runs", "train", ", calibrated, and other models' runs"},
+    [RT_CALIBRATED_TEST_RUNS] = {"calibrated-test-runs", "test",
+                                 ", calibrated, same kind, and other models' runs"},
 };
-
-/* --- chips --- */
-
-void rt_chip_word(const char *device, char *out, size_t size)
-{
-    for (const char *at = device; *at != '\0';) {
-        size_t length = strcspn(at, " -_()/,"), digit = strcspn(at, "0123456789");
-        if (digit < length && length > 1 && length < size) {
-            memcpy(out, at, length);
-            out[length] = '\0';
-            return;
-        }
-        at += length + (at[length] != '\0');
-    }
-    snprintf(out, size, "%s", device);
-}
-
-/* A Grace superchip carries the chip it is named after: GB200, B200. */
-static bool is_grace_of(const char *grace, const char *chip)
-{
-    return toupper((unsigned char)grace[0]) == 'G' && isalpha((unsigned char)chip[0]) &&
-           rt_name_equal(grace + 1, chip);
-}
-
-bool rt_chip_same(const char *a, const char *b)
-{
-    char word[2][96];
-    rt_chip_word(a, word[0], sizeof word[0]);
-    rt_chip_word(b, word[1], sizeof word[1]);
-    return rt_name_equal(word[0], word[1]) || is_grace_of(word[0], word[1]) || is_grace_of(word[1], word[0]);
-}
 
 /* --- data --- */
 
-static void add_copy(struct rt_names *names, const char *text)
+static void join(char **list, const char *more)
 {
-    rt_names_add(names, rt_strdup(text));
+    char *longer = (*list)[0] != '\0' ? rt_format("%s\n%s", *list, more) : rt_strdup(more);
+    free(*list);
+    *list = longer;
 }
 
+/* All files as one dataset. */
 static int read_data(struct rt_crossval *crossval)
 {
     const struct rt_names *data = &crossval->options->data;
+    struct rt_dataset *dataset = &crossval->dataset;
     for (size_t i = 0; i < data->count; i++) {
         struct rt_dataset next;
         int status = rt_dataset_read(data->name[i], &next);
         if (status != RT_OK)
             return status;
-        add_copy(&crossval->uuids, next.uuid);
-        add_copy(&crossval->sources, next.source);
-        add_copy(&crossval->licences, next.licence);
-        status = rt_dataset_append(&crossval->dataset, &next);
+        join(&dataset->uuid, next.uuid);
+        join(&dataset->source, next.source);
+        join(&dataset->licence, next.licence);
+        status = rt_dataset_append(dataset, &next);
         rt_dataset_release(&next);
         if (status != RT_OK)
             return rt_fail_context(status, "%s", data->name[i]);
     }
     if (data->count > 1)
-        rt_dataset_drop_duplicates(&crossval->dataset);
+        rt_dataset_drop_duplicates(dataset);
     return RT_OK;
 }
 
-/* As `train` deals them; options that would deal otherwise are refused (cmd_crossval.c). */
+/* `train` deals by the same rule; options that would deal otherwise are refused (cmd_crossval.c). */
 enum rt_part rt_crossval_part_of(const struct rt_crossval *crossval, const struct rt_sample *sample)
 {
     struct rt_split_rule rule = RT_SPLIT_DEFAULT;
@@ -89,7 +64,7 @@ enum rt_part rt_crossval_part_of(const struct rt_crossval *crossval, const struc
     return rt_split_of(&rule, sample);
 }
 
-bool rt_crossval_is_measured(const struct rt_sample *sample)
+static bool is_measured(const struct rt_sample *sample)
 {
     return !(sample->flags & RT_FLAG_FAILED) && sample->latency_us > 0;
 }
@@ -100,25 +75,22 @@ static void count_kernels(struct rt_crossval *crossval)
     crossval->kernels = rt_calloc(dataset->device_count + 1, sizeof *crossval->kernels);
     for (size_t i = 0; i < dataset->sample_count; i++) {
         const struct rt_sample *sample = &dataset->samples[i];
-        if (!rt_crossval_is_measured(sample))
-            continue;
-        crossval
-            ->kernels[sample->device][rt_call_family(&sample->call)][rt_crossval_part_of(crossval, sample)]++;
-        crossval->measured[sample->call.op] = true;
+        size_t(*counts)[RT_PARTS] = crossval->kernels[sample->device];
+        if (is_measured(sample))
+            counts[rt_call_family(&sample->call)][rt_crossval_part_of(crossval, sample)]++;
     }
 }
 
-static size_t sum_counts(const rt_part_counts counts, int part)
+static size_t sum_counts(const rt_part_counts counts)
 {
     size_t sum = 0;
     for (int family = 0; family < RT_FAMILY_COUNT; family++)
-        for (int p = 0; p < RT_PARTS; p++)
-            if (part < 0 || p == part)
-                sum += counts[family][p];
+        for (int part = 0; part < RT_PARTS; part++)
+            sum += counts[family][part];
     return sum;
 }
 
-size_t rt_crossval_count_workloads(const struct rt_crossval *crossval, size_t device)
+static size_t count_workloads(const struct rt_crossval *crossval, size_t device)
 {
     size_t count = 0;
     for (size_t w = 0; w < crossval->dataset.workload_count; w++)
@@ -153,7 +125,7 @@ static void add_column(struct rt_crossval *crossval, const char *name)
 static void add_device(struct rt_crossval *crossval, struct rt_fold *fold, size_t device)
 {
     fold->devices[device] = true;
-    fold->workloads += rt_crossval_count_workloads(crossval, device);
+    fold->workloads += count_workloads(crossval, device);
     for (int family = 0; family < RT_FAMILY_COUNT; family++)
         for (int part = 0; part < RT_PARTS; part++)
             fold->kernels[family][part] += crossval->kernels[device][family][part];
@@ -177,7 +149,7 @@ static bool fold_is_wanted(const struct rt_crossval *crossval, const struct rt_f
     return wanted;
 }
 
-/* A fold per chip that has kernels or workloads, in the order of the data. */
+/* A fold per chip with kernels or workloads, in the order of the data. */
 static void find_gpus(struct rt_crossval *crossval)
 {
     const struct rt_dataset *dataset = &crossval->dataset;
@@ -193,7 +165,7 @@ static void find_gpus(struct rt_crossval *crossval)
                 taken[e] = true;
                 add_device(crossval, fold, e);
             }
-        if ((sum_counts(fold->kernels, -1) == 0 && fold->workloads == 0) || !fold_is_wanted(crossval, fold))
+        if ((sum_counts(fold->kernels) == 0 && fold->workloads == 0) || !fold_is_wanted(crossval, fold))
             drop_last_fold(crossval);
         else
             add_column(crossval, fold->name);
@@ -206,7 +178,7 @@ static void count_ops(const struct rt_crossval *crossval, size_t counts[RT_OP_CO
 {
     for (size_t i = 0; i < crossval->dataset.sample_count; i++) {
         const struct rt_sample *sample = &crossval->dataset.samples[i];
-        if (rt_crossval_is_measured(sample))
+        if (is_measured(sample))
             counts[sample->call.op][rt_crossval_part_of(crossval, sample)]++;
     }
 }
@@ -223,18 +195,16 @@ static bool family_has_other(size_t counts[RT_OP_COUNT][RT_PARTS], int op)
 static void find_ops(struct rt_crossval *crossval)
 {
     size_t counts[RT_OP_COUNT][RT_PARTS] = {{0}};
+    struct rt_text left_out = {0};
     count_ops(crossval, counts);
     for (int op = 0; op < RT_OP_COUNT; op++) {
         const char *name = rt_ops[op].name;
-        size_t samples =
+        size_t kernels =
             counts[op][RT_PART_TRAIN] + counts[op][RT_PART_VALIDATION] + counts[op][RT_PART_TEST];
-        if (samples == 0 || !is_wanted(&crossval->options->only, name))
+        if (kernels == 0 || !is_wanted(&crossval->options->only, name))
             continue;
         if (!family_has_other(counts, op)) {
-            char *longer = rt_format("%s%s%s", crossval->left_out ? crossval->left_out : "",
-                                     crossval->left_out ? ", " : "", name);
-            free(crossval->left_out);
-            crossval->left_out = longer;
+            rt_text_item(&left_out, ", ", "%s", name);
             continue;
         }
         struct rt_fold *fold = add_fold(crossval, name);
@@ -242,6 +212,7 @@ static void find_ops(struct rt_crossval *crossval)
         memcpy(fold->kernels[rt_ops[op].family], counts[op], sizeof counts[op]);
         add_column(crossval, name);
     }
+    crossval->left_out = left_out.text;
 }
 
 static void find_models(struct rt_crossval *crossval)
@@ -259,13 +230,14 @@ static void find_models(struct rt_crossval *crossval)
     fold->workloads = dataset->workload_count;
 }
 
-/* Runs of whole models were asked for, and there is none. */
+/* --calibrate-runs needs runs to calibrate with. */
 static int check_runs(const struct rt_crossval *crossval)
 {
-    for (size_t w = 0; crossval->options->runs && w < crossval->dataset.workload_count; w++)
-        if (crossval->plain[w])
-            return RT_OK;
-    if (!crossval->options->runs)
+    bool found = !crossval->options->runs, *plain = found ? NULL : rt_plain_runs(&crossval->dataset);
+    for (size_t w = 0; !found && w < crossval->dataset.workload_count; w++)
+        found = plain[w];
+    free(plain);
+    if (found)
         return RT_OK;
     return rt_fail(RT_EFORMAT,
                    "%s: holds no measured run of a whole model on one GPU that --calibrate-runs could "
@@ -293,7 +265,7 @@ static int refuse_empty(const struct rt_crossval *crossval)
                        options->data.name[0], crossval->left_out ? "; it has " : "",
                        crossval->left_out ? crossval->left_out : "");
     return rt_fail(RT_EFORMAT,
-                   "%s: holds neither kernels nor workloads; `rooftile dataset info` tells what is there",
+                   "%s: holds neither kernels nor workloads; `rooftile dataset info` lists what is there",
                    options->data.name[0]);
 }
 
@@ -314,109 +286,126 @@ static int find_folds(struct rt_crossval *crossval)
 
 /* --- units --- */
 
-static void release_unit(struct rt_unit *unit)
+bool rt_crossval_trains_on_all(const struct rt_crossval_options *options)
 {
-    for (size_t s = 0; s < unit->step_count; s++) {
-        for (size_t a = 0; a < unit->steps[s].argc; a++)
-            free(unit->steps[s].argv[a]);
-        free(unit->steps[s].argv);
-        free(unit->steps[s].name);
-        free(unit->steps[s].output);
-    }
-    free(unit->steps);
-    free(unit->folder);
+    return options->leave_out == RT_LEAVE_GPU && !options->keep_test;
 }
 
-static void add_unit(struct rt_crossval *crossval, const struct rt_fold *fold, const char *kind)
+bool rt_kind_is_trained(const char *kind)
 {
-    const struct rt_crossval_options *options = crossval->options;
-    struct rt_unit *unit = &crossval->units[crossval->unit_count];
-    *unit = (struct rt_unit){.fold = fold, .kind = kind};
-    unit->folder = rt_format("%s/fold-%s/%s", options->out, fold->name, kind);
-    for (char *at = unit->folder + strlen(options->out) + 1 + strlen("fold-"), *end = at + strlen(fold->name);
-         at < end; at++)
-        if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_')
-            *at = '-'; /* a name may hold "/" */
-    crossval->unit_count++;
-    if (!rt_unit_is_roofline(unit))
-        rt_unit_add_train(crossval, unit);
-    rt_unit_add_kernels(crossval, unit, "", "train", fold->devices, fold->kernels);
-    if (fold->workloads > 0 && options->families.count == 0)
-        rt_unit_add_workloads(crossval, unit, "", "train", fold->devices);
-    for (int protocol = RT_CALIBRATED; protocol < RT_KERNEL_PROTOCOLS; protocol++)
-        if (options->protocols[protocol] && options->calibrate > 0 && options->leave_out == RT_LEAVE_GPU &&
-            rt_kind_has_effects(kind))
-            rt_unit_add_calibrated(crossval, unit, (enum rt_protocol)protocol);
-    rt_unit_add_runs(crossval, unit);
-    if (unit->step_count == 1 && !rt_unit_is_roofline(unit)) { /* trained, and nothing to judge it on */
-        release_unit(unit);
-        crossval->unit_count--;
-    }
+    return strcmp(kind, "roofline") != 0;
+}
+
+bool rt_kind_has_effects(const char *kind)
+{
+    for (size_t r = 0; r < rt_recipe_count; r++)
+        if (strcmp(rt_recipes[r].kind, kind) == 0 && rt_recipe_has_effects(&rt_recipes[r]))
+            return true;
+    return false;
 }
 
 static void add_units(struct rt_crossval *crossval)
 {
-    const struct rt_names *kinds = &crossval->options->kinds;
-    crossval->units = rt_calloc(crossval->fold_count * kinds->count + 1, sizeof *crossval->units);
+    const struct rt_crossval_options *options = crossval->options;
+    crossval->units = rt_calloc(crossval->fold_count * options->kinds.count + 1, sizeof *crossval->units);
     for (size_t f = 0; f < crossval->fold_count; f++)
-        for (size_t k = 0; k < kinds->count; k++)
-            add_unit(crossval, &crossval->folds[f], kinds->name[k]);
+        for (size_t k = 0; k < options->kinds.count; k++) {
+            struct rt_unit *unit = &crossval->units[crossval->unit_count++];
+            *unit = (struct rt_unit){.fold = &crossval->folds[f], .kind = options->kinds.name[k]};
+            unit->folder = rt_format("%s/fold-%s/%s", options->out, unit->fold->name, unit->kind);
+            char *name = unit->folder + strlen(options->out) + strlen("/fold-");
+            for (char *at = name; at < name + strlen(unit->fold->name); at++)
+                if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_')
+                    *at = '-'; /* a name may hold "/" */
+        }
 }
+
+char *rt_unit_path(const struct rt_unit *unit, const char *name)
+{
+    return rt_format("%s/%s", unit->folder, name);
+}
+
+/* --- what results depend on --- */
+
+static uint64_t hash_program(void)
+{
+    uint64_t hash = RT_HASH_START;
+    unsigned char block[1 << 16];
+    size_t got;
+    FILE *file = fopen("/proc/self/exe", "r");
+    if (file == NULL)
+        return 0;
+    while ((got = fread(block, 1, sizeof block, file)) > 0)
+        hash = rt_hash(hash, block, got);
+    fclose(file);
+    return hash;
+}
+
+static void add_names(struct rt_text *text, const char *what, const struct rt_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        rt_text_add(text, "%s %s\n", what, names->name[i]);
+}
+
+static void add_training(struct rt_text *text, const struct rt_crossval *crossval, const struct rt_unit *unit)
+{
+    const struct rt_crossval_options *options = crossval->options;
+    rt_text_add(text, "program rooftile %s %016" PRIx64 "\ndata %s\n", RT_VERSION, crossval->program,
+                crossval->dataset.uuid);
+    rt_text_add(text, "train %s, seed %" PRId64 ", epochs %" PRId64 "%s\n", unit->kind, options->seed,
+                options->epochs, rt_crossval_trains_on_all(options) ? ", all parts" : "");
+    add_names(text, "family", &options->families);
+    add_names(text, "option", &options->train);
+    for (size_t d = 0; d < crossval->dataset.device_count; d++)
+        if (unit->fold->devices[d])
+            rt_text_add(text, "without %s\n", crossval->dataset.devices[d].name);
+    if (unit->fold->op >= 0)
+        rt_text_add(text, "without %s\n", rt_ops[unit->fold->op].name);
+}
+
+char *rt_unit_training_key(const struct rt_crossval *crossval, const struct rt_unit *unit)
+{
+    struct rt_text text = {0};
+    add_training(&text, crossval, unit);
+    return rt_text_take(&text);
+}
+
+char *rt_unit_key(const struct rt_crossval *crossval, const struct rt_unit *unit)
+{
+    const struct rt_crossval_options *options = crossval->options;
+    bool calibrated = options->leave_out == RT_LEAVE_GPU && options->calibrate > 0;
+    struct rt_text text = {0};
+    add_training(&text, crossval, unit);
+    rt_text_add(&text, "leave out %s\n", rt_leave_outs[options->leave_out]);
+    for (int p = RT_CALIBRATED; calibrated && p < RT_KERNEL_PROTOCOLS; p++)
+        if (options->protocols[p])
+            rt_text_add(&text, "%s, %" PRId64 " kernels\n", rt_protocols[p].name, options->calibrate);
+    if (options->runs)
+        rt_text_add(&text, "runs of other models\n");
+    for (size_t c = 0; options->leave_out == RT_LEAVE_MODEL && c < crossval->column_count; c++)
+        rt_text_add(&text, "judge %s\n", crossval->columns[c]);
+    return rt_text_take(&text);
+}
+
+/* --- all --- */
 
 int rt_crossval_plan(const struct rt_crossval_options *options, struct rt_crossval *out)
 {
-    *out = (struct rt_crossval){.options = options};
+    *out = (struct rt_crossval){.options = options, .program = hash_program()};
     rt_dataset_init(&out->dataset);
     int status = read_data(out);
     if (status != RT_OK)
         return status;
     count_kernels(out);
-    if (options->runs)
-        rt_crossval_find_runs(out);
     if ((status = find_folds(out)) == RT_OK && (status = check_runs(out)) == RT_OK)
         add_units(out);
     return status;
 }
 
-/* --- files --- */
-
-char *rt_fold_step_path(const struct rt_unit *unit, const struct rt_fold_step *step)
-{
-    return rt_format("%s/%s", unit->folder, step->output);
-}
-
-char *rt_fold_step_part_path(const struct rt_unit *unit, const struct rt_fold_step *step)
-{
-    const char *ending = strrchr(step->output, '.');
-    return rt_format("%s/%.*s.part%s", unit->folder, (int)(ending - step->output), step->output, ending);
-}
-
-char *rt_fold_step_log_path(const struct rt_unit *unit, const struct rt_fold_step *step)
-{
-    return rt_format("%s/%s.log", unit->folder, step->name);
-}
-
-const struct rt_fold_step *rt_unit_step(const struct rt_unit *unit, const char *name)
-{
-    for (size_t s = 0; s < unit->step_count; s++)
-        if (strcmp(unit->steps[s].name, name) == 0)
-            return &unit->steps[s];
-    return NULL;
-}
-
-/* --- release --- */
-
-static void release_copies(struct rt_names *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        free((char *)(uintptr_t)names->name[i]);
-    rt_names_release(names);
-}
-
 void rt_crossval_release(struct rt_crossval *crossval)
 {
     for (size_t u = 0; u < crossval->unit_count; u++)
-        release_unit(&crossval->units[u]);
+        free(crossval->units[u].folder);
     while (crossval->fold_count > 0)
         drop_last_fold(crossval);
     for (size_t c = 0; c < crossval->column_count; c++)
@@ -426,10 +415,6 @@ void rt_crossval_release(struct rt_crossval *crossval)
     free(crossval->units);
     free(crossval->kernels);
     free(crossval->left_out);
-    free(crossval->plain);
-    release_copies(&crossval->uuids);
-    release_copies(&crossval->sources);
-    release_copies(&crossval->licences);
     rt_dataset_release(&crossval->dataset);
     *crossval = (struct rt_crossval){0};
 }

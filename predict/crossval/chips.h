@@ -1,0 +1,15 @@
+/* GPUs of one chip, by the names of devices: they are held out together. */
+#ifndef ROOFTILE_PREDICT_CROSSVAL_CHIPS_H
+#define ROOFTILE_PREDICT_CROSSVAL_CHIPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The word that names the chip: "A100" in "NVIDIA A100-PCIE-40GB"; the first with a digit, else the whole
+ * name. */
+void rt_chip_word(const char *device, char *out, size_t size);
+
+/* Is it the same chip? A Grace superchip is the chip it is named after: GB200, B200. */
+bool rt_chip_same(const char *a, const char *b);
+
+#endif
