@@ -184,7 +184,7 @@ static int graph_options(const struct rooftile_step *step, struct rt_graph_optio
             rt_fail(RT_EUSAGE, "data_parallel is %lld; it must be 1 or more", (long long)step->data_parallel);
     if (status != RT_OK)
         return status;
-    *out = (struct rt_graph_options){.step = (enum rt_step)mode,
+    *out = (struct rt_graph_options){.step = (enum rt_step_kind)mode,
                                      .batch = step->batch,
                                      .sequence = step->sequence,
                                      .context = step->context,

@@ -19,11 +19,11 @@
  * of a node. Published graphs fuse no training step; the backward formula is ours.
  */
 #include "base/status.h"
+#include "base/text.h"
 #include "models/graph/graph.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NONE UINT32_MAX
 
@@ -254,20 +254,17 @@ static void merge(struct fusion *fusion, uint32_t last, const struct reads *read
 
 /* --- the new graph --- */
 
-/* "a+b+c". */
+/* "a+b+c" */
 static const char *chain_name(const struct fusion *fusion, uint32_t last)
 {
     const struct rt_node *nodes = fusion->graph->nodes;
+    struct rt_text name = {0};
     if (fusion->head[last] == last)
         return nodes[last].name;
-    size_t length = 0;
     for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
-        length += strlen(nodes[m].name) + 1;
-    char *name = rt_malloc(length + 1), *at = name;
-    for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m])
-        at = stpcpy(stpcpy(at, nodes[m].name), fusion->next[m] != NONE ? "+" : "");
-    const char *text = rt_graph_text(fusion->graph, name, (size_t)(at - name));
-    free(name);
+        rt_text_item(&name, "+", "%s", nodes[m].name);
+    const char *text = rt_graph_text(fusion->graph, name.text, name.length);
+    rt_text_release(&name);
     return text;
 }
 

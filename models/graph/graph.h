@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 /* What one step does. */
-enum rt_step {
+enum rt_step_kind {
     RT_STEP_PREFILL,  /* inference over whole sequences */
     RT_STEP_DECODE,   /* inference: one new token a sequence; keys and values of the others are cached */
     RT_STEP_TRAINING, /* forward, backward, gradient accumulation, optionally the optimizer */
@@ -40,7 +40,7 @@ enum rt_optimizer_kind { RT_OPTIMIZER_NONE, RT_OPTIMIZER_SGD, RT_OPTIMIZER_ADAMW
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 
 struct rt_graph_options {
-    enum rt_step step;
+    enum rt_step_kind step;
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
     int64_t sequence; /* tokens of each; ignored when decoding */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */

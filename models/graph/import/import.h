@@ -38,7 +38,7 @@ int rt_model_source_graph(const struct rt_model_source *source, const struct rt_
 /* What the name of an operator graph holds: "gpt2_large-train-1024-16-dp4.csv". */
 struct rt_opgraph_name {
     char model[64];
-    enum rt_step step;
+    enum rt_step_kind step;
     int64_t sequence, batch;                                        /* of all devices */
     int64_t data_parallel, tensor_parallel, pipeline, microbatches; /* 1: none */
     bool fusion;

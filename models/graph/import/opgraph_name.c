@@ -45,7 +45,7 @@ bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out)
 {
     static const struct {
         const char *text;
-        enum rt_step step;
+        enum rt_step_kind step;
     } modes[] = {{"-inf-", RT_STEP_PREFILL}, {"-train-", RT_STEP_TRAINING}};
     const char *slash = strrchr(path, '/'), *start = slash != NULL ? slash + 1 : path;
     struct rt_opgraph_name name = {

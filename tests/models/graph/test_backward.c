@@ -4,7 +4,7 @@
 
 enum { BATCH = 3, TOKENS = 5, HEADS = 2, WIDTH = 7, HIDDEN = HEADS * WIDTH, ROWS = BATCH * TOKENS };
 
-static struct rt_graph build(const char *text, enum rt_step step, int64_t batch, bool fusion)
+static struct rt_graph build(const char *text, enum rt_step_kind step, int64_t batch, bool fusion)
 {
     struct rt_model model = {0};
     struct rt_graph graph;

@@ -7,7 +7,7 @@
 #define ALL  ((double)ROWS * COLS)
 #define W    4.0 /* bytes of an fp32 */
 
-static struct rt_graph empty_graph(enum rt_step step)
+static struct rt_graph empty_graph(enum rt_step_kind step)
 {
     struct rt_graph graph;
     struct rt_graph_options options = {
@@ -223,7 +223,7 @@ static void test_zoo(void)
         for (int step = 0; step < RT_STEP_COUNT; step++) {
             struct rt_model model;
             struct rt_graph plain, fused;
-            struct rt_graph_options options = {.step = (enum rt_step)step,
+            struct rt_graph_options options = {.step = (enum rt_step_kind)step,
                                                .batch = 2,
                                                .sequence = 128,
                                                .context = 128,

@@ -252,7 +252,7 @@ static void try_config(const char *path, const char *text, size_t size)
     }
     for (int step = 0; step < RT_STEP_COUNT; step++) {
         struct rt_graph_options options = {
-            .step = (enum rt_step)step, .batch = 2, .sequence = 16, .context = 16, .tensor_parallel = 1};
+            .step = (enum rt_step_kind)step, .batch = 2, .sequence = 16, .context = 16, .tensor_parallel = 1};
         if (rt_graph_build(&model, &options, &graph) == RT_OK)
             rt_graph_release(&graph);
         else
@@ -433,7 +433,7 @@ static void test_largest_options(void)
         for (int step = 0; step < RT_STEP_COUNT; step++)
             for (int log = 0; log <= 31; log++)
                 for (int other = 0; other <= 31; other++) {
-                    struct rt_graph_options o = {.step = (enum rt_step)step,
+                    struct rt_graph_options o = {.step = (enum rt_step_kind)step,
                                                  .batch = (int64_t)1 << log,
                                                  .sequence = (int64_t)1 << other,
                                                  .context = (int64_t)1 << other,

@@ -57,7 +57,7 @@ static double direct_us(const char *device_name, const char *model_name,
     return total;
 }
 
-static struct rt_graph_options plain(enum rt_step step, int64_t batch)
+static struct rt_graph_options plain(enum rt_step_kind step, int64_t batch)
 {
     return (struct rt_graph_options){.step = step,
                                      .batch = batch,

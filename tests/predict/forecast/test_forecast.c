@@ -9,7 +9,7 @@
 
 static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
-static struct rt_graph_options options(enum rt_step step)
+static struct rt_graph_options options(enum rt_step_kind step)
 {
     return (struct rt_graph_options){
         .step = step, .batch = 2, .sequence = 64, .context = 64, .tensor_parallel = 1, .dtype = RT_FP32};
