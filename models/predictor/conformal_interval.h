@@ -4,7 +4,7 @@
  * They are quantiles of what forecasts were off by where the predictor could not have known better: split
  * conformal prediction (Vovk; Lei et al. 2018). For a device that was not measured the residuals come from
  * fits that leave each device out in turn, for a known one from rows that nothing was fitted to.
- * docs/intervals.md tells how, and what coverage was measured.
+ * docs/method.md tells how, and what coverage was measured.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_CONFORMAL_INTERVAL_H
 #define ROOFTILE_MODELS_PREDICTOR_CONFORMAL_INTERVAL_H

@@ -5,7 +5,7 @@
  * ln(latency / roofline) = network(features) + w x compute + (1 - w) x memory, where w is 1 where compute
  * binds and 0 where memory does; long reductions and narrow results of products have a device effect of their
  * own. They are fitted together with the network, one set for each device that was measured. A device that
- * was not gets the prior (docs/rooftile.md):
+ * was not gets the prior (docs/method.md):
  *
  *   compute         median of its vendor's devices
  *   memory          mean of those with the same kind of memory; of products, whose operands come out of the

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* NeuSight (ASPLOS 2025) as published: four features, eight layers of 512, ReLU, SMAPE, batch 128 for
- * products and 64 for vector ops. Schedule, rate and epochs are ours: docs/neusight.md. */
+ * products and 64 for vector ops. Schedule, rate and epochs are ours: docs/log/neusight.md. */
 #define NEUSIGHT_FEATURES                                                                                    \
     "log2_tile_flops_per_sm_peak log2_tile_bytes_per_sm_bandwidth log2_wave_bytes_per_sm_memory "            \
     "log2_wave_bytes_per_sm_l2"
@@ -17,7 +17,7 @@
      .activation = "relu", .head = "utilisation", .loss = "smape", .policy = policy_, .batch = batch_, \
      .epochs = epochs_, .patience = 15, .learning_rate = 1e-3, .weight_decay = 0.01, .schedule = "one-cycle"}
 /* rooftile's own: the whole op under the roofline of what the board sustains, corrected by a small network and the
- * device effects of the device. docs/rooftile.md tells how each was chosen. */
+ * device effects of the device. docs/log/predictor.md tells how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide blocks_128x128 waves_128x128 padding_128x128 "          \
     "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 tiling_log2_blocks "      \
@@ -40,7 +40,7 @@
      .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
      .policy = policy_, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
      .weight_decay = 0.01, .schedule = "one-cycle"}
-/* Baselines without a network: docs/baselines.md. One pass over the rows. */
+/* Baselines without a network: docs/log/baselines.md. One pass over the rows. */
 #define LINEAR(family_) \
     {.kind = "linear", .forecaster = RT_FORECASTER_LINEAR, .family = family_, .loss = "relative squares", \
      .epochs = 1}

@@ -23,7 +23,7 @@ struct rt_recipe {
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;
-    /* Defaults of training, chosen as docs/neusight.md tells. */
+    /* Defaults of training, chosen as docs/log/neusight.md tells. */
     int batch, epochs, patience; /* patience 0: every epoch, the last is kept */
     double learning_rate, weight_decay;
     const char *schedule;

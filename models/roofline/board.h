@@ -11,7 +11,7 @@
 
 /* Kinds of memory that reach a different part of their peak bandwidth: large copies of NeuSight's elementwise
  * kernels reach 0.74 to 0.75 of it with GDDR (P4, T4), 0.87 to 0.91 with HBM2 since Volta (V100, A100), 0.74
- * to 0.78 with the first HBM2 (P100) and on CDNA. Drawn after those were seen: docs/rooftile.md. */
+ * to 0.78 with the first HBM2 (P100) and on CDNA. Drawn after those were seen: docs/log/predictor.md. */
 enum rt_memory_kind { RT_MEMORY_GDDR, RT_MEMORY_HBM, RT_MEMORY_HBM_OTHER, RT_MEMORY_KINDS };
 extern const char *const rt_memory_kinds[RT_MEMORY_KINDS]; /* "gddr", "hbm", "hbm_other" */
 

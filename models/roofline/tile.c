@@ -87,7 +87,7 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
  * come at 1,150 GB/s and those of 16 MB at 660, out of an L2 of 96. And what a kernel takes beside its work:
  * launch, first loads, last stores. These are latencies, in cycles: the smallest bf16 products of
  * AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of
- * A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both: docs/rooftile.md. */
+ * A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both: docs/log/predictor.md. */
 static const double IN_L2 = 0.7, L2_FULL = 0.125, L2_NONE = 0.25, START_CYCLES = 5000;
 /* A product whose reduction is split starts a second kernel, or waits for its last block. */
 static const double SPLIT_CYCLES = 4000;

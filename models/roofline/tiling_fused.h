@@ -2,7 +2,7 @@
  * How attention and mixtures of experts are likely cut where nobody measured their tiles, and what that
  * takes: blocks, waves, padding, what the L2 serves. Nothing here is fitted by training; networks see the
  * result as features and correct it. Formulas, their sources and what each is worth:
- * docs/attention-and-experts.md.
+ * docs/log/attention-and-experts.md.
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
 #define ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
