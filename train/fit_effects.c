@@ -81,7 +81,7 @@ void rt_effect_fit_init(struct rt_effect_fit *fit, enum rt_family family, const 
                         const struct rt_training_rows *train, double ridge, size_t batch)
 {
     *fit = (struct rt_effect_fit){
-        .family = family, .ridge = ridge, .blocks = (batch + RT_STEP_BLOCK - 1) / RT_STEP_BLOCK};
+        .family = family, .ridge = ridge, .blocks = (batch + RT_TRAIN_STEP_BLOCK - 1) / RT_TRAIN_STEP_BLOCK};
     list_devices(fit, dataset, train);
     set_dispatch(fit, train);
     size_t count = fit->device_count * PARTS;

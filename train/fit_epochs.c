@@ -28,7 +28,7 @@ static double batch_gradient(void *context, size_t first, size_t rows, const rt_
         fit->head->gradient(out + i * (size_t)outputs, &bound, derivative * share,
                             dout + i * (size_t)outputs);
         if (fit->head->effects)
-            rt_effect_fit_add(&fit->effects, first / RT_STEP_BLOCK, fit->train.device[row], &bound,
+            rt_effect_fit_add(&fit->effects, first / RT_TRAIN_STEP_BLOCK, fit->train.device[row], &bound,
                               derivative * share * (forecast - bound.dispatch_us));
     }
     return sum;
@@ -74,7 +74,7 @@ static bool run_epoch(struct rt_training *training, struct rt_network_fit *fit, 
         size_t rows = count - first < (size_t)fit->batch ? count - first : (size_t)fit->batch;
         gather_batch(fit, first, rows);
         double rate = rt_learning_rate(&fit->schedule, fit->optimizer.steps);
-        sum += rt_step_run(fit->step, fit->x, rows, rate, batch_gradient, fit);
+        sum += rt_train_step_run(fit->step, fit->x, rows, rate, batch_gradient, fit);
         if (fit->head->effects)
             rt_effect_fit_step(&fit->effects, EFFECT_RATE * rate);
         if (rt_interrupted())

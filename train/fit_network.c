@@ -70,7 +70,7 @@ static void init_optimizer(const struct rt_training *training, struct rt_network
     if (fit->head->effects)
         rt_effect_fit_init(&fit->effects, recipe->family, training->data.dataset, &fit->train,
                            recipe->effect_ridge, (size_t)fit->batch);
-    fit->step = rt_step_new(&fit->net.mlp, &fit->optimizer, training->pool, (size_t)fit->batch);
+    fit->step = rt_train_step_new(&fit->net.mlp, &fit->optimizer, training->pool, (size_t)fit->batch);
 }
 
 static void init_workspace(struct rt_network_fit *fit)
@@ -122,7 +122,7 @@ int rt_network_fit_init(const struct rt_training *training, size_t recipe, struc
 
 void rt_network_fit_release(struct rt_network_fit *fit)
 {
-    rt_step_free(fit->step);
+    rt_train_step_free(fit->step);
     rt_optimizer_release(&fit->optimizer);
     rt_effect_fit_release(&fit->effects);
     rt_family_net_release(&fit->net);
@@ -166,6 +166,6 @@ void rt_network_fit_finish(struct rt_network_fit *fit)
     net->epochs = fit->fit.epoch;
     net->best_epoch = fit->fit.best_epoch;
     net->validation_mape = fit->fit.best_mape;
-    rt_step_free(fit->step); /* it borrows the network */
+    rt_train_step_free(fit->step); /* it borrows the network */
     fit->step = NULL;
 }

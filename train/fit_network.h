@@ -15,7 +15,7 @@ struct rt_network_fit {
     struct rt_optimizer optimizer;
     struct rt_effect_fit effects;
     struct rt_schedule schedule;
-    struct rt_step *step;
+    struct rt_train_step *step;
     int epochs, batch, patience;
     struct rt_fit fit; /* parameters and moments are borrowed from net and optimizer, `best` is its own */
     uint32_t *order;   /* (train.count) */

@@ -37,7 +37,7 @@ struct setup {
     struct rt_mlp mlp;
     struct rt_optimizer optimizer;
     struct rt_threads *pool;
-    struct rt_step *step;
+    struct rt_train_step *step;
     rt_real *x;                                                                     /* (batch, inputs) */
     double *target, *waves;                                                         /* (batch) */
     double rate[MAX_TURNS], sgemm[MAX_TURNS], share[MAX_TURNS], speedup[MAX_TURNS]; /* samples/s, FLOP/s */
@@ -75,7 +75,7 @@ static void setup_init(struct setup *setup, size_t threads, size_t batch)
     rt_random_seed(&random, 1, 0);
     rt_mlp_randomize(&setup->mlp, &random);
     rt_optimizer_init(&setup->optimizer, &rt_adamw_default, setup->mlp.count);
-    setup->step = rt_step_new(&setup->mlp, &setup->optimizer, setup->pool, batch);
+    setup->step = rt_train_step_new(&setup->mlp, &setup->optimizer, setup->pool, batch);
     setup->x = rt_calloc(batch * 4, sizeof *setup->x);
     setup->target = rt_calloc(batch, sizeof *setup->target);
     setup->waves = rt_calloc(batch, sizeof *setup->waves);
@@ -89,7 +89,7 @@ static void setup_init(struct setup *setup, size_t threads, size_t batch)
 
 static void setup_release(struct setup *setup)
 {
-    rt_step_free(setup->step);
+    rt_train_step_free(setup->step);
     rt_optimizer_release(&setup->optimizer);
     rt_mlp_release(&setup->mlp);
     rt_threads_free(setup->pool);
@@ -118,7 +118,7 @@ static double time_steps(struct setup *setup)
     size_t steps = 0;
     double began = rt_clock(), seconds;
     do {
-        rt_step_run(setup->step, setup->x, setup->batch, 1e-5, head, setup);
+        rt_train_step_run(setup->step, setup->x, setup->batch, 1e-5, head, setup);
         steps++;
         seconds = rt_clock() - began;
     } while (seconds < TURN);

@@ -240,11 +240,11 @@ static void check_case(const json_t *golden, size_t threads)
         wrong += far_from((double)gradient[i], (double)golden_gradient[i], TOLERANCE, scale);
 
     struct rt_threads *pool = rt_threads_new(threads);
-    struct rt_step *step = rt_step_new(&mlp, &optimizer, pool, batch.rows);
+    struct rt_train_step *step = rt_train_step_new(&mlp, &optimizer, pool, batch.rows);
     double *losses = numbers(json_object_get(expected, "losses"), 10);
     for (size_t s = 0; s < 10; s++) {
-        double loss =
-            rt_step_run(step, batch.x, batch.rows, number(golden, "learning_rate"), batch_gradient, &batch);
+        double loss = rt_train_step_run(step, batch.x, batch.rows, number(golden, "learning_rate"),
+                                        batch_gradient, &batch);
         rt_real *after = reals(json_array_get(steps, s), mlp.count);
         wrong += far_from(loss, losses[s], TOLERANCE, 0);
         for (size_t i = 0; i < mlp.count; i++)
@@ -252,7 +252,7 @@ static void check_case(const json_t *golden, size_t threads)
         free(after);
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    rt_step_free(step);
+    rt_train_step_free(step);
     rt_threads_free(pool);
     free(losses);
     free(golden_gradient);
@@ -337,15 +337,15 @@ static void check_large(const json_t *golden, size_t threads)
                      layer_rms[l], TOLERANCE, 0);
 
     struct rt_threads *pool = rt_threads_new(threads);
-    struct rt_step *step = rt_step_new(&mlp, &optimizer, pool, batch.rows);
+    struct rt_train_step *step = rt_train_step_new(&mlp, &optimizer, pool, batch.rows);
     for (size_t s = 0; s < 3; s++)
-        wrong += far_from(
-            rt_step_run(step, batch.x, batch.rows, number(golden, "learning_rate"), batch_gradient, &batch),
-            losses[s], TOLERANCE, 0);
+        wrong += far_from(rt_train_step_run(step, batch.x, batch.rows, number(golden, "learning_rate"),
+                                            batch_gradient, &batch),
+                          losses[s], TOLERANCE, 0);
     for (size_t i = 0; i < samples; i++)
         wrong += far_from((double)mlp.parameters[i * stride], after[i], TOLERANCE, 0.01);
     CU_ASSERT_EQUAL(wrong, 0);
-    rt_step_free(step);
+    rt_train_step_free(step);
     rt_threads_free(pool);
     free(gradient);
     free(after);

@@ -27,12 +27,12 @@ static rt_real *train(size_t threads, double *loss, size_t *count)
         batch.target[i] = 3 + batch.scale[i] * (double)batch.x[i];
     }
     struct rt_threads *pool = rt_threads_new(threads);
-    struct rt_step *step = rt_step_new(&mlp, &optimizer, pool, ROWS);
+    struct rt_train_step *step = rt_train_step_new(&mlp, &optimizer, pool, ROWS);
     for (size_t s = 0; s < 20; s++) {
         batch.rows = sizes[s % RT_COUNT(sizes)];
-        *loss = rt_step_run(step, batch.x, batch.rows, 1e-3, batch_gradient, &batch);
+        *loss = rt_train_step_run(step, batch.x, batch.rows, 1e-3, batch_gradient, &batch);
     }
-    rt_step_free(step);
+    rt_train_step_free(step);
     rt_threads_free(pool);
     batch_release(&batch);
     rt_optimizer_release(&optimizer);
@@ -76,8 +76,9 @@ static double wants_zero(void *context, size_t first, size_t rows, const rt_real
 {
     size_t *seen = context;
     double sum = 0;
-    size_t once =
-        first % RT_STEP_BLOCK == 0 && rows <= RT_STEP_BLOCK ? 1 : 100; /* a wrong block counts too often */
+    size_t once = first % RT_TRAIN_STEP_BLOCK == 0 && rows <= RT_TRAIN_STEP_BLOCK
+                      ? 1
+                      : 100; /* a wrong block counts too often */
     for (size_t i = 0; i < rows; i++) {
         seen[first + i] += once;
         dout[i] = 2 * out[i];
@@ -102,15 +103,15 @@ static void test_step_sees_every_row_and_learns(void)
     for (size_t i = 0; i < RT_COUNT(x); i++)
         x[i] = (rt_real)rt_random_uniform(&random);
     struct rt_threads *pool = rt_threads_new(2);
-    struct rt_step *step = rt_step_new(&mlp, &optimizer, pool, 75);
-    double first = rt_step_run(step, x, 75, 0.05, wants_zero, seen), last = first;
+    struct rt_train_step *step = rt_train_step_new(&mlp, &optimizer, pool, 75);
+    double first = rt_train_step_run(step, x, 75, 0.05, wants_zero, seen), last = first;
     for (size_t i = 0; i < 75; i++)
         CU_ASSERT_EQUAL(seen[i], 1);
     for (int s = 0; s < 200; s++)
-        last = rt_step_run(step, x, 75, 0.05, wants_zero, seen);
+        last = rt_train_step_run(step, x, 75, 0.05, wants_zero, seen);
     CU_ASSERT_TRUE(last < 1e-3 * first);
     CU_ASSERT_EQUAL(optimizer.steps, 201);
-    rt_step_free(step);
+    rt_train_step_free(step);
     rt_threads_free(pool);
     rt_optimizer_release(&optimizer);
     rt_mlp_release(&mlp);
