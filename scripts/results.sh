@@ -48,7 +48,7 @@ list() {
 data() { # neusight | aiconfigurator
     local tree=$neusight
     [ "$1" = neusight ] || tree=$aiconfigurator
-    [ -e "$work/$1.h5" ] || "$rooftile" dataset import --format "$1" "$tree" -o "$work/$1.h5" --quiet >&2
+    [ -e "$work/$1.h5" ] || "$rooftile" dataset import --format "$1" "$tree" -o "$work/$1.h5" --quiet >/dev/null
     echo "$work/$1.h5"
 }
 
