@@ -44,7 +44,7 @@ static const char description[] =
     "its kernels, or to runs of whole models, and writes the predictor that knows it."
     "\vThe networks stay as they are. A wild measurement does not move the fit, and what the kernels do not "
     "tell about stays as it was. The file keeps which kernels or runs those were, and `rooftile evaluate` "
-    "does not judge by them. docs/calibrate.md has the formula.\n\n"
+    "does not judge by them. docs/method.md has the formula.\n\n"
     "Runs of a GPU whose kernels are known (in training, or calibrated to, now or before) tell how much "
     "slower or faster kernels are in a queue: forecasts of models move, those of kernels alone do not. Runs "
     "of any other GPU move both.\n\n"
