@@ -24,7 +24,7 @@ double rt_estimate_kernel(const struct rt_task *task, const struct rt_device *de
     const struct rt_stopping *stopping = &job->stopping;
     enum rt_family family = rt_call_family(&task->call);
     double peak = rt_device_peak_flops(device, family, task->call.dtype);
-    double gbs = family == RT_FAMILY_HOST ? HOST_GBS : device->bandwidth_gbs;
+    double gbs = rt_families[family].host ? HOST_GBS : device->bandwidth_gbs;
     double run = fmax(rt_call_flops(&task->call) / peak, rt_call_bytes(&task->call) / (1e9 * gbs));
     double batch = fmax(2.5 * run, 1e-6 * stopping->batch_us);
     double enough = fmax((stopping->least + 2) * batch, fmin(10 * batch, stopping->max_time_s));

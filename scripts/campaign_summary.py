@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a campaign (gpu_campaign.sh) found: reads the datasets and CSV files of its folder, writes summary.json, summary.md
-and sm_share.csv there. Every figure is computed from those files; what was not measured is missing, not guessed."""
+"""Summary of a campaign (gpu_campaign.sh): reads the datasets and CSV files of its folder, writes summary.json, summary.md
+and sm_share.csv there. Every figure is computed from those files; what was not measured is missing."""
 import argparse
 import csv
 import json
@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 PROGRAM = "campaign_summary"
-GOAL = 0.05  # a median ratio to PyTorch this far from 1 is as good as it should be
+GOAL = 0.05  # largest distance from 1 of a median ratio to PyTorch
 WIDTHS = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 DIMS = 11
 
@@ -112,7 +112,7 @@ def percentile(values, part):
 
 
 def measured_seconds(samples):
-    """From the beginning of the first to the end of the last of the times that samples were measured in."""
+    """From the start of the first to the end of the last interval in which samples were measured."""
     spans = {sample.attributes["measured"] for sample in samples if "measured" in sample.attributes}
     ends = [datetime.fromisoformat(end.replace("Z", "+00:00")) for span in spans for end in span.split("/")]
     return (max(ends) - min(ends)).total_seconds() if ends else None
@@ -136,7 +136,7 @@ def count(name, samples, size=None):
     }
 
 
-# ---- what the steps are about ----
+# ---- results of the steps ----
 
 def differences(pairs, what):
     values = [100 * abs(what(b) / what(a) - 1) for a, b in pairs if what(a) and what(b)]
@@ -162,13 +162,13 @@ def beside_pytorch(rows):
     for op in [*dict.fromkeys(row["op"] for row in rows), *(["all"] if rows else [])]:
         ours = [row for row in rows if op in (row["op"], "all")]
         ratios = [float(row["collected_us"]) / float(row["pytorch_us"]) for row in ours if row["pytorch_us"]]
-        told = {"op": op, "shapes": len(ratios), "failed": len(ours) - len(ratios)}
+        row = {"op": op, "shapes": len(ratios), "failed": len(ours) - len(ratios)}
         if ratios:
             off = [100 * abs(ratio - 1) for ratio in ratios]
-            told.update(median=statistics.median(ratios), p5=percentile(ratios, 0.05), p95=percentile(ratios, 0.95),
+            row.update(median=statistics.median(ratios), p5=percentile(ratios, 0.05), p95=percentile(ratios, 0.95),
                         off_median_percent=statistics.median(off), off_p95_percent=percentile(off, 0.95),
                         goal_met=abs(statistics.median(ratios) - 1) <= GOAL)
-        table.append(told)
+        table.append(row)
     return table
 
 
@@ -200,7 +200,7 @@ def traffic_rate(sample, device):
 
 
 def rates(dataset):
-    """The largest of each kind that ran."""
+    """Rates of the largest shape of each kind that ran."""
     if dataset is None:
         return None
     found = {}
@@ -221,7 +221,7 @@ def rates(dataset):
 
 
 def sm_shares(dataset):
-    """A row per shape: what it takes on each number of SMs, and how fast that is beside all of them."""
+    """A row per shape: its time on each number of SMs, and the speed relative to all SMs."""
     if dataset is None:
         return []
     shapes = {}
@@ -243,7 +243,7 @@ def energies(dataset):
 
 
 def whole_models(datasets, labels):
-    """Models that the collector ran, and those that PyTorch ran, beside each other where both did."""
+    """Models timed by the collector and by PyTorch, joined where both have them."""
     def key(row):
         return (row["model"], row["mode"], row["dtype"], row["batch"], row["sequence"])
 
@@ -321,8 +321,8 @@ def table(rows, columns):
 def share_table(rows):
     sms = sorted({point["sms"] for row in rows for point in row["points"]})
     columns = {"shape": "shape", **{f"{n} SMs": n for n in sms}}
-    told = [{"shape": row["shape"], **{p["sms"]: f"{p['us']:.4g} us ({p['speed']:.2f})" for p in row["points"]}} for row in rows]
-    return table(told, columns)
+    cells = [{"shape": row["shape"], **{p["sms"]: f"{p['us']:.4g} us ({p['speed']:.2f})" for p in row["points"]}} for row in rows]
+    return table(cells, columns)
 
 
 def as_text(summary):
@@ -330,7 +330,7 @@ def as_text(summary):
     repeat = summary["repeat"] or {}
     lines = [f"# Campaign on {summary['device'] or 'no device'}", ""]
     if summary["synthetic"]:
-        lines += ["**Synthetic: a driver made for tests, not a measurement. No figure here is of a GPU.**", ""]
+        lines += ["**Synthetic: a driver for tests, not a measurement. No figure here is of a GPU.**", ""]
     lines += ["; ".join(f"{name} {value}" for name, value in summary["facts"].items()), ""]
     lines += ["## Steps", ""]
     lines += table(summary["steps"], {"step": "step", "status": "status", "s": "seconds", "budget s": "budget_s", "why": "why"})

@@ -4,15 +4,15 @@
 #     scripts/gpu_campaign.sh OUTDIR [--seconds N] [--only STEP,STEP...]
 #     scripts/gpu_campaign.sh --pack FOLDER
 #
-# OUTDIR gets, flat: a dataset of each collection (every one below 16 MiB), a log of each step, steps.csv, and what the
-# campaign found, summary.json and summary.md. --seconds is for all steps together (default 510); time that a step leaves
-# goes to those after it. A step that fails is reported and the others go on; exit status 1 if one did. --only runs these
-# steps again, in an OUTDIR that is there.
+# OUTDIR gets, without subfolders: a dataset of each collection (each below 16 MiB), a log of each step, steps.csv, and the
+# results, summary.json and summary.md. --seconds is for all steps together (default 510); time that a step does not use is
+# left to later ones. A step that fails is reported and the others run; exit status 1 if one failed. --only repeats these
+# steps in an OUTDIR that exists.
 #
 #     build        with nvcc, in ROOFTILE_BUILD (default build/); nothing is installed or fetched, what is missing is named
-#     list         what the GPU, driver and libraries say of themselves
+#     list         properties of the GPU, driver and libraries
 #     test         the GPU tests (tests/collect/test_cuda_device.c)
-#     rates        a bf16 product of 8192^3, a copy of gibibytes, and their kin: beside the card's published rates
+#     rates        products of 8192^3, copies of gibibytes and the like, beside the card's published rates
 #     crosscheck   20 shapes each of gemm, bmm, softmax, layernorm, gelu, add and conv2d beside PyTorch's kernels
 #     repeat       the same 200 shapes measured twice
 #     kernels      `collect --plan kernels`
@@ -24,13 +24,13 @@
 #     validate     `dataset validate` of every dataset, and its size
 #     summary
 #
-# A machine without the libraries to build with, or without a compiler: `--pack FOLDER` on a machine like it (x86-64, a C
-# library no newer, the CUDA toolkit) puts the program, the GPU tests and the shared libraries they need beside the C
-# library's into FOLDER. Then, on the machine with the GPU:
+# For a machine without a compiler or the libraries to build with: `--pack FOLDER` on a similar machine (x86-64, a C library
+# no newer, the CUDA toolkit) copies the program, the GPU tests and the shared libraries they need, except the C library's,
+# to FOLDER. Then, on the machine with the GPU:
 #
 #     ROOFTILE=FOLDER/rooftile scripts/gpu_campaign.sh OUTDIR
 #
-#     ROOFTILE           a program built before, instead of the step build; FOLDER/lib beside it is where its libraries are
+#     ROOFTILE           a program that is built already, instead of the step build; its libraries are in lib/ beside it
 #     CAMPAIGN_MODELS    whole models instead of gpt2-large, bert-large and llama-3-8b, a line each: name, batch, sequence,
 #                        mode (inference, training) and dtype
 #     ROOFTILE_PYTHON    python3 with PyTorch (default: the first of python3, /usr/bin/python3 that has it)
@@ -39,7 +39,7 @@
 set -u
 source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 all_steps="build list test rates crosscheck repeat kernels models shares energy workloads labels validate summary"
-# Seconds that a step would like to have of 510: shares of the time that is left.
+# Weights of the steps: each gets its share of the time that is left.
 declare -A wants=([build]=70 [list]=4 [test]=40 [rates]=20 [crosscheck]=85 [repeat]=50 [kernels]=110 [models]=45 [shares]=30
     [energy]=25 [workloads]=50 [labels]=60 [validate]=6 [summary]=8)
 SKIPPED=77
@@ -82,8 +82,8 @@ pack() {
 
 rooftile() { "$campaign_work/rooftile" "$@"; }
 
-# collect NAME SECONDS OPTION...: into OUTDIR/NAME.h5. Of the time, some goes to starting and to writing the file. What was
-# measured before it broke off becomes a dataset, too.
+# collect NAME SECONDS OPTION...: into OUTDIR/NAME.h5. Starting and writing the file take some of the time. Samples measured
+# before an error become a dataset, too.
 collect() {
     local name=$1 seconds=$2 command
     shift 2
@@ -101,7 +101,7 @@ skip() {
     exit $SKIPPED
 }
 
-# The python with PyTorch that sees a GPU, in $python. Looked for once: importing it takes seconds.
+# Sets $python to one whose PyTorch sees a GPU. Searched once: importing PyTorch takes seconds.
 need_torch() {
     local candidate found=$campaign_work/python
     if [ ! -e "$found" ]; then
@@ -133,7 +133,7 @@ END
 
 # ---- the steps: exit status 0, 77 for skipped, else failed; the last line of output is why ----
 
-# What this machine lacks to build with, as Debian calls it.
+# Packages that this machine lacks to build with, by their Debian names.
 missing_to_build() {
     local package check
     while read -r package check; do
@@ -309,8 +309,7 @@ END
 
 # ---- the campaign ----
 
-# The program as steps call it: with the libraries that were carried along and those that PyTorch brought, which nothing
-# else should load.
+# The program as steps call it: with the packed libraries and those of PyTorch, which no other program should load.
 write_program() {
     local program=${ROOFTILE:-${ROOFTILE_BUILD:-$source_folder/build}/rooftile} folders candidate
     program=$(cd "$(dirname "$program")" 2>/dev/null && pwd)/$(basename "$program")

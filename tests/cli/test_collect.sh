@@ -1,5 +1,5 @@
-# rooftile collect: what it prints, refuses and survives. Everything but the last part runs on the synthetic backend,
-# whose samples depend on the seed alone: a collection that was cut off anywhere ends in the same bytes.
+# rooftile collect: output, refusals, kills and full disks. All but the last part runs on the synthetic backend, whose
+# samples depend on the seed alone: a collection that was killed anywhere and resumed ends in the same bytes.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh" || exit 1
 cd "$work" || exit 1
 export SOURCE_DATE_EPOCH=1700000000
@@ -8,7 +8,7 @@ collect() { "$ROOFTILE" collect --backend synthetic -q "$@"; }
 same_bytes() {
     if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1" "$2 and $3 differ: $(cmp "$2" "$3" 2>&1)"; fi
 }
-# until the collection has saved something
+# until the collection has saved a part
 wait_for_part() {
     for _ in $(seq 1000); do
         [ -e "$1.journal/part-000001.h5" ] || [ -e "$1" ] && break
@@ -50,7 +50,7 @@ refuses calibrate_plan_ops 2 "--plan calibrate has no shapes for these --ops" co
 succeeds whole collect --count 3000 -o whole.h5
 holds whole_total "6000 of 6000 planned kernels are in whole.h5" stdout
 absent whole_parts whole.h5.journal
-# lanes never meet in the same order twice
+# lanes run in parallel: results arrive in another order
 succeeds again collect --count 3000 -o again.h5 --gpu all
 same_bytes again_equals_whole again.h5 whole.h5
 succeeds json collect --count 10 --ops bmm -o json.h5 --json
@@ -97,10 +97,10 @@ succeeds plan_file collect -o plan.h5 --plan plan.csv
 holds plan_file_total "4 of 4 planned kernels" stdout
 
 # ---- kill -9 at random moments, 20 times: the collector, and whatever it started, must be gone ----
-begun=("$ROOFTILE" collect --backend synthetic -q --count 3000) # no function: a signal must reach the program itself
+begun=("$ROOFTILE" collect --backend synthetic -q --count 3000) # no shell function: a signal must reach the program itself
 faulty=("$ROOFTILE" collect --backend synthetic -q --count 300 --faults slow=2,oom=0.05,crash=0.01,lost=0.01,throttle=0.1)
 program=$(readlink -f "$ROOFTILE")
-# processes of the program in this folder, 5 s after which they are still there
+# processes of the program in this folder that are still there after 5 s
 left_behind() {
     local link
     for _ in $(seq 100); do
@@ -125,7 +125,7 @@ while [ $kills -lt 20 ] && [ $rounds -lt 100 ]; do
     wait $process 2>/dev/null
     [ -e killed.h5.journal ] && cut=$((cut + 1))
     left_behind && orphans=$((orphans + 1))
-    if [ -e killed.h5 ] && [ ! -e killed.h5.journal/header.h5 ]; then # it had come to its end
+    if [ -e killed.h5 ] && [ ! -e killed.h5.journal/header.h5 ]; then # it had finished
         cmp -s killed.h5 faulty.h5 || differing=$((differing + 1))
         rm -rf killed.h5 killed.h5.journal
     fi

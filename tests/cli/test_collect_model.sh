@@ -1,5 +1,5 @@
-# rooftile collect --plan kernels, models and --model: what they hold, what they leave out and say so, and that a model's
-# workload is the sum of its kernels where no time passes between them (the synthetic backend's clock).
+# rooftile collect --plan kernels, models and --model: shapes, shapes that are left out with a warning, and a model's
+# workload, which is the sum of its kernels where no time passes between them (the synthetic backend's clock).
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 export SOURCE_DATE_EPOCH=1700000000
@@ -82,7 +82,7 @@ usage model_plan "leave --plan" collect --model gpt2 --plan quick -o x.h5
 usage model_shard "leave --shard" collect --model gpt2 --shard 1/2 -o x.h5
 usage model_missing "are about --model" collect --batch 4 -o x.h5
 
-# ---- the CPU runs what it can of a small one, and says what it cannot ----
+# ---- the CPU runs a part of a small model, and names the rest ----
 mkdir -p elsewhere/tiny
 cat > elsewhere/tiny/config.json <<'E'
 {"model_type": "gpt2", "vocab_size": 512, "n_positions": 128, "n_embd": 64, "n_layer": 2, "n_head": 4,

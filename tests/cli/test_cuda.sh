@@ -1,5 +1,5 @@
-# rooftile collect --backend cuda: without a driver, and over the fake one (tests/collect/fake_cuda), which never makes
-# anything but synthetic samples.
+# rooftile collect --backend cuda: without a driver, and over the fake one (tests/collect/fake_cuda), whose samples are
+# always synthetic.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 fake=$(dirname "$ROOFTILE")/fake_cuda
@@ -25,7 +25,7 @@ succeeds info "$ROOFTILE" dataset info shares.h5
 holds info_share "synthetic fake GPU (24 of 40 SMs)" stdout
 holds info_synthetic synthetic stdout
 succeeds valid "$ROOFTILE" dataset validate shares.h5
-# A whole model, small enough for 64 MiB; one that is not; one that takes the device along.
+# A whole model, small enough for 64 MiB; one that is not; one that loses the device.
 cat >tiny.json <<END
 {"model_type": "gpt2", "n_embd": 64, "n_layer": 3, "n_head": 4, "n_positions": 128, "vocab_size": 512}
 END
@@ -41,8 +41,8 @@ succeeds large collect --gpu 0 --model gpt2 --batch 1 --seq 64 --max-time 0.02 -
 succeeds large_export "$ROOFTILE" dataset export --output large large.h5
 is large_failed "$(grep -c failed large/workloads.csv)" 1
 is large_says_why "$(grep -c 'failure,out of memory' large/groups.csv)" 2 # of a kernel, and of the model
-# A board at its power limit is told of and not flagged; one that is always hot pauses for 5% of the budget, then is
-# measured as it is.
+# A power limit is recorded and not flagged; a board that is always hot pauses for 5% of the budget, then is measured
+# throttled.
 FAKE_NVML_REASONS=0x4 succeeds power_cap collect --gpu 0 --ops relu --count 5 --max-time 0.02 -o cap.h5 --budget 60s
 succeeds power_cap_export "$ROOFTILE" dataset export --output cap cap.h5
 is power_cap_told "$(grep -c 'throttle,power cap' cap/groups.csv)" 1

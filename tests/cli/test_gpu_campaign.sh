@@ -1,5 +1,5 @@
-# scripts/gpu_campaign.sh end to end over the fake driver and libraries (tests/collect/fake_cuda): steps run within their
-# time, a broken one does not stop the others, and the summary's figures are those of the files. All of it is synthetic.
+# scripts/gpu_campaign.sh over the fake driver and libraries (tests/collect/fake_cuda): steps keep their time, a failing one
+# does not stop the others, and the summary's figures are those of the files. All samples are synthetic.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 fake=$(dirname "$ROOFTILE")/fake_cuda
@@ -90,10 +90,10 @@ class Data:
 first = Data(sample("100", "50"), sample("200", "", dims=(4, 4)), sample("10", "", dims=(9, 9)), sample("", "", "failed", dims=(7, 7)))
 second = Data(sample("101", "49"), sample("190", "", "unstable", dims=(4, 4)), sample("10", "", dims=(9, 9)),
               sample("5", "", dims=(8, 8)), sample("3", "", dims=(7, 7)))
-told = c.repeatability(first, second)
+result = c.repeatability(first, second)
 close = lambda a, b: abs(a - b) < 1e-9
-assert told["cold"]["shapes"] == 3 and close(told["cold"]["median_percent"], 1) and close(told["cold"]["p95_percent"], 4.6), told
-assert close(told["warm"]["median_percent"], 2) and told["cold_both_met"]["shapes"] == 2, told
+assert result["cold"]["shapes"] == 3 and close(result["cold"]["median_percent"], 1) and close(result["cold"]["p95_percent"], 4.6), result
+assert close(result["warm"]["median_percent"], 2) and result["cold_both_met"]["shapes"] == 2, result
 counted = c.count("x", second.samples)
 assert counted["kernels"] == 5 and close(counted["met_percent"], 80) and close(counted["per_minute"], 10), counted
 ratio = lambda op, ours, theirs: {"op": op, "collected_us": ours, "pytorch_us": theirs}

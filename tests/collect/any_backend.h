@@ -1,4 +1,4 @@
-/* A backend that can what a large GPU can, for plans: it is never opened. */
+/* A backend with the ops of a large GPU, for plans; it cannot be opened. */
 #ifndef ANY_BACKEND_H
 #define ANY_BACKEND_H
 

@@ -1,5 +1,4 @@
-/* Collections on the synthetic backend: what is stored, faults, workers that die, shards, going on after a
- * cut, who is refused. */
+/* Collections on the synthetic backend: samples, faults, workers that die, shards, resuming, refusals. */
 #include "test.h"
 
 #include "collect/backends.h"
@@ -40,7 +39,7 @@ static void make_plan(uint64_t seed, size_t count, struct rt_plan *plan)
     RT_ASSERT_OK(rt_plan_quick(&request, plan));
 }
 
-/* How often each planned kernel is in the dataset: 0 where one is missing, or repeated, or not planned. */
+/* 1 where the dataset holds each planned kernel once and nothing else. */
 static int each_kernel_once(const struct rt_plan *plan, const struct rt_dataset *dataset, size_t devices)
 {
     char *seen = calloc(plan->count * devices, 1);
@@ -128,7 +127,7 @@ static void test_summary_counts(void)
     rt_plan_release(&plan);
 }
 
-/* Noise of 50% and little time: the criterion is not met, and the samples say so. */
+/* Noise of 50% and little time: --rel-error is not met, and the samples are flagged. */
 static void test_unstable_is_flagged(void)
 {
     struct rt_plan plan;
@@ -169,7 +168,7 @@ static int no_child_is_left(void)
     return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-/* Whatever a kernel does to its worker: it is marked once, and all others are measured. */
+/* A kernel that ends its worker is marked as failed once, and all others are measured. */
 static void test_workers_die_and_the_rest_goes_on(void)
 {
     struct rt_plan plan;
@@ -190,7 +189,7 @@ static void test_workers_die_and_the_rest_goes_on(void)
     CU_ASSERT_EQUAL(failed, lost + crashed + hung + memory);
     CU_ASSERT_EQUAL(count_lost(&collected), lost + crashed + hung);
     CU_ASSERT_TRUE(no_child_is_left());
-    job.output = rt_test_path("well.h5"); /* what a worker measured before it died is what it would be */
+    job.output = rt_test_path("well.h5"); /* samples of workers that died later are the same */
     job.backend_options.faults = NULL;
     RT_ASSERT_OK(rt_collect(&job, &whole));
     size_t differing = 0;
@@ -203,8 +202,8 @@ static void test_workers_die_and_the_rest_goes_on(void)
     rt_plan_release(&plan);
 }
 
-/* A device whose every worker dies is given up, what is measured stays, and budget 0 ends with it. */
-static void test_hopeless_device_is_given_up(void)
+/* A device whose workers all die is given up; its samples stay, and a budget of 0 writes them. */
+static void test_a_device_is_given_up(void)
 {
     const char *output = rt_test_path("hopeless.h5");
     struct rt_plan plan;
@@ -226,10 +225,10 @@ static void test_hopeless_device_is_given_up(void)
     rt_plan_release(&plan);
 }
 
-/* A backend that opens so often and no more, whatever process asks. */
+/* A backend that opens a limited number of times, counted over all processes. */
 static int *opens_left;
 
-static int open_while_it_may(const struct rt_backend_options *options, void **context)
+static int open_if_left(const struct rt_backend_options *options, void **context)
 {
     if (__atomic_fetch_sub(opens_left, 1, __ATOMIC_SEQ_CST) <= 0)
         return rt_fail(RT_EIO, "the driver is gone");
@@ -242,14 +241,14 @@ static void test_worker_that_does_not_start(void)
     struct rt_job job = job_for(rt_test_path("start.h5"), &plan);
     struct rt_collected collected;
     struct rt_backend broken = *backend();
-    broken.open = open_while_it_may;
+    broken.open = open_if_left;
     job.backend = &broken;
     opens_left = mmap(NULL, sizeof *opens_left, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     make_plan(1, 60, &plan);
     *opens_left = 0;
     RT_ASSERT_FAILS(rt_collect(&job, &collected), RT_EIO, "the driver is gone");
     CU_ASSERT_FALSE(exists(job.output, ".journal"));
-    *opens_left = 2; /* who looks at the devices, and one of two workers */
+    *opens_left = 2; /* the probe, and one of two workers */
     RT_ASSERT_FAILS(rt_collect(&job, &collected), RT_EIO,
                     "given up: its worker does not start: the driver is gone; 60 of 120 kernels are saved");
     *opens_left = 100;
@@ -262,7 +261,8 @@ static void test_worker_that_does_not_start(void)
     rt_plan_release(&plan);
 }
 
-/* Half of what throttles recovers after a pause or two, and then is what it is without throttling. */
+/* Half of the throttled kernels recover after a pause or two, and then have the times of a run without
+ * faults. */
 static void test_throttled_is_measured_again(void)
 {
     struct rt_plan plan;
@@ -326,7 +326,7 @@ static void test_energy(void)
     rt_plan_release(&plan);
 }
 
-/* Shards merged and sorted are the whole, sorted. */
+/* Merged and sorted shards equal the sorted whole. */
 static void collect_shards(const struct rt_plan *plan, size_t shards, struct rt_dataset *merged)
 {
     struct rt_job job = job_for(rt_test_path("shard.h5"), plan);
@@ -372,7 +372,7 @@ static void test_sm_shares(void)
     make_plan(1, 12, &plan);
     job.backend_options.sm_shares = "50,100,5,25,1";
     RT_ASSERT_OK(rt_collect(&job, &collected));
-    /* of 8 SMs, 5% and 1% are the same one */
+    /* 5% and 1% of 8 SMs are both 1 SM */
     CU_ASSERT_EQUAL_FATAL(collected.dataset.device_count, 9);
     CU_ASSERT_TRUE(each_kernel_once(&plan, &collected.dataset, 9));
     int32_t half = rt_dataset_find_device(&collected.dataset, "synthetic large (40 of 80 SMs)");
@@ -413,7 +413,7 @@ static void test_variants(void)
         task.variant = (uint8_t)v;
         CU_ASSERT_TRUE(rt_plan_add(&plan, &task));
     }
-    any.open = open_while_it_may;
+    any.open = open_if_left;
     job.backend = &any;
     *opens_left = 2; /* one of the lanes does not start: its tasks are left for the second run */
     CU_ASSERT_EQUAL(rt_collect(&job, &collected), RT_EIO);
@@ -435,7 +435,7 @@ static void test_variants(void)
     rt_plan_release(&plan);
 }
 
-/* A process that is killed when it has saved something. */
+/* Starts a collection in a process, and kills it once a part is saved. */
 static void begin_and_stop(const char *output, const struct rt_plan *plan)
 {
     struct rt_job job = job_for(output, plan);
@@ -515,7 +515,7 @@ static void test_budget(void)
     job.budget_s = 0;
     RT_ASSERT_FAILS(rt_collect(&job, &collected), RT_EUSAGE, "nothing was measured");
     CU_ASSERT_FALSE(exists(output, ".journal"));
-    begin_and_stop(output, &plan); /* 0 s more end what was begun */
+    begin_and_stop(output, &plan); /* a budget of 0 s ends a begun collection */
     job.backend_options.faults = "slow=2";
     RT_ASSERT_OK(rt_collect(&job, &collected));
     CU_ASSERT_TRUE(collected.dataset.sample_count > 0 && collected.dataset.sample_count < collected.planned);
@@ -530,7 +530,7 @@ static void test_budget(void)
     rt_plan_release(&plan);
 }
 
-/* The same seed in one go and in many: equal to the last bit. */
+/* A collection that is resumed often equals one that is not, to the last bit. */
 static void test_interrupted_equals_uninterrupted(void)
 {
     struct rt_plan plan;
@@ -540,7 +540,7 @@ static void test_interrupted_equals_uninterrupted(void)
     RT_ASSERT_OK(rt_collect(&job, &one));
     const char *output = rt_test_path("many.h5");
     job.output = output;
-    for (size_t begun = 0; begun < 6; begun++) { /* parts of a collection that was cut off after each */
+    for (size_t begun = 0; begun < 6; begun++) { /* the journal after each of several kills */
         struct rt_journal journal;
         RT_ASSERT_OK(rt_journal_open(output, &journal));
         if (!journal.begun) {
@@ -613,7 +613,7 @@ static void test_a_folder_of_the_old_name(void)
     rt_plan_release(&plan);
 }
 
-/* A damaged part is named with the remedy, and the remedy works. */
+/* The message about a damaged part names a remedy that works. */
 static void test_damaged_part(void)
 {
     const char *output = rt_test_path("damaged.h5");
@@ -680,7 +680,7 @@ static void test_places_that_cannot_be_written(void)
 }
 
 RT_TESTS(RT_TEST(test_a_whole_collection), RT_TEST(test_summary_counts), RT_TEST(test_unstable_is_flagged),
-         RT_TEST(test_workers_die_and_the_rest_goes_on), RT_TEST(test_hopeless_device_is_given_up),
+         RT_TEST(test_workers_die_and_the_rest_goes_on), RT_TEST(test_a_device_is_given_up),
          RT_TEST(test_worker_that_does_not_start), RT_TEST(test_throttled_is_measured_again),
          RT_TEST(test_energy), RT_TEST(test_shards), RT_TEST(test_sm_shares), RT_TEST(test_variants),
          RT_TEST(test_another_collection_is_refused), RT_TEST(test_an_output_is_not_overwritten),

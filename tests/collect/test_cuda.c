@@ -1,4 +1,4 @@
-/* The CUDA backend over a driver and an NVML that stand in for NVIDIA's (fake_cuda/). */
+/* The CUDA backend over stand-ins for NVIDIA's driver and NVML (fake_cuda/). */
 #include "test.h"
 
 #ifdef RT_FAKE_CUDA
@@ -87,7 +87,7 @@ static size_t count_ran(const char *name)
     return found;
 }
 
-/* ---- what is missing; these come first, since a driver once opened stays ---- */
+/* ---- missing drivers; first, since a driver stays open ---- */
 
 static void open_fails(const char *words)
 {
@@ -151,7 +151,7 @@ static void test_device_choice(void)
     RT_ASSERT_FAILS(cuda->open(&faults, &context), RT_EUSAGE, "--faults");
 }
 
-/* 25% of 40 SMs are 10, which the chip rounds to 16; 30% as well, which is no second device. */
+/* 25% of 40 SMs are 10, which the chip rounds to 16; 30% gives the same device. */
 static void test_shares(void)
 {
     void *context = open_with("0", "25,30,50,100");
@@ -205,7 +205,7 @@ static void test_slices_have_no_shares(void)
     unsetenv("FAKE_CUDA_MIG");
 }
 
-/* A board of the catalogue, a share and a slice of it, and boards that the catalogue has not. */
+/* A board of the catalogue, a share and a slice of it, and boards that the catalogue lacks. */
 static void test_descriptions(void)
 {
     struct rt_cuda_gpu_found found = {.name = "NVIDIA H200",
@@ -251,7 +251,7 @@ static void test_descriptions(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(rt_cuda_peaks_source(&found), "not known"));
 }
 
-/* The rates reproduce the boards that were published, so that a board that was not is about right. */
+/* The rates reproduce published peaks, so those of other boards are about right. */
 static void test_rates_against_the_catalogue(void)
 {
     static const char *const boards[] = {"Tesla V100-SXM2-16GB",
@@ -300,8 +300,7 @@ static void test_cold_runs(void)
         CU_ASSERT_TRUE(run[0].bytes >= 2u << 20);
         CU_ASSERT_STRING_EQUAL(run[1].name, "event");
         CU_ASSERT_STRING_EQUAL(run[3].name, "event");
-        RT_ASSERT_NEAR(us[i], 10,
-                       1e-3); /* what the fake says of such a kernel: spin and flush are not in it */
+        RT_ASSERT_NEAR(us[i], 10, 1e-3); /* the fake's time of such a kernel, without spin and flush */
     }
     cuda->finish(context, work);
     cuda->close(context);
@@ -358,7 +357,7 @@ static void test_batches_of_runs(void)
     cuda->close(context);
 }
 
-/* A queue that the host could not fill in time is timed again, but not for ever. */
+/* A queue that the host fills too slowly is timed again, RT_CUDA_TRIES times. */
 static void test_spin_gives_up(void)
 {
     void *context = open_with("0", NULL);
@@ -432,7 +431,7 @@ static void live(void *to)
     lives++;
 }
 
-/* embedding, add, mul, relu (which is larger), `launches` of them in turn, half of them forward. */
+/* `launches` of embedding, add, mul and relu (which is larger) in turn, half of them forward. */
 static struct rt_sequence model_of(size_t launches)
 {
     static uint32_t order[4096];
@@ -472,7 +471,7 @@ static size_t models_kernels(const struct fake_ran *of_model[], size_t most)
 
 /* spin, stamp, event, forward, event, the rest, event, stamp; nothing flushed. 10 us a kernel, the relu 34.
  */
-static void test_a_models_pass(void)
+static void test_a_models_timing(void)
 {
     void *context = open_with("0", NULL);
     struct rt_sequence sequence = model_of(10);
@@ -493,7 +492,7 @@ static void test_a_models_pass(void)
     double relu_us = 512 * 2048 * 32e-6; /* as the fake driver counts: one relu in each half */
     RT_ASSERT_NEAR(us[0], 40 + relu_us, 1e-3);
     RT_ASSERT_NEAR(us[1], 40 + relu_us, 1e-3);
-    CU_ASSERT_EQUAL(us[2], 0); /* all was queued before the GPU was let go */
+    CU_ASSERT_EQUAL(us[2], 0); /* all was queued before the GPU was released */
     struct rt_health health;
     cuda->sequence_health(context, work, &health);
     RT_ASSERT_NEAR(health.sm_clock_mhz, 1500, 1e-3);
@@ -515,8 +514,7 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* What a launch takes was used longest ago: between two uses of an address of an area more than twice the L2
- * of that area was used. */
+/* Between two uses of an address of an area, more than twice the L2 of that area is used. */
 static void test_a_models_memory(void)
 {
     void *context = open_with("0", NULL);
@@ -535,7 +533,7 @@ static void test_a_models_memory(void)
             for (int j = 0; j < i; j++)
                 shared += overlap(at[i], add_bytes, at[j], add_bytes);
         uint64_t since = 0;
-        for (size_t before = l; before-- > 1;) { /* until what used it last */
+        for (size_t before = l; before-- > 1;) { /* back to its last use */
             const uint64_t *other = kernels[before]->operand;
             uint64_t bytes = before % 4 == 1 ? add_bytes : before % 4 == 3 ? relu_bytes : 0;
             if (overlap(at[0], add_bytes, other[0], bytes) ||
@@ -554,7 +552,7 @@ static void test_a_models_memory(void)
     cuda->close(context);
 }
 
-/* Whatever ran in between, indices are in range and values as they were filled. */
+/* Indices are in range and values as they were filled, also after other kernels ran. */
 static void test_a_models_values(void)
 {
     void *context = open_with("0", NULL);
@@ -562,9 +560,9 @@ static void test_a_models_values(void)
     const struct fake_ran *kernels[200];
     double us[3];
     void *work = ready_model(context, &sequence);
-    for (uint64_t pass = 0; pass < 3; pass++) {
+    for (uint64_t run = 0; run < 3; run++) {
         forget();
-        RT_ASSERT_OK(cuda->time_sequence(context, work, pass, us));
+        RT_ASSERT_OK(cuda->time_sequence(context, work, run, us));
     }
     CU_ASSERT_EQUAL_FATAL(models_kernels(kernels, 200), 200);
     size_t indices = 0, wrong = 0, rows = 0;
@@ -586,8 +584,8 @@ static void test_a_models_values(void)
     cuda->close(context);
 }
 
-/* More launches than the driver's queue holds: the spin is let go in time, and the host's time is told. */
-static void test_a_long_pass(void)
+/* More launches than the driver's queue holds: the spin is released in time, and the host's time is known. */
+static void test_more_launches_than_a_queue_holds(void)
 {
     void *context = open_with("0", NULL);
     struct rt_sequence sequence = model_of(4000);
@@ -629,7 +627,7 @@ static void test_models_that_are_refused(void)
     tasks_of_a_model[3].call.dim[0] = 1 << 16; /* 512 MiB each of values and results */
     model_is_refused(context, &sequence, "out of memory");
     sequence = model_of(40);
-    setenv("FAKE_CUDA_OOM_BYTES", "16000000", 1); /* not with three times the L2 to spare, but without */
+    setenv("FAKE_CUDA_OOM_BYTES", "16000000", 1); /* too little for three times the L2, enough without */
     cuda->finish_sequence(context, ready_model(context, &sequence));
     setenv("FAKE_CUDA_OOM_BYTES", "100000", 1);
     model_is_refused(context, &sequence, "out of memory");
@@ -638,7 +636,7 @@ static void test_models_that_are_refused(void)
     model_is_refused(context, &sequence, "copies to or from the host run in no sequence");
     tasks_of_a_model[1] = task_of(RT_OP_MOE, RT_PLAIN, 1, 1);
     model_is_refused(context, &sequence, "not supported");
-    sequence = model_of(40); /* and the device is as good as before */
+    sequence = model_of(40); /* the device is not lost */
     cuda->finish_sequence(context, ready_model(context, &sequence));
     cuda->close(context);
     CU_ASSERT_EQUAL(count_of("fake_cuda_live"), 0);
@@ -709,7 +707,7 @@ static void test_throttling(void)
     cuda->health(context, work, &health);
     CU_ASSERT_EQUAL(health.flags, RT_FLAG_SYNTHETIC | RT_FLAG_THROTTLED);
     CU_ASSERT_STRING_EQUAL(health.throttle, "software thermal slowdown");
-    setenv("FAKE_NVML_REASONS", "0x4", 1); /* the power limit is told, and no fault */
+    setenv("FAKE_NVML_REASONS", "0x4", 1); /* the power limit is recorded, and no fault */
     cuda->health(context, work, &health);
     CU_ASSERT_EQUAL(health.flags, RT_FLAG_SYNTHETIC);
     CU_ASSERT_STRING_EQUAL(health.throttle, "power cap");
@@ -740,7 +738,7 @@ static void test_throttling(void)
     CU_ASSERT_TRUE(fault);
 }
 
-/* 100 W for as long as it takes, over runs that take next to nothing here. */
+/* 100 W, over runs that take almost no time here. */
 static void test_energy(void)
 {
     void *context = open_with("0", NULL);
@@ -794,7 +792,7 @@ static void test_facts(void)
     cuda->close(context);
 }
 
-/* ---- the last: the driver is of no use afterwards ---- */
+/* ---- the last: the driver is unusable afterwards ---- */
 
 static void test_sticky_error(void)
 {
@@ -825,10 +823,10 @@ RT_TESTS(RT_TEST(test_no_driver), RT_TEST(test_driver_without_device),
          RT_TEST(test_shares), RT_TEST(test_slices_have_no_shares), RT_TEST(test_descriptions),
          RT_TEST(test_rates_against_the_catalogue), RT_TEST(test_cold_runs), RT_TEST(test_operands_rotate),
          RT_TEST(test_batches_of_runs), RT_TEST(test_spin_gives_up), RT_TEST(test_copies),
-         RT_TEST(test_launch), RT_TEST(test_a_models_pass), RT_TEST(test_a_models_memory),
-         RT_TEST(test_a_models_values), RT_TEST(test_a_long_pass), RT_TEST(test_models_that_are_refused),
-         RT_TEST(test_refusals), RT_TEST(test_module_does_not_load), RT_TEST(test_throttling),
-         RT_TEST(test_energy), RT_TEST(test_facts), RT_TEST(test_sticky_error))
+         RT_TEST(test_launch), RT_TEST(test_a_models_timing), RT_TEST(test_a_models_memory),
+         RT_TEST(test_a_models_values), RT_TEST(test_more_launches_than_a_queue_holds),
+         RT_TEST(test_models_that_are_refused), RT_TEST(test_refusals), RT_TEST(test_module_does_not_load),
+         RT_TEST(test_throttling), RT_TEST(test_energy), RT_TEST(test_facts), RT_TEST(test_sticky_error))
 
 #else
 

@@ -1,7 +1,7 @@
 /*
- * On a GPU: every kernel of ours, products, convolutions and attention beside references in double precision;
- * what timing must get right; what an illegal access does to a collection. Where there is no GPU each test
- * says that it was skipped. Figures of the card are printed ("# ..."), not asserted: they are the card's.
+ * On a GPU: our kernels, products, convolutions and attention against references in double precision; timing;
+ * an illegal access during a collection. Without a GPU each test is skipped and says so. Rates of the card
+ * are printed ("# ..."), not asserted.
  */
 #include "test.h"
 
@@ -22,8 +22,8 @@ extern const struct rt_backend rt_backend_cuda;
 /* ---- is there a GPU? ---- */
 
 /* Asked in a process of its own: workers of a collection cannot use a driver that was opened before the fork.
- * The driver made for tests (fake_cuda/) computes nothing, so it is none; ROOFTILE_TEST_FAKE_GPU takes it for
- * one, for who works on these tests. */
+ * The stand-in driver (fake_cuda/) computes nothing, so it counts as none, unless ROOFTILE_TEST_FAKE_GPU is
+ * set (to develop these tests). */
 static bool driver_has_gpu(void)
 {
     const struct rt_backend_options options = {.devices = "0"};
@@ -76,7 +76,7 @@ static CUresult queue_illegal_kernel(const struct rt_cuda_driver *driver)
     return result;
 }
 
-/* As the CUDA backend, but with `fill` runs a kernel that writes where it may not. */
+/* The CUDA backend, except that `fill` runs a kernel that writes to an illegal address. */
 static int prepare_illegal(void *context, size_t device, const struct rt_task *task,
                            struct rt_launch_config *launch, void **work, const char **refused)
 {
@@ -130,7 +130,7 @@ static void test_an_illegal_access_ends_the_worker_only(void)
 
 /* ---- results ---- */
 
-/* A GPU as makers of jobs want it. Opened once; the process's end gives it back. */
+/* A GPU for makers of jobs. Opened once, released by the end of the process. */
 static struct rt_cuda_gpu *open_gpu(void)
 {
     static struct rt_cuda_gpu gpu;
@@ -208,7 +208,7 @@ static bool vector_works(int op, int dtype, int64_t rows, int64_t cols)
     return good;
 }
 
-/* Odd and even rows on both sides of where kernels change over. */
+/* Odd and even rows on both sides of the limits between kernels. */
 static void test_vector_ops_are_right(void)
 {
     static const int dtypes[] = {RT_FP32, RT_FP16, RT_BF16};
@@ -291,7 +291,7 @@ static bool blocks_end_where_they_should(const struct blocks *blocks, const stru
     return true;
 }
 
-/* Half a unit in the last place, and what is lost on the way to a sum. */
+/* Half a unit in the last place, and the rounding of a sum. */
 static double allowed(enum rt_dtype dtype, double value, double size, double lost)
 {
     double rounding = dtype == RT_FP16 ? 0x1p-11 : dtype == RT_BF16 ? 0x1p-8 : 0x1p-23;
@@ -507,7 +507,7 @@ static double host_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* What fits the L2 is slower where the L2 is overwritten before each run. 3% for what clocks do meanwhile. */
+/* Operands that fit the L2: cold runs are slower. 3% for changes of the clock. */
 static void test_cold_is_no_faster_than_warm(void)
 {
     static const int ops[] = {RT_OP_SOFTMAX, RT_OP_COPY, RT_OP_LAYERNORM, RT_OP_GELU};
@@ -624,7 +624,7 @@ static void test_health_and_energy_are_plausible(void)
     rt_backend_cuda.close(context);
 }
 
-/* Nothing of what is printed here is asserted but that it is a number, where the card has room for it. */
+/* The rates are printed; only that they are numbers is asserted, where the card has room for the shapes. */
 static void test_rates_of_the_card(void)
 {
     static const int dtypes[] = {RT_BF16, RT_FP16, RT_TF32, RT_FP32, RT_FP8};

@@ -1,5 +1,5 @@
-/* Jobs on cuBLASLt, cuDNN and CUPTI, against fakes that check what they are given (fake_cuda/): no GPU, no
- * library of NVIDIA's. Device memory is host memory here. */
+/* Jobs on cuBLASLt, cuDNN and CUPTI over stand-ins that check their arguments (fake_cuda/): no GPU and none
+ * of NVIDIA's libraries. Device memory is host memory here. */
 #include "test.h"
 
 #ifdef RT_FAKE_CUDA
@@ -20,7 +20,7 @@ static CUresult CUDAAPI attribute(int *value, CUdevice_attribute which, CUdevice
     return CUDA_SUCCESS;
 }
 
-static CUresult waited; /* what waiting for a stream says */
+static CUresult waited; /* result of waiting for a stream */
 
 static CUresult CUDAAPI wait_for(CUstream stream)
 {
@@ -184,12 +184,12 @@ static void test_choice_is_recorded(void)
     CU_ASSERT_EQUAL(job.kernel.tile[0], -1);
     job.release(&job);
 
-    gpu.workspace_bytes = (size_t)1 << 30; /* as much as frameworks give, however much there is */
+    gpu.workspace_bytes = (size_t)1 << 30; /* as much as frameworks give, even where there is more */
     RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
     CU_ASSERT_EQUAL(job.workspace_bytes, (size_t)16 << 20);
     job.release(&job);
 
-    gpu.sms = 66; /* a green context: the heuristic is told */
+    gpu.sms = 66; /* a green context: the heuristic receives the number of SMs */
     RT_ASSERT_OK(rt_cuda_gemm_job(&gpu, &task, &job, &refused));
     CU_ASSERT_PTR_NOT_NULL(strstr(job.kernel.algorithm, " custom=66 "));
     job.release(&job);
@@ -326,7 +326,7 @@ static void test_engines_by_dtype(void)
     }
 }
 
-/* As plans and --list ask: of no shape yet. */
+/* As plans and --list ask: without dims. */
 static void test_asked_without_dims(void)
 {
     static const enum rt_op_id ops[] = {RT_OP_CONV2D,
@@ -506,9 +506,8 @@ static void test_descriptors_are_released(void)
     CU_ASSERT_EQUAL(living(), 0);
 }
 
-/* The real cuDNN, which plans for a device that is not here from its properties (those that NVIDIA publishes
- * of an H100), so that it says whether it takes what it is given. Attention is compiled when it is planned,
- * and that needs a driver. */
+/* The real cuDNN plans for an H100 that is not present, from published properties, so that it checks the
+ * descriptors. Attention is compiled when it is planned, which needs a driver. */
 static const char h100[] =
     "{\"deviceName\":\"NVIDIA H100\",\"name\":\"NVIDIA H100\",\"maxGridSize\":[2147483647,65535,65535],"
     "\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"smClockRateKHz\":"
@@ -628,7 +627,7 @@ static void test_kernels_are_named(void)
     CU_ASSERT_EQUAL(job.kernel.shared_bytes, 200016);
     CU_ASSERT_STRING_EQUAL(first, "_Z6kernelPf"); /* texts stay */
 
-    /* What runs between passes is not seen. */
+    /* Kernels between profiled runs are not recorded. */
     CU_ASSERT_FALSE(fake_cupti.enabled());
     CU_ASSERT_EQUAL(fake_cupti.times(), 2);
     launch_three(&job, NULL, 0);
@@ -645,7 +644,7 @@ static void test_lost_device_in_profile(void)
     waited = CUDA_ERROR_ILLEGAL_ADDRESS;
     CU_ASSERT_EQUAL(rt_cuda_profile(&gpu, &job, NULL, 0), RT_EIO);
     CU_ASSERT_FALSE(fake_cupti.enabled());
-    waited = CUDA_ERROR_INVALID_VALUE; /* no reason to give the device up */
+    waited = CUDA_ERROR_INVALID_VALUE; /* the device is not lost */
     RT_ASSERT_OK(rt_cuda_profile(&gpu, &job, NULL, 0));
     waited = CUDA_SUCCESS;
 }
@@ -666,7 +665,7 @@ static void test_without_privilege(void)
 
 /* ---- the libraries themselves ---- */
 
-/* What a process without fakes says of a library: "" where there is none. */
+/* The version of a library in a process without stand-ins: "" where it is not installed. */
 static void real_version(const char *variable, const char *(*version)(void), char *out, size_t size)
 {
     int pipes[2];

@@ -1,4 +1,4 @@
-/* What a plan costs: on devices that are there, that are only described, and where there is none. */
+/* Estimates for devices that are present, that are only described, and without any. */
 #include "test.h"
 
 #include "collect/backends.h"
@@ -46,7 +46,7 @@ static void test_backends_devices(void)
     CU_ASSERT_EQUAL(shapes, 100);
     CU_ASSERT_EQUAL(estimate.kernels, 200);
     CU_ASSERT_EQUAL(estimate.devices, 2);
-    /* Two lanes side by side: longer than half of all, shorter than all. */
+    /* Two lanes in parallel: longer than half of the sum, shorter than the sum. */
     CU_ASSERT_TRUE(estimate.seconds >= sum / 2 && estimate.seconds < sum);
     rt_estimate_release(&estimate);
     rt_plan_release(&plan);

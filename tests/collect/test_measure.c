@@ -1,4 +1,4 @@
-/* Statistics on known numbers; stopping against a backend whose clock is ours. */
+/* Statistics of known numbers; stopping on a backend with a simulated clock. */
 #include "test.h"
 
 #include "collect/measure.h"
@@ -57,7 +57,7 @@ static void test_statistics_against_sorting(void)
     }
 }
 
-static void test_two_humps_are_seen(void)
+static void test_bimodal_times(void)
 {
     double values[] = {10, 11, 10, 11, 11}; /* the MAD is 0 */
     struct rt_statistics s = rt_statistics(values, 5);
@@ -65,7 +65,7 @@ static void test_two_humps_are_seen(void)
     RT_ASSERT_NEAR(s.rel_error, 0.5 / 11, 1e-12);
     double many[101];
     for (int i = 0; i < 101; i++)
-        many[i] = i % 10 == 0 ? 20 : 10; /* a tenth of outliers says nothing against the median */
+        many[i] = i % 10 == 0 ? 20 : 10; /* 10% of outliers do not change the median */
     s = rt_statistics(many, 101);
     CU_ASSERT_EQUAL(s.rel_error, 0);
 }
@@ -128,7 +128,7 @@ static void test_short_kernels_run_in_batches(void)
     CU_ASSERT_FALSE(fake.gap);
 }
 
-/* +-3%: the MAD is 3%, so 1% needs (1.858 x 3)^2 = 31 samples; it is looked at when the count grew by half.
+/* +-3%: the MAD is 3%, so 1% needs (1.858 x 3)^2 = 31 samples; it is tested when the count has grown by half.
  */
 static void test_noise_takes_more_samples(void)
 {
@@ -184,7 +184,7 @@ static void test_kernel_of_no_time_ends(void)
     CU_ASSERT_FALSE(m.met);
 }
 
-static void test_failing_device_is_told(void)
+static void test_a_failing_device(void)
 {
     for (uint64_t at = 1; at <= 4; at++) { /* in the warm-up and among the samples */
         struct fake fake = {.us = 200, .fail_at = at};
@@ -196,8 +196,8 @@ static void test_failing_device_is_told(void)
 }
 
 RT_TESTS(RT_TEST(test_statistics_odd), RT_TEST(test_statistics_even), RT_TEST(test_statistics_small),
-         RT_TEST(test_statistics_against_sorting), RT_TEST(test_two_humps_are_seen),
+         RT_TEST(test_statistics_against_sorting), RT_TEST(test_bimodal_times),
          RT_TEST(test_steady_kernel_stops_at_once), RT_TEST(test_short_kernels_run_in_batches),
          RT_TEST(test_noise_takes_more_samples), RT_TEST(test_time_runs_out),
          RT_TEST(test_long_kernels_get_their_samples), RT_TEST(test_samples_are_bounded),
-         RT_TEST(test_kernel_of_no_time_ends), RT_TEST(test_failing_device_is_told))
+         RT_TEST(test_kernel_of_no_time_ends), RT_TEST(test_a_failing_device))

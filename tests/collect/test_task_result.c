@@ -1,5 +1,4 @@
-/* What is measured again, and for how long a device may cool: a device that is always hot, or at its power
- * limit. */
+/* Retries and pauses of throttled kernels, on a device that is always hot and on one at its power limit. */
 #include "test.h"
 
 #include "collect/backends.h"
@@ -29,7 +28,7 @@ static void nobody(void *to)
     (void)to;
 }
 
-/* One task on a device that says `flags` and `why` of every measurement and may pause for `pause_s`. */
+/* One task on a device whose health is always `flags` and `why`, with pauses of `pause_s` at most. */
 static struct rt_task_result measure(uint32_t flags, const char *why, double pause_s)
 {
     const struct rt_backend *synthetic = NULL;
@@ -78,7 +77,7 @@ static void test_no_time_to_cool(void)
     CU_ASSERT_TRUE(result.sample.flags & RT_FLAG_THROTTLED);
 }
 
-static void test_a_power_limit_is_told(void)
+static void test_a_power_limit_is_no_throttling(void)
 {
     struct rt_task_result result = measure(0, "power cap", 100);
     CU_ASSERT_TRUE(result.retries == 0 && pauses == 0);
@@ -86,4 +85,5 @@ static void test_a_power_limit_is_told(void)
     CU_ASSERT_STRING_EQUAL(result.throttle, "power cap");
 }
 
-RT_TESTS(RT_TEST(test_a_hot_device), RT_TEST(test_no_time_to_cool), RT_TEST(test_a_power_limit_is_told))
+RT_TESTS(RT_TEST(test_a_hot_device), RT_TEST(test_no_time_to_cool),
+         RT_TEST(test_a_power_limit_is_no_throttling))

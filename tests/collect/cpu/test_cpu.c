@@ -1,4 +1,4 @@
-/* The CPU backend's kernels against naive double-precision loops, its pool, its devices, what it refuses. */
+/* The CPU backend: kernels against naive double-precision loops, the pool, devices, refusals. */
 #include "test.h"
 
 #include "collect/backends.h"

@@ -1,5 +1,5 @@
 /*
- * As much of CUDA C++ as kernels.cu asks for, on the CPU: include this first, then the kernels.
+ * The part of CUDA C++ that kernels.cu needs, on the CPU: include this first, then the kernels.
  *
  * The threads of a block are coroutines on one CPU thread; blocks run one after the other. A thread runs
  * until it waits at a barrier or a shuffle, or returns, and a warp runs as far ahead of the others as
@@ -81,7 +81,7 @@ template <typename T> T shuffle(unsigned lanes, T value, unsigned from)
     wait_for(AT_SHUFFLE, lanes);
     T other;
     memcpy(&other, &threads[first + from].slot, sizeof other);
-    wait_for(AT_SHUFFLE, lanes); /* nobody gives the next value before all have read this one */
+    wait_for(AT_SHUFFLE, lanes); /* all have read this value before the next is written */
     return other;
 }
 
@@ -167,7 +167,7 @@ inline float __half2float(__half x)
     return x.bits & 0x8000 ? -value : value;
 }
 
-/* To nearest, ties to even: nearbyintf rounds so unless someone changed the mode. */
+/* To nearest, ties to even: nearbyintf does in the default mode. */
 inline __half __float2half_rn(float x)
 {
     uint16_t sign = __float_as_uint(x) >> 16 & 0x8000;

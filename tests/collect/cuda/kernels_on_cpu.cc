@@ -1,4 +1,4 @@
-/* The kernels, compiled for the CPU, and what runs their threads. See cuda_on_cpu.h. */
+/* The kernels compiled for the CPU, and the scheduler of their threads. See cuda_on_cpu.h. */
 #include "cuda_on_cpu.h"
 
 #include "collect/cuda/kernels/kernels.cu"
@@ -167,8 +167,7 @@ static bool release_block(bool *all_returned)
     return true;
 }
 
-/* A warp runs as far ahead of the others as it may: what it reads too early, or overwrites too early, shows.
- */
+/* A warp runs as far ahead of the others as barriers permit, so that a missing barrier changes results. */
 static bool run_warp(unsigned first, bool descending)
 {
     unsigned lanes = first + 32 < count ? 32 : count - first;

@@ -1,6 +1,6 @@
 /*
- * Products, convolutions and attention by their definitions, in double precision. The libraries are run
- * elsewhere: fakes of them (test_cuda_libraries.c) or the real ones on a GPU (test_cuda_device.c).
+ * Products, convolutions and attention by their definitions, in double precision. Compared
+ * with stand-ins (test_cuda_libraries.c) and with the real libraries on a GPU (test_cuda_device.c).
  */
 #ifndef ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
 #define ROOFTILE_TESTS_COLLECT_CUDA_LIBRARY_REFERENCE_H
@@ -32,7 +32,7 @@ struct product {
     bool transposed; /* b is (n,k) */
 };
 
-/* Element i of C; *size: how large the terms are that it is summed from. */
+/* Element i of C; *size: the sum of the absolute values of its terms. */
 static inline double product_at(const struct product *p, int64_t i, double *size)
 {
     int64_t column = i % p->n, row = i / p->n % p->m, at = i / p->n / p->m;

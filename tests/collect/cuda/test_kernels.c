@@ -1,4 +1,4 @@
-/* Our CUDA kernels, run on the CPU as vector_plan.c launches them, beside plain formulas in double precision.
+/* Our CUDA kernels, emulated on the CPU as vector_plan.c launches them, against formulas in double precision.
  */
 #include "base/strings.h"
 #include "kernels_on_cpu.h"
@@ -49,7 +49,7 @@ static bool works(int op, int dtype, int64_t rows, int64_t cols, int descending)
     return good;
 }
 
-/* Odd and even rows on both sides of where kernels change over. */
+/* Odd and even rows on both sides of the limits between kernels. */
 static int check_ops(bool rows_only)
 {
     int checked = 0;
@@ -315,7 +315,7 @@ static void test_values_are_those_of_the_cpu_backend(void)
         }
 }
 
-static void test_indices_lie_in_their_range(void)
+static void test_indices_are_in_range(void)
 {
     enum { COUNT = 5000 };
     static const int64_t limits[] = {1, 3, 50257, INT32_MAX};
@@ -492,7 +492,7 @@ static void test_jobs_launch_what_was_planned(void)
 }
 #endif
 
-/* The emulation itself: what it must find, it finds. */
+/* The emulation itself finds bad launches. */
 static void test_bad_launches_are_found(void)
 {
     struct work work;
@@ -523,7 +523,7 @@ static void test_bad_launches_are_found(void)
 RT_TESTS(RT_TEST(test_flat_and_moving_ops), RT_TEST(test_row_ops), RT_TEST(test_row_ops_at_the_ends),
          RT_TEST(test_each_element_is_written_by_one_block), RT_TEST(test_tiles_cover_the_output),
          RT_TEST(test_shapes_that_do_not_fit_are_refused), RT_TEST(test_more_than_32_bits_of_elements),
-         RT_TEST(test_values_are_those_of_the_cpu_backend), RT_TEST(test_indices_lie_in_their_range),
+         RT_TEST(test_values_are_those_of_the_cpu_backend), RT_TEST(test_indices_are_in_range),
          RT_TEST(test_flush_writes_all), RT_TEST(test_spin_waits_for_the_flag_or_gives_up),
          RT_TEST(test_stamp_and_empty), RT_TEST(test_jobs_launch_what_was_planned),
          RT_TEST(test_bad_launches_are_found))

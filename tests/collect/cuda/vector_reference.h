@@ -1,7 +1,6 @@
 /*
- * Vector ops with their operands in host memory, and what should come out of each, by a plain formula in
- * double precision. The kernels are run elsewhere: on the CPU (test_kernels.c) or on a GPU
- * (test_cuda_device.c).
+ * Vector ops with operands in host memory, and their results by a formula in double precision. Compared with
+ * kernels on the CPU (test_kernels.c) and on a GPU (test_cuda_device.c).
  */
 #ifndef ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
 #define ROOFTILE_TESTS_COLLECT_CUDA_VECTOR_REFERENCE_H
@@ -16,7 +15,7 @@
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(RT_SANITIZER_GUARDS)
-#define GUARD ((size_t)0) /* the sanitizer stands there, and sees reads, too */
+#define GUARD ((size_t)0) /* the sanitizer guards the blocks, reads included */
 #else
 #define GUARD ((size_t)64)
 #endif
@@ -115,7 +114,7 @@ static inline void work_release(struct work *work)
         free(work->before[k]);
 }
 
-/* ---- what should come out ---- */
+/* ---- expected results ---- */
 
 /* Operand k, element i: what it should be, and how large the terms are that it is summed from. */
 struct expected {

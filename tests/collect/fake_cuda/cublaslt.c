@@ -1,7 +1,7 @@
 /*
  * A cuBLASLt for tests: checks what it is given as the real one does (sizes of attributes, leading
  * dimensions, the algorithm that its heuristic gave) and computes fp32 products on the CPU, element by
- * element, from the descriptors alone. What is wrong goes to stderr and fails the call.
+ * element, from the descriptors alone. Errors go to stderr and fail the call.
  */
 #include "tests/collect/fake_cuda/timed.h"
 

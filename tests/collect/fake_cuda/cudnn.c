@@ -43,7 +43,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
     return handle == NULL ? wrong("no handle") : CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- descriptors: whatever they are given ---- */
+/* ---- descriptors: all attributes that are set ---- */
 
 enum { MOST_ATTRIBUTES = 16, MOST_OPERATIONS = 24 };
 
@@ -61,7 +61,7 @@ struct descriptor {
     int engine;
 };
 
-/* How many descriptors live: the test asks after releasing all. */
+/* Number of descriptors that are not released; for the test. */
 static int living;
 
 int fake_cudnn_living(void)

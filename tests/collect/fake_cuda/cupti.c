@@ -1,5 +1,4 @@
-/* A CUPTI for tests: hands back as records, while it is enabled, the kernels that fake_cupti_ran is told of.
- */
+/* A CUPTI for tests: while it is enabled, kernels reported to fake_cupti_ran become records. */
 #include <cupti.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ void fake_cupti_ran(const char *name, int32_t grid, int32_t block, uint16_t regi
                                                .name = name};
 }
 
-/* For the test: what the next attempt to enable says; is it enabled; how often was it. */
+/* For the test: the result of the next attempt to enable; is it enabled; how often was it. */
 void fake_cupti_refuse(CUptiResult result)
 {
     next_enable = result;

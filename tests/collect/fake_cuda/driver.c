@@ -92,7 +92,7 @@ int fake_cuda_live(void)
 
 static CUresult run_all(void);
 
-/* A full queue makes the caller wait for the GPU: what blocks it is met before the caller lets it go. */
+/* A full queue makes the caller wait for the GPU, also where the caller has yet to release the queue. */
 static struct command *add_command(int what)
 {
     if (queued == MOST_QUEUED)

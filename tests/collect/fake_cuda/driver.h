@@ -5,13 +5,13 @@
  * them.
  *
  * Faults, by environment:
- *   FAKE_CUDA_INIT=n       cuInit says so
- *   FAKE_CUDA_DEVICES=n    so many GPUs (2)
- *   FAKE_CUDA_MODULE=n     loading a module says so
- *   FAKE_CUDA_OOM_BYTES=n  no allocation of so many bytes or more, though there seems to be room
- *   FAKE_CUDA_STICKY_AT=n  the n-th launch from then on takes the device with it
- *   FAKE_CUDA_GIVE_UP=n    so many spins give up before the host lets them go
- *   FAKE_CUDA_LAUNCH=n     launches of kernels other than the backend's own say so
+ *   FAKE_CUDA_INIT=n       cuInit returns n
+ *   FAKE_CUDA_DEVICES=n    n GPUs (default 2)
+ *   FAKE_CUDA_MODULE=n     loading a module returns n
+ *   FAKE_CUDA_OOM_BYTES=n  allocations of n bytes or more fail, whatever room is reported
+ *   FAKE_CUDA_STICKY_AT=n  the n-th launch from then on loses the device
+ *   FAKE_CUDA_GIVE_UP=n    n spins give up before the host releases them
+ *   FAKE_CUDA_LAUNCH=n     launches of kernels other than the backend's own return n
  *   FAKE_CUDA_MIG=1        GPUs are MIG slices, which have no green contexts
  */
 #ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_DRIVER_H

@@ -1,5 +1,5 @@
-/* An NVML for tests: one board at each of the fake driver's addresses. FAKE_NVML_REASONS: why clocks are held
- * down, NVML's bits. Its energy counter says 100 W, in steps of 10 ms. */
+/* An NVML for tests: one board at each of the fake driver's addresses. FAKE_NVML_REASONS: reasons for
+ * lowered clocks, NVML's bits. Its energy counter advances by 100 W, in steps of 10 ms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * What the fake libraries take on the fake driver's clock. The program opens each library by itself, so the
- * driver's function is found where the driver is loaded; where it is not (tests of the libraries alone),
- * nothing is timed and results are computed.
+ * Time of the fake libraries on the fake driver's clock. Libraries are opened separately, so they look up the
+ * driver's function; where the driver is not loaded (tests of the libraries alone), nothing is timed and
+ * results are computed.
  */
 #ifndef ROOFTILE_TESTS_COLLECT_FAKE_CUDA_TIMED_H
 #define ROOFTILE_TESTS_COLLECT_FAKE_CUDA_TIMED_H

@@ -1,4 +1,4 @@
-/* A model's kernels in launch order: what is timed, and what is said where it cannot be. */
+/* The timing of a model's kernels in launch order, and why it fails. */
 #include "test.h"
 
 #include "collect/backends.h"
@@ -146,7 +146,7 @@ static void test_what_fails(void)
     open_gpt2(&backend, false, &run);
     backend.prepare_sequence = too_large;
     measure(&backend, &defaults, &run.sequence, &timing);
-    CU_ASSERT_EQUAL(timing.status, RT_OK); /* the device is as good as before */
+    CU_ASSERT_EQUAL(timing.status, RT_OK); /* the device is not lost */
     CU_ASSERT_TRUE(isnan(timing.total_us) && timing.flags == RT_FLAG_FAILED);
     CU_ASSERT_STRING_EQUAL(timing.failure, "out of memory");
     backend = queueing();

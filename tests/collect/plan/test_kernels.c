@@ -1,5 +1,4 @@
-/* The kernels plan: what the backend can, all of it, evenly in every prefix, and no shape too small or large.
- */
+/* The kernels plan: all that the backend can run, evenly in every prefix, within bounds. */
 #include "test.h"
 
 #include "any_backend.h"
@@ -29,7 +28,7 @@ static void test_prefixes_and_seeds(void)
     rt_plan_release(&c);
 }
 
-/* Every op, dtype, phase and variant that the backend has is there; nothing else is. */
+/* The plan holds every op, dtype, phase and variant that the backend has, and nothing else. */
 static void test_holds_all_that_can_be_measured(void)
 {
     struct rt_plan plan;
@@ -180,7 +179,7 @@ static void test_products_cover_their_corners(void)
                 round += plan.tasks[i].call.dim[d] % 8 == 0;
             }
             CU_ASSERT_TRUE(small >= 8 && small <= 32);
-            CU_ASSERT_TRUE(round >= 12 && round <= 36); /* odd ones and those that networks have */
+            CU_ASSERT_TRUE(round >= 12 && round <= 36); /* odd dims, and round ones as in networks */
         }
     rt_plan_release(&plan);
 }

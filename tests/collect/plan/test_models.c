@@ -1,4 +1,4 @@
-/* The models plan holds every kernel of the zoo once, in an order of which any prefix shows all models. */
+/* The models plan holds every kernel of the zoo once; every prefix holds kernels of all models. */
 #include "test.h"
 
 #include "any_backend.h"
@@ -82,7 +82,7 @@ static void test_a_prefix_shows_all_models(void)
     rt_plan_release(&plan);
 }
 
-/* In bf16 products and all; in tf32 products only, the rest beside them in fp32. */
+/* bf16: all kernels. tf32: products only; the rest in fp32. */
 static void test_dtypes(void)
 {
     struct rt_plan fp32, plan;
@@ -129,7 +129,7 @@ static void test_what_is_left_out_is_counted(void)
         softmaxes += some.tasks[i].call.op == RT_OP_SOFTMAX;
     make(cpu, "softmax", NULL, SIZE_MAX, &softmax);
     CU_ASSERT_EQUAL(softmax.count, softmaxes);
-    CU_ASSERT_EQUAL(softmax.unable[RT_OP_EMBEDDING], 0); /* nobody asked */
+    CU_ASSERT_EQUAL(softmax.unable[RT_OP_EMBEDDING], 0); /* not requested */
     rt_plan_release(&all);
     rt_plan_release(&some);
     rt_plan_release(&softmax);
