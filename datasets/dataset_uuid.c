@@ -47,7 +47,7 @@ static void digest_bytes(struct digest *digest, const void *bytes, size_t size)
 {
     digest->a ^= size;
     size_t words = digest_words(digest, bytes, size);
-    digest_end(digest, (const char *)bytes + words, size - words);
+    digest_end(digest, words > 0 ? (const char *)bytes + words : bytes, size - words); /* bytes may be NULL */
 }
 
 /* A row as the uuid counts it, whatever its order in memory: the columns of version 1, then those that later
