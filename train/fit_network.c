@@ -64,7 +64,6 @@ static void init_optimizer(const struct rt_training *training, struct rt_network
     rt_optimizer_init(&fit->optimizer, &adamw, fit->net.mlp.count);
     size_t batches = (fit->train.count + (size_t)fit->batch - 1) / (size_t)fit->batch;
     fit->schedule = rt_schedule_default;
-    fit->schedule.id = (enum rt_schedule_id)rt_schedule_find(recipe->schedule);
     fit->schedule.rate = options->learning_rate > 0 ? options->learning_rate : recipe->learning_rate;
     fit->schedule.steps = batches * (size_t)fit->epochs;
     if (fit->head->effects)

@@ -54,21 +54,6 @@ void rt_linear_backward_parameters(size_t outputs, size_t inputs, size_t samples
     sum_rows(outputs, samples, ld, dy, dbias);
 }
 
-/* identity: a = z, da/dz = 1 */
-
-static void identity_forward(size_t features, size_t samples, size_t ld, const rt_real *z, rt_real *a)
-{
-    if (a != z)
-        for (size_t f = 0; f < features; f++)
-            memcpy(a + f * ld, z + f * ld, samples * sizeof *a);
-}
-
-static void identity_backward(size_t features, size_t samples, size_t ld, const rt_real *z, const rt_real *a,
-                              rt_real *d)
-{
-    (void)features, (void)samples, (void)ld, (void)z, (void)a, (void)d;
-}
-
 /* relu: a = max(z, 0), da/dz = a > 0 */
 
 RT_WIDE
@@ -115,26 +100,6 @@ static inline rt_real exponential(rt_real value)
     return (rt_real)(p * power.real);
 }
 
-/* tanh: a = tanh z, da/dz = 1 - a^2 */
-
-RT_WIDE
-static void tanh_forward(size_t features, size_t samples, size_t ld, const rt_real *z, rt_real *a)
-{
-    for (size_t f = 0; f < features; f++)
-        for (size_t s = f * ld; s < f * ld + samples; s++)
-            a[s] = 1 - 2 / (exponential(2 * z[s]) + 1);
-}
-
-RT_WIDE
-static void tanh_backward(size_t features, size_t samples, size_t ld, const rt_real *z, const rt_real *a,
-                          rt_real *d)
-{
-    (void)z;
-    for (size_t f = 0; f < features; f++)
-        for (size_t s = f * ld; s < f * ld + samples; s++)
-            d[s] *= 1 - a[s] * a[s];
-}
-
 /* silu: a = z sigmoid(z), da/dz = sigmoid(z) + a (1 - sigmoid(z)) */
 
 RT_WIDE
@@ -157,9 +122,7 @@ static void silu_backward(size_t features, size_t samples, size_t ld, const rt_r
 }
 
 const struct rt_activation rt_activations[RT_ACTIVATION_COUNT] = {
-    [RT_IDENTITY] = {"identity", false, identity_forward, identity_backward},
     [RT_RELU] = {"relu", false, relu_forward, relu_backward},
-    [RT_TANH] = {"tanh", false, tanh_forward, tanh_backward},
     [RT_SILU] = {"silu", true, silu_forward, silu_backward},
 };
 

@@ -28,7 +28,7 @@ void rt_linear_backward_parameters(size_t outputs, size_t inputs, size_t samples
                                    const rt_real *dy, const rt_real *x, rt_real *dweight, rt_real *dbias);
 
 /* Stored by name in predictor files. */
-enum rt_activation_id { RT_IDENTITY, RT_RELU, RT_TANH, RT_SILU, RT_ACTIVATION_COUNT };
+enum rt_activation_id { RT_RELU, RT_SILU, RT_ACTIVATION_COUNT };
 
 /* a = f(z), and d f'(z) in place of d; all are (features, samples). Where the derivative can be had from a,
  * keeps_z is false, z and a may be the same memory, and backward reads a only. */

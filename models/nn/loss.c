@@ -16,13 +16,6 @@ static double smape(double p, double t, double *derivative)
     return fabs(p - t) / (p + t);
 }
 
-/* |p - t| / t */
-static double mape(double p, double t, double *derivative)
-{
-    *derivative = sign(p - t) / t;
-    return fabs(p - t) / t;
-}
-
 /* |ln p - ln t| */
 static double log_absolute(double p, double t, double *derivative)
 {
@@ -30,25 +23,9 @@ static double log_absolute(double p, double t, double *derivative)
     return fabs(log(p / t));
 }
 
-/* (ln p - ln t)^2 */
-static double log_square(double p, double t, double *derivative)
-{
-    double difference = log(p / t);
-    *derivative = 2 * difference / p;
-    return difference * difference;
-}
-
-/* (p - t)^2 */
-static double square(double p, double t, double *derivative)
-{
-    *derivative = 2 * (p - t);
-    return (p - t) * (p - t);
-}
-
 const struct rt_loss rt_losses[RT_LOSS_COUNT] = {
-    [RT_LOSS_SMAPE] = {"smape", smape},    [RT_LOSS_MAPE] = {"mape", mape},
-    [RT_LOSS_LOG] = {"log", log_absolute}, [RT_LOSS_LOG_SQUARE] = {"log-square", log_square},
-    [RT_LOSS_SQUARE] = {"square", square},
+    [RT_LOSS_SMAPE] = {"smape", smape},
+    [RT_LOSS_LOG] = {"log", log_absolute},
 };
 
 int rt_loss_find(const char *name)

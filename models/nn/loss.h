@@ -5,14 +5,7 @@
 #define ROOFTILE_MODELS_NN_LOSS_H
 
 /* Stored by name in predictor files. */
-enum rt_loss_id {
-    RT_LOSS_SMAPE,
-    RT_LOSS_MAPE,
-    RT_LOSS_LOG,
-    RT_LOSS_LOG_SQUARE,
-    RT_LOSS_SQUARE,
-    RT_LOSS_COUNT
-};
+enum rt_loss_id { RT_LOSS_SMAPE, RT_LOSS_LOG, RT_LOSS_COUNT };
 
 struct rt_loss {
     const char *name;

@@ -1,9 +1,8 @@
-/* AdamW and learning-rate schedules: see optimizer.h. */
+/* AdamW and its learning rate. See optimizer.h. */
 #include "models/nn/optimizer.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 const struct rt_adamw rt_adamw_default = {
     .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01};
@@ -64,12 +63,6 @@ void rt_optimizer_update(const struct rt_optimizer *optimizer, size_t first, siz
            optimizer->root_scale, gradient, m, v, parameters + first);
 }
 
-static double constant(const struct rt_schedule *schedule, uint64_t step)
-{
-    (void)step;
-    return schedule->rate;
-}
-
 /* Half a cosine from `from` to `to` as `part` goes from 0 to 1. */
 static double anneal(double from, double to, double part)
 {
@@ -78,7 +71,7 @@ static double anneal(double from, double to, double part)
 }
 
 /* Up from rate / start_ratio to rate, then down to rate / start_ratio / final_ratio at the last step. */
-static double one_cycle(const struct rt_schedule *schedule, uint64_t step)
+double rt_learning_rate(const struct rt_schedule *schedule, uint64_t step)
 {
     double first = schedule->rate / schedule->start_ratio, end = (double)schedule->steps - 1,
            at = (double)step;
@@ -89,36 +82,5 @@ static double one_cycle(const struct rt_schedule *schedule, uint64_t step)
     return anneal(schedule->rate, first / schedule->final_ratio, part < 1 ? part : 1);
 }
 
-static double falling(const struct rt_schedule *schedule, uint64_t step)
-{
-    return schedule->rate *
-           pow(schedule->factor, (double)(step / (schedule->period > 0 ? schedule->period : 1)));
-}
-
-const struct rt_schedule_row rt_schedules[RT_SCHEDULE_COUNT] = {
-    [RT_SCHEDULE_CONSTANT] = {"constant", constant},
-    [RT_SCHEDULE_ONE_CYCLE] = {"one-cycle", one_cycle},
-    [RT_SCHEDULE_STEP] = {"step", falling},
-};
-
-const struct rt_schedule rt_schedule_default = {.id = RT_SCHEDULE_CONSTANT,
-                                                .rate = 1e-3,
-                                                .steps = 1,
-                                                .warmup = 0.3,
-                                                .start_ratio = 25,
-                                                .final_ratio = 1e4,
-                                                .period = 1,
-                                                .factor = 0.1};
-
-int rt_schedule_find(const char *name)
-{
-    for (int i = 0; i < RT_SCHEDULE_COUNT; i++)
-        if (strcmp(rt_schedules[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-double rt_learning_rate(const struct rt_schedule *schedule, uint64_t step)
-{
-    return rt_schedules[schedule->id].rate(schedule, step);
-}
+const struct rt_schedule rt_schedule_default = {
+    .rate = 1e-3, .steps = 1, .warmup = 0.3, .start_ratio = 25, .final_ratio = 1e4};

@@ -1,6 +1,6 @@
 /*
- * AdamW as PyTorch defines it (decoupled weight decay, bias correction, epsilon outside the root), and
- * learning-rate schedules. The state is one flat block, so a checkpoint writes it in one line.
+ * AdamW as PyTorch defines it (decoupled weight decay, bias correction, epsilon outside the root), and its
+ * learning rate. The state is one flat block, so a checkpoint writes it in one line.
  */
 #ifndef ROOFTILE_MODELS_NN_OPTIMIZER_H
 #define ROOFTILE_MODELS_NN_OPTIMIZER_H
@@ -32,30 +32,17 @@ void rt_optimizer_begin(struct rt_optimizer *optimizer, double learning_rate);
 void rt_optimizer_update(const struct rt_optimizer *optimizer, size_t first, size_t count,
                          const rt_real *gradient, rt_real *parameters);
 
-/* Stored by name in checkpoints. */
-enum rt_schedule_id { RT_SCHEDULE_CONSTANT, RT_SCHEDULE_ONE_CYCLE, RT_SCHEDULE_STEP, RT_SCHEDULE_COUNT };
-
+/* The one-cycle schedule (Smith and Topin 2018): up to `rate`, then down over the rest of the training. */
 struct rt_schedule {
-    enum rt_schedule_id id;
     double rate;        /* the highest */
-    uint64_t steps;     /* of the whole training (one-cycle) */
-    double warmup;      /* fraction of the steps that the rate rises (one-cycle); PyTorch's default is 0.3 */
-    double start_ratio; /* rate / first rate (one-cycle), 25 */
-    double final_ratio; /* first rate / last rate (one-cycle), 1e4 */
-    uint64_t period;    /* steps between two falls (step) */
-    double factor;      /* of one fall (step), 0.1 */
+    uint64_t steps;     /* of the whole training */
+    double warmup;      /* fraction of the steps in which the rate rises; PyTorch's default is 0.3 */
+    double start_ratio; /* rate / first rate, 25 */
+    double final_ratio; /* first rate / last rate, 1e4 */
 };
+extern const struct rt_schedule rt_schedule_default; /* 1 step at 1e-3, the ratios above */
 
-struct rt_schedule_row {
-    const char *name;
-    double (*rate)(const struct rt_schedule *schedule, uint64_t step);
-};
-
-extern const struct rt_schedule_row rt_schedules[RT_SCHEDULE_COUNT];
-extern const struct rt_schedule rt_schedule_default; /* constant 1e-3, the ratios above */
-int rt_schedule_find(const char *name);              /* -1 where there is none */
-
-/* Learning rate of step 0, 1, ... as torch.optim.lr_scheduler's OneCycleLR (cosine) and StepLR give it. */
+/* Learning rate of step 0, 1, ... as torch.optim.lr_scheduler.OneCycleLR (cosine) gives it. */
 double rt_learning_rate(const struct rt_schedule *schedule, uint64_t step);
 
 #endif

@@ -152,14 +152,9 @@ static double named_dim(const struct rt_launch *l, const char *name)
 DIM(batch)
 DIM(tokens)
 DIM(cached)
-DIM(context)
 DIM(heads)
 DIM(kv_heads)
 DIM(head_dim)
-DIM(hidden)
-DIM(inter)
-DIM(topk)
-DIM(experts)
 DIM(tp)
 DIM(ep)
 DIM(window)
@@ -354,14 +349,9 @@ const struct rt_feature rt_features[] = {
     {"dim_batch", "dim batch, log2(1 + dim); so are the others", dim_batch},
     {"dim_tokens", "dim tokens", dim_tokens},
     {"dim_cached", "dim cached", dim_cached},
-    {"dim_context", "dim context", dim_context},
     {"dim_heads", "dim heads", dim_heads},
     {"dim_kv_heads", "dim kv_heads", dim_kv_heads},
     {"dim_head_dim", "dim head_dim", dim_head_dim},
-    {"dim_hidden", "dim hidden", dim_hidden},
-    {"dim_inter", "dim inter", dim_inter},
-    {"dim_topk", "dim topk", dim_topk},
-    {"dim_experts", "dim experts", dim_experts},
     {"dim_tp", "dim tp", dim_tp},
     {"dim_ep", "dim ep", dim_ep},
     {"dtype_width", "bytes of an element, log2", dtype_width},

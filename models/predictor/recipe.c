@@ -15,7 +15,7 @@
 #define NEUSIGHT(family_, policy_, batch_, epochs_) \
     {.kind = "neusight", .family = family_, .features = NEUSIGHT_FEATURES, .layers = 8, .hidden = 512, \
      .activation = "relu", .head = "utilisation", .loss = "smape", .policy = policy_, .batch = batch_, \
-     .epochs = epochs_, .patience = 15, .learning_rate = 1e-3, .weight_decay = 0.01, .schedule = "one-cycle"}
+     .epochs = epochs_, .patience = 15, .learning_rate = 1e-3, .weight_decay = 0.01}
 /* rooftile's own: the whole op under the roofline of what the board sustains, corrected by a small network and the
  * device effects of the device. docs/log/predictor.md tells how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
@@ -39,7 +39,7 @@
      .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .effect_ridge = 1e-2, \
      .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
      .policy = policy_, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
-     .weight_decay = 0.01, .schedule = "one-cycle"}
+     .weight_decay = 0.01}
 /* Baselines without a network: docs/log/baselines.md. One pass over the rows. */
 #define LINEAR(family_) \
     {.kind = "linear", .forecaster = RT_FORECASTER_LINEAR, .family = family_, .loss = "relative squares", \

@@ -26,7 +26,6 @@ struct rt_recipe {
     /* Defaults of training, chosen as docs/log/neusight.md tells. */
     int batch, epochs, patience; /* patience 0: every epoch, the last is kept */
     double learning_rate, weight_decay;
-    const char *schedule;
 };
 
 extern const struct rt_recipe rt_recipes[];

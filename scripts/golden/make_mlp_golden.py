@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Writes tests/data/mlp_golden.json: what PyTorch computes for a few small networks, one large one and two
-learning-rate schedules, in float32 and float64, for tests/train/test_step.c and its double twin.
+"""Writes tests/data/mlp_golden.json: what PyTorch computes for a few small networks, one large one and a
+learning-rate schedule, in float32 and float64, for tests/models/nn/test_step.c and its double twin.
 
 Only to remake the file:  apt-get install python3-torch && scripts/golden/make_mlp_golden.py
 """
@@ -17,7 +17,7 @@ LARGE_STEPS = 3
 
 
 def build(shape, dtype):
-    activation = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "silu": torch.nn.SiLU}[shape["activation"]]
+    activation = {"relu": torch.nn.ReLU, "silu": torch.nn.SiLU}[shape["activation"]]
     layers, width = [], shape["inputs"]
     for i in range(shape["layers"]):
         last = i == shape["layers"] - 1
@@ -46,15 +46,12 @@ def predict(head, out, scale, waves):
         return scale / (torch.sigmoid(out[:, 1]) - torch.sigmoid(out[:, 0]) / waves)
     if head == "exponential":
         return scale * torch.exp(out[:, 0])
-    return out[:, 0]
+    raise ValueError(head)
 
 
 LOSSES = {
     "smape": lambda p, t: ((p - t).abs() / (p + t)).mean(),
-    "mape": lambda p, t: ((p - t).abs() / t).mean(),
     "log": lambda p, t: (p.log() - t.log()).abs().mean(),
-    "log-square": lambda p, t: ((p.log() - t.log()) ** 2).mean(),
-    "square": lambda p, t: ((p - t) ** 2).mean(),
 }
 
 
@@ -158,16 +155,12 @@ def main():
         cases=[
             small("utilisation head, smape", dict(inputs=4, hidden=8, layers=3, outputs=2, activation="relu"), 6,
                   "utilisation", "smape", 1e-2, 1e-2),
-            small("regression, square", dict(inputs=3, hidden=5, layers=2, outputs=1, activation="tanh"), 7,
-                  "none", "square", 5e-3, 0.1),
             small("exponential head, log", dict(inputs=3, hidden=6, layers=3, outputs=1, activation="silu"), 5,
                   "exponential", "log", 3e-3, 0),
         ],
         large=large(),
         schedules=[
             schedule("one-cycle", lambda o: of.OneCycleLR(o, max_lr=3e-3, total_steps=24), rate=3e-3, steps=24),
-            schedule("step", lambda o: of.StepLR(o, step_size=4, gamma=0.5), rate=1e-2, steps=14, period=4,
-                     factor=0.5),
         ],
     )
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "data", "mlp_golden.json")

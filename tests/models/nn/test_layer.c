@@ -111,9 +111,7 @@ static void reference(enum rt_activation_id id, double z, double *a, double *der
 {
     double sigmoid = 1 / (1 + exp(-z));
     const double values[RT_ACTIVATION_COUNT][2] = {
-        [RT_IDENTITY] = {z, 1},
         [RT_RELU] = {z > 0 ? z : 0, z > 0},
-        [RT_TANH] = {tanh(z), 1 - tanh(z) * tanh(z)},
         [RT_SILU] = {z * sigmoid, sigmoid * (1 + z * (1 - sigmoid))},
     };
     *a = values[id][0];

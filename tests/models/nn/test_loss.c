@@ -12,11 +12,7 @@ static void test_known_values(void)
     } cases[] = {
         {RT_LOSS_SMAPE, 3, 1, 0.5, 0.125},
         {RT_LOSS_SMAPE, 1, 3, 0.5, -0.375},
-        {RT_LOSS_MAPE, 3, 2, 0.5, 0.5},
-        {RT_LOSS_MAPE, 1, 2, 0.5, -0.5},
         {RT_LOSS_LOG, 2, 4, 0.69314718055994531, -0.5},
-        {RT_LOSS_LOG_SQUARE, 4, 2, 0.48045301391820142, 0.34657359027997264},
-        {RT_LOSS_SQUARE, 1, 4, 9, -6},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         double derivative, value = rt_losses[cases[i].loss].value(cases[i].p, cases[i].t, &derivative);

@@ -90,7 +90,7 @@ static double wants_zero(void *context, size_t first, size_t rows, const rt_real
 /* Every row is seen once, and a linear layer learns what it is told. */
 static void test_step_sees_every_row_and_learns(void)
 {
-    struct rt_mlp_shape shape = {.inputs = 3, .layers = 1, .outputs = 1, .activation = RT_IDENTITY};
+    struct rt_mlp_shape shape = {.inputs = 3, .layers = 1, .outputs = 1};
     struct rt_mlp mlp;
     struct rt_optimizer optimizer;
     struct rt_random random;

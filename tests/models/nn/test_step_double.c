@@ -15,13 +15,12 @@
 
 #define ROWS 7
 
-/* A batch of random rows whose predictions lie well away from their targets, where some losses have a kink.
+/* A batch of random rows whose predictions lie well away from their targets, where the losses have a kink.
  */
 static void random_batch(struct batch *batch, const struct rt_mlp *mlp, int loss, struct rt_random *random)
 {
-    /* The square takes the bare output, the others need p > 0. */
     *batch = (struct batch){.rows = ROWS, .outputs = mlp->shape.outputs, .loss = &rt_losses[loss]};
-    batch->head = &heads[loss == RT_LOSS_SQUARE ? 2 : mlp->shape.outputs == 2 ? 0 : 1];
+    batch->head = &heads[mlp->shape.outputs == 2 ? 0 : 1];
     batch->x = rt_calloc(ROWS * mlp->shape.inputs, sizeof *batch->x);
     batch->scale = rt_calloc(ROWS, sizeof *batch->scale);
     batch->waves = rt_calloc(ROWS, sizeof *batch->waves);
