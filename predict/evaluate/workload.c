@@ -163,8 +163,10 @@ int rt_workload_graph_in(const char *folder, const struct rt_workload_name *name
     *read = path != NULL;
     if (path == NULL)
         return build(workload, split, &model, graph);
-    status =
-        rt_graph_import_opgraph(path, layers_of(workload, &model), (enum rt_dtype)workload->dtype, graph);
+    struct rt_model_source source;
+    struct rt_graph_options options = {.dtype = (enum rt_dtype)workload->dtype};
+    if ((status = rt_model_source_find(path, &source)) == RT_OK)
+        status = rt_model_source_graph(&source, &options, layers_of(workload, &model), graph);
     free(path);
     return status == RT_OK ? RT_OK : RT_EIO; /* a file that was asked for: not about this run only */
 }
