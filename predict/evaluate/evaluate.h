@@ -60,7 +60,7 @@ struct rt_evaluate_options {
 const char *rt_part_name(int part);
 int rt_part_find(const char *name, int *part); /* RT_EUSAGE naming them */
 
-/* ---- columns: a time for each row ---- */
+/* ---- columns: a value for each row ---- */
 
 enum rt_judged_kind {
     RT_JUDGED_CANDIDATE,
@@ -70,10 +70,10 @@ enum rt_judged_kind {
 
 struct rt_judged_column {
     enum rt_judged_kind kind;
-    char *name;      /* in text: "roofline", "floor", "habitat*" */
-    char *key;       /* in JSON and CSV: label of the candidate, "floor", the CSV file's own "habitat_ms" */
-    double *time_us; /* (row_count); NaN: the column has none */
-    double *half; /* (row_count) of candidates, else NULL: half-width of the interval in ln; NaN: unknown */
+    char *name;    /* in text: "roofline", "floor", "habitat*" */
+    char *key;     /* in JSON and CSV: label of the candidate, "floor", the CSV file's own "habitat_ms" */
+    double *value; /* (row_count), in the target's unit; NaN: the column has none */
+    double *half;  /* (row_count) of candidates, else NULL: half-width of the interval in ln; NaN: unknown */
 };
 
 /* ---- rows ---- */
@@ -130,7 +130,7 @@ struct rt_judged_pools {
 struct rt_judged_worst {
     const struct rt_sample *sample;
     const char *device, *kernel; /* kernel: name of the main kernel, "" unknown */
-    double forecast_us, error;   /* of the first candidate; percent, signed */
+    double forecast, error;      /* of the first candidate; error in percent, signed */
 };
 
 /* ---- what is left out ---- */
@@ -175,12 +175,12 @@ struct rt_evaluation {
     struct rt_evaluate_options options;
     /* Owned: rt_evaluation_release. */
     bool workloads;                              /* rows are runs of whole models, else kernels */
-    const struct rt_target *target;              /* what of a sample is judged */
-    size_t measured;                             /* rows + left out */
+    const struct rt_target *target;              /* what of a sample is judged: that of the reference */
+    size_t total;                                /* rows + left out */
     size_t candidate_count, column_count, floor; /* columns: candidates first; floor: its number */
     struct rt_judged_column column[RT_MAX_JUDGED];
     size_t row_count;
-    double *measured_us;             /* (row_count) */
+    double *measured;                /* (row_count), in the target's unit */
     const struct rt_sample **sample; /* (row_count) of kernels, else NULL */
     struct rt_judged_run *run;       /* (row_count) of whole models, else NULL */
     struct rt_judged_group *groups;
@@ -203,13 +203,14 @@ struct rt_evaluation {
     size_t disagreement_count;
 };
 
-/* Judges the kernels of the dataset. RT_EFORMAT where none can be judged; the sentence says why most were
- * left out. */
+/* Judges the kernels of the dataset. RT_EUSAGE where the candidates forecast different targets; RT_EFORMAT
+ * where none can be judged; the sentence says why most were left out. */
 int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,
                         const struct rt_evaluate_options *options, struct rt_evaluation *out);
 
-/* Judges the runs of whole models. RT_EFORMAT where there is none or none can be forecast, or the published
- * forecasts cannot be read; RT_ENOTFOUND where a candidate lacks a family and no fallback was allowed. */
+/* Judges the runs of whole models, by their time. RT_EUSAGE where a candidate forecasts another target;
+ * RT_EFORMAT where there is none or none can be forecast, or the published forecasts cannot be read;
+ * RT_ENOTFOUND where a candidate lacks a family and no fallback was allowed. */
 int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_candidate *candidates,
                           size_t count, const struct rt_evaluate_options *options, struct rt_evaluation *out);
 

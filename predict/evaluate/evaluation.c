@@ -59,29 +59,44 @@ size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_judged
                                 char *key, size_t capacity)
 {
     struct rt_judged_column *column = &evaluation->column[evaluation->column_count];
-    *column = (struct rt_judged_column){.kind = kind,
-                                        .name = name,
-                                        .key = key,
-                                        .time_us = rt_malloc((capacity + 1) * sizeof *column->time_us)};
+    *column = (struct rt_judged_column){
+        .kind = kind, .name = name, .key = key, .value = rt_malloc((capacity + 1) * sizeof *column->value)};
     if (kind == RT_JUDGED_CANDIDATE) /* has all rows */
         column->half = rt_malloc((capacity + 1) * sizeof *column->half);
     for (size_t i = 0; kind != RT_JUDGED_CANDIDATE && i < capacity; i++)
-        column->time_us[i] = NAN;
+        column->value[i] = NAN;
     return evaluation->column_count++;
 }
 
-void rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candidate *candidates, size_t count,
-                        const struct rt_evaluate_options *options, size_t capacity)
+/* All candidates forecast the target of the reference. */
+static int check_targets(const struct rt_candidate *candidates, size_t count, enum rt_target_id target)
 {
+    for (size_t c = 0; c < count; c++)
+        if (candidates[c].predictor.target != target)
+            return rt_fail(RT_EUSAGE,
+                           "%s forecasts %s where %s is judged; name predictors of one target (--no-baseline "
+                           "leaves out the roofline)",
+                           candidates[c].name, rt_targets[candidates[c].predictor.target].name,
+                           rt_targets[target].name);
+    return RT_OK;
+}
+
+int rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candidate *candidates, size_t count,
+                       const struct rt_evaluate_options *options, enum rt_target_id target, size_t capacity)
+{
+    int status = check_targets(candidates, count, target);
+    if (status != RT_OK)
+        return status;
     *evaluation =
         (struct rt_evaluation){.candidates = candidates,
                                .candidate_count = count,
                                .options = *options,
-                               .target = &rt_targets[RT_TARGET_LATENCY],
-                               .measured_us = rt_malloc((capacity + 1) * sizeof *evaluation->measured_us)};
+                               .target = &rt_targets[target],
+                               .measured = rt_malloc((capacity + 1) * sizeof *evaluation->measured)};
     for (size_t c = 0; c < count; c++)
         rt_evaluation_add_column(evaluation, RT_JUDGED_CANDIDATE, rt_strdup(candidates[c].label),
                                  rt_strdup(candidates[c].label), capacity);
+    return RT_OK;
 }
 
 void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_judged_group *group)
@@ -105,13 +120,13 @@ void rt_evaluation_release(struct rt_evaluation *evaluation)
     for (size_t c = 0; c < evaluation->column_count; c++) {
         free(evaluation->column[c].name);
         free(evaluation->column[c].key);
-        free(evaluation->column[c].time_us);
+        free(evaluation->column[c].value);
         free(evaluation->column[c].half);
     }
     for (size_t r = 0; r < evaluation->refused_count; r++)
         free(evaluation->refused[r].reason);
     free(evaluation->refused);
-    free(evaluation->measured_us);
+    free(evaluation->measured);
     free(evaluation->sample);
     free(evaluation->run);
     free(evaluation->groups);
@@ -132,7 +147,7 @@ size_t rt_evaluation_left_out(const struct rt_evaluation *evaluation, enum rt_le
 
 double rt_evaluation_error(const struct rt_evaluation *evaluation, size_t row, size_t column)
 {
-    return rt_error_percent(evaluation->measured_us[row], evaluation->column[column].time_us[row]);
+    return rt_error_percent(evaluation->measured[row], evaluation->column[column].value[row]);
 }
 
 /* The reason to name where there are no rows: the most frequent one. "Not asked for" and "not in the split"
@@ -153,15 +168,14 @@ int rt_evaluation_refuse_empty(const struct rt_evaluation *evaluation)
 {
     bool runs = evaluation->workloads;
     enum rt_left_out reason = main_reason(evaluation);
-    if (evaluation->measured == 0)
+    if (evaluation->total == 0)
         return rt_fail(RT_EFORMAT,
                        runs ? "there are no measured workloads (whole models); `rooftile dataset import "
                               "--format neusight` reads some; leave out --workloads to evaluate kernels"
                             : "nothing to evaluate: the data holds no samples of kernels");
-    return rt_fail(RT_EFORMAT, "nothing to evaluate (%s%s): of %zu %s %zu are %s; %s",
-                   runs ? "whole models" : "split ", runs ? "" : rt_part_name(evaluation->options.part),
-                   evaluation->measured, runs ? "workloads" : "samples",
-                   rt_evaluation_left_out(evaluation, reason), rt_left_outs[reason].words,
-                   reason == RT_LEFT_NO_FORECAST ? evaluation->refused[0].reason
-                                                 : rt_left_outs[reason].remedy);
+    return rt_fail(
+        RT_EFORMAT, "nothing to evaluate (%s%s): of %zu %s %zu are %s; %s", runs ? "whole models" : "split ",
+        runs ? "" : rt_part_name(evaluation->options.part), evaluation->total, runs ? "workloads" : "samples",
+        rt_evaluation_left_out(evaluation, reason), rt_left_outs[reason].words,
+        reason == RT_LEFT_NO_FORECAST ? evaluation->refused[0].reason : rt_left_outs[reason].remedy);
 }

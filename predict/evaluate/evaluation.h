@@ -4,9 +4,10 @@
 
 #include "predict/evaluate/evaluate.h"
 
-/* An evaluation with a column for each candidate and room for `capacity` rows. */
-void rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candidate *candidates, size_t count,
-                        const struct rt_evaluate_options *options, size_t capacity);
+/* An evaluation with a column for each candidate and room for `capacity` rows. RT_EUSAGE where a candidate
+ * forecasts another target. */
+int rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candidate *candidates, size_t count,
+                       const struct rt_evaluate_options *options, enum rt_target_id target, size_t capacity);
 
 /* A further column with room for `capacity` rows, NaN until it is filled (a candidate's: in every row); takes
  * name and key. Returns its number. */

@@ -145,9 +145,9 @@ static void add_row(struct rt_evaluation *evaluation, const struct rt_device *de
     const struct rt_sample *sample = batch->sample[i];
     size_t row = evaluation->row_count++;
     evaluation->sample[row] = sample;
-    evaluation->measured_us[row] = rt_target_measured(evaluation->target, sample);
+    evaluation->measured[row] = rt_target_measured(evaluation->target, sample);
     for (size_t c = 0; c < evaluation->candidate_count; c++) {
-        evaluation->column[c].time_us[row] = batch->forecast[c][i];
+        evaluation->column[c].value[row] = batch->forecast[c][i];
         evaluation->column[c].half[row] = rt_predictor_interval(&evaluation->candidates[c].predictor, device,
                                                                 &batch->query[i], RT_EVALUATE_LEVEL);
     }
@@ -305,7 +305,7 @@ static void find_worst(const struct kernels *kernels)
             (struct rt_judged_worst){.sample = sample,
                                      .device = kernels->dataset->devices[sample->device].name,
                                      .kernel = rt_strings_get(&kernels->dataset->kernels, sample->kernel),
-                                     .forecast_us = evaluation->column[0].time_us[r],
+                                     .forecast = evaluation->column[0].value[r],
                                      .error = error};
     }
 }
@@ -318,8 +318,12 @@ int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candid
     struct rt_evaluation evaluation;
     struct kernels kernels = {.evaluation = &evaluation, .dataset = dataset};
     const struct rt_candidate *reference = rt_candidates_reference(candidates, count);
-    rt_evaluation_init(&evaluation, candidates, count, options, dataset->sample_count);
-    evaluation.measured = dataset->sample_count;
+    int status = rt_evaluation_init(&evaluation, candidates, count, options,
+                                    reference != NULL ? reference->predictor.target : RT_TARGET_LATENCY,
+                                    dataset->sample_count);
+    if (status != RT_OK)
+        return status;
+    evaluation.total = dataset->sample_count;
     evaluation.sample = rt_malloc((dataset->sample_count + 1) * sizeof(const struct rt_sample *));
     evaluation.split =
         reference != NULL ? reference->predictor.split : (struct rt_split_rule)RT_SPLIT_DEFAULT;
@@ -331,7 +335,7 @@ int rt_evaluate_kernels(const struct rt_dataset *dataset, const struct rt_candid
     free(kernels.fitted);
     free(kernels.picked);
     if (evaluation.row_count == 0) {
-        int status = rt_evaluation_refuse_empty(&evaluation);
+        status = rt_evaluation_refuse_empty(&evaluation);
         rt_evaluation_release(&evaluation);
         return status;
     }

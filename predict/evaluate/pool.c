@@ -39,7 +39,7 @@ static void gather_groups(struct gathered *gathered, struct rt_judged_where firs
 static size_t gather_times(struct gathered *gathered, size_t c, size_t having)
 {
     const struct rt_evaluation *evaluation = gathered->evaluation;
-    const double *has = evaluation->column[having].time_us, *time = evaluation->column[c].time_us,
+    const double *has = evaluation->column[having].value, *time = evaluation->column[c].value,
                  *half = evaluation->column[c].half;
     size_t count = 0;
     for (size_t g = 0; g < gathered->group_count; g++) {
@@ -47,7 +47,7 @@ static size_t gather_times(struct gathered *gathered, size_t c, size_t having)
         for (size_t r = gathered->groups[g]->first; r < end; r++) {
             if (isnan(has[r]))
                 continue;
-            gathered->measured[count] = evaluation->measured_us[r];
+            gathered->measured[count] = evaluation->measured[r];
             gathered->time[count] = time[r];
             gathered->half[count++] = half != NULL ? half[r] : NAN;
         }

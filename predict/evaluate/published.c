@@ -85,10 +85,10 @@ static int fill_row(const struct published *published, const struct rt_csv_field
     int status = RT_OK;
     for (size_t c = published->first; status == RT_OK && c < evaluation->column_count; c++)
         status = read_time(published, &fields[published->from[c]], evaluation->column[c].key,
-                           &evaluation->column[c].time_us[row]);
+                           &evaluation->column[c].value[row]);
     if (status == RT_OK && published->measured >= 0)
         status = read_time(published, &fields[published->measured], "measured_ms", &measured_us);
-    if (status == RT_OK && fabs(measured_us / evaluation->measured_us[row] - 1) > AGREES) {
+    if (status == RT_OK && fabs(measured_us / evaluation->measured[row] - 1) > AGREES) {
         evaluation->disagreements = rt_realloc(evaluation->disagreements, evaluation->disagreement_count + 1,
                                                sizeof *evaluation->disagreements);
         evaluation->disagreements[evaluation->disagreement_count++] =

@@ -134,18 +134,14 @@ static json_t *dims_json(const struct rt_call *call)
 
 static void add_worst(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
-    char *measured = rt_format("measured %s", evaluation->target->unit),
-         *forecast = rt_format("forecast %s", evaluation->target->unit);
+    static const char *const formats[] = {"measured_%s", "measured %s", "forecast_%s", "forecast %s"};
+    char *name[RT_COUNT(formats)];
+    for (size_t i = 0; i < RT_COUNT(formats); i++)
+        name[i] = rt_format(formats[i], evaluation->target->unit);
     const struct rt_column columns[] = {
-        {"error", "error %", 'f', 1},
-        {"measured_us", measured, 'f', 1},
-        {"forecast_us", forecast, 'f', 1},
-        {"device", NULL, 's', 0},
-        {"op", NULL, 's', 0},
-        {"dtype", NULL, 's', 0},
-        {NULL, "dims", 's', 0},
-        {"kernel", "", 's', 0},
-        {"predictor", "", 's', 0},
+        {"error", "error %", 'f', 1}, {name[0], name[1], 'f', 1}, {name[2], name[3], 'f', 1},
+        {"device", NULL, 's', 0},     {"op", NULL, 's', 0},       {"dtype", NULL, 's', 0},
+        {NULL, "dims", 's', 0},       {"kernel", "", 's', 0},     {"predictor", "", 's', 0},
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i < evaluation->worst_count; i++) {
@@ -154,16 +150,16 @@ static void add_worst(struct rt_report *report, const struct rt_evaluation *eval
         char dims[512];
         rt_call_dims(call, dims, sizeof dims);
         rt_table_row(table, worst->error, rt_target_measured(evaluation->target, worst->sample),
-                     worst->forecast_us, worst->device, rt_ops[call->op].name, rt_dtypes[call->dtype].name,
-                     dims, worst->kernel[0] != '\0' ? worst->kernel : NULL, evaluation->candidates[0].label);
+                     worst->forecast, worst->device, rt_ops[call->op].name, rt_dtypes[call->dtype].name, dims,
+                     worst->kernel[0] != '\0' ? worst->kernel : NULL, evaluation->candidates[0].label);
         rt_table_row_json(table, "dims", dims_json(call));
     }
     char *title =
         rt_format("worst %zu kernels of %s", evaluation->worst_count, evaluation->candidates[0].label);
     rt_report_add_table(report, "worst", title, table);
     free(title);
-    free(measured);
-    free(forecast);
+    for (size_t i = 0; i < RT_COUNT(formats); i++)
+        free(name[i]);
 }
 
 void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluation *evaluation)

@@ -113,7 +113,7 @@ void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluatio
                             evaluation->workloads ? "rows" : "samples");
     rt_report_add_json(report, "data.files", files);
     rt_report_add_json(report, evaluation->workloads ? "data.workloads" : "data.samples",
-                       json_integer((json_int_t)evaluation->measured));
+                       json_integer((json_int_t)evaluation->total));
     rt_report_add_count(report, "data.duplicates", NULL, input->duplicates);
     rt_report_add_count(report, "data.evaluated", NULL, evaluation->row_count);
     rt_report_add_count(report, "data.synthetic", NULL, evaluation->synthetic);
@@ -238,8 +238,8 @@ static char *ops_words(const struct rt_evaluation *evaluation, enum rt_left_out 
 
 void rt_evaluation_add_left_out(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
-    rt_report_add_heading(report, "left out: %zu of %zu %s", evaluation->measured - evaluation->row_count,
-                          evaluation->measured, evaluation->workloads ? "workloads" : "samples");
+    rt_report_add_heading(report, "left out: %zu of %zu %s", evaluation->total - evaluation->row_count,
+                          evaluation->total, evaluation->workloads ? "workloads" : "samples");
     for (int r = 0; r < RT_LEFT_NO_FORECAST; r++) {
         size_t count = rt_evaluation_left_out(evaluation, r);
         if (count == 0)

@@ -54,7 +54,7 @@ static void add_disagreements(struct rt_report *report, const struct rt_evaluati
     for (size_t d = 0; d < evaluation->disagreement_count; d++) {
         const struct rt_judged_disagreement *other = &evaluation->disagreements[d];
         const struct rt_judged_run *run = &evaluation->run[other->row];
-        double measured_us = evaluation->measured_us[other->row];
+        double measured_us = evaluation->measured[other->row];
         char *title = rt_workload_title(run->workload, &run->name);
         if (d < MOST_LINES)
             rt_report_add_words(report, "",
@@ -121,7 +121,7 @@ struct cell {
 static json_t *time_json(const void *of, size_t column)
 {
     const struct cell *cell = of;
-    return rt_json_number(cell->evaluation->column[column].time_us[cell->row] / 1e3);
+    return rt_json_number(cell->evaluation->column[column].value[cell->row] / 1e3);
 }
 
 static json_t *error_json(const void *of, size_t column)
@@ -150,7 +150,7 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
 {
     const struct rt_judged_run *run = &evaluation->run[row];
     const struct cell cell = {evaluation, row};
-    double forecast_us = evaluation->column[0].time_us[row], half = evaluation->column[0].half[row];
+    double forecast_us = evaluation->column[0].value[row], half = evaluation->column[0].half[row];
     add_pass_json(table, "forward", run->workload->forward_us, run->forward_us);
     add_pass_json(table, "backward", run->workload->backward_us, run->backward_us);
     const struct {
@@ -179,7 +179,7 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
 static const char *within_words(const struct rt_evaluation *evaluation, size_t row)
 {
     const struct rt_judged_column *own = &evaluation->column[0];
-    double off = fabs(log(evaluation->measured_us[row] / own->time_us[row]));
+    double off = fabs(log(evaluation->measured[row] / own->value[row]));
     return isnan(own->half[row]) ? NULL : off <= own->half[row] ? "yes" : "no";
 }
 
@@ -222,12 +222,12 @@ static void add_run(struct rt_table *table, const struct rt_evaluation *evaluati
     const struct rt_judged_run *run = &evaluation->run[row];
     double other[RT_MAX_JUDGED];
     for (size_t c = 1; c < evaluation->column_count; c++)
-        other[c] = csv ? evaluation->column[c].time_us[row] / 1e3 : rt_evaluation_error(evaluation, row, c);
+        other[c] = csv ? evaluation->column[c].value[row] / 1e3 : rt_evaluation_error(evaluation, row, c);
     rt_table_row_numbers(
         table, other + 1, evaluation->column_count - 1, run->name.device, run->name.model,
         rt_modes[run->workload->mode], (long long)run->workload->batch, (long long)run->workload->sequence,
         shown_option(run), (int)evaluation->groups[row].held_out[0], run->graph_read ? "read" : "built",
-        evaluation->measured_us[row] / 1e3, evaluation->column[0].time_us[row] / 1e3,
+        evaluation->measured[row] / 1e3, evaluation->column[0].value[row] / 1e3,
         rt_evaluation_error(evaluation, row, 0), rt_evaluation_error(evaluation, row, evaluation->floor),
         100 * run->coverage, 100 * sinh(evaluation->column[0].half[row]), within_words(evaluation, row));
 }

@@ -81,7 +81,7 @@ static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct
     int status = rt_forecast_graph(graph, &candidate->predictor, device, &options, &forecast);
     if (status != RT_OK)
         return rt_fail_context(status, "%s", candidate->name);
-    evaluation->column[c].time_us[evaluation->row_count] = forecast.total_us;
+    evaluation->column[c].value[evaluation->row_count] = forecast.total_us;
     evaluation->column[c].half[evaluation->row_count] = log(forecast.interval_high_us / forecast.total_us);
     if (c == 0) {
         run->forward_us = forecast.forward_us;
@@ -118,8 +118,8 @@ static void add_row(struct rt_evaluation *evaluation, const struct rt_judged_run
     const struct rt_workload *workload = run->workload;
     size_t row = evaluation->row_count++, count = evaluation->candidate_count;
     evaluation->run[row] = *run;
-    evaluation->measured_us[row] = workload->end_to_end_us;
-    evaluation->column[evaluation->floor].time_us[row] = rt_workload_floor_us(workload);
+    evaluation->measured[row] = workload->end_to_end_us;
+    evaluation->column[evaluation->floor].value[row] = rt_workload_floor_us(workload);
     evaluation->graphs_read += run->graph_read;
     struct rt_judged_group group = {.key = {[RT_KEY_DEVICE] = workload->device,
                                             [RT_KEY_MODEL] = workload->model,
@@ -172,7 +172,7 @@ static void mark_every_time(struct rt_evaluation *evaluation)
     for (size_t r = 0; r < evaluation->row_count; r++) {
         bool every = true;
         for (size_t c = 0; c < evaluation->column_count; c++)
-            every &= c == evaluation->floor || !isnan(evaluation->column[c].time_us[r]);
+            every &= c == evaluation->floor || !isnan(evaluation->column[c].value[r]);
         evaluation->groups[r].key[RT_KEY_EVERY_TIME] = every;
     }
 }
@@ -222,14 +222,17 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
                           size_t count, const struct rt_evaluate_options *options, struct rt_evaluation *out)
 {
     struct rt_evaluation evaluation;
+    int status = rt_evaluation_init(&evaluation, candidates, count, options, RT_TARGET_LATENCY,
+                                    dataset->workload_count);
+    if (status != RT_OK)
+        return status;
     struct workloads workloads = {&evaluation, dataset, complete_devices(dataset)};
-    rt_evaluation_init(&evaluation, candidates, count, options, dataset->workload_count);
     evaluation.workloads = true;
-    evaluation.measured = dataset->workload_count;
+    evaluation.total = dataset->workload_count;
     evaluation.run = rt_calloc(dataset->workload_count + 1, sizeof *evaluation.run);
     evaluation.floor = rt_evaluation_add_column(&evaluation, RT_JUDGED_FLOOR, rt_strdup("floor"),
                                                 rt_strdup("floor"), dataset->workload_count);
-    int status = judge_runs(&workloads);
+    status = judge_runs(&workloads);
     free(workloads.devices);
     if (status == RT_OK && evaluation.row_count == 0)
         status = rt_evaluation_refuse_empty(&evaluation);

@@ -130,7 +130,7 @@ static void test_known_errors(void)
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_evaluate_options){0}, &e));
     CU_ASSERT_EQUAL_FATAL(e.row_count, 6);
     for (size_t r = 0; r < 6; r++) {
-        RT_ASSERT_NEAR(e.column[0].time_us[r], expected[r], 1e-12);
+        RT_ASSERT_NEAR(e.column[0].value[r], expected[r], 1e-12);
         RT_ASSERT_NEAR(rt_evaluation_error(&e, r, 0), -50, 1e-9);
         CU_ASSERT_FALSE(e.groups[r].held_out[0]);
     }
@@ -169,9 +169,9 @@ static void test_layers_of_the_run(void)
     open_roofline(&candidate);
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_evaluate_options){0}, &e));
     CU_ASSERT_EQUAL_FATAL(e.row_count, 3); /* of 36 layers, 12, 24 */
-    RT_ASSERT_NEAR(e.column[0].time_us[0] - e.column[0].time_us[2],
-                   e.column[0].time_us[2] - e.column[0].time_us[1], 1e-9);
-    CU_ASSERT_TRUE(e.column[0].time_us[2] > 1.5 * e.column[0].time_us[1]);
+    RT_ASSERT_NEAR(e.column[0].value[0] - e.column[0].value[2],
+                   e.column[0].value[2] - e.column[0].value[1], 1e-9);
+    CU_ASSERT_TRUE(e.column[0].value[2] > 1.5 * e.column[0].value[1]);
     rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
     rt_dataset_release(&dataset);
@@ -345,7 +345,7 @@ static void test_graphs_of_a_folder(void)
     CU_ASSERT_EQUAL(e.graphs_read, 1);
     CU_ASSERT_TRUE(e.run[0].graph_read);
     CU_ASSERT_FALSE(e.run[1].graph_read);
-    RT_ASSERT_NEAR(e.column[0].time_us[0], rt_roofline_us(&linear, &v100), 1e-9);
+    RT_ASSERT_NEAR(e.column[0].value[0], rt_roofline_us(&linear, &v100), 1e-9);
     RT_ASSERT_NEAR(rt_evaluation_error(&e, 1, 0), -75, 1e-9);
     rt_evaluation_release(&e);
     rt_test_write("bert_large-inf-128-4.csv", "Name,OpName\n");
