@@ -10,16 +10,8 @@
 #include <string.h>
 
 /* Each is at the end of its cmd_NAME.c. */
-extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices,
-    rt_command_evaluate, rt_command_graph, rt_command_predict, rt_command_train, rt_command_crossval;
-
-/* Commands that read argv themselves. */
-int rt_cmd_calibrate(int argc, char **argv);
-
-static const struct rt_command rt_command_calibrate = {
-    .name = "calibrate",
-    .brief = "fit a predictor to a GPU from a few of its kernels",
-    .main = rt_cmd_calibrate};
+extern const struct rt_command rt_command_collect, rt_command_dataset, rt_command_devices, rt_command_graph,
+    rt_command_train, rt_command_calibrate, rt_command_predict, rt_command_evaluate, rt_command_crossval;
 
 static const struct rt_command *const commands[] = {
     &rt_command_collect,   &rt_command_dataset, &rt_command_devices,  &rt_command_graph,    &rt_command_train,

@@ -19,6 +19,7 @@
  *   effects.c, residuals.c, intervals.c    the three fits
  *   robust.c              least squares that outliers do not move
  *   unused.c              why a measurement was not used
+ *   calibrate_report.c    what changed, as tables and notes
  *   cmd_calibrate.c       `rooftile calibrate`
  *
  * docs/method.md has the equations.

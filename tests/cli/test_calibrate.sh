@@ -44,7 +44,7 @@ cp stdout text
 succeeds "gives the same bytes" cmp c.h5 again.h5
 holds "text" "NVIDIA A100-PCIE-40GB, from kernels of data.h5" text
 holds "says what is written" "again.h5 is written" text
-holds "says what was drawn" "kernels of softmax: 10 fp32" text
+holds "says what was selected" "kernels of softmax: 10 fp32" text
 succeeds "evaluate both" "$ROOFTILE" evaluate -p c.h5 -p p.h5 data.h5 --gpu A100 --quiet --json
 cp stdout both.json
 cat >better.py <<'END'
@@ -151,7 +151,7 @@ print([x["model"] for x in r["rows"]], r["data"]["calibrated_to"], 45 < -r["rows
 END
 holds "only the model that was left out is judged" "['gpt2_large'] 2 True" judged.txt
 succeeds "kernels anew" "$ROOFTILE" calibrate -p b.h5 a.h5 --gpu large -o b3.h5
-holds "take back what runs told" "what runs of models had told of kernels in a queue no longer holds beside this and is taken back" stdout
+holds "forget the shift of queues" "the earlier shift of kernels in a queue, fitted to runs beside other device effects, is set to 0" stdout
 succeeds "runs of an unknown device" "$ROOFTILE" calibrate -p a.p.h5 runs.h5 --gpu large --without-model gpt2 --from models -o u.h5
 holds "shift everything" "shift of every family: compute" stdout
 
@@ -168,7 +168,7 @@ refuses "no data" 2 "name at least one dataset" $c -p p.h5 --gpu A100 -o x.h5
 refuses "no gpu" 2 "--gpu NAME" $c -p p.h5 data.h5 -o x.h5
 refuses "no output" 2 "-o P2.h5" $c -p p.h5 data.h5 --gpu A100
 refuses "too few kernels" 2 "--kernels 4: must be a whole number from 5" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --kernels 4
-refuses "unknown source" 2 "--from guesses: choose kernels, models or both" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
+refuses "unknown source" 2 "--from guesses: choose either, kernels, models or both" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from guesses
 refuses "unknown split" 2 "choose test, train, validation or all" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --split half
 refuses "unknown GPU" 1 "it has" $c -p p.h5 data.h5 --gpu H100 -o x.h5
 holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr

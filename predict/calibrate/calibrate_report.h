@@ -1,0 +1,12 @@
+/* What a calibration changed, for people and programs. */
+#ifndef ROOFTILE_PREDICT_CALIBRATE_CALIBRATE_REPORT_H
+#define ROOFTILE_PREDICT_CALIBRATE_CALIBRATE_REPORT_H
+
+#include "base/report.h"
+#include "predict/calibrate/calibration.h"
+
+/* Adds tables, facts and notes. `data`: what the dataset is called. */
+void rt_calibration_report(const struct rt_calibration *calibration, const struct rt_dataset *dataset,
+                           const char *data, struct rt_report *report);
+
+#endif
