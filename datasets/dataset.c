@@ -74,7 +74,7 @@ void rt_workload_init(struct rt_workload *workload)
     workload->device = workload->group = workload->model = workload->option = -1;
 }
 
-/* Large pages for large tables: an import otherwise spends a quarter of its time on page faults. A hint. */
+/* Large pages for large tables: an import otherwise spends a quarter of its time on page faults. */
 static void prefer_large_pages(void *block, size_t size)
 {
     const size_t page = 2 << 20;

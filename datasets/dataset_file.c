@@ -56,7 +56,7 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
     ADD(rt_h5_make_group(file, "/devices"));
     for (size_t t = 0; t < rt_device_text_count; t++) {
         struct rt_strings column = {0};
-        for (size_t d = 0; d < dataset->device_count; d++) { /* repeats stay: one text per device */
+        for (size_t d = 0; d < dataset->device_count; d++) { /* one text per device, equal ones too */
             const char *text = rt_device_text(&dataset->devices[d], t);
             size_t length = strlen(text) + 1;
             column.text = rt_realloc(column.text, column.size + length, 1);
@@ -82,8 +82,8 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
     return RT_OK;
 }
 
-/* Do all groups say the same of it? Then it is written once: thousands of groups differ in an attribute or
- * two. */
+/* Do all groups have this attribute with this value? Such attributes are written once, at /groups: thousands
+ * of groups differ in one or two. */
 static bool is_common(const struct rt_dataset *dataset, const char *name, const char *value)
 {
     if (dataset->group_count < 2)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The new number of each row of a table, -1 where the row goes away. */
+/* The new number of each row of a table, -1 where the row is removed. */
 struct numbering {
     int32_t *number;
     size_t count, used;
@@ -166,7 +166,7 @@ static int compare_integers(int64_t x, int64_t y)
     return (x > y) - (x < y);
 }
 
-/* Missing ones last. */
+/* NaN comes last. */
 static int compare_reals(double x, double y)
 {
     if (isnan(x) || isnan(y))

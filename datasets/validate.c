@@ -98,8 +98,8 @@ static void check_uuid(struct rt_dataset *dataset, struct rt_check *check)
     }
 }
 
-/* Missing or possible: reals are finite and not negative, integers not negative, and 0 only where that is a
- * value. */
+/* Missing, or possible: reals are finite and 0 or more; integers are 1 or more, or 0 where that is a value.
+ */
 static bool is_possible(const struct rt_field *field, const void *row)
 {
     if (field->names != NULL || field->table != RT_NO_TABLE)
@@ -156,7 +156,7 @@ static void check_ranges(const struct rt_dataset *dataset, struct rt_check *chec
     }
 }
 
-/* Elements that equal an earlier one as bytes; the first pair's later one is *first. */
+/* How many elements equal an earlier one, as bytes; the first of them is *first. */
 static size_t count_equal(const void *elements, size_t count, size_t size, size_t *first)
 {
     size_t equal = 0;

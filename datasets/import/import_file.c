@@ -7,7 +7,7 @@
 #include <strings.h>
 
 enum {
-    UNKNOWN_DEVICES = 64, /* more in one file: it is not what it seems */
+    UNKNOWN_DEVICES = 64, /* more in one file: the column holds no GPUs */
     GROUPS = 4096,        /* more in one file: an attribute numbers the rows */
     ATTRIBUTES = 60,
     ATTRIBUTE_BYTES = 1000,
