@@ -69,12 +69,10 @@ typedef void (*rt_fact_visit)(void *to, const char *name, const char *value);
 
 struct rt_backend {
     const char *name, *about;
-    const char *devices_help; /* what --device means here */
-    uint32_t flags;           /* in every sample: RT_FLAG_SYNTHETIC */
-    bool measures_peaks;      /* `describe` measures peaks: of two descriptions the higher peaks hold */
-    bool warm_too;            /* --cache is both by default */
-    bool single_runs;         /* `time` times every run by itself: batches have one */
-    size_t most_batches;      /* of one call of `time` */
+    uint32_t flags;      /* in every sample: RT_FLAG_SYNTHETIC */
+    bool measures_peaks; /* `describe` measures peaks: of two descriptions the higher peaks hold */
+    bool warm_too;       /* --cache is both by default */
+    size_t most_batches; /* of one call of `time` */
     bool (*can)(const struct rt_task *task); /* is there such a kernel? */
 
     int (*open)(const struct rt_backend_options *options, void **context);

@@ -2,7 +2,7 @@
 #include "collect/backends.h"
 #include "collect/collect.h"
 #include "collect/estimate.h"
-#include "collect/model/run.h"
+#include "collect/plan/model_run.h"
 #include "collect/plan/plans.h"
 #include "collect/report.h"
 #include "base/options.h"

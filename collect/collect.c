@@ -1,6 +1,6 @@
 /* A collection from start to end. See collect.h. */
 #include "collect/collect.h"
-#include "collect/model/workloads.h"
+#include "collect/workloads.h"
 #include "collect/scheduler.h"
 #include "base/progress.h"
 #include "base/status.h"

@@ -6,15 +6,16 @@
  * lane of devices, measure. Files in reading order:
  *
  *     task, backend, backends   what is measured, and the interface of what measures it
- *     plan/                     which tasks, in which order
+ *     plan/                     which tasks, in which order; a model's step as tasks
  *     job, attributes           what was asked for, and what datasets say about it
  *     measure, task_result      when a kernel's time is known; the result of one task
+ *     model_timing              all kernels of a model in launch order, timed
  *     worker, probe             processes that measure, and that describe devices
  *     journal, collection       what is saved, done and left
  *     scheduler                 hands tasks to workers, replaces workers that die
  *     collect                   a collection from start to end
  *     estimate, summary         counts before and after
- *     model/                    a whole model, all its kernels in launch order
+ *     workloads                 the job's model run as a whole on every device
  *     synthetic, cpu/, cuda/    the backends
  *     cmd_collect, report       `rooftile collect` and what it prints
  */

@@ -15,7 +15,7 @@
 enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH, RT_CACHE_COUNT };
 extern const char *const rt_caches[RT_CACHE_COUNT]; /* "cold", "warm", "both" */
 
-struct rt_model_run; /* model/run.h */
+struct rt_model_run; /* plan/model_run.h */
 
 struct rt_job {
     const struct rt_backend *backend;

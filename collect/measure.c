@@ -90,7 +90,7 @@ static int warm_up(struct timing *t)
         int status = time_batches(t, 1, &us);
         if (status != RT_OK)
             return status;
-        bool enough = t->backend->single_runs || us >= stopping->batch_us || t->batch.runs >= most_runs;
+        bool enough = us >= stopping->batch_us || t->batch.runs >= most_runs;
         if (enough && (batch >= WARM_BATCHES || us > 1e6 * stopping->max_time_s / 4))
             return RT_OK;
         if (!enough) {

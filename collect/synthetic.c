@@ -410,7 +410,6 @@ static void synthetic_finish(void *opaque, void *work)
 const struct rt_backend rt_backend_synthetic = {
     .name = "synthetic",
     .about = "simulated devices, for tests; samples are marked",
-    .devices_help = "small,large",
     .flags = RT_FLAG_SYNTHETIC,
     .can = synthetic_can,
     .open = synthetic_open,

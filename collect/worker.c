@@ -1,6 +1,6 @@
 /* Worker processes: started, asked and ended; and what they do. See worker.h. */
 #include "collect/worker.h"
-#include "collect/model/run.h"
+#include "collect/plan/model_run.h"
 #include "base/progress.h"
 #include "base/status.h"
 

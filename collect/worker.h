@@ -7,7 +7,7 @@
 #ifndef ROOFTILE_COLLECT_WORKER_H
 #define ROOFTILE_COLLECT_WORKER_H
 
-#include "collect/model/timing.h"
+#include "collect/model_timing.h"
 #include "collect/task_result.h"
 
 #include <sys/types.h>

@@ -477,7 +477,6 @@ static void cpu_finish(void *opaque, void *work)
 const struct rt_backend rt_backend_cpu = {
     .name = "cpu",
     .about = "OpenBLAS and plain loops on this machine",
-    .devices_help = "numbers of threads: 1,all",
     .measures_peaks = true,
     .most_batches = 1,
     .can = cpu_can,

@@ -589,7 +589,6 @@ static void cuda_sequence_health(void *opaque, void *opaque_model, struct rt_hea
 const struct rt_backend rt_backend_cuda = {
     .name = "cuda",
     .about = "NVIDIA GPUs: cuBLASLt, cuDNN and kernels of our own",
-    .devices_help = "numbers of GPUs: all or 0,1",
     .warm_too = true,
     .most_batches = RT_CUDA_QUEUED_RUNS,
     .can = rt_cuda_job_can,

@@ -29,13 +29,11 @@
     X(retain, cuDevicePrimaryCtxRetain)                                                                      \
     X(drop, cuDevicePrimaryCtxRelease)                                                                       \
     X(use, cuCtxSetCurrent)                                                                                  \
-    X(synchronize, cuCtxSynchronize)                                                                         \
     X(memory_left, cuMemGetInfo)                                                                             \
     X(module_load, cuModuleLoadData)                                                                         \
     X(module_unload, cuModuleUnload)                                                                         \
     X(module_function, cuModuleGetFunction)                                                                  \
     X(function_attribute, cuFuncGetAttribute)                                                                \
-    X(function_set, cuFuncSetAttribute)                                                                      \
     X(launch, cuLaunchKernel)                                                                                \
     X(alloc, cuMemAlloc)                                                                                     \
     X(release, cuMemFree)                                                                                    \

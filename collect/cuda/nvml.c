@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct nvml_device *nvml_device;
-enum { NVML_SUCCESS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2, NVML_TEMPERATURE_GPU = 0 };
+enum { NVML_SUCCESS = 0, NVML_CLOCK_SM = 1, NVML_TEMPERATURE_GPU = 0 };
 
 /* X(member, symbol, parameters); all return 0 for success. */
 #define NVML_FUNCTIONS(X)                                                                                    \
@@ -107,8 +107,6 @@ double rt_nvml_number(void *device, enum rt_nvml_quantity quantity)
         return clock_mhz(nvml.clock, device, NVML_CLOCK_SM);
     case RT_NVML_SM_CLOCK_MOST_MHZ:
         return clock_mhz(nvml.clock_most, device, NVML_CLOCK_SM);
-    case RT_NVML_MEMORY_CLOCK_MHZ:
-        return clock_mhz(nvml.clock, device, NVML_CLOCK_MEM);
     case RT_NVML_TEMPERATURE_C:
         return clock_mhz(nvml.temperature, device, NVML_TEMPERATURE_GPU);
     case RT_NVML_POWER_W:

@@ -22,7 +22,6 @@ void *rt_nvml_find(const char *pci, const char *uuid);
 enum rt_nvml_quantity {
     RT_NVML_SM_CLOCK_MHZ,
     RT_NVML_SM_CLOCK_MOST_MHZ,
-    RT_NVML_MEMORY_CLOCK_MHZ,
     RT_NVML_TEMPERATURE_C,
     RT_NVML_POWER_W,
     RT_NVML_POWER_LIMIT_W,

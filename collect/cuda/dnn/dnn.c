@@ -86,11 +86,6 @@ cudnnDataType_t rt_dnn_type(enum rt_dtype dtype)
     return types[dtype].type;
 }
 
-bool rt_dnn_has_type(enum rt_dtype dtype)
-{
-    return types[dtype].capability > 0;
-}
-
 /* cuDNN groups its codes by thousands. */
 CUresult rt_dnn_result(cudnnStatus_t status)
 {
@@ -146,7 +141,7 @@ static const struct rt_dnn_maker *maker_of(enum rt_op_id op)
 bool rt_cuda_dnn_can(const struct rt_task *task)
 {
     const struct rt_dnn_maker *maker = maker_of(task->call.op);
-    return maker != NULL && rt_dnn_has_type(task->call.dtype) && maker->can(task);
+    return maker != NULL && types[task->call.dtype].capability > 0 && maker->can(task);
 }
 
 static const char *refuse(const struct rt_cuda_gpu *gpu, const struct rt_task *task)

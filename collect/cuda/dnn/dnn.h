@@ -55,7 +55,6 @@ struct rt_cudnn {
 
 /* Of fp32, tf32, fp16, bf16; sums are fp32 in all. */
 cudnnDataType_t rt_dnn_type(enum rt_dtype dtype);
-bool rt_dnn_has_type(enum rt_dtype dtype);
 
 CUresult rt_dnn_result(cudnnStatus_t status);
 

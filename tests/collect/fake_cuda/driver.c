@@ -330,12 +330,6 @@ CUresult cuCtxSetCurrent(CUcontext context)
     return lost;
 }
 
-CUresult cuCtxSynchronize(void)
-{
-    CUresult result = checked();
-    return result != CUDA_SUCCESS ? result : run_all();
-}
-
 #ifndef FAKE_CUDA_OLD
 CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *out, CUdevResourceType type)
 {
@@ -434,14 +428,6 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction f
 {
     (void)function;
     *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? 32 : 0;
-    return lost;
-}
-
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)
-{
-    (void)function;
-    (void)which;
-    (void)value;
     return lost;
 }
 

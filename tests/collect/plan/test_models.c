@@ -3,7 +3,7 @@
 
 #include "any_backend.h"
 #include "collect/backends.h"
-#include "collect/model/step.h"
+#include "collect/plan/model_step.h"
 #include "models/graph/model.h"
 #include "plan_request.h"
 

@@ -1,8 +1,8 @@
 /*
  * Workloads: the job's model run as a whole on every device, beside the sum of its kernels measured alone.
  */
-#ifndef ROOFTILE_COLLECT_MODEL_WORKLOADS_H
-#define ROOFTILE_COLLECT_MODEL_WORKLOADS_H
+#ifndef ROOFTILE_COLLECT_WORKLOADS_H
+#define ROOFTILE_COLLECT_WORKLOADS_H
 
 #include "collect/collection.h"
 

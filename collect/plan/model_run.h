@@ -1,13 +1,13 @@
 /*
  * A model as a backend can run it, without a framework: the kernels of its graph are measured one by one, as
- * samples, and then run all in launch order (timing.h), as a workload (workloads.h). docs/guide/collect.md
- * says what such a workload is and is not.
+ * samples, and then run all in launch order (model_timing.h), as a workload (workloads.h).
+ * docs/guide/collect.md says what such a workload is and is not.
  */
-#ifndef ROOFTILE_COLLECT_MODEL_RUN_H
-#define ROOFTILE_COLLECT_MODEL_RUN_H
+#ifndef ROOFTILE_COLLECT_PLAN_MODEL_RUN_H
+#define ROOFTILE_COLLECT_PLAN_MODEL_RUN_H
 
 #include "collect/backend.h"
-#include "collect/model/step.h"
+#include "collect/plan/model_step.h"
 #include "collect/plan/plan.h"
 
 struct rt_model_run {

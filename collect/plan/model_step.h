@@ -2,8 +2,8 @@
  * A step of a model as tasks: the kernels of its graph (models/graph) in launch order. The models plan takes
  * its shapes from here, and `rooftile collect --model` runs them.
  */
-#ifndef ROOFTILE_COLLECT_MODEL_STEP_H
-#define ROOFTILE_COLLECT_MODEL_STEP_H
+#ifndef ROOFTILE_COLLECT_PLAN_MODEL_STEP_H
+#define ROOFTILE_COLLECT_PLAN_MODEL_STEP_H
 
 #include "base/hash_set.h"
 #include "collect/task.h"

@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "collect/backends.h"
-#include "collect/model/run.h"
-#include "collect/model/timing.h"
+#include "collect/plan/model_run.h"
+#include "collect/model_timing.h"
 
 #include <math.h>
 

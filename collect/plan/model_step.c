@@ -1,5 +1,5 @@
-/* A model's graph as tasks. See step.h. */
-#include "collect/model/step.h"
+/* A model's graph as tasks. See model_step.h. */
+#include "collect/plan/model_step.h"
 #include "base/status.h"
 #include "models/graph/model.h"
 

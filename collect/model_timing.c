@@ -1,5 +1,5 @@
-/* A model's kernels in launch order, timed. See timing.h. */
-#include "collect/model/timing.h"
+/* A model's kernels in launch order, timed. See model_timing.h. */
+#include "collect/model_timing.h"
 #include "base/sort.h"
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* Workloads of a collection. See workloads.h. */
-#include "collect/model/workloads.h"
-#include "collect/model/run.h"
+#include "collect/workloads.h"
+#include "collect/plan/model_run.h"
 #include "collect/probe.h"
 #include "base/status.h"
 

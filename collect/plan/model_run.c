@@ -1,5 +1,5 @@
-/* What a backend can run of a model. See run.h. */
-#include "collect/model/run.h"
+/* What a backend can run of a model. See model_run.h. */
+#include "collect/plan/model_run.h"
 #include "base/status.h"
 
 #include <stdio.h>
