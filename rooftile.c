@@ -4,7 +4,6 @@
 #include "base/version.h"
 #include "models/nn/blas.h"
 
-#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +31,6 @@ static const struct rt_command rooftile = {
 int main(int argc, char **argv)
 {
     rt_blas_tune(argv);
-    argp_err_exit_status = 2;
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), reported in a sentence */
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         puts("rooftile " RT_VERSION);

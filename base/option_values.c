@@ -74,7 +74,10 @@ int rt_read_text(const struct rt_option_value *field, const char *option, const 
 
 int rt_read_list(const struct rt_option_value *field, const char *option, const char *text, void *value)
 {
-    (void)field, (void)option;
+    const struct rt_names *names = value;
+    for (size_t i = 0; field->once && i < names->count; i++)
+        if (strcmp(names->name[i], text) == 0)
+            return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", option, text);
     rt_names_add(value, text);
     return RT_OK;
 }

@@ -22,7 +22,7 @@ static int read_value(struct rt_command_line *line, const struct rt_option *opti
     char name[64];
     const uint64_t bit = UINT64_C(1) << (option - line->command->options);
     snprintf(name, sizeof name, "--%s", option->name);
-    if (option->field.once && (line->given & bit))
+    if (option->field.once && option->field.read != rt_read_list && (line->given & bit))
         return rt_fail(RT_EUSAGE, "%s %s: is given a second time; give it once", name, text);
     int status = option->field.check != NULL ? option->field.check(name, text) : RT_OK;
     if (status != RT_OK)
@@ -271,8 +271,6 @@ int rt_command_run(const struct rt_command *command, int argc, char **argv)
     struct rt_command_line line;
     if (command->command_count > 0)
         return run_one_of(command, argc, argv);
-    if (command->main != NULL)
-        return command->main(argc, argv);
     int status = rt_command_line_read(command, argc, argv, &line);
     if (status == RT_OK && line.help)
         rt_command_help(command, argv[0], stdout);

@@ -62,7 +62,7 @@ struct rt_option_value {
     int (*own)(const char *option, const char *text, void *value);
     /* These three may follow the other arguments of the macros below: RT_TEXT(..., .once = true). */
     const char *required; /* the sentence where the option is missing; NULL: it is optional */
-    bool once;            /* a second time is refused; else the last one counts, or all of a list */
+    bool once;            /* a second time is refused, of a list the same text; else the last one counts */
     int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
 };
 
@@ -155,7 +155,6 @@ struct rt_command {
     /* A command of commands has these and no options. */
     const struct rt_command *const *commands;
     size_t command_count;
-    int (*main)(int argc, char **argv); /* reads argv itself */
 };
 
 /* A command line that was read. */

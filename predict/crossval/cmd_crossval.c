@@ -21,18 +21,13 @@ struct arguments {
 
 /* --- options --- */
 
-static int read_kind(const char *option, const char *text, void *value)
+static int check_kind(const char *option, const char *text)
 {
-    const struct rt_names *kinds = value;
-    for (size_t i = 0; i < kinds->count; i++)
-        if (strcmp(kinds->name[i], text) == 0)
-            return rt_fail(RT_EUSAGE, "%s %s: is named twice; name it once", option, text);
-    if (!rt_recipe_kind(text) && rt_kind_is_trained(text))
-        return rt_fail(RT_EUSAGE,
-                       "%s %s: `rooftile train` has no kind of that name; \"roofline\" is the bound alone",
-                       option, text);
-    rt_names_add(value, text);
-    return RT_OK;
+    if (rt_recipe_kind(text) || !rt_kind_is_trained(text))
+        return RT_OK;
+    return rt_fail(RT_EUSAGE,
+                   "%s %s: `rooftile train` has no kind of that name; \"roofline\" is the bound alone",
+                   option, text);
 }
 
 static int read_split(const char *option, const char *text, void *value)
@@ -64,8 +59,8 @@ static const struct rt_option crossval_options[] = {
            .required = "say what a fold leaves out: --leave-out gpu, model or op"),
      "gpu, model or op: a fold for each"},
     {"output", 'o', "DIR", RT_TEXT(struct arguments, options.out), "Folder of what the folds make"},
-    {"predictor", 'p', "KIND", RT_OWN(struct arguments, options.kinds, read_kind),
-     "What `rooftile train` fits, or \"roofline\" alone; repeatable (default rooftile)"},
+    {"predictor", 'p', "KIND", FIELD(RT_LIST, kinds, .once = true, .check = check_kind),
+     "What `rooftile train` fits, or \"roofline\" alone (default rooftile)"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GPU]),
      "--leave-out gpu: only folds of GPUs whose name contains NAME"},
     {"model", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_MODEL]),

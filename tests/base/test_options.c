@@ -33,7 +33,7 @@ static const struct rt_option options[] = {
     {"output", 'o', "P.h5", RT_TEXT(struct arguments, out, .required = "say where: -o P.h5"), "Output"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, seed, 0, INT64_MAX), "Seed"},
-    {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus), "Only this GPU"},
+    {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus, .once = true), "Only this GPU"},
     {"model", 0, "NAME", RT_ITEMS(struct arguments, models, .check = check_model), "Only these models"},
     RT_HEADING("Of training:"),
     {"epochs", 0, "N", RT_INTEGER(struct arguments, epochs, 1, 1000), "Most passes over the rows"},
@@ -155,6 +155,7 @@ static void test_refusals(void)
     refuse("a.h5 -x", "train has no option -x");
     refuse("a.h5 --seed", "--seed needs a value: --seed=N");
     refuse("a.h5 -s", "-s needs a value: -s N");
+    refuse("a.h5 --gpu T4 --gpu T4", "--gpu T4: is given a second time");
     refuse("a.h5 --json=1", "--json takes no value");
     refuse("a.h5 --epochs 0", "--epochs 0: must be a whole number from 1 to 1000");
     refuse("a.h5 --learning-rate x", "--learning-rate x: must be a number from 1e-09 to 10");

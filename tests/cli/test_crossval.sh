@@ -294,7 +294,7 @@ refuses "nothing to leave out" 2 "--leave-out gpu, model or op" $c data.h5
 refuses "unknown thing to leave out" 2 "--leave-out cpu: choose gpu, model or op" $c data.h5 --leave-out cpu
 refuses "missing data" 1 "nowhere.h5: cannot be read" $c nowhere.h5 --leave-out gpu
 refuses "unknown kind" 2 "--predictor oracle" $c data.h5 --leave-out gpu -p oracle
-refuses "a kind twice" 2 "named twice" $c data.h5 --leave-out gpu -p rooftile -p rooftile
+refuses "a kind twice" 2 "given a second time" $c data.h5 --leave-out gpu -p rooftile -p rooftile
 refuses "unknown GPU" 1 "--gpu H100: no fold of the data" $c data.h5 --leave-out gpu --gpu H100
 refuses "GPU of another leave-out" 2 "--gpu is for --leave-out gpu" $c data.h5 --leave-out op --gpu T4
 refuses "no models in the data" 1 "holds no measured workloads" $c data.h5 --leave-out model

@@ -10,7 +10,7 @@ refuses far_command 2 '"bake" is no command of rooftile; `rooftile --help` lists
 refuses near_option 2 "dataset import has no option --fromat; did you mean --format?" "$ROOFTILE" dataset import --fromat csv
 refuses ambiguous_option 2 "--s may be --source or --strict" "$ROOFTILE" dataset import --s
 refuses no_value 2 "--output needs a value: --output=FILE.h5" "$ROOFTILE" dataset merge --output
-for command in collect graph train predict evaluate devices "dataset info" "dataset import" "dataset export" "dataset merge" "dataset validate"; do
+for command in collect graph train calibrate predict evaluate crossval devices "dataset info" "dataset import" "dataset export" "dataset merge" "dataset validate"; do
     # shellcheck disable=SC2086
     refuses "hlep_$command" 2 "$command has no option --hlep; did you mean --help?" "$ROOFTILE" $command --hlep
     # shellcheck disable=SC2086
