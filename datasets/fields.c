@@ -2,8 +2,6 @@
 #include "datasets/fields.h"
 #include "base/status.h"
 
-#include <math.h>
-
 /* Enum columns need arrays of names; these follow the op and dtype tables. */
 static const char *op_names[RT_OP_COUNT], *dtype_names[RT_DTYPE_COUNT];
 
@@ -85,31 +83,6 @@ const struct rt_field rt_workload_fields[] = {
 /* clang-format on */
 const size_t rt_sample_field_count = RT_COUNT(rt_sample_fields);
 const size_t rt_workload_field_count = RT_COUNT(rt_workload_fields);
-
-int64_t rt_field_integer(const struct rt_field *field, const void *row)
-{
-    const void *at = (const char *)row + field->offset;
-    switch (field->type) {
-    case RT_H5_U8:
-        return *(const uint8_t *)at;
-    case RT_H5_I32:
-        return *(const int32_t *)at;
-    case RT_H5_U32:
-        return *(const uint32_t *)at;
-    case RT_H5_I64:
-        return *(const int64_t *)at;
-    default:
-        return -1;
-    }
-}
-
-double rt_field_real(const struct rt_field *field, const void *row)
-{
-    if (field->type == RT_H5_F64)
-        return *(const double *)((const char *)row + field->offset);
-    int64_t value = rt_field_integer(field, row);
-    return value == -1 ? NAN : (double)value;
-}
 
 size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_table table)
 {

@@ -9,6 +9,8 @@
 #include "datasets/dataset.h"
 #include "base/h5.h"
 
+#include <math.h>
+
 /* The table of which a column holds row numbers. */
 enum rt_dataset_table {
     RT_NO_TABLE,
@@ -37,9 +39,31 @@ extern const struct rt_field rt_workload_fields[];
 extern const size_t rt_workload_field_count;
 
 /* Value of an integer column of any width; -1 where it is missing. */
-int64_t rt_field_integer(const struct rt_field *field, const void *row);
+static inline int64_t rt_field_integer(const struct rt_field *field, const void *row)
+{
+    const void *at = (const char *)row + field->offset;
+    switch (field->type) {
+    case RT_H5_U8:
+        return *(const uint8_t *)at;
+    case RT_H5_I32:
+        return *(const int32_t *)at;
+    case RT_H5_U32:
+        return *(const uint32_t *)at;
+    case RT_H5_I64:
+        return *(const int64_t *)at;
+    default:
+        return -1;
+    }
+}
+
 /* Value of any column as a real; NaN where it is missing. */
-double rt_field_real(const struct rt_field *field, const void *row);
+static inline double rt_field_real(const struct rt_field *field, const void *row)
+{
+    if (field->type == RT_H5_F64)
+        return *(const double *)((const char *)row + field->offset);
+    int64_t value = rt_field_integer(field, row);
+    return value == -1 ? NAN : (double)value;
+}
 
 /* Rows of a dataset's table. */
 size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_table table);

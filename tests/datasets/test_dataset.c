@@ -2,6 +2,7 @@
 #include "base/h5.h"
 #include "datasets/dataset.h"
 #include "datasets/split.h"
+#include "datasets/damage.h"
 #include "test.h"
 
 #include <math.h>
@@ -37,26 +38,6 @@ static void make(struct rt_dataset *dataset, int count)
     rt_dataset_stamp(dataset);
 }
 
-static char *read_bytes(const char *path, long *size)
-{
-    FILE *file = fopen(path, "rb");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-    fseek(file, 0, SEEK_END);
-    *size = ftell(file);
-    rewind(file);
-    char *bytes = rt_malloc((size_t)*size);
-    CU_ASSERT_EQUAL_FATAL(fread(bytes, 1, (size_t)*size, file), (size_t)*size);
-    fclose(file);
-    return bytes;
-}
-
-static void write_bytes(const char *path, const char *bytes, long size)
-{
-    FILE *file = fopen(path, "wb");
-    CU_ASSERT_EQUAL_FATAL(fwrite(bytes, 1, (size_t)size, file), (size_t)size);
-    fclose(file);
-}
-
 static void test_round_trip(void)
 {
     struct rt_dataset a, b;
@@ -73,12 +54,11 @@ static void test_round_trip(void)
     CU_ASSERT_PTR_NULL(rt_dataset_attribute(&b, b.samples[2].group, "cuda"));
     CU_ASSERT_EQUAL(b.workloads[0].end_to_end_us, 1e6);
     RT_ASSERT_OK(rt_dataset_write(&b, two));
-    long size_one, size_two;
-    char *bytes_one = read_bytes(one, &size_one), *bytes_two = read_bytes(two, &size_two);
-    CU_ASSERT_EQUAL(size_one, size_two);
-    CU_ASSERT_EQUAL(memcmp(bytes_one, bytes_two, (size_t)size_one), 0);
-    free(bytes_one);
-    free(bytes_two);
+    struct image image_one = read_image(one), image_two = read_image(two);
+    CU_ASSERT_EQUAL_FATAL(image_one.size, image_two.size);
+    CU_ASSERT_EQUAL(memcmp(image_one.bytes, image_two.bytes, image_one.size), 0);
+    free(image_one.bytes);
+    free(image_two.bytes);
     rt_dataset_release(&a);
     rt_dataset_release(&b);
 }
@@ -113,17 +93,15 @@ static bool same_content(const struct rt_dataset *a, const struct rt_dataset *b)
 static void test_flipped_bytes(void)
 {
     struct rt_dataset a, b;
-    char path[512];
-    long size;
-    snprintf(path, sizeof path, "%s", rt_test_path("flip.h5"));
+    const char *path = rt_test_path("flip.h5");
     make(&a, 300);
     RT_ASSERT_OK(rt_dataset_write(&a, path));
-    char *bytes = read_bytes(path, &size);
+    struct image image = read_image(path);
     int refused = 0, wrong = 0;
-    for (long at = 3; at < size; at += 97) {
-        bytes[at] ^= 0x10;
-        write_bytes(path, bytes, size);
-        bytes[at] ^= 0x10;
+    for (size_t at = 3; at < image.size; at += 97) {
+        image.bytes[at] ^= 0x10;
+        write_image(path, &image, image.size);
+        image.bytes[at] ^= 0x10;
         if (rt_dataset_read(path, &b) != RT_OK) {
             refused++;
             wrong += strstr(rt_error(), "flip.h5: ") == NULL;
@@ -134,52 +112,41 @@ static void test_flipped_bytes(void)
     }
     CU_ASSERT_TRUE(refused > 100);
     CU_ASSERT_EQUAL(wrong, 0);
-    free(bytes);
+    free(image.bytes);
     rt_dataset_release(&a);
 }
 
 static void test_truncated(void)
 {
     struct rt_dataset a, b;
-    char path[512];
-    long size;
-    snprintf(path, sizeof path, "%s", rt_test_path("cut.h5"));
+    const char *path = rt_test_path("cut.h5");
     make(&a, 100);
     RT_ASSERT_OK(rt_dataset_write(&a, path));
-    char *bytes = read_bytes(path, &size);
-    for (long keep = 1; keep < size; keep += size / 23) {
-        write_bytes(path, bytes, keep);
+    struct image image = read_image(path);
+    for (size_t keep = 1; keep < image.size; keep += image.size / 23) {
+        write_image(path, &image, keep);
         CU_ASSERT_EQUAL(rt_dataset_read(path, &b), RT_EFORMAT);
     }
-    write_bytes(path, "", 0);
+    write_image(path, &image, 0);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "is empty");
     RT_ASSERT_FAILS(rt_dataset_read(rt_test_write("text.h5", "not hdf5 at all"), &b), RT_EFORMAT,
                     "is not an HDF5 file");
     RT_ASSERT_FAILS(rt_dataset_read("/nonexistent.h5", &b), RT_EIO, "cannot be read");
     RT_ASSERT_FAILS(rt_dataset_read(rt_test_folder(), &b), RT_EIO, "is a folder");
-    free(bytes);
+    free(image.bytes);
     rt_dataset_release(&a);
-}
-
-static void write_root(const char *path, const char *format, int version)
-{
-    struct rt_h5 *file;
-    RT_ASSERT_OK(rt_h5_create(path, &file));
-    RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", format));
-    RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", version));
-    RT_ASSERT_OK(rt_h5_commit(file));
 }
 
 static void test_versions(void)
 {
     struct rt_dataset b;
     const char *path = rt_test_path("version.h5");
-    write_root(path, RT_DATASET_FORMAT, RT_DATASET_VERSION + 1);
+    write_h5(path, RT_DATASET_FORMAT, RT_DATASET_VERSION + 1);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EVERSION, "version 4, this build reads versions 1 to 3");
-    write_root(path, "rooftile-predictor", 1);
+    write_h5(path, "rooftile-predictor", 1);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT,
                     "is a rooftile-predictor file where a rooftile-dataset");
-    write_root(path, RT_DATASET_FORMAT, 1);
+    write_h5(path, RT_DATASET_FORMAT, 1);
     RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "no attribute \"uuid\"");
 }
 

@@ -2,6 +2,7 @@
 #include "base/h5.h"
 #include "datasets/import/import.h"
 #include "datasets/validate.h"
+#include "datasets/damage.h"
 #include "test.h"
 
 #include <math.h>
@@ -228,30 +229,6 @@ static void test_worst_ten(void)
 
 /* ---- damage ---- */
 
-struct image {
-    unsigned char *bytes;
-    size_t size;
-};
-
-static struct image read_image(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    fseek(file, 0, SEEK_END);
-    struct image image = {NULL, (size_t)ftell(file)};
-    image.bytes = rt_malloc(image.size);
-    rewind(file);
-    CU_ASSERT_EQUAL_FATAL(fread(image.bytes, 1, image.size, file), image.size);
-    fclose(file);
-    return image;
-}
-
-static void write_image(const char *path, const struct image *image, size_t size)
-{
-    FILE *file = fopen(path, "w");
-    CU_ASSERT_EQUAL_FATAL(fwrite(image->bytes, 1, size, file), size);
-    CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
-}
-
 /* True where the file reads as exactly what `original` is. */
 static bool reads_same(const char *path, const struct rt_dataset *original)
 {
@@ -320,15 +297,6 @@ static void test_truncated(void)
     }
     free(image.bytes);
     rt_dataset_release(&d);
-}
-
-static void write_h5(const char *path, const char *format, int64_t version)
-{
-    struct rt_h5 *file;
-    RT_ASSERT_OK(rt_h5_create(path, &file));
-    RT_ASSERT_OK(rt_h5_set_text(file, "/", "format", format));
-    RT_ASSERT_OK(rt_h5_set_integer(file, "/", "version", version));
-    RT_ASSERT_OK(rt_h5_commit(file));
 }
 
 static void test_other_files(void)
