@@ -41,7 +41,13 @@ static char *help_text(const struct rt_option *option, const void *options)
         rt_text_item(&notes, "; ", "default %s", without);
     if (field->read == rt_read_list || field->read == rt_read_items)
         rt_text_item(&notes, "; ", "repeatable");
-    rt_text_add(&help, notes.length > 0 ? "%s (%s)" : "%s", option->help, notes.text);
+    size_t length = strlen(option->help);
+    bool open = length > 0 && option->help[length - 1] == ')'; /* the notes go on in its parentheses */
+    if (notes.length > 0)
+        rt_text_add(&help, "%.*s%s%s)", (int)(open ? length - 1 : length), option->help, open ? "; " : " (",
+                    notes.text);
+    else
+        rt_text_add(&help, "%s", option->help);
     rt_text_release(&notes);
     free(without);
     return rt_text_take(&help);

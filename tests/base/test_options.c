@@ -34,7 +34,8 @@ static const struct rt_option options[] = {
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, seed, 0, INT64_MAX), "Seed"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus, .once = true), "Only this GPU"},
-    {"model", 0, "NAME", RT_ITEMS(struct arguments, models, .check = check_model), "Only these models"},
+    {"model", 0, "NAME", RT_ITEMS(struct arguments, models, .check = check_model),
+     "Only these models (default: all)"},
     RT_HEADING("Of training:"),
     {"epochs", 0, "N", RT_INTEGER(struct arguments, epochs, 1, 1000), "Most passes over the rows"},
     {"learning-rate", 0, "R", RT_NUMBER(struct arguments, rate, 1e-9, 10), "Highest learning rate"},
@@ -196,7 +197,7 @@ static void test_help(void)
                                  "  -j, --json              Print JSON\n"
                                  "  -s, --seed=N            Seed\n"
                                  "      --gpu=NAME          Only this GPU (repeatable)\n"
-                                 "      --model=NAME        Only these models (repeatable)\n"
+                                 "      --model=NAME        Only these models (default: all; repeatable)\n"
                                  "\nOf training:\n"
                                  "      --epochs=N          Most passes over the rows (default 12)\n"
                                  "      --learning-rate=R   Highest learning rate (default 0.003)\n"
