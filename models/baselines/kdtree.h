@@ -1,6 +1,7 @@
 /*
  * Nearest point by Euclidean distance: an implicit k-d tree (Bentley 1975). The points are kept in tree
- * order, the root of a range in its middle, so saving the points saves the tree and loading builds nothing.
+ * order, the root of a range in its middle, so a file of the points holds the tree, and loading builds
+ * nothing.
  */
 #ifndef ROOFTILE_MODELS_BASELINES_KDTREE_H
 #define ROOFTILE_MODELS_BASELINES_KDTREE_H
@@ -13,7 +14,7 @@
 struct rt_kdtree {
     size_t count, dims;       /* dims <= RT_KDTREE_MAX_DIMS */
     const double *points;     /* (count,dims) in tree order; borrowed */
-    const double *low, *high; /* (dims), of all points: rt_kdtree_box; borrowed. NULL: searched without */
+    const double *low, *high; /* (dims), of all points: rt_kdtree_box; borrowed; may be NULL */
 };
 
 /* Order in which `points` (count,dims) must be stored: order[i] is the index of the point that belongs at

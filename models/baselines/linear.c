@@ -1,4 +1,4 @@
-/* Straight lines of latency over FLOPs or bytes. See lines.h. */
+/* Straight lines of latency over FLOPs or bytes. See linear.h. */
 #include "models/baselines/linear.h"
 #include "base/sort.h"
 #include "base/status.h"

@@ -5,8 +5,8 @@
  *   latency = start + amount / rate,
  *
  * with FLOPs as the amount of products and bytes as that of vector ops, and from device to device the rate
- * goes with the peak that it is part of. docs/log/baselines.md tells what was tried beside and where this departs
- * from the paper.
+ * is proportional to the peak that bounds it. docs/log/baselines.md says what else was tried and where this
+ * differs from the paper.
  */
 #ifndef ROOFTILE_MODELS_BASELINES_LINEAR_H
 #define ROOFTILE_MODELS_BASELINES_LINEAR_H
@@ -18,7 +18,7 @@
 enum rt_line_by { RT_LINE_FLOPS, RT_LINE_BYTES, RT_LINE_BY_COUNT };
 extern const char *const rt_line_bys[RT_LINE_BY_COUNT]; /* "flops", "bytes" */
 
-/* The amount that kernels of a family are told by. */
+/* The amount for a family: FLOPs or bytes. */
 enum rt_line_by rt_line_by_of(enum rt_family family);
 
 /* Of the kernels of one dtype on one device. */
@@ -26,7 +26,7 @@ struct rt_line {
     char device[96];
     uint8_t dtype, by; /* rt_dtype; rt_line_by, the same for all lines of a family */
     double start_us;   /* >= 0 */
-    double rate, peak; /* FLOP/s or bytes/s: what the line says, what the description does; > 0 */
+    double rate, peak; /* FLOP/s or bytes/s, of the line and of the description; > 0 */
     int64_t kernels;   /* that it was fitted to */
 };
 
@@ -46,7 +46,7 @@ void rt_linear_baseline_release(struct rt_linear_baseline *lines);
 double rt_linear_baseline_us(const struct rt_linear_baseline *lines, const struct rt_query *query,
                              const struct rt_device *device);
 
-/* As predictor files hold them, under `group` (lines_file.c). What a failed reading leaves is released as
+/* As predictor files hold them, under `group` (linear_file.c). What a failed reading leaves is released as
  * usual. */
 int rt_linear_baseline_write(const struct rt_linear_baseline *lines, struct rt_h5 *file, const char *group);
 int rt_linear_baseline_read(struct rt_h5 *file, const char *group, struct rt_linear_baseline *lines);

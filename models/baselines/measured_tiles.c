@@ -1,4 +1,4 @@
-/* Measured tiles by nearest shape. See tiles.h. */
+/* Measured tiles by nearest shape. See measured_tiles.h. */
 #include "models/baselines/measured_tiles.h"
 #include "base/status.h"
 
@@ -105,7 +105,7 @@ struct search {
     size_t set, place; /* what is nearest so far; SIZE_MAX none */
 };
 
-/* How well a set's op and dtype answer a query: 0 exactly, more is worse, 4 not at all. */
+/* How far a set's op and dtype are from a query's: 0 the same, more is worse, 4 not comparable. */
 static int mismatch(const struct search *search, const struct rt_measured_tile_set *set)
 {
     if (set->shapes.dims != search->dims)
@@ -174,7 +174,7 @@ bool rt_measured_tiles_nearest(const struct rt_measured_tiles *tiles, const stru
     size_t first = search_init(&search, tiles, query, device);
     if (first == SIZE_MAX)
         return false;
-    search_set(&search, first); /* leaves little to look for in the shapes of farther devices */
+    search_set(&search, first); /* a near tile first, so that searches in sets of farther devices end early */
     for (size_t i = 0; i < tiles->count; i++)
         if (i != first && mismatch(&search, &tiles->sets[i]) == search.mismatch)
             search_set(&search, i);

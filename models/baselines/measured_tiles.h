@@ -1,7 +1,7 @@
 /*
- * Measured tiles: which tile did the library choose for the nearest shape it was seen with? One set per
- * (op, dtype, device); distance is Euclidean over the dims and the device's numbers as NeuSight's descriptors
- * carry them (SMs, GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB), unscaled as published.
+ * Measured tiles: the tile that the library chose for the nearest measured shape. One set per (op, dtype,
+ * device); distance is Euclidean over the dims and the device's numbers as NeuSight's descriptors have them
+ * (SMs, GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB), unscaled as published.
  */
 #ifndef ROOFTILE_MODELS_BASELINES_MEASURED_TILES_H
 #define ROOFTILE_MODELS_BASELINES_MEASURED_TILES_H
@@ -30,12 +30,12 @@ struct rt_measured_tiles {
 /* From samples[picked[0..count)], all of one family, with known tiles. */
 void rt_measured_tiles_build(struct rt_measured_tiles *tiles, const struct rt_dataset *dataset,
                              const uint32_t *picked, size_t count);
-/* What searches need beside the points of a set; rt_measured_tiles_build does it, loading must. */
+/* Computes the box of a set, which searches need; building and reading call it. */
 void rt_measured_tile_set_complete(struct rt_measured_tile_set *set);
 void rt_measured_tiles_release(struct rt_measured_tiles *tiles);
 
-/* As predictor files hold them, under `group` (tiles_file.c). What a failed reading leaves is released as
- * usual. */
+/* As predictor files hold them, under `group` (measured_tiles_file.c). What a failed reading leaves is
+ * released as usual. */
 int rt_measured_tiles_write(const struct rt_measured_tiles *tiles, struct rt_h5 *file, const char *group);
 int rt_measured_tiles_read(struct rt_h5 *file, const char *group, struct rt_measured_tiles *tiles);
 

@@ -1,4 +1,4 @@
-/* Kernels of other devices, and scaling them. See origins.h. */
+/* Kernels of other devices, and scaling them. See wave_scaling.h. */
 #include "models/baselines/wave_scaling.h"
 #include "base/sort.h"
 #include "base/status.h"
@@ -30,14 +30,14 @@ static bool same_set(const struct rt_sample *a, const struct rt_sample *b)
 }
 
 /* Index of a device of the data among the origins. */
-static int32_t origin_of(struct rt_wave_scaling *origins, const struct rt_device *device)
+static int32_t origin_of(struct rt_wave_scaling *scaling, const struct rt_device *device)
 {
-    for (size_t i = 0; i < origins->device_count; i++)
-        if (rt_name_equal(origins->devices[i].name, device->name))
+    for (size_t i = 0; i < scaling->device_count; i++)
+        if (rt_name_equal(scaling->devices[i].name, device->name))
             return (int32_t)i;
-    origins->devices = rt_realloc(origins->devices, origins->device_count + 1, sizeof *origins->devices);
-    origins->devices[origins->device_count] = *device;
-    return (int32_t)origins->device_count++;
+    scaling->devices = rt_realloc(scaling->devices, scaling->device_count + 1, sizeof *scaling->devices);
+    scaling->devices[scaling->device_count] = *device;
+    return (int32_t)scaling->device_count++;
 }
 
 /* order[0..count) are samples of one set, sorted. */
@@ -64,12 +64,12 @@ void rt_wave_scaling_point(const struct rt_query *query, double *point)
 {
     int dims = rt_op_ndims(query->call.op);
     for (int d = 0; d < dims; d++)
-        point[d] = log2(1 + fmax((double)query->call.dim[d], 0)); /* -1: not said, as 0 */
+        point[d] = log2(1 + fmax((double)query->call.dim[d], 0)); /* -1: missing, as 0 */
     point[dims] = 2 * log2(1 + rt_query_flops(query));
     point[dims + 1] = 2 * log2(1 + rt_query_bytes(query));
 }
 
-/* What was asked where a set's kernel was measured. */
+/* The query of a measured kernel. */
 static struct rt_query query_of(const struct rt_wave_scaling_set *set, size_t place)
 {
     struct rt_query query = {.call.op = set->shapes.op, .call.dtype = set->shapes.dtype, .tile = {-1, -1}};
@@ -114,20 +114,20 @@ static void into_tree_order(struct rt_wave_scaling_set *set)
     rt_wave_scaling_set_complete(set);
 }
 
-void rt_wave_scaling_build(struct rt_wave_scaling *origins, const struct rt_dataset *dataset,
+void rt_wave_scaling_build(struct rt_wave_scaling *scaling, const struct rt_dataset *dataset,
                            const uint32_t *picked, size_t count)
 {
     uint32_t *order = rt_malloc((count + 1) * sizeof *order);
     memcpy(order, picked, count * sizeof *order);
     qsort_r(order, count, sizeof *order, compare, dataset->samples);
-    *origins = (struct rt_wave_scaling){0};
+    *scaling = (struct rt_wave_scaling){0};
     for (size_t i = 0, next; i < count; i = next) {
         const struct rt_sample *first = &dataset->samples[order[i]];
         for (next = i; next < count && same_set(&dataset->samples[order[next]], first);)
             next++;
-        int32_t device = origin_of(origins, &dataset->devices[first->device]);
-        origins->sets = rt_realloc(origins->sets, origins->count + 1, sizeof *origins->sets);
-        struct rt_wave_scaling_set *set = &origins->sets[origins->count++];
+        int32_t device = origin_of(scaling, &dataset->devices[first->device]);
+        scaling->sets = rt_realloc(scaling->sets, scaling->count + 1, sizeof *scaling->sets);
+        struct rt_wave_scaling_set *set = &scaling->sets[scaling->count++];
         *set = (struct rt_wave_scaling_set){.shapes = {.op = first->call.op,
                                                        .dtype = first->call.dtype,
                                                        .dims = (size_t)rt_op_ndims(first->call.op)},
@@ -138,22 +138,22 @@ void rt_wave_scaling_build(struct rt_wave_scaling *origins, const struct rt_data
     free(order);
 }
 
-void rt_wave_scaling_release(struct rt_wave_scaling *origins)
+void rt_wave_scaling_release(struct rt_wave_scaling *scaling)
 {
-    for (size_t i = 0; i < origins->count; i++) {
-        free(origins->sets[i].dim);
-        free(origins->sets[i].latency_us);
-        free(origins->sets[i].points);
+    for (size_t i = 0; i < scaling->count; i++) {
+        free(scaling->sets[i].dim);
+        free(scaling->sets[i].latency_us);
+        free(scaling->sets[i].points);
     }
-    free(origins->sets);
-    free(origins->devices);
-    *origins = (struct rt_wave_scaling){0};
+    free(scaling->sets);
+    free(scaling->devices);
+    *scaling = (struct rt_wave_scaling){0};
 }
 
 /* --- scaling --- */
 
-/* Thread blocks at once x clock. How many blocks a multiprocessor holds is not known of a kernel: as many
- * here as there, so multiprocessors stand for W. */
+/* Thread blocks at once x clock. The occupancy of a kernel is not known: it is taken to be the same on both
+ * devices, so that multiprocessors stand for W. */
 static double compute_ratio(const struct rt_query *query, const struct rt_device *origin,
                             const struct rt_device *device)
 {
@@ -179,23 +179,23 @@ double rt_wave_scale(const struct rt_query *query, const struct rt_device *origi
 
 /* --- the nearest kernel --- */
 
-/* How well a set's op and dtype answer a query: 0 exactly, more is worse, UNLIKE not at all. */
+/* How far a set's op and dtype are from a query's: 0 the same, more is worse, UNLIKE not comparable. */
 enum { UNLIKE = 4 };
-static int mismatch(const struct rt_wave_scaling *origins, const struct rt_wave_scaling_set *set,
+static int mismatch(const struct rt_wave_scaling *scaling, const struct rt_wave_scaling_set *set,
                     const struct rt_query *query, const struct rt_device *device)
 {
     if (set->shapes.dims != (size_t)rt_op_ndims(query->call.op) ||
-        rt_name_equal(origins->devices[set->device].name, device->name) ||
-        isnan(rt_roofline_us(query, &origins->devices[set->device])))
+        rt_name_equal(scaling->devices[set->device].name, device->name) ||
+        isnan(rt_roofline_us(query, &scaling->devices[set->device])))
         return UNLIKE;
     return 2 * (set->shapes.op != query->call.op) + (set->shapes.dtype != query->call.dtype);
 }
 
-/* What one kernel of a set makes of the query on the device. */
-static double scaled_us(const struct rt_wave_scaling *origins, const struct rt_wave_scaling_set *set,
+/* Forecast of the query on the device from one kernel of a set. */
+static double scaled_us(const struct rt_wave_scaling *scaling, const struct rt_wave_scaling_set *set,
                         size_t place, const struct rt_query *query, const struct rt_device *device)
 {
-    const struct rt_device *origin = &origins->devices[set->device];
+    const struct rt_device *origin = &scaling->devices[set->device];
     struct rt_query measured = query_of(set, place);
     double alike = rt_roofline_us(query, origin) / rt_roofline_us(&measured, origin);
     return (double)set->latency_us[place] * alike * rt_wave_scale(query, origin, device);
@@ -206,16 +206,16 @@ static const double SAME = 1e-9;
 
 /* Squared distance of the nearest kernel over all sets of that mismatch; place (count): of each set's
  * nearest, SIZE_MAX where it is farther than that of another set. */
-static void find_nearest(const struct rt_wave_scaling *origins, const struct rt_query *query,
+static void find_nearest(const struct rt_wave_scaling *scaling, const struct rt_query *query,
                          const struct rt_device *device, int least, size_t *place)
 {
     double point[RT_WAVE_SCALING_MOST_AXES], nearest = INFINITY;
-    double *distance = rt_malloc((origins->count + 1) * sizeof *distance);
+    double *distance = rt_malloc((scaling->count + 1) * sizeof *distance);
     rt_wave_scaling_point(query, point);
-    for (size_t i = 0; i < origins->count; i++) {
-        const struct rt_wave_scaling_set *set = &origins->sets[i];
+    for (size_t i = 0; i < scaling->count; i++) {
+        const struct rt_wave_scaling_set *set = &scaling->sets[i];
         place[i] = SIZE_MAX;
-        if (mismatch(origins, set, query, device) != least)
+        if (mismatch(scaling, set, query, device) != least)
             continue;
         struct rt_kdtree tree = {set->shapes.count, axes_of(set), set->points, set->low, set->high};
         distance[i] = nearest + SAME;
@@ -223,25 +223,24 @@ static void find_nearest(const struct rt_wave_scaling *origins, const struct rt_
         if (place[i] != SIZE_MAX && distance[i] < nearest)
             nearest = distance[i];
     }
-    for (size_t i = 0; i < origins->count; i++)
+    for (size_t i = 0; i < scaling->count; i++)
         if (place[i] != SIZE_MAX && distance[i] > nearest + SAME)
             place[i] = SIZE_MAX;
     free(distance);
 }
 
-/* The median, in logarithms, of what the nearest kernels make of it: those of the device's vendor, or of all.
- */
-static double median_us(const struct rt_wave_scaling *origins, const size_t *place,
+/* The median, in logarithms, of the forecasts from the nearest kernels: of the device's vendor, or of all. */
+static double median_us(const struct rt_wave_scaling *scaling, const size_t *place,
                         const struct rt_query *query, const struct rt_device *device, bool vendor)
 {
-    double *logs = rt_malloc((origins->count + 1) * sizeof *logs);
+    double *logs = rt_malloc((scaling->count + 1) * sizeof *logs);
     size_t count = 0;
-    for (size_t i = 0; i < origins->count; i++) {
-        const struct rt_wave_scaling_set *set = &origins->sets[i];
+    for (size_t i = 0; i < scaling->count; i++) {
+        const struct rt_wave_scaling_set *set = &scaling->sets[i];
         if (place[i] == SIZE_MAX ||
-            (vendor && strcmp(origins->devices[set->device].vendor, device->vendor) != 0))
+            (vendor && strcmp(scaling->devices[set->device].vendor, device->vendor) != 0))
             continue;
-        double us = scaled_us(origins, set, place[i], query, device);
+        double us = scaled_us(scaling, set, place[i], query, device);
         if (us > 0 && isfinite(us))
             logs[count++] = log(us);
     }
@@ -250,21 +249,21 @@ static double median_us(const struct rt_wave_scaling *origins, const size_t *pla
     return us;
 }
 
-double rt_wave_scaling_us(const struct rt_wave_scaling *origins, const struct rt_query *query,
+double rt_wave_scaling_us(const struct rt_wave_scaling *scaling, const struct rt_query *query,
                           const struct rt_device *device)
 {
     int least = UNLIKE;
-    for (size_t i = 0; i < origins->count; i++) {
-        int m = mismatch(origins, &origins->sets[i], query, device);
+    for (size_t i = 0; i < scaling->count; i++) {
+        int m = mismatch(scaling, &scaling->sets[i], query, device);
         least = m < least ? m : least;
     }
     if (least == UNLIKE)
         return NAN;
-    size_t *place = rt_malloc((origins->count + 1) * sizeof *place);
-    find_nearest(origins, query, device, least, place);
-    double us = median_us(origins, place, query, device, true);
+    size_t *place = rt_malloc((scaling->count + 1) * sizeof *place);
+    find_nearest(scaling, query, device, least, place);
+    double us = median_us(scaling, place, query, device, true);
     if (isnan(us))
-        us = median_us(origins, place, query, device, false);
+        us = median_us(scaling, place, query, device, false);
     free(place);
     return us;
 }

@@ -1,7 +1,7 @@
 /*
  * The wave-scaling baseline (Yu, Gao, Golikov and Pekhimenko: Habitat, USENIX ATC 2021): a kernel is forecast
- * from measurements of the same kernel on other devices, the origins, each scaled to the device that is asked
- * about (equation 2 of the paper, of kernels of many waves):
+ * from measurements of the same kernel on other devices, the origins, each scaled to the device of the
+ * forecast (equation 2 of the paper, of kernels of many waves):
  *
  *   t_d = t_o x (D_o / D_d)^gamma x (W_o C_o / (W_d C_d))^(1 - gamma)
  *
@@ -11,8 +11,8 @@
  *
  * Which kernel: the same one, else the nearest in the logarithms of dims, FLOPs and bytes, scaled by the
  * ratio of the two rooflines on the origin; of the same op and dtype, else of another dtype, else of another
- * op of the family. From which origin: all that measured that nearest kernel, those of the device's vendor
- * where there are some; the median of what they say. docs/log/baselines.md tells what else was tried.
+ * op of the family. Which origins: all that measured that nearest kernel, those of the device's vendor where
+ * there are some; the forecast is their median. docs/log/baselines.md says what else was tried.
  */
 #ifndef ROOFTILE_MODELS_BASELINES_WAVE_SCALING_H
 #define ROOFTILE_MODELS_BASELINES_WAVE_SCALING_H
@@ -36,8 +36,8 @@ struct rt_wave_scaling_set {
     double low[RT_WAVE_SCALING_MOST_AXES], high[RT_WAVE_SCALING_MOST_AXES]; /* of the points */
 };
 
-/* Where a kernel lies: log2(1 + dim) of each dim, then twice log2(1 + FLOPs) and twice log2(1 + bytes),
- * because how much there is to do tells more than its shape. */
+/* Coordinates of a kernel: log2(1 + dim) of each dim, then twice log2(1 + FLOPs) and twice log2(1 + bytes),
+ * because the amount of work predicts latency better than the shape. */
 void rt_wave_scaling_point(const struct rt_query *query, double *point);
 
 struct rt_wave_scaling {
@@ -48,26 +48,24 @@ struct rt_wave_scaling {
 };
 
 /* From samples[picked[0..count)], all of one family. */
-void rt_wave_scaling_build(struct rt_wave_scaling *origins, const struct rt_dataset *dataset,
+void rt_wave_scaling_build(struct rt_wave_scaling *scaling, const struct rt_dataset *dataset,
                            const uint32_t *picked, size_t count);
-/* What searches need beside dims and latencies: points and their box. rt_wave_scaling_build does it, loading
- * must.
- */
+/* Computes points and box of a set, which searches need; building and reading call it. */
 void rt_wave_scaling_set_complete(struct rt_wave_scaling_set *set);
-void rt_wave_scaling_release(struct rt_wave_scaling *origins);
+void rt_wave_scaling_release(struct rt_wave_scaling *scaling);
 
-/* Of a kernel on a device, from the other devices' measurements: those of the device itself are never looked
- * at. NaN where there are none of anything like it. */
-double rt_wave_scaling_us(const struct rt_wave_scaling *origins, const struct rt_query *query,
+/* Of a kernel on a device, from the other devices' measurements: those of the device itself are never used.
+ * NaN where no similar kernel was measured. */
+double rt_wave_scaling_us(const struct rt_wave_scaling *scaling, const struct rt_query *query,
                           const struct rt_device *device);
 
 /* The formula: t_d / t_o. Without clocks the ratio of peaks stands for that of W C. */
 double rt_wave_scale(const struct rt_query *query, const struct rt_device *origin,
                      const struct rt_device *device);
 
-/* As predictor files hold them, under `group` (origins_file.c). What a failed reading leaves is released as
- * usual. */
-int rt_wave_scaling_write(const struct rt_wave_scaling *origins, struct rt_h5 *file, const char *group);
-int rt_wave_scaling_read(struct rt_h5 *file, const char *group, struct rt_wave_scaling *origins);
+/* As predictor files hold them, under `group` (wave_scaling_file.c). What a failed reading leaves is released
+ * as usual. */
+int rt_wave_scaling_write(const struct rt_wave_scaling *scaling, struct rt_h5 *file, const char *group);
+int rt_wave_scaling_read(struct rt_h5 *file, const char *group, struct rt_wave_scaling *scaling);
 
 #endif

@@ -1,4 +1,4 @@
-/* Forward and backward pass of a batch on a pool: see pass.h. */
+/* Forward and backward pass of a batch on a pool: see backprop.h. */
 #include "models/nn/backprop.h"
 
 #include <stdlib.h>

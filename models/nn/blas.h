@@ -10,12 +10,11 @@
 
 #include "models/nn/real.h"
 
-/* Called first thing by main(). OpenBLAS picks its kernels by the CPU's model number; an Intel model newer
- * than the library gets those of a Pentium 4 (on a Zen 5 these reach 45 GFLOP/s, its own 245).
- * The choice is read from OPENBLAS_CORETYPE while the library is loaded. So where the kernels are of an older
- * generation (none, AVX2, AVX-512) than the CPU and OPENBLAS_CORETYPE is not set, it is set and the program
- * executed again, once. A user's OPENBLAS_CORETYPE stands, whatever it says, and where executing fails the
- * program goes on as it is. */
+/* Called first by main(). OpenBLAS chooses its kernels by the CPU's model number; an Intel model newer than
+ * the library gets those of a Pentium 4 (on a Zen 5 these reach 45 GFLOP/s, its own 245). It reads the choice
+ * from OPENBLAS_CORETYPE while it is loaded. So where the kernels are of an older generation (none, AVX2,
+ * AVX-512) than the CPU and OPENBLAS_CORETYPE is not set, this sets it and executes the program again, once.
+ * A user's OPENBLAS_CORETYPE is kept, and where executing fails the program continues as it is. */
 void rt_blas_tune(char **argv);
 
 /* OpenBLAS's kernels, "SkylakeX", and its version and build options in one line. */

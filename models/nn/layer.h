@@ -1,6 +1,6 @@
 /*
- * The layers of a network, each forward beside its backward: plain loops or one GEMM. Nothing is checked in
- * here; mlp.c and step.c checked.
+ * The layers of a network, each forward beside its backward: plain loops or one GEMM. Arguments are
+ * not checked here; mlp.c and step.c do.
  *
  * Samples are columns: x is (inputs, samples), feature after feature, because OpenBLAS multiplies W x up to a
  * tenth faster than x W^T at a training batch. `ld` is the distance between two features of every such
@@ -30,7 +30,7 @@ void rt_linear_backward_parameters(size_t outputs, size_t inputs, size_t samples
 /* Stored by name in predictor files. */
 enum rt_activation_id { RT_RELU, RT_SILU, RT_ACTIVATION_COUNT };
 
-/* a = f(z), and d f'(z) in place of d; all are (features, samples). Where the derivative can be had from a,
+/* a = f(z), and d f'(z) in place of d; all are (features, samples). Where the derivative follows from a,
  * keeps_z is false, z and a may be the same memory, and backward reads a only. */
 struct rt_activation {
     const char *name;

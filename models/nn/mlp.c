@@ -1,4 +1,4 @@
-/* The multi-layer perceptron: see mlp.h. */
+/* The multi-layer perceptron. See mlp.h. */
 #include "models/nn/mlp.h"
 
 #include <math.h>

@@ -1,10 +1,18 @@
 /*
  * A multi-layer perceptron: `layers` linear layers, the activation after all but the last, every parameter in
  * one block. "8 x 512" as NeuSight counts is layers = 8, hidden = 512: inputs -> 512, six times 512 -> 512,
- * 512 -> outputs.
+ * 512 -> outputs. Callers give samples as rows, x (rows, inputs), and get rows; inside, samples are columns
+ * (layer.h).
  *
- * Callers hand over samples as rows, x (rows, inputs), and get rows; inside, samples are columns (layer.h).
- * pass.h has the way there and back for training.
+ * The files of this folder, in reading order:
+ *   real       the number type: float, or double in tests
+ *   blas       BLAS, LAPACK and OpenBLAS' choice of kernels
+ *   layer      linear layers and activations, forward beside backward
+ *   mlp        this: parameters, inference
+ *   loss       losses of one prediction
+ *   optimizer  AdamW and its learning rate
+ *   backprop   forward and backward of a batch over threads
+ *   step       one training step: forward, the caller's loss, backward, update
  */
 #ifndef ROOFTILE_MODELS_NN_MLP_H
 #define ROOFTILE_MODELS_NN_MLP_H
@@ -52,8 +60,8 @@ void rt_mlp_randomize(struct rt_mlp *mlp, struct rt_random *random);
 void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_threads *pool, const rt_real *x, size_t rows,
                   rt_real *y);
 
-/* How wide the last hidden layer is; 0 where there is none. What it holds for each row, after its
- * activation: y (rows, that width). */
+/* Width of the last hidden layer; 0 where there is none. Its values for each row, after the activation: y
+ * (rows, that width). */
 size_t rt_mlp_last_hidden(const struct rt_mlp *mlp);
 void rt_mlp_infer_hidden(const struct rt_mlp *mlp, struct rt_threads *pool, const rt_real *x, size_t rows,
                          rt_real *y);

@@ -1,6 +1,6 @@
 /*
  * AdamW as PyTorch defines it (decoupled weight decay, bias correction, epsilon outside the root), and its
- * learning rate. The state is one flat block, so a checkpoint writes it in one line.
+ * learning rate. The state is one block, as checkpoints hold it.
  */
 #ifndef ROOFTILE_MODELS_NN_OPTIMIZER_H
 #define ROOFTILE_MODELS_NN_OPTIMIZER_H

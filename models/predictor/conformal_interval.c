@@ -1,4 +1,4 @@
-/* Conformal quantiles. See interval.h. */
+/* Conformal quantiles. See conformal_interval.h. */
 #include "models/predictor/conformal_interval.h"
 #include "base/status.h"
 
@@ -60,7 +60,7 @@ void rt_residual_quantiles(struct rt_residual *residuals, size_t count, double q
     int level = 0;
     for (size_t i = 0; i < count; i++) {
         weight += 1 / (groups * (double)counts[residuals[i].group]);
-        /* rounding must not push a sum of weights below what it stands for */
+        /* 1e-9: a sum of weights may round down */
         for (; level < RT_INTERVAL_LEVELS; level++) {
             double wanted = ceil((n + 1) * rt_interval_levels[level] - 1e-9) / n;
             if (wanted > 1 || weight < wanted - 1e-9)

@@ -1,10 +1,10 @@
 /*
- * How far forecasts may be off: half-widths in ln(measured / forecast) by level, of a family.
+ * Conformal intervals of a family: half-widths of ln(measured / forecast) by level.
  *
- * They are quantiles of what forecasts were off by where the predictor could not have known better: split
- * conformal prediction (Vovk; Lei et al. 2018). For a device that was not measured the residuals come from
- * fits that leave each device out in turn, for a known one from rows that nothing was fitted to.
- * docs/method.md tells how, and what coverage was measured.
+ * They are quantiles of the absolute residuals of forecasts that did not see the measurement: split conformal
+ * prediction (Vovk; Lei et al. 2018). For unseen devices the residuals come from fits that leave each device
+ * out in turn, for known ones from rows that nothing was fitted to. docs/method.md has the equations,
+ * docs/results the measured coverage.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_CONFORMAL_INTERVAL_H
 #define ROOFTILE_MODELS_PREDICTOR_CONFORMAL_INTERVAL_H
@@ -17,8 +17,7 @@
 enum { RT_INTERVAL_LEVELS = 5 };
 extern const double rt_interval_levels[RT_INTERVAL_LEVELS]; /* ascending */
 
-/* Kernels by the time of their roofline: the dispatch of short ones, which scatters, is most of what they
- * take. */
+/* Kernels by the time of their roofline: short ones are mostly dispatch overhead, which scatters. */
 enum rt_interval_size { RT_INTERVAL_SHORT, RT_INTERVAL_LONG, RT_INTERVAL_SIZES };
 #define RT_INTERVAL_LONG_US 20.0
 enum rt_interval_size rt_interval_size_of(double bound_us);
@@ -31,7 +30,7 @@ struct rt_intervals {
 };
 void rt_intervals_init(struct rt_intervals *intervals); /* none */
 
-/* What one forecast was off by. Groups (GPUs) count alike, however many residuals each has. */
+/* A residual. Groups (GPUs) have equal weight, however many residuals each has. */
 struct rt_residual {
     double value; /* |ln(measured / forecast)| */
     int32_t group;
@@ -50,7 +49,7 @@ enum { RT_RESIDUAL_LEAST = 20 };
 void rt_residual_table(struct rt_residual *residuals, size_t count,
                        double table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS]);
 
-/* How a 90% half-width that stands alone is carried to another level: by the same line. */
+/* Scale of a single 90% half-width to another level, by the same line. */
 double rt_interval_scale(double level);
 
 /* Any level 0 < level < 1 out of such quantiles: straight lines over -ln(1 - level), on which the tail of an

@@ -1,4 +1,4 @@
-/* Device effects of devices and their prior. See device effect.h. */
+/* Device effects and their prior. See device_effects.h. */
 #include "models/predictor/device_effects.h"
 #include "base/sort.h"
 #include "base/status.h"
@@ -75,7 +75,7 @@ static bool of_libraries(const struct rt_device_effect *known, const struct rt_d
 
 typedef bool rt_alike(const struct rt_device_effect *known, const struct rt_device_effect *device);
 
-/* Into `values` (room for all): what is known of devices alike, of those that the network was fitted to. */
+/* Into `values` (room for all): effects of the devices alike, of those that the network was fitted to. */
 static size_t gather(const struct rt_device_effects *effects, const struct rt_device_effect *device,
                      rt_alike *alike, size_t offset, double *values)
 {
@@ -91,7 +91,7 @@ static double mean(const double *values, size_t count)
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += values[i];
-    return count > 0 ? sum / (double)count : 0; /* none known: nothing is shifted */
+    return count > 0 ? sum / (double)count : 0; /* none: no shift */
 }
 
 /* Median or mean over the devices of the same vendor, over all where there are none. */
@@ -104,16 +104,16 @@ static double of_vendors(const struct rt_device_effects *effects, const struct r
     return median && count > 0 ? rt_median(values, count) : mean(values, count);
 }
 
-/* The mean of devices alike, drawn to `base` as if that were half a device. */
-static double drawn(const struct rt_device_effects *effects, const struct rt_device_effect *device,
-                    rt_alike *alike, size_t offset, double base, double *values)
+/* The mean of the devices alike, shrunk to `base`, which counts as half a device. */
+static double shrunk(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                     rt_alike *alike, size_t offset, double base, double *values)
 {
-    const double pull = 0.5;
+    const double base_count = 0.5;
     size_t count = gather(effects, device, alike, offset, values);
-    return ((double)count * mean(values, count) + pull * base) / ((double)count + pull);
+    return ((double)count * mean(values, count) + base_count * base) / ((double)count + base_count);
 }
 
-/* From what many devices share to what few do. */
+/* From large groups of devices to small ones. */
 static double prior_of(const struct rt_device_effects *effects, const struct rt_device_effect *device,
                        enum rt_effect_part part, double *values)
 {
@@ -122,13 +122,13 @@ static double prior_of(const struct rt_device_effects *effects, const struct rt_
     double prior;
     if (part == RT_EFFECT_MEMORY && !product) {
         prior = mean(values, gather(effects, device, NULL, offset, values));
-        prior = drawn(effects, device, of_memory_kind, offset, prior, values);
+        prior = shrunk(effects, device, of_memory_kind, offset, prior, values);
     } else {
         prior = of_vendors(effects, device, offset, part != RT_EFFECT_MEMORY, values);
     }
     if (product && part != RT_EFFECT_COMPUTE)
-        prior = drawn(effects, device, of_libraries, offset, prior, values);
-    return drawn(effects, device, of_capability, offset, prior, values);
+        prior = shrunk(effects, device, of_libraries, offset, prior, values);
+    return shrunk(effects, device, of_capability, offset, prior, values);
 }
 
 void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_device *device)

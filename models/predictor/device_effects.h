@@ -1,19 +1,18 @@
 /*
- * Device effects: how close a device comes to its peaks in ops of a family, where its description does not
- * tell.
+ * Device effects: how far a device is from its description in ops of a family, a random effect of the device.
  *
- * ln(latency / roofline) = network(features) + w x compute + (1 - w) x memory, where w is 1 where compute
- * binds and 0 where memory does; long reductions and narrow results of products have a device effect of their
- * own. They are fitted together with the network, one set for each device that was measured. A device that
- * was not gets the prior (docs/method.md):
+ *   ln(latency / roofline) = network(features) + w x compute + (1 - w) x memory,
  *
- *   compute         median of its vendor's devices
- *   memory          mean of those with the same kind of memory; of products, whose operands come out of the
- *                   L2, mean of its vendor's
- *   depth, narrow   median of its vendor's, drawn to those whose kernels it can run: one major compute
- *                   capability. How a library cuts its products goes with its binaries
- *   all four        drawn to those of the same compute capability: one design of multiprocessor
- *   floor           median of its vendor's: it is the host's
+ * where w is 1 where compute binds and 0 where memory does; long reductions and narrow results of products
+ * have an effect each. They are fitted together with the network, one set for each measured device. A device
+ * that was not measured gets the prior (docs/method.md):
+ *
+ *   compute            median of its vendor's devices
+ *   memory             mean of those with the same kind of memory; of products, whose operands come out of
+ * the L2, mean of its vendor's depth, narrow      median of its vendor's, shrunk to those of its major
+ * compute capability, which run the same binaries: how a library tiles products depends on them all four
+ * shrunk to those of the same compute capability, one design of multiprocessor dispatch overhead  median of
+ * its vendor's: it is the host's
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_DEVICE_EFFECTS_H
 #define ROOFTILE_MODELS_PREDICTOR_DEVICE_EFFECTS_H
@@ -40,20 +39,19 @@ extern const char *const rt_effect_parts[RT_EFFECT_PARTS]; /* "compute", "memory
 struct rt_device_effect {
     char device[96];
     char vendor[32];
-    char capability[16]; /* compute capability, "8.6", "gfx90a"; "" unknown: like no other */
+    char capability[16]; /* compute capability, "8.6", "gfx90a"; "" unknown: equal to no other */
     enum rt_memory_kind memory_kind;
     double value[RT_EFFECT_PARTS]; /* added to ln latency */
-    double dispatch_us;            /* what every kernel takes that is timed alone: the host's dispatch */
-    /* Compute and memory, added beside them where many kernels run in a queue: what runs of whole models tell
-     * of a device whose kernels are known. Devices that are not known have none. */
+    double dispatch_us;            /* dispatch overhead: the host's share of a kernel that is timed alone */
+    /* Compute and memory, added to `value` for kernels in a queue: fitted to runs of whole models. Zeros
+     * without a calibration to such runs. */
     double queued[RT_QUEUED_PARTS];
     int64_t kernels; /* that it was fitted to; 0: a prior */
-    bool calibrated; /* without the network: tells nothing about other devices */
+    bool calibrated; /* fitted after the network; not part of the prior of other devices */
     /* Of a calibrated one, owned by the rt_device_effects that it is in: */
     struct rt_residual_correction correction;
-    struct rt_fitted_keys
-        fitted_keys; /* kernels and runs that it was calibrated to; earlier builds did not keep them */
-    double interval[RT_INTERVAL_LEVELS]; /* of a calibrated one: times the family's known 90%; 0: none */
+    struct rt_fitted_keys fitted_keys;   /* kernels and runs that it was calibrated to */
+    double interval[RT_INTERVAL_LEVELS]; /* half-widths in units of the family's known 90%; 0: none */
 };
 
 struct rt_device_effects {
@@ -65,18 +63,17 @@ struct rt_device_effects {
 void rt_device_effects_release(struct rt_device_effects *effects);
 void rt_device_effect_release(struct rt_device_effect *effect); /* what it owns */
 
-/* An entry for a device that is to be fitted: what it is, nothing known. */
+/* The entry of a device with effects of 0. */
 void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_device *device);
 
-/* The device effect of a device by name, NULL where it was not measured. */
+/* The entry of a device by name, NULL where it was not measured. */
 struct rt_device_effect *rt_device_effects_find(const struct rt_device_effects *effects, const char *device);
 
-/* The known one (what it owns is borrowed), or the prior of that description; zeros where the network was
- * fitted to none. */
+/* The entry (what it owns is borrowed), or the prior by the description; zeros where there are no entries. */
 void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,
                           struct rt_device_effect *out);
 
-/* The prior, also of a device that is known. */
+/* The prior, also of a measured device. */
 void rt_device_effects_prior(const struct rt_device_effects *effects, const struct rt_device *device,
                              struct rt_device_effect *out);
 

@@ -1,6 +1,6 @@
 /*
  * Features by name: what a network sees of a launch. A predictor file lists its features by these names; a
- * new feature is a row in features.c.
+ * new feature is a function and a row in features.c.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_FEATURES_H
 #define ROOFTILE_MODELS_PREDICTOR_FEATURES_H

@@ -1,4 +1,4 @@
-/* What device effects were calibrated to, a number each. See seen.h. */
+/* Fitted keys. See fitted_keys.h. */
 #include "base/h5.h"
 #include "models/predictor/fitted_keys.h"
 #include "base/status.h"
@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rt_fitted_keys_release(struct rt_fitted_keys *seen)
+void rt_fitted_keys_release(struct rt_fitted_keys *keys)
 {
-    free(seen->key);
-    *seen = (struct rt_fitted_keys){0};
+    free(keys->key);
+    *keys = (struct rt_fitted_keys){0};
 }
 
 /* Where the key is, or would be. */
-static size_t place_of(const struct rt_fitted_keys *seen, int64_t key)
+static size_t place_of(const struct rt_fitted_keys *keys, int64_t key)
 {
-    size_t low = 0, high = seen->count;
+    size_t low = 0, high = keys->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (seen->key[middle] < key)
+        if (keys->key[middle] < key)
             low = middle + 1;
         else
             high = middle;
@@ -26,30 +26,30 @@ static size_t place_of(const struct rt_fitted_keys *seen, int64_t key)
     return low;
 }
 
-bool rt_fitted_keys_has(const struct rt_fitted_keys *seen, int64_t key)
+bool rt_fitted_keys_has(const struct rt_fitted_keys *keys, int64_t key)
 {
-    size_t at = place_of(seen, key);
-    return at < seen->count && seen->key[at] == key;
+    size_t at = place_of(keys, key);
+    return at < keys->count && keys->key[at] == key;
 }
 
-void rt_fitted_keys_add(struct rt_fitted_keys *seen, int64_t key)
+void rt_fitted_keys_add(struct rt_fitted_keys *keys, int64_t key)
 {
-    size_t at = place_of(seen, key);
-    if (at < seen->count && seen->key[at] == key)
+    size_t at = place_of(keys, key);
+    if (at < keys->count && keys->key[at] == key)
         return;
-    seen->key = rt_realloc(seen->key, seen->count + 1, sizeof *seen->key);
-    memmove(seen->key + at + 1, seen->key + at, (seen->count - at) * sizeof *seen->key);
-    seen->key[at] = key;
-    seen->count++;
+    keys->key = rt_realloc(keys->key, keys->count + 1, sizeof *keys->key);
+    memmove(keys->key + at + 1, keys->key + at, (keys->count - at) * sizeof *keys->key);
+    keys->key[at] = key;
+    keys->count++;
 }
 
-struct rt_fitted_keys rt_fitted_keys_copy(const struct rt_fitted_keys *seen)
+struct rt_fitted_keys rt_fitted_keys_copy(const struct rt_fitted_keys *keys)
 {
     struct rt_fitted_keys copy = {0};
-    if (seen->count == 0)
+    if (keys->count == 0)
         return copy;
-    copy = (struct rt_fitted_keys){rt_malloc(seen->count * sizeof *copy.key), seen->count};
-    memcpy(copy.key, seen->key, seen->count * sizeof *copy.key);
+    copy = (struct rt_fitted_keys){rt_malloc(keys->count * sizeof *copy.key), keys->count};
+    memcpy(copy.key, keys->key, keys->count * sizeof *copy.key);
     return copy;
 }
 
@@ -93,18 +93,18 @@ static struct rt_h5_array array_of(const char *path)
                                     "hashes of the kernels and runs it was calibrated to, ascending"};
 }
 
-int rt_fitted_keys_write(const struct rt_fitted_keys *seen, struct rt_h5 *file, const char *path)
+int rt_fitted_keys_write(const struct rt_fitted_keys *keys, struct rt_h5 *file, const char *path)
 {
     struct rt_h5_array array = array_of(path);
-    return seen->count == 0 ? RT_OK : rt_h5_write(file, &array, seen->key, sizeof *seen->key, seen->count);
+    return keys->count == 0 ? RT_OK : rt_h5_write(file, &array, keys->key, sizeof *keys->key, keys->count);
 }
 
-int rt_fitted_keys_read(struct rt_h5 *file, const char *path, struct rt_fitted_keys *seen)
+int rt_fitted_keys_read(struct rt_h5 *file, const char *path, struct rt_fitted_keys *keys)
 {
     struct rt_h5_array array = array_of(path);
     size_t count;
     int status;
-    if (!rt_h5_exists(file, path)) /* earlier builds did not keep them */
+    if (!rt_h5_exists(file, path))
         return RT_OK;
     if ((status = rt_h5_count(file, &array, &count)) != RT_OK)
         return status;
@@ -116,7 +116,7 @@ int rt_fitted_keys_read(struct rt_h5 *file, const char *path, struct rt_fitted_k
                 rt_fail(RT_EFORMAT, "%s: %s is not in ascending order: the file is damaged; calibrate again",
                         rt_h5_path(file), path);
     if (status == RT_OK)
-        *seen = read;
+        *keys = read;
     else
         rt_fitted_keys_release(&read);
     return status;

@@ -1,4 +1,4 @@
-/* Architectures. See architecture.h. */
+/* Boards and their architectures. See board.h. */
 #include "models/roofline/board.h"
 #include "base/status.h"
 

@@ -9,9 +9,10 @@
 
 #include <stdbool.h>
 
-/* Kinds of memory that reach a different part of their peak bandwidth: large copies of NeuSight's elementwise
- * kernels reach 0.74 to 0.75 of it with GDDR (P4, T4), 0.87 to 0.91 with HBM2 since Volta (V100, A100), 0.74
- * to 0.78 with the first HBM2 (P100) and on CDNA. Drawn after those were seen: docs/log/predictor.md. */
+/* Kinds of memory that sustain a different share of their peak bandwidth: large copies of NeuSight's
+ * elementwise kernels reach 0.74 to 0.75 of it with GDDR (P4, T4), 0.87 to 0.91 with HBM2 since Volta (V100,
+ * A100), 0.74 to 0.78 with the first HBM2 (P100) and on CDNA. The kinds were chosen after those measurements:
+ * docs/log/predictor.md. */
 enum rt_memory_kind { RT_MEMORY_GDDR, RT_MEMORY_HBM, RT_MEMORY_HBM_OTHER, RT_MEMORY_KINDS };
 extern const char *const rt_memory_kinds[RT_MEMORY_KINDS]; /* "gddr", "hbm", "hbm_other" */
 
@@ -20,17 +21,17 @@ struct rt_architecture_row {
     double node_nm;   /* of the process the chip is made in; 0: unknown */
     int threads; /* resident on a multiprocessor (CUDA C++ Programming Guide, table of compute capabilities)
                   */
-    double l2_parts; /* a multiprocessor is near one of so many parts of the L2 */
+    double l2_parts; /* partitions of the L2, of which a multiprocessor is near one */
 };
 
 /* The row of a device's architecture; a row of unknowns where there is none. */
 const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device);
 
-/* Multiprocessors as the architecture counts them. NeuSight describes the P4 as 40 of 64 cores where it has
- * 20 of 128. */
+/* Multiprocessors as the architecture counts them: 20 of 128 cores on the P4, which NeuSight describes as 40
+ * of 64. */
 double rt_multiprocessors(const struct rt_device *device);
 
-/* Bytes of L2 that one multiprocessor has near it. */
+/* Bytes of the L2 partition that a multiprocessor is near. */
 double rt_near_l2_bytes(const struct rt_device *device);
 
 /* By name, architecture and bandwidth: a device of more than 500 GB/s that is neither Ada nor sold as a
@@ -39,12 +40,13 @@ enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 int rt_memory_kind_find(const char *name); /* -1 where there is none */
 
 /* FLOP/s that the board's power sustains: min(peak, RT_CORE_POWER x power / energy per FLOP). The peak where
- * power or process are unknown, and for dtypes other than fp32, whose energy nothing here measures.
+ * power or process are unknown, and for dtypes other than fp32, whose energy was not measured here.
  *
  * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
  * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
  * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
- * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5); no board here checks those. */
+ * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5); no measurement here checks those.
+ */
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 

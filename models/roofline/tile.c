@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof
- * by this factor. Kept, because the utilisation the networks learn is relative to it. */
+ * by this factor. Kept here, because NeuSight's networks learn the utilisation relative to it. */
 static const double GIB_PER_GB = 1073741824.0 / 1e9;
 
 void rt_query_init(struct rt_query *query, const struct rt_call *call)
@@ -81,13 +81,13 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
-/* Operands that take little of the L2 are still there from the run before: so much of their traffic costs no
- * memory bandwidth. All of them are from an eighth of the L2 down, none from a quarter up: between two runs
- * other operands pass through it, in a model as in AIConfigurator's corpus, where the L40S' matrices of 11 MB
- * come at 1,150 GB/s and those of 16 MB at 660, out of an L2 of 96. And what a kernel takes beside its work:
- * launch, first loads, last stores. These are latencies, in cycles: the smallest bf16 products of
- * AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of
- * A100, L40S, H100 and H200. Chosen under leave-one-GPU-out, both: docs/log/predictor.md. */
+/* Operands that are small beside the L2 are still there from the run before, so that this share of their
+ * traffic takes no memory bandwidth: all of it up to an eighth of the L2, none from a quarter. Between two
+ * runs other operands pass through the L2, in a model as in AIConfigurator's corpus, where the L40S' matrices
+ * of 11 MB are read at 1,150 GB/s and those of 16 MB at 660, with an L2 of 96. START_CYCLES is what a kernel
+ * takes beside its work: launch, first loads, last stores. The smallest bf16 products of AIConfigurator's
+ * corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of A100, L40S, H100
+ * and H200. Both were chosen under leave-one-GPU-out: docs/log/predictor.md. */
 static const double IN_L2 = 0.7, L2_FULL = 0.125, L2_NONE = 0.25, START_CYCLES = 5000;
 /* A product whose reduction is split starts a second kernel, or waits for its last block. */
 static const double SPLIT_CYCLES = 4000;
@@ -98,8 +98,8 @@ static double hit_share(const struct rt_launch *launch)
     return fmax(0, fmin(1, (L2_NONE - taken) / (L2_NONE - L2_FULL)));
 }
 
-/* What the op's kind tells of its cut; launch->bytes grows by what a row op reads again from memory. */
-static void cut_whole(struct rt_launch *launch)
+/* Tiling by the family; launch->bytes grows by what a row op reads again from memory. */
+static void tile_whole(struct rt_launch *launch)
 {
     const struct rt_query *query = launch->query;
     enum rt_family family = rt_call_family(&query->call);
@@ -136,7 +136,7 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     launch->intensity = launch->flops / launch->bytes;
     if (isnan(launch->peak_flops))
         return false;
-    cut_whole(launch);
+    tile_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
     launch->bound_us =

@@ -1,6 +1,14 @@
 /*
- * From an op with dims, a tile and a device to waves: the arithmetic of NeuSight (Lee et al., ASPLOS 2025,
- * section 4), which every predictor here builds on.
+ * The physics of a kernel: from a call, a tile and a device to blocks, waves, traffic and a bound. Nothing in
+ * this folder is learnt; networks correct what it computes. The arithmetic of tiles and waves is NeuSight's
+ * (Lee et al., ASPLOS 2025, section 4).
+ *
+ * The files of this folder, in reading order:
+ *   board         what a board sustains: power, kind of memory, L2
+ *   tile          this: queries, launches, the roofline
+ *   tiling        how products and row ops are likely tiled where no tile was measured
+ *   tiling_fused  the same for attention and mixtures of experts
+ *   target        what is forecast: the measured column, its unit and its bound
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILE_H
 #define ROOFTILE_MODELS_ROOFLINE_TILE_H
@@ -14,16 +22,15 @@
 
 /* What is asked of a predictor: an op, its dims, and its tile where it is known. */
 struct rt_query {
-    struct rt_call call; /* its phase is not looked at */
+    struct rt_call call; /* its phase is ignored */
     int32_t tile[2];     /* products: rows m, columns n; vector ops: elements; -1: unknown */
     /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
      */
     double flops, bytes;
-    bool queued; /* one of many in a queue, so that the host's dispatch is hidden: no floor */
+    bool queued; /* one of many in a queue, so that the host's dispatch is hidden */
 };
 
-/* What is asked about a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes.
- */
+/* The query of a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes. */
 void rt_query_init(struct rt_query *query, const struct rt_call *call);
 
 /* FLOPs and compulsory bytes of the whole op. */
@@ -46,7 +53,7 @@ struct rt_launch {
     double flops, bytes;
     double compute_us, memory_us;    /* flops / peak, bytes / bandwidth; the roofline is the larger */
     double batch, m, n, k;           /* of a product, */
-    struct rt_tiling tiling;         /* and how it is likely cut */
+    struct rt_tiling tiling;         /* and its likely tiling */
     double rows, cols;               /* of a vector op, */
     struct rt_row_tiling row_tiling; /* and how softmax and layer norm run */
     double start_us;                 /* of bound_us: until its first block computes; rt_launch_init_tiling */
@@ -64,22 +71,21 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
 bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
                           const struct rt_device *device);
 
-/* The same, and attention and experts as fused.h cuts them: bound_us is the time of the cut, compute_us and
- * memory_us are its parts. */
+/* The same, with attention and experts tiled (tiling_fused.h): bound_us is the time of the tiling, compute_us
+ * and memory_us are its parts. */
 bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
                            const struct rt_device *device);
 
-/* Share of compute in what binds: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge.
- */
+/* Share of compute in the bound: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge. */
 double rt_launch_compute_share(const struct rt_launch *launch);
 
-/* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. Some
- * devices lose the L2's help there. 0 for other ops. */
+/* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. On some
+ * devices such operands miss the L2. Of row ops the share of re-reads that miss; 0 for other ops. */
 double rt_launch_depth_share(const struct rt_launch *launch);
 
 /* How narrow a product's result is: 0 from 128 rows and columns, 1 up to 64 of either, times the share of
- * compute. Whether a library has a tile of 64 for that, or wastes half of one of 128, shows in its measured
- * tiles and differs from one to the next. 0 for other ops. */
+ * compute. Some libraries have a tile of 64 for that, others waste half of one of 128: measured tiles
+ * show both. 0 for other ops. */
 double rt_launch_narrow_share(const struct rt_launch *launch);
 
 /* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives

@@ -1,4 +1,4 @@
-/* Cuts of products and rows. See cut.h. */
+/* Tiling of products and rows. See tiling.h. */
 #include "models/roofline/tiling.h"
 #include "base/status.h"
 #include "models/roofline/board.h"
@@ -44,7 +44,7 @@ static bool is_amd(const struct rt_device *device)
     return strcmp(device->vendor, "AMD") == 0;
 }
 
-static void cut_layernorm(bool amd, struct rt_row_tiling *tiling)
+static void tile_layernorm(bool amd, struct rt_row_tiling *tiling)
 {
     tiling->threads = amd ? 256 : 128;
     tiling->rows = 1;
@@ -52,7 +52,7 @@ static void cut_layernorm(bool amd, struct rt_row_tiling *tiling)
 }
 
 /* Rows in registers, a warp a row (PyTorch, softmax_warp_forward). */
-static void cut_short_softmax(double cols, struct rt_row_tiling *tiling)
+static void tile_short_softmax(double cols, struct rt_row_tiling *tiling)
 {
     double padded = next_power(cols);
     tiling->threads = 128;
@@ -60,7 +60,7 @@ static void cut_short_softmax(double cols, struct rt_row_tiling *tiling)
     tiling->fill = cols / padded;
 }
 
-static void cut_long_softmax(bool amd, double cols, struct rt_row_tiling *tiling)
+static void tile_long_softmax(bool amd, double cols, struct rt_row_tiling *tiling)
 {
     double half = ceil(fmin(cols / 4, 1024) / 2);
     tiling->threads = amd ? 1024 : fmax(32, fmin(next_power(half), 1024));
@@ -74,11 +74,11 @@ void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows,
     struct rt_row_tiling tiling = {0};
     bool amd = is_amd(device);
     if (layernorm)
-        cut_layernorm(amd, &tiling);
+        tile_layernorm(amd, &tiling);
     else if (cols <= 1024)
-        cut_short_softmax(cols, &tiling);
+        tile_short_softmax(cols, &tiling);
     else
-        cut_long_softmax(amd, cols, &tiling);
+        tile_long_softmax(amd, cols, &tiling);
     if (tiling.fill == 0) /* four columns a thread and pass */
         tiling.fill = cols / 4 / (ceil(cols / 4 / tiling.threads) * tiling.threads);
     double resident = rt_architecture_of(device)->threads;

@@ -1,7 +1,7 @@
 /*
- * How a kernel is likely cut where nobody measured its tiles: a product by the tile and the number of splits
- * of its reduction that a simple model of the time finds fastest, a row op by the blocks that PyTorch's
- * kernels launch. Nothing here is fitted; networks see the result as features and correct it.
+ * Tiling where no tile was measured: a product gets the tile and the number of splits of its reduction that a
+ * simple model of the time finds fastest, a row op the blocks that PyTorch's kernels launch. Nothing here is
+ * fitted; networks have the result as features.
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILING_H
 #define ROOFTILE_MODELS_ROOFLINE_TILING_H
@@ -10,14 +10,13 @@
 
 #include <stdbool.h>
 
-/* A product cut into blocks of tile_m x tile_n outputs, its reduction into `splits` parts. */
+/* A product in blocks of tile_m x tile_n outputs, its reduction in `splits` parts. */
 struct rt_tiling {
     double tile_m, tile_n, splits;
     double blocks, waves; /* waves = ceil(blocks / SMs) */
     double padding;       /* useful share of the padded output, 0..1 */
-    double compute_us,
-        memory_us; /* of the model; the cut's time is the larger, and split_us for a split's sum */
-    double time_us;
+    /* Of the model: time_us is the larger of the first two, and split_us where partial sums are added up. */
+    double compute_us, memory_us, time_us;
 };
 
 /* The fastest of 9 tiles x 5 splits for C(m,n) = A(m,k) B(k,n), `batch` times, whose operands and result are
@@ -42,8 +41,8 @@ struct rt_row_tiling {
 void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows, double cols, double width,
                     struct rt_row_tiling *out);
 
-/* Share of the re-reads that miss: sigmoid(4 (log2_in_l2 + 0.25)), a step where the rows in flight fill 84%
- * of the L2. */
+/* Share of the re-reads that miss the L2: sigmoid(4 (log2_in_l2 + 0.25)), a step where the rows in flight
+ * fill 84% of it. */
 double rt_row_tiling_misses(const struct rt_row_tiling *tiling);
 
 #endif

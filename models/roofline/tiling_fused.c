@@ -1,4 +1,4 @@
-/* Cuts of attention and experts. See fused.h. */
+/* Tiling of attention and experts. See tiling_fused.h. */
 #include "models/roofline/tiling_fused.h"
 #include "models/roofline/board.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What large copies reach of the peak bandwidth, by kind of memory (architecture.h, from NeuSight's
+/* Share of the peak bandwidth that large copies reach, by kind of memory (board.h, from NeuSight's
  * elementwise kernels): GDDR 0.74 to 0.75, HBM2 and later 0.87 to 0.91, the first HBM2 and CDNA 0.74 to 0.78.
  */
 static const double sustained[RT_MEMORY_KINDS] = {
@@ -15,13 +15,13 @@ static const double sustained[RT_MEMORY_KINDS] = {
 /* Cycles until the first block of an attention kernel computes and after its last: what the shortest take,
  * 7 to 11 us at 2.5 to 1.4 GHz. */
 static const double START_CYCLES = 16e3;
-/* A wave of blocks takes so long beside its products: 16,384 blocks of decoding with one key each take 414,
- * 428 and 519 us on 132, 142 and 108 multiprocessors. */
+/* Of a wave of blocks beside its products: 16,384 blocks of decoding with one key each take 414, 428 and 519
+ * us on 132, 142 and 108 multiprocessors. */
 static const double BLOCK_US = 3.4;
 
-/* A kernel that runs again and again finds its operands in the L2 while they fit, and none of them once they
- * do not: least-recently-used replacement under a cyclic sweep (Mattson 1970). A step at 0.85 of the L2. What
- * it finds costs 0.3 of what it costs from memory (tile.c, IN_L2). */
+/* A kernel that is repeated finds its operands in the L2 while they fit and none of them once they do not:
+ * least-recently-used replacement under a cyclic sweep (Mattson 1970). A step at 0.85 of the L2. A hit costs
+ * 0.3 of a miss (tile.c, IN_L2). */
 static void set_memory(const struct rt_device *device, double bytes, struct rt_tiling_time *time)
 {
     const double fits = 0.85, cost_in_l2 = 0.3;
@@ -90,7 +90,8 @@ static double tiles_seen(const struct attention *a, double first, double last, d
     return ceil(end / tile) - floor(begin / tile);
 }
 
-/* The mean and the largest count of key tiles over the blocks of a head; of thousands of blocks some. */
+/* The mean and the largest count of key tiles over the blocks of a head; over a sample of thousands of
+ * blocks. */
 static void count_tiles(const struct attention *a, const struct rt_attention_tiling *tiling, double *mean,
                         double *longest)
 {
@@ -185,11 +186,11 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     double narrow = activation_bytes(dtype), wide = fmax(narrow, 2), sms = device->sms;
     rt_moe_routing_of(dim, &tiling.routing);
     struct rt_moe_routing *routing = &tiling.routing;
-    routing->touched = fmax(1, routing->touched); /* who has nothing to do is not timed */
+    routing->touched = fmax(1, routing->touched); /* a GPU without tokens is not timed */
     routing->rows = fmax(routing->touched, routing->rows);
     tiling.rows = routing->rows / routing->touched;
     tiling.tile_rows = tile_rows(tiling.rows);
-    /* Uneven loads end anywhere in their last tile: half of it is padding. */
+    /* Uneven loads end anywhere in their last tile: half of it is padding on average. */
     double tiles = routing->even
                        ? routing->touched * ceil(tiling.rows / tiling.tile_rows)
                        : fmax(routing->touched, routing->rows / tiling.tile_rows + routing->touched / 2);
@@ -204,7 +205,7 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
     double bytes = weights + routing->rows * row + fmin(tokens, routing->rows) * hidden * wide;
     tiling.weight_share = weights / bytes;
-    /* Who gathers all tokens on every GPU also moves the rows of experts that are elsewhere. */
+    /* Implementations that gather all tokens on every GPU also move the rows of experts elsewhere. */
     double elsewhere = fmax(0, tokens * (double)dim[3] - routing->rows);
     tiling.gathered = 1 + elsewhere * row / bytes;
     /* vLLM's choice of kernels: 8 bits on Hopper by FlashInfer's CUTLASS kernels, block-scaled ones with

@@ -1,8 +1,7 @@
 /*
- * How attention and mixtures of experts are likely cut where nobody measured their tiles, and what that
- * takes: blocks, waves, padding, what the L2 serves. Nothing here is fitted by training; networks see the
- * result as features and correct it. Formulas, their sources and what each is worth:
- * docs/log/attention-and-experts.md.
+ * Tiling of attention and mixtures of experts where no tile was measured, and its time: blocks, waves,
+ * padding, L2 hits. Nothing here is fitted by training; networks have the result as features. Formulas, their
+ * sources and what each contributes: docs/log/attention-and-experts.md.
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
 #define ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
@@ -14,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the device takes for it if nothing else holds it up. */
+/* Time of a tiling on an otherwise idle device. */
 struct rt_tiling_time {
-    double start_us;   /* until its first block computes, and between its kernels */
-    double blocks_us;  /* what blocks take beside their products, in waves */
+    double start_us;   /* until the first block computes, and between kernels */
+    double blocks_us;  /* of blocks beside their products, in waves */
     double compute_us; /* of the padded products, in waves */
     double memory_us;
     double time_us; /* start + blocks + max(compute, memory) */
@@ -44,10 +43,10 @@ struct rt_experts_tiling {
     double rows;          /* of an expert that has any */
     double tile_rows;     /* of its products */
     double blocks, waves; /* of the first of them: gate and up */
-    double padding;       /* rows with those that pad tiles, over rows */
+    double padding;       /* rows of whole tiles over rows */
     double weight_share;  /* of the traffic */
-    double gathered;      /* traffic with the intermediate rows of all tokens, over traffic */
-    bool cutlass;         /* CUTLASS' grouped products instead of Triton's */
+    double gathered;      /* traffic with the intermediate rows of all tokens over traffic */
+    bool cutlass;         /* grouped products of CUTLASS instead of Triton's */
 };
 
 /* `dim` of attention_context, attention_generation or attention_encoder; `peak_flops` of the dtype. */
