@@ -324,7 +324,7 @@ static int synthetic_prepare(void *opaque, size_t which, const struct rt_task *t
 {
     const struct synthetic_context *context = opaque;
     const struct synthetic_device *device = &context->device[which];
-    uint64_t hash = rt_hash(rt_hash(RT_HASH_START, task, sizeof *task), &context->seed, sizeof context->seed);
+    uint64_t hash = rt_hash(rt_task_hash(RT_HASH_START, task), &context->seed, sizeof context->seed);
     take_real_time(context->fault[FAULT_SLOW]);
     *out = NULL;
     *refused = NULL;

@@ -1,5 +1,6 @@
 /* Tasks. See task.h. */
 #include "collect/task.h"
+#include "base/strings.h"
 
 #include <string.h>
 
@@ -8,6 +9,13 @@ const struct rt_variant_row rt_variants[RT_VARIANT_COUNT] = {
     [RT_NHWC] = {"layout", "nhwc"},
     [RT_PAGEABLE] = {"host_memory", "pageable"},
 };
+
+uint64_t rt_task_hash(uint64_t hash, const struct rt_task *task)
+{
+    const struct rt_call *call = &task->call;
+    const uint8_t rest[8] = {call->op, call->dtype, call->phase, task->variant};
+    return rt_hash(rt_hash(hash, call->dim, sizeof call->dim), rest, sizeof rest);
+}
 
 void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype)
 {

@@ -25,6 +25,10 @@ struct rt_task {
     uint8_t zero[7];
 };
 
+/* Continues `hash`. Independent of the struct's layout, because journals hold the hash of their plan and the
+ * synthetic backend's samples depend on it. */
+uint64_t rt_task_hash(uint64_t hash, const struct rt_task *task);
+
 /* The op's own phase (rt_op_own_phase), no dims, plain. */
 void rt_task_init(struct rt_task *task, enum rt_op_id op, enum rt_dtype dtype);
 

@@ -14,7 +14,7 @@ bool rt_plan_add(struct rt_plan *plan, const struct rt_task *task)
     plan->tasks[plan->count] = *task;
     if (rt_hash_set_add_bytes(&plan->set, plan->tasks, sizeof *task, plan->count) >= 0)
         return false;
-    plan->hash = rt_hash(plan->count++ == 0 ? RT_HASH_START : plan->hash, task, sizeof *task);
+    plan->hash = rt_task_hash(plan->count++ == 0 ? RT_HASH_START : plan->hash, task);
     return true;
 }
 
