@@ -119,29 +119,14 @@ static int judge(const struct rt_judgement *judgement, evaluate *evaluate_them,
     return status;
 }
 
-/* Was the predictor calibrated to all kernels that it could be judged on? */
-static bool is_used_up(const struct rt_judgement *judgement)
-{
-    const struct rt_dataset *dataset = judgement->dataset;
-    const bool *devices = marked(judgement);
-    for (size_t i = 0; i < dataset->sample_count; i++) {
-        const struct rt_sample *sample = &dataset->samples[i];
-        if ((devices == NULL || devices[sample->device]) && judgement->ops[sample->call.op] &&
-            !(sample->flags & RT_FLAG_FAILED) && sample->latency_us > 0 &&
-            (int)rt_split_of(&judgement->predictor->split, sample) == judgement->part &&
-            !rt_predictor_calibrated_to_kernel(judgement->predictor, dataset, sample))
-            return false;
-    }
-    return true;
-}
-
+/* Where a calibrated predictor has no kernel to be judged on, it was calibrated to all of them: the same ones
+ * were judged zero-shot. */
 int rt_judge_kernels(const struct rt_judgement *judgement, json_t *rows)
 {
     const struct rt_evaluate_options options = {
         .part = judgement->part, .quiet = true, .devices = marked(judgement), .ops = judgement->ops};
-    if (judgement->protocol != RT_ZERO_SHOT && is_used_up(judgement))
-        return RT_OK;
-    return judge(judgement, rt_evaluate_kernels, &options, rows);
+    int status = judge(judgement, rt_evaluate_kernels, &options, rows);
+    return status == RT_EFORMAT && judgement->protocol != RT_ZERO_SHOT ? RT_OK : status;
 }
 
 int rt_judge_models(const struct rt_judgement *judgement, json_t *rows)

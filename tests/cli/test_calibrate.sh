@@ -38,7 +38,7 @@ assert row["error_after"] < row["error_before"] / 3, row
 assert row["rest_error_after"] < row["rest_error_before"] / 3, row
 assert row["memory_after"] - row["memory_before"] > 0.3, row
 END
-succeeds "it is told that the A100 is slower" python3 known.py
+succeeds "the A100 comes out slower" python3 known.py
 succeeds "the same again" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 -o again.h5 --kernels 10
 cp stdout text
 succeeds "gives the same bytes" cmp c.h5 again.h5
@@ -68,7 +68,7 @@ done
 fitted=$(($(left_out p.h5 train | cut -d' ' -f2) + $(left_out p.h5 validation | cut -d' ' -f2) - $(left_out c.h5 train | cut -d' ' -f2) - $(left_out c.h5 validation | cut -d' ' -f2)))
 if [ "$fitted" = 10 ]; then ok "10 fewer of the training part"; else not_ok "10 fewer of the training part" "$fitted"; fi
 succeeds "in words" "$ROOFTILE" evaluate -p c.h5 data.h5 --split all --quiet
-holds "one line tells" "10  used to calibrate a predictor: softmax 10" stdout
+holds "evaluate counts them" "10  used to calibrate a predictor: softmax 10" stdout
 succeeds "calibrate with kernels of the test part" "$ROOFTILE" calibrate -p c.h5 data.h5 --gpu a100 --split test --kernels 20 -o t.h5
 for row in "t.h5 test:20 40 160" "t.h5 train:0 58 174"; do # those of before are judged again
     said=$(left_out ${row%:*})
@@ -98,15 +98,15 @@ print("better" if pool["s.c"] < pool["s.p"] / 2 else pool)
 END
 holds "32 kernels halve the error" better synthetic.txt
 
-# Kernels and runs of one device: runs that take 1.5 times what kernels alone tell, and of one model 3 times.
+# Kernels and runs of one device: runs that take 1.5 times what kernels alone forecast, and of one model 3 times.
 runs() { # TIMES-OF-BERT TIMES-OF-GPT2 FORECASTS.json: workloads.csv, 1 ms where there are no forecasts yet
     python3 - "$@" >runs/workloads.csv <<'END'
 import json, sys
 rows = [("bert_large", 4, float(sys.argv[1])), ("bert_large", 8, float(sys.argv[1])), ("gpt2_large", 2, float(sys.argv[2]))]
-told = {(r["model"], r["batch"]): 1e3 * r["forecast_ms"] for r in json.load(open(sys.argv[3]))["rows"]} if len(sys.argv) > 3 else {}
+forecasts = {(r["model"], r["batch"]): 1e3 * r["forecast_ms"] for r in json.load(open(sys.argv[3]))["rows"]} if len(sys.argv) > 3 else {}
 print("model,option,mode,dtype,device,batch,sequence,end_to_end_us")
 for model, batch, times in rows:
-    print(f'{model},"",inference,fp32,synthetic large,{batch},256,{times * told.get((model, batch), 1e3)!r}')
+    print(f'{model},"",inference,fp32,synthetic large,{batch},256,{times * forecasts.get((model, batch), 1e3)!r}')
 END
 }
 mkdir runs
@@ -119,8 +119,8 @@ succeeds "train on one device" "$ROOFTILE" train a.h5 -o a.p.h5 --hold-out-gpu l
 succeeds "calibrate with the other's kernels" "$ROOFTILE" calibrate -p a.p.h5 a.h5 --gpu large -o a.c.h5
 runs 1 1
 succeeds "import runs of models" "$ROOFTILE" dataset import --format csv runs -o runs.h5
-succeeds "what kernels tell of them" "$ROOFTILE" evaluate -p a.c.h5 --workloads runs.h5 --report told.json
-runs 1.5 3 told.json
+succeeds "what kernels alone forecast of them" "$ROOFTILE" evaluate -p a.c.h5 --workloads runs.h5 --report forecasts.json
+runs 1.5 3 forecasts.json
 succeeds "runs that take longer" "$ROOFTILE" dataset import --format csv runs -o runs.h5
 succeeds "from both, without a model" "$ROOFTILE" calibrate -p a.p.h5 a.h5 runs.h5 --gpu large --from both --without-model GPT2 -o b.h5 --json
 cp stdout b.json
@@ -134,7 +134,7 @@ assert abs(b["shift"]["compute"] - math.log(1.5)) < 0.1, b["shift"]
 assert b["fit_before"]["n"] == 2 and 30 < b["fit_before"]["mape"] < 37 and b["fit_after"]["mape"] < 5, b["fit_after"]
 assert b["rest_after"]["n"] == 1 and 40 < b["rest_after"]["mape"] < 60, b["rest_after"]
 END
-succeeds "runs tell of queues, those of the model do not" python3 both.py
+succeeds "runs shift queues, those of the model do not" python3 both.py
 succeeds "in words, one after the other" "$ROOFTILE" calibrate -p a.c.h5 runs.h5 --gpu large --from models --without-model gpt2 -o b2.h5
 holds "what the runs changed" "shift of kernels in a queue, of every family; alone they stay as they were: compute +0.4" stdout
 holds "what was a check" "mean |error| of the 1 others: 6" stdout
@@ -179,6 +179,6 @@ refuses "missing predictor" 1 "nowhere.h5: cannot be read" $c -p nowhere.h5 data
 refuses "missing data" 1 "nowhere.h5: cannot be read" $c -p p.h5 nowhere.h5 --gpu A100 -o x.h5
 refuses "no folder" 1 "nowhere/x.h5" $c -p p.h5 data.h5 --gpu A100 -o nowhere/x.h5
 succeeds "train neusight" "$ROOFTILE" train data.h5 -o n.h5 --predictor neusight --epochs 1 --family softmax --threads 1 --quiet
-refuses "no latents" 2 "a predictor of kind \"neusight\" has nothing to calibrate" $c -p n.h5 data.h5 --gpu A100 -o x.h5
+refuses "no device effects" 2 "a predictor of kind \"neusight\" has nothing to calibrate" $c -p n.h5 data.h5 --gpu A100 -o x.h5
 if [ -e x.h5 ]; then not_ok "refusals write nothing"; else ok "refusals write nothing"; fi
 finish

@@ -82,7 +82,7 @@ stamp one >after
 succeeds "without making anything again" cmp before after
 rm one/fold-T4/rooftile/calibrated.h5 && echo '{' >one/fold-A100/rooftile/fold.json
 refuses "a damaged fold file" 1 "fold.json:2: is damaged" crossval_json --epochs 2 -o one
-succeeds "is made again when told" crossval_json --epochs 2 -o one --overwrite
+succeeds "is made again with --overwrite" crossval_json --epochs 2 -o one --overwrite
 succeeds "and the same" same one.out
 # --- calibrated with kernels of the part that is judged
 stat -c %i one/fold-A100/rooftile/predictor.h5 >before
@@ -107,8 +107,8 @@ assert sum(r["n"] for r in fold) == 20, fold
 assert {r["of"]: r["calibrated_to"] for r in fold if r["n"] == 0} == {"softmax": 30, "layernorm": 30}, fold
 EOF
 succeeds "kernels it was calibrated to are not judged, all others are" python3 both.py
-holds "the table tells the two apart" "| rooftile, calibrated, same kind |" both.md
-holds "the notes tell the protocol" "--split test\`, with kernels of the test part of the held-out GPU, and judged on all others of that part; zero-shot (without a word) and all other rows are judged on the whole part" both.md
+holds "the table has a row for each" "| rooftile, calibrated, same kind |" both.md
+holds "the notes have the protocol" "--split test\`, with kernels of the test part of the held-out GPU, and judged on all others of that part; zero-shot (without a word) and all other rows are judged on the whole part" both.md
 if grep -q "judged on fewer" both.md; then not_ok "no star for what was left out on purpose"; else ok "no star for what was left out on purpose"; fi
 succeeds "only from the part that is judged" crossval_json --epochs 2 -o one --calibrate-split test
 python3 - >only.txt <<'EOF'
@@ -221,10 +221,10 @@ runs() { # TIMES [FORECASTS.json]: runs.h5, of 1 ms where there are no forecasts
 import json, sys
 rows = [("bert_large", "inference", 4, "large"), ("bert_large", "inference", 8, "large"), ("gpt2_large", "inference", 2, "large"),
         ("gpt2_large", "training", 1, "large"), ("gpt2", "inference", 8, "large"), ("gpt2_large", "inference", 2, "small")]
-told = {(r["model"], r["mode"], r["batch"], r["device"][10:]): 1e3 * r["forecast_ms"] for r in json.load(open(sys.argv[2]))["rows"]} if len(sys.argv) > 2 else {}
+forecasts = {(r["model"], r["mode"], r["batch"], r["device"][10:]): 1e3 * r["forecast_ms"] for r in json.load(open(sys.argv[2]))["rows"]} if len(sys.argv) > 2 else {}
 print("model,option,mode,dtype,device,batch,sequence,end_to_end_us")
 for row in rows:
-    print(f'{row[0]},"",{row[1]},fp32,synthetic {row[3]},{row[2]},256,{float(sys.argv[1]) * told.get(row, 1e3)!r}')
+    print(f'{row[0]},"",{row[1]},fp32,synthetic {row[3]},{row[2]},256,{float(sys.argv[1]) * forecasts.get(row, 1e3)!r}')
 print("gpt2,fusion,inference,fp32,synthetic large,16,256,77") # neither fitted to nor judged beside other runs
 EOF
     "$ROOFTILE" dataset import --format csv runs -o runs.h5
@@ -232,8 +232,8 @@ EOF
 succeeds "made-up kernels of all families" "$ROOFTILE" collect --backend synthetic -q --count 400 -o s.h5
 succeeds "a predictor of both" "$ROOFTILE" train s.h5 -o s.p.h5 --epochs 5 --threads 1 --quiet
 succeeds "runs without times" runs 1
-succeeds "forecasts of them" "$ROOFTILE" evaluate -p s.p.h5 --workloads runs.h5 --report told.json
-succeeds "runs" runs 3 told.json
+succeeds "forecasts of them" "$ROOFTILE" evaluate -p s.p.h5 --workloads runs.h5 --report forecasts.json
+succeeds "runs" runs 3 forecasts.json
 by_runs() {
     "$ROOFTILE" crossval s.h5 runs.h5 -p rooftile --quiet --json --epochs 5 "$@" >last.out
 }
@@ -268,8 +268,8 @@ for protocol in ("runs", "calibrated-runs", "calibrated-test-runs"): # each plai
 assert [r["row"] for r in fold if r["of"] == "gpt2" and r["protocol"] == "zero-shot" and r["predictor"] == "rooftile"] == ["inference", "fusion"], fold
 EOF
 succeeds "every model is judged by the runs of others, once" python3 runs.py
-holds "the table tells" "| rooftile, calibrated, same kind, and other models' runs |" by.md
-holds "the notes tell" "with the plain runs of all other models on the same GPU" by.md
+holds "the table has a row for it" "| rooftile, calibrated, same kind, and other models' runs |" by.md
+holds "the notes explain it" "with the plain runs of all other models on the same GPU" by.md
 rm by/fold-synthetic-large/rooftile/fold.json
 succeeds "one at a time, from what is left" by_runs --leave-out gpu -o by --jobs 1 --calibrate-split train --calibrate-split test --calibrate-runs
 succeeds "is the same table" same runs.out

@@ -27,7 +27,7 @@ static void add_known(struct rt_device_effects *effects, const char *device, dou
     snprintf(known->device, sizeof known->device, "%s", device);
 }
 
-/* A network of zeros, on devices around 0 with floors around 10 us. */
+/* A network of zeros; its devices have effects around 0 and dispatch overheads around 10 us. */
 static void make_net(enum rt_family family, struct rt_family_net *net)
 {
     make_zero_net(family, net);
@@ -72,17 +72,17 @@ static struct rt_sample *add_bmm(struct rt_dataset *dataset, int64_t batch, int6
 /* Latencies as the predictor would forecast them, were the device what it is made up to be. */
 static void measure(struct rt_dataset *dataset)
 {
-    struct rt_predictor told;
-    make_predictor(&told);
-    add_known(&told.nets[0].effects, truth.device, 0, 0);
-    told.nets[0].effects.known[3] = truth;
+    struct rt_predictor source;
+    make_predictor(&source);
+    add_known(&source.nets[0].effects, truth.device, 0, 0);
+    source.nets[0].effects.known[3] = truth;
     for (size_t i = 0; i < dataset->sample_count; i++) {
         struct rt_query query;
         rt_query_of_sample(&dataset->samples[i], false, &query);
-        rt_predictor_forecast(&told, &dataset->devices[0], &query, 1, NULL, &dataset->samples[i].latency_us,
+        rt_predictor_forecast(&source, &dataset->devices[0], &query, 1, NULL, &dataset->samples[i].latency_us,
                               NULL);
     }
-    rt_predictor_release(&told);
+    rt_predictor_release(&source);
 }
 
 /* Products from a few us to many ms, bound by either. */
@@ -117,7 +117,7 @@ static void test_effects_are_recovered(void)
     RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
     const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
     CU_ASSERT_EQUAL(row->used, data.sample_count);
-    /* Up to what is left of the pull to what was believed: 0 and 10 us. */
+    /* But for the shrinkage to the prior: 0 and 10 us. */
     CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_EFFECT_COMPUTE], 0.4, 0.01);
     CU_ASSERT_DOUBLE_EQUAL(row->after.value[RT_EFFECT_MEMORY], -0.25, 0.015);
     CU_ASSERT_DOUBLE_EQUAL(row->after.dispatch_us, 15, 0.3);
@@ -132,7 +132,7 @@ static void test_effects_are_recovered(void)
     rt_dataset_release(&data);
 }
 
-static void test_a_wild_sample_does_not_move_it(void)
+static void test_an_outlier_does_not_move_the_fit(void)
 {
     struct rt_dataset data;
     struct rt_device_effect found[3];
@@ -156,7 +156,7 @@ static void test_a_wild_sample_does_not_move_it(void)
             CU_ASSERT_DOUBLE_EQUAL(found[w].value[p], found[0].value[p], 0.01);
 }
 
-static void test_what_kernels_do_not_tell_stays(void)
+static void test_what_kernels_do_not_determine_stays(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor;
@@ -221,8 +221,8 @@ static double forecast_again(const struct rt_predictor *predictor, struct rt_dat
     return latency_us / (truly * last->latency_us);
 }
 
-/* The network is wrong by a quarter for kernels of one size: those measured teach it about their like. */
-static void test_errors_carry_over_to_kernels_alike(void)
+/* The network is wrong by a quarter for kernels of one size; the residual correction learns it. */
+static void test_residual_correction_carries_over_to_similar_kernels(void)
 {
     for (int effects_only = 0; effects_only < 2; effects_only++) {
         struct rt_dataset data;
@@ -252,9 +252,9 @@ static void test_errors_carry_over_to_kernels_alike(void)
     }
 }
 
-/* fp16 kernels of the same shapes, as wrong as nothing else: each dtype is drawn for itself and told of by
- * its own. */
-static void test_dtypes_are_drawn_and_corrected_apart(void)
+/* fp16 kernels of the same shapes, wrong where fp32 is right: each dtype is selected and corrected by itself.
+ */
+static void test_dtypes_are_selected_and_corrected_apart(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor;
@@ -288,8 +288,8 @@ static void test_dtypes_are_drawn_and_corrected_apart(void)
     rt_dataset_release(&data);
 }
 
-/* Of kernels at two places, the second one drawn lies where the first does not; none is drawn twice. */
-static void test_kernels_are_drawn_apart(void)
+/* Of kernels at two places, the second one selected lies where the first does not; none is selected twice. */
+static void test_selected_kernels_lie_apart(void)
 {
     enum { KERNELS = 20 };
     static const rt_real places[2] = {0, 5};
@@ -351,12 +351,12 @@ static void test_same_seed_same_bytes(void)
     rt_dataset_release(&data);
 }
 
-static void test_the_file_tells(void)
+static void test_the_file_names_calibrated_devices(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor, read;
     struct rt_calibration first, second;
-    const char *path = rt_test_path("told.h5");
+    const char *path = rt_test_path("calibrated.h5");
     make_data(&data);
     rt_dataset_stamp(&data);
     make_predictor(&predictor);
@@ -405,7 +405,7 @@ static void test_bad_samples_are_counted(void)
     rt_dataset_release(&data);
 }
 
-static void test_throttled_sessions_are_told(void)
+static void test_throttled_kernels_are_refused(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor;
@@ -467,7 +467,7 @@ static void set_shift(struct rt_predictor *predictor, double compute, double mem
 }
 
 /* Runs of a model that take `times` what a predictor forecasts. */
-static void add_runs_of(struct rt_dataset *dataset, const struct rt_predictor *told, const char *model,
+static void add_runs_of(struct rt_dataset *dataset, const struct rt_predictor *source, const char *model,
                         double times)
 {
     static const int64_t batches[] = {1, 2, 4, 8};
@@ -486,7 +486,7 @@ static void add_runs_of(struct rt_dataset *dataset, const struct rt_predictor *t
         RT_ASSERT_OK(rt_workload_graph(dataset, &workload, &split, &graph));
         const struct rt_forecast_options options = {
             .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}};
-        RT_ASSERT_OK(rt_forecast_graph(&graph, told, &dataset->devices[0], &options, &forecast));
+        RT_ASSERT_OK(rt_forecast_graph(&graph, source, &dataset->devices[0], &options, &forecast));
         workload.end_to_end_us = times * forecast.total_us;
         rt_dataset_add_workload(dataset, &workload);
         rt_forecast_release(&forecast);
@@ -497,14 +497,14 @@ static void add_runs_of(struct rt_dataset *dataset, const struct rt_predictor *t
 /* Runs that take what a predictor with those shifts forecasts. */
 static void add_runs(struct rt_dataset *dataset, double compute, double memory)
 {
-    struct rt_predictor told;
-    make_predictor(&told);
-    set_shift(&told, compute, memory);
-    add_runs_of(dataset, &told, "gpt2_large", 1);
-    rt_predictor_release(&told);
+    struct rt_predictor source;
+    make_predictor(&source);
+    set_shift(&source, compute, memory);
+    add_runs_of(dataset, &source, "gpt2_large", 1);
+    rt_predictor_release(&source);
 }
 
-static void test_one_run_tells_how_fast_a_device_is(void)
+static void test_one_run_fits_the_shift_of_a_device(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor;
@@ -529,7 +529,7 @@ static void test_one_run_tells_how_fast_a_device_is(void)
     rt_dataset_release(&data);
 }
 
-static void test_a_wild_run_does_not_move_it(void)
+static void test_an_outlier_among_runs_does_not_move_the_shift(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor;
@@ -562,12 +562,12 @@ static void set_queued(struct rt_predictor *predictor, double shift)
  * queue. */
 static void add_queued_runs(struct rt_dataset *dataset, double value, double shift)
 {
-    struct rt_predictor told;
-    make_predictor(&told);
-    set_shift(&told, value, value);
-    set_queued(&told, shift);
-    add_runs_of(dataset, &told, "gpt2_large", 1);
-    rt_predictor_release(&told);
+    struct rt_predictor source;
+    make_predictor(&source);
+    set_shift(&source, value, value);
+    set_queued(&source, shift);
+    add_runs_of(dataset, &source, "gpt2_large", 1);
+    rt_predictor_release(&source);
 }
 
 /* One product on the device, alone or in a queue. */
@@ -624,7 +624,7 @@ static void test_runs_of_a_known_device_move_models_and_not_kernels(void)
     rt_dataset_release(&data);
 }
 
-static void test_a_wild_run_does_not_move_queues(void)
+static void test_an_outlier_among_runs_does_not_move_queues(void)
 {
     struct rt_dataset data;
     struct rt_predictor predictor;
@@ -659,14 +659,14 @@ static struct rt_device_effect entry_of(const struct rt_predictor *predictor, si
 static void test_from_both(void)
 {
     struct rt_dataset data;
-    struct rt_predictor predictor, told;
+    struct rt_predictor predictor, source;
     struct rt_calibration kernels, both, models;
     struct rt_calibrate_options options = all_kernels;
     make_data(&data);
-    make_predictor(&told);
+    make_predictor(&source);
     options.from = RT_FROM_KERNELS;
-    RT_ASSERT_OK(rt_calibrate(&told, &data, 0, &options, &kernels));
-    add_runs_of(&data, &told, "gpt2_large", 1.3);
+    RT_ASSERT_OK(rt_calibrate(&source, &data, 0, &options, &kernels));
+    add_runs_of(&data, &source, "gpt2_large", 1.3);
     rt_dataset_stamp(&data);
     make_predictor(&predictor);
     options.from = RT_FROM_BOTH;
@@ -675,7 +675,7 @@ static void test_from_both(void)
     CU_ASSERT_EQUAL(both.family_count, FAMILIES);
     CU_ASSERT_EQUAL(row_of(&both, RT_FAMILY_BMM)->used, row_of(&kernels, RT_FAMILY_BMM)->used);
     CU_ASSERT_EQUAL(both.runs_used, 4);
-    struct rt_device_effect bmm = entry_of(&predictor, 0), alone = entry_of(&told, 0);
+    struct rt_device_effect bmm = entry_of(&predictor, 0), alone = entry_of(&source, 0);
     CU_ASSERT_EQUAL(memcmp(bmm.value, alone.value, sizeof bmm.value), 0);
     CU_ASSERT_EQUAL(bmm.dispatch_us, alone.dispatch_us);
     CU_ASSERT_EQUAL(bmm.fitted_keys.count, alone.fitted_keys.count + 4);
@@ -708,7 +708,7 @@ static void test_from_both(void)
     rt_calibration_release(&kernels);
     rt_calibration_release(&both);
     rt_calibration_release(&models);
-    rt_predictor_release(&told);
+    rt_predictor_release(&source);
     rt_predictor_release(&predictor);
     rt_dataset_release(&data);
 }
@@ -718,14 +718,14 @@ static void test_without_a_model(void)
 {
     static const char *const names[] = {"bert", "GPT2", "resnet"};
     struct rt_dataset data;
-    struct rt_predictor predictor, told;
+    struct rt_predictor predictor, source;
     struct rt_calibration calibration;
     struct rt_calibrate_options options = {.from = RT_FROM_MODELS, .seed = 1, .part = RT_PART_ANY};
     make_device(&data);
-    make_predictor(&told);
-    set_shift(&told, 0.1, 0.1);
-    add_runs_of(&data, &told, "gpt2_large", 1.3);
-    add_runs_of(&data, &told, "bert_large", 2);
+    make_predictor(&source);
+    set_shift(&source, 0.1, 0.1);
+    add_runs_of(&data, &source, "gpt2_large", 1.3);
+    add_runs_of(&data, &source, "bert_large", 2);
     make_predictor(&predictor);
     set_shift(&predictor, 0.1, 0.1);
     options.without = (struct rt_names){.name = (const char **)(uintptr_t)names, .count = 1};
@@ -754,7 +754,7 @@ static void test_without_a_model(void)
                     "--without-model resnet: no run on Tesla V100-PCIE-32GB is of a model with that in its "
                     "name; there are runs of gpt2_large");
     CU_ASSERT_EQUAL(entry_of(&predictor, 0).queued[0], before);
-    rt_predictor_release(&told);
+    rt_predictor_release(&source);
     rt_predictor_release(&predictor);
     rt_dataset_release(&data);
 }
@@ -858,14 +858,15 @@ static void test_robust_line(void)
     CU_ASSERT_TRUE(fit.scale < 0.05);
 }
 
-RT_TESTS(RT_TEST(test_effects_are_recovered), RT_TEST(test_a_wild_sample_does_not_move_it),
-         RT_TEST(test_what_kernels_do_not_tell_stays), RT_TEST(test_other_devices_are_left_alone),
-         RT_TEST(test_errors_carry_over_to_kernels_alike), RT_TEST(test_dtypes_are_drawn_and_corrected_apart),
-         RT_TEST(test_kernels_are_drawn_apart), RT_TEST(test_same_seed_same_bytes),
-         RT_TEST(test_the_file_tells), RT_TEST(test_bad_samples_are_counted),
-         RT_TEST(test_throttled_sessions_are_told), RT_TEST(test_refusals),
-         RT_TEST(test_one_run_tells_how_fast_a_device_is), RT_TEST(test_a_wild_run_does_not_move_it),
+RT_TESTS(RT_TEST(test_effects_are_recovered), RT_TEST(test_an_outlier_does_not_move_the_fit),
+         RT_TEST(test_what_kernels_do_not_determine_stays), RT_TEST(test_other_devices_are_left_alone),
+         RT_TEST(test_residual_correction_carries_over_to_similar_kernels),
+         RT_TEST(test_dtypes_are_selected_and_corrected_apart), RT_TEST(test_selected_kernels_lie_apart),
+         RT_TEST(test_same_seed_same_bytes), RT_TEST(test_the_file_names_calibrated_devices),
+         RT_TEST(test_bad_samples_are_counted), RT_TEST(test_throttled_kernels_are_refused),
+         RT_TEST(test_refusals), RT_TEST(test_one_run_fits_the_shift_of_a_device),
+         RT_TEST(test_an_outlier_among_runs_does_not_move_the_shift),
          RT_TEST(test_runs_of_a_known_device_move_models_and_not_kernels),
-         RT_TEST(test_a_wild_run_does_not_move_queues), RT_TEST(test_from_both),
+         RT_TEST(test_an_outlier_among_runs_does_not_move_queues), RT_TEST(test_from_both),
          RT_TEST(test_without_a_model), RT_TEST(test_both_or_nothing), RT_TEST(test_files_of_queued_shifts),
          RT_TEST(test_robust_line))

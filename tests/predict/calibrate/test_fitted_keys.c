@@ -71,7 +71,7 @@ static void calibrate(struct rt_candidate *candidate, const struct rt_dataset *d
 }
 
 /* What the family of an op was calibrated to on a device; fails where it was not. */
-static struct rt_fitted_keys *seen_of(const struct rt_predictor *predictor, enum rt_op_id op,
+static struct rt_fitted_keys *keys_of(const struct rt_predictor *predictor, enum rt_op_id op,
                                       const char *device)
 {
     struct rt_device_effect *effect =
@@ -83,7 +83,7 @@ static struct rt_fitted_keys *seen_of(const struct rt_predictor *predictor, enum
 /* Through a file: what it holds is what counts. */
 static void save_and_open(struct rt_candidate *candidate)
 {
-    const char *path = rt_test_path("seen.h5");
+    const char *path = rt_test_path("keys.h5");
     RT_ASSERT_OK(rt_predictor_save(&candidate->predictor, path));
     rt_predictor_release(&candidate->predictor);
     RT_ASSERT_OK(rt_predictor_open(path, &candidate->predictor));
@@ -120,14 +120,14 @@ static void test_kernels_it_was_calibrated_to_are_not_judged(void)
     save_and_open(&candidate);
     check_judged(&data, &candidate, 1, RT_PART_TEST, test - FITTED, test, FITTED);
     check_judged(&data, &candidate, 1, RT_PART_ANY, KERNELS - FITTED, KERNELS, FITTED);
-    for (size_t i = 0; i < KERNELS; i++) /* 8 are in the training part: none of them was drawn */
+    for (size_t i = 0; i < KERNELS; i++) /* 8 are in the training part: none of them was selected */
         if (data.samples[i].split == RT_SPLIT_TRAIN)
             CU_ASSERT_FALSE(rt_predictor_calibrated_to_kernel(&candidate.predictor, &data, &data.samples[i]));
     /* Again from the other part: what it was fitted to before is judged again. All 8, and one is left over.
      */
     data.samples[0].call.dim[0] += 1;
     calibrate(&candidate, &data, RT_PART_TRAIN, 1);
-    data.samples[0].call.dim[0] -= 1; /* as if it had not been drawn */
+    data.samples[0].call.dim[0] -= 1; /* as if it had not been selected */
     save_and_open(&candidate);
     CU_ASSERT_EQUAL(train, FITTED);
     check_judged(&data, &candidate, 1, RT_PART_TRAIN, 1, train, FITTED - 1);
@@ -264,8 +264,8 @@ static void test_runs_it_was_calibrated_to_are_not_judged(void)
     rt_evaluation_release(&e);
     /* Softmax is fitted anew to kernels; the other families still know the runs. */
     calibrate(&candidate, &data, RT_PART_TEST, 1);
-    CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name)->count, FITTED);
-    CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_LAYERNORM, data.devices[0].name)->count, 3);
+    CU_ASSERT_EQUAL(keys_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name)->count, FITTED);
+    CU_ASSERT_EQUAL(keys_of(&candidate.predictor, RT_OP_LAYERNORM, data.devices[0].name)->count, 3);
     for (size_t w = 0; w < data.workload_count; w++)
         data.workloads[w].device = 0;
     RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
@@ -295,8 +295,8 @@ static void test_kernels_and_runs_of_one_device(void)
     RT_ASSERT_OK(rt_calibrate(&candidate.predictor, &data, 0, &options, &calibration));
     rt_calibration_release(&calibration);
     save_and_open(&candidate);
-    CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name)->count, FITTED + 3);
-    CU_ASSERT_EQUAL(seen_of(&candidate.predictor, RT_OP_BMM, data.devices[0].name)->count, 3);
+    CU_ASSERT_EQUAL(keys_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name)->count, FITTED + 3);
+    CU_ASSERT_EQUAL(keys_of(&candidate.predictor, RT_OP_BMM, data.devices[0].name)->count, 3);
     check_judged(&data, &candidate, 1, RT_PART_ANY, KERNELS - FITTED, KERNELS, FITTED);
     RT_ASSERT_OK(rt_evaluate_workloads(&data, &candidate, 1, &none, &e));
     CU_ASSERT_EQUAL(rt_evaluation_left_out(&e, RT_LEFT_CALIBRATED), 3);
@@ -383,11 +383,11 @@ static void test_records_that_cannot_be_are_refused(void)
     make_data(&data);
     make_candidate(&candidate);
     calibrate(&candidate, &data, RT_PART_TEST, 1);
-    rt_fitted_keys_release(seen_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name));
+    rt_fitted_keys_release(keys_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name));
     const struct rt_predictor *predictor = &candidate.predictor;
     write_with(predictor, &integers, sound, sizeof *sound, 3, path);
     RT_ASSERT_OK(rt_predictor_open(path, &read));
-    CU_ASSERT_TRUE(rt_fitted_keys_has(seen_of(&read, RT_OP_SOFTMAX, data.devices[0].name), -9));
+    CU_ASSERT_TRUE(rt_fitted_keys_has(keys_of(&read, RT_OP_SOFTMAX, data.devices[0].name), -9));
     rt_predictor_release(&read);
     write_with(predictor, &integers, unsorted, sizeof *unsorted, 3, path);
     RT_ASSERT_FAILS(rt_predictor_open(path, &read), RT_EFORMAT, "is not in ascending order");
@@ -412,7 +412,7 @@ static void test_damaged_records_are_noticed(void)
     make_data(&data);
     make_candidate(&candidate);
     calibrate(&candidate, &data, RT_PART_TEST, 1);
-    const struct rt_fitted_keys *seen = seen_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name);
+    const struct rt_fitted_keys *keys = keys_of(&candidate.predictor, RT_OP_SOFTMAX, data.devices[0].name);
     RT_ASSERT_OK(rt_predictor_save(&candidate.predictor, path));
     FILE *file = fopen(path, "r+b");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -423,9 +423,9 @@ static void test_damaged_records_are_noticed(void)
         fputc(bytes[at] ^ 0x08, file);
         fflush(file);
         if (rt_predictor_open(path, &read) == RT_OK) { /* it lay elsewhere */
-            const struct rt_fitted_keys *after = seen_of(&read, RT_OP_SOFTMAX, data.devices[0].name);
-            CU_ASSERT_EQUAL_FATAL(after->count, seen->count);
-            CU_ASSERT_EQUAL(memcmp(after->key, seen->key, seen->count * sizeof *seen->key), 0);
+            const struct rt_fitted_keys *after = keys_of(&read, RT_OP_SOFTMAX, data.devices[0].name);
+            CU_ASSERT_EQUAL_FATAL(after->count, keys->count);
+            CU_ASSERT_EQUAL(memcmp(after->key, keys->key, keys->count * sizeof *keys->key), 0);
             rt_predictor_release(&read);
         } else {
             refused++;

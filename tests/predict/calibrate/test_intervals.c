@@ -1,4 +1,4 @@
-/* Widths of a calibrated device: they hold what other kernels of it show, and few kernels tell none. */
+/* Intervals of a calibrated device: they cover other kernels of it, and too few kernels give none. */
 #include "base/random.h"
 #include "predict/calibrate/effects.h"
 #include "predict/calibrate/intervals.h"

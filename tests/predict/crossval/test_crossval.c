@@ -38,7 +38,7 @@ static void test_one_chip_or_two(void)
     CU_ASSERT_FALSE(rt_chip_same("card one", "card two"));
 }
 
-static int all_alike(int op, enum rt_split split)
+static int same_split(int op, enum rt_split split)
 {
     return op == RT_OP_SOFTMAX || op == RT_OP_LAYERNORM ? split : RT_SPLIT_NONE;
 }
@@ -84,7 +84,7 @@ static char *made_up_by(const char *const *devices, size_t count, enum rt_split 
 
 static char *made_up(const char *const *devices, size_t count, enum rt_split split, int each)
 {
-    return made_up_by(devices, count, split, each, all_alike);
+    return made_up_by(devices, count, split, each, same_split);
 }
 
 static const char *const devices[] = {"A100-PCIE-40GB", "A100-SXM4-80GB", "V100-PCIE-32GB"};
