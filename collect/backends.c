@@ -1,6 +1,7 @@
 /* The table of backends. See backends.h. */
 #include "collect/backends.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -17,14 +18,15 @@ const size_t rt_backend_count = RT_COUNT(rt_backends);
 
 int rt_backend_find(const char *name, const struct rt_backend **out)
 {
-    char names[256] = "";
-    for (size_t i = 0; i < rt_backend_count; i++) {
+    struct rt_text names = {0};
+    for (size_t i = 0; i < rt_backend_count; i++)
         if (strcmp(rt_backends[i]->name, name) == 0) {
             *out = rt_backends[i];
             return RT_OK;
         }
-        strcat(names, i > 0 ? ", " : "");
-        strcat(names, rt_backends[i]->name);
-    }
-    return rt_fail(RT_ENOTFOUND, "backend \"%s\" is not one of %s", name, names);
+    for (size_t i = 0; i < rt_backend_count; i++)
+        rt_text_item(&names, ", ", "%s", rt_backends[i]->name);
+    int status = rt_fail(RT_ENOTFOUND, "backend \"%s\" is not one of %s", name, names.text);
+    rt_text_release(&names);
+    return status;
 }

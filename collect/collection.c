@@ -15,7 +15,7 @@
 #define DESCRIPTOR_MADE  "made for this dataset"
 #define DESCRIPTOR_TAKEN "taken from an earlier dataset"
 
-/* ---- beginning ---- */
+/* ---- devices, a new journal ---- */
 
 static int find_devices(struct rt_collection *c, struct rt_probe *probe)
 {
@@ -43,7 +43,8 @@ static int describe(const struct rt_collection *c, struct rt_probe *probe, const
     if (there < 0)
         return rt_probe_describe(probe, d, out);
     *out = like->devices[there];
-    snprintf(out->name, sizeof out->name, "%s", name); /* case and "-", "_", space were alike */
+    snprintf(out->name, sizeof out->name, "%s",
+             name); /* names match regardless of case, "-", "_" and space */
     return RT_OK;
 }
 

@@ -39,7 +39,7 @@ struct rt_collection {
 };
 
 /* Looks at the devices, locks the journal, and resumes or begins it. The collection needs rt_collection_close
- * whatever is returned. */
+ * after errors, too. */
 int rt_collection_open(const struct rt_job *job, struct rt_collection *out);
 void rt_collection_close(struct rt_collection *c);
 

@@ -85,7 +85,7 @@ static int find_places(const struct rt_job *job, struct rt_estimate *estimate, s
         return describe_like(job->like, places, &estimate->devices);
     int status = job->backend->open(&job->backend_options, &context);
     if (status == RT_EUSAGE)
-        return status; /* wrong options, whatever devices there are */
+        return status; /* wrong options are an error on any machine */
     if (status != RT_OK) {
         snprintf(estimate->why, sizeof estimate->why, "%s", rt_error());
         return RT_OK;

@@ -92,7 +92,7 @@ static int take_lock(struct rt_journal *journal)
                    journal->folder);
 }
 
-/* ---- what is there ---- */
+/* ---- reading ---- */
 
 static bool is_part(const char *name, unsigned *number)
 {

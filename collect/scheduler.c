@@ -45,7 +45,7 @@ struct run {
     char why[1024];
 };
 
-/* ---- what is left ---- */
+/* ---- tasks, budget, pauses ---- */
 
 /* The next place of the lane that is not done; false where there is none. */
 static bool next_place(const struct rt_collection *c, struct lane *lane)

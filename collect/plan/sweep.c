@@ -9,7 +9,7 @@
 
 enum { TRIES = 4096, ROUND = RT_SWEEP_DIMS, COORDINATES = RT_SWEEP_DIMS + 1 };
 
-/* The radical inverse of i: its digits in a base, mirrored at the point. */
+/* The radical inverse of i: its digits in a base, reflected at the radix point. */
 static double halton(uint64_t i, unsigned base)
 {
     double value = 0, digit = 1.0 / base;
@@ -59,7 +59,7 @@ static double work_of(const struct rt_task *task)
     return elements;
 }
 
-/* 8-bit products exist only with dims that 16 divides. */
+/* Libraries run 8-bit products only with dims that are multiples of 16. */
 static void align(struct rt_task *task)
 {
     if (rt_dtypes[task->call.dtype].bytes >= 2 || !rt_families[rt_call_family(&task->call)].product)
