@@ -255,8 +255,9 @@ static void add_protocol(const struct rt_crossval *crossval, struct rt_report *r
 {
     static const char *const protocols[RT_LEAVE_COUNT] = {
         "Every column is a GPU that the predictor was not fitted to, nor to any other of the same chip.",
-        "Every column is a model. No predictor is fitted to whole models, so one training, on the kernels of "
-        "all GPUs, serves every model; the GPUs were not held out.",
+        ("Every column is a model. No predictor is fitted to whole models, so one training, on the kernels "
+         "of "
+         "all GPUs, serves every model; the GPUs were not held out."),
         "Every column is an op that the predictor was not fitted to, judged on all GPUs."};
     rt_report_add_note(report, "notes", "%s", protocols[crossval->options->leave_out]);
     if (crossval->options->leave_out != RT_LEAVE_MODEL)
