@@ -17,8 +17,9 @@ struct arguments {
 
 static int check_family(const char *option, const char *text)
 {
-    return rt_family_find(text) >= 0 ? RT_OK
-                                     : rt_fail(RT_EUSAGE, "%s: there is no family \"%s\"", option, text);
+    return rt_family_find(text) >= 0
+               ? RT_OK
+               : rt_fail(RT_EUSAGE, "%s %s: there is no family of that name", option, text);
 }
 
 static const struct rt_option options[] = {

@@ -10,7 +10,7 @@ const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "w
 const char *const rt_units[RT_UNITS_COUNT] = {"any", "vector", "matrix"};
 const char *const rt_skip_words[RT_SKIP_COUNT] = {
     "forecast", "the predictor has no network for this family", "the device descriptor has no peak for it",
-    "no tile of anything like it was measured", "nothing like it was measured on another device"};
+    "no tile of a similar kernel was measured", "no similar kernel was measured on another device"};
 
 const char *rt_net_name(enum rt_family family, enum rt_units units)
 {

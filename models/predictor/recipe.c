@@ -17,7 +17,7 @@
      .activation = "relu", .head = "utilisation", .loss = "smape", .policy = policy_, .batch = batch_, \
      .epochs = epochs_, .patience = 15, .learning_rate = 1e-3, .weight_decay = 0.01}
 /* rooftile's own: the whole op under the roofline of what the board sustains, corrected by a small network and the
- * device effects of the device. docs/log/predictor.md tells how each was chosen. */
+ * device effects of the device. docs/log/predictor.md says how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide blocks_128x128 waves_128x128 padding_128x128 "          \
     "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 tiling_log2_blocks "      \

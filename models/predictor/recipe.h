@@ -17,13 +17,14 @@ struct rt_recipe {
     const char *features; /* names, separated by spaces */
     bool standardise;     /* inputs to mean 0, deviation 1 over the training rows; else as they are */
     double clip_margin;   /* with it: beyond the training range, part of it; negative: not clipped */
-    int rows_per_device;  /* at most so many training rows of a device and dtype, drawn by the seed; 0: all */
+    int rows_per_device;  /* at most so many training rows of a device and dtype, a sample by the seed; 0: all
+                           */
     double small_us; /* rows whose roofline is below count less: weights 0.1 to about 1; 0: all the same */
     double effect_ridge; /* heads with device effects: weight of the penalty that shrinks them to 0 */
     uint32_t layers, hidden;
     const char *activation, *head, *loss;
     enum rt_tile_policy policy;
-    /* Defaults of training, chosen as docs/log/neusight.md tells. */
+    /* Defaults of training, chosen as docs/log/neusight.md says. */
     int batch, epochs, patience; /* patience 0: every epoch, the last is kept */
     double learning_rate, weight_decay;
 };

@@ -37,14 +37,6 @@ double rt_near_l2_bytes(const struct rt_device *device)
 
 const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};
 
-int rt_memory_kind_find(const char *name)
-{
-    for (int i = 0; i < RT_MEMORY_KINDS; i++)
-        if (strcmp(rt_memory_kinds[i], name) == 0)
-            return i;
-    return -1;
-}
-
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
 {
     bool board = strstr(device->name, "RTX") != NULL || strstr(device->name, "GeForce") != NULL ||

@@ -37,7 +37,6 @@ double rt_near_l2_bytes(const struct rt_device *device);
 /* By name, architecture and bandwidth: a device of more than 500 GB/s that is neither Ada nor sold as a
  * GeForce or RTX board has HBM. */
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
-int rt_memory_kind_find(const char *name); /* -1 where there is none */
 
 /* FLOP/s that the board's power sustains: min(peak, RT_CORE_POWER x power / energy per FLOP). The peak where
  * power or process are unknown, and for dtypes other than fp32, whose energy was not measured here.

@@ -2,7 +2,6 @@
 #include "models/roofline/target.h"
 
 #include <math.h>
-#include <string.h>
 
 static double time_bound(const struct rt_launch *launch)
 {
@@ -12,14 +11,6 @@ static double time_bound(const struct rt_launch *launch)
 const struct rt_target rt_targets[RT_TARGET_COUNT] = {
     [RT_TARGET_LATENCY] = {"latency", "us", offsetof(struct rt_sample, latency_us), time_bound},
 };
-
-int rt_target_find(const char *name)
-{
-    for (int i = 0; i < RT_TARGET_COUNT; i++)
-        if (strcmp(rt_targets[i].name, name) == 0)
-            return i;
-    return -1;
-}
 
 double rt_target_measured(const struct rt_target *target, const struct rt_sample *sample)
 {

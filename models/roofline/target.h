@@ -18,7 +18,6 @@ struct rt_target {
 };
 
 extern const struct rt_target rt_targets[RT_TARGET_COUNT];
-int rt_target_find(const char *name); /* -1 where there is none */
 
 /* What was measured of a sample, in the target's unit; NaN where the measurement failed, is missing or is not
  * positive. */

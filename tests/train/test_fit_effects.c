@@ -1,4 +1,4 @@
-/* Device effects beside the network: floors of devices. What device effects do is in test_train.c. */
+/* Dispatch overhead of devices. The effects themselves are tested in test_train.c. */
 #include "test.h"
 
 #include "train/fit_effects.h"
@@ -22,7 +22,7 @@ static void make_rows(struct rt_training_rows *rows)
     }
 }
 
-static void test_floors(void)
+static void test_dispatch_overhead(void)
 {
     struct rt_training_rows rows;
     struct rt_effect_fit fit;
@@ -46,4 +46,4 @@ static void test_floors(void)
     rt_dataset_release(&dataset);
 }
 
-RT_TESTS(RT_TEST(test_floors))
+RT_TESTS(RT_TEST(test_dispatch_overhead))

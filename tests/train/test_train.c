@@ -164,12 +164,12 @@ static void test_resume_refuses_other_options(void)
     rt_dataset_release(&dataset);
 }
 
-/* What the head's device effects are for: two devices of the same description, one of them half as fast. */
-static void test_effects_tell_devices_apart(void)
+/* Device effects separate two devices of the same description, one of them half as fast. */
+static void test_effects_separate_devices(void)
 {
     struct rt_dataset dataset;
     synthetic_dataset(&dataset, 400);
-    const char *path = rt_test_path("latents.h5"), *only[] = {"softmax"};
+    const char *path = rt_test_path("effects.h5"), *only[] = {"softmax"};
     for (size_t i = 0; i < dataset.sample_count; i++)
         if (dataset.samples[i].device == 1)
             dataset.samples[i].latency_us *= 2;
@@ -183,8 +183,8 @@ static void test_effects_tell_devices_apart(void)
     const struct rt_device_effects *effects = &predictor.nets[0].effects;
     CU_ASSERT_EQUAL_FATAL(effects->count, 2);
     double apart = effects->known[1].value[RT_EFFECT_MEMORY] - effects->known[0].value[RT_EFFECT_MEMORY];
-    printf("# latents of memory lie %.2f apart\n", apart);
-    CU_ASSERT_TRUE(apart > 0.3); /* of ln 2: the ridge keeps some, features of the devices tell some */
+    printf("# effects of memory differ by %.2f\n", apart);
+    CU_ASSERT_TRUE(apart > 0.3); /* of ln 2: the ridge shrinks it, and features differ between the devices */
     double middle = effects->known[0].value[RT_EFFECT_MEMORY] + effects->known[1].value[RT_EFFECT_MEMORY];
     CU_ASSERT_TRUE(fabs(middle) < 1e-3);
     rt_predictor_release(&predictor);
@@ -266,5 +266,5 @@ static void test_refusals(void)
 }
 
 RT_TESTS(RT_TEST(test_learns), RT_TEST(test_same_seed_same_bytes), RT_TEST(test_resume_changes_nothing),
-         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_effects_tell_devices_apart),
+         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_effects_separate_devices),
          RT_TEST(test_hold_out), RT_TEST(test_nothing_is_kept_for_testing), RT_TEST(test_refusals))

@@ -104,7 +104,7 @@ static void test_same_kernel(void)
     alike = rt_roofline_us(&near, &dataset.devices[0]) / rt_roofline_us(&other, &dataset.devices[0]);
     RT_ASSERT_NEAR(rt_wave_scaling_us(&origins, &near, &v100),
                    900 * alike * rt_wave_scale(&near, &dataset.devices[0], &v100), 1e-6);
-    /* The device's own measurements are never looked at. */
+    /* The device's own measurements are never used. */
     CU_ASSERT_TRUE(isnan(rt_wave_scaling_us(&origins, &asked, &dataset.devices[0])));
     rt_wave_scaling_release(&origins);
     rt_dataset_release(&dataset);

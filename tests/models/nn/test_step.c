@@ -43,7 +43,7 @@ static rt_real *train(size_t threads, double *loss, size_t *count)
     return parameters;
 }
 
-static void test_same_team_gives_same_bytes(void)
+static void test_same_threads_give_same_bytes(void)
 {
     for (size_t threads = 1; threads <= 4; threads++) {
         double loss, again_loss;
@@ -56,7 +56,7 @@ static void test_same_team_gives_same_bytes(void)
     }
 }
 
-static void test_teams_agree(void)
+static void test_numbers_of_threads_agree(void)
 {
     double loss, other_loss;
     size_t count, wrong = 0;
@@ -87,7 +87,7 @@ static double wants_zero(void *context, size_t first, size_t rows, const rt_real
     return sum;
 }
 
-/* Every row is seen once, and a linear layer learns what it is told. */
+/* Every row is seen once, and a linear layer learns its target. */
 static void test_step_sees_every_row_and_learns(void)
 {
     struct rt_mlp_shape shape = {.inputs = 3, .layers = 1, .outputs = 1};
@@ -118,5 +118,5 @@ static void test_step_sees_every_row_and_learns(void)
 }
 
 RT_TESTS(RT_TEST(test_small_networks_match_pytorch), RT_TEST(test_large_network_matches_pytorch),
-         RT_TEST(test_same_team_gives_same_bytes), RT_TEST(test_teams_agree),
+         RT_TEST(test_same_threads_give_same_bytes), RT_TEST(test_numbers_of_threads_agree),
          RT_TEST(test_step_sees_every_row_and_learns))

@@ -19,7 +19,7 @@ static void test_known_residuals(void)
         RT_ASSERT_NEAR(quantile[l], rt_interval_levels[l], 1e-12);
 }
 
-/* Ten residuals cannot tell what 19 of 20 do not exceed: that would be the eleventh. */
+/* Ten residuals have no conformal quantile of 0.95: it would be the eleventh. */
 static void test_few_residuals(void)
 {
     struct rt_residual residuals[10];

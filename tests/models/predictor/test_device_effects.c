@@ -51,8 +51,8 @@ static void test_prior(void)
     CU_ASSERT_EQUAL(out.value[RT_EFFECT_MEMORY], 0);
 }
 
-/* Products: the kind of memory tells nothing; how a library cuts goes with its binaries, the major compute
- * capability; what has the same capability as a whole is nearly known. */
+/* Products: the kind of memory has no part in the prior; depth and narrow are shrunk to the major compute
+ * capability, which has the same binaries; all effects to the same compute capability. */
 static void test_prior_of_products(void)
 {
     struct rt_device_effect known[] = {effect("P100", 0.1, 0.2, 30), effect("V100-PCIE-32GB", -0.1, -0.2, 40),
@@ -82,7 +82,7 @@ static void test_prior_of_products(void)
     CU_ASSERT_EQUAL(out.value[RT_EFFECT_COMPUTE], 0.1);
 }
 
-/* Compute, depth and floor come from devices of the same vendor where there are any. */
+/* Compute, depth and dispatch overhead come from devices of the same vendor where there are any. */
 static void test_prior_keeps_to_the_vendor(void)
 {
     struct rt_device_effect known[] = {effect("P4", 0.3, 0.2, 30), effect("V100-PCIE-32GB", -0.1, -0.2, 40),
@@ -121,7 +121,7 @@ static void test_known_in_a_dtype(void)
     CU_ASSERT_FALSE(rt_predictor_fitted_to(&predictor, p4, RT_OP_GEMM, RT_BF16));
     predictor.net_count = 3; /* a net without device effects goes by the list */
     CU_ASSERT_TRUE(rt_predictor_fitted_to(&predictor, h100, RT_OP_SOFTMAX, RT_FP32));
-    on_vector[0].calibrated = true; /* it tells nothing of what the network was fitted to */
+    on_vector[0].calibrated = true; /* not one that the network was fitted to */
     CU_ASSERT_FALSE(rt_predictor_fitted_to(&predictor, p4, RT_OP_LINEAR, RT_FP32));
     predictor.net_count = 1; /* bf16 is forecast by the net for fp32, which knows nothing of it */
     CU_ASSERT_PTR_EQUAL(rt_predictor_net(&predictor, RT_OP_LINEAR, RT_BF16), &nets[0]);
@@ -179,7 +179,7 @@ static void test_residual_head(void)
     RT_ASSERT_NEAR(head->latency(&high, &bound), 100 * RT_MOST_RESIDUAL, 1e-6);
 }
 
-/* A queue hides the host's dispatch, not all of the floor. */
+/* In a queue the dispatch overhead is at most RT_QUEUED_US. */
 static void test_queued_kernels(void)
 {
     struct rt_predictor predictor;
@@ -209,7 +209,7 @@ static void test_queued_kernels(void)
     rt_predictor_forecast(&predictor, &device, &alone, 1, NULL, &alone_us, NULL);
     rt_predictor_forecast(&predictor, &device, &queue, 1, NULL, &queued_us, NULL);
     RT_ASSERT_NEAR(alone_us - queued_us, 30 - RT_QUEUED_US, 1e-9);
-    const char *path = rt_test_path("latents.h5");
+    const char *path = rt_test_path("effects.h5");
     net->loss = rt_strdup("log");
     RT_ASSERT_OK(rt_predictor_save(&predictor, path));
     struct rt_predictor again;
