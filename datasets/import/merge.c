@@ -145,16 +145,16 @@ static void merge_samples(struct file_maps *maps, struct rt_dataset *data)
 {
     enum { AHEAD = 12 }; /* samples whose slots are on their way from memory */
     struct rt_hash_set *set = &maps->merge->samples;
-    uint32_t *hash = rt_malloc(data->sample_count * sizeof *hash);
+    uint32_t hash[AHEAD];
     rt_hash_set_reserve(set, data->sample_count);
-    for (size_t i = 0; i < data->sample_count; i++)
-        hash[i] = (uint32_t)hash_sample(&data->samples[i]);
-    for (size_t i = 0; i < data->sample_count; i++) {
-        if (i + AHEAD < data->sample_count)
-            rt_hash_set_prefetch(set, hash[i + AHEAD]);
-        merge_sample(maps, &data->samples[i], hash[i]);
+    for (size_t i = 0; i < data->sample_count + AHEAD; i++) {
+        if (i >= AHEAD)
+            merge_sample(maps, &data->samples[i - AHEAD], hash[i % AHEAD]);
+        if (i >= data->sample_count)
+            continue;
+        hash[i % AHEAD] = (uint32_t)hash_sample(&data->samples[i]);
+        rt_hash_set_prefetch(set, hash[i % AHEAD]);
     }
-    free(hash);
 }
 
 /* ---- workloads and the report ---- */
@@ -196,7 +196,8 @@ void rt_merge_file(struct rt_merge *merge, struct rt_import_file *file)
 {
     struct file_maps maps;
     maps_init(&maps, merge, file);
-    merge_samples(&maps, &file->data);
+    if (file->data.sample_count > 0)
+        merge_samples(&maps, &file->data);
     for (size_t i = 0; i < file->data.workload_count; i++)
         merge_workload(&maps, &file->data.workloads[i]);
     report_samples(&maps, merge->tree->report);

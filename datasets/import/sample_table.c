@@ -189,17 +189,21 @@ static int fail_op(const struct reading *r, const struct rt_csv_field *cell)
 static int take_row(void *context, const struct rt_csv_field *row)
 {
     struct reading *r = context;
-    struct rt_sample sample = r->blank;
+    struct rt_dataset *data = &r->file->data;
+    int32_t device = rt_import_file_device(r->file, r->csv, &row[r->device]);
     size_t op = find_op(r, row[r->op].text);
     bool known = op < r->table->op_count, kept = false;
-    sample.device = rt_import_file_device(r->file, r->csv, &row[r->device]);
-    if (sample.device >= 0)
-        kept = (known ? read_sample(r, row, op, &sample) : fail_op(r, &row[r->op])) == RT_OK;
-    if (kept)
-        rt_dataset_add_sample(&r->file->data, &sample);
-    else
-        rt_import_file_refuse(r->file, known ? rt_ops[r->table->ops[op].op].name : NULL, sample.device);
-    return sample.device == RT_EFORMAT ? RT_EFORMAT : RT_OK;
+    if (device >= 0 && !known) {
+        fail_op(r, &row[r->op]);
+    } else if (device >= 0) {
+        struct rt_sample *sample = rt_dataset_add_sample(data, &r->blank);
+        sample->device = device;
+        kept = read_sample(r, row, op, sample) == RT_OK;
+        data->sample_count -= !kept;
+    }
+    if (!kept)
+        rt_import_file_refuse(r->file, known ? rt_ops[r->table->ops[op].op].name : NULL, device);
+    return device == RT_EFORMAT ? RT_EFORMAT : RT_OK;
 }
 
 void rt_import_samples(struct rt_import_file *file, struct rt_csv *csv, const struct rt_sample_table *table,
