@@ -1,5 +1,7 @@
 /* The family table. See family.h. */
 #include "datasets/family.h"
+#include "base/status.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -28,4 +30,17 @@ int rt_family_find(const char *name)
         if (strcmp(rt_families[i].name, name) == 0)
             return i;
     return -1;
+}
+
+int rt_family_check(const char *option, const char *name)
+{
+    struct rt_text known = {0};
+    if (rt_family_find(name) >= 0)
+        return RT_OK;
+    for (int f = 0; f < RT_FAMILY_COUNT; f++)
+        rt_text_item(&known, ", ", "%s", rt_families[f].name);
+    int status =
+        rt_fail(RT_EUSAGE, "%s %s: there is no family of that name; there are %s", option, name, known.text);
+    rt_text_release(&known);
+    return status;
 }

@@ -41,5 +41,7 @@ extern const struct rt_family_row rt_families[RT_FAMILY_COUNT];
 bool rt_family_vector(enum rt_family family);
 
 int rt_family_find(const char *name); /* -1: there is none of that name */
+/* RT_EUSAGE "--family soup: there is no family of that name; ...": the check of an option's row. */
+int rt_family_check(const char *option, const char *name);
 
 #endif

@@ -15,20 +15,13 @@ struct arguments {
     bool json;
 };
 
-static int check_family(const char *option, const char *text)
-{
-    return rt_family_find(text) >= 0
-               ? RT_OK
-               : rt_fail(RT_EUSAGE, "%s %s: there is no family of that name", option, text);
-}
-
 static const struct rt_option options[] = {
     {"output", 'o', "PREDICTOR.h5",
      RT_TEXT(struct arguments, train.out, .required = "say where the predictor goes: -o PREDICTOR.h5"),
      "Where the predictor goes"},
     {"predictor", 'p', "KIND", RT_TEXT(struct arguments, train.kind),
      "What to fit: rooftile, neusight, linear or wave-scaling"},
-    {"family", 0, "NAME", RT_LIST(struct arguments, train.families, .check = check_family),
+    {"family", 0, "NAME", RT_LIST(struct arguments, train.families, .check = rt_family_check),
      "Fit only this family (default: all of the predictor)"},
     {"hold-out-gpu", 0, "NAME", RT_LIST(struct arguments, train.held_out_gpus),
      "Leave out every device whose name contains NAME"},

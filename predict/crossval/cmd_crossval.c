@@ -41,16 +41,6 @@ static int read_split(const char *option, const char *text, void *value)
     return rt_fail(RT_EUSAGE, "%s %s: choose train or test", option, text);
 }
 
-static int check_family(const char *option, const char *text)
-{
-    if (rt_family_find(text) >= 0)
-        return RT_OK;
-    return rt_fail(RT_EUSAGE,
-                   "%s %s: there is no family of that name; bmm, linear, elementwise, softmax and layernorm "
-                   "are some",
-                   option, text);
-}
-
 #define FIELD(reader, member, ...) reader(struct arguments, options.member, __VA_ARGS__)
 
 static const struct rt_option crossval_options[] = {
@@ -79,7 +69,7 @@ static const struct rt_option crossval_options[] = {
      "models on its GPU, beside the kernels of each --calibrate-split and without"},
     {"seed", 's', "N", FIELD(RT_INTEGER, seed, 1, INT64_MAX), "Seed of `train` and `calibrate`"},
     {"epochs", 0, "N", FIELD(RT_INTEGER, epochs, 1, 1000000), "Of `train` (default: the kind's)"},
-    {"family", 0, "NAME", RT_LIST(struct arguments, options.families, .check = check_family),
+    {"family", 0, "NAME", RT_LIST(struct arguments, options.families, .check = rt_family_check),
      "Of `train`: only this family, and no whole models"},
     {"keep-test", 0, NULL, RT_FLAG(struct arguments, options.keep_test),
      "--leave-out gpu: train on the training part of the other GPUs only (default: on all that was measured "
