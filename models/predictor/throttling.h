@@ -1,7 +1,7 @@
 /*
  * Throttling: a GPU that was too hot or short of power while it was measured. The rule covers products: a
  * device whose large, compute-bound kernels of a family reach a median below RT_THROTTLED of what its board
- * sustains was throttled in that session. NeuSight's P4 shows it: 0.25 in the session of its linear training
+ * sustains was throttled in that session. NeuSight's P4 shows it: 0.27 in the session of its linear training
  * kernels, 0.89 in that of its test kernels.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_THROTTLING_H
