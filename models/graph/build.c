@@ -1,4 +1,5 @@
 /* Operators that compute: products, elementwise ops, norms, activations. See build.h. */
+#include "models/graph/build.h"
 #include "models/graph/build_node.h"
 
 #include <math.h>
@@ -219,7 +220,7 @@ uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
     uint32_t node = rt_build_binary(graph, "norm.weight", RT_OP_MUL, scaled, RT_NO_INPUT, rows, cols, cols);
     graph->nodes[node].parameters = (double)cols;
-    if (rt_build_training(graph)) {
+    if (rt_graph_trains(graph)) {
         /* the gradient of the weight: dy times what it scales, summed over rows */
         graph->nodes[node].gradient = true;
         rt_node_keep(graph, scaled);
@@ -277,7 +278,7 @@ uint32_t rt_build_embedding(struct rt_graph *graph, const char *name, int64_t ro
 
 uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    if (!rt_build_training(graph))
+    if (!rt_graph_trains(graph))
         return x;
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
@@ -290,7 +291,7 @@ uint32_t rt_build_dropout(struct rt_graph *graph, const char *name, uint32_t x, 
 
 void rt_build_optimizer(struct rt_graph *graph)
 {
-    if (!rt_build_training(graph) || graph->options.optimizer == RT_OPTIMIZER_NONE)
+    if (!rt_graph_trains(graph) || graph->options.optimizer == RT_OPTIMIZER_NONE)
         return;
     struct rt_graph_totals totals;
     rt_graph_totals(graph, &totals);

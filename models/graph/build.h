@@ -12,13 +12,6 @@
 
 #include "models/graph/model.h"
 
-#define RT_NO_INPUT UINT32_MAX /* a constant, or an input of the model */
-
-static inline bool rt_build_training(const struct rt_graph *graph)
-{
-    return graph->options.step == RT_STEP_TRAINING;
-}
-
 /* y(rows, out) = x(rows, in) W(in, out) [+ bias(out)] */
 uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,
                          int64_t out, bool bias);

@@ -1,4 +1,5 @@
 /* Operators that move data: copies in another order, splits, merges, collectives. See build.h. */
+#include "models/graph/build.h"
 #include "models/graph/build_node.h"
 
 uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
@@ -49,11 +50,11 @@ static void copy_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_cop
 uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                          enum rt_copy forward, enum rt_copy backward)
 {
-    if (forward == RT_COPY_NONE && !rt_build_training(graph))
+    if (forward == RT_COPY_NONE && !rt_graph_trains(graph))
         return x;
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     copy_kernel(graph, RT_FORWARD, forward, rows, cols);
-    if (rt_build_training(graph) && rt_node_has_gradient(graph, node))
+    if (rt_graph_trains(graph) && rt_node_has_gradient(graph, node))
         copy_kernel(graph, RT_BACKWARD, backward, rows, cols);
     return node;
 }
@@ -68,7 +69,7 @@ uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, in
 uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                         int64_t transposed)
 {
-    if (!rt_build_training(graph))
+    if (!rt_graph_trains(graph))
         return x;
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     if (!rt_node_begin_backward(graph, node))
@@ -89,7 +90,7 @@ uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_nam
                               int64_t rows, int64_t cols, bool transposed)
 {
     uint32_t half = rt_build_unary(graph, name->negate, RT_OP_MUL_SCALAR, x, rows, cols / 2);
-    if (rt_build_training(graph))
+    if (rt_graph_trains(graph))
         half_backward(graph, rows, cols, transposed);
     uint32_t node = rt_node_add(graph, name->join, half, x, (double)rows * cols);
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
@@ -112,7 +113,7 @@ uint32_t rt_build_all_reduce(struct rt_graph *graph, const char *name, uint32_t 
                              bool forward, bool backward)
 {
     int64_t gpus = graph->options.tensor_parallel;
-    backward = backward && rt_build_training(graph);
+    backward = backward && rt_graph_trains(graph);
     if (gpus == 1 || (!forward && !backward))
         return x;
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)elements);

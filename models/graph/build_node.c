@@ -37,7 +37,7 @@ struct rt_graph_kernel *rt_node_add_kernel(struct rt_graph *graph, enum rt_phase
 
 bool rt_node_begin_backward(struct rt_graph *graph, uint32_t node)
 {
-    if (!rt_build_training(graph) || !graph->nodes[node].gradient)
+    if (!rt_graph_trains(graph) || !graph->nodes[node].gradient)
         return false;
     const struct rt_node *reader = &graph->nodes[node];
     for (uint32_t i = 0; i < reader->input_count; i++) {

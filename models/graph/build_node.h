@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_MODELS_GRAPH_BUILD_NODE_H
 #define ROOFTILE_MODELS_GRAPH_BUILD_NODE_H
 
-#include "models/graph/build.h"
+#include "models/graph/graph.h"
 
 #define RT_SECTOR_BYTES 32 /* the unit of transfers between memory and L2 */
 

@@ -113,6 +113,13 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
                                             const int64_t *dim);                    /* of the last node */
 const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length); /* a copy it owns */
 
+#define RT_NO_INPUT UINT32_MAX /* a constant, or an input of the model */
+
+static inline bool rt_graph_trains(const struct rt_graph *graph)
+{
+    return graph->options.step == RT_STEP_TRAINING;
+}
+
 /* How often a node runs in a step. */
 static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)
 {

@@ -193,7 +193,7 @@ static uint32_t repeat(const struct rt_stack *stack, const char *name, uint32_t 
     int64_t rows = s->batch * s->heads * s->keys;
     uint32_t node = rt_build_copies(graph, name, x, rows, s->head_dim, RT_COPY_ROWS, RT_COPY_NONE);
     graph->kernels[graph->nodes[node].kernel].bytes = bytes;
-    if (rt_build_training(graph))
+    if (rt_graph_trains(graph))
         rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, (const int64_t[]){rows, s->head_dim});
     return node;
 }

@@ -84,7 +84,7 @@ static uint32_t add_bias(const struct rt_stack *stack, uint32_t mask)
     bool every_query = stack->cross && s->queries > 1;
     uint32_t bias = add_mask(stack, "relative_bias.mask", table, mask, s->keys,
                              s->batch * s->keys * (every_query ? s->queries : 1));
-    if (rt_build_training(stack->graph) && s->batch > 1)
+    if (rt_graph_trains(stack->graph) && s->batch > 1)
         rt_graph_add_kernel(stack->graph, RT_BACKWARD, RT_OP_REDUCE,
                             (const int64_t[]){s->batch * s->heads * s->queries, s->keys});
     return bias;

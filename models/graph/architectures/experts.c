@@ -9,7 +9,7 @@ static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabili
 {
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = stack->model->hidden, experts = stack->model->experts;
-    if (rt_build_training(graph)) {
+    if (rt_graph_trains(graph)) {
         uint32_t noise = rt_build_constant(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, rows, h);
         x = rt_build_binary(graph, "router.jitter", RT_OP_MUL, x, noise, rows, h, rows * h);
     }

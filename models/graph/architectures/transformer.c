@@ -75,7 +75,7 @@ void rt_head_bert(const struct rt_stack *stack, uint32_t x)
     int64_t batch = stack->shape.batch, h = stack->model->hidden;
     uint32_t pooled = rt_build_linear(stack->graph, "pooler", x, batch, h, h, true); /* of the first tokens */
     pooled = rt_build_unary(stack->graph, "pooler.tanh", RT_OP_TANH, pooled, batch, h);
-    if (rt_build_training(stack->graph))
+    if (rt_graph_trains(stack->graph))
         pretraining_heads(stack, pooled, x);
     else
         rt_build_linear(stack->graph, "classifier", pooled, batch, h, BERT_LABELS, true);
