@@ -96,17 +96,21 @@ size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_t
 static int each_index(void *rows, size_t size, size_t first, size_t count, const struct rt_field *fields,
                       size_t field_count, rt_index_visit visit, void *context)
 {
+    const struct rt_field *index[RT_COUNT(rt_sample_fields)];
+    size_t indices = 0;
+    for (size_t f = 0; f < field_count; f++)
+        if (fields[f].table != RT_NO_TABLE)
+            index[indices++] = &fields[f];
     for (size_t i = first; i < count; i++)
-        for (size_t f = 0; f < field_count; f++) {
-            if (fields[f].table == RT_NO_TABLE)
-                continue;
-            int status =
-                visit(context, &fields[f], i, (int32_t *)((char *)rows + i * size + fields[f].offset));
+        for (size_t f = 0; f < indices; f++) {
+            int status = visit(context, index[f], i, (int32_t *)((char *)rows + i * size + index[f]->offset));
             if (status != RT_OK)
                 return status;
         }
     return RT_OK;
 }
+
+_Static_assert(RT_COUNT(rt_workload_fields) <= RT_COUNT(rt_sample_fields), "each_index has room for either");
 
 int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_workload,
                   rt_index_visit visit, void *context)
