@@ -9,8 +9,7 @@
  *         bool json;
  *     };
  *     static const struct rt_option options[] = {
- *         {"output", 'o', "P.h5", RT_TEXT(struct arguments, out, .required = "say where: -o P.h5"),
- * "Output"},
+ *         {"output", 'o', "P.h5", RT_TEXT(struct arguments, out, .required = "say where"), "Output"},
  *         {"epochs", 0, "N", RT_INTEGER(struct arguments, epochs, 1, 1000), "Most passes over the rows"},
  *         {"json", 0, NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
  *     };
