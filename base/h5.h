@@ -68,9 +68,6 @@ int rt_h5_set_integer(struct rt_h5 *file, const char *object, const char *name, 
 int rt_h5_set_real(struct rt_h5 *file, const char *object, const char *name, double value);
 bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name);
 int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, char **text);
-/* A text that names a row of a table: its number by `find` (< 0: RT_EVERSION, newer files name more). */
-int rt_h5_get_name(struct rt_h5 *file, const char *object, const char *name, int (*find)(const char *),
-                   int *value);
 int rt_h5_get_integer(struct rt_h5 *file, const char *object, const char *name, int64_t *value);
 int rt_h5_get_real(struct rt_h5 *file, const char *object, const char *name, double *value);
 

@@ -171,25 +171,6 @@ int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, cha
     return status;
 }
 
-int rt_h5_get_name(struct rt_h5 *file, const char *object, const char *name, int (*find)(const char *),
-                   int *value)
-{
-    char *text;
-    int status = rt_h5_get_text(file, object, name, &text);
-    if (status != RT_OK)
-        return status;
-    int found = find(text);
-    if (found >= 0)
-        *value = found;
-    else
-        status =
-            rt_fail(RT_EVERSION,
-                    "%s: %s needs the %s \"%.60s\", which this build does not have; use a newer rooftile",
-                    file->path, object, name, text);
-    free(text);
-    return status;
-}
-
 static int get_number(struct rt_h5 *file, const char *object, const char *name, H5T_class_t class,
                       hid_t memory, void *value)
 {
