@@ -6,22 +6,48 @@
 #include <string.h>
 #include <strings.h>
 
-/* Process nodes as the vendors' white papers name them (Blackwell and Hopper: 4N, a 5 nm process). */
+/* A row per design of multiprocessor. Process nodes as the vendors' white papers name them (Blackwell and
+ * Hopper: 4N, a 5 nm process; GA102: Samsung's 8 nm); threads: CUDA C++ Programming Guide, table of technical
+ * specifications per compute capability, and AMD's ISA guides (waves of a SIMD x 4 SIMDs x 64). Two
+ * partitions of the L2 where the white paper names them (GA100: "each L2 partition caches data for the SMs
+ * directly connected"). */
 static const struct rt_architecture_row rows[] = {
-    {"Pascal", 16, 2048, 1},         {"Volta", 12, 2048, 1}, {"Turing", 12, 1024, 1},
-    {"Ampere", 7, 2048, 2}, /* GA100; "each L2 partition caches data for the SMs directly connected" */
-    {"Ada Lovelace", 5, 1536, 1},    {"Hopper", 5, 2048, 2}, {"Blackwell", 5, 2048, 2},
-    {"Blackwell Ultra", 5, 2048, 2}, {"CDNA", 7, 2560, 1},   {"CDNA2", 6, 2048, 1},
-    {"CDNA3", 5, 2048, 1},
+    {"5.2", "Maxwell", 28, 2048, 1, RT_MEMORY_GDDR},
+    {"6.0", "Pascal", 16, 2048, 1, RT_MEMORY_HBM_OTHER},
+    {"6.1", "Pascal", 16, 2048, 1, RT_MEMORY_GDDR},
+    {"7.0", "Volta", 12, 2048, 1, RT_MEMORY_HBM},
+    {"7.5", "Turing", 12, 1024, 1, RT_MEMORY_GDDR},
+    {"8.0", "Ampere", 7, 2048, 2, RT_MEMORY_HBM},
+    {"8.6", "Ampere", 8, 1536, 1, RT_MEMORY_GDDR},
+    {"8.9", "Ada Lovelace", 5, 1536, 1, RT_MEMORY_GDDR},
+    {"9.0", "Hopper", 5, 2048, 2, RT_MEMORY_HBM},
+    {"10.0", "Blackwell", 5, 2048, 2, RT_MEMORY_HBM},
+    {"12.0", "Blackwell", 5, 1536, 1, RT_MEMORY_GDDR},
+    {"10.3", "Blackwell Ultra", 5, 2048, 2, RT_MEMORY_HBM},
+    {"gfx900", "Vega", 14, 2560, 1, RT_MEMORY_HBM_OTHER},
+    {"gfx908", "CDNA", 7, 2560, 1, RT_MEMORY_HBM_OTHER},
+    {"gfx90a", "CDNA2", 6, 2048, 1, RT_MEMORY_HBM_OTHER},
+    {"gfx942", "CDNA3", 5, 2048, 1, RT_MEMORY_HBM_OTHER},
+    {"gfx950", "CDNA4", 3, 2048, 1, RT_MEMORY_HBM_OTHER},
 };
-static const struct rt_architecture_row unknown = {"", 0, 2048, 1};
+static const struct rt_architecture_row unknown = {"", "", 0, 2048, 1, RT_MEMORY_KINDS};
+
+/* NULL where the capability is unknown or in no row. */
+static const struct rt_architecture_row *row_of_capability(const struct rt_device *device)
+{
+    for (size_t i = 0; i < RT_COUNT(rows); i++)
+        if (strcmp(rows[i].capability, device->compute_capability) == 0)
+            return &rows[i];
+    return NULL;
+}
 
 const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device)
 {
-    for (size_t i = 0; i < RT_COUNT(rows); i++)
+    const struct rt_architecture_row *row = row_of_capability(device);
+    for (size_t i = 0; row == NULL && i < RT_COUNT(rows); i++)
         if (strcasecmp(rows[i].name, device->architecture) == 0)
-            return &rows[i];
-    return &unknown;
+            row = &rows[i];
+    return row != NULL ? row : &unknown;
 }
 
 double rt_multiprocessors(const struct rt_device *device)
@@ -39,6 +65,9 @@ const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"
 
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
 {
+    const struct rt_architecture_row *row = row_of_capability(device);
+    if (row != NULL)
+        return row->memory;
     bool board = strstr(device->name, "RTX") != NULL || strstr(device->name, "GeForce") != NULL ||
                  strcmp(device->architecture, "Ada Lovelace") == 0;
     if (board || !(device->bandwidth_gbs > 500))

@@ -17,14 +17,15 @@ enum rt_memory_kind { RT_MEMORY_GDDR, RT_MEMORY_HBM, RT_MEMORY_HBM_OTHER, RT_MEM
 extern const char *const rt_memory_kinds[RT_MEMORY_KINDS]; /* "gddr", "hbm", "hbm_other" */
 
 struct rt_architecture_row {
-    const char *name; /* as devices name it: "Ampere" */
-    double node_nm;   /* of the process the chip is made in; 0: unknown */
-    int threads; /* resident on a multiprocessor (CUDA C++ Programming Guide, table of compute capabilities)
-                  */
-    double l2_parts; /* partitions of the L2, of which a multiprocessor is near one */
+    const char *capability, *name; /* as devices have them: "8.6", "Ampere" */
+    double node_nm;                /* of the process the chip is made in; 0: unknown */
+    int threads;                   /* resident on a multiprocessor */
+    double l2_parts;               /* partitions of the L2, of which a multiprocessor is near one */
+    enum rt_memory_kind memory;    /* on boards of this capability */
 };
 
-/* The row of a device's architecture; a row of unknowns where there is none. */
+/* The row of a device's compute capability; where that is in no row the first one of its architecture's name;
+ * else a row of unknowns. */
 const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device);
 
 /* Multiprocessors as the architecture counts them: 20 of 128 cores on the P4, which NeuSight describes as 40
@@ -34,8 +35,8 @@ double rt_multiprocessors(const struct rt_device *device);
 /* Bytes of the L2 partition that a multiprocessor is near. */
 double rt_near_l2_bytes(const struct rt_device *device);
 
-/* By name, architecture and bandwidth: a device of more than 500 GB/s that is neither Ada nor sold as a
- * GeForce or RTX board has HBM. */
+/* By compute capability. Where that is in no row: a device of more than 500 GB/s that is neither Ada nor sold
+ * as a GeForce or RTX board has HBM. */
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 
 /* FLOP/s that the board's power sustains: min(peak, RT_CORE_POWER x power / energy per FLOP). The peak where
@@ -44,7 +45,8 @@ enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
  * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
  * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
  * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
- * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5); no measurement here checks those.
+ * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
+ * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those.
  */
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
