@@ -66,6 +66,8 @@ void rt_h5_close(struct rt_h5 *file)
     rt_h5_close_object(file);
     if (file->id >= 0)
         H5Fclose(file->id);
+    if (file->links > 0)
+        H5Pclose(file->links);
     if (file->temporary != NULL)
         unlink(file->temporary);
     free(file->temporary);
@@ -92,19 +94,17 @@ int rt_h5_commit(struct rt_h5 *file)
     return status;
 }
 
+/* Opening a FIFO would wait for a writer, and HDF5 reads here and there in a file. */
 static int check_readable(const char *path, double *size)
 {
     struct stat status;
-    FILE *probe = fopen(path, "r");
-    if (probe == NULL || fstat(fileno(probe), &status) != 0) {
-        int code = rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));
-        if (probe != NULL)
-            fclose(probe);
-        return code;
-    }
-    fclose(probe);
+    if (stat(path, &status) != 0 || access(path, R_OK) != 0)
+        return rt_fail(RT_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (S_ISDIR(status.st_mode))
         return rt_fail(RT_EIO, "%s: is a folder, not a file", path);
+    if (!S_ISREG(status.st_mode))
+        return rt_fail(RT_EIO, "%s: is a pipe or a device, which HDF5 cannot read; copy it to a file first",
+                       path);
     if (status.st_size == 0)
         return rt_fail(RT_EFORMAT, "%s: is empty, not an HDF5 file", path);
     *size = (double)status.st_size;
@@ -134,6 +134,16 @@ static int check_format(struct rt_h5 *file, const char *format, int newest)
     return status;
 }
 
+/* HDF5 asks this before it follows a link into another file: what stands there is no part of this one. */
+static herr_t refuse_outside(const char *from, const char *group, const char *file_name, const char *object,
+                             unsigned *flags, hid_t access, void *data)
+{
+    struct rt_h5 *file = data;
+    (void)from, (void)group, (void)object, (void)flags, (void)access;
+    snprintf(file->outside, sizeof file->outside, "%s", file_name);
+    return -1;
+}
+
 int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out)
 {
     double size = 0;
@@ -151,6 +161,8 @@ int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **
                        path, rt_h5_reason());
     struct rt_h5 *file = rt_calloc(1, sizeof *file);
     *file = (struct rt_h5){.id = id, .path = rt_strdup(path), .size = size};
+    file->links = H5Pcreate(H5P_DATASET_ACCESS);
+    H5Pset_elink_cb(file->links, refuse_outside, file);
     status = check_format(file, format, newest);
     if (status == RT_OK)
         *out = file;
@@ -208,7 +220,7 @@ int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, v
 {
     struct visitor visitor = {file, visit, context, 0};
     if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
-                           H5P_DEFAULT) < 0)
+                           file->links) < 0)
         return rt_h5_fail_read(file, group);
     return visitor.result;
 }
@@ -217,7 +229,7 @@ int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit vis
 {
     struct visitor visitor = {file, visit, context, 0};
     if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor,
-                           H5P_DEFAULT) < 0)
+                           file->links) < 0)
         return rt_h5_fail_read(file, object);
     return visitor.result;
 }

@@ -29,8 +29,10 @@ struct rt_h5_array {
 int rt_h5_create(const char *path, struct rt_h5 **out);
 int rt_h5_commit(struct rt_h5 *file); /* closes, syncs, renames; frees `file` whatever it returns */
 
-/* Opens for reading. `format` is what the root attribute "format" must say; the root attribute "version"
- * must lie in 1..newest. RT_EIO, RT_EFORMAT (not HDF5, other format), RT_EVERSION (names both versions). */
+/* Opens for reading. Nothing outside the file is followed: external links, external storage and virtual
+ * datasets are refused with their place. `format` is what the root attribute "format" must say; the root
+ * attribute "version" must lie in 1..newest. RT_EIO (no regular file), RT_EFORMAT (not HDF5, other format),
+ * RT_EVERSION (names both versions). */
 int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out);
 void rt_h5_close(struct rt_h5 *file); /* accepts NULL */
 const char *rt_h5_path(const struct rt_h5 *file);
@@ -58,6 +60,9 @@ int rt_h5_write_columns(struct rt_h5 *file, const struct rt_h5_array *arrays, co
 /* Number of values of an array; RT_EFORMAT where it is missing, not one-dimensional, of another class
  * than `array->type`, or larger than the file could hold. */
 int rt_h5_count(struct rt_h5 *file, const struct rt_h5_array *array, size_t *count);
+/* Could the file hold `count` values, or rows of a table, of `size` bytes in memory each? Asked before they
+ * are allocated: a column of single bytes may claim more rows than memory holds. RT_EFORMAT names `what`. */
+int rt_h5_check_count(const struct rt_h5 *file, const char *what, uint64_t count, size_t size);
 /* Reads exactly `count` values. Enums are matched by name, so a file whose enum is numbered otherwise
  * reads right; a name this build does not know is refused. */
 int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, size_t stride, size_t count);

@@ -201,41 +201,104 @@ static bool class_matches(hid_t type, const struct rt_h5_array *array)
     return class == (real ? H5T_FLOAT : H5T_INTEGER);
 }
 
-/* Deflate compresses a thousandfold at most: an array cannot be longer than that times the file. */
+/* Deflate compresses a thousandfold at most. */
+int rt_h5_check_count(const struct rt_h5 *file, const char *what, uint64_t count, size_t size)
+{
+    if ((double)count * (double)size <= 1100 * file->size + 65536)
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "%s: %s claims %llu values, more than a file of %.0f bytes can hold",
+                   file->path, what, (unsigned long long)count, file->size);
+}
+
 static int check_extent(struct rt_h5 *file, const struct rt_h5_array *array, hid_t space, size_t *count)
 {
     hsize_t extent = 0;
     if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &extent, NULL) != 1)
         return rt_fail(RT_EFORMAT, "%s: %s is not one-dimensional", file->path, array->path);
-    if ((double)extent * (double)type_size(array->type) > 1100 * file->size + 65536)
-        return rt_fail(RT_EFORMAT, "%s: %s claims %llu values, more than a file of %.0f bytes can hold",
-                       file->path, array->path, (unsigned long long)extent, file->size);
     *count = (size_t)extent;
-    return RT_OK;
+    return rt_h5_check_count(file, array->path, extent, type_size(array->type));
+}
+
+/* Each of the filters that arrays are written with once at most: what is deflated twice grows a millionfold.
+ */
+static bool filters_are_known(hid_t creation)
+{
+    int seen[H5Z_FILTER_FLETCHER32 + 1] = {0}, filters = H5Pget_nfilters(creation);
+    for (int f = 0; f < filters; f++) {
+        unsigned flags, configuration;
+        size_t values = 0;
+        H5Z_filter_t id =
+            H5Pget_filter2(creation, (unsigned)f, &flags, &values, NULL, 0, NULL, &configuration);
+        bool known = id == H5Z_FILTER_DEFLATE || id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32;
+        if (!known || seen[id]++ > 0)
+            return false;
+    }
+    return filters >= 0;
+}
+
+static int check_chunks(const struct rt_h5 *file, const char *path, hid_t creation, size_t size)
+{
+    hsize_t chunk = 0;
+    if (H5Pget_chunk(creation, 1, &chunk) != 1)
+        return rt_fail(RT_EFORMAT, "%s: %s is not one-dimensional", file->path, path);
+    if (!filters_are_known(creation))
+        return rt_fail(RT_EFORMAT,
+                       "%s: %s is packed by other filters than shuffle, deflate and fletcher32, once each; "
+                       "unpack it (h5repack -f NONE)",
+                       file->path, path);
+    return rt_h5_check_count(file, path, chunk, size);
+}
+
+/* Do the array's values, of `size` bytes, lie in this file? Nothing of them is read, no other file opened. */
+static int check_storage(const struct rt_h5 *file, const char *path, hid_t dataset, size_t size)
+{
+    hid_t creation = H5Dget_create_plist(dataset);
+    H5D_layout_t layout = creation >= 0 ? H5Pget_layout(creation) : H5D_LAYOUT_ERROR;
+    int status = RT_OK;
+    if (layout == H5D_LAYOUT_ERROR)
+        status = rt_h5_fail_read(file, path);
+    else if (layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0)
+        status =
+            rt_fail(RT_EFORMAT,
+                    "%s: the values of %s lie in other files, which are not followed; copy the data into "
+                    "one file (h5repack)",
+                    file->path, path);
+    else if (layout == H5D_CHUNKED)
+        status = check_chunks(file, path, creation, size);
+    if (creation >= 0)
+        H5Pclose(creation);
+    return status;
+}
+
+static int check_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_t dataset, size_t *count)
+{
+    hid_t type = H5Dget_type(dataset), space = -1;
+    int status = type < 0 ? rt_h5_fail_read(file, array->path)
+                          : check_storage(file, array->path, dataset, H5Tget_size(type));
+    if (status == RT_OK && (space = H5Dget_space(dataset)) < 0)
+        status = rt_h5_fail_read(file, array->path);
+    else if (status == RT_OK && !class_matches(type, array))
+        status =
+            rt_fail(RT_EFORMAT, "%s: %s is of another type than its format says", file->path, array->path);
+    else if (status == RT_OK)
+        status = check_extent(file, array, space, count);
+    if (type >= 0)
+        H5Tclose(type);
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
 }
 
 static int open_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_t *out, size_t *count)
 {
-    hid_t dataset = H5Dopen2(file->id, array->path, H5P_DEFAULT);
+    hid_t dataset = H5Dopen2(file->id, array->path, file->links);
     if (dataset < 0) {
         int status = rt_h5_fail_read(file, array->path); /* while HDF5 knows why */
         return rt_h5_exists(file, array->path)
                    ? status
                    : rt_fail(RT_EFORMAT, "%s: has no %s, which its format requires", file->path, array->path);
     }
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    int status;
-    if (type < 0 || space < 0)
-        status = rt_h5_fail_read(file, array->path);
-    else if (!class_matches(type, array))
-        status =
-            rt_fail(RT_EFORMAT, "%s: %s is of another type than its format says", file->path, array->path);
-    else
-        status = check_extent(file, array, space, count);
-    if (type >= 0)
-        H5Tclose(type);
-    if (space >= 0)
-        H5Sclose(space);
+    int status = check_array(file, array, dataset, count);
     if (status == RT_OK)
         *out = dataset;
     else

@@ -33,6 +33,11 @@ int rt_h5_fail_write(const struct rt_h5 *file, const char *what)
 
 int rt_h5_fail_read(const struct rt_h5 *file, const char *what)
 {
+    if (file->outside[0] != '\0')
+        return rt_fail(RT_EFORMAT,
+                       "%s: %s leads to another file, %s, which is not followed; copy the data into one file "
+                       "(h5copy)",
+                       file->path, what, file->outside);
     return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): the file is damaged, restore it from a copy",
                    file->path, what, rt_h5_reason());
 }
@@ -45,7 +50,8 @@ void rt_h5_close_object(struct rt_h5 *file)
     file->object_path = NULL;
 }
 
-/* H5Lexists wants every step of the path to exist, so the steps are tried one by one. */
+/* H5Lexists wants every step of the path to exist, so the steps are tried one by one. What lies in
+ * another file is there, so that reading it is refused. */
 bool rt_h5_exists(struct rt_h5 *file, const char *path)
 {
     char step[256];
@@ -56,9 +62,8 @@ bool rt_h5_exists(struct rt_h5 *file, const char *path)
         if (path[i] == '/' || path[i] == '\0') {
             memcpy(step, path, i);
             step[i] = '\0';
-            if (H5Lexists(file->id, step, H5P_DEFAULT) <= 0 ||
-                H5Oexists_by_name(file->id, step, H5P_DEFAULT) <= 0)
-                return false;
+            if (H5Lexists(file->id, step, file->links) <= 0)
+                return file->outside[0] != '\0';
         }
     return true;
 }
@@ -106,7 +111,7 @@ static hid_t object_at(struct rt_h5 *file, const char *path)
     if (file->object_path != NULL && strcmp(file->object_path, path) == 0)
         return file->object;
     rt_h5_close_object(file);
-    file->object = H5Oopen(file->id, path, H5P_DEFAULT);
+    file->object = H5Oopen(file->id, path, file->links);
     if (file->object >= 0)
         file->object_path = rt_strdup(path);
     return file->object;
@@ -124,7 +129,7 @@ static int open_attribute(struct rt_h5 *file, const char *object, const char *na
     hid_t parent = object_at(file, object), attribute = parent < 0 ? -1 : H5Aopen(parent, name, H5P_DEFAULT);
     if (attribute < 0) {
         int status = rt_h5_fail_read(file, name); /* while HDF5 knows why */
-        return rt_h5_has(file, object, name)
+        return file->outside[0] != '\0' || rt_h5_has(file, object, name)
                    ? status
                    : rt_fail(RT_EFORMAT, "%s: %s has no attribute \"%s\", which its format requires",
                              file->path, object, name);

@@ -12,6 +12,8 @@ struct rt_h5 {
     char *temporary; /* NULL where the file is open for reading */
     int version;
     double size;       /* bytes on disk, for reading */
+    hid_t links;       /* dataset access (a kind of link access): links into other files are not followed */
+    char outside[256]; /* the other file that a link named, "" none */
     char *object_path; /* of the object whose attributes were read last, NULL none */
     hid_t object;      /* open where there is a path */
 };

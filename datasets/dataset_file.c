@@ -403,6 +403,8 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
     ADD(read_strings(file, "/strings/texts", &dataset->texts));
     ADD(count_rows(file, "/samples/op", &rt_sample_fields[0], &samples));
     ADD(count_rows(file, "/workloads/model", &rt_workload_fields[0], &workloads));
+    ADD(rt_h5_check_count(file, "/samples", samples, sizeof *dataset->samples));
+    ADD(rt_h5_check_count(file, "/workloads", workloads, sizeof *dataset->workloads));
     dataset->samples = rt_calloc(samples, sizeof *dataset->samples);
     dataset->sample_count = dataset->sample_capacity = samples;
     dataset->workloads = rt_calloc(workloads, sizeof *dataset->workloads);

@@ -231,6 +231,8 @@ int rt_shape_sets_read(const struct rt_shape_layout *layout, struct rt_h5 *file,
     size_t set_count = 0, shapes = 0;
     int status = rt_h5_count_in(file, group, "count", count_array(), &set_count);
     if (status == RT_OK)
+        status = rt_h5_check_count(file, group, set_count, layout->set_size);
+    if (status == RT_OK)
         status = count_shapes(layout, file, group, &shapes);
     if (status != RT_OK)
         return status;

@@ -5,6 +5,7 @@
 #include "datasets/damage.h"
 #include "test.h"
 
+#include <hdf5.h>
 #include <math.h>
 
 static void add_bmm(struct rt_dataset *dataset, int64_t m, double latency_us)
@@ -199,6 +200,31 @@ static void test_wrong_types(void)
     rt_h5_close(file);
 }
 
+/* A column of single bytes that claims 50 million rows, none of them stored: within what deflate could make
+ * of a file of this size, but not as rows of all columns. */
+static void test_claimed_rows(void)
+{
+    struct rt_dataset a, b;
+    const char *path = rt_test_path("claims.h5");
+    hsize_t rows = 50000000, chunk = 16384;
+    make(&a, 300);
+    RT_ASSERT_OK(rt_dataset_write(&a, path));
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), old = H5Dopen2(file, "/samples/op", H5P_DEFAULT);
+    hid_t type = H5Dget_type(old), space = H5Screate_simple(1, &rows, NULL);
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(creation, 1, &chunk);
+    H5Pset_deflate(creation, 1);
+    H5Dclose(old);
+    H5Ldelete(file, "/samples/op", H5P_DEFAULT);
+    H5Dclose(H5Dcreate2(file, "/samples/op", type, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Tclose(type);
+    CU_ASSERT(H5Fclose(file) >= 0);
+    RT_ASSERT_FAILS(rt_dataset_read(path, &b), RT_EFORMAT, "/samples claims 50000000 values");
+    rt_dataset_release(&a);
+}
+
 static void test_writing_leaves_no_trace(void)
 {
     struct rt_dataset a;
@@ -244,4 +270,4 @@ static void test_split(void)
 
 RT_TESTS(RT_TEST(test_round_trip), RT_TEST(test_append_and_duplicates), RT_TEST(test_flipped_bytes),
          RT_TEST(test_truncated), RT_TEST(test_versions), RT_TEST(test_version_1), RT_TEST(test_wrong_types),
-         RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))
+         RT_TEST(test_claimed_rows), RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))
