@@ -131,8 +131,7 @@ double rt_device_peak_flops(const struct rt_device *device, enum rt_family famil
 {
     bool tensor = rt_families[family].tensor;
     double vector = tflops_at(device, peaks[dtype].vector), matrix = tflops_at(device, peaks[dtype].matrix);
-    /* fp32 lanes run 16-bit types at least as fast, by converting them. */
-    if (isnan(vector) && !tensor && (dtype == RT_FP16 || dtype == RT_BF16))
-        vector = device->fp32_vector_tflops;
+    if (dtype == RT_FP16 || dtype == RT_BF16) /* fmax drops a NaN */
+        vector = fmax(vector, device->fp32_vector_tflops);
     return 1e12 * (tensor && !isnan(matrix) ? matrix : vector);
 }

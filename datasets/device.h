@@ -88,8 +88,10 @@ bool rt_device_same(const struct rt_device *a, const struct rt_device *b);
 void rt_device_fill(struct rt_device *device, const struct rt_device *from);
 
 /* Dense peak for an op family and dtype in FLOP/s: matrix units for families that use them where the device
- * has them for the dtype, vector lanes otherwise. 16-bit types without a vector peak have that of fp32. NaN
- * where no peak is known. */
+ * has them for the dtype, vector lanes otherwise. On vector lanes 16-bit types have at least the peak of
+ * fp32: frameworks convert and compute in fp32 where a GPU's own 16-bit arithmetic is slower (fp16 on compute
+ * capability 6.1) or missing (bf16 before Ampere; PyTorch calls that emulation, and its products run too:
+ * torch.cuda.is_bf16_supported, pytorch/pytorch pull request 50442). NaN where no peak is known. */
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
 #endif

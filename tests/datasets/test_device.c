@@ -82,6 +82,23 @@ static void test_peak_flops(void)
     CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_BMM, RT_FP32), 1e12 * d.fp32_matrix_tflops);
 }
 
+/* Frameworks compute 16-bit types in fp32 where that is faster than a GPU's own. */
+static void test_peak_of_narrow_types(void)
+{
+    struct rt_device d;
+    RT_ASSERT_OK(rt_device_find("P4", &d)); /* fp16 at 1/64 of fp32 */
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_LINEAR, RT_FP16), 1e12 * d.fp32_vector_tflops);
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_SOFTMAX, RT_FP16), 1e12 * d.fp32_vector_tflops);
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_BMM, RT_BF16), 1e12 * d.fp32_vector_tflops);
+    CU_ASSERT_TRUE(isnan(rt_device_peak_flops(&d, RT_FAMILY_LINEAR, RT_FP8)));
+    RT_ASSERT_OK(rt_device_find("P100", &d)); /* fp16 at twice fp32 */
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_LINEAR, RT_FP16), 1e12 * d.fp16_vector_tflops);
+    RT_ASSERT_OK(rt_device_find("T4", &d)); /* matrix units for fp16 and none for bf16 */
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_LINEAR, RT_FP16), 1e12 * d.fp16_matrix_tflops);
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_LINEAR, RT_BF16), 1e12 * d.fp32_vector_tflops);
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&d, RT_FAMILY_ELEMENTWISE, RT_BF16), 1e12 * d.fp32_vector_tflops);
+}
+
 static void test_same_and_fill(void)
 {
     struct rt_device a, b;
@@ -129,4 +146,4 @@ static void test_bad_files(void)
 
 RT_TESTS(RT_TEST(test_catalogue_is_whole), RT_TEST(test_every_number_has_a_source),
          RT_TEST(test_peaks_agree_with_clocks), RT_TEST(test_find), RT_TEST(test_peak_flops),
-         RT_TEST(test_same_and_fill), RT_TEST(test_bad_files))
+         RT_TEST(test_peak_of_narrow_types), RT_TEST(test_same_and_fill), RT_TEST(test_bad_files))
