@@ -20,7 +20,7 @@ static const struct rt_call calls[CALLS] = {
 };
 
 /* Made by the last build of version 2. The T4 is calibrated, the P100 and H100 are forecast by their priors.
- */
+ * NaN: bf16 before Ampere, which that build refused and which frameworks compute in fp32. */
 static const struct {
     const char *device;
     bool queued;
@@ -58,7 +58,7 @@ static void check_forecasts(const struct rt_predictor *predictor)
         forecast(predictor, expected[e].device, expected[e].queued, latency_us);
         for (int i = 0; i < CALLS; i++) {
             double wanted = expected[e].latency_us[i];
-            CU_ASSERT_TRUE(isnan(wanted) ? isnan(latency_us[i])
+            CU_ASSERT_TRUE(isnan(wanted) ? latency_us[i] > 0
                                          : fabs(latency_us[i] / wanted - 1) < 1e-5); /* other BLAS kernels */
         }
     }

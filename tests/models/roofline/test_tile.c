@@ -37,7 +37,7 @@ static void test_product(void)
     RT_ASSERT_NEAR(rt_features[2].value(&l), log2(2 * l.tile_bytes / 1048576 / (16384.0 / 10)), 1e-12);
     RT_ASSERT_NEAR(rt_features[3].value(&l), log2(2 * l.tile_bytes / 1048576 / (4096.0 / 10)), 1e-12);
     CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){0, 64}, &d));
-    q.call.dtype = RT_BF16; /* no peak in the descriptor */
+    q.call.dtype = RT_FP8; /* no peak in the descriptor */
     CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){128, 64}, &d));
 }
 
