@@ -137,6 +137,21 @@ int rt_h5_read_in(struct rt_h5 *file, const char *group, const char *name, struc
     return rt_h5_read(file, &array, values, size, count);
 }
 
+int rt_h5_read_range(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,
+                     void *values, size_t size, size_t count, double low, double high)
+{
+    int status = rt_h5_read_in(file, group, name, array, values, size, count);
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        double value = array.type == RT_H5_F32 ? ((const float *)values)[i] : ((const double *)values)[i];
+        if (!(value >= low && value <= high))
+            status = rt_fail(RT_EFORMAT,
+                             "%s: %s/%s[%zu] is %g where only %g to %g is possible: the file is damaged, "
+                             "restore it from a copy or train again",
+                             rt_h5_path(file), group, name, i, value, low, high);
+    }
+    return status;
+}
+
 int rt_h5_count_in(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,
                    size_t *count)
 {

@@ -51,6 +51,10 @@ int rt_h5_write_in(struct rt_h5 *file, const char *group, const char *name, stru
                    const void *values, size_t size, size_t count);
 int rt_h5_read_in(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,
                   void *values, size_t size, size_t count);
+/* rt_h5_read_in of reals (float or double), each of which must lie in low..high; NaN does not. RT_EFORMAT
+ * names the first that does not. */
+int rt_h5_read_range(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,
+                     void *values, size_t size, size_t count, double low, double high);
 int rt_h5_count_in(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,
                    size_t *count);
 bool rt_h5_exists_in(struct rt_h5 *file, const char *group, const char *name);

@@ -1,8 +1,11 @@
 /* Checkpoint files. See checkpoint.h. */
 #include "base/h5.h"
 #include "train/checkpoint.h"
+#include "models/predictor/recipe.h"
 #include "base/status.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,32 +14,22 @@ static const struct row {
     struct rt_h5_array array;
     size_t values, count; /* offsets of the rt_real * and of its size_t count in struct rt_fit */
     size_t times;         /* numbers there are for each of the count */
+    bool counts;          /* its length says how many there are */
+    double most;          /* no training makes larger numbers */
 } rows[] = {
-    {{"/fit/parameters", RT_H5_F32, "1", "parameters after the epoch", NULL, 0},
-     offsetof(struct rt_fit, parameters),
-     offsetof(struct rt_fit, count),
-     1},
-    {{"/fit/best", RT_H5_F32, "1", "parameters of the best epoch", NULL, 0},
-     offsetof(struct rt_fit, best),
-     offsetof(struct rt_fit, count),
-     1},
-    {{"/fit/moments", RT_H5_F32, "1", "first, then second moments of AdamW", NULL, 0},
-     offsetof(struct rt_fit, optimizer_state),
-     offsetof(struct rt_fit, count),
-     2},
-    {{"/fit/device_effects", RT_H5_F32, "1", "device effects after the epoch", NULL, 0},
-     offsetof(struct rt_fit, effects),
-     offsetof(struct rt_fit, effect_count),
-     1},
-    {{"/fit/best_device_effects", RT_H5_F32, "1", "device effects of the best epoch", NULL, 0},
-     offsetof(struct rt_fit, best_effects),
-     offsetof(struct rt_fit, effect_count),
-     1},
-    {{"/fit/device_effect_moments", RT_H5_F32, "1", "first, then second moments of the device effects", NULL,
-      0},
-     offsetof(struct rt_fit, effect_state),
-     offsetof(struct rt_fit, effect_count),
-     2},
+#define ROW(name_, what_, values_, count_)                                                                   \
+    {"/fit/" name_, RT_H5_F32, "1", what_, NULL, 0}, offsetof(struct rt_fit, values_),                       \
+        offsetof(struct rt_fit, count_)
+    {ROW("parameters", "parameters after the epoch", parameters, count), 1, true, 1000},
+    {ROW("best", "parameters of the best epoch", best, count), 1, false, 1000},
+    {ROW("moments", "first, then second moments of AdamW", optimizer_state, count), 2, false, FLT_MAX},
+    {ROW("device_effects", "device effects after the epoch", effects, effect_count), 1, true, 1000},
+    {ROW("best_device_effects", "device effects of the best epoch", best_effects, effect_count), 1, false,
+     1000},
+    {ROW("device_effect_moments", "first, then second moments of the device effects", effect_state,
+         effect_count),
+     2, false, FLT_MAX},
+#undef ROW
 };
 
 static rt_real **values_of(const struct rt_fit *fit, const struct row *row)
@@ -120,6 +113,20 @@ static int check_signature(struct rt_h5 *file, const char *signature)
     return status;
 }
 
+#define START_OVER ": the file is damaged; leave --resume out to start over"
+
+/* An error of the best epoch where there is one, and no epoch before its own. How many epochs and steps there
+ * may be is known to the fit that goes on. */
+static int check_progress(struct rt_h5 *file, const struct rt_fit *fit)
+{
+    bool best = fit->best_epoch > 0 ? fit->best_mape >= 0 && isfinite(fit->best_mape)
+                                    : fit->best_epoch == 0 && fit->best_mape == INFINITY;
+    if (best && fit->epoch >= fit->best_epoch)
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "%s: /fit is at epoch %lld with the best at %lld, off by %g%%" START_OVER,
+                   rt_h5_path(file), (long long)fit->epoch, (long long)fit->best_epoch, fit->best_mape);
+}
+
 static int read_numbers(struct rt_h5 *file, struct rt_fit *fit)
 {
     int64_t recipe = 0, steps = 0;
@@ -132,10 +139,33 @@ static int read_numbers(struct rt_h5 *file, struct rt_fit *fit)
         status = rt_h5_get_integer(file, "/fit", "optimizer_steps", &steps);
     if (status == RT_OK)
         status = rt_h5_get_real(file, "/fit", "best_mape_percent", &fit->best_mape);
-    if (status == RT_OK && (recipe < 0 || steps < 0 || fit->epoch < 0))
-        status = rt_fail(RT_EFORMAT, "%s: /fit has negative counts: the file is damaged", rt_h5_path(file));
+    if (status == RT_OK && (recipe < 0 || (uint64_t)recipe > rt_recipe_count || steps < 0))
+        status = rt_fail(RT_EFORMAT, "%s: /fit is at recipe %lld and step %lld" START_OVER, rt_h5_path(file),
+                         (long long)recipe, (long long)steps);
     fit->recipe = (size_t)recipe;
     fit->optimizer_steps = (uint64_t)steps;
+    return status == RT_OK ? check_progress(file, fit) : status;
+}
+
+static int read_row(struct rt_h5 *file, const struct row *row, struct rt_fit *fit)
+{
+    size_t stored = 0, *count = count_of(fit, row);
+    int status = rt_h5_count(file, &row->array, &stored);
+    if (status != RT_OK)
+        return status;
+    if (row->counts)
+        *count = stored;
+    if (stored != row->times * *count)
+        return rt_fail(RT_EFORMAT, "%s: %s holds %zu numbers where %zu belong" START_OVER, rt_h5_path(file),
+                       row->array.path, stored, row->times * *count);
+    *values_of(fit, row) = rt_malloc(stored * sizeof(rt_real));
+    status = rt_h5_read(file, &row->array, *values_of(fit, row), sizeof(rt_real), stored);
+    for (size_t i = 0; status == RT_OK && i < stored; i++) {
+        double value = (*values_of(fit, row))[i];
+        if (!(fabs(value) <= row->most))
+            status = rt_fail(RT_EFORMAT, "%s: %s[%zu] is %g, which no training makes" START_OVER,
+                             rt_h5_path(file), row->array.path, i, value);
+    }
     return status;
 }
 
@@ -144,19 +174,8 @@ static int read_fit(struct rt_h5 *file, const char *signature, struct rt_fit *fi
     int status = check_signature(file, signature);
     if (status == RT_OK)
         status = read_numbers(file, fit);
-    for (size_t r = 0; status == RT_OK && r < RT_COUNT(rows); r++) {
-        const struct row *row = &rows[r];
-        size_t stored = 0;
-        if ((status = rt_h5_count(file, &row->array, &stored)) != RT_OK)
-            break;
-        if (*values_of(fit, row) == NULL && row->times == 1)
-            *count_of(fit, row) = stored;
-        if (stored != row->times * *count_of(fit, row))
-            return rt_fail(RT_EFORMAT, "%s: %s holds %zu numbers where %zu belong: the file is damaged",
-                           rt_h5_path(file), row->array.path, stored, row->times * *count_of(fit, row));
-        *values_of(fit, row) = rt_malloc(stored * sizeof(rt_real));
-        status = rt_h5_read(file, &row->array, *values_of(fit, row), sizeof(rt_real), stored);
-    }
+    for (size_t r = 0; status == RT_OK && r < RT_COUNT(rows); r++)
+        status = read_row(file, &rows[r], fit);
     return status;
 }
 

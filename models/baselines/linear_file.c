@@ -47,7 +47,7 @@ static int read_line(struct rt_h5 *file, const char *name, void *context)
     if (status != RT_OK)
         return status;
     bool sound = line->start_us >= 0 && line->start_us < 1e12 && line->rate > 0 && line->peak > 0 &&
-                 isfinite(line->rate) && isfinite(line->peak);
+                 isfinite(line->rate) && isfinite(line->peak) && line->by == linear->line[0].by;
     return sound ? RT_OK
                  : rt_fail(RT_EFORMAT, "%s: %s holds a line that cannot be: the file is damaged",
                            rt_h5_path(file), path);

@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "models/baselines/measured_tiles.h"
 
+#include <math.h>
+
 static const struct rt_shape_column columns[] = {
     {"device", "1", "of each set: SMs, peak GFLOP/s, memory GiB, bandwidth GB/s, L2 MiB", RT_H5_F64,
      sizeof(double), RT_TILE_DEVICE_NUMBERS, false, offsetof(struct rt_measured_tile_set, device)},
@@ -22,6 +24,19 @@ int rt_measured_tiles_write(const struct rt_measured_tiles *tiles, struct rt_h5 
     return rt_shape_sets_write(&layout, tiles->sets, tiles->count, file, group);
 }
 
+/* Is every number of the device and dim finite, and every tile a possible one? */
+static bool is_sound(const struct rt_measured_tile_set *set)
+{
+    bool sound = true;
+    for (int i = 0; i < RT_TILE_DEVICE_NUMBERS; i++)
+        sound &= isfinite(set->device[i]);
+    for (size_t i = 0; i < set->shapes.count * set->shapes.dims; i++)
+        sound &= isfinite(set->points[i]);
+    for (size_t i = 0; i < set->shapes.count; i++)
+        sound &= set->tile[2 * i] >= 1 && (set->tile[2 * i + 1] >= 1 || set->tile[2 * i + 1] == -1);
+    return sound;
+}
+
 int rt_measured_tiles_read(struct rt_h5 *file, const char *group, struct rt_measured_tiles *tiles)
 {
     void *sets = NULL;
@@ -29,7 +44,12 @@ int rt_measured_tiles_read(struct rt_h5 *file, const char *group, struct rt_meas
         return RT_OK;
     int status = rt_shape_sets_read(&layout, file, group, &sets, &tiles->count);
     tiles->sets = sets;
-    for (size_t i = 0; status == RT_OK && i < tiles->count; i++)
+    for (size_t i = 0; status == RT_OK && i < tiles->count; i++) {
+        if (!is_sound(&tiles->sets[i]))
+            return rt_fail(RT_EFORMAT,
+                           "%s: %s: set %zu has a device, dim or tile that cannot be: the file is damaged",
+                           rt_h5_path(file), group, i);
         rt_measured_tile_set_complete(&tiles->sets[i]);
+    }
     return status;
 }

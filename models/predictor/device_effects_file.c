@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What a file may hold: shifts of ln latency; places of kernels, whose inputs are clipped and standardised.
+ */
+static const double MOST_SHIFT = 20, MOST_PLACE = 1e6;
+
 #define EFFECT(member, name, kind) RT_H5_MEMBER(struct rt_device_effect, member, name, kind)
 
 static const struct rt_h5_attribute attributes[] = {
@@ -126,7 +130,8 @@ static int read_points(struct rt_h5 *file, const char *base, struct rt_residual_
         return rt_fail(RT_EFORMAT, "%s: %s holds %zu numbers of %zu kernels where the network makes %zu each",
                        rt_h5_path(file), base, stored, out->points, out->width);
     out->point = rt_calloc(stored + 1, sizeof *out->point);
-    return rt_h5_read_in(file, base, name, points_array, out->point, sizeof *out->point, stored);
+    return rt_h5_read_range(file, base, name, points_array, out->point, sizeof *out->point, stored,
+                            -MOST_PLACE, MOST_PLACE);
 }
 
 static int read_correction(struct rt_h5 *file, const char *base, size_t width,
@@ -142,7 +147,8 @@ static int read_correction(struct rt_h5 *file, const char *base, size_t width,
         return status;
     out->weight = rt_calloc(out->points + 1, sizeof *out->weight);
     out->dtype = rt_calloc(out->points + 1, 1);
-    status = rt_h5_read_in(file, base, weights, weights_array, out->weight, sizeof *out->weight, out->points);
+    status = rt_h5_read_range(file, base, weights, weights_array, out->weight, sizeof *out->weight,
+                              out->points, -MOST_SHIFT, MOST_SHIFT);
     if (status == RT_OK)
         status = read_points(file, base, out);
     return status == RT_OK
@@ -155,21 +161,16 @@ static int read_queued(struct rt_h5 *file, const char *base, struct rt_device_ef
 {
     if (!rt_h5_exists_in(file, base, "queued"))
         return RT_OK;
-    int status =
-        rt_h5_read_in(file, base, "queued", queued_array, out->queued, sizeof *out->queued, RT_QUEUED_PARTS);
-    for (int p = 0; status == RT_OK && p < RT_QUEUED_PARTS; p++)
-        if (!(fabs(out->queued[p]) <= 20))
-            return rt_fail(RT_EFORMAT, "%s: %s/queued holds a shift that cannot be: the file is damaged",
-                           rt_h5_path(file), base);
-    return status;
+    return rt_h5_read_range(file, base, "queued", queued_array, out->queued, sizeof *out->queued,
+                            RT_QUEUED_PARTS, -MOST_SHIFT, MOST_SHIFT);
 }
 
-/* Shifts of ln latency within 20; half-widths of levels for which there were too few kernels are NaN. */
+/* Half-widths of levels for which there were too few kernels are NaN. */
 static bool is_sound(const struct rt_device_effect *effect)
 {
-    bool sound = effect->dispatch_us >= 0 && effect->dispatch_us < 1e9;
+    bool sound = effect->dispatch_us >= 0 && effect->dispatch_us < 1e9 && effect->kernels >= 0;
     for (int p = 0; p < RT_EFFECT_PARTS; p++)
-        sound &= fabs(effect->value[p]) <= 20;
+        sound &= fabs(effect->value[p]) <= MOST_SHIFT;
     for (int l = 0; l < RT_INTERVAL_LEVELS; l++)
         sound &= !(effect->interval[l] < 0 || effect->interval[l] > 1e4);
     return sound;

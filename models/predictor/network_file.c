@@ -6,6 +6,7 @@
 #include "models/predictor/file_names.h"
 #include "models/predictor/network.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +26,20 @@ static const struct {
               {"layers", offsetof(struct rt_mlp_shape, layers)},
               {"outputs", offsetof(struct rt_mlp_shape, outputs)}};
 
-/* Numbers of each feature. */
+/* No weight that training makes is larger by far: the trained ones of all recipes stay below 10. */
+static const double MOST_WEIGHT = 1000;
+
+/* Numbers of each feature and what is possible: features are logarithms, shares and counts; a scale is 1 over
+ * a deviation; features that are not clipped have infinite bounds. */
 static const struct {
     const char *name, *what;
     size_t offset; /* of a double[] in struct rt_family_net */
+    double low, high;
 } scalings[] = {
-    {"offset", "an input is (feature - offset) x scale", offsetof(struct rt_family_net, offset)},
-    {"scale", "an input is (feature - offset) x scale", offsetof(struct rt_family_net, scale)},
-    {"clip_low", "least value of the feature", offsetof(struct rt_family_net, clip_low)},
-    {"clip_high", "greatest value of the feature", offsetof(struct rt_family_net, clip_high)},
+    {"offset", "an input is (feature - offset) x scale", offsetof(struct rt_family_net, offset), -1e6, 1e6},
+    {"scale", "an input is (feature - offset) x scale", offsetof(struct rt_family_net, scale), 1e-6, 1e13},
+    {"clip_low", "least value of the feature", offsetof(struct rt_family_net, clip_low), -INFINITY, 1e6},
+    {"clip_high", "greatest value of the feature", offsetof(struct rt_family_net, clip_high), -1e6, INFINITY},
 };
 
 static struct rt_h5_array reals_of_features(const char *what)
@@ -115,6 +121,12 @@ static int add_feature(struct rt_h5 *file, const char *group, const char *name, 
             RT_EVERSION,
             "%s: %s needs the feature \"%.60s\", which this build does not have; use a newer rooftile",
             rt_h5_path(file), group, name);
+    for (int f = 0; f < net->feature_count; f++)
+        if (net->feature[f] == feature)
+            return rt_fail(RT_EFORMAT,
+                           "%s: %s lists the feature \"%.60s\" twice: the file is damaged, restore it from a "
+                           "copy or train again",
+                           rt_h5_path(file), group, name);
     net->feature[net->feature_count++] = feature;
     return RT_OK;
 }
@@ -136,8 +148,17 @@ static int read_scalings(struct rt_h5 *file, const char *group, struct rt_family
 {
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < RT_COUNT(scalings); i++)
-        status = rt_h5_read_in(file, group, scalings[i].name, reals_of_features(NULL),
-                               (char *)net + scalings[i].offset, sizeof(double), (size_t)net->feature_count);
+        status = rt_h5_read_range(file, group, scalings[i].name, reals_of_features(NULL),
+                                  (char *)net + scalings[i].offset, sizeof(double),
+                                  (size_t)net->feature_count, scalings[i].low, scalings[i].high);
+    for (int f = 0; status == RT_OK && f < net->feature_count; f++)
+        if (net->clip_low[f] > net->clip_high[f])
+            return rt_fail(
+                RT_EFORMAT,
+                "%s: %s clips %s to %g .. %g, which is empty: the file is damaged, restore it from a "
+                "copy or train again",
+                rt_h5_path(file), group, rt_features[net->feature[f]].name, net->clip_low[f],
+                net->clip_high[f]);
     return status;
 }
 
@@ -193,8 +214,8 @@ static int read_mlp(struct rt_h5 *file, const char *group, struct rt_family_net 
             rt_h5_path(file), group, shape.layers, shape.hidden, parameter_count(&shape), group, stored);
     if (rt_mlp_init(&net->mlp, &shape) != RT_OK)
         return rt_fail_context(RT_EFORMAT, "%s: %s", rt_h5_path(file), group);
-    return rt_h5_read_in(file, group, "parameters", parameters_array(), net->mlp.parameters,
-                         sizeof *net->mlp.parameters, net->mlp.count);
+    return rt_h5_read_range(file, group, "parameters", parameters_array(), net->mlp.parameters,
+                            sizeof *net->mlp.parameters, net->mlp.count, -MOST_WEIGHT, MOST_WEIGHT);
 }
 
 int rt_network_read(struct rt_h5 *file, const char *group, struct rt_family_net *net)

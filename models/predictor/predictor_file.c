@@ -47,8 +47,6 @@ static const struct rt_h5_attribute net_attributes[] = {
     FIT(validation_mape, "validation_mape_percent", RT_H5_REAL),
 };
 
-/* ---- writing ---- */
-
 /* "/families/linear", "/families/linear.matrix" */
 static void net_path(const struct rt_family_net *net, char path[static 64])
 {
@@ -57,12 +55,16 @@ static void net_path(const struct rt_family_net *net, char path[static 64])
         *at = *at == ' ' ? '.' : *at;
 }
 
+/* ---- writing ---- */
+
 static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
 {
     char group[64];
     const struct rt_forecaster *forecaster = &rt_forecasters[net->forecaster];
     net_path(net, group);
     int status = rt_h5_make_group(file, group);
+    if (status == RT_OK)
+        status = rt_h5_set_text(file, group, "family", rt_families[net->family].name);
     if (status == RT_OK)
         status = rt_h5_set_text(file, group, "forecaster", forecaster->name);
     if (status == RT_OK)
@@ -131,6 +133,29 @@ static int read_forecaster(struct rt_h5 *file, const char *group, struct rt_fami
     return rt_h5_read_struct(file, group, &row, 1, renames, net);
 }
 
+/* Is the net that of its group? Files of earlier builds say the family in the group's name alone. */
+static int check_name(struct rt_h5 *file, const char *group, const struct rt_family_net *net)
+{
+    char expected[64], *family = NULL;
+    net_path(net, expected);
+    int status = rt_h5_has(file, group, "family") ? rt_h5_get_text(file, group, "family", &family) : RT_OK;
+    if (status == RT_OK && (strcmp(group, expected) != 0 ||
+                            (family != NULL && strcmp(family, rt_families[net->family].name) != 0)))
+        status =
+            rt_fail(RT_EFORMAT,
+                    "%s: %s holds the network of %.40s for %s dtypes: the file is damaged, restore it from "
+                    "a copy or train again",
+                    rt_h5_path(file), group, family != NULL ? family : "its family", rt_units[net->units]);
+    free(family);
+    return status;
+}
+
+static bool counts_are_sound(const struct rt_family_net *net)
+{
+    return net->rows_train >= 0 && net->rows_validation >= 0 && net->best_epoch >= 0 &&
+           net->epochs >= net->best_epoch && !(net->validation_mape < 0);
+}
+
 static int read_net(struct rt_h5 *file, const char *name, void *context)
 {
     struct rt_predictor *predictor = context;
@@ -149,6 +174,11 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     int status = read_forecaster(file, group, net);
     if (status == RT_OK)
         status = rt_h5_read_struct(file, group, net_attributes, RT_COUNT(net_attributes), NULL, net);
+    if (status == RT_OK)
+        status = check_name(file, group, net);
+    if (status == RT_OK && !counts_are_sound(net))
+        status = rt_fail(RT_EFORMAT, "%s: %s was fitted in %lld epochs to %lld rows: the file is damaged",
+                         rt_h5_path(file), group, (long long)net->epochs, (long long)net->rows_train);
     return status == RT_OK ? rt_forecasters[net->forecaster].read(file, group, net) : status;
 }
 
@@ -162,11 +192,19 @@ static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)
     return status;
 }
 
+static bool split_is_sound(const struct rt_split_rule *split)
+{
+    return split->validation >= 0 && split->test >= 0 && split->validation + split->test <= 1;
+}
+
 int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out)
 {
     struct rt_predictor predictor;
     rt_predictor_init(&predictor, "");
     int status = read_root(file, &predictor);
+    if (status == RT_OK && !split_is_sound(&predictor.split))
+        status = rt_fail(RT_EFORMAT, "%s: split into %g validation and %g test: the file is damaged",
+                         rt_h5_path(file), predictor.split.validation, predictor.split.test);
     if (status == RT_OK)
         status = rt_h5_each_child(file, "/families", read_net, &predictor);
     if (status == RT_OK)

@@ -1,4 +1,5 @@
 /* Training end to end on synthetic data: it learns, repeats, resumes, holds out, refuses. */
+#include "base/h5.h"
 #include "base/status.h"
 #include "models/predictor/recipe.h"
 #include "train/checkpoint.h"
@@ -164,6 +165,54 @@ static void test_resume_refuses_other_options(void)
     rt_dataset_release(&dataset);
 }
 
+/* A checkpoint of the right options that is at an epoch, or of a network, that this training does not have.
+ */
+static void test_resume_refuses_other_progress(void)
+{
+    struct rt_dataset dataset;
+    synthetic_dataset(&dataset, 60);
+    const char *out = keep(rt_test_path("progress.h5"));
+    char *checkpoint = rt_format("%s.checkpoint", out), *signature;
+    struct rt_train_options options = options_for(out);
+    struct rt_predictor finished;
+    struct rt_fit fit;
+    struct rt_h5 *file;
+    pid_t child = fork();
+    if (child == 0) { /* it is never done within the seconds that the test waits */
+        options.epochs = 100000;
+        rt_train(&dataset, &options, NULL);
+        _exit(0);
+    }
+    for (int i = 0; i < 600 && access(checkpoint, F_OK) != 0; i++)
+        usleep(50000);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    options.epochs = 100000;
+    options.resume = true;
+    RT_ASSERT_OK(rt_h5_open(checkpoint, RT_CHECKPOINT_FORMAT, RT_CHECKPOINT_VERSION, &file));
+    RT_ASSERT_OK(rt_h5_get_text(file, "/fit", "signature", &signature));
+    rt_h5_close(file);
+    RT_ASSERT_OK(rt_checkpoint_load(checkpoint, signature, &finished, &fit));
+    int64_t epoch = fit.epoch;
+    CU_ASSERT_TRUE_FATAL(fit.count > 1);
+    fit.epoch = (int64_t)1 << 62;
+    RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "is at epoch 4611686018427387904");
+    fit.epoch = epoch;
+    fit.optimizer_steps++;
+    RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "leave --resume out");
+    fit.optimizer_steps--;
+    fit.count--;
+    RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "parameters and 0 device effects where");
+    rt_checkpoint_release(&fit);
+    rt_predictor_release(&finished);
+    free(signature);
+    free(checkpoint);
+    rt_dataset_release(&dataset);
+}
+
 /* Device effects separate two devices of the same description, one of them half as fast. */
 static void test_effects_separate_devices(void)
 {
@@ -266,5 +315,6 @@ static void test_refusals(void)
 }
 
 RT_TESTS(RT_TEST(test_learns), RT_TEST(test_same_seed_same_bytes), RT_TEST(test_resume_changes_nothing),
-         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_effects_separate_devices),
-         RT_TEST(test_hold_out), RT_TEST(test_nothing_is_kept_for_testing), RT_TEST(test_refusals))
+         RT_TEST(test_resume_refuses_other_options), RT_TEST(test_resume_refuses_other_progress),
+         RT_TEST(test_effects_separate_devices), RT_TEST(test_hold_out),
+         RT_TEST(test_nothing_is_kept_for_testing), RT_TEST(test_refusals))
