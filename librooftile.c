@@ -103,7 +103,7 @@ void rooftile_predictor_free(rooftile_predictor *predictor)
 
 int rooftile_predictor_knows(const rooftile_predictor *predictor, const rooftile_device *device)
 {
-    return rt_predictor_knows_device(&predictor->predictor, device->device.name);
+    return !device->device.altered && rt_predictor_knows_device(&predictor->predictor, device->device.name);
 }
 
 /* ---- kernels ---- */

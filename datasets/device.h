@@ -28,6 +28,9 @@ struct rt_device {
     double shared_kib_per_sm;
     double power_w;  /* board */
     double link_gbs; /* to a peer GPU, one direction, 10^9 bytes/s */
+    /* Its numbers are not those of the device of that name, so measurements of that one are of another. Set
+     * by rt_device_find and in no file. */
+    bool altered;
 };
 
 /* One row per numeric field: drives JSON, HDF5, CSV, overrides and range checks. */

@@ -232,28 +232,62 @@ static int override(struct rt_device *device, const char *text, size_t length, c
     return RT_OK;
 }
 
+/* Does a number that both know, and that kernels depend on, differ by more than that share? */
+static bool differs(const struct rt_device *a, const struct rt_device *b, double share)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++) {
+        size_t offset = rt_device_fields[f].offset;
+        double x = *(const double *)((const char *)a + offset),
+               y = *(const double *)((const char *)b + offset);
+        bool kernels = offset != offsetof(struct rt_device, memory_gib) &&
+                       offset != offsetof(struct rt_device, link_gbs);
+        if (kernels && fabs(x - y) > share * fmax(fabs(x), fabs(y))) /* false where one is NaN */
+            return true;
+    }
+    return false;
+}
+
+/* A file may hold what a driver reports of a catalogue's device, which is off by a few percent. */
+static int load_file(const char *path, struct rt_device *out)
+{
+    const double probed = 0.05;
+    struct rt_device named;
+    int status = rt_device_load(path, out);
+    if (status == RT_OK && rt_device_named(out->name, &named) == RT_OK)
+        out->altered = differs(out, &named, probed);
+    return status;
+}
+
+/* The `length` letters before the overrides. */
+static int find_plain(const char *spec, size_t length, struct rt_device *out)
+{
+    struct stat file;
+    char *name = rt_format("%.*s", (int)length, spec);
+    bool is_file = stat(name, &file) == 0 && S_ISREG(file.st_mode);
+    int status = is_file ? load_file(name, out) : find_in_catalogue(name, length, out);
+    free(name);
+    return status;
+}
+
 int rt_device_find(const char *spec, struct rt_device *out)
 {
-    struct rt_device device;
-    struct stat file;
+    struct rt_device plain, device;
     size_t length = strcspn(spec, ",");
-    char *name = rt_format("%.*s", (int)length, spec);
-    int status;
-    if (stat(name, &file) == 0 && S_ISREG(file.st_mode))
-        status = rt_device_load(name, &device);
-    else
-        status = find_in_catalogue(name, length, &device);
-    free(name);
-    bool overridden = spec[length] == ',';
+    int status = find_plain(spec, length, &plain);
+    if (status != RT_OK)
+        return status;
+    device = plain;
     while (status == RT_OK && spec[length] == ',') {
         const char *item = spec + length + 1;
         size_t size = strcspn(item, ",");
         status = override(&device, item, size, spec);
         length += 1 + size;
     }
-    if (status == RT_OK && overridden && (status = rt_device_check(&device, spec)) != RT_OK)
+    if (status == RT_OK && rt_device_check(&device, spec) != RT_OK)
         status = RT_EUSAGE;
-    if (status == RT_OK)
-        *out = device;
-    return status;
+    if (status != RT_OK)
+        return status;
+    device.altered |= differs(&device, &plain, 0);
+    *out = device;
+    return RT_OK;
 }

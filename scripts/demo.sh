@@ -22,7 +22,7 @@ echo "1/3 Measuring this CPU for 60 s (OpenBLAS products, softmax, layer norm, e
 "$rooftile" collect -o "$out/cpu.h5" --plan quick --budget 60s --rel-error 0.01 --overwrite \
     --ops linear,bmm,softmax,layernorm,add,add_scalar,mul,relu
 echo
-echo "2/3 Training the neusight predictor, the device of all threads held out ..."
+echo "2/3 Training a predictor on these kernels, the device of all threads held out ..."
 "$rooftile" train "$out/cpu.h5" -o "$out/predictor.h5" --epochs 500 --patience 150 ${hold_out[@]+"${hold_out[@]}"}
 echo
 echo "3/3 Evaluating on shapes it never saw, and on the device it never saw ..."

@@ -67,6 +67,7 @@ static void set_dispatch(struct rt_effect_fit *fit, const struct rt_training_row
             if (fit->slot[train->device[i]] != (int32_t)d)
                 continue;
             count++;
+            rt_device_effect_add_dtype(&fit->device[d], (enum rt_dtype)train->dtype[i]);
             if (train->bounds[i].bound_us < SMALL_BOUND_US)
                 times[small++] = train->target[i] - train->bounds[i].start_us;
         }

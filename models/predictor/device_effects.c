@@ -32,6 +32,29 @@ struct rt_device_effect *rt_device_effects_find(const struct rt_device_effects *
     return NULL;
 }
 
+/* Is `word` one of the space-separated `words`? */
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+void rt_device_effect_add_dtype(struct rt_device_effect *effect, enum rt_dtype dtype)
+{
+    size_t used = strlen(effect->dtypes);
+    if (!has_word(effect->dtypes, rt_dtypes[dtype].name))
+        snprintf(effect->dtypes + used, sizeof effect->dtypes - used, "%s%s", used > 0 ? " " : "",
+                 rt_dtypes[dtype].name);
+}
+
+bool rt_device_effect_has_dtype(const struct rt_device_effect *effect, enum rt_dtype dtype)
+{
+    return effect->dtypes[0] == '\0' || has_word(effect->dtypes, rt_dtypes[dtype].name);
+}
+
 void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,
                           struct rt_device_effect *out)
 {

@@ -46,8 +46,9 @@ struct rt_device_effect {
     /* Compute and memory, added to `value` for kernels in a queue: fitted to runs of whole models. Zeros
      * without a calibration to such runs. */
     double queued[RT_QUEUED_PARTS];
-    int64_t kernels; /* that it was fitted to; 0: a prior */
-    bool calibrated; /* fitted after the network; not part of the prior of other devices */
+    int64_t kernels;  /* that it was fitted to; 0: a prior */
+    char dtypes[160]; /* their element types, as words; "": not known, of a file of an earlier build */
+    bool calibrated;  /* fitted after the network; not part of the prior of other devices */
     /* Of a calibrated one, owned by the rt_device_effects that it is in: */
     struct rt_residual_correction correction;
     struct rt_fitted_keys fitted_keys;   /* kernels and runs that it was calibrated to */
@@ -68,6 +69,11 @@ void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_devi
 
 /* The entry of a device by name, NULL where it was not measured. */
 struct rt_device_effect *rt_device_effects_find(const struct rt_device_effects *effects, const char *device);
+
+/* Notes that it was fitted to kernels of that dtype. */
+void rt_device_effect_add_dtype(struct rt_device_effect *effect, enum rt_dtype dtype);
+/* Was it? True where the file does not say. */
+bool rt_device_effect_has_dtype(const struct rt_device_effect *effect, enum rt_dtype dtype);
 
 /* The entry (what it owns is borrowed), or the prior by the description; zeros where there are no entries. */
 void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,

@@ -28,6 +28,9 @@ static const struct rt_h5_attribute attributes[] = {
     EFFECT(calibrated, "calibrated", RT_H5_BOOL),
 };
 
+/* Not in files of earlier builds. */
+static const struct rt_h5_attribute dtypes_attribute[] = {EFFECT(dtypes, "dtypes", RT_H5_CHARS)};
+
 /* Half-widths of a calibrated device; there where they are known. */
 static const struct rt_h5_attribute intervals[RT_INTERVAL_LEVELS] = {
     EFFECT(interval[0], "interval_50", RT_H5_REAL), EFFECT(interval[1], "interval_80", RT_H5_REAL),
@@ -94,6 +97,8 @@ static int write_effect(struct rt_h5 *file, const char *base, const struct rt_de
     int status = rt_h5_make_group(file, base);
     if (status == RT_OK)
         status = rt_h5_write_struct(file, base, attributes, RT_COUNT(attributes), effect);
+    if (status == RT_OK && effect->dtypes[0] != '\0')
+        status = rt_h5_write_struct(file, base, dtypes_attribute, 1, effect);
     if (status == RT_OK && effect->interval[0] > 0)
         status = rt_h5_write_struct(file, base, intervals, RT_COUNT(intervals), effect);
     if (status == RT_OK)
@@ -182,6 +187,8 @@ static int read_effect(struct rt_h5 *file, const char *base, size_t width, struc
     const struct rt_h5_rename *renames = rt_predictor_renames(file);
     snprintf(keys, sizeof keys, "%s/%s", base, rt_predictor_stored_name(file, "fitted_keys"));
     int status = rt_h5_read_struct(file, base, attributes, RT_COUNT(attributes), renames, out);
+    if (status == RT_OK && rt_h5_has(file, base, dtypes_attribute[0].name))
+        status = rt_h5_read_struct(file, base, dtypes_attribute, 1, renames, out);
     if (status == RT_OK && rt_h5_has(file, base, intervals[0].name))
         status = rt_h5_read_struct(file, base, intervals, RT_COUNT(intervals), renames, out);
     if (status == RT_OK && !is_sound(out))

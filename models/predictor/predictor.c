@@ -92,6 +92,28 @@ bool rt_predictor_fitted_to(const struct rt_predictor *predictor, const char *de
     return effect != NULL && !effect->calibrated && rt_net_serves(net, op, dtype);
 }
 
+bool rt_predictor_has_seen(const struct rt_predictor *predictor, const struct rt_device *device,
+                           enum rt_op_id op, enum rt_dtype dtype)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, op, dtype);
+    if (device->altered || net == NULL || !rt_forecasters[net->forecaster].fitted)
+        return false;
+    if (net->effects.count == 0)
+        return rt_predictor_knows_device(predictor, device->name);
+    const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, device->name);
+    return effect != NULL && rt_net_serves(net, op, dtype) && rt_device_effect_has_dtype(effect, dtype);
+}
+
+void rt_predictor_seen_dtypes(const struct rt_predictor *predictor, const struct rt_device *device,
+                              bool *seen)
+{
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
+        seen[dtype] = false;
+        for (int op = 0; op < RT_OP_COUNT && !seen[dtype]; op++)
+            seen[dtype] = rt_predictor_has_seen(predictor, device, (enum rt_op_id)op, (enum rt_dtype)dtype);
+    }
+}
+
 bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const char *name, enum rt_dtype dtype)
 {
     static const enum rt_op_id ops[] = {RT_OP_LINEAR, RT_OP_BMM, RT_OP_SOFTMAX, RT_OP_LAYERNORM, RT_OP_ADD};

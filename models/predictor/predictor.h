@@ -73,7 +73,17 @@ bool rt_predictor_knows_device(const struct rt_predictor *predictor, const char 
  * rt_predictor_knows_device. */
 bool rt_predictor_fitted_to(const struct rt_predictor *predictor, const char *device, enum rt_op_id op,
                             enum rt_dtype dtype);
-/* The same for any of the ops that models are made of: products, row ops, elementwise ops. */
+/* What a forecast may say of itself: was that net fitted, or calibrated, to kernels of the device in that
+ * very dtype? Not so of a device whose numbers were altered. Nets without device effects: as
+ * rt_predictor_knows_device. */
+bool rt_predictor_has_seen(const struct rt_predictor *predictor, const struct rt_device *device,
+                           enum rt_op_id op, enum rt_dtype dtype);
+/* The dtypes in which any of its nets was fitted or calibrated to kernels of the device: seen
+ * (RT_DTYPE_COUNT). */
+void rt_predictor_seen_dtypes(const struct rt_predictor *predictor, const struct rt_device *device,
+                              bool *seen);
+/* As rt_predictor_fitted_to for any of the ops that models are made of: products, row ops, elementwise ops.
+ */
 bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const char *name,
                                   enum rt_dtype dtype);
 /* Is the device or the op on a list of what was held out? */

@@ -167,5 +167,7 @@ void rt_calibrate_effect(const struct rt_calibration_kernel *kernels, size_t cou
         out->value[p] = fit.parameter[p];
     out->dispatch_us = expm1(best);
     out->kernels = (int64_t)count;
+    for (size_t i = 0; i < count; i++)
+        rt_device_effect_add_dtype(out, (enum rt_dtype)kernels[i].dtype);
     *scatter = fit.scale;
 }

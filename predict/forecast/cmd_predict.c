@@ -180,16 +180,6 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
     return status;
 }
 
-static void print_warnings(const struct rt_prediction *prediction)
-{
-    char *warnings[RT_MAX_WARNINGS];
-    size_t count = rt_prediction_warnings(prediction, warnings);
-    for (size_t i = 0; i < count; i++) {
-        rt_warn("%s", warnings[i]);
-        free(warnings[i]);
-    }
-}
-
 /* Several forecasts: a table for people, an array of their reports for programs. */
 static struct rt_report *sweep_report(const struct arguments *arguments,
                                       const struct rt_prediction *predictions, size_t count)
@@ -213,15 +203,15 @@ static int print(const struct arguments *arguments, const struct rt_prediction *
     int status = rt_report_end(count == 1 ? rt_prediction_report(predictions)
                                           : sweep_report(arguments, predictions, count),
                                arguments->json);
-    if (count == 1 && !arguments->json)
-        print_warnings(predictions);
+    if (!arguments->json)
+        rt_prediction_warn(predictions, count);
     return status;
 }
 
 /* Every batch and sequence on one GPU; `predictions` holds as many. */
 static int predict_on(const struct arguments *arguments, const struct rt_model_source *source,
                       const struct rt_predictor *predictor, const struct rt_device *device,
-                      struct rt_prediction *predictions)
+                      const char *changes, struct rt_prediction *predictions)
 {
     size_t sequences = arguments->sequences.count, count = arguments->batches.count * sequences;
     const struct rt_graph **graphs = rt_malloc(count * sizeof *graphs);
@@ -233,6 +223,7 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         prediction->predictor_name = arguments->predictor;
         prediction->predictor = predictor;
         prediction->device = *device;
+        prediction->gpu_changes = changes;
         prediction->batch = arguments->batches.value[i / sequences];
         prediction->sequence = arguments->sequences.value[i % sequences];
         status = build_graph(arguments, source, prediction);
@@ -255,9 +246,11 @@ static int predict_all(const struct arguments *arguments, const struct rt_model_
     int status = RT_OK;
     for (size_t g = 0; status == RT_OK && g < arguments->gpus.count; g++) {
         struct rt_device device;
-        status = rt_device_find(arguments->gpus.name[g], &device);
+        const char *spec = arguments->gpus.name[g], *comma = strchr(spec, ',');
+        status = rt_device_find(spec, &device);
         if (status == RT_OK)
-            status = predict_on(arguments, source, predictor, &device, predictions + g * each);
+            status = predict_on(arguments, source, predictor, &device, comma != NULL ? comma + 1 : NULL,
+                                predictions + g * each);
     }
     return status;
 }

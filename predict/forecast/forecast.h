@@ -122,6 +122,14 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
 double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
                           enum rt_family *family, int *feature);
 
+/* What the predictor has seen of the device, by share of the time of all launches but collectives. */
+struct rt_forecast_seen {
+    double share; /* 0..1: of kernels whose network was fitted or calibrated to the device in their dtype */
+    char *words;  /* those: "linear in bf16, attention in fp8", longest first; free with free() */
+};
+void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      struct rt_forecast_seen *out);
+
 struct rt_forecast_node {
     uint32_t node;
     double time_us, share; /* all phases, all repeats */

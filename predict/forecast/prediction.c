@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double GIB = 1073741824.0;
 enum { HEAVIEST = 10, MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
@@ -21,13 +22,56 @@ static double tokens_per_second(const struct rt_prediction *prediction)
     return rt_prediction_tokens(prediction) / (prediction->forecast.total_us / 1e6);
 }
 
-static bool is_fitted_to_device(const struct rt_prediction *prediction)
+char *rt_prediction_gpu(const struct rt_prediction *prediction)
 {
-    return rt_predictor_knows_device_in(prediction->predictor, prediction->device.name,
-                                        prediction->graph.options.dtype);
+    const char *changes = prediction->gpu_changes;
+    return rt_format("%s%s%s", prediction->device.name, changes != NULL ? " with " : "",
+                     changes != NULL ? changes : "");
 }
 
 /* --- what is forecast, by what --- */
+
+/* "bf16, fp8": in what the predictor has seen the device. */
+static char *seen_dtypes(const struct rt_prediction *prediction)
+{
+    bool seen[RT_DTYPE_COUNT];
+    struct rt_text words = {0};
+    rt_predictor_seen_dtypes(prediction->predictor, &prediction->device, seen);
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+        if (seen[dtype])
+            rt_text_item(&words, ", ", "%s", rt_dtypes[dtype].name);
+    return rt_text_take(&words);
+}
+
+/* What the predictor was fitted to of this GPU: all, a part or nothing of what the step runs. */
+static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    const struct rt_predictor *predictor = prediction->predictor;
+    bool calibrated = rt_predictor_calibrated_device(predictor, prediction->device.name);
+    const char *name = prediction->predictor_name, *kind = predictor->kind,
+               *verb = calibrated ? "calibrated" : "fitted";
+    struct rt_forecast_seen seen;
+    char *dtypes = seen_dtypes(prediction);
+    rt_forecast_seen(&prediction->forecast, predictor, &seen);
+    if (!rt_predictor_is_fitted(predictor))
+        rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
+    else if (seen.share >= 0.995)
+        rt_report_add_title(report, "by %s (%s), which was %s to this GPU", name, kind, verb);
+    else if (seen.share >= 0.005)
+        rt_report_add_title(report,
+                            "by %s (%s), which was %s to this GPU for %.0f%% of the time (%s), to other "
+                            "GPUs for the rest",
+                            name, kind, verb, 100 * seen.share, seen.words);
+    else if (prediction->device.altered)
+        rt_report_add_title(report, "by %s (%s), which was not fitted to a GPU of these numbers", name, kind);
+    else if (dtypes[0] != '\0')
+        rt_report_add_title(report, "by %s (%s), which was %s to this GPU only in %s", name, kind, verb,
+                            dtypes);
+    else
+        rt_report_add_title(report, "by %s (%s), which was not fitted to this GPU", name, kind);
+    free(seen.words);
+    free(dtypes);
+}
 
 static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
 {
@@ -44,7 +88,9 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     rt_text_add(&title, ", %s%s", rt_dtypes[o->dtype].name, o->fusion ? ", fused" : "");
     if (o->step == RT_STEP_TRAINING && o->optimizer != RT_OPTIMIZER_NONE)
         rt_text_add(&title, ", %s", rt_optimizers[o->optimizer]);
-    rt_text_add(&title, ", on %s", prediction->device.name);
+    char *gpu = rt_prediction_gpu(prediction);
+    rt_text_add(&title, ", on %s", gpu);
+    free(gpu);
     if (gpus > 1)
         rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", tensor %" PRId64 ", pipeline %" PRId64 ")",
                     gpus, p->data, o->tensor_parallel, p->pipeline);
@@ -53,11 +99,16 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
                     rt_pipeline_schedules[p->schedule]);
     rt_report_add_title(report, "%s", title.text);
     rt_text_release(&title);
-    if (!rt_predictor_is_fitted(prediction->predictor))
-        rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
-    else
-        rt_report_add_title(report, "by %s (%s), which was%s fitted to this GPU", prediction->predictor_name,
-                            prediction->predictor->kind, is_fitted_to_device(prediction) ? "" : " not");
+    add_predictor(report, prediction);
+}
+
+/* In percent. */
+static double seen_share(const struct rt_prediction *prediction)
+{
+    struct rt_forecast_seen seen;
+    rt_forecast_seen(&prediction->forecast, prediction->predictor, &seen);
+    free(seen.words);
+    return 100 * seen.share;
 }
 
 static void add_subject(struct rt_report *report, const struct rt_prediction *prediction)
@@ -73,7 +124,8 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"gpu", rt_json_text(prediction->device.name)},
         {"predictor", rt_json_text(prediction->predictor_name)},
         {"kind", rt_json_text(prediction->predictor->kind)},
-        {"gpu_in_training", json_boolean(is_fitted_to_device(prediction))},
+        {"gpu_changes", rt_json_text(prediction->gpu_changes)},
+        {"gpu_seen_pct", rt_json_number(seen_share(prediction))},
         {"mode", json_string(rt_steps[o->step])},
         {"batch", json_integer(prediction->batch)},
         {"sequence", json_integer(prediction->sequence)},
@@ -250,12 +302,12 @@ static struct rt_table *node_table(const struct rt_prediction *prediction)
 
 static json_t *warnings_json(const struct rt_prediction *prediction)
 {
-    char *warnings[RT_MAX_WARNINGS];
     json_t *array = json_array();
-    size_t count = rt_prediction_warnings(prediction, warnings);
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(array, json_string(warnings[i]));
-        free(warnings[i]);
+    for (int w = 0; w < RT_WARNING_COUNT; w++) {
+        char *sentence = rt_prediction_warning(prediction, (enum rt_warning)w);
+        if (sentence != NULL)
+            json_array_append_new(array, rt_json_text(sentence));
+        free(sentence);
     }
     return array;
 }
@@ -278,6 +330,8 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction)
 
 /* --- sweeps --- */
 
+/* Columns of a sweep by place. */
+enum { SWEEP_SEQUENCE = 2, SWEEP_LOW = 11 };
 static const struct rt_column sweep_columns[] = {
     {"gpu", NULL, 's', 0},
     {"batch", NULL, 'd', 0},
@@ -289,21 +343,40 @@ static const struct rt_column sweep_columns[] = {
     {"coverage_pct", "coverage %", 'f', 1},
     {"memory_gib", "GiB", 'f', 1},
     {"fits", NULL, 'b', 0},
-    {"gpu_in_training", "GPU known", 'b', 0},
+    {"gpu_seen_pct", "GPU seen %", 'f', 0},
     {"interval_low_ms", "from", 'f', 3},
     {"interval_high_ms", "to", 'f', 3},
 };
 
+/* Decoding: the context instead of the sequence. The interval's columns say its level. */
+static struct rt_table *sweep_table(const struct rt_graph_options *options, double level)
+{
+    struct rt_column columns[RT_COUNT(sweep_columns)];
+    memcpy(columns, sweep_columns, sizeof columns);
+    if (options->step == RT_STEP_DECODE)
+        columns[SWEEP_SEQUENCE] = (struct rt_column){"context", NULL, 'd', 0};
+    char *low = rt_format("%g%% from", 100 * level);
+    columns[SWEEP_LOW].title = low;
+    struct rt_table *table = rt_table_new(columns, level > 0 ? RT_COUNT(columns) : SWEEP_LOW);
+    free(low);
+    return table;
+}
+
 struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count)
 {
-    struct rt_table *table = rt_table_new(sweep_columns, RT_COUNT(sweep_columns));
+    struct rt_table *table =
+        sweep_table(&predictions[0].graph.options, predictions[0].forecast.options.level);
     for (size_t i = 0; i < count; i++) {
         const struct rt_prediction *p = &predictions[i];
         const struct rt_forecast *f = &p->forecast;
-        rt_table_row(table, p->device.name, (long long)p->batch, (long long)p->sequence, f->total_us / 1e3,
+        const struct rt_graph_options *o = &p->graph.options;
+        char *gpu = rt_prediction_gpu(p);
+        rt_table_row(table, gpu, (long long)p->batch,
+                     (long long)(o->step == RT_STEP_DECODE ? o->context : p->sequence), f->total_us / 1e3,
                      f->forward_us / 1e3, f->backward_us / 1e3, tokens_per_second(p), 100 * f->coverage,
-                     f->memory.total / GIB, (int)rt_forecast_fits(f), (int)is_fitted_to_device(p),
-                     f->interval_low_us / 1e3, f->interval_high_us / 1e3);
+                     f->memory.total / GIB, (int)rt_forecast_fits(f), seen_share(p), f->interval_low_us / 1e3,
+                     f->interval_high_us / 1e3);
+        free(gpu);
     }
     return table;
 }

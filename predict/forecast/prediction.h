@@ -13,6 +13,7 @@ struct rt_prediction {
     int64_t batch, sequence; /* of the whole step, on all devices */
     bool overlong;           /* the sequence is beyond the model's positions */
     struct rt_device device;
+    const char *gpu_changes; /* what was overridden of it: "sms=20"; NULL: nothing */
     struct rt_graph graph;
     struct rt_forecast forecast; /* of `graph` on `device`: they must not move */
 };
@@ -20,10 +21,26 @@ struct rt_prediction {
 /* Tokens of a step: of all sequences; decode: one each. */
 double rt_prediction_tokens(const struct rt_prediction *prediction);
 
-/* Reasons to doubt the forecast, one sentence each; returns how many, at most RT_MAX_WARNINGS.
- * Free each with free(). */
-#define RT_MAX_WARNINGS 6 /* memory is either too small or tight */
-size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS]);
+/* "NVIDIA L4 with sms=20". Free with free(). */
+char *rt_prediction_gpu(const struct rt_prediction *prediction);
+
+/* Reasons to doubt a forecast. */
+enum rt_warning {
+    RT_WARNING_MEMORY,     /* it does not fit */
+    RT_WARNING_TIGHT,      /* or only just */
+    RT_WARNING_POSITIONS,  /* the sequence is longer than the model takes */
+    RT_WARNING_UNFINISHED, /* the predictor's training was interrupted */
+    RT_WARNING_ROOFLINE,   /* a part is the bare roofline */
+    RT_WARNING_BEYOND,     /* kernels unlike those that were measured */
+    RT_WARNING_FEW,        /* ops that few GPUs were measured in */
+    RT_WARNING_COUNT
+};
+/* One sentence, NULL where there is no such reason. Free with free(). */
+char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warning warning);
+
+/* Warnings of one or several forecasts on stderr, each reason once, with the rows of the sweep it is about.
+ */
+void rt_prediction_warn(const struct rt_prediction *predictions, size_t count);
 
 /* The step's time, its interval, coverage, memory, ops and heaviest nodes. Free with rt_report_free. */
 struct rt_report *rt_prediction_report(const struct rt_prediction *prediction);

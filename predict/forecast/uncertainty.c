@@ -1,6 +1,7 @@
 /* The interval of a step, and how much of it is extrapolated. See uncertainty.h, forecast.h. */
 #include "predict/forecast/uncertainty.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "predict/forecast/launches.h"
 
 #include <math.h>
@@ -67,4 +68,53 @@ double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_pr
     }
     free(time_us);
     return sum > 0 ? beyond / sum : 0;
+}
+
+/* The family and dtype whose network forecasts a launch: what only moves data runs as an addition does. */
+static void forecast_as(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
+                        enum rt_op_id *op, enum rt_dtype *dtype)
+{
+    bool moves = rt_launch_family(launch)->moves;
+    *op = moves ? RT_OP_ADD_SCALAR : (enum rt_op_id)launch->kernel.call.op;
+    *dtype = moves ? forecast->graph->options.dtype : (enum rt_dtype)launch->kernel.call.dtype;
+}
+
+/* "linear in bf16, bmm in bf16": what takes 1% or more of `sum`, longest first. Clears `seen_us`. */
+static char *seen_words(double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT], double sum)
+{
+    struct rt_text words = {0};
+    for (;;) {
+        double *longest = &seen_us[0][0];
+        for (int i = 1; i < RT_FAMILY_COUNT * RT_DTYPE_COUNT; i++)
+            if (seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT] > *longest)
+                longest = &seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT];
+        size_t place = (size_t)(longest - &seen_us[0][0]);
+        if (!(*longest >= 0.01 * sum) || *longest == 0)
+            return rt_text_take(&words);
+        rt_text_item(&words, ", ", "%s in %s", rt_families[place / RT_DTYPE_COUNT].name,
+                     rt_dtypes[place % RT_DTYPE_COUNT].name);
+        *longest = 0;
+    }
+}
+
+void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      struct rt_forecast_seen *out)
+{
+    double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT] = {{0}}, seen = 0, sum = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double time = rt_forecast_launch_total(forecast, launch);
+        enum rt_op_id op;
+        enum rt_dtype dtype;
+        if (launch->source == RT_TIME_LINK)
+            continue;
+        sum += time;
+        forecast_as(forecast, launch, &op, &dtype);
+        if (launch->source == RT_TIME_ROOFLINE ||
+            !rt_predictor_has_seen(predictor, forecast->device, op, dtype))
+            continue;
+        seen += time;
+        seen_us[rt_ops[op].family][dtype] += time;
+    }
+    *out = (struct rt_forecast_seen){.share = sum > 0 ? seen / sum : 0, .words = seen_words(seen_us, sum)};
 }

@@ -3,7 +3,9 @@
 #include "base/text.h"
 #include "predict/forecast/prediction.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double GIB = 1073741824.0;
 static const double MAIN_SHARE = 0.05; /* of the time: what has less is not warned of */
@@ -21,8 +23,8 @@ static const struct rt_family_net *net_of(const struct rt_prediction *prediction
     return NULL;
 }
 
-/* "softmax 2, moe 1": families whose intervals rest on few GPUs, and how many; those with a small share of
- * the time are left out. */
+/* "softmax on 2, moe on 1": families whose intervals rest on few GPUs, and how many; those with a small share
+ * of the time are left out. */
 static char *few_words(const struct rt_prediction *prediction)
 {
     const struct rt_forecast *forecast = &prediction->forecast;
@@ -38,29 +40,33 @@ static char *few_words(const struct rt_prediction *prediction)
         if (net == NULL || !rt_heads[net->head].effects || net->effects.count >= FEW_GPUS ||
             time_us[f] < MAIN_SHARE * sum)
             continue;
-        rt_text_item(&words, ", ", "%s %zu", rt_families[f].name, net->effects.count);
+        rt_text_item(&words, ", ", "%s on %zu", rt_families[f].name, net->effects.count);
     }
     return rt_text_take(&words);
 }
 
+static char *few(const struct rt_prediction *prediction)
+{
+    char *words = few_words(prediction), *sentence = NULL;
+    if (words[0] != '\0')
+        sentence = rt_format("the interval is uncertain: some ops were measured on few GPUs (%s)", words);
+    free(words);
+    return sentence;
+}
+
 /* Where the forecast extrapolates. */
-static size_t add_doubts(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS],
-                         size_t count)
+static char *beyond(const struct rt_prediction *prediction)
 {
     enum rt_family family = RT_FAMILY_LINEAR;
     int feature = 0;
-    double beyond = rt_forecast_beyond(&prediction->forecast, prediction->predictor, &family, &feature);
-    if (beyond >= MAIN_SHARE)
-        warnings[count++] =
-            rt_format("%.0f%% of the time is in kernels beyond what the predictor was fitted to (%s: %s)",
-                      100 * beyond, rt_families[family].name, rt_features[feature].name);
-    char *few = few_words(prediction);
-    if (few[0] != '\0')
-        warnings[count++] = rt_format("few GPUs were measured for some families, so their intervals are "
-                                      "uncertain (%s)",
-                                      few);
-    free(few);
-    return count;
+    double share = rt_forecast_beyond(&prediction->forecast, prediction->predictor, &family, &feature);
+    if (share < MAIN_SHARE)
+        return NULL;
+    return rt_format(
+        "%.0f%% of the time is in kernels unlike all that the predictor was fitted to, so it may be off "
+        "by more than the interval says (most of it in %s: \"%s\" is outside of the measured range); "
+        "take it as a rough figure, or measure such kernels and give them to `rooftile calibrate`",
+        100 * share, rt_families[family].name, rt_features[feature].what);
 }
 
 /* NeuSight's training runs that need 0.81, 0.88 and 0.91 of an MI210: the first and the last spend 700 and
@@ -71,30 +77,120 @@ static bool tight(const struct rt_forecast *forecast)
            forecast->memory.total > 0.75 * forecast->memory_bytes;
 }
 
-size_t rt_prediction_warnings(const struct rt_prediction *prediction, char *warnings[RT_MAX_WARNINGS])
+static char *no_fit(const struct rt_prediction *prediction)
 {
     const struct rt_forecast *forecast = &prediction->forecast;
-    const struct rt_predictor *predictor = prediction->predictor;
-    size_t count = 0;
-    if (!rt_forecast_fits(forecast))
-        warnings[count++] =
-            rt_format("does not fit: the step needs %.1f GiB and %s has %.1f GiB",
-                      forecast->memory.total / GIB, prediction->device.name, forecast->memory_bytes / GIB);
-    else if (tight(forecast))
-        warnings[count++] =
-            rt_format("memory is tight: a training step needs %.1f of %.1f GiB, and where the "
-                      "allocator frees and maps memory in every step it takes longer than "
-                      "forecast (of three such runs that were measured, two: 1.3 and 1.6 times)",
-                      forecast->memory.total / GIB, forecast->memory_bytes / GIB);
-    if (prediction->overlong)
-        warnings[count++] = rt_format("%s has fewer positions than the sequence has tokens; the model "
-                                      "would not run so",
-                                      prediction->model);
-    if (!predictor->complete)
-        warnings[count++] =
-            rt_format("%s is unfinished: its training was interrupted", prediction->predictor_name);
-    if (forecast->source_us[RT_TIME_ROOFLINE] > 0 && rt_predictor_is_fitted(predictor))
-        warnings[count++] = rt_format("--fallback: part of the time is the bare roofline, which is a lower "
-                                      "bound, not a forecast");
-    return add_doubts(prediction, warnings, count);
+    if (rt_forecast_fits(forecast))
+        return NULL;
+    return rt_format("does not fit: the step needs %.1f GiB and %s has %.1f GiB",
+                     forecast->memory.total / GIB, prediction->device.name, forecast->memory_bytes / GIB);
+}
+
+static char *tight_fit(const struct rt_prediction *prediction)
+{
+    const struct rt_forecast *forecast = &prediction->forecast;
+    if (!rt_forecast_fits(forecast) || !tight(forecast))
+        return NULL;
+    return rt_format("memory is tight: a training step needs %.1f of %.1f GiB, and where the "
+                     "allocator frees and maps memory in every step it takes longer than "
+                     "forecast (of three such runs that were measured, two: 1.3 and 1.6 times)",
+                     forecast->memory.total / GIB, forecast->memory_bytes / GIB);
+}
+
+static char *positions(const struct rt_prediction *prediction)
+{
+    if (!prediction->overlong)
+        return NULL;
+    return rt_format("%s has fewer positions than the sequence has tokens; the model would not run so",
+                     prediction->model);
+}
+
+static char *unfinished(const struct rt_prediction *prediction)
+{
+    if (prediction->predictor->complete)
+        return NULL;
+    return rt_format("%s is unfinished: its training was interrupted; `rooftile train` with --resume ends it",
+                     prediction->predictor_name);
+}
+
+static char *roofline(const struct rt_prediction *prediction)
+{
+    if (!(prediction->forecast.source_us[RT_TIME_ROOFLINE] > 0) ||
+        !rt_predictor_is_fitted(prediction->predictor))
+        return NULL;
+    return rt_strdup(
+        "--fallback: part of the time is the bare roofline, which is a lower bound, not a forecast");
+}
+
+char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warning warning)
+{
+    static char *(*const reasons[RT_WARNING_COUNT])(const struct rt_prediction *) = {
+        [RT_WARNING_MEMORY] = no_fit,
+        [RT_WARNING_TIGHT] = tight_fit,
+        [RT_WARNING_POSITIONS] = positions,
+        [RT_WARNING_UNFINISHED] = unfinished,
+        [RT_WARNING_ROOFLINE] = roofline,
+        [RT_WARNING_BEYOND] = beyond,
+        [RT_WARNING_FEW] = few,
+    };
+    return reasons[warning](prediction);
+}
+
+/* --- of a sweep --- */
+
+/* "NVIDIA L4, batch 8, sequence 128: ": what of a row differs from others. */
+static char *row_words(const struct rt_prediction *predictions, size_t count, size_t row)
+{
+    const struct rt_prediction *p = &predictions[row];
+    bool gpus = false, batches = false, sequences = false;
+    struct rt_text words = {0};
+    for (size_t i = 0; i < count; i++) {
+        gpus |= strcmp(predictions[i].device.name, p->device.name) != 0;
+        batches |= predictions[i].batch != p->batch;
+        sequences |= predictions[i].sequence != p->sequence;
+    }
+    char *gpu = rt_prediction_gpu(p);
+    if (gpus || (!batches && !sequences))
+        rt_text_item(&words, ", ", "%s", gpu);
+    free(gpu);
+    if (batches)
+        rt_text_item(&words, ", ", "batch %" PRId64, p->batch);
+    if (sequences)
+        rt_text_item(&words, ", ", "sequence %" PRId64, p->sequence);
+    return rt_text_take(&words);
+}
+
+/* One reason: the sentence of the first row that has it. */
+static void warn_of(const struct rt_prediction *predictions, size_t count, enum rt_warning warning)
+{
+    char *sentence = NULL;
+    size_t first = 0, rows = 0;
+    bool same = true;
+    for (size_t i = 0; i < count; i++) {
+        char *other = rt_prediction_warning(&predictions[i], warning);
+        if (other == NULL)
+            continue;
+        same &= sentence == NULL || strcmp(sentence, other) == 0;
+        if (rows++ == 0) {
+            first = i;
+            sentence = other;
+        } else {
+            free(other);
+        }
+    }
+    char *words = row_words(predictions, count, first);
+    if (rows == count && same)
+        rt_warn("%s", sentence);
+    else if (rows == 1)
+        rt_warn("%s: %s", words, sentence);
+    else if (rows > 1)
+        rt_warn("%s and %zu more rows: %s", words, rows - 1, sentence);
+    free(words);
+    free(sentence);
+}
+
+void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
+{
+    for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
+        warn_of(predictions, count, (enum rt_warning)warning);
 }

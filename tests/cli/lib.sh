@@ -41,6 +41,11 @@ holds() {
     if grep -qF -- "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in $3:" "$(head -n 5 "$3")"; fi
 }
 
+# lacks NAME WORDS FILE: it does not.
+lacks() {
+    if grep -qF -- "$2" "$3"; then not_ok "$1" "\"$2\" in $3:" "$(grep -F -- "$2" "$3" | head -n 3)"; else ok "$1"; fi
+}
+
 # needs_pytorch NAME: sets $python to one that has it, or skips NAME.
 needs_pytorch() {
     for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do

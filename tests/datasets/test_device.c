@@ -144,6 +144,36 @@ static void test_bad_files(void)
     RT_ASSERT_FAILS(rt_device_load("/nonexistent/x.json", &d), RT_EIO, "cannot be read");
 }
 
-RT_TESTS(RT_TEST(test_catalogue_is_whole), RT_TEST(test_every_number_has_a_source),
+/* A device whose numbers were changed is not the one of that name; memory and link do not change kernels. */
+static void test_altered(void)
+{
+    static const struct {
+        const char *spec;
+        bool altered;
+    } cases[] = {
+        {"H100", false},
+        {"H100,sms=132", false},
+        {"H100,sms=131", true},
+        {"H100,link_gbs=1", false},
+        {"H100,memory_gib=8", false},
+        {"H100,fp4_matrix_tflops=9", false},
+        {"H100,l2_mib=51", true},
+        {"H100,link_gbs=1,bandwidth_gbs=9", true},
+    };
+    struct rt_device d;
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        RT_ASSERT_OK(rt_device_find(cases[i].spec, &d));
+        CU_ASSERT_EQUAL(d.altered, cases[i].altered);
+    }
+#define NAMED(bandwidth)                                                                                     \
+    "{\"name\": \"NVIDIA L4\", \"sms\": 58, \"fp32_vector_tflops\": 30.3, \"memory_gib\": 22,"               \
+    "\"bandwidth_gbs\": " bandwidth ", \"l2_mib\": 48}"
+    RT_ASSERT_OK(rt_device_find(rt_test_write("probed.json", NAMED("306")), &d)); /* the catalogue: 300 */
+    CU_ASSERT_FALSE(d.altered);
+    RT_ASSERT_OK(rt_device_find(rt_test_write("other.json", NAMED("600")), &d));
+    CU_ASSERT_TRUE(d.altered);
+}
+
+RT_TESTS(RT_TEST(test_altered), RT_TEST(test_catalogue_is_whole), RT_TEST(test_every_number_has_a_source),
          RT_TEST(test_peaks_agree_with_clocks), RT_TEST(test_find), RT_TEST(test_peak_flops),
          RT_TEST(test_peak_of_narrow_types), RT_TEST(test_same_and_fill), RT_TEST(test_bad_files))

@@ -127,6 +127,36 @@ static void test_known_in_a_dtype(void)
     CU_ASSERT_PTR_EQUAL(rt_predictor_net(&predictor, RT_OP_LINEAR, RT_BF16), &nets[0]);
 }
 
+/* What is said of a forecast: the very dtype, and a device as its name has it. */
+static void test_seen_in_a_dtype(void)
+{
+    struct rt_device_effect entry[] = {effect("P4", 0, 0, 0)};
+    struct rt_family_net net = {.family = RT_FAMILY_ELEMENTWISE,
+                                .effects = {entry, 1, RT_FAMILY_ELEMENTWISE}};
+    struct rt_predictor predictor = {.nets = &net, .net_count = 1, .devices = entry[0].device};
+    struct rt_device p4;
+    bool seen[RT_DTYPE_COUNT];
+    find("P4", &p4);
+    CU_ASSERT_TRUE(
+        rt_predictor_has_seen(&predictor, &p4, RT_OP_ADD, RT_FP16)); /* an earlier file: not known */
+    rt_device_effect_add_dtype(&entry[0], RT_FP32);
+    rt_device_effect_add_dtype(&entry[0], RT_FP8_BLOCK);
+    rt_device_effect_add_dtype(&entry[0], RT_FP32);
+    CU_ASSERT_STRING_EQUAL(entry[0].dtypes, "fp32 fp8_block");
+    CU_ASSERT_TRUE(rt_predictor_has_seen(&predictor, &p4, RT_OP_ADD, RT_FP32));
+    CU_ASSERT_FALSE(rt_predictor_has_seen(&predictor, &p4, RT_OP_ADD, RT_FP16));
+    CU_ASSERT_FALSE(rt_predictor_has_seen(&predictor, &p4, RT_OP_ADD, RT_FP8)); /* no part of a word */
+    CU_ASSERT_FALSE(rt_predictor_has_seen(&predictor, &p4, RT_OP_SOFTMAX, RT_FP32));
+    rt_predictor_seen_dtypes(&predictor, &p4, seen);
+    CU_ASSERT_TRUE(seen[RT_FP32] && seen[RT_FP8_BLOCK] && !seen[RT_FP16] && !seen[RT_FP8]);
+    RT_ASSERT_OK(rt_device_find("P4,sms=10", &p4));
+    CU_ASSERT_FALSE(rt_predictor_has_seen(&predictor, &p4, RT_OP_ADD, RT_FP32));
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) /* all have room */
+        rt_device_effect_add_dtype(&entry[0], (enum rt_dtype)dtype);
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+        CU_ASSERT_TRUE(rt_device_effect_has_dtype(&entry[0], (enum rt_dtype)dtype));
+}
+
 static void test_memory_kinds(void)
 {
     static const struct {
@@ -223,5 +253,5 @@ static void test_queued_kernels(void)
 }
 
 RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_of_products), RT_TEST(test_prior_keeps_to_the_vendor),
-         RT_TEST(test_known_in_a_dtype), RT_TEST(test_memory_kinds), RT_TEST(test_sustained_flops),
-         RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))
+         RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype), RT_TEST(test_memory_kinds),
+         RT_TEST(test_sustained_flops), RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))
