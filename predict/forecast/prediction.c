@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double GIB = 1073741824.0;
 enum { HEAVIEST = 10, MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
@@ -17,7 +16,7 @@ double rt_prediction_tokens(const struct rt_prediction *prediction)
     return (double)prediction->batch * (decode ? 1 : (double)prediction->sequence);
 }
 
-static double tokens_per_second(const struct rt_prediction *prediction)
+double rt_prediction_tokens_per_second(const struct rt_prediction *prediction)
 {
     return rt_prediction_tokens(prediction) / (prediction->forecast.total_us / 1e6);
 }
@@ -102,8 +101,7 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     add_predictor(report, prediction);
 }
 
-/* In percent. */
-static double seen_share(const struct rt_prediction *prediction)
+double rt_prediction_seen_pct(const struct rt_prediction *prediction)
 {
     struct rt_forecast_seen seen;
     rt_forecast_seen(&prediction->forecast, prediction->predictor, &seen);
@@ -125,7 +123,7 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"predictor", rt_json_text(prediction->predictor_name)},
         {"kind", rt_json_text(prediction->predictor->kind)},
         {"gpu_changes", rt_json_text(prediction->gpu_changes)},
-        {"gpu_seen_pct", rt_json_number(seen_share(prediction))},
+        {"gpu_seen_pct", rt_json_number(rt_prediction_seen_pct(prediction))},
         {"mode", json_string(rt_steps[o->step])},
         {"batch", json_integer(prediction->batch)},
         {"sequence", json_integer(prediction->sequence)},
@@ -184,7 +182,7 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     char *interval = interval_words(f);
     rt_report_add_fact(report, "total_ms", rt_json_number(f->total_us / 1e3), "total",
                        "%*.3f ms%s, %.0f tokens/s", passes || links ? 9 : 0, f->total_us / 1e3, interval,
-                       tokens_per_second(prediction));
+                       rt_prediction_tokens_per_second(prediction));
     free(interval);
     add_part(report, "forward_ms", f->forward_us, "forward", passes, "");
     add_part(report, "backward_ms", f->backward_us, "backward", passes,
@@ -192,7 +190,7 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     add_part(report, "kernels_ms", f->compute_us, "kernels", links, " of the busiest GPU");
     add_part(report, "communication_ms", f->communication_us, "communication", links,
              " for links and waiting, not hidden");
-    rt_report_add_json(report, "tokens_per_s", rt_json_number(tokens_per_second(prediction)));
+    rt_report_add_json(report, "tokens_per_s", rt_json_number(rt_prediction_tokens_per_second(prediction)));
     rt_report_add_json(report, "interval", interval_json(f));
 }
 
@@ -326,57 +324,4 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction)
     rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
     rt_report_add_json(report, "warnings", warnings_json(prediction));
     return report;
-}
-
-/* --- sweeps --- */
-
-/* Columns of a sweep by place. */
-enum { SWEEP_SEQUENCE = 2, SWEEP_LOW = 11 };
-static const struct rt_column sweep_columns[] = {
-    {"gpu", NULL, 's', 0},
-    {"batch", NULL, 'd', 0},
-    {"sequence", NULL, 'd', 0},
-    {"total_ms", "ms", 'f', 3},
-    {"forward_ms", "forward", 'f', 3},
-    {"backward_ms", "backward", 'f', 3},
-    {"tokens_per_s", "tokens/s", 'f', 0},
-    {"coverage_pct", "coverage %", 'f', 1},
-    {"memory_gib", "GiB", 'f', 1},
-    {"fits", NULL, 'b', 0},
-    {"gpu_seen_pct", "GPU seen %", 'f', 0},
-    {"interval_low_ms", "from", 'f', 3},
-    {"interval_high_ms", "to", 'f', 3},
-};
-
-/* Decoding: the context instead of the sequence. The interval's columns say its level. */
-static struct rt_table *sweep_table(const struct rt_graph_options *options, double level)
-{
-    struct rt_column columns[RT_COUNT(sweep_columns)];
-    memcpy(columns, sweep_columns, sizeof columns);
-    if (options->step == RT_STEP_DECODE)
-        columns[SWEEP_SEQUENCE] = (struct rt_column){"context", NULL, 'd', 0};
-    char *low = rt_format("%g%% from", 100 * level);
-    columns[SWEEP_LOW].title = low;
-    struct rt_table *table = rt_table_new(columns, level > 0 ? RT_COUNT(columns) : SWEEP_LOW);
-    free(low);
-    return table;
-}
-
-struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count)
-{
-    struct rt_table *table =
-        sweep_table(&predictions[0].graph.options, predictions[0].forecast.options.level);
-    for (size_t i = 0; i < count; i++) {
-        const struct rt_prediction *p = &predictions[i];
-        const struct rt_forecast *f = &p->forecast;
-        const struct rt_graph_options *o = &p->graph.options;
-        char *gpu = rt_prediction_gpu(p);
-        rt_table_row(table, gpu, (long long)p->batch,
-                     (long long)(o->step == RT_STEP_DECODE ? o->context : p->sequence), f->total_us / 1e3,
-                     f->forward_us / 1e3, f->backward_us / 1e3, tokens_per_second(p), 100 * f->coverage,
-                     f->memory.total / GIB, (int)rt_forecast_fits(f), seen_share(p), f->interval_low_us / 1e3,
-                     f->interval_high_us / 1e3);
-        free(gpu);
-    }
-    return table;
 }

@@ -20,6 +20,10 @@ struct rt_prediction {
 
 /* Tokens of a step: of all sequences; decode: one each. */
 double rt_prediction_tokens(const struct rt_prediction *prediction);
+double rt_prediction_tokens_per_second(const struct rt_prediction *prediction);
+
+/* Share of the time, in percent, in kernels like those that the predictor has seen of this GPU. */
+double rt_prediction_seen_pct(const struct rt_prediction *prediction);
 
 /* "NVIDIA L4 with sms=20". Free with free(). */
 char *rt_prediction_gpu(const struct rt_prediction *prediction);

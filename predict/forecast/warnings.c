@@ -3,9 +3,7 @@
 #include "base/text.h"
 #include "predict/forecast/prediction.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double GIB = 1073741824.0;
 static const double MAIN_SHARE = 0.05; /* of the time: what has less is not warned of */
@@ -134,63 +132,4 @@ char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warn
         [RT_WARNING_FEW] = few,
     };
     return reasons[warning](prediction);
-}
-
-/* --- of a sweep --- */
-
-/* "NVIDIA L4, batch 8, sequence 128: ": what of a row differs from others. */
-static char *row_words(const struct rt_prediction *predictions, size_t count, size_t row)
-{
-    const struct rt_prediction *p = &predictions[row];
-    bool gpus = false, batches = false, sequences = false;
-    struct rt_text words = {0};
-    for (size_t i = 0; i < count; i++) {
-        gpus |= strcmp(predictions[i].device.name, p->device.name) != 0;
-        batches |= predictions[i].batch != p->batch;
-        sequences |= predictions[i].sequence != p->sequence;
-    }
-    char *gpu = rt_prediction_gpu(p);
-    if (gpus || (!batches && !sequences))
-        rt_text_item(&words, ", ", "%s", gpu);
-    free(gpu);
-    if (batches)
-        rt_text_item(&words, ", ", "batch %" PRId64, p->batch);
-    if (sequences)
-        rt_text_item(&words, ", ", "sequence %" PRId64, p->sequence);
-    return rt_text_take(&words);
-}
-
-/* One reason: the sentence of the first row that has it. */
-static void warn_of(const struct rt_prediction *predictions, size_t count, enum rt_warning warning)
-{
-    char *sentence = NULL;
-    size_t first = 0, rows = 0;
-    bool same = true;
-    for (size_t i = 0; i < count; i++) {
-        char *other = rt_prediction_warning(&predictions[i], warning);
-        if (other == NULL)
-            continue;
-        same &= sentence == NULL || strcmp(sentence, other) == 0;
-        if (rows++ == 0) {
-            first = i;
-            sentence = other;
-        } else {
-            free(other);
-        }
-    }
-    char *words = row_words(predictions, count, first);
-    if (rows == count && same)
-        rt_warn("%s", sentence);
-    else if (rows == 1)
-        rt_warn("%s: %s", words, sentence);
-    else if (rows > 1)
-        rt_warn("%s and %zu more rows: %s", words, rows - 1, sentence);
-    free(words);
-    free(sentence);
-}
-
-void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
-{
-    for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
-        warn_of(predictions, count, (enum rt_warning)warning);
 }
