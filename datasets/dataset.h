@@ -45,6 +45,13 @@ enum {
 #define RT_FLAG_COUNT 6
 extern const char *const rt_flag_names[RT_FLAG_COUNT];
 
+/* Could a clock have given that time: 1 ns to a day? Not so NaN. What could not is no measurement: importers
+ * refuse its row, `validate` names it, and nothing is fitted to it or judged by it. */
+static inline bool rt_time_is_possible(double time_us)
+{
+    return time_us >= 1e-3 && time_us <= 86400e6;
+}
+
 struct rt_sample {
     double latency_us; /* what predictors are fitted to; which statistic: its group's attribute
                           "latency_statistic" */

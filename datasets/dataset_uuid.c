@@ -160,7 +160,8 @@ static struct digest digest_content(const struct rt_dataset *dataset)
     rt_workload_init(&workload);
     digest_rows(&digest, dataset, &samples, &missing);
     digest_rows(&digest, dataset, &workloads, &missing);
-    digest_bytes(&digest, dataset->devices, dataset->device_count * sizeof *dataset->devices);
+    for (size_t d = 0; d < dataset->device_count; d++) /* what files hold of a device, and no more */
+        digest_bytes(&digest, &dataset->devices[d], offsetof(struct rt_device, altered));
     for (size_t g = 0; g < dataset->group_count; g++)
         for (size_t i = 0; i < dataset->groups[g].count; i++) {
             digest_bytes(&digest, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]) + 1);

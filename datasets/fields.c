@@ -2,6 +2,10 @@
 #include "datasets/fields.h"
 #include "base/status.h"
 
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
 /* Enum columns need arrays of names; these follow the op and dtype tables. */
 static const char *op_names[RT_OP_COUNT], *dtype_names[RT_DTYPE_COUNT];
 
@@ -12,6 +16,9 @@ __attribute__((constructor)) static void fill_names(void)
     for (int i = 0; i < RT_DTYPE_COUNT; i++)
         dtype_names[i] = rt_dtypes[i].name;
 }
+
+#define MOST_SIZE   ((int64_t)1 << 31) /* as graphs are built */
+#define MOST_LAYERS 65536
 
 #define S(member) offsetof(struct rt_sample, member)
 #define W(member) offsetof(struct rt_workload, member)
@@ -38,7 +45,7 @@ const struct rt_field rt_sample_fields[] = {
     {"latency_us", RT_H5_F64, S(latency_us), "us", "latency that predictors are fitted to", .since = 1},
     {"latency_median_us", RT_H5_F64, S(latency_median_us), "us", "median of the timed runs", .since = 1},
     {"latency_min_us", RT_H5_F64, S(latency_min_us), "us", "fastest of the timed runs", .since = 1},
-    {"latency_spread_us", RT_H5_F64, S(latency_spread_us), "us", "median absolute deviation of the timed runs", .since = 1},
+    {"latency_spread_us", RT_H5_F64, S(latency_spread_us), "us", "median absolute deviation of the timed runs", .since = 1, .may_be_zero = true},
     {"count", RT_H5_I32, S(count), "1", "number of timed runs", .since = 1},
     {"energy_mj", RT_H5_F64, S(energy_mj), "mJ", "energy of one run", .since = 1},
     {"tile0", RT_H5_I32, S(tile[0]), "1", "tile rows m, or elements", .since = 1},
@@ -69,9 +76,9 @@ const struct rt_field rt_workload_fields[] = {
     {"dtype", RT_H5_U8, W(dtype), NULL, "element type of weights and activations", dtype_names, RT_DTYPE_COUNT, .since = 1},
     {"device", RT_H5_I32, W(device), "1", "row of /devices", .since = 1, .table = RT_TABLE_DEVICES, .required = true},
     {"group", RT_H5_I32, W(group), "1", "group of named attributes, -1 for none", .since = 1, .table = RT_TABLE_GROUPS},
-    {"batch", RT_H5_I64, W(batch), "1", "sequences or images in a step", .since = 1},
-    {"sequence", RT_H5_I64, W(sequence), "1", "tokens of a sequence", .since = 1},
-    {"layers", RT_H5_I64, W(layers), "1", "layers of the model as it was run", .since = 1},
+    {"batch", RT_H5_I64, W(batch), "1", "sequences or images in a step", .since = 1, .most = MOST_SIZE},
+    {"sequence", RT_H5_I64, W(sequence), "1", "tokens of a sequence", .since = 1, .most = MOST_SIZE},
+    {"layers", RT_H5_I64, W(layers), "1", "layers of the model as it was run", .since = 1, .most = MOST_LAYERS},
     {"forward_us", RT_H5_F64, W(forward_us), "us", "time of the forward pass", .since = 1},
     {"backward_us", RT_H5_F64, W(backward_us), "us", "time of the backward pass", .since = 1},
     {"end_to_end_us", RT_H5_F64, W(end_to_end_us), "us", "time of the whole step", .since = 1},
@@ -91,6 +98,38 @@ size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_t
                                          [RT_TABLE_KERNELS] = dataset->kernels.count,
                                          [RT_TABLE_TEXTS] = dataset->texts.count};
     return rows[table];
+}
+
+static bool is_time(const struct rt_field *field)
+{
+    return field->type == RT_H5_F64 && strcmp(field->units, "us") == 0;
+}
+
+bool rt_field_is_possible(const struct rt_field *field, const void *row)
+{
+    if (field->names != NULL || field->table != RT_NO_TABLE)
+        return true; /* checked as the file is read */
+    if (field->type == RT_H5_U32)
+        return rt_field_integer(field, row) >> RT_FLAG_COUNT == 0;
+    double value = rt_field_real(field, row);
+    double least = field->type == RT_H5_F64 || field->may_be_zero ? 0 : 1;
+    double most = field->most > 0 ? (double)field->most : DBL_MAX;
+    if (is_time(field) && !(field->may_be_zero && value == 0))
+        return isnan(value) || rt_time_is_possible(value);
+    return isnan(value) || (value >= least && value <= most);
+}
+
+const char *rt_field_must_be(const struct rt_field *field, char text[static 96])
+{
+    if (is_time(field))
+        snprintf(text, 96, "a time that a clock can give, 1 ns to a day, in us");
+    else if (field->type == RT_H5_F64)
+        snprintf(text, 96, "a number of 0 or more");
+    else if (field->most > 0)
+        snprintf(text, 96, "a whole number of 1..%lld", (long long)field->most);
+    else
+        snprintf(text, 96, "a whole number of %d or more", field->may_be_zero ? 0 : 1);
+    return text;
 }
 
 static int each_index(void *rows, size_t size, size_t first, size_t count, const struct rt_field *fields,

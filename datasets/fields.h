@@ -32,11 +32,18 @@ struct rt_field {
     enum rt_dataset_table table;
     bool required;    /* never missing */
     bool may_be_zero; /* otherwise integers are 1 or more */
+    int64_t most;     /* of an integer; 0: no limit */
 };
 extern const struct rt_field rt_sample_fields[];
 extern const size_t rt_sample_field_count;
 extern const struct rt_field rt_workload_fields[];
 extern const size_t rt_workload_field_count;
+
+/* Is the value missing, or possible? Times are what a clock can give (rt_time_is_possible; a spread may be
+ * 0), other reals are finite and 0 or more, integers 1 or more, or 0 where that is a value. */
+bool rt_field_is_possible(const struct rt_field *field, const void *row);
+/* What the value must be, as words of a sentence: "a whole number of 1..65536". */
+const char *rt_field_must_be(const struct rt_field *field, char text[static 96]);
 
 /* Value of an integer column of any width; -1 where it is missing. */
 static inline int64_t rt_field_integer(const struct rt_field *field, const void *row)

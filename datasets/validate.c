@@ -98,28 +98,15 @@ static void check_uuid(struct rt_dataset *dataset, struct rt_check *check)
     }
 }
 
-/* Missing, or possible: reals are finite and 0 or more; integers are 1 or more, or 0 where that is a value.
- */
-static bool is_possible(const struct rt_field *field, const void *row)
-{
-    if (field->names != NULL || field->table != RT_NO_TABLE)
-        return true; /* checked as the file was read */
-    if (field->type == RT_H5_U32)
-        return rt_field_integer(field, row) >> RT_FLAG_COUNT == 0;
-    double value = rt_field_real(field, row);
-    double least = field->type == RT_H5_F64 || field->may_be_zero ? 0 : 1;
-    return isnan(value) || (value >= least && isfinite(value));
-}
-
 /* The first column whose value is impossible, NULL where all can be. A run that failed, and no other, lacks
  * its main latency. */
 static const char *odd_field(const struct rt_field *fields, size_t count, const void *row, double latency_us,
                              uint32_t flags)
 {
-    if ((flags & RT_FLAG_FAILED) ? !isnan(latency_us) : !(latency_us > 0))
+    if ((flags & RT_FLAG_FAILED) ? !isnan(latency_us) : !rt_time_is_possible(latency_us))
         return fields == rt_sample_fields ? "latency_us" : "end_to_end_us";
     for (size_t f = 0; f < count; f++)
-        if (!is_possible(&fields[f], row))
+        if (!rt_field_is_possible(&fields[f], row))
             return fields[f].name;
     return NULL;
 }
@@ -251,8 +238,8 @@ static void check_roofline(const struct rt_dataset *dataset, struct rt_validatio
         const struct rt_sample *sample = &dataset->samples[i];
         struct rt_impossible found = {.sample = i, .latency_us = sample->latency_us};
         found.least_us = rt_sample_least_us(dataset, sample, &found.limit);
-        if (!(found.latency_us > 0) || isnan(found.least_us))
-            continue; /* latencies of 0 and less are a matter of the ranges */
+        if (!rt_time_is_possible(found.latency_us) || isnan(found.least_us))
+            continue; /* what no clock gives is a matter of the ranges */
         check->checked++;
         if (!(found.latency_us < slack * found.least_us))
             continue;

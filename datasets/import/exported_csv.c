@@ -214,6 +214,18 @@ static int check_sample(const struct reading *r, const struct rt_sample *sample)
     return check_group(r, sample->group);
 }
 
+/* Every number of the row is possible. Flags of later builds stay. */
+static int check_numbers(const struct table *table, const void *row)
+{
+    char must[96];
+    for (size_t f = 0; f < table->field_count; f++)
+        if (table->fields[f].type != RT_H5_U32 && !rt_field_is_possible(&table->fields[f], row))
+            return rt_csv_fail(table->reading.csv, "%s is %.9g; it must be %s", table->fields[f].name,
+                               rt_field_real(&table->fields[f], row),
+                               rt_field_must_be(&table->fields[f], must));
+    return RT_OK;
+}
+
 /* Counts a row as kept or refused. `name`: the op of a sample, or "workload". */
 static void count_row(struct reading *r, bool kept, const char *name, int32_t device, bool unknown_tile)
 {
@@ -232,7 +244,8 @@ static void take_sample(struct table *table, bool whole)
     struct reading *r = &table->reading;
     struct rt_sample sample;
     rt_sample_init(&sample);
-    bool kept = whole && read_row(table, &sample) == RT_OK && check_sample(r, &sample) == RT_OK;
+    bool kept = whole && read_row(table, &sample) == RT_OK && check_sample(r, &sample) == RT_OK &&
+                check_numbers(table, &sample) == RT_OK;
     if (kept)
         rt_dataset_add_sample(r->dataset, &sample);
     count_row(r, kept, sample.device >= 0 ? rt_ops[sample.call.op].name : "?", sample.device,
@@ -244,7 +257,8 @@ static void take_workload(struct table *table, bool whole)
     struct reading *r = &table->reading;
     struct rt_workload workload;
     rt_workload_init(&workload);
-    bool kept = whole && read_row(table, &workload) == RT_OK && check_group(r, workload.group) == RT_OK;
+    bool kept = whole && read_row(table, &workload) == RT_OK && check_group(r, workload.group) == RT_OK &&
+                check_numbers(table, &workload) == RT_OK;
     if (kept)
         rt_dataset_add_workload(r->dataset, &workload);
     count_row(r, kept, "workload", workload.device, false);

@@ -47,7 +47,8 @@ static int add_node(const struct rt_csv *csv, const struct rt_csv_field *row, co
 {
     const struct rt_csv_field *field = &row[rt_csv_find(csv, column)];
     double value;
-    if (rt_parse_real(field->text, field->length, &value) != 0 || value < 0 || value > 1e12)
+    if (rt_parse_real(field->text, field->length, &value) != 0 || value < 0 ||
+        (value > 0 && !rt_time_is_possible(1000 * value)))
         return rt_csv_fail_cell(csv, column, field, "a latency in ms");
     *sum_ms += times * value;
     return RT_OK;
@@ -138,8 +139,9 @@ static int label_time(const struct rt_import_file *file, json_t *root, const cha
 {
     json_t *value = json_object_get(root, key);
     double time = json_is_number(value) ? json_number_value(value) : NAN;
-    if ((value != NULL && !json_is_number(value)) || time < 0 || time > 1e12 || (required && !(time > 0)))
-        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a latency in ms%s", file->path, key,
+    if ((value != NULL && !json_is_number(value)) ||
+        (time != 0 && !isnan(time) && !rt_time_is_possible(1000 * time)) || (required && !(time > 0)))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a latency in ms%s, 1 ns to a day", file->path, key,
                        required ? " above 0" : "");
     *out = time > 0 ? time * 1000 : NAN;
     return RT_OK;
@@ -172,7 +174,7 @@ static int read_label(struct rt_import_file *file, json_t *root, struct rt_workl
         (status = label_time(file, root, "bwall_latency", false, &workload->backward_us)) != RT_OK)
         return status;
     if (layers != NULL && !json_is_null(layers) &&
-        (!json_is_integer(layers) || json_integer_value(layers) < 0 || json_integer_value(layers) > 1000000))
+        (!json_is_integer(layers) || json_integer_value(layers) < 0 || json_integer_value(layers) > 65536))
         return rt_fail(RT_EFORMAT, "%s: \"num_layer\" must be a whole number, 0 where it is unknown",
                        file->path);
     if (json_integer_value(layers) > 0)

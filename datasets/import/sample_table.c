@@ -95,8 +95,10 @@ static size_t find_op(struct reading *r, const char *name)
 static int read_latency(const struct reading *r, const struct rt_csv_field *cell, struct rt_sample *sample)
 {
     double value;
-    if (rt_parse_real(cell->text, cell->length, &value) != 0 || !(value > 0))
-        return rt_csv_fail_cell(r->csv, r->table->latency, cell, "a positive number");
+    if (rt_parse_real(cell->text, cell->length, &value) != 0 ||
+        !rt_time_is_possible(value * r->table->latency_unit_us))
+        return rt_csv_fail_cell(r->csv, r->table->latency, cell,
+                                "a positive number, 1 ns to a day: no clock gives more or less");
     sample->latency_us = value * r->table->latency_unit_us;
     return RT_OK;
 }

@@ -13,7 +13,6 @@
 #include <strings.h>
 
 enum { OPTION_LENGTH = 64 };
-#define MOST_COUNT 0x1p40 /* batch, sequence, layers */
 
 struct reading {
     struct rt_import_file *file;
@@ -58,14 +57,13 @@ static int read_option(const struct reading *r, const struct rt_csv_field *cell,
 static int check_number(const struct reading *r, const struct rt_field *field,
                         const struct rt_csv_field *cell, const struct rt_workload *workload)
 {
+    char possible[96], must[160];
     double value = rt_field_real(field, workload);
-    if (field->type == RT_H5_F64 && !(value > 0))
-        return rt_csv_fail_cell(r->csv, field->name, cell,
-                                "a number above 0, or empty where it is not known");
-    if (field->type == RT_H5_I64 && !(value >= 1 && value <= MOST_COUNT))
-        return rt_csv_fail_cell(r->csv, field->name, cell,
-                                "a whole number of 1..2^40, or empty where there is none");
-    return RT_OK;
+    bool number = field->type == RT_H5_F64 || field->type == RT_H5_I64;
+    if (!number || (value > 0 && rt_field_is_possible(field, workload)))
+        return RT_OK;
+    snprintf(must, sizeof must, "%s, or empty where it is not known", rt_field_must_be(field, possible));
+    return rt_csv_fail_cell(r->csv, field->name, cell, must);
 }
 
 static int read_cell(const struct reading *r, const struct rt_field *field, const struct rt_csv_field *cell,

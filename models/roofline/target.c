@@ -9,12 +9,13 @@ static double time_bound(const struct rt_launch *launch)
 }
 
 const struct rt_target rt_targets[RT_TARGET_COUNT] = {
-    [RT_TARGET_LATENCY] = {"latency", "us", offsetof(struct rt_sample, latency_us), time_bound},
+    [RT_TARGET_LATENCY] = {"latency", "us", offsetof(struct rt_sample, latency_us), time_bound,
+                           rt_time_is_possible},
 };
 
 double rt_target_measured(const struct rt_target *target, const struct rt_sample *sample)
 {
     double value = *(const double *)((const char *)sample + target->column);
-    bool sound = value > 0 && isfinite(value) && !(sample->flags & RT_FLAG_FAILED);
-    return sound ? value : NAN;
+    bool sound = target->possible(value);
+    return sound && !(sample->flags & RT_FLAG_FAILED) ? value : NAN;
 }

@@ -15,12 +15,13 @@ struct rt_target {
     const char *name, *unit;                         /* "latency", "us": in predictor files and reports */
     size_t column;                                   /* offset of the double in struct rt_sample */
     double (*bound)(const struct rt_launch *launch); /* in the unit: what physics allows the launch */
+    bool (*possible)(double value);                  /* could it have been measured? Not so NaN */
 };
 
 extern const struct rt_target rt_targets[RT_TARGET_COUNT];
 
-/* What was measured of a sample, in the target's unit; NaN where the measurement failed, is missing or is not
- * positive. */
+/* What was measured of a sample, in the target's unit; NaN where the measurement failed, is missing or is
+ * impossible. */
 double rt_target_measured(const struct rt_target *target, const struct rt_sample *sample);
 
 #endif

@@ -66,7 +66,7 @@ enum rt_part rt_crossval_part_of(const struct rt_crossval *crossval, const struc
 
 static bool is_measured(const struct rt_sample *sample)
 {
-    return !(sample->flags & RT_FLAG_FAILED) && sample->latency_us > 0;
+    return !(sample->flags & RT_FLAG_FAILED) && rt_time_is_possible(sample->latency_us);
 }
 
 static void count_kernels(struct rt_crossval *crossval)

@@ -1,6 +1,7 @@
 /* Names, options and graphs of measured runs. See workload.h. */
 #include "predict/evaluate/workload.h"
 #include "base/status.h"
+#include "datasets/fields.h"
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
 
@@ -98,10 +99,14 @@ static int check(const struct rt_workload *workload, const struct rt_workload_na
         return rt_fail(RT_EFORMAT, "its measurement failed");
     if (workload->flags & RT_FLAG_PARTIAL)
         return rt_fail(RT_EFORMAT, "some of its kernels could not run");
-    if (!(workload->end_to_end_us > 0 && isfinite(workload->end_to_end_us)))
-        return rt_fail(RT_EFORMAT, "it has no measured time above 0");
+    if (!rt_time_is_possible(workload->end_to_end_us))
+        return rt_fail(RT_EFORMAT, "it has no measured time above 0 that a clock can give");
     if (workload->batch < 1 || workload->sequence < 1)
         return rt_fail(RT_EFORMAT, "its batch or sequence is missing");
+    for (size_t f = 0; f < rt_workload_field_count; f++)
+        if (!rt_field_is_possible(&rt_workload_fields[f], workload))
+            return rt_fail(RT_EFORMAT, "its %s of %.9g is impossible", rt_workload_fields[f].name,
+                           rt_field_real(&rt_workload_fields[f], workload));
     if (!rt_workload_option(name->option, split))
         return rt_fail(RT_EFORMAT,
                        "option \"%s\" is unknown; known are fusion, dpN, tpN and ppN_M (N GPUs, M "

@@ -83,7 +83,8 @@ static void make_awkward(struct rt_dataset *d)
     s.device = 1, s.group = 1, s.kernel = rt_strings_add(&d->kernels, " k<a,\"b\">\n", 10);
     s.kernels = rt_strings_add(&d->kernels, "", 0);
     s.call.dim[0] = 1, s.call.dim[1] = (int64_t)1 << 40, s.call.dim[2] = 3;
-    s.latency_us = 0.1 + 0.2, s.latency_median_us = 1e300, s.latency_min_us = 5e-324, s.latency_spread_us = 0;
+    s.latency_us = 0.1 + 0.2, s.latency_median_us = 86400e6 / 3, s.latency_min_us = 1e-3,
+    s.latency_spread_us = 0;
     s.energy_mj = 1.0 / 3, s.count = 25, s.tile[0] = 128, s.grid[2] = INT32_MAX, s.block[1] = 1, s.flags = 31;
     rt_dataset_add_sample(d, &s);
     rt_dataset_add_sample(d, &s); /* a repeat stays one */
@@ -211,6 +212,15 @@ static void test_bad_csv(void)
         {"strings.csv", "table,text\nwords,a\n", "table is \"words\""},
         {"meta.csv", "name,value\nversion,99\n", "version 99, this build reads versions 1 to 3"},
         {"meta.csv", "name,value\nformat,cake\n", "format is \"cake\""},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1e-300,8,8\n",
+         "samples.csv:2: latency_us is 1e-300; it must be a time that a clock can give"},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,Mine,1e300,8,8\n",
+         "samples.csv:2: latency_us is 1e+300"},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1,count\nadd,fp32,Mine,1,8,8,0\n",
+         "samples.csv:2: count is 0; it must be a whole number of 1 or more"},
+        {"workloads.csv",
+         "model,device,mode,dtype,layers,end_to_end_us\nm,Mine,inference,fp32,90000000,5\n",
+         "workloads.csv:2: layers is 90000000; it must be a whole number of 1..65536"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         char folder[64], name[96];

@@ -59,7 +59,7 @@ static void test_good(void)
 
 static void test_ranges(void)
 {
-    static const double bad_latency[] = {0, -1, NAN, INFINITY};
+    static const double bad_latency[] = {0, -1, NAN, INFINITY, 1e-300, 9e-4, 1e11};
     struct rt_dataset d;
     load_mini(&d);
     struct rt_sample *s = &d.samples[2], kept = *s;
@@ -86,7 +86,9 @@ static void test_ranges(void)
     *s = kept;
     d.workloads[1].end_to_end_us = 0;
     check_finds(&d, RT_CHECK_RANGES, 1, "/workloads row 1 (gpt_mini): end_to_end_us");
-    d.workloads[1].end_to_end_us = 1, d.workloads[1].kernels_backward_us = -1;
+    d.workloads[1].end_to_end_us = 1, d.workloads[1].layers = INT64_MAX;
+    check_finds(&d, RT_CHECK_RANGES, 1, "/workloads row 1 (gpt_mini): layers");
+    d.workloads[1].layers = 1, d.workloads[1].kernels_backward_us = -1;
     check_finds(&d, RT_CHECK_RANGES, 1, "kernels_backward_us");
     rt_dataset_release(&d);
 }

@@ -823,9 +823,9 @@ static void test_files_of_queued_shifts(void)
     write_queued(sound, 3, path);
     RT_ASSERT_FAILS(rt_predictor_open(path, &predictor), RT_EFORMAT, QUEUED " holds 3 values");
     write_queued(unknown, 2, path);
-    RT_ASSERT_FAILS(rt_predictor_open(path, &predictor), RT_EFORMAT, QUEUED " holds a shift that cannot be");
+    RT_ASSERT_FAILS(rt_predictor_open(path, &predictor), RT_EFORMAT, QUEUED "[1] is nan");
     write_queued(wild, 2, path);
-    RT_ASSERT_FAILS(rt_predictor_open(path, &predictor), RT_EFORMAT, QUEUED " holds a shift that cannot be");
+    RT_ASSERT_FAILS(rt_predictor_open(path, &predictor), RT_EFORMAT, QUEUED "[0] is 21");
     RT_ASSERT_OK(rt_predictor_open(RT_SOURCE_DIR "/models/predictor/pretrained/rooftile.h5", &predictor));
     for (size_t n = 0; n < predictor.net_count; n++)
         for (size_t i = 0; i < predictor.nets[n].effects.count; i++)

@@ -169,8 +169,8 @@ static void test_layers_of_the_run(void)
     open_roofline(&candidate);
     RT_ASSERT_OK(rt_evaluate_workloads(&dataset, &candidate, 1, &(struct rt_evaluate_options){0}, &e));
     CU_ASSERT_EQUAL_FATAL(e.row_count, 3); /* of 36 layers, 12, 24 */
-    RT_ASSERT_NEAR(e.column[0].value[0] - e.column[0].value[2],
-                   e.column[0].value[2] - e.column[0].value[1], 1e-9);
+    RT_ASSERT_NEAR(e.column[0].value[0] - e.column[0].value[2], e.column[0].value[2] - e.column[0].value[1],
+                   1e-9);
     CU_ASSERT_TRUE(e.column[0].value[2] > 1.5 * e.column[0].value[1]);
     rt_evaluation_release(&e);
     rt_candidates_release(&candidate, 1);
@@ -184,6 +184,9 @@ static void test_left_out_with_reasons(void)
                                           "cannot be divided into 4",
                                           "option \"sp4\" is unknown",
                                           "no measured time above 0",
+                                          "no measured time above 0",
+                                          "layers of 9.22337204e+18 is impossible",
+                                          "backward_us of inf is impossible",
                                           "--tp 3",
                                           "no fp8 peak"};
     struct rt_dataset dataset;
@@ -196,6 +199,9 @@ static void test_left_out_with_reasons(void)
     add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "dp4", 1e4);
     add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "sp4", 1e4);
     add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "", NAN);
+    add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "", 1e-300);
+    add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "", 1e4)->layers = INT64_MAX;
+    add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "", 1e4)->backward_us = INFINITY;
     add(&dataset, v100, "gpt2_large", RT_TRAINING, 2, "tp3", 1e4);
     add(&dataset, p4, "gpt2_large", RT_INFERENCE, 2, "", 1e4)->dtype = RT_FP8;
     add(&dataset, v100, "bert_large", RT_INFERENCE, 2, "", 1e4);
