@@ -152,7 +152,7 @@ void rooftile_model_free(rooftile_model *model)
 void rooftile_step_init(struct rooftile_step *step)
 {
     *step = (struct rooftile_step){.mode = rt_steps[RT_STEP_PREFILL],
-                                   .dtype = rt_dtypes[RT_FP32].name,
+                                   .dtype = NULL,
                                    .optimizer = rt_optimizers[RT_OPTIMIZER_NONE],
                                    .batch = 1,
                                    .sequence = 512,
@@ -171,14 +171,27 @@ static int find_name(const char *what, const char *name, const char *const *name
     return rt_fail(RT_EUSAGE, "\"%.60s\" is no %s; see rooftile.h", name, what);
 }
 
-static int graph_options(const struct rooftile_step *step, struct rt_graph_options *out)
+static int find_dtype(const struct rooftile_step *step, const struct rt_model *model, enum rt_dtype *out)
 {
-    int mode = 0, optimizer = 0, dtype = rt_dtype_find(step->dtype);
+    if (step->dtype == NULL)
+        return rt_model_dtype(model, out);
+    int dtype = rt_dtype_find(step->dtype);
+    if (dtype < 0)
+        return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no dtype", step->dtype);
+    *out = (enum rt_dtype)dtype;
+    return RT_OK;
+}
+
+static int graph_options(const struct rooftile_step *step, const struct rt_model *model,
+                         struct rt_graph_options *out)
+{
+    int mode = 0, optimizer = 0;
+    enum rt_dtype dtype = RT_FP32;
     int status = find_name("mode", step->mode, rt_steps, RT_STEP_COUNT, &mode);
     if (status == RT_OK)
         status = find_name("optimizer", step->optimizer, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
-    if (status == RT_OK && dtype < 0)
-        status = rt_fail(RT_ENOTFOUND, "\"%.60s\" is no dtype", step->dtype);
+    if (status == RT_OK)
+        status = find_dtype(step, model, &dtype);
     if (status == RT_OK && step->data_parallel < 1)
         status =
             rt_fail(RT_EUSAGE, "data_parallel is %lld; it must be 1 or more", (long long)step->data_parallel);
@@ -189,7 +202,7 @@ static int graph_options(const struct rooftile_step *step, struct rt_graph_optio
                                      .sequence = step->sequence,
                                      .context = step->context,
                                      .tensor_parallel = step->tensor_parallel,
-                                     .dtype = (enum rt_dtype)dtype,
+                                     .dtype = dtype,
                                      .optimizer = (enum rt_optimizer_kind)optimizer,
                                      .fusion = step->fusion};
     return RT_OK;
@@ -205,7 +218,7 @@ static int forecast(const rooftile_predictor *predictor, const rooftile_model *m
         .parallel = {.data = step->data_parallel, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
         .fallback = true,
         .level = LEVEL};
-    int status = graph_options(step, &options);
+    int status = graph_options(step, &model->model, &options);
     if (status == RT_OK)
         status = rt_graph_build(&model->model, &options, &out->graph);
     if (status != RT_OK)

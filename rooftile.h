@@ -74,7 +74,8 @@ ROOFTILE_PUBLIC void rooftile_model_free(rooftile_model *model);
 /* What one step does. rooftile_step_init sets the defaults; a caller changes what it wants. */
 struct rooftile_step {
     const char *mode;  /* "inference" (whole sequences; the default), "decode" (one token each), "training" */
-    const char *dtype; /* of weights and activations: "fp32" (default), "fp16", "bf16" ... */
+    const char *dtype; /* of weights and activations: "fp32", "fp16", "bf16" ...; NULL (default): the model's
+                        * own, of its config.json, else fp32 */
     const char *optimizer;   /* training: "none" (default), "sgd", "adamw" */
     int64_t batch;           /* sequences on one device: 1 */
     int64_t sequence;        /* tokens of each: 512 */

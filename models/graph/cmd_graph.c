@@ -33,7 +33,7 @@ static const struct rt_option options[] = {
     {"fusion", 0, NULL, RT_FLAG(struct arguments, options.fusion),
      "Run chains of elementwise ops as one kernel"},
     {"dtype", 0, "NAME", RT_OWN(struct arguments, options.dtype, rt_dtype_argument),
-     "Of weights and activations (default fp32)"},
+     "Of weights and activations (default: that of the config.json, else fp32)"},
     {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, options.optimizer, rt_optimizers),
      "training: none, sgd or adamw"},
     {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 100000),
@@ -91,6 +91,8 @@ static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
     struct rt_model_source source;
     int status = rt_model_source_find(arguments->model, &source);
     if (status != RT_OK)
+        return status;
+    if (!rt_given(line, "dtype") && (status = rt_model_source_dtype(&source, &step.dtype)) != RT_OK)
         return status;
     if (!rt_model_source_traced(&source))
         set_lengths(&source.model, &step);

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "base/text.h"
 #include "models/graph/architectures/architecture.h"
 
 #include <ctype.h>
@@ -17,7 +16,7 @@
 #define MOST_LAYERS     65536 /* of an encoder or decoder, so that tokens times layers can be counted */
 #define MOST_EXPERTS    4096  /* Switch-C has 2048; each is a few nodes of the graph */
 #define MOST_STEP       64    /* layers that are nodes of one block */
-#define FEW_SPARSE      3     /* sparse layers of a Switch Transformer whose config has no number of them */
+#define SPARSE_LAYERS   3     /* of a Switch Transformer whose config has no number of them */
 
 /* --- one key --- */
 
@@ -100,7 +99,7 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
     if (text == NULL)
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be the name of an activation, such as \"relu\"", where,
                        name);
-    bool gated = strncmp(text, "gated-", 6) == 0;
+    bool gated = strcmp(key->key, "feed_forward_proj") == 0 && strncmp(text, "gated-", 6) == 0;
     const char *plain = gated ? text + 6 : text;
     if (gated && strcmp(plain, "gelu") == 0)
         plain = "gelu_new";
@@ -118,6 +117,14 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
                    where, name, text);
 }
 
+/* "hidden_size = 768, vocab_size = 30522": what transformers takes for main sizes that a config lacks. */
+static void note_default(struct rt_model *model, const struct rt_config_key *key)
+{
+    size_t used = strlen(model->defaulted);
+    snprintf(model->defaulted + used, sizeof model->defaulted - used, "%s%s = %" PRId64, used > 0 ? ", " : "",
+             key->key, key->fallback);
+}
+
 static int read_key(struct rt_model *model, const struct rt_config_key *key, const json_t *root,
                     const char *where)
 {
@@ -125,14 +132,16 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
     if (name[0] == '\0')
         return RT_OK;
     const json_t *value = json_object_get(root, name);
+    if (json_is_null(value) && key->null_derives) {
+        *size_of(model, key) = -1;
+        return RT_OK;
+    }
     if ((value == NULL || json_is_null(value)) && general != NULL)
         value = json_object_get(root, name = general);
     if (value == NULL || json_is_null(value)) {
-        if (!key->required)
-            return RT_OK;
-        return rt_fail(RT_EFORMAT, "%s: \"%s\"%s%s%s is missing, and a %s model needs it; add it", where,
-                       key->key, general != NULL ? " (or \"" : "", general != NULL ? general : "",
-                       general != NULL ? "\")" : "", model->architecture->model_type);
+        if (key->main)
+            note_default(model, key);
+        return RT_OK;
     }
     switch (key->kind) {
     case RT_KEY_BOOLEAN:
@@ -146,18 +155,19 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
 
 /* --- which architecture --- */
 
-/* "GPT2LMHeadModel" is a class of model_type "gpt2", "SwitchTransformersForConditionalGeneration" of
- * "switch_transformers"; "Qwen2MoeForCausalLM" is none of "qwen2". */
-static bool is_class_of(const char *class, const char *model_type)
+/* The head in the name of a class of transformers: "GPT2LMHeadModel" is "LMHeadModel" of model_type "gpt2",
+ * "SwitchTransformersForConditionalGeneration" one of "switch_transformers". NULL for a class of another
+ * model_type: "Qwen2MoeForCausalLM" is none of "qwen2". */
+static const char *head_of_class(const char *class, const char *model_type)
 {
     for (; *model_type != '\0'; model_type++)
         if (*model_type != '_' && tolower((unsigned char)*class ++) != tolower((unsigned char)*model_type))
-            return false;
-    static const char *const heads[] = {"For", "LMHead", "Model", "DoubleHeads"};
+            return NULL;
+    static const char *const heads[] = {"For", "LMHead", "Model", "DoubleHeads", "EncoderModel"};
     for (size_t i = 0; i < RT_COUNT(heads); i++)
         if (strncmp(class, heads[i], strlen(heads[i])) == 0)
-            return true;
-    return false;
+            return class;
+    return NULL;
 }
 
 static char *known_architectures(void)
@@ -174,7 +184,7 @@ static int find_architecture(const json_t *root, const char *where, const struct
     const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
     for (size_t i = 0; rt_architectures[i] != NULL; i++) {
         const char *known = rt_architectures[i]->model_type;
-        if (type != NULL ? strcmp(type, known) == 0 : class != NULL && is_class_of(class, known)) {
+        if (type != NULL ? strcmp(type, known) == 0 : class != NULL && head_of_class(class, known) != NULL) {
             *out = rt_architectures[i];
             return RT_OK;
         }
@@ -187,6 +197,73 @@ static int find_architecture(const json_t *root, const char *where, const struct
     else
         status = rt_fail(RT_EFORMAT, "%s: \"model_type\" is missing; give one of %s", where, known);
     free(known);
+    return status;
+}
+
+/* --- the head --- */
+
+static const char *const head_names[RT_MODEL_HEAD_COUNT] = {
+    [RT_MODEL_HEAD_NONE] = "Model",
+    [RT_MODEL_HEAD_SEQUENCE_CLASSES] = "ForSequenceClassification",
+    [RT_MODEL_HEAD_TOKEN_CLASSES] = "ForTokenClassification",
+    [RT_MODEL_HEAD_QUESTION] = "ForQuestionAnswering",
+    [RT_MODEL_HEAD_MASKED_WORDS] = "ForMaskedLM",
+    [RT_MODEL_HEAD_PRETRAINING] = "ForPreTraining",
+    [RT_MODEL_HEAD_NEXT_SENTENCE] = "ForNextSentencePrediction",
+};
+
+/* The rest of BERT's row has the words of its ForMaskedLM, and so has its LMHeadModel. */
+static enum rt_model_head find_head(const char *name, unsigned built)
+{
+    static const char *const words[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
+    for (size_t i = 0; i < RT_COUNT(words); i++)
+        if (strcmp(name, words[i]) == 0)
+            return built & (1U << RT_MODEL_HEAD_WORDS) ? RT_MODEL_HEAD_WORDS : RT_MODEL_HEAD_MASKED_WORDS;
+    for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
+        if (head_names[head] != NULL && (built & (1U << head)) && strcmp(name, head_names[head]) == 0)
+            return (enum rt_model_head)head;
+    return RT_MODEL_HEAD_OWN;
+}
+
+/* As transformers has it: of "id2label" where that is there, else "num_labels", else 2. */
+static int read_labels(const json_t *root, const char *where, int64_t *labels)
+{
+    const json_t *names = json_object_get(root, "id2label"), *count = json_object_get(root, "num_labels");
+    *labels = 2;
+    if (json_is_object(names))
+        *labels = (int64_t)json_object_size(names);
+    else if (json_is_integer(count))
+        *labels = json_integer_value(count);
+    if (*labels < 1 || *labels > MOST_SIZE)
+        return rt_fail(RT_EFORMAT,
+                       "%s: the head has %" PRId64
+                       " labels; it must have 1..2^31, so correct \"num_labels\" or \"id2label\"",
+                       where, *labels);
+    return RT_OK;
+}
+
+static int read_head(struct rt_model *model, const json_t *root, const char *where)
+{
+    const struct rt_architecture *row = model->architecture;
+    const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
+    int status = read_labels(root, where, &model->labels);
+    if (status != RT_OK || class == NULL)
+        return status;
+    const char *name = head_of_class(class, row->model_type);
+    model->head = name != NULL ? find_head(name, row->heads) : RT_MODEL_HEAD_OWN;
+    if (model->head != RT_MODEL_HEAD_OWN)
+        return RT_OK;
+    struct rt_text known = {0};
+    for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
+        if (head_names[head] != NULL && (row->heads & (1U << head)))
+            rt_text_item(&known, ", ", "%s", head_names[head]);
+    status = rt_fail(RT_EFORMAT,
+                     "%s: \"architectures\" names %.60s, a class that is not known here; of %s there are the "
+                     "language model, %s. Without \"architectures\" it is forecast as %s",
+                     where, class, row->what, known.text,
+                     row->heads & (1U << RT_MODEL_HEAD_WORDS) ? "the language model"
+                                                              : "docs/guide/predict.md says");
+    rt_text_release(&known);
     return status;
 }
 
@@ -216,17 +293,17 @@ static int complete_heads(struct rt_model *model, const char *where)
     return RT_OK;
 }
 
-/* Which layers are sparse: those whose number leaves 1 when divided by the step. Hugging Face computes the
- * step from the number of sparse layers where that is given; configs hold both. */
+/* Which layers are sparse: those whose number leaves 1 when divided by the step. As in transformers the step
+ * is what the config says, else layers / sparse layers. */
 static int complete_step(int64_t *step, int64_t sparse, int64_t layers, const char *stack, const char *where)
 {
-    if (sparse < 0 && *step < 0)
-        sparse = layers < FEW_SPARSE ? layers : FEW_SPARSE;
     if (sparse > layers)
         return rt_fail(RT_EFORMAT,
                        "%s: \"num_sparse_%s_layers\" is %" PRId64 " of %" PRId64 " layers; correct either",
                        where, stack, sparse, layers);
-    if (sparse >= 0)
+    if (sparse < 0)
+        sparse = SPARSE_LAYERS;
+    if (*step < 0)
         *step = sparse == 0 ? 0 : layers / sparse;
     if (*step > MOST_STEP)
         return rt_fail(RT_EFORMAT,
@@ -312,7 +389,10 @@ int rt_model_from_json(const json_t *root, const char *where, struct rt_model *o
     for (const struct rt_config_key *key = keys; key->key != NULL && status == RT_OK; key++)
         status = read_key(&model, key, root, where);
     if (status == RT_OK)
+        status = read_head(&model, root, where);
+    if (status == RT_OK)
         status = complete(&model, where);
+    rt_config_read_dtype(root, where, &model);
     if (status == RT_OK)
         status = check_sizes(&model, where);
     if (status == RT_OK)

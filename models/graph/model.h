@@ -9,6 +9,20 @@
 
 enum rt_activation_kind { RT_ACT_GELU, RT_ACT_GELU_TANH, RT_ACT_RELU, RT_ACT_SILU, RT_ACT_COUNT };
 
+/* What follows the last layer, as "architectures" of config.json names it. */
+enum rt_model_head {
+    RT_MODEL_HEAD_OWN,              /* not said: as the architecture's row has it */
+    RT_MODEL_HEAD_WORDS,            /* ForCausalLM, LMHeadModel, ForConditionalGeneration: scores of words */
+    RT_MODEL_HEAD_NONE,             /* Model */
+    RT_MODEL_HEAD_SEQUENCE_CLASSES, /* ForSequenceClassification */
+    RT_MODEL_HEAD_TOKEN_CLASSES,    /* ForTokenClassification */
+    RT_MODEL_HEAD_QUESTION,         /* ForQuestionAnswering: start and end of the answer */
+    RT_MODEL_HEAD_MASKED_WORDS,     /* ForMaskedLM */
+    RT_MODEL_HEAD_PRETRAINING,      /* ForPreTraining: masked words and the next sentence */
+    RT_MODEL_HEAD_NEXT_SENTENCE,    /* ForNextSentencePrediction */
+    RT_MODEL_HEAD_COUNT
+};
+
 struct rt_architecture;
 
 struct rt_model {
@@ -24,7 +38,15 @@ struct rt_model {
     enum rt_activation_kind activation;
     /* Encoder-decoders (T5, Switch): `layers` is the encoder's. */
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
+    int64_t router_bias;                          /* 1: the routers' products have a bias */
     int64_t sparse_layers, sparse_decoder_layers; /* as the config gives them; the steps follow from them */
+    enum rt_model_head head;
+    int64_t labels; /* of a head that classifies */
+    int dtype;      /* that the config names, with its quantisation; -1: none */
+    /* Why the config's dtype or quantisation cannot be forecast, "" where it can. */
+    char unknown_dtype[320];
+    /* Main sizes that the config lacks, so that they are transformers' defaults: "hidden_size = 768, ..." */
+    char defaulted[240];
 };
 
 /* A model of the zoo by name or alias (case and "-_. " alike), or the path of a config.json. RT_ENOTFOUND
@@ -42,6 +64,10 @@ int rt_zoo_model(size_t i, struct rt_model *out);
  * divide). A sequence beyond the model's positions is built, too (rt_model_overlong). */
 int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *options,
                    struct rt_graph *out);
+
+/* The dtype of a step that was asked for without one: the config's, else fp32. RT_EFORMAT where the config
+ * has one that cannot be forecast; the sentence names it. */
+int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
 
 /* 1024, or the model's positions where those are fewer. */
 int64_t rt_model_default_sequence(const struct rt_model *model);

@@ -80,7 +80,9 @@ static const struct rt_option options[] = {
     {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
     {"dtype", 0, "NAME", RT_OWN(struct arguments, graph.dtype, read_dtype),
-     "Element type of weights and activations (default fp32)"},
+     "Element type of weights and activations (default: that of the config.json, or of its quantisation, "
+     "else "
+     "fp32)"},
     {"fusion", 0, NULL, RT_FLAG(struct arguments, graph.fusion),
      "Chains of elementwise ops run as one kernel, as torch.compile does"},
     {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, graph.optimizer, rt_optimizers),
@@ -282,6 +284,9 @@ static int run(const struct rt_command_line *line)
     if (status == RT_OK)
         status = rt_model_source_find(arguments->model, &source);
     if (status != RT_OK)
+        return status;
+    if (!rt_given(line, "dtype") &&
+        (status = rt_model_source_dtype(&source, &arguments->graph.dtype)) != RT_OK)
         return status;
     bool traced = rt_model_source_traced(&source);
     if (traced && (status = check_traced(arguments)) != RT_OK)

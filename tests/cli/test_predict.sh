@@ -182,7 +182,18 @@ refuses "a size of 2^40" 1 "n_embd" predict -p roofline --gpu H100 -m huge.json
 printf '{"model_type": "gpt2", "n_embd": 64, "n_layer": 0, "n_head": 8, "vocab_size": 1000}' >zero.json
 refuses "no layers" 1 "n_layer" predict -p roofline --gpu H100 -m zero.json
 printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000}' >missing.json
-refuses "a missing field" 1 "n_layer" predict -p roofline --gpu H100 -m missing.json
+succeeds "a missing field" predict -p roofline --gpu H100 -m missing.json
+holds "is transformers' default, which is said" "as transformers does, this takes n_layer = 12" stderr
+printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "torch_dtype": "bfloat16"}' >bf16.json
+succeeds "a config with a dtype" predict -p roofline --gpu H100 -m bf16.json
+holds "is forecast in it" "tokens, bf16, on" stdout
+succeeds "unless another is given" predict -p roofline --gpu H100 -m bf16.json --dtype fp32
+holds "which counts" "tokens, fp32, on" stdout
+succeeds "the graph has it, too" "$ROOFTILE" graph -m bf16.json
+holds "and says so" "bf16" stdout
+printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "quantization_config": {"quant_method": "bitsandbytes"}}' >bnb.json
+refuses "a quantisation that is not known" 1 'of method "bitsandbytes"' predict -p roofline --gpu H100 -m bnb.json
+succeeds "with a dtype in its place" predict -p roofline --gpu H100 -m bnb.json --dtype fp16
 : >empty.json
 refuses "an empty file" 1 "empty.json" predict -p roofline --gpu H100 -m empty.json
 head -c 300 p.h5 >cut.h5

@@ -23,14 +23,16 @@ enum rt_key_kind {
     RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
 };
 
-/* Members of rt_model take the fallback where the key is missing; -1: config.c derives it from other keys. A
- * row whose key is "" is a constant of the architecture. */
+/* Members of rt_model take the fallback where the key is missing; -1: config.c derives it from other keys.
+ * Fallbacks are the defaults of transformers' configuration classes. A row whose key is "" is a constant of
+ * the architecture. */
 struct rt_config_key {
     const char *key; /* NULL ends the list */
     enum rt_key_kind kind;
     size_t offset; /* of the int64_t (or enum rt_activation_kind) in struct rt_model */
-    bool required;
+    bool main;     /* a config hardly ever lacks it: where it does, that is said */
     int64_t fallback;
+    bool null_derives; /* null is not the fallback, but derived from other keys */
 };
 
 /* --- the network --- */
@@ -89,6 +91,7 @@ struct rt_architecture {
     bool embedding_dropout;   /* of what enters the first layer */
     bool learned_positions;   /* a table of positions is added to the embedding of tokens */
     int64_t unused_positions; /* rows of that table that no token uses */
+    unsigned heads;           /* that it is built with: 1 << enum rt_model_head */
 
     /* Where the row has none of these, NULL. */
     uint32_t (*mask)(const struct rt_stack *stack);      /* what attention adds to scores, made once a step */

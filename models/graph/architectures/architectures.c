@@ -2,19 +2,24 @@
 #include "models/graph/architectures/architecture.h"
 
 /* clang-format off */
-#define KEY(key_, kind_, member_, required_, fallback_) \
-    {key_, kind_, offsetof(struct rt_model, member_), required_, fallback_}
-#define REQUIRED(key_, member_)              KEY(key_, RT_KEY_SIZE, member_, true, 0)
+#define KEY(key_, kind_, member_, main_, fallback_) \
+    {key_, kind_, offsetof(struct rt_model, member_), main_, fallback_, false}
+#define MAIN(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, true, fallback_)
 #define SIZE(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, false, fallback_)
+#define NULLABLE(key_, member_, fallback_) \
+    {key_, RT_KEY_SIZE, offsetof(struct rt_model, member_), false, fallback_, true}
 #define COUNT0(key_, member_, fallback_)     KEY(key_, RT_KEY_COUNT0, member_, false, fallback_)
 #define BOOLEAN(key_, member_, fallback_)    KEY(key_, RT_KEY_BOOLEAN, member_, false, fallback_)
 #define ACTIVATION(key_, fallback_)          KEY(key_, RT_KEY_ACTIVATION, activation, false, fallback_)
 #define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
 
-#define GENERAL_KEYS                          \
-    REQUIRED("hidden_size", hidden),          \
-    REQUIRED("num_hidden_layers", layers),    \
-    REQUIRED("num_attention_heads", heads)
+#define GENERAL_KEYS(hidden_, layers_, heads_)     \
+    MAIN("hidden_size", hidden, hidden_),          \
+    MAIN("num_hidden_layers", layers, layers_),    \
+    MAIN("num_attention_heads", heads, heads_)
+
+#define HEAD(kind_)   (1U << RT_MODEL_HEAD_##kind_)
+#define DECODER_HEADS (HEAD(WORDS) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) | HEAD(QUESTION))
 /* clang-format on */
 
 static const struct rt_feed_forward_names plain = {.first = "mlp.up", .down = "mlp.down"};
@@ -22,12 +27,12 @@ static const struct rt_feed_forward_names plain = {.first = "mlp.up", .down = "m
 /* --- GPT-2LMHeadModel --- */
 
 static const struct rt_config_key gpt2_keys[] = {
-    REQUIRED("n_embd", hidden),
-    REQUIRED("n_layer", layers),
-    REQUIRED("n_head", heads),
+    MAIN("n_embd", hidden, 768),
+    MAIN("n_layer", layers, 12),
+    MAIN("n_head", heads, 12),
     SIZE("n_inner", inner, -1),
     SIZE("n_positions", positions, 1024),
-    REQUIRED("vocab_size", vocab),
+    MAIN("vocab_size", vocab, 50257),
     ACTIVATION("activation_function", RT_ACT_GELU_TANH),
     BOOLEAN("tie_word_embeddings", tied, 1),
     ALWAYS(norm_first, 1),
@@ -48,15 +53,16 @@ static const struct rt_architecture gpt2 = {
     .dropout = true,
     .embedding_dropout = true,
     .learned_positions = true,
+    .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES),
 };
 
 /* --- BERT: an encoder --- */
 
 static const struct rt_config_key bert_keys[] = {
-    GENERAL_KEYS,
-    REQUIRED("intermediate_size", inner),
+    GENERAL_KEYS(768, 12, 12),
+    MAIN("intermediate_size", inner, 3072),
     SIZE("max_position_embeddings", positions, 512),
-    REQUIRED("vocab_size", vocab),
+    MAIN("vocab_size", vocab, 30522),
     SIZE("type_vocab_size", types, 2),
     ACTIVATION("hidden_act", RT_ACT_GELU),
     BOOLEAN("tie_word_embeddings", tied, 1),
@@ -79,15 +85,17 @@ static const struct rt_architecture bert = {
     .learned_positions = true,
     .mask = rt_mask_bert,
     .head = rt_head_bert,
+    .heads = HEAD(MASKED_WORDS) | HEAD(PRETRAINING) | HEAD(SEQUENCE_CLASSES) | HEAD(TOKEN_CLASSES) |
+             HEAD(QUESTION) | HEAD(NEXT_SENTENCE) | HEAD(NONE),
 };
 
 /* --- OPTForCausalLM --- */
 
 static const struct rt_config_key opt_keys[] = {
-    GENERAL_KEYS,
-    REQUIRED("ffn_dim", inner),
+    GENERAL_KEYS(768, 12, 12),
+    MAIN("ffn_dim", inner, 3072),
     SIZE("max_position_embeddings", positions, 2048),
-    REQUIRED("vocab_size", vocab),
+    MAIN("vocab_size", vocab, 50272),
     SIZE("word_embed_proj_dim", embedding, -1),
     BOOLEAN("do_layer_norm_before", norm_first, 1),
     BOOLEAN("enable_bias", qkv_bias, 1),
@@ -111,21 +119,20 @@ static const struct rt_architecture opt = {
     .unused_positions = 2, /* OPTLearnedPositionalEmbedding */
     .mask = rt_mask_opt,
     .positions = rt_positions_opt,
+    .heads = DECODER_HEADS,
 };
 
 /* --- T5 and Switch Transformer: an encoder and a decoder --- */
 
 /* clang-format off */
-#define T5_KEYS                                            \
-    REQUIRED("d_model", hidden),                           \
+#define T5_KEYS(hidden_, layers_, heads_)                  \
+    MAIN("d_model", hidden, hidden_),                      \
     SIZE("d_kv", head_dim, 64),                            \
-    REQUIRED("d_ff", inner),                               \
-    REQUIRED("num_layers", layers),                        \
-    SIZE("num_decoder_layers", decoder_layers, -1),        \
-    REQUIRED("num_heads", heads),                          \
+    MAIN("d_ff", inner, 2048),                             \
+    MAIN("num_layers", layers, layers_),                   \
+    MAIN("num_heads", heads, heads_),                      \
     SIZE("relative_attention_num_buckets", buckets, 32),   \
-    REQUIRED("vocab_size", vocab),                         \
-    ACTIVATION("feed_forward_proj", RT_ACT_RELU),          \
+    MAIN("vocab_size", vocab, 32128),                      \
     BOOLEAN("tie_word_embeddings", tied, 1),               \
     ALWAYS(norm_first, 1)
 
@@ -136,14 +143,23 @@ static const struct rt_architecture opt = {
     .cross = &rt_attention_t5_cross,            \
     .feed_forward = &t5_feed_forward,           \
     .dropout = true,                            \
-    .embedding_dropout = true
+    .embedding_dropout = true,                  \
+    .heads = HEAD(WORDS) | HEAD(NONE)
 /* clang-format on */
 
 static const struct rt_feed_forward_names t5_feed_forward = {"mlp.up", "mlp.gate", "mlp.product",
                                                              "mlp.inner_dropout", "mlp.down"};
-static const struct rt_config_key t5_keys[] = {T5_KEYS, {0}};
+static const struct rt_config_key t5_keys[] = {
+    T5_KEYS(512, 6, 8),
+    SIZE("num_decoder_layers", decoder_layers, -1),
+    ACTIVATION("feed_forward_proj", RT_ACT_RELU),
+    {0},
+};
 static const struct rt_config_key switch_keys[] = {
-    T5_KEYS,
+    T5_KEYS(768, 12, 12),
+    NULLABLE("num_decoder_layers", decoder_layers, 12),
+    ACTIVATION("dense_act_fn", RT_ACT_RELU),
+    BOOLEAN("router_bias", router_bias, 0),
     SIZE("num_experts", experts, 8),
     SIZE("expert_capacity", capacity, 64),
     COUNT0("encoder_sparse_step", encoder_sparse_step, -1),
@@ -164,12 +180,11 @@ static const struct rt_architecture switch_transformers = {.model_type = "switch
 /* --- Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward --- */
 
 /* clang-format off */
-#define LLAMA_KEYS(positions_)                                     \
-    GENERAL_KEYS,                                                  \
-    SIZE("num_key_value_heads", kv_heads, -1),                     \
+#define LLAMA_KEYS(inner_, vocab_, positions_)                     \
+    GENERAL_KEYS(4096, 32, 32),                                    \
     SIZE("head_dim", head_dim, -1),                                \
-    REQUIRED("intermediate_size", inner),                          \
-    REQUIRED("vocab_size", vocab),                                 \
+    MAIN("intermediate_size", inner, inner_),                      \
+    MAIN("vocab_size", vocab, vocab_),                             \
     SIZE("max_position_embeddings", positions, positions_),        \
     ACTIVATION("hidden_act", RT_ACT_SILU),                         \
     BOOLEAN("tie_word_embeddings", tied, 0),                       \
@@ -180,20 +195,28 @@ static const struct rt_architecture switch_transformers = {.model_type = "switch
     .build = rt_build_transformer,        \
     .norm = RT_NORM_RMS,                  \
     .attention = &rt_attention_llama,     \
-    .feed_forward = &gated
+    .feed_forward = &gated,               \
+    .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES)
 /* clang-format on */
 
 static const struct rt_feed_forward_names gated = {
     .first = "mlp.gate", .second = "mlp.up", .product = "mlp.product", .down = "mlp.down"};
 static const struct rt_config_key llama_keys[] = {
-    LLAMA_KEYS(2048),
-    BOOLEAN("attention_bias", qkv_bias, 0),
-    BOOLEAN("attention_bias", out_bias, 0),
-    BOOLEAN("mlp_bias", mlp_bias, 0),
+    LLAMA_KEYS(11008, 32000, 2048),         NULLABLE("num_key_value_heads", kv_heads, -1),
+    BOOLEAN("attention_bias", qkv_bias, 0), BOOLEAN("attention_bias", out_bias, 0),
+    BOOLEAN("mlp_bias", mlp_bias, 0),       {0},
+};
+static const struct rt_config_key mistral_keys[] = {
+    LLAMA_KEYS(14336, 32000, 131072),
+    NULLABLE("num_key_value_heads", kv_heads, 8),
     {0},
 };
-static const struct rt_config_key mistral_keys[] = {LLAMA_KEYS(131072), {0}};
-static const struct rt_config_key qwen2_keys[] = {LLAMA_KEYS(32768), ALWAYS(qkv_bias, 1), {0}};
+static const struct rt_config_key qwen2_keys[] = {
+    LLAMA_KEYS(22016, 151936, 32768),
+    NULLABLE("num_key_value_heads", kv_heads, 32),
+    ALWAYS(qkv_bias, 1),
+    {0},
+};
 
 static const struct rt_architecture llama = {
     .model_type = "llama", .what = "Llama 2, Llama 3", .keys = llama_keys, LLAMA_NETWORK};

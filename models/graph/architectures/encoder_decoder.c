@@ -183,10 +183,13 @@ void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *gra
     int64_t vocab = rt_build_shard(model->vocab, options->tensor_parallel);
     uint32_t states = decode ? RT_NO_INPUT : encoder(model, graph);
     uint32_t x = decoder(model, graph, states);
+    graph->boundary = (double)rows * h;
+    graph->shared = (double)vocab * h * (decode ? 0 : 1); /* one embedding for both stacks */
+    if (model->head == RT_MODEL_HEAD_NONE)
+        return;
     if (model->tied)
         x = rt_build_unary(graph, "scale", RT_OP_MUL_SCALAR, x, rows, h);
     x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * h, false, true);
     rt_build_linear(graph, "lm_head", x, rows, h, vocab, false);
-    graph->shared = (double)vocab * h * ((decode ? 0 : 1) + (model->tied ? 1 : 0));
-    graph->boundary = (double)rows * h;
+    graph->shared += model->tied ? (double)vocab * h : 0;
 }

@@ -13,7 +13,7 @@ static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabili
         uint32_t noise = rt_build_constant(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, rows, h);
         x = rt_build_binary(graph, "router.jitter", RT_OP_MUL, x, noise, rows, h, rows * h);
     }
-    x = rt_build_linear(graph, "router", x, rows, h, experts, false);
+    x = rt_build_linear(graph, "router", x, rows, h, experts, stack->model->router_bias);
     x = rt_build_softmax(graph, "router.softmax", x, rows, experts);
     *probabilities = x;
     uint32_t one_hot = rt_build_constant(graph, "router.one_hot", RT_OP_INDEX, x, rows, experts);

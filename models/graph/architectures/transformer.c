@@ -2,7 +2,8 @@
  * See architecture.h. */
 #include "models/graph/architectures/stack.h"
 
-#define BERT_LABELS 2 /* of the classifier; is the second sentence the next one */
+/* Scores of a head: the start and the end of an answer; is the second sentence the next one. */
+enum { ANSWER = 2, NEXT_SENTENCE = 2 };
 
 /* --- masks and positions, where the device computes them --- */
 
@@ -38,28 +39,57 @@ uint32_t rt_positions_opt(const struct rt_stack *stack)
 
 /* --- heads --- */
 
-/* Scores of the next token. */
-static void head_of_words(const struct rt_stack *stack, uint32_t x)
+/* Scores of classes of x(rows, width) */
+static void score(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t width,
+                  int64_t classes, bool bias)
+{
+    rt_build_linear(stack->graph, name, x, rows, width, classes, bias);
+}
+
+/* What follows the last layer of a decoder: transformers' ForSequenceClassification scores every token and
+ * takes the last one's. */
+static void decoder_head(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
     if (model->norm_first)
         x = rt_build_norm(stack, stack->row->norms.last, x);
     if (width != h)
-        x = rt_build_linear(stack->graph, "project_out", x, rows, h, width, false);
-    x = rt_build_all_reduce(stack->graph, "gradient_all_reduce", x, rows * width, false, true);
-    rt_build_linear(stack->graph, "lm_head", x, rows, width, stack->shape.vocab, false);
-    stack->graph->shared = model->tied ? (double)stack->shape.vocab * width : 0;
+        x = rt_build_linear(graph, "project_out", x, rows, h, width, false);
+    switch (model->head) {
+    case RT_MODEL_HEAD_NONE:
+        return;
+    case RT_MODEL_HEAD_SEQUENCE_CLASSES:
+        score(stack, "score", x, rows, width, model->labels, false);
+        return;
+    case RT_MODEL_HEAD_TOKEN_CLASSES:
+        x = rt_build_dropout(graph, "head_dropout", x, rows, width);
+        score(stack, "score", x, rows, width, model->labels, true);
+        return;
+    case RT_MODEL_HEAD_QUESTION:
+        score(stack, "answer", x, rows, width, ANSWER, true);
+        return;
+    default:
+        x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * width, false, true);
+        rt_build_linear(graph, "lm_head", x, rows, width, stack->shape.vocab, false);
+        graph->shared = model->tied ? (double)stack->shape.vocab * width : 0;
+    }
 }
 
-/* BertForPreTraining: masked words and the next sentence. Words are scored last, so that the scores are the
- * model's last output; the order costs nothing. */
-static void pretraining_heads(const struct rt_stack *stack, uint32_t pooled, uint32_t x)
+/* Of the first tokens */
+static uint32_t pooler(const struct rt_stack *stack, uint32_t x)
+{
+    int64_t batch = stack->shape.batch, h = stack->model->hidden;
+    uint32_t pooled = rt_build_linear(stack->graph, "pooler", x, batch, h, h, true);
+    return rt_build_unary(stack->graph, "pooler.tanh", RT_OP_TANH, pooled, batch, h);
+}
+
+static void masked_words(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden;
-    rt_build_linear(graph, "next_sentence", pooled, stack->shape.batch, h, BERT_LABELS, true);
     x = rt_build_linear(graph, "transform", x, rows, h, h, true);
     x = rt_build_activation(graph, model->activation, x, rows, h);
     x = rt_build_norm(stack, "layer_norm", x);
@@ -68,17 +98,50 @@ static void pretraining_heads(const struct rt_stack *stack, uint32_t pooled, uin
     graph->shared = model->tied ? (double)stack->shape.vocab * h : 0;
 }
 
-/* Inference is BertForSequenceClassification with two labels, training BertForPreTraining: the two that
- * NeuSight published measurements of. */
+/* Of the pooled first tokens: classes, or is the second sentence the next one. */
+static void pooled_classes(const struct rt_stack *stack, uint32_t pooled)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t batch = stack->shape.batch, h = model->hidden;
+    bool sentence = model->head == RT_MODEL_HEAD_NEXT_SENTENCE;
+    if (model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES)
+        pooled = rt_build_dropout(graph, "head_dropout", pooled, batch, h);
+    score(stack, sentence ? "next_sentence" : "classifier", pooled, batch, h,
+          sentence ? NEXT_SENTENCE : model->labels, true);
+}
+
+/* Of every token */
+static void token_classes(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    int64_t rows = stack->shape.rows, h = model->hidden;
+    bool question = model->head == RT_MODEL_HEAD_QUESTION;
+    if (!question)
+        x = rt_build_dropout(stack->graph, "head_dropout", x, rows, h);
+    score(stack, question ? "answer" : "classifier", x, rows, h, question ? ANSWER : model->labels, true);
+}
+
+/* Where the config does not say which, inference is BertForSequenceClassification with two labels, training
+ * BertForPreTraining: the two that NeuSight published measurements of. Words are scored last, so that the
+ * scores are the model's last output; the order costs nothing. */
 void rt_head_bert(const struct rt_stack *stack, uint32_t x)
 {
+    enum rt_model_head head = stack->model->head;
     int64_t batch = stack->shape.batch, h = stack->model->hidden;
-    uint32_t pooled = rt_build_linear(stack->graph, "pooler", x, batch, h, h, true); /* of the first tokens */
-    pooled = rt_build_unary(stack->graph, "pooler.tanh", RT_OP_TANH, pooled, batch, h);
-    if (rt_graph_trains(stack->graph))
-        pretraining_heads(stack, pooled, x);
-    else
-        rt_build_linear(stack->graph, "classifier", pooled, batch, h, BERT_LABELS, true);
+    if (head == RT_MODEL_HEAD_OWN && rt_graph_trains(stack->graph))
+        head = RT_MODEL_HEAD_PRETRAINING;
+    if (head == RT_MODEL_HEAD_TOKEN_CLASSES || head == RT_MODEL_HEAD_QUESTION) {
+        token_classes(stack, x);
+        return;
+    }
+    uint32_t pooled = head == RT_MODEL_HEAD_MASKED_WORDS ? RT_NO_INPUT : pooler(stack, x);
+    if (head == RT_MODEL_HEAD_PRETRAINING)
+        score(stack, "next_sentence", pooled, batch, h, NEXT_SENTENCE, true);
+    if (head == RT_MODEL_HEAD_PRETRAINING || head == RT_MODEL_HEAD_MASKED_WORDS)
+        masked_words(stack, x);
+    else if (head != RT_MODEL_HEAD_NONE)
+        pooled_classes(stack, pooled);
 }
 
 /* --- the whole --- */
@@ -98,6 +161,6 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
     if (row->head != NULL)
         row->head(&stack, x);
     else
-        head_of_words(&stack, x);
+        decoder_head(&stack, x);
     graph->boundary = (double)stack.shape.rows * model->hidden;
 }

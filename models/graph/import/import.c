@@ -24,13 +24,22 @@ static const struct rt_graph_importer importers[] = {
 
 int rt_model_source_find(const char *spec, struct rt_model_source *out)
 {
-    struct rt_model_source source = {.importer = importers, .spec = spec};
+    struct rt_model_source source = {.importer = importers, .spec = spec, .model.defaulted = ""};
     while (!source.importer->recognises(spec))
         source.importer++;
     int status = rt_model_source_traced(&source) ? RT_OK : source.importer->model(spec, &source.model);
-    if (status == RT_OK)
-        *out = source;
-    return status;
+    if (status != RT_OK)
+        return status;
+    if (source.model.defaulted[0] != '\0')
+        rt_warn("%s does not give all sizes of the model; as transformers does, this takes %s", spec,
+                source.model.defaulted);
+    *out = source;
+    return RT_OK;
+}
+
+int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype)
+{
+    return rt_model_source_traced(source) ? RT_OK : rt_model_dtype(&source->model, dtype);
 }
 
 int rt_model_source_graph(const struct rt_model_source *source, const struct rt_graph_options *options,

@@ -21,7 +21,10 @@ struct rt_model_source {
     const char *spec;      /* borrowed */
     struct rt_model model; /* of importer->model */
 };
-int rt_model_source_find(const char *spec, struct rt_model_source *out);
+int rt_model_source_find(const char *spec, struct rt_model_source *out); /* warns of sizes that are missing */
+
+/* The dtype of a step that was asked for without one: rt_model_dtype of sizes, else as it is. */
+int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype);
 
 static inline bool rt_model_source_traced(const struct rt_model_source *source)
 {

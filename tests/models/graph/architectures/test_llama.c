@@ -48,7 +48,7 @@ static void test_config(void)
     CU_ASSERT_EQUAL(m.kv_heads, 2);
     CU_ASSERT_EQUAL(m.head_dim, 8);
     CU_ASSERT_EQUAL(m.positions, 131072);
-    m = config(LLAMA("qwen2", ", \"tie_word_embeddings\": true"));
+    m = config(LLAMA("qwen2", ", \"tie_word_embeddings\": true, \"num_key_value_heads\": 4"));
     CU_ASSERT_EQUAL(m.qkv_bias, 1);
     CU_ASSERT_EQUAL(m.tied, 1);
 }
@@ -172,8 +172,8 @@ static void test_biases(void)
         {LLAMA("llama", ""), 64 * 64, 64 * 64, 64 * 96},
         {LLAMA("llama", ", \"attention_bias\": true"), 64 * 64 + 64, 64 * 64 + 64, 64 * 96},
         {LLAMA("llama", ", \"mlp_bias\": true"), 64 * 64, 64 * 64, 64 * 96 + 96},
-        {LLAMA("qwen2", ""), 64 * 64 + 64, 64 * 64, 64 * 96},
-        {LLAMA("mistral", ", \"head_dim\": 8"), 64 * 32, 32 * 64, 64 * 96},
+        {LLAMA("qwen2", ", \"num_key_value_heads\": 4"), 64 * 64 + 64, 64 * 64, 64 * 96},
+        {LLAMA("mistral", ", \"head_dim\": 8, \"num_key_value_heads\": null"), 64 * 32, 32 * 64, 64 * 96},
     };
     for (size_t i = 0; i < RT_COUNT(known); i++) {
         struct rt_model m = config(known[i].text);

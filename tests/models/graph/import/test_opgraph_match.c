@@ -95,6 +95,8 @@ static void pair_init(struct pair *pair, const char *data, const char *file)
     pair->options = options_of(&pair->name);
     snprintf(path, sizeof path, "%s/models/%s.json", data, pair->name.model);
     RT_ASSERT_OK(rt_model_load(path, &pair->model));
+    pair->model.head =
+        RT_MODEL_HEAD_OWN; /* BERT's config names BertLMHeadModel, which is not what was traced */
 }
 
 static void count_both(struct pair *pair, const char *data)
