@@ -31,25 +31,24 @@ static int read_value(struct rt_command_line *line, const struct rt_option *opti
     return option->field.read(&option->field, name, text, (char *)line->options + option->field.offset);
 }
 
-/* The known name nearest to `name`, NULL where it differs in more letters than a slip does. */
-static const char *near_name(const struct rt_hints *hints, const char *name)
+static void add_near(struct rt_hints *hints, const char *known, const char *name)
 {
-    return hints->name[0][0] != '\0' && hints->distance[0] <= 1 + strlen(name) / 3 ? hints->name[0] : NULL;
+    if (rt_name_near(known, name))
+        rt_hints_add(hints, known, rt_name_distance(name, known));
 }
 
 static int fail_unknown(const struct rt_command_line *line, const char *name)
 {
     const char *title = short_title(line->argv[0]);
     struct rt_hints hints = {0};
-    rt_hints_add(&hints, "help", rt_name_distance(name, "help"));
+    add_near(&hints, "help", name);
     for (size_t i = 0; i < line->command->option_count; i++) {
         const char *known = line->command->options[i].name;
         if (known != NULL)
-            rt_hints_add(&hints, known, rt_name_distance(name, known));
+            add_near(&hints, known, name);
     }
-    const char *near = near_name(&hints, name);
-    if (near != NULL)
-        return rt_fail(RT_EUSAGE, "%s has no option --%s; did you mean --%s?", title, name, near);
+    if (hints.name[0][0] != '\0')
+        return rt_fail(RT_EUSAGE, "%s has no option --%s; did you mean --%s?", title, name, hints.name[0]);
     return rt_fail(RT_EUSAGE, "%s has no option --%s; `%s --help` lists them", title, name, line->argv[0]);
 }
 
@@ -234,10 +233,9 @@ static int fail_command(const struct rt_command *command, const char *title, con
 {
     struct rt_hints hints = {0};
     for (size_t i = 0; i < command->command_count; i++)
-        rt_hints_add(&hints, command->commands[i]->name, rt_name_distance(word, command->commands[i]->name));
-    const char *near = near_name(&hints, word);
-    if (near != NULL)
-        return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; did you mean %s?", word, title, near);
+        add_near(&hints, command->commands[i]->name, word);
+    if (hints.name[0][0] != '\0')
+        return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; did you mean %s?", word, title, hints.name[0]);
     return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; `%s --help` lists them", word, title, title);
 }
 

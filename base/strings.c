@@ -1,6 +1,7 @@
 /* String interning and number parsing. See strings.h. */
 #include "base/strings.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -107,8 +108,8 @@ bool rt_name_contains(const char *name, const char *part)
     return false;
 }
 
-/* Damerau's distance is more than a hint needs. */
-size_t rt_name_distance(const char *a, const char *b)
+/* Levenshtein's distance where a letter replaced counts `replaced`. */
+static size_t distance_with(const char *a, const char *b, size_t replaced)
 {
     size_t row[128], n = strlen(b) < 127 ? strlen(b) : 127;
     for (size_t j = 0; j <= n; j++)
@@ -117,7 +118,7 @@ size_t rt_name_distance(const char *a, const char *b)
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            size_t change = diagonal + (a[i - 1] != b[j - 1] ? replaced : 0);
             diagonal = row[j];
             size_t drop = diagonal + 1, insert = row[j - 1] + 1;
             row[j] = change < drop ? change : drop;
@@ -125,6 +126,44 @@ size_t rt_name_distance(const char *a, const char *b)
         }
     }
     return row[n];
+}
+
+/* Damerau's distance is more than a hint needs. */
+size_t rt_name_distance(const char *a, const char *b)
+{
+    return distance_with(a, b, 1);
+}
+
+static void digits_of(const char *name, char out[128])
+{
+    size_t n = 0;
+    for (; *name != '\0' && n < 127; name++)
+        if (isdigit((unsigned char)*name))
+            out[n++] = *name;
+    out[n] = '\0';
+}
+
+/* Does the longer name begin with the shorter one, and go on with more than its number? "a100x" is of "a100",
+ * "t400" is not of "t4". */
+static bool goes_on(const char *shorter, const char *longer, bool with_digits)
+{
+    size_t length = strlen(shorter);
+    return length >= 3 && strncmp(shorter, longer, length) == 0 &&
+           (with_digits || !isdigit((unsigned char)longer[length]));
+}
+
+bool rt_name_near(const char *known, const char *wanted)
+{
+    char digits[128], known_digits[128];
+    digits_of(wanted, digits);
+    digits_of(known, known_digits);
+    size_t length = strlen(wanted);
+    if (digits[0] == '\0' && known_digits[0] == '\0')
+        return rt_name_distance(known, wanted) <= 1 + length / 3;
+    if (goes_on(wanted, known, true) || goes_on(known, wanted, false))
+        return true;
+    return distance_with(known_digits, digits, 2) <= 1 &&
+           distance_with(known, wanted, 2) <= (size_t)(length < 6 ? 1 : 2);
 }
 
 void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance)
@@ -140,6 +179,14 @@ void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance)
         hints->distance[i] = distance;
         return;
     }
+}
+
+char *rt_hints_words(const struct rt_hints *hints)
+{
+    struct rt_text words = {0};
+    for (int i = 0; i < RT_HINTS && hints->name[i][0] != '\0'; i++)
+        rt_text_add(&words, "%s%s", i == 0 ? "; nearest names: " : ", ", hints->name[i]);
+    return rt_text_take(&words);
 }
 
 char *rt_trim(char *text)

@@ -35,6 +35,12 @@ bool rt_name_contains(const char *name, const char *part);
 /* Levenshtein's distance of the first 127 letters. */
 size_t rt_name_distance(const char *a, const char *b);
 
+/* May `wanted` be a slip of `known`? Both without separators, in lower case. Words: at most 1 + length / 3
+ * letters differ. Names with digits are model numbers, where another letter or digit is another thing (GB200
+ * is no GH200, T4 no L4): one is the beginning of the other, or letters were left out, doubled or swapped:
+ * one, two in names of six and more, and at most one digit. */
+bool rt_name_near(const char *known, const char *wanted);
+
 /* The known names nearest to an unknown one, for its error sentence: nearest first, "" where there are fewer.
  * Starts as {0}. */
 enum { RT_HINTS = 3 };
@@ -43,6 +49,8 @@ struct rt_hints {
     size_t distance[RT_HINTS];
 };
 void rt_hints_add(struct rt_hints *hints, const char *name, size_t distance);
+/* "; nearest names: H100, H200", "" where there is none. Free with free(). */
+char *rt_hints_words(const struct rt_hints *hints);
 
 /* 64-bit FNV-1a, continued from `hash` (start with RT_HASH_START). */
 #define RT_HASH_START 0xcbf29ce484222325u

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,14 @@ static int write_strings(struct rt_h5 *file, const char *path, const char *long_
     return rt_h5_set_integer(file, path, "count", (int64_t)count);
 }
 
+static bool any_has(const struct rt_dataset *dataset, size_t field)
+{
+    for (size_t d = 0; d < dataset->device_count; d++)
+        if (!isnan(*rt_device_value(&dataset->devices[d], field)))
+            return true;
+    return false;
+}
+
 static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
 {
     int status;
@@ -74,6 +83,8 @@ static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
     const char *devices = (const char *)(dataset->device_count > 0 ? dataset->devices : &none);
     for (size_t f = 0; f < rt_device_field_count; f++) {
         const struct rt_device_field *field = &rt_device_fields[f];
+        if (field->sparse && !any_has(dataset, f))
+            continue;
         snprintf(path, sizeof path, "/devices/%s", field->key);
         struct rt_h5_array array = {path, RT_H5_F64, field->units, field->long_name, NULL, 0};
         ADD(rt_h5_write(file, &array, devices + field->offset, sizeof *dataset->devices,
@@ -276,6 +287,10 @@ static int read_devices(struct rt_h5 *file, struct rt_dataset *dataset)
     char *devices = (char *)(dataset->device_count > 0 ? dataset->devices : &none);
     for (size_t f = 0; f < rt_device_field_count; f++) {
         snprintf(path, sizeof path, "/devices/%s", rt_device_fields[f].key);
+        for (size_t d = 0; d < dataset->device_count; d++)
+            *rt_device_value(&dataset->devices[d], f) = NAN;
+        if (rt_device_fields[f].sparse && !rt_h5_has(file, path, "units"))
+            continue;
         struct rt_h5_array array = {path, RT_H5_F64, NULL, NULL, NULL, 0};
         ADD(rt_h5_read(file, &array, devices + rt_device_fields[f].offset, sizeof *dataset->devices,
                        dataset->device_count));

@@ -5,6 +5,7 @@
 #include "base/version.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +147,24 @@ static void digest_rows(struct digest *digest, const struct rt_dataset *dataset,
         digest_part(digest, dataset, rows, rows->size);
 }
 
+/* The columns of version 1 as one array, then a column that came later where it holds something. What a
+ * device has beside its columns does not count. */
+static void digest_devices(struct digest *digest, const struct rt_dataset *dataset)
+{
+    const size_t old = offsetof(struct rt_device, link_peers);
+    char *rows = rt_malloc(dataset->device_count * old + 1);
+    for (size_t d = 0; d < dataset->device_count; d++)
+        memcpy(rows + d * old, &dataset->devices[d], old);
+    digest_bytes(digest, rows, dataset->device_count * old);
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        for (size_t d = 0; rt_device_fields[f].sparse && d < dataset->device_count; d++) {
+            double value = *rt_device_value(&dataset->devices[d], f);
+            if (!isnan(value))
+                digest_bytes(digest, &value, sizeof value);
+        }
+    free(rows);
+}
+
 static struct digest digest_content(const struct rt_dataset *dataset)
 {
     struct digest digest = {RT_HASH_START, ~RT_HASH_START};
@@ -160,8 +179,7 @@ static struct digest digest_content(const struct rt_dataset *dataset)
     rt_workload_init(&workload);
     digest_rows(&digest, dataset, &samples, &missing);
     digest_rows(&digest, dataset, &workloads, &missing);
-    for (size_t d = 0; d < dataset->device_count; d++) /* what files hold of a device, and no more */
-        digest_bytes(&digest, &dataset->devices[d], offsetof(struct rt_device, altered));
+    digest_devices(&digest, dataset);
     for (size_t g = 0; g < dataset->group_count; g++)
         for (size_t i = 0; i < dataset->groups[g].count; i++) {
             digest_bytes(&digest, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]) + 1);

@@ -9,7 +9,7 @@
 
 /* clang-format off */
 #define FIELD(member, units, long_name, min, max, required) \
-    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required}
+    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required, false}
 /* clang-format on */
 
 /* The ranges are wide on purpose: they catch a wrong unit, not an unusual chip. */
@@ -33,6 +33,8 @@ const struct rt_device_field rt_device_fields[] = {
     FIELD(shared_kib_per_sm, "KiB", "shared memory per multiprocessor", 1, 1e5, false),
     FIELD(power_w, "W", "board power", 1, 1e5, false),
     FIELD(link_gbs, "GB/s", "bandwidth to a peer, one direction", 0.01, 1e5, false),
+    {"link_peers", offsetof(struct rt_device, link_peers), "1",
+     "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, true},
 };
 const size_t rt_device_field_count = RT_COUNT(rt_device_fields);
 
@@ -121,6 +123,16 @@ static const struct {
     [RT_INT4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)},  /* 4-bit weights, 16-bit arithmetic */
     [RT_MXFP4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* as above */
 };
+
+struct rt_link rt_device_link(const struct rt_device *device)
+{
+    return (struct rt_link){device->link_gbs, device->link_peers > 1 ? device->link_peers : 1};
+}
+
+double rt_link_gbs(const struct rt_link *link, int64_t peers)
+{
+    return link->gbs * fmin(link->peers, fmax(1, (double)peers));
+}
 
 static double tflops_at(const struct rt_device *device, size_t offset)
 {

@@ -27,7 +27,10 @@ struct rt_device {
     double l2_mib;
     double shared_kib_per_sm;
     double power_w;  /* board */
-    double link_gbs; /* to a peer GPU, one direction, 10^9 bytes/s */
+    double link_gbs; /* to one peer GPU, one direction, 10^9 bytes/s */
+    /* Peers that each have such a link of their own, all of which work at once (a mesh). NaN: one peer at a
+     * time takes it all, through a switch, a bridge or PCIe. */
+    double link_peers;
     /* Its numbers are not those of the device of that name, so measurements of that one are of another. Set
      * by rt_device_find and in no file. */
     bool altered;
@@ -40,6 +43,7 @@ struct rt_device_field {
     const char *units, *long_name;
     double min, max;
     bool required;
+    bool sparse; /* datasets hold a column of it only where a device has it: older files have none */
 };
 extern const struct rt_device_field rt_device_fields[];
 extern const size_t rt_device_field_count;
@@ -89,6 +93,15 @@ bool rt_device_same(const struct rt_device *a, const struct rt_device *b);
 
 /* Fills what `device` lacks (NaN, "") from `from`. */
 void rt_device_fill(struct rt_device *device, const struct rt_device *from);
+
+/* How a GPU sends to others. */
+struct rt_link {
+    double gbs;   /* to one peer, one direction, 10^9 bytes/s; NaN: unknown */
+    double peers; /* that can be sent to at once, each at that rate; 1 unless links form a mesh */
+};
+struct rt_link rt_device_link(const struct rt_device *device);
+/* What a GPU sends in one direction, in GB/s, while it exchanges with `peers` others. */
+double rt_link_gbs(const struct rt_link *link, int64_t peers);
 
 /* Dense peak for an op family and dtype in FLOP/s: matrix units for families that use them where the device
  * has them for the dtype, vector lanes otherwise. On vector lanes 16-bit types have at least the peak of

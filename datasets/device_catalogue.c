@@ -137,12 +137,13 @@ static void normalise(const char *name, size_t length, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Does `wanted` (normalised) name this device? Otherwise *nearest is the distance to its nearest name. */
+/* Does `wanted` (normalised) name this device? Otherwise *label is its nearest near name, at *nearest;
+ * NULL where none is near. */
 static bool names_device(json_t *root, const char *wanted, const char **label, size_t *nearest)
 {
     char candidate[128];
     json_t *aliases = json_object_get(root, "aliases");
-    *label = json_string_value(json_object_get(root, "name"));
+    *label = NULL;
     *nearest = (size_t)-1;
     for (size_t i = 0; i <= json_array_size(aliases); i++) {
         const char *name = i == 0 ? json_string_value(json_object_get(root, "name"))
@@ -153,7 +154,7 @@ static bool names_device(json_t *root, const char *wanted, const char **label, s
         size_t distance = rt_name_distance(candidate, wanted);
         if (distance == 0)
             return true;
-        if (distance < *nearest) {
+        if (rt_name_near(candidate, wanted) && distance < *nearest) {
             *nearest = distance;
             *label = name;
         }
@@ -203,10 +204,12 @@ static int find_in_catalogue(const char *name, size_t length, struct rt_device *
             if (status != RT_ENOTFOUND)
                 return status;
         }
-    return rt_fail(
-        RT_ENOTFOUND,
-        "unknown GPU \"%.*s\"; nearest names: %s, %s, %s; `rooftile devices` lists all, or give a JSON file",
-        (int)(length < 80 ? length : 80), name, hints.name[0], hints.name[1], hints.name[2]);
+    char *near = rt_hints_words(&hints);
+    int status =
+        rt_fail(RT_ENOTFOUND, "unknown GPU \"%.*s\"%s; `rooftile devices` lists all, or give a JSON file",
+                (int)(length < 80 ? length : 80), name, near);
+    free(near);
+    return status;
 }
 
 int rt_device_named(const char *name, struct rt_device *out)
@@ -240,7 +243,8 @@ static bool differs(const struct rt_device *a, const struct rt_device *b, double
         double x = *(const double *)((const char *)a + offset),
                y = *(const double *)((const char *)b + offset);
         bool kernels = offset != offsetof(struct rt_device, memory_gib) &&
-                       offset != offsetof(struct rt_device, link_gbs);
+                       offset != offsetof(struct rt_device, link_gbs) &&
+                       offset != offsetof(struct rt_device, link_peers);
         if (kernels && fabs(x - y) > share * fmax(fabs(x), fabs(y))) /* false where one is NaN */
             return true;
     }

@@ -62,6 +62,15 @@ static void check_column(struct rt_h5 *file, const char *table, const char *name
         wrong(check, "%s: long_name is not \"%s\"", path, long_name);
 }
 
+static void check_device_column(struct rt_h5 *file, const struct rt_device_field *field,
+                                struct rt_check *check)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/devices/%s", field->key);
+    if (!field->sparse || rt_h5_has(file, path, "units"))
+        check_column(file, "devices", field->key, field->units, field->long_name, 1, check);
+}
+
 static int check_units(const char *path, struct rt_check *check)
 {
     struct rt_h5 *file;
@@ -75,8 +84,7 @@ static int check_units(const char *path, struct rt_check *check)
         check_column(file, "workloads", rt_workload_fields[f].name, rt_workload_fields[f].units,
                      rt_workload_fields[f].long_name, rt_workload_fields[f].since, check);
     for (size_t f = 0; f < rt_device_field_count; f++)
-        check_column(file, "devices", rt_device_fields[f].key, rt_device_fields[f].units,
-                     rt_device_fields[f].long_name, 1, check);
+        check_device_column(file, &rt_device_fields[f], check);
     rt_h5_close(file);
     return RT_OK;
 }

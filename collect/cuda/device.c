@@ -191,7 +191,7 @@ static const struct rates {
     {75, "Turing", 64, 256, NAN, NAN, 1024, NAN, NAN, NAN, 2048},
     {80, "Ampere", 64, 512, 256, 1024, 2048, 2048, NAN, NAN, 4096},
     {86, "Ampere", 128, 256, 256, 512, 1024, 1024, NAN, NAN, 2048},
-    {89, "Ada", 128, 256, 256, 512, 1024, 1024, 2048, NAN, 2048},
+    {89, "Ada Lovelace", 128, 256, 256, 512, 1024, 1024, 2048, NAN, 2048},
     {90, "Hopper", 128, 512, 512, 2048, 4096, 4096, 8192, NAN, 8192},
     {120, "Blackwell", 128, 256, 256, 512, 1024, 1024, 2048, 4096, 2048},
 };
@@ -204,7 +204,8 @@ static const struct rates *rates_of(int capability)
     return NULL;
 }
 
-/* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation. */
+/* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation, but
+ * fp4 at full rate (RTX Blackwell's white paper). */
 static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
     const struct rates *rate = rates_of(found->capability);
@@ -223,7 +224,7 @@ static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_devic
     device->fp16_matrix_tflops = half * rate->fp16 * per_rate;
     device->bf16_matrix_tflops = half * rate->bf16 * per_rate;
     device->fp8_matrix_tflops = half * rate->fp8 * per_rate;
-    device->fp4_matrix_tflops = half * rate->fp4 * per_rate;
+    device->fp4_matrix_tflops = rate->fp4 * per_rate;
     device->int8_matrix_tops = rate->int8 * per_rate;
 }
 

@@ -57,7 +57,8 @@ static int read_model(const json_t *root, struct rt_model *out)
     return status;
 }
 
-/* Does `wanted` (normalised) name this model? Otherwise *nearest is the least distance of its names. */
+/* Does `wanted` (normalised) name this model? Otherwise *nearest is the least distance of its near names,
+ * (size_t)-1 where none is. */
 static bool names_model(const json_t *root, const char *wanted, size_t *nearest)
 {
     char candidate[128];
@@ -72,7 +73,7 @@ static bool names_model(const json_t *root, const char *wanted, size_t *nearest)
         size_t distance = rt_name_distance(candidate, wanted);
         if (distance == 0)
             return true;
-        if (distance < *nearest)
+        if (rt_name_near(candidate, wanted) && distance < *nearest)
             *nearest = distance;
     }
     return false;
@@ -92,15 +93,19 @@ int rt_model_named(const char *name, struct rt_model *out)
         bool found = names_model(root, wanted, &distance);
         if (found)
             status = read_model(root, out);
-        else
+        else if (distance != (size_t)-1)
             rt_hints_add(&hints, json_string_value(json_object_get(root, "name")), distance);
         json_decref(root);
         if (found)
             return status;
     }
-    return rt_fail(RT_ENOTFOUND,
-                   "unknown model \"%.80s\"; nearest names: %s, %s, %s; or give the path of a config.json",
-                   name, hints.name[0], hints.name[1], hints.name[2]);
+    char *near = rt_hints_words(&hints);
+    int status = rt_fail(
+        RT_ENOTFOUND,
+        "unknown model \"%.80s\"%s; `rooftile graph --list` lists all, or give the path of a config.json",
+        name, near);
+    free(near);
+    return status;
 }
 
 int rt_model_find(const char *spec, struct rt_model *out)

@@ -102,7 +102,7 @@ static const struct rt_option options[] = {
     {"schedule", 0, "NAME", RT_CHOICE(struct arguments, forecast.parallel.schedule, rt_pipeline_schedules),
      "Of a pipeline: 1f1b or gpipe"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, forecast.parallel.link_gbs, 0.01, 1e5),
-     "Bandwidth to a peer GPU, one direction, GB/s (default: the GPU's)"},
+     "What a GPU sends to others, one direction, GB/s (default: by the GPU's links)"},
     {"no-overlap", 0, NULL, RT_FLAG(struct arguments, forecast.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("Output:"),

@@ -24,15 +24,15 @@ void rt_forecast_release(struct rt_forecast *forecast)
 }
 
 static int check_parallel(const struct rt_graph *graph, const struct rt_parallel *parallel,
-                          const struct rt_device *device, double *link_gbs)
+                          const struct rt_device *device, struct rt_link *link)
 {
     int64_t layers = rt_forecast_layers(graph);
-    *link_gbs = isnan(parallel->link_gbs) ? device->link_gbs : parallel->link_gbs;
+    *link = isnan(parallel->link_gbs) ? rt_device_link(device) : (struct rt_link){parallel->link_gbs, 1};
     if (parallel->pipeline > 1 && parallel->pipeline > layers)
         return rt_fail(RT_EUSAGE, "--pp %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
                        parallel->pipeline, layers);
     if ((parallel->pipeline > 1 || (parallel->data > 1 && graph->options.step == RT_STEP_TRAINING)) &&
-        !(*link_gbs > 0))
+        !(link->gbs > 0))
         return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with --link-gbs",
                        device->name);
     return RT_OK;
@@ -40,7 +40,7 @@ static int check_parallel(const struct rt_graph *graph, const struct rt_parallel
 
 /* Asks the predictor for all of them at once. */
 static int forecast_all(struct rt_forecast *forecasts, size_t count, const struct rt_predictor *predictor,
-                        double link_gbs)
+                        const struct rt_link *link)
 {
     struct rt_forecast_queries queries;
     int status = RT_OK;
@@ -48,11 +48,11 @@ static int forecast_all(struct rt_forecast *forecasts, size_t count, const struc
     bool roofline = !rt_predictor_is_fitted(predictor);
     const uint32_t *of_launch = queries.of_launch;
     for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count) {
-        status = rt_forecast_time_launches(&forecasts[f], &queries, of_launch, roofline, link_gbs);
+        status = rt_forecast_time_launches(&forecasts[f], &queries, of_launch, roofline, link);
         if (status != RT_OK)
             break;
         rt_forecast_sum_phases(&forecasts[f]);
-        rt_forecast_sum_step(&forecasts[f], link_gbs);
+        rt_forecast_sum_step(&forecasts[f], link);
         rt_forecast_sum_interval(&forecasts[f]);
         rt_forecast_sum_memory(&forecasts[f]);
     }
@@ -64,10 +64,10 @@ int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
                        const struct rt_predictor *predictor, const struct rt_device *device,
                        const struct rt_forecast_options *options, struct rt_forecast *out)
 {
-    double link_gbs = NAN;
+    struct rt_link link = {NAN, 1};
     int status = RT_OK;
     for (size_t f = 0; f < count; f++)
-        if ((status = check_parallel(graphs[f], &options->parallel, device, &link_gbs)) != RT_OK)
+        if ((status = check_parallel(graphs[f], &options->parallel, device, &link)) != RT_OK)
             return status;
     if (count == 0)
         return RT_OK;
@@ -76,7 +76,7 @@ int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
         forecasts[f] = (struct rt_forecast){.graph = graphs[f], .device = device, .options = *options};
         rt_forecast_list_launches(&forecasts[f]);
     }
-    status = forecast_all(forecasts, count, predictor, link_gbs);
+    status = forecast_all(forecasts, count, predictor, &link);
     for (size_t f = 0; f < count; f++) {
         if (status == RT_OK)
             out[f] = forecasts[f];

@@ -54,16 +54,18 @@ static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enu
         rt_ops[op].name);
 }
 
-static int time_collective(struct rt_forecast *forecast, struct rt_forecast_launch *launch, double link_gbs)
+static int time_collective(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
+                           const struct rt_link *link)
 {
-    if (!(link_gbs > 0))
+    if (!(link->gbs > 0))
         return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with --link-gbs",
                        forecast->device->name);
     launch->source = RT_TIME_LINK;
     launch->half = LINK_HALF * rt_interval_scale(forecast->options.level);
     launch->time_us =
-        rt_collective_us(launch->kernel.call.op, launch->kernel.call.dim[0], launch->kernel.bytes, link_gbs);
-    launch->roofline_us = 1e6 * launch->kernel.bytes / (1e9 * link_gbs);
+        rt_collective_us(launch->kernel.call.op, launch->kernel.call.dim[0], launch->kernel.bytes, link);
+    launch->roofline_us = 1e6 * launch->kernel.bytes /
+                          (1e9 * rt_collective_gbs(launch->kernel.call.op, launch->kernel.call.dim[0], link));
     return RT_OK;
 }
 
@@ -102,14 +104,14 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
 }
 
 int rt_forecast_time_launches(struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
-                              const uint32_t *of_launch, bool roofline, double link_gbs)
+                              const uint32_t *of_launch, bool roofline, const struct rt_link *link)
 {
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < forecast->launch_count; i++) {
         struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_family_row *family = rt_launch_family(launch);
         if (family->link)
-            status = time_collective(forecast, launch, link_gbs);
+            status = time_collective(forecast, launch, link);
         else if (family->moves)
             time_move(forecast, launch, queries, of_launch[i]);
         else

@@ -16,15 +16,20 @@ static double collective_steps(enum rt_op_id op, int64_t gpus)
     return (op == RT_OP_ALL_REDUCE ? 2.0 : 1.0) * (double)(gpus - 1);
 }
 
-double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, double link_gbs)
+double rt_collective_gbs(enum rt_op_id op, int64_t gpus, const struct rt_link *link)
 {
-    double steps = collective_steps(op, gpus);
-    return RT_LINK_START_US + steps * RT_LINK_STEP_US + 1e6 * bytes / (1e9 * RT_LINK_UTILISATION * link_gbs);
+    return rt_link_gbs(link, op == RT_OP_SEND_RECEIVE ? 1 : gpus - 1);
+}
+
+double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, const struct rt_link *link)
+{
+    double steps = collective_steps(op, gpus), gbs = RT_LINK_UTILISATION * rt_collective_gbs(op, gpus, link);
+    return RT_LINK_START_US + steps * RT_LINK_STEP_US + 1e6 * bytes / (1e9 * gbs);
 }
 
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, double link_gbs, struct rt_gradient_sum *sums,
-                           size_t *sum_count)
+                           const struct rt_parallel *parallel, const struct rt_link *link,
+                           struct rt_gradient_sum *sums, size_t *sum_count)
 {
     double limit = parallel->bucket_bytes > 0 ? parallel->bucket_bytes : 25.0 * 1024 * 1024;
     double ring = 2.0 * (double)(gpus - 1) / (double)gpus; /* sent for each byte of gradient */
@@ -36,7 +41,7 @@ double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t c
             continue;
         double start = parallel->no_overlap ? ready_us[count - 1] : ready_us[i];
         start = fmax(free_at, start);
-        free_at = start + rt_collective_us(RT_OP_ALL_REDUCE, gpus, ring * bucket, link_gbs);
+        free_at = start + rt_collective_us(RT_OP_ALL_REDUCE, gpus, ring * bucket, link);
         if (sums != NULL)
             sums[done] = (struct rt_gradient_sum){start, free_at, bucket};
         done++;

@@ -21,7 +21,7 @@ extern const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT]; /* "1f1b", "g
 struct rt_parallel {
     int64_t data, pipeline, microbatches; /* 1: none */
     enum rt_pipeline_schedule schedule;
-    double link_gbs;     /* to a peer, one direction; NaN: the device's */
+    double link_gbs;     /* that a GPU sends in one direction, whoever to; NaN: by the device's link */
     bool no_overlap;     /* gradients are summed after the backward pass */
     double bucket_bytes; /* of gradients that are summed at once; 0: 25 MiB, as DistributedDataParallel */
 };
@@ -35,9 +35,13 @@ struct rt_parallel {
 #define RT_LINK_START_US 5.0
 #define RT_LINK_STEP_US  1.2
 
+/* What a GPU sends in one direction, in GB/s: to one peer, or in a collective of `gpus`. A mesh of links
+ * takes as many rings as there are peers, over all of its links at once (RCCL and NCCL build them so). */
+double rt_collective_gbs(enum rt_op_id op, int64_t gpus, const struct rt_link *link);
+
 /* Time of one collective of op `op` (family collective) in which one device sends `bytes`. NaN where the link
  * is unknown. */
-double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, double link_gbs);
+double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, const struct rt_link *link);
 
 /* The all-reduce of one bucket of gradients; times since the backward pass began. */
 struct rt_gradient_sum {
@@ -48,8 +52,8 @@ struct rt_gradient_sum {
  * ready_us and bytes are per weight (count), in the order of the backward pass, ready_us not decreasing.
  * `sums` (may be NULL) has room for `count`; *sum_count is how many there were. */
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, double link_gbs, struct rt_gradient_sum *sums,
-                           size_t *sum_count);
+                           const struct rt_parallel *parallel, const struct rt_link *link,
+                           struct rt_gradient_sum *sums, size_t *sum_count);
 
 /* A pipeline's step, simulated: stage i takes forward_us[i] and backward_us[i] (NULL: inference) for a
  * microbatch, then send_us to pass it on. Returns the time until the last stage is done; *busy_us (may be

@@ -113,7 +113,8 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
 {
     const struct rt_graph_options *o = &prediction->graph.options;
     const struct rt_parallel *p = &prediction->forecast.options.parallel;
-    double link = isnan(p->link_gbs) ? prediction->device.link_gbs : p->link_gbs;
+    const struct rt_link own = rt_device_link(&prediction->device);
+    const struct rt_link link = isnan(p->link_gbs) ? own : (struct rt_link){p->link_gbs, 1};
     const struct {
         const char *key;
         json_t *value;
@@ -137,7 +138,8 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"parallel.microbatches", json_integer(p->microbatches)},
         {"parallel.schedule", json_string(rt_pipeline_schedules[p->schedule])},
         {"parallel.overlap", json_boolean(!p->no_overlap)},
-        {"parallel.link_gbs", rt_json_number(link)},
+        {"parallel.link_gbs", rt_json_number(link.gbs)},
+        {"parallel.link_peers", rt_json_number(link.peers)},
     };
     for (size_t i = 0; i < RT_COUNT(members); i++)
         rt_report_add_json(report, members[i].key, members[i].value);

@@ -120,7 +120,7 @@ static void list_gradients(const struct rt_forecast *forecast, int64_t s, struct
 
 /* When the gradients of a stage are summed over the data-parallel group, since its last backward pass began.
  */
-static double sum_gradients(struct rt_forecast *forecast, int64_t s, double link_gbs)
+static double sum_gradients(struct rt_forecast *forecast, int64_t s, const struct rt_link *link)
 {
     const struct rt_parallel *parallel = &forecast->options.parallel;
     struct gradients gradients = {0};
@@ -130,7 +130,7 @@ static double sum_gradients(struct rt_forecast *forecast, int64_t s, double link
         struct rt_gradient_sum *sums = s == 0 ? rt_malloc(gradients.count * sizeof *sums) : NULL;
         size_t count;
         end = rt_gradient_sums_us(gradients.ready_us, gradients.bytes, gradients.count, parallel->data,
-                                  parallel, link_gbs, sums, &count);
+                                  parallel, link, sums, &count);
         if (s == 0) {
             forecast->sums = sums;
             forecast->sum_count = count;
@@ -142,7 +142,7 @@ static double sum_gradients(struct rt_forecast *forecast, int64_t s, double link
 }
 
 /* A step of a pipeline, or of one device (a pipeline of one stage, microbatches one after the other). */
-void rt_forecast_sum_step(struct rt_forecast *forecast, double link_gbs)
+void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *link)
 {
     const struct rt_graph *graph = forecast->graph;
     const struct rt_parallel *parallel = &forecast->options.parallel;
@@ -150,7 +150,7 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, double link_gbs)
     bool training = graph->options.step == RT_STEP_TRAINING;
     double *forward = forecast->stage_forward_us = rt_calloc((size_t)stages, sizeof *forward);
     double *backward = forecast->stage_backward_us = rt_calloc((size_t)stages, sizeof *backward);
-    double late = 0, optimizer = 0, link = 0, busy;
+    double late = 0, optimizer = 0, link_us = 0, busy;
     forecast->pass_ends_us = rt_malloc(2 * (size_t)(stages * microbatches) * sizeof(double));
     for (int64_t s = 0; s < stages; s++) {
         struct stage_times times;
@@ -158,16 +158,16 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, double link_gbs)
         forward[s] = times.forward_us;
         backward[s] = times.backward_us;
         optimizer = fmax(optimizer, times.optimizer_us / (double)stages); /* each steps its own weights */
-        link = fmax(link, times.link_us);
+        link_us = fmax(link_us, times.link_us);
         if (training && parallel->data > 1)
-            late = fmax(late, sum_gradients(forecast, s, link_gbs) - times.backward_us);
+            late = fmax(late, sum_gradients(forecast, s, link) - times.backward_us);
     }
     double bytes = rt_dtypes[graph->options.dtype].bytes * graph->boundary;
-    double send = stages > 1 ? rt_collective_us(RT_OP_SEND_RECEIVE, 2, bytes, link_gbs) : 0;
+    double send = stages > 1 ? rt_collective_us(RT_OP_SEND_RECEIVE, 2, bytes, link) : 0;
     double passes = rt_pipeline_us(forward, training ? backward : NULL, stages, microbatches, send,
                                    parallel->schedule, &busy, forecast->pass_ends_us);
     forecast->total_us = passes + late + optimizer;
-    forecast->compute_us = busy - (double)microbatches * link + optimizer;
+    forecast->compute_us = busy - (double)microbatches * link_us + optimizer;
     forecast->communication_us = forecast->total_us - forecast->compute_us;
     forecast->forward_us = stages == 1 ? (double)microbatches * forward[0] : NAN;
     forecast->backward_us = stages == 1 ? forecast->total_us - forecast->forward_us : NAN;

@@ -11,9 +11,9 @@ int64_t rt_forecast_layers(const struct rt_graph *graph);
 void rt_forecast_sum_phases(struct rt_forecast *forecast);
 
 /* Sets the times of the step, of its stages and gradient sums: a pipeline, or one device (a pipeline of one
- * stage, whose microbatches follow one another). link_gbs: to a peer, one direction; NaN where none is used.
+ * stage, whose microbatches follow one another). `link`: to other GPUs; its gbs is NaN where none is used.
  */
-void rt_forecast_sum_step(struct rt_forecast *forecast, double link_gbs);
+void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *link);
 
 /* Sets memory and memory_bytes. */
 void rt_forecast_sum_memory(struct rt_forecast *forecast);

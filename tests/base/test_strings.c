@@ -92,5 +92,52 @@ static void test_hints(void)
     CU_ASSERT_STRING_EQUAL(hints.name[2], "gpt2-large");
 }
 
+static void test_near_names(void)
+{
+    static const struct {
+        const char *known, *wanted;
+        bool near;
+    } rows[] = {
+        {"h100", "h10", true},
+        {"a100", "a1000", true},
+        {"mi300x", "mi300", true},
+        {"a100", "a100x", true},
+        {"gtx1080ti", "gtx1080", true},
+        {"teslat4", "telsat4", true},
+        {"llama38b", "lama38b", true},
+        {"rtx4070", "rtx4070ti", true},
+        {"a100sxm480gb", "a100sxm80gb", true},
+        {"gb200", "gh200", false},
+        {"l4", "m1", false},
+        {"t4", "l4", false},
+        {"t4", "t400", false},
+        {"a10", "h10", false},
+        {"rtx4090", "rtx5090", false},
+        {"gpt2", "gpt4", false},
+        {"l40", "l400", true},
+        {"b200", "b100", false},
+        {"mi100", "mi200", false},
+        {"h100", "cheese", false},
+        {"gpu", "gup", true},
+        {"batch", "bacth", true},
+        {"link", "fusion", false},
+        {"predict", "predicct", true},
+    };
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        if (rt_name_near(rows[i].known, rows[i].wanted) != rows[i].near)
+            printf("# %s for %s\n", rows[i].known, rows[i].wanted);
+        CU_ASSERT_EQUAL(rt_name_near(rows[i].known, rows[i].wanted), rows[i].near);
+    }
+    struct rt_hints hints = {0};
+    char *words = rt_hints_words(&hints);
+    CU_ASSERT_STRING_EQUAL(words, "");
+    free(words);
+    rt_hints_add(&hints, "H200", 2);
+    rt_hints_add(&hints, "H100", 1);
+    words = rt_hints_words(&hints);
+    CU_ASSERT_STRING_EQUAL(words, "; nearest names: H100, H200");
+    free(words);
+}
+
 RT_TESTS(RT_TEST(test_interning), RT_TEST(test_integers), RT_TEST(test_reals), RT_TEST(test_names),
-         RT_TEST(test_hints))
+         RT_TEST(test_hints), RT_TEST(test_near_names))

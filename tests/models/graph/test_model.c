@@ -62,7 +62,7 @@ static void test_names(void)
         CU_ASSERT_STRING_EQUAL(model.name, pairs[i][1]);
     }
     RT_ASSERT_FAILS(rt_model_find("gpt4", &model), RT_ENOTFOUND,
-                    "unknown model \"gpt4\"; nearest names: gpt");
+                    "unknown model \"gpt4\"; `rooftile graph --list` lists all");
     RT_ASSERT_FAILS(rt_model_find("lama-3-8b", &model), RT_ENOTFOUND, "nearest names: llama-3-8b");
     RT_ASSERT_FAILS(rt_model_find("", &model), RT_ENOTFOUND, "unknown model");
     RT_ASSERT_FAILS(rt_model_find("no/such/config.json", &model), RT_EIO, "no/such/config.json");

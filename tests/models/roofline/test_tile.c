@@ -67,6 +67,8 @@ static void test_roofline(void)
     CU_ASSERT_TRUE(isnan(rt_roofline_us(&ring, &d)));
     d.link_gbs = 100;
     RT_ASSERT_NEAR(rt_roofline_us(&ring, &d), 1e6 * 6e6 / 100e9, 1e-12);
+    d.link_peers = 7; /* a mesh: three of the links are used at once */
+    RT_ASSERT_NEAR(rt_roofline_us(&ring, &d), 1e6 * 6e6 / 300e9, 1e-12);
     q.call.dtype = RT_FP8;
     CU_ASSERT_TRUE(isnan(rt_roofline_us(&q, &d)));
 }

@@ -8,22 +8,40 @@
 
 static const struct rt_parallel two_bytes_a_bucket = {.data = 4, .bucket_bytes = 2};
 
+static const struct rt_link wide = {300, 1}, endless = {1e12, 1};
+
 static void test_collectives_take_bytes_over_link(void)
 {
     double second = 1e9 * RT_LINK_UTILISATION * 300; /* bytes that a 300 GB/s link moves in a second */
-    double large = rt_collective_us(RT_OP_ALL_REDUCE, 4, second, 300);
+    double large = rt_collective_us(RT_OP_ALL_REDUCE, 4, second, &wide);
     RT_ASSERT_NEAR(large, 1e6 + RT_LINK_START_US + 6 * RT_LINK_STEP_US, 1e-12);
-    RT_ASSERT_NEAR(rt_collective_us(RT_OP_ALL_GATHER, 4, 0, 300), RT_LINK_START_US + 3 * RT_LINK_STEP_US,
+    RT_ASSERT_NEAR(rt_collective_us(RT_OP_ALL_GATHER, 4, 0, &wide), RT_LINK_START_US + 3 * RT_LINK_STEP_US,
                    1e-12);
-    RT_ASSERT_NEAR(rt_collective_us(RT_OP_SEND_RECEIVE, 2, 0, 300), RT_LINK_START_US + RT_LINK_STEP_US,
+    RT_ASSERT_NEAR(rt_collective_us(RT_OP_SEND_RECEIVE, 2, 0, &wide), RT_LINK_START_US + RT_LINK_STEP_US,
                    1e-12);
-    CU_ASSERT_TRUE(isnan(rt_collective_us(RT_OP_ALL_REDUCE, 4, 1, NAN)));
+    CU_ASSERT_TRUE(isnan(rt_collective_us(RT_OP_ALL_REDUCE, 4, 1, &(struct rt_link){NAN, 1})));
+}
+
+/* MI300X: a link of 64 GB/s to each of seven peers. A message takes one, a collective those of its peers. */
+static void test_a_mesh_sends_over_all_of_its_links(void)
+{
+    struct rt_device device;
+    RT_ASSERT_OK(rt_device_named("MI300X", &device));
+    const struct rt_link link = rt_device_link(&device);
+    CU_ASSERT_EQUAL(rt_collective_gbs(RT_OP_SEND_RECEIVE, 2, &link), 64);
+    CU_ASSERT_EQUAL(rt_collective_gbs(RT_OP_ALL_REDUCE, 2, &link), 64);
+    CU_ASSERT_EQUAL(rt_collective_gbs(RT_OP_ALL_REDUCE, 4, &link), 3 * 64);
+    CU_ASSERT_EQUAL(rt_collective_gbs(RT_OP_ALL_GATHER, 8, &link), 7 * 64);
+    CU_ASSERT_EQUAL(rt_collective_gbs(RT_OP_ALL_REDUCE, 16, &link), 7 * 64); /* there are no more links */
+    RT_ASSERT_OK(rt_device_named("H100", &device));                          /* through a switch */
+    const struct rt_link through = rt_device_link(&device);
+    CU_ASSERT_EQUAL(rt_collective_gbs(RT_OP_ALL_REDUCE, 8, &through), 450);
 }
 
 /* Small sums take their latency alone, so that times are whole multiples of it. */
 static double sum_us(void)
 {
-    return rt_collective_us(RT_OP_ALL_REDUCE, 4, 0, 1e12);
+    return rt_collective_us(RT_OP_ALL_REDUCE, 4, 0, &endless);
 }
 
 static void test_gradient_sums_queue_on_the_link(void)
@@ -32,13 +50,13 @@ static void test_gradient_sums_queue_on_the_link(void)
     double bytes[] = {1, 1, 1, 1, 1};
     struct rt_gradient_sum sums[5];
     size_t count;
-    double end = rt_gradient_sums_us(ready, bytes, 5, 4, &two_bytes_a_bucket, 1e12, sums, &count);
+    double end = rt_gradient_sums_us(ready, bytes, 5, 4, &two_bytes_a_bucket, &endless, sums, &count);
     CU_ASSERT_EQUAL_FATAL(count, 3); /* two, two, and the one that is left */
     RT_ASSERT_NEAR(sums[0].end_us, one, 1e-6);
     RT_ASSERT_NEAR(sums[1].start_us, 10 * one, 1e-6);
     RT_ASSERT_NEAR(end, 101 * one, 1e-6);
     double crowded[] = {0, 0, 0, 0, 0};
-    end = rt_gradient_sums_us(crowded, bytes, 5, 4, &two_bytes_a_bucket, 1e12, NULL, NULL);
+    end = rt_gradient_sums_us(crowded, bytes, 5, 4, &two_bytes_a_bucket, &endless, NULL, NULL);
     RT_ASSERT_NEAR(end, 3 * one, 1e-6); /* one after the other */
 }
 
@@ -47,7 +65,8 @@ static void test_gradient_sums_without_overlap(void)
     double one = sum_us(), ready[] = {0, 50}, bytes[] = {2, 2};
     struct rt_parallel parallel = two_bytes_a_bucket;
     parallel.no_overlap = true;
-    RT_ASSERT_NEAR(rt_gradient_sums_us(ready, bytes, 2, 4, &parallel, 1e12, NULL, NULL), 50 + 2 * one, 1e-6);
+    RT_ASSERT_NEAR(rt_gradient_sums_us(ready, bytes, 2, 4, &parallel, &endless, NULL, NULL), 50 + 2 * one,
+                   1e-6);
 }
 
 /* Even stages without links: both schedules take (m + p - 1) (f + b) (Narayanan 2021, section 2.2). */
@@ -97,7 +116,8 @@ static void test_activations_in_flight(void)
     CU_ASSERT_EQUAL(rt_pipeline_in_flight(4, 16, RT_PIPELINE_GPIPE), 16);
 }
 
-RT_TESTS(RT_TEST(test_collectives_take_bytes_over_link), RT_TEST(test_gradient_sums_queue_on_the_link),
-         RT_TEST(test_gradient_sums_without_overlap), RT_TEST(test_even_pipelines_have_the_known_bubble),
+RT_TESTS(RT_TEST(test_collectives_take_bytes_over_link), RT_TEST(test_a_mesh_sends_over_all_of_its_links),
+         RT_TEST(test_gradient_sums_queue_on_the_link), RT_TEST(test_gradient_sums_without_overlap),
+         RT_TEST(test_even_pipelines_have_the_known_bubble),
          RT_TEST(test_one_stage_runs_microbatches_in_turn), RT_TEST(test_one_microbatch_is_a_chain),
          RT_TEST(test_the_slowest_stage_sets_the_pace), RT_TEST(test_activations_in_flight))
