@@ -89,7 +89,8 @@ static void test_scalings(void)
 
 static void test_feature_twice(void)
 {
-    make()->nets[0].feature[2] = predictor.nets[0].feature[0];
+    make();
+    predictor.nets[0].feature[2] = predictor.nets[0].feature[0];
     refused("/families/softmax lists the feature \"log2_bytes_l2\" twice");
 }
 
