@@ -138,9 +138,8 @@ static void test_swapped_families(void)
                     "/families/layernorm holds the network of softmax");
     make();
     path = save();
-    swap(path, "/families/linear.vector", "/families/linear.matrix");
-    RT_ASSERT_FAILS(rt_predictor_open(path, &out), RT_EFORMAT,
-                    "/families/linear.matrix holds the network of linear for vector dtypes");
+    swap(path, "/families/linear.vector", "/families/linear.matrix"); /* either may be read first */
+    RT_ASSERT_FAILS(rt_predictor_open(path, &out), RT_EFORMAT, "holds the network of linear for");
 }
 
 RT_TESTS(RT_TEST(test_good), RT_TEST(test_weights), RT_TEST(test_scalings), RT_TEST(test_feature_twice),
