@@ -11,6 +11,7 @@
 #include "datasets/summary.h"
 #include "datasets/validate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,12 +214,68 @@ static void join_text(char **text, const char *more)
     *text = joined;
 }
 
-static int add_file(struct rt_dataset *merged, const char *path, struct rt_table *files)
+/* Numbers of a device that were probed more than once, and differ. */
+struct probed {
+    char device[96];
+    size_t field;
+    double low, high;
+};
+struct probed_list {
+    struct probed *items;
+    size_t count;
+};
+
+static void note_probed(struct probed_list *list, const char *device, size_t field, double x, double y)
+{
+    struct probed *item = list->items;
+    while (item < list->items + list->count && (item->field != field || strcmp(item->device, device) != 0))
+        item++;
+    if (item == list->items + list->count) {
+        list->items = rt_realloc(list->items, list->count + 1, sizeof *item);
+        item = &list->items[list->count++];
+        *item = (struct probed){.field = field, .low = x, .high = x};
+        snprintf(item->device, sizeof item->device, "%s", device);
+    }
+    item->low = fmin(item->low, fmin(x, y));
+    item->high = fmax(item->high, fmax(x, y));
+}
+
+/* What differs between two descriptions that are merged all the same. */
+static void note_differences(struct probed_list *list, const struct rt_dataset *merged,
+                             const struct rt_dataset *dataset)
+{
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        struct rt_device device = dataset->devices[d];
+        int32_t there = rt_dataset_find_device(merged, device.name);
+        for (size_t f = 0; there >= 0 && f < rt_device_field_count; f++) {
+            double x = *rt_device_value(&merged->devices[there], f), y = *rt_device_value(&device, f);
+            if (!isnan(x) && !isnan(y) && x != y)
+                note_probed(list, device.name, f, x, y);
+        }
+    }
+}
+
+static void report_probed(struct rt_report *report, const struct probed_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct probed *item = &list->items[i];
+        const struct rt_device_field *field = &rt_device_fields[item->field];
+        rt_report_add_note(
+            report, "probed",
+            "%s of %s was probed as %.6g to %.6g %s; the largest, which is nearest to the peak, is "
+            "kept",
+            field->key, item->device, item->low, item->high, field->units);
+    }
+}
+
+static int add_file(struct rt_dataset *merged, const char *path, struct probed_list *probed,
+                    struct rt_table *files)
 {
     struct rt_dataset dataset;
     int status = rt_dataset_read(path, &dataset);
     if (status != RT_OK)
         return status;
+    note_differences(probed, merged, &dataset);
     status = rt_dataset_append(merged, &dataset);
     if (status == RT_OK) {
         join_text(&merged->source, dataset.source);
@@ -232,7 +289,8 @@ static int add_file(struct rt_dataset *merged, const char *path, struct rt_table
     return status;
 }
 
-static int write_merged(const struct arguments *arguments, struct rt_dataset *merged, struct rt_table *files)
+static int write_merged(const struct arguments *arguments, struct rt_dataset *merged,
+                        const struct probed_list *probed, struct rt_table *files)
 {
     struct rt_report *report = rt_report_new();
     size_t duplicates = rt_dataset_drop_duplicates(merged);
@@ -243,6 +301,7 @@ static int write_merged(const struct arguments *arguments, struct rt_dataset *me
     rt_report_add_note(
         report, NULL, "%s: %zu samples, %zu workloads, %zu devices; %zu exact duplicates dropped",
         arguments->out, merged->sample_count, merged->workload_count, merged->device_count, duplicates);
+    report_probed(report, probed);
     rt_report_add_text(report, "output", NULL, arguments->out);
     rt_report_add_count(report, "samples", NULL, merged->sample_count);
     rt_report_add_count(report, "workloads", NULL, merged->workload_count);
@@ -264,14 +323,16 @@ static int run_merge(const struct rt_command_line *line)
                                                {"workloads", NULL, 'd', 0}};
     struct rt_table *files = rt_table_new(columns, RT_COUNT(columns));
     struct rt_dataset merged;
+    struct probed_list probed = {0};
     int status = RT_OK;
     rt_dataset_init(&merged);
     for (size_t i = 0; status == RT_OK && i < arguments->names.count; i++)
-        status = add_file(&merged, arguments->names.name[i], files);
+        status = add_file(&merged, arguments->names.name[i], &probed, files);
     if (status == RT_OK)
-        status = write_merged(arguments, &merged, files);
+        status = write_merged(arguments, &merged, &probed, files);
     else
         rt_table_free(files);
+    free(probed.items);
     rt_dataset_release(&merged);
     return status;
 }

@@ -215,11 +215,47 @@ static int32_t *map_groups(struct rt_dataset *to, const struct rt_dataset *from)
     return map;
 }
 
+bool rt_dataset_is_probed(const struct rt_dataset *dataset, int32_t device, size_t field)
+{
+    char *name = rt_format("%s_source", rt_device_fields[field].key);
+    int32_t group = -1, last = -1;
+    bool probed = false;
+    for (size_t i = 0; !probed && i < dataset->sample_count + dataset->workload_count; i++) {
+        bool sample = i < dataset->sample_count;
+        const struct rt_workload *workload = sample ? NULL : &dataset->workloads[i - dataset->sample_count];
+        group = sample ? dataset->samples[i].group : workload->group;
+        if ((sample ? dataset->samples[i].device : workload->device) != device || group == last)
+            continue;
+        last = group;
+        const char *value = rt_dataset_attribute(dataset, group, name);
+        probed = value != NULL && strncmp(value, RT_PROBED, strlen(RT_PROBED)) == 0;
+    }
+    free(name);
+    return probed;
+}
+
+/* Of numbers that were probed in both the larger, in both descriptions. */
+static void take_best(struct rt_dataset *to, int32_t there, const struct rt_dataset *from, int32_t device,
+                      struct rt_device *described)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++) {
+        double *x = rt_device_value(&to->devices[there], f), *y = rt_device_value(described, f);
+        if (!isnan(*x) && !isnan(*y) && *x != *y && rt_dataset_is_probed(to, there, f) &&
+            rt_dataset_is_probed(from, device, f))
+            *x = *y = fmax(*x, *y);
+    }
+}
+
 static int map_devices(struct rt_dataset *to, const struct rt_dataset *from, int32_t *map)
 {
-    for (size_t d = 0; d < from->device_count; d++)
-        if ((map[d] = rt_dataset_add_device(to, &from->devices[d])) < 0)
+    for (size_t d = 0; d < from->device_count; d++) {
+        struct rt_device described = from->devices[d];
+        int32_t there = rt_dataset_find_device(to, described.name);
+        if (there >= 0)
+            take_best(to, there, from, (int32_t)d, &described);
+        if ((map[d] = rt_dataset_add_device(to, &described)) < 0)
             return map[d];
+    }
     return RT_OK;
 }
 

@@ -317,9 +317,11 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
     visit(to, "buffers", text);
     visit(to, "operand_values", "uniform in 0.5..1.5");
     visit(to, "fp32_vector_tflops_source",
-          "best of many sgemm calls on all threads at once, before and after the kernels");
+          RT_PROBED "many sgemm calls on all threads at once, before and after the kernels");
     visit(to, "bandwidth_gbs_source",
-          "best of many triads, 12 bytes an element counted, before and after the kernels");
+          RT_PROBED "many triads, 12 bytes an element counted, before and after the kernels");
+    visit(to, "clock_mhz_source",
+          RT_PROBED "the clocks that the system reported"); /* some report the current one */
     visit(to, "l2_mib_source",
           context->machine.cache_known ? "last-level cache as the system reports it"
                                        : "assumed: the system does not report its last-level cache");

@@ -91,6 +91,55 @@ static bool same_content(const struct rt_dataset *a, const struct rt_dataset *b)
 }
 
 /* A flipped byte anywhere is noticed, or lies where nothing is stored. */
+/* A dataset of one sample of a machine whose peak was probed (or not). */
+static void make_shard(struct rt_dataset *dataset, double tflops, double l2_mib, const char *source)
+{
+    const char *const names[] = {"fp32_vector_tflops_source", "l2_mib_source"};
+    const char *const values[] = {source, "as the system reports it"};
+    struct rt_device device;
+    struct rt_sample sample;
+    rt_dataset_init(dataset);
+    rt_device_init(&device, "Machine, 2 threads");
+    device.fp32_vector_tflops = tflops;
+    device.l2_mib = l2_mib;
+    rt_sample_init(&sample);
+    sample.device = rt_dataset_add_device(dataset, &device);
+    sample.group = rt_dataset_add_group(dataset, 2, names, values);
+    rt_dataset_add_sample(dataset, &sample);
+}
+
+/* Shards of one machine: of what was probed the larger stays, in any order; the rest must agree. */
+static void test_probed_numbers(void)
+{
+    const double tflops[3] = {1.00, 1.03, 0.98};
+    for (int first = 0; first < 3; first++) {
+        struct rt_dataset merged;
+        rt_dataset_init(&merged);
+        for (int i = 0; i < 3; i++) {
+            struct rt_dataset shard;
+            make_shard(&shard, tflops[(first + i) % 3], 32, RT_PROBED "many sgemm calls");
+            RT_ASSERT_OK(rt_dataset_append(&merged, &shard));
+            rt_dataset_release(&shard);
+        }
+        CU_ASSERT_EQUAL(merged.device_count, 1);
+        CU_ASSERT_EQUAL(merged.devices[0].fp32_vector_tflops, 1.03);
+        rt_dataset_release(&merged);
+    }
+    static const struct {
+        double tflops, l2_mib;
+        const char *source, *words;
+    } other[] = {{1.03, 32, "data sheet", "fp32_vector_tflops is 1 in one description and 1.03 in the other"},
+                 {1.03, 33, RT_PROBED "many", "l2_mib is 32 in one description and 33 in the other"}};
+    for (size_t i = 0; i < RT_COUNT(other); i++) {
+        struct rt_dataset a, b;
+        make_shard(&a, 1, 32, RT_PROBED "many sgemm calls");
+        make_shard(&b, other[i].tflops, other[i].l2_mib, other[i].source);
+        RT_ASSERT_FAILS(rt_dataset_append(&a, &b), RT_EFORMAT, other[i].words);
+        rt_dataset_release(&a);
+        rt_dataset_release(&b);
+    }
+}
+
 static void test_flipped_bytes(void)
 {
     struct rt_dataset a, b;
@@ -268,6 +317,7 @@ static void test_split(void)
     }
 }
 
-RT_TESTS(RT_TEST(test_round_trip), RT_TEST(test_append_and_duplicates), RT_TEST(test_flipped_bytes),
-         RT_TEST(test_truncated), RT_TEST(test_versions), RT_TEST(test_version_1), RT_TEST(test_wrong_types),
-         RT_TEST(test_claimed_rows), RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))
+RT_TESTS(RT_TEST(test_round_trip), RT_TEST(test_append_and_duplicates), RT_TEST(test_probed_numbers),
+         RT_TEST(test_flipped_bytes), RT_TEST(test_truncated), RT_TEST(test_versions),
+         RT_TEST(test_version_1), RT_TEST(test_wrong_types), RT_TEST(test_claimed_rows),
+         RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))
