@@ -189,6 +189,13 @@ for n in 2 3; do
 done
 succeeds shard_dry_run collect "${sharded[@]}" --shard 1/3 --dry-run
 holds shard_dry_run_total "67 shapes, 134 kernels" stdout
+# A machine whose peaks are probed anew by every session.
+for i in 1 2; do
+    succeeds probed_shard_$i "$ROOFTILE" collect --backend cpu -q --count 6 --ops add,mul --rel-error 0.5 -o "probed$i.h5" --shard $i/2
+done
+succeeds probed_merge "$ROOFTILE" dataset merge --sort probed1.h5 probed2.h5 -o probed12.h5
+succeeds probed_merge_back "$ROOFTILE" dataset merge --sort probed2.h5 probed1.h5 -o probed21.h5
+same_bytes probed_shards_in_any_order probed12.h5 probed21.h5
 refuses other_shard 2 "is there already" collect "${sharded[@]}" -o shard12.h5 --shard 1/2
 
 # ---- Ctrl-C ----
