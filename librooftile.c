@@ -1,5 +1,6 @@
 /* The library's functions over the rooms: every object wraps what a room knows it by. See rooftile.h. */
 #include "rooftile.h"
+#include "base/locale.h"
 #include "base/status.h"
 #include "base/version.h"
 #include "models/graph/model.h"
@@ -42,6 +43,7 @@ const char *rooftile_error(void)
 
 const char *rooftile_device_catalogue(size_t i)
 {
+    RT_C_LOCALE;
     static _Thread_local struct rt_device device;
     if (i >= rt_device_catalogue_size() || rt_device_catalogue(i, &device) != RT_OK)
         return NULL;
@@ -50,6 +52,7 @@ const char *rooftile_device_catalogue(size_t i)
 
 int rooftile_device_find(const char *spec, rooftile_device **out)
 {
+    RT_C_LOCALE;
     struct rooftile_device found;
     int status = rt_device_find(spec, &found.device);
     if (status != RT_OK)
@@ -71,6 +74,7 @@ const char *rooftile_device_name(const rooftile_device *device)
 
 int rooftile_device_number(const rooftile_device *device, const char *key, double *value)
 {
+    RT_C_LOCALE;
     for (size_t f = 0; f < rt_device_field_count; f++)
         if (strcmp(rt_device_fields[f].key, key) == 0) {
             struct rt_device copy = device->device;
@@ -85,6 +89,7 @@ int rooftile_device_number(const rooftile_device *device, const char *key, doubl
 
 int rooftile_predictor_open(const char *name, rooftile_predictor **out)
 {
+    RT_C_LOCALE;
     struct rooftile_predictor opened;
     int status = rt_predictor_open(name, &opened.predictor);
     if (status != RT_OK)
@@ -111,6 +116,7 @@ int rooftile_predictor_knows(const rooftile_predictor *predictor, const rooftile
 int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_device *device, const char *call,
                        double *time_us, double *interval_us)
 {
+    RT_C_LOCALE;
     struct rt_call parsed;
     struct rt_query query;
     double us;
@@ -135,6 +141,7 @@ int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_devic
 
 int rooftile_model_find(const char *name, rooftile_model **out)
 {
+    RT_C_LOCALE;
     struct rooftile_model found;
     int status = rt_model_find(name, &found.model);
     if (status != RT_OK)
@@ -235,6 +242,7 @@ int rooftile_forecast_step(const rooftile_predictor *predictor, const rooftile_d
                            const rooftile_model *model, const struct rooftile_step *step,
                            rooftile_forecast **out)
 {
+    RT_C_LOCALE;
     struct rooftile_forecast *made = rt_calloc(1, sizeof *made);
     made->device = device->device; /* the forecast keeps a pointer to it, so it lives as long */
     int status = forecast(predictor, model, step, made);

@@ -1,5 +1,6 @@
 /* Progress lines and the interrupt flag. See progress.h. */
 #include "base/progress.h"
+#include "base/printable.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -71,11 +72,12 @@ void rt_progress_update(struct rt_progress *progress, double done, const char *f
     progress->done = done;
     if (progress->quiet || now - progress->drawn < (progress->terminal ? 0.1 : 5))
         return;
-    char note[256];
+    char raw[256], note[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(note, sizeof note, format, arguments);
+    vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    rt_printable(note, sizeof note, raw, false);
     progress->drawn = now;
     draw(progress, note);
 }

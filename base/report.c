@@ -1,6 +1,7 @@
 /* Reports as text, JSON, CSV and Markdown. See report.h. */
 #include "base/report.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -145,15 +146,23 @@ static int label_width(const struct rt_report *report)
     return (int)width + 2;
 }
 
+/* The text as people see it; lists in facts have lines. */
+static char *visible(const struct item *item)
+{
+    return rt_text_printable(item->text, item->kind == FACT);
+}
+
 static void print_text_item(const struct item *item, int labels, FILE *file)
 {
     enum { WIDTH = 108 };
+    char *text = visible(item);
     if (item->kind == FACT) {
         fprintf(file, "%-*s", labels, item->label);
-        rt_print_wrapped(file, item->text, labels, labels, WIDTH);
-    } else if (item->kind != TABLE || item->text[0] != '\0') {
-        fprintf(file, "%s\n", item->text);
+        rt_print_wrapped(file, text, labels, labels, WIDTH);
+    } else if (item->kind != TABLE || text[0] != '\0') {
+        fprintf(file, "%s\n", text);
     }
+    free(text);
     if (item->kind == TABLE)
         rt_table_text(item->table, file);
 }
@@ -188,10 +197,12 @@ static int print_markdown(const struct rt_report *report, FILE *file)
         if (i > 0 && (item->kind != last || item->kind < FACT || item->kind == TABLE))
             fputc('\n', file);
         last = item->kind;
+        char *text = visible(item);
         if (item->kind == FACT)
-            fprintf(file, item->label[0] != '\0' ? "- %s: %s\n" : "%s  %s\n", item->label, item->text);
-        else if (item->text[0] != '\0')
-            fprintf(file, "%s%s\n%s", before[item->kind], item->text, item->kind == TABLE ? "\n" : "");
+            fprintf(file, item->label[0] != '\0' ? "- %s: %s\n" : "%s  %s\n", item->label, text);
+        else if (text[0] != '\0')
+            fprintf(file, "%s%s\n%s", before[item->kind], text, item->kind == TABLE ? "\n" : "");
+        free(text);
         if (item->kind == TABLE)
             rt_table_markdown(item->table, file);
     }
@@ -273,6 +284,7 @@ static const struct {
 
 int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file)
 {
+    RT_C_LOCALE;
     return forms[form].print(report, file);
 }
 

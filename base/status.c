@@ -1,4 +1,6 @@
 #include "base/status.h"
+#include "base/locale.h"
+#include "base/printable.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -9,22 +11,26 @@ static _Thread_local char sentence[2048];
 
 int rt_fail(int status, const char *format, ...)
 {
+    RT_C_LOCALE;
+    char raw[sizeof sentence];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    rt_printable(sentence, sizeof sentence, raw, false);
     return status;
 }
 
 int rt_fail_context(int status, const char *format, ...)
 {
+    RT_C_LOCALE;
     char context[512], whole[sizeof sentence];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(context, sizeof context, format, arguments);
     va_end(arguments);
     snprintf(whole, sizeof whole, "%s: %.1500s", context, sentence);
-    memcpy(sentence, whole, sizeof sentence);
+    rt_printable(sentence, sizeof sentence, whole, false);
     return status;
 }
 
@@ -40,14 +46,14 @@ int rt_exit_status(int status)
 
 void rt_warn(const char *format, ...)
 {
+    RT_C_LOCALE;
+    char raw[sizeof sentence], line[sizeof sentence];
     va_list arguments;
     va_start(arguments, format);
-    flockfile(stderr);
-    fputs("rooftile: warning: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    funlockfile(stderr);
+    vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    rt_printable(line, sizeof line, raw, false);
+    fprintf(stderr, "rooftile: warning: %s\n", line); /* one call: lines of threads do not mix */
 }
 
 static void *checked(void *block, size_t count, size_t size)
@@ -84,6 +90,7 @@ char *rt_strdup(const char *text)
 
 char *rt_vformat(const char *format, va_list arguments)
 {
+    RT_C_LOCALE;
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;

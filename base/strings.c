@@ -1,12 +1,12 @@
 /* String interning and number parsing. See strings.h. */
 #include "base/strings.h"
+#include "base/locale.h"
 #include "base/status.h"
 #include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,20 +216,6 @@ int rt_parse_integer(const char *text, size_t length, int64_t *value)
     return 0;
 }
 
-static double parse_in_c_locale(const char *text, char **end)
-{
-    static locale_t c_locale;
-    locale_t current = __atomic_load_n(&c_locale, __ATOMIC_ACQUIRE);
-    if (current == (locale_t)0) {
-        locale_t made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-        if (__atomic_compare_exchange_n(&c_locale, &current, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            current = made;
-        else
-            freelocale(made);
-    }
-    return strtod_l(text, end, current);
-}
-
 /* digits / 10^decimals to the last bit, where that takes no long arithmetic: 0, or -1. */
 static int divide_exactly(uint64_t digits, size_t decimals, double *value)
 {
@@ -278,7 +264,7 @@ int rt_parse_real(const char *text, size_t length, double *value)
         return -1; /* also refuses spaces, hexadecimal, inf and nan */
     memcpy(copy, text, length);
     copy[length] = '\0';
-    double parsed = parse_in_c_locale(copy, &end);
+    double parsed = strtod_l(copy, &end, rt_c_locale());
     if (*end != '\0' || !isfinite(parsed))
         return -1;
     *value = parsed;

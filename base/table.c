@@ -1,7 +1,10 @@
 /* Tables as text, Markdown, CSV and JSON. See table.h. */
 #include "base/table.h"
 #include "base/csv.h"
+#include "base/locale.h"
+#include "base/printable.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -135,24 +138,27 @@ size_t rt_table_rows(const struct rt_table *table)
 
 /* ---- for people ---- */
 
-/* The text of a cell, row 0 the heading; numbers are written to `buffer`. */
-static const char *cell_text(const struct rt_table *table, size_t row, size_t c, char buffer[64])
+static const char *raw_text(const struct rt_table *table, size_t row, size_t c)
 {
     const struct rt_column *column = &table->columns[c];
     if (row == 0)
         return column->title != NULL ? column->title : column->key;
     const union cell *cell = &table->cells[(row - 1) * table->column_count + c];
-    if (is_text(column))
-        return cell->text != NULL ? cell->text : "-";
     if (column->kind == 'b')
         return cell->integer ? "yes" : "no";
-    if (column->kind == 'd')
-        snprintf(buffer, 64, "%lld", cell->integer);
-    else if (isnan(cell->real))
-        return "-";
-    else
-        snprintf(buffer, 64, column->kind == 'f' ? "%.*f" : "%.*g", column->digits, cell->real);
-    return buffer;
+    return !is_text(column) || cell->text == NULL ? "-" : cell->text;
+}
+
+/* The text of a cell, row 0 the heading; the caller frees it. */
+static char *cell_text(const struct rt_table *table, size_t row, size_t c)
+{
+    const struct rt_column *column = &table->columns[c];
+    const union cell *cell = row > 0 ? &table->cells[(row - 1) * table->column_count + c] : NULL;
+    if (cell != NULL && column->kind == 'd')
+        return rt_format("%lld", cell->integer);
+    if (cell != NULL && (column->kind == 'f' || column->kind == 'g') && !isnan(cell->real))
+        return rt_format(column->kind == 'f' ? "%.*f" : "%.*g", column->digits, cell->real);
+    return rt_text_printable(raw_text(table, row, c), false);
 }
 
 static bool is_left(const struct rt_column *column)
@@ -167,12 +173,13 @@ static bool is_shown(const struct rt_column *column)
 
 static size_t *column_widths(const struct rt_table *table)
 {
-    char buffer[64];
     size_t *width = rt_calloc(table->column_count, sizeof *width);
     for (size_t r = 0; r <= table->row_count; r++)
         for (size_t c = 0; c < table->column_count; c++) {
-            size_t length = strlen(cell_text(table, r, c, buffer));
+            char *text = cell_text(table, r, c);
+            size_t length = strlen(text);
             width[c] = length > width[c] ? length : width[c];
+            free(text);
         }
     return width;
 }
@@ -187,29 +194,41 @@ static size_t last_shown(const struct rt_table *table)
 
 void rt_table_text(const struct rt_table *table, FILE *file)
 {
-    char buffer[64];
     size_t *width = column_widths(table), last = last_shown(table);
     for (size_t r = 0; r <= table->row_count; r++) {
         for (size_t c = 0; c <= last; c++) {
             bool left = is_left(&table->columns[c]);
+            char *text = cell_text(table, r, c);
             if (is_shown(&table->columns[c]))
-                fprintf(file, left ? "%-*s%s" : "%*s%s", left && c == last ? 0 : (int)width[c],
-                        cell_text(table, r, c, buffer), c == last ? "" : "  ");
+                fprintf(file, left ? "%-*s%s" : "%*s%s", left && c == last ? 0 : (int)width[c], text,
+                        c == last ? "" : "  ");
+            free(text);
         }
         fputc('\n', file);
     }
     free(width);
 }
 
+/* A cell between two bars, padded; a bar in it is no border. */
+static void print_markdown_cell(const struct rt_table *table, size_t row, size_t c, size_t width, FILE *file)
+{
+    char *text = cell_text(table, row, c);
+    int pad = (int)width - (int)strlen(text);
+    bool left = is_left(&table->columns[c]);
+    fprintf(file, "| %*s", left ? 0 : pad, "");
+    for (const char *at = text; *at != '\0'; at++)
+        fprintf(file, *at == '|' ? "\\%c" : "%c", *at);
+    fprintf(file, "%*s ", left ? pad : 0, "");
+    free(text);
+}
+
 void rt_table_markdown(const struct rt_table *table, FILE *file)
 {
-    char buffer[64];
     size_t *width = column_widths(table);
     for (size_t r = 0; r <= table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++)
             if (is_shown(&table->columns[c]))
-                fprintf(file, is_left(&table->columns[c]) ? "| %-*s " : "| %*s ", (int)width[c],
-                        cell_text(table, r, c, buffer));
+                print_markdown_cell(table, r, c, width[c], file);
         fputs("|\n", file);
         for (size_t c = 0; r == 0 && c < table->column_count; c++)
             if (is_shown(&table->columns[c]))
@@ -221,8 +240,18 @@ void rt_table_markdown(const struct rt_table *table, FILE *file)
 
 /* ---- for programs ---- */
 
+static void write_text(FILE *file, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        return;
+    char *printable = rt_text_printable(text, false);
+    rt_csv_write(file, printable);
+    free(printable);
+}
+
 int rt_table_csv(const struct rt_table *table, FILE *file)
 {
+    RT_C_LOCALE;
     for (size_t r = 0; r <= table->row_count; r++) {
         const char *comma = "";
         for (size_t c = 0; c < table->column_count; c++) {
@@ -235,7 +264,7 @@ int rt_table_csv(const struct rt_table *table, FILE *file)
             if (r == 0)
                 fputs(column->key, file);
             else if (is_text(column))
-                rt_csv_write(file, cell->text != NULL && cell->text[0] != '\0' ? cell->text : NULL);
+                write_text(file, cell->text);
             else if (is_integer(column))
                 fprintf(file, "%lld", cell->integer);
             else if (!isnan(cell->real))
@@ -281,9 +310,19 @@ json_t *rt_table_json(const struct rt_table *table)
     return rows;
 }
 
+/* Jansson escapes what is below a space; what a terminal acts on beyond that stands in texts alone. */
 void rt_json_print(json_t *value, FILE *file)
 {
-    json_dumpf(value, file, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    unsigned code = 0;
+    for (size_t at = 0, length; text != NULL && text[at] != '\0'; at += length) {
+        length = rt_utf8(text + at, &code);
+        if (code >= 0x7f && rt_is_control(code))
+            fprintf(file, "\\u%04x", code);
+        else
+            fwrite(text + at, 1, length, file);
+    }
     fputc('\n', file);
+    free(text);
     json_decref(value);
 }

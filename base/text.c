@@ -1,5 +1,7 @@
 /* A text that grows. See text.h. */
 #include "base/text.h"
+#include "base/locale.h"
+#include "base/printable.h"
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -18,6 +20,7 @@ static void reserve(struct rt_text *text, size_t more)
 
 static void add(struct rt_text *text, const char *format, va_list arguments)
 {
+    RT_C_LOCALE;
     va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
@@ -60,6 +63,14 @@ void rt_text_release(struct rt_text *text)
 {
     free(text->text);
     *text = (struct rt_text){0};
+}
+
+char *rt_text_printable(const char *text, bool lines)
+{
+    size_t size = rt_printable(NULL, 0, text, lines) + 1;
+    char *copy = rt_malloc(size);
+    rt_printable(copy, size, text, lines);
+    return copy;
 }
 
 void rt_print_wrapped(FILE *file, const char *text, int left, int column, int width)

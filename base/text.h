@@ -2,6 +2,7 @@
 #ifndef ROOFTILE_BASE_TEXT_H
 #define ROOFTILE_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -20,6 +21,9 @@ void rt_text_item(struct rt_text *text, const char *separator, const char *forma
 /* The text, "" where nothing was added; the caller frees it and `text` is {0} again. */
 char *rt_text_take(struct rt_text *text);
 void rt_text_release(struct rt_text *text);
+
+/* A copy of the text as a terminal may print it (printable.h). */
+char *rt_text_printable(const char *text, bool lines);
 
 /* Prints `text` and a line end, broken between words into lines of at most `width` columns that begin at
  * column `left`; the first goes on at `column`. Its own line ends stay, and so do the spaces that a line

@@ -2,6 +2,7 @@
 #include "datasets/export_csv.h"
 #include "datasets/csv_cell.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -118,6 +119,7 @@ static int check_names(const struct rt_dataset *dataset)
 
 int rt_export_csv(const struct rt_dataset *dataset, const char *folder)
 {
+    RT_C_LOCALE;
     static const struct {
         const char *name;
         void (*write)(FILE *file, const struct rt_dataset *dataset);

@@ -114,7 +114,7 @@ bool rt_field_is_possible(const struct rt_field *field, const void *row)
     double value = rt_field_real(field, row);
     double least = field->type == RT_H5_F64 || field->may_be_zero ? 0 : 1;
     double most = field->most > 0 ? (double)field->most : DBL_MAX;
-    if (is_time(field) && !(field->may_be_zero && value == 0))
+    if (is_time(field) && !field->may_be_zero)
         return isnan(value) || rt_time_is_possible(value);
     return isnan(value) || (value >= least && value <= most);
 }

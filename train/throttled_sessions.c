@@ -26,10 +26,10 @@ static bool is_throttled(const struct rt_training_rows *train, const struct rt_f
     double utilisation = rt_training_rows_utilisation(train, index, session);
     bool throttled = utilisation < RT_THROTTLED; /* not where it is NaN */
     if (throttled && warn)
-        fprintf(stderr,
-                "rooftile: warning: %s of %s looks throttled: large kernels reach %.0f%% of what the "
-                "board sustains; its kernels are left out (--keep-all keeps them)\n",
-                rt_net_name(net->family, net->units), device->name, 100 * utilisation);
+        rt_warn(
+            "%s of %s looks throttled: large kernels reach %.0f%% of what the board sustains; its kernels "
+            "are left out (--keep-all keeps them)",
+            rt_net_name(net->family, net->units), device->name, 100 * utilisation);
     return throttled;
 }
 

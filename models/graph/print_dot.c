@@ -1,5 +1,6 @@
 /* Graphs as pictures. See print.h. */
 #include "base/status.h"
+#include "base/text.h"
 #include "models/graph/print.h"
 
 #include <inttypes.h>
@@ -37,11 +38,13 @@ static const char *colour_of(const struct rt_graph_kernel *kernel)
 /* A text within quotes. */
 static void print_escaped(const char *text, FILE *file)
 {
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
+    char *printable = rt_text_printable(text, false);
+    for (const char *at = printable; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
             fputc('\\', file);
-        fputc(*text, file);
+        fputc(*at, file);
     }
+    free(printable);
 }
 
 static void print_box(const struct rt_graph *graph, size_t n, struct rt_graph_kernel *launches, FILE *file)

@@ -19,6 +19,7 @@ if command -v nm >/dev/null; then
     succeeds "the shared library shows what the header declares" diff <(shown) <(declared)
 fi
 cat >"$work/forecast.c" <<'EOF'
+#include <locale.h>
 #include <rooftile.h>
 #include <stdio.h>
 
@@ -27,7 +28,8 @@ int main(void)
     rooftile_predictor *predictor = NULL;
     rooftile_device *device = NULL;
     double time_us, sms;
-    if (rooftile_predictor_open("roofline", &predictor) != 0 || rooftile_device_find("H100,sms=100", &device) != 0 ||
+    setlocale(LC_ALL, "");
+    if (rooftile_predictor_open("roofline", &predictor) != 0 || rooftile_device_find("H100,sms=100,l2_mib=49.5", &device) != 0 ||
         rooftile_kernel_us(predictor, device, "gemm,m=8192,n=8192,k=8192,dtype=bf16", &time_us, NULL) != 0 ||
         rooftile_device_number(device, "sms", &sms) != 0) {
         fprintf(stderr, "%s\n", rooftile_error());
@@ -49,6 +51,17 @@ succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/foreca
 succeeds "and runs" "$work/forecast"
 holds "and forecasts" "NVIDIA H100 80GB HBM3, 100 SMs: 1111 us" "$work/stdout"
 holds "and says what is wrong" "dim \"n\" of gemm is missing" "$work/stdout"
+cp "$work/stdout" "$work/plain"
+printf '%s\n' 'comment_char %' 'escape_char /' LC_NUMERIC 'decimal_point ","' 'thousands_sep ""' 'grouping -1' \
+    'END LC_NUMERIC' >"$work/comma.txt"
+localedef -c --no-archive -i "$work/comma.txt" -f ANSI_X3.4-1968 "$work/comma" >/dev/null 2>&1
+if [ "$(LOCPATH=$work LC_ALL=comma bash -c 'printf %.1f 1,5' 2>/dev/null)" = 1,5 ]; then
+    succeeds "runs in a locale with a decimal comma" env LOCPATH="$work" LC_ALL=comma "$work/forecast"
+    cp "$work/stdout" "$work/with_comma"
+    succeeds "and forecasts the same" cmp "$work/plain" "$work/with_comma"
+else
+    echo "skipped runs in a locale with a decimal comma: localedef makes none here"
+fi
 # shellcheck disable=SC2046
 succeeds "the example of docs/ compiles" cc -std=c17 -Wall -Werror "$ROOFTILE_SOURCE/docs/examples/forecast.c" \
     -o "$work/example" $(pkg-config --cflags --libs rooftile)

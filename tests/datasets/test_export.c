@@ -1,6 +1,7 @@
 /* A dataset as CSV and back: the same file, byte for byte; and CSV that people wrote. */
 #include "datasets/export_csv.h"
 #include "datasets/import/import.h"
+#include "comma_locale.h"
 #include "test.h"
 
 #include <math.h>
@@ -112,6 +113,15 @@ static void test_awkward_round_trip(void)
     rt_dataset_release(&dataset);
 }
 
+/* What is written reads again where the program has set a locale with a decimal comma. */
+static void test_comma_round_trip(void)
+{
+    if (!rt_test_comma_locale())
+        return;
+    test_awkward_round_trip();
+    setlocale(LC_ALL, "C");
+}
+
 static void test_empty_round_trip(void)
 {
     struct rt_dataset dataset, back;
@@ -218,8 +228,7 @@ static void test_bad_csv(void)
          "samples.csv:2: latency_us is 1e+300"},
         {"samples.csv", "op,dtype,device,latency_us,dim0,dim1,count\nadd,fp32,Mine,1,8,8,0\n",
          "samples.csv:2: count is 0; it must be a whole number of 1 or more"},
-        {"workloads.csv",
-         "model,device,mode,dtype,layers,end_to_end_us\nm,Mine,inference,fp32,90000000,5\n",
+        {"workloads.csv", "model,device,mode,dtype,layers,end_to_end_us\nm,Mine,inference,fp32,90000000,5\n",
          "workloads.csv:2: layers is 90000000; it must be a whole number of 1..65536"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
@@ -256,5 +265,6 @@ static void test_unwritable(void)
     rt_dataset_release(&dataset);
 }
 
-RT_TESTS(RT_TEST(test_imports_round_trip), RT_TEST(test_awkward_round_trip), RT_TEST(test_empty_round_trip),
-         RT_TEST(test_edited), RT_TEST(test_by_hand), RT_TEST(test_bad_csv), RT_TEST(test_unwritable))
+RT_TESTS(RT_TEST(test_imports_round_trip), RT_TEST(test_awkward_round_trip), RT_TEST(test_comma_round_trip),
+         RT_TEST(test_empty_round_trip), RT_TEST(test_edited), RT_TEST(test_by_hand), RT_TEST(test_bad_csv),
+         RT_TEST(test_unwritable))

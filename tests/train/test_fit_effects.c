@@ -13,7 +13,8 @@ static void make_rows(struct rt_training_rows *rows)
     *rows = (struct rt_training_rows){.count = COUNT,
                                       .bounds = calloc(COUNT, sizeof(struct rt_bound)),
                                       .target = calloc(COUNT, sizeof(double)),
-                                      .device = calloc(COUNT, sizeof(int32_t))};
+                                      .device = calloc(COUNT, sizeof(int32_t)),
+                                      .dtype = calloc(COUNT, 1)};
     for (int i = 0; i < COUNT; i++) {
         int device = i / EACH;
         rows->device[i] = device;
