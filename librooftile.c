@@ -190,7 +190,7 @@ static int find_dtype(const struct rooftile_step *step, const struct rt_model *m
 }
 
 static int graph_options(const struct rooftile_step *step, const struct rt_model *model,
-                         struct rt_graph_options *out)
+                         const struct rt_device *device, struct rt_graph_options *out)
 {
     int mode = 0, optimizer = 0;
     enum rt_dtype dtype = RT_FP32;
@@ -210,6 +210,7 @@ static int graph_options(const struct rooftile_step *step, const struct rt_model
                                      .context = step->context,
                                      .tensor_parallel = step->tensor_parallel,
                                      .dtype = dtype,
+                                     .fp16_beside = !rt_device_has_bf16(device),
                                      .optimizer = (enum rt_optimizer_kind)optimizer,
                                      .fusion = step->fusion};
     return RT_OK;
@@ -225,7 +226,7 @@ static int forecast(const rooftile_predictor *predictor, const rooftile_model *m
         .parallel = {.data = step->data_parallel, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
         .fallback = true,
         .level = LEVEL};
-    int status = graph_options(step, &model->model, &options);
+    int status = graph_options(step, &model->model, &out->device, &options);
     if (status == RT_OK)
         status = rt_graph_build(&model->model, &options, &out->graph);
     if (status != RT_OK)

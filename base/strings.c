@@ -152,6 +152,15 @@ static bool goes_on(const char *shorter, const char *longer, bool with_digits)
            (with_digits || !isdigit((unsigned char)longer[length]));
 }
 
+/* "gtp2" is "gpt2" with two letters swapped. */
+static bool letters_swapped(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b)
+        a++, b++;
+    return a[0] != '\0' && a[0] == b[1] && a[1] == b[0] && isalpha((unsigned char)a[0]) &&
+           isalpha((unsigned char)a[1]) && strcmp(a + 2, b + 2) == 0;
+}
+
 bool rt_name_near(const char *known, const char *wanted)
 {
     char digits[128], known_digits[128];
@@ -160,7 +169,7 @@ bool rt_name_near(const char *known, const char *wanted)
     size_t length = strlen(wanted);
     if (digits[0] == '\0' && known_digits[0] == '\0')
         return rt_name_distance(known, wanted) <= 1 + length / 3;
-    if (goes_on(wanted, known, true) || goes_on(known, wanted, false))
+    if (letters_swapped(known, wanted) || goes_on(wanted, known, true) || goes_on(known, wanted, false))
         return true;
     return distance_with(known_digits, digits, 2) <= 1 &&
            distance_with(known, wanted, 2) <= (size_t)(length < 6 ? 1 : 2);

@@ -139,6 +139,20 @@ static double tflops_at(const struct rt_device *device, size_t offset)
     return offset == 0 ? NAN : *(const double *)((const char *)device + offset);
 }
 
+bool rt_device_has_bf16(const struct rt_device *device)
+{
+    return !isnan(device->bf16_matrix_tflops) || !isnan(device->bf16_vector_tflops);
+}
+
+const char *rt_device_peak_field(enum rt_family family, enum rt_dtype dtype)
+{
+    size_t offset = rt_families[family].tensor ? peaks[dtype].matrix : peaks[dtype].vector;
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (offset != 0 && rt_device_fields[f].offset == offset)
+            return rt_device_fields[f].key;
+    return NULL;
+}
+
 double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
     bool tensor = rt_families[family].tensor;

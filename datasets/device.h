@@ -103,6 +103,13 @@ struct rt_link rt_device_link(const struct rt_device *device);
 /* What a GPU sends in one direction, in GB/s, while it exchanges with `peers` others. */
 double rt_link_gbs(const struct rt_link *link, int64_t peers);
 
+/* Has it units for bf16? Where not, fp16 is what 16-bit models run in. */
+bool rt_device_has_bf16(const struct rt_device *device);
+
+/* The field that the peak of a dtype comes from: "fp8_matrix_tflops" for products in fp8; NULL where devices
+ * have none (fp8 on vector lanes). */
+const char *rt_device_peak_field(enum rt_family family, enum rt_dtype dtype);
+
 /* Dense peak for an op family and dtype in FLOP/s: matrix units for families that use them where the device
  * has them for the dtype, vector lanes otherwise. On vector lanes 16-bit types have at least the peak of
  * fp32: frameworks convert and compute in fp32 where a GPU's own 16-bit arithmetic is slower (fp16 on compute

@@ -23,6 +23,11 @@ const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
 };
 /* clang-format on */
 
+bool rt_dtype_is_narrow(enum rt_dtype dtype)
+{
+    return rt_dtypes[dtype].bytes < 2;
+}
+
 static bool has_word(const char *words, const char *word)
 {
     size_t length = strlen(word);

@@ -2,6 +2,8 @@
 #ifndef ROOFTILE_DATASETS_DTYPE_H
 #define ROOFTILE_DATASETS_DTYPE_H
 
+#include <stdbool.h>
+
 /* The numbers are stored in dataset files (enum types): append, never renumber. */
 enum rt_dtype {
     RT_FP32 = 0,
@@ -24,6 +26,10 @@ struct rt_dtype_row {
     const char *aliases; /* other spellings, space-separated */
 };
 extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];
+
+/* Narrower than 16 bits: a dtype of products and their weights alone; everything beside them is in 16 bits.
+ */
+bool rt_dtype_is_narrow(enum rt_dtype dtype);
 
 /* Index of the row with that name or alias in any case, -1 where there is none. */
 int rt_dtype_find(const char *name);

@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,20 @@ const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw"};
 
 void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options)
 {
-    *graph = (struct rt_graph){.options = *options};
+    *graph = (struct rt_graph){.options = *options, .products = options->dtype};
+    if (rt_dtype_is_narrow(options->dtype))
+        graph->options.dtype = options->fp16_beside ? RT_FP16 : RT_BF16;
+}
+
+struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph)
+{
+    struct rt_graph_dtype_words words;
+    const char *products = rt_dtypes[graph->products].name, *all = rt_dtypes[graph->options.dtype].name;
+    if (graph->products == graph->options.dtype)
+        snprintf(words.text, sizeof words.text, "%s", all);
+    else
+        snprintf(words.text, sizeof words.text, "%s, beside it %s", products, all);
+    return words;
 }
 
 void rt_graph_release(struct rt_graph *graph)
@@ -61,6 +75,14 @@ void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
     graph->nodes[graph->node_count - 1].input_count++;
 }
 
+/* vLLM and the checkpoints it reads quantise the linear modules of the layers, and neither embedding nor head
+ * ("ignore": ["lm_head"] in compressed-tensors, exclude_modules in modelopt). */
+static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
+{
+    bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
+    return layer && op == RT_OP_LINEAR ? graph->products : graph->options.dtype;
+}
+
 struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
                                             const int64_t *dim)
 {
@@ -68,7 +90,7 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
         room(graph->kernels, graph->kernel_count, &graph->kernel_capacity, sizeof *graph->kernels);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
     memset(kernel, 0, sizeof *kernel);
-    rt_call_init(&kernel->call, op, graph->options.dtype);
+    rt_call_init(&kernel->call, op, dtype_of(graph, op));
     memcpy(kernel->call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     kernel->call.phase = (uint8_t)phase;
     kernel->flops = rt_call_flops(&kernel->call);
@@ -169,21 +191,33 @@ static double largest_outputs(const struct rt_graph *graph)
     return most;
 }
 
+/* Bytes of an element of the node's weights: in training they are kept in 16 bits and quantised by the way.
+ */
+static double weight_width(const struct rt_graph *graph, const struct rt_node *node)
+{
+    bool product = node->kernel_count > 0 && graph->kernels[node->kernel].call.op == RT_OP_LINEAR;
+    enum rt_dtype dtype = product && !rt_graph_trains(graph)
+                              ? (enum rt_dtype)graph->kernels[node->kernel].call.dtype
+                              : graph->options.dtype;
+    return rt_dtypes[dtype].bytes;
+}
+
 void rt_graph_memory(const struct rt_graph *graph, double in_flight, double share,
                      struct rt_graph_memory *out)
 {
     struct rt_graph_memory memory = {0};
-    double width = rt_dtypes[graph->options.dtype].bytes, parameters = 0, saved = 0;
+    double width = rt_dtypes[graph->options.dtype].bytes, parameters = 0, saved = 0, weights = 0;
     bool training = graph->options.step == RT_STEP_TRAINING;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_node *node = &graph->nodes[n];
         bool layer = graph->blocks[node->block].role == RT_BLOCK_LAYER;
         double repeat = (double)rt_graph_repeat(graph, node) * (layer ? share : 1);
         parameters += repeat * node->parameters;
+        weights += repeat * node->parameters * weight_width(graph, node);
         saved += repeat * node->saved;
     }
     parameters -= graph->shared;
-    memory.weights = width * parameters;
+    memory.weights = weights - width * graph->shared;
     memory.cache = width * graph->cache * share;
     memory.activations = width * (largest_outputs(graph) + (training ? in_flight * saved : 0));
     if (training) {

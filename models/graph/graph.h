@@ -45,7 +45,10 @@ struct rt_graph_options {
     int64_t sequence; /* tokens of each; ignored when decoding */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
     int64_t tensor_parallel;
-    enum rt_dtype dtype; /* of weights and activations */
+    /* Of weights and activations. A narrow one (fp8, int4 ...) is that of the layers' products with weights:
+     * all else, embedding and head too, is in 16 bits, which become the dtype of the graph's options. */
+    enum rt_dtype dtype;
+    bool fp16_beside; /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
     enum rt_optimizer_kind optimizer;
     bool fusion; /* chains of elementwise ops run as one kernel */
 };
@@ -85,6 +88,7 @@ struct rt_block {
 
 struct rt_graph {
     struct rt_graph_options options;
+    enum rt_dtype products; /* of the layers' products with weights; options.dtype unless that was narrow */
     struct rt_block *blocks;
     struct rt_node *nodes;
     struct rt_graph_kernel *kernels;
@@ -119,6 +123,12 @@ static inline bool rt_graph_trains(const struct rt_graph *graph)
 {
     return graph->options.step == RT_STEP_TRAINING;
 }
+
+/* "fp8, beside it bf16"; "bf16" where one dtype is that of everything. */
+struct rt_graph_dtype_words {
+    char text[40];
+};
+struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph);
 
 /* How often a node runs in a step. */
 static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)

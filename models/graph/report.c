@@ -108,7 +108,7 @@ static void add_title(struct rt_report *report, const struct rt_graph *graph, co
         rt_text_add(&title, ", sequence %" PRId64, options->sequence);
     if (options->tensor_parallel > 1)
         rt_text_add(&title, ", one of %" PRId64 " tensor-parallel devices", options->tensor_parallel);
-    rt_text_add(&title, ", %s%s", rt_dtypes[options->dtype].name, options->fusion ? ", fused" : "");
+    rt_text_add(&title, ", %s%s", rt_graph_dtype_words(graph).text, options->fusion ? ", fused" : "");
     if (options->optimizer != RT_OPTIMIZER_NONE)
         rt_text_add(&title, ", %s", rt_optimizers[options->optimizer]);
     rt_report_add_title(report, "%s", title.text);
@@ -196,13 +196,14 @@ static json_t *blocks_json(const struct rt_graph *graph)
     return blocks;
 }
 
-static json_t *options_json(const struct rt_graph_options *options)
+static json_t *options_json(const struct rt_graph *graph)
 {
+    const struct rt_graph_options *options = &graph->options;
     bool decode = options->step == RT_STEP_DECODE;
     return json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "mode", rt_steps[options->step], "batch",
                      (json_int_t)options->batch, decode ? "context" : "sequence",
                      (json_int_t)(decode ? options->context : options->sequence), "tensor_parallel",
-                     (json_int_t)options->tensor_parallel, "dtype", rt_dtypes[options->dtype].name,
+                     (json_int_t)options->tensor_parallel, "dtype", rt_dtypes[graph->products].name,
                      "optimizer", rt_optimizers[options->optimizer], "fusion", options->fusion);
 }
 
@@ -233,8 +234,8 @@ static json_t *graph_json(const struct rt_graph *graph, const char *model)
     for (size_t i = 0; i < RT_COUNT(memory_parts); i++)
         json_object_set_new(parts, memory_parts[i].name, rt_json_number(memory_part(&memory, i)));
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "model", rt_json_text(model), "options",
-                     options_json(&graph->options), "blocks", blocks_json(graph), "totals",
-                     totals_json(graph), "memory", parts);
+                     options_json(graph), "blocks", blocks_json(graph), "totals", totals_json(graph),
+                     "memory", parts);
 }
 
 struct rt_report *rt_graph_report(const struct rt_graph *graph, const char *model)

@@ -20,7 +20,7 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
         struct rt_forecast_row *row = &cell[kernel->call.op][launch->source];
         double repeat = (double)rt_graph_repeat(graph, &graph->nodes[launch->node]);
         double peak =
-            rt_device_peak_flops(forecast->device, rt_call_family(&kernel->call), graph->options.dtype);
+            rt_device_peak_flops(forecast->device, rt_call_family(&kernel->call), kernel->call.dtype);
         row->launches += (size_t)repeat;
         row->time_us += repeat * launch->time_us;
         row->roofline_us += repeat * launch->roofline_us;

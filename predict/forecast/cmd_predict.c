@@ -167,6 +167,7 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
 {
     struct rt_graph_options step = arguments->graph;
     int status = RT_OK;
+    step.fp16_beside = !rt_device_has_bf16(&prediction->device);
     if (!rt_model_source_traced(source)) {
         status = split_batch(&arguments->forecast.parallel, prediction->batch, &step.batch);
         step.sequence = prediction->sequence;

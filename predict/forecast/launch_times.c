@@ -33,14 +33,21 @@ static int refuse_families(const struct rt_forecast *forecast, const struct rt_f
     return status;
 }
 
+/* A GPU without units for the dtype. */
+static int refuse_peak(const struct rt_forecast *forecast, const struct rt_call *call)
+{
+    const char *field = rt_device_peak_field(rt_call_family(call), call->dtype);
+    const char *dtype = rt_dtypes[call->dtype].name;
+    if (field == NULL)
+        return rt_fail(RT_EFORMAT, "%s has no %s peak for %s; choose another --dtype", forecast->device->name,
+                       dtype, rt_ops[call->op].name);
+    return rt_fail(RT_EFORMAT,
+                   "%s has no %s peak for %s; choose another --dtype, or give its peak (`--gpu NAME,%s=X`)",
+                   forecast->device->name, dtype, rt_ops[call->op].name, field);
+}
+
 static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enum rt_skip skip)
 {
-    if (skip == RT_SKIP_NO_PEAK)
-        return rt_fail(RT_EFORMAT,
-                       "%s: the description has no %s peak for %s; choose another --dtype, or add the peak "
-                       "(`--gpu NAME,field=value`)",
-                       forecast->device->name, rt_dtypes[forecast->graph->options.dtype].name,
-                       rt_ops[op].name);
     if (skip == RT_SKIP_NO_ORIGIN)
         return rt_fail(
             RT_ENOTFOUND,
@@ -93,7 +100,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
     launch->half = queries->half[answer];
     if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)
-        return refuse_skip(forecast, launch->kernel.call.op, RT_SKIP_NO_PEAK);
+        return refuse_peak(forecast, &launch->kernel.call);
     if (skip != RT_SKIP_NONE && !forecast->options.fallback)
         return skip == RT_SKIP_NO_FAMILY ? refuse_families(forecast, queries, of_launch)
                                          : refuse_skip(forecast, launch->kernel.call.op, skip);

@@ -84,7 +84,7 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
                     o->context);
     else
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
-    rt_text_add(&title, ", %s%s", rt_dtypes[o->dtype].name, o->fusion ? ", fused" : "");
+    rt_text_add(&title, ", %s%s", rt_graph_dtype_words(&prediction->graph).text, o->fusion ? ", fused" : "");
     if (o->step == RT_STEP_TRAINING && o->optimizer != RT_OPTIMIZER_NONE)
         rt_text_add(&title, ", %s", rt_optimizers[o->optimizer]);
     char *gpu = rt_prediction_gpu(prediction);
@@ -129,7 +129,8 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"batch", json_integer(prediction->batch)},
         {"sequence", json_integer(prediction->sequence)},
         {"context", o->step == RT_STEP_DECODE ? json_integer(o->context) : json_null()},
-        {"dtype", json_string(rt_dtypes[o->dtype].name)},
+        {"dtype", json_string(rt_dtypes[prediction->graph.products].name)},
+        {"dtype_beside", json_string(rt_dtypes[o->dtype].name)},
         {"fusion", json_boolean(o->fusion)},
         {"optimizer", json_string(rt_optimizers[o->optimizer])},
         {"parallel.data", json_integer(p->data)},

@@ -14,9 +14,9 @@ static const struct rt_family_net *net_of(const struct rt_prediction *prediction
 {
     const struct rt_forecast *forecast = &prediction->forecast;
     for (size_t i = 0; i < forecast->launch_count; i++) {
-        enum rt_op_id op = forecast->launches[i].kernel.call.op;
-        if (rt_ops[op].family == family)
-            return rt_predictor_net(prediction->predictor, op, forecast->graph->options.dtype);
+        const struct rt_call *call = &forecast->launches[i].kernel.call;
+        if (rt_ops[call->op].family == family)
+            return rt_predictor_net(prediction->predictor, call->op, call->dtype);
     }
     return NULL;
 }

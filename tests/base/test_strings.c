@@ -114,6 +114,8 @@ static void test_near_names(void)
         {"a10", "h10", false},
         {"rtx4090", "rtx5090", false},
         {"gpt2", "gpt4", false},
+        {"gpt2", "gtp2", true},
+        {"a10", "a01", false},
         {"l40", "l400", true},
         {"b200", "b100", false},
         {"mi100", "mi200", false},

@@ -159,6 +159,21 @@ refuses "a predictor without a family" 1 "no network for bmm, linear, elementwis
 succeeds "unless a fallback is allowed" predict -p softmax.h5 --gpu H100 -m gpt2-large --fallback
 holds "is warned of" "part of the time is the bare roofline" stderr
 refuses "a dtype that the GPU has no peak for" 1 "no fp8 peak" predict -p roofline --gpu P100 -m gpt2-large --dtype fp8
+refuses "what would help is said" 1 "give its peak (\`--gpu NAME,fp4_matrix_tflops=X\`)" predict -p roofline --gpu H100 -m gpt2-large --dtype fp4
+succeeds "and it helps" predict -p roofline --gpu H100,fp4_matrix_tflops=4000 -m gpt2-large --dtype fp4
+succeeds "narrow products" predict --gpu H100 -m llama-3-8b --dtype fp8 --mode decode --context 512
+holds "have 16 bits beside them" "fp8, beside it bf16, on NVIDIA H100" stdout
+succeeds "on a GPU without bf16" predict --gpu T4 -m llama-3-8b --dtype int8 --seq 64
+holds "these are fp16" "int8, beside it fp16, on Tesla T4" stdout
+refuses "training in weights of 4 bits" 2 "nobody trains in it" predict --gpu H100 -m llama-3-8b --dtype int4 --mode training
+succeeds "16 bits on a GPU whose own are slow" predict -p roofline --gpu P4 -m gpt2 --seq 128 --dtype fp16 --json
+cp stdout half.json
+succeeds "the same in fp32" predict -p roofline --gpu P4 -m gpt2 --seq 128 --json
+cp stdout full.json
+succeeds "are no slower than fp32" python3 -c '
+import json, sys
+half, full = json.load(open("half.json")), json.load(open("full.json"))
+assert half["dtype"] == half["dtype_beside"] == "fp16" and half["total_ms"] < full["total_ms"], (half["total_ms"], full["total_ms"])'
 refuses "no such dtype" 2 "--dtype fp31" predict -p roofline --gpu H100 -m gpt2-large --dtype fp31
 refuses "batch 0" 2 "--batch 0" predict -p roofline --gpu H100 -m gpt2-large --batch 0
 refuses "a negative batch" 2 "--batch -1" predict -p roofline --gpu H100 -m gpt2-large --batch -1

@@ -51,6 +51,12 @@ int rt_model_source_graph(const struct rt_model_source *source, const struct rt_
                            "--layers is for operator graphs (.csv); a config.json says how many it has");
         return rt_graph_build(&source->model, options, out);
     }
+    if (rt_dtype_is_narrow(options->dtype))
+        return rt_fail(
+            RT_EUSAGE,
+            "--dtype %s is for the products of a model's layers; all kernels of an operator graph are of "
+            "one dtype, so give fp32, tf32, fp16 or bf16",
+            rt_dtypes[options->dtype].name);
     int status = source->importer->traced(source->spec, layers, options->dtype, out);
     if (status == RT_OK && options->fusion && !out->options.fusion) {
         out->options.fusion = true;
