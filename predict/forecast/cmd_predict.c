@@ -183,32 +183,27 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
     return status;
 }
 
-/* Several forecasts: a table for people, an array of their reports for programs. */
-static struct rt_report *sweep_report(const struct arguments *arguments,
-                                      const struct rt_prediction *predictions, size_t count)
-{
-    struct rt_report *report = rt_report_new();
-    json_t *all = json_array();
-    for (size_t i = 0; arguments->json && i < count; i++) {
-        struct rt_report *one = rt_prediction_report(&predictions[i]);
-        json_array_append_new(all, rt_report_json(one));
-        rt_report_free(one);
-    }
-    rt_report_add_json(report, "", all);
-    rt_report_add_title(report, "%s, %s, by %s", arguments->model,
-                        rt_steps[predictions[0].graph.options.step], arguments->predictor);
-    rt_report_add_table(report, NULL, "", rt_prediction_table(predictions, count));
-    return report;
-}
-
 static int print(const struct arguments *arguments, const struct rt_prediction *predictions, size_t count)
 {
     int status = rt_report_end(count == 1 ? rt_prediction_report(predictions)
-                                          : sweep_report(arguments, predictions, count),
+                                          : rt_prediction_sweep(predictions, count, arguments->json),
                                arguments->json);
     if (!arguments->json)
         rt_prediction_warn(predictions, count);
     return status;
+}
+
+/* What one of several GPUs cannot run keeps the others' forecasts: its rows say why. */
+static int refuse_rows(const struct arguments *arguments, int status, struct rt_prediction *predictions,
+                       size_t count)
+{
+    if (arguments->gpus.count == 1 || status != RT_EFORMAT)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        predictions[i].refused = rt_strdup(rt_error());
+        predictions[i].forecast.options = arguments->forecast;
+    }
+    return RT_OK;
 }
 
 /* Every batch and sequence on one GPU; `predictions` holds as many. */
@@ -232,11 +227,13 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         status = build_graph(arguments, source, prediction);
         graphs[i] = &prediction->graph;
     }
-    if (status == RT_OK)
+    if (status == RT_OK) {
         status = rt_forecast_graphs(graphs, count, predictor, &predictions[0].device, &arguments->forecast,
                                     forecasts);
-    for (size_t i = 0; status == RT_OK && i < count; i++)
-        predictions[i].forecast = forecasts[i];
+        for (size_t i = 0; status == RT_OK && i < count; i++)
+            predictions[i].forecast = forecasts[i];
+        status = refuse_rows(arguments, status, predictions, count);
+    }
     free(forecasts);
     free(graphs);
     return status;
@@ -264,6 +261,11 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     size_t count = arguments->gpus.count * arguments->batches.count * arguments->sequences.count;
     struct rt_prediction *predictions = rt_calloc(count, sizeof *predictions);
     int status = predict_all(arguments, source, predictor, predictions);
+    size_t refused = 0;
+    while (status == RT_OK && refused < count && predictions[refused].refused != NULL)
+        refused++;
+    if (refused == count) /* there is nothing to show */
+        status = rt_fail(RT_EFORMAT, "%s", predictions[0].refused);
     if (status == RT_OK && arguments->trace != NULL)
         status = rt_prediction_trace(&predictions[0], arguments->trace);
     if (status == RT_OK)
@@ -271,6 +273,7 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     for (size_t i = 0; i < count; i++) {
         rt_forecast_release(&predictions[i].forecast);
         rt_graph_release(&predictions[i].graph);
+        free(predictions[i].refused);
     }
     free(predictions);
     return status;

@@ -16,6 +16,8 @@ struct rt_prediction {
     const char *gpu_changes; /* what was overridden of it: "sms=20"; NULL: nothing */
     struct rt_graph graph;
     struct rt_forecast forecast; /* of `graph` on `device`: they must not move */
+    char *refused; /* why this GPU has no forecast (no units for the dtype); NULL: it has one. In sweeps;
+                      owned */
 };
 
 /* Tokens of a step: of all sequences; decode: one each. */
@@ -49,8 +51,10 @@ void rt_prediction_warn(const struct rt_prediction *predictions, size_t count);
 /* The step's time, its interval, coverage, memory, ops and heaviest nodes. Free with rt_report_free. */
 struct rt_report *rt_prediction_report(const struct rt_prediction *prediction);
 
-/* A line for each of several forecasts. Free with rt_table_free. */
-struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count);
+/* Several forecasts: a line for each, below them why GPUs have none; for programs an array of their reports,
+ * {"model" "gpu" "gpu_changes" "batch" "sequence" "dtype" "error"} for those without. Free with
+ * rt_report_free. */
+struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json);
 
 /* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. One device
  * kernel by kernel with its gradient sums below; a pipeline by passes of its stages. */

@@ -4,6 +4,7 @@
 #include "predict/forecast/prediction.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const struct rt_column sweep_columns[] = {
     {"tokens_per_s", "tokens/s", 'f', 0},
     {"coverage_pct", "coverage %", 'f', 1},
     {"memory_gib", "GiB", 'f', 1},
-    {"fits", NULL, 'b', 0},
+    {"fits", NULL, 's', 0},
     {"gpu_seen_pct", "GPU seen %", 'f', 0},
     {"interval_low_ms", "from", 'f', 3},
     {"interval_high_ms", "to", 'f', 3},
@@ -43,7 +44,15 @@ static struct rt_table *sweep_table(const struct rt_graph_options *options, doub
     return table;
 }
 
-struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, size_t count)
+/* A row without a forecast: "-" from its time on. */
+static void add_refused(struct rt_table *table, const struct rt_prediction *p, const char *gpu,
+                        int64_t tokens)
+{
+    rt_table_row(table, gpu, (long long)p->batch, (long long)tokens, NAN, NAN, NAN, NAN, NAN, NAN, NULL, NAN,
+                 NAN, NAN);
+}
+
+static struct rt_table *rows_table(const struct rt_prediction *predictions, size_t count)
 {
     struct rt_table *table =
         sweep_table(&predictions[0].graph.options, predictions[0].forecast.options.level);
@@ -52,14 +61,56 @@ struct rt_table *rt_prediction_table(const struct rt_prediction *predictions, si
         const struct rt_forecast *f = &p->forecast;
         const struct rt_graph_options *o = &p->graph.options;
         char *gpu = rt_prediction_gpu(p);
-        rt_table_row(table, gpu, (long long)p->batch,
-                     (long long)(o->step == RT_STEP_DECODE ? o->context : p->sequence), f->total_us / 1e3,
-                     f->forward_us / 1e3, f->backward_us / 1e3, rt_prediction_tokens_per_second(p),
-                     100 * f->coverage, f->memory.total / GIB, (int)rt_forecast_fits(f),
-                     rt_prediction_seen_pct(p), f->interval_low_us / 1e3, f->interval_high_us / 1e3);
+        int64_t tokens = o->step == RT_STEP_DECODE ? o->context : p->sequence;
+        if (p->refused != NULL)
+            add_refused(table, p, gpu, tokens);
+        else
+            rt_table_row(table, gpu, (long long)p->batch, (long long)tokens, f->total_us / 1e3,
+                         f->forward_us / 1e3, f->backward_us / 1e3, rt_prediction_tokens_per_second(p),
+                         100 * f->coverage, f->memory.total / GIB, rt_forecast_fits(f) ? "yes" : "no",
+                         rt_prediction_seen_pct(p), f->interval_low_us / 1e3, f->interval_high_us / 1e3);
         free(gpu);
     }
     return table;
+}
+
+/* --- the report --- */
+
+static json_t *row_json(const struct rt_prediction *p)
+{
+    if (p->refused != NULL)
+        return json_pack("{s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "model", rt_json_text(p->model), "gpu",
+                         rt_json_text(p->device.name), "gpu_changes", rt_json_text(p->gpu_changes), "batch",
+                         (json_int_t)p->batch, "sequence", (json_int_t)p->sequence, "dtype",
+                         rt_dtypes[p->graph.products].name, "error", rt_json_text(p->refused));
+    struct rt_report *report = rt_prediction_report(p);
+    json_t *json = rt_report_json(report);
+    rt_report_free(report);
+    return json;
+}
+
+/* Each reason once: rows of one GPU have the same. */
+static void add_reasons(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *reason = predictions[i].refused, *last = i > 0 ? predictions[i - 1].refused : NULL;
+        if (reason != NULL && (last == NULL || strcmp(reason, last) != 0))
+            rt_report_add_note(report, NULL, "%s", reason);
+    }
+}
+
+struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json)
+{
+    struct rt_report *report = rt_report_new();
+    json_t *all = json_array();
+    for (size_t i = 0; json && i < count; i++)
+        json_array_append_new(all, row_json(&predictions[i]));
+    rt_report_add_json(report, "", all);
+    rt_report_add_title(report, "%s, %s, by %s", predictions[0].model,
+                        rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
+    rt_report_add_table(report, NULL, "", rows_table(predictions, count));
+    add_reasons(report, predictions, count);
+    return report;
 }
 
 /* --- warnings --- */

@@ -122,6 +122,8 @@ static char *roofline(const struct rt_prediction *prediction)
 
 char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warning warning)
 {
+    if (prediction->refused != NULL)
+        return NULL;
     static char *(*const reasons[RT_WARNING_COUNT])(const struct rt_prediction *) = {
         [RT_WARNING_MEMORY] = no_fit,
         [RT_WARNING_TIGHT] = tight_fit,

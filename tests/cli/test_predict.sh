@@ -74,6 +74,19 @@ succeeds "of every pair" python3 sweep.py
 succeeds "as text" predict -p p.h5 --gpu H100 --gpu A100-PCIE-40GB -m bert-base --batch 1,2,4
 holds "with its columns" "tokens/s" stdout
 holds "the interval's columns say its level" "90% from" stdout
+succeeds "a sweep with a GPU without the dtype" predict -p roofline --gpu P100 --gpu H100 --gpu T4 -m gpt2-large --dtype fp8 --batch 1,2
+holds "forecasts the others" "NVIDIA H100 80GB HBM3      2      1024   [0-9]" stdout
+holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024       -        -         -         -           -    -  -" stdout
+holds "and says why below" "Tesla P100-PCIE-16GB has no fp8 peak for linear; choose another --dtype" stdout
+holds "for each of them" "Tesla T4 has no fp8 peak for linear" stdout
+succeeds "as JSON" predict -p roofline --gpu P100 --gpu H100 -m gpt2-large --dtype fp8 --json
+cp stdout refused.json
+succeeds "with the reason" python3 -c '
+import json
+none, h100 = json.load(open("refused.json"))
+assert none["gpu"] == "Tesla P100-PCIE-16GB" and "no fp8 peak" in none["error"] and none["dtype"] == "fp8" and none["batch"] == 1
+assert h100["total_ms"] > 0 and "error" not in h100'
+refuses "a sweep without any forecast" 1 "Tesla P100-PCIE-16GB has no fp8 peak" predict -p roofline --gpu P100 --gpu T4 -m gpt2-large --dtype fp8
 succeeds "another level" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --interval 0.8
 holds "is said, too" "80% from" stdout
 succeeds "no interval" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --interval 0
