@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "models/nn/blas.h"
+#include "start.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ static const struct rt_command rooftile = {
 
 int main(int argc, char **argv)
 {
+    rt_start_streams();
     rt_blas_tune(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), reported in a sentence */
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
@@ -37,7 +39,9 @@ int main(int argc, char **argv)
         return 0;
     }
     argv[0] = (char[]){"rooftile"};
-    int status = rt_command_run(&rooftile, argc, argv);
+    int status = rt_start_check();
+    if (status == RT_OK)
+        status = rt_command_run(&rooftile, argc, argv);
     if (status == RT_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = rt_fail(RT_EIO, "standard output cannot be written");
     if (status != RT_OK)

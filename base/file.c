@@ -1,94 +1,112 @@
 /* Atomic replacement, bounded reads, and a sorted walk. See file.h. */
 #include "base/file.h"
 #include "base/status.h"
+#include "base/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *rt_file_temporary(const char *path)
-{
-    return rt_format("%s.%ld.tmp", path, (long)getpid());
-}
+/* ---- replacing ---- */
 
-static int sync_path(const char *path, int flags)
+int rt_file_replace(const char *complete, const char *path)
 {
-    int descriptor = open(path, flags);
-    if (descriptor < 0)
-        return -1;
-    int failed = fsync(descriptor);
-    int code = errno;
-    close(descriptor);
-    errno = code;
-    return failed;
-}
-
-int rt_file_replace(const char *temporary, const char *path)
-{
-    int status = RT_OK;
-    if (sync_path(temporary, O_RDONLY) != 0)
+    int status = rt_target_check(path);
+    char *target = rt_target_find(path);
+    if (status == RT_OK && rt_target_sync(complete, O_RDONLY) != 0)
         status = rt_fail(RT_EIO, "%s: cannot be synced to disk: %s; what was there is unchanged", path,
                          strerror(errno));
-    else if (rename(temporary, path) != 0)
+    else if (status == RT_OK && rename(complete, target) != 0)
         status = rt_fail(RT_EIO, "%s: cannot be put in place: %s; what was there is unchanged", path,
                          strerror(errno));
-    if (status != RT_OK) {
-        unlink(temporary);
-        return status;
-    }
-    char *copy = rt_strdup(path);
-    /* Some file systems refuse to sync a folder; the rename is done. */
-    (void)sync_path(dirname(copy), O_RDONLY | O_DIRECTORY);
-    free(copy);
-    return RT_OK;
-}
-
-int rt_file_create(const char *path, FILE **file, char **temporary)
-{
-    struct stat target;
-    if (stat(path, &target) == 0 && S_ISDIR(target.st_mode))
-        return rt_fail(RT_EIO, "%s: is a folder; name a file to write to", path);
-    char *name = rt_file_temporary(path);
-    FILE *opened = fopen(name, "w");
-    if (opened == NULL) {
-        int status =
-            rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
-        free(name);
-        return status;
-    }
-    *file = opened;
-    *temporary = name;
-    return RT_OK;
-}
-
-int rt_file_finish(FILE *file, char *temporary, const char *path)
-{
-    int failed = fflush(file) != 0 || ferror(file);
-    int code = errno;
-    failed |= fclose(file) != 0;
-    int status;
-    if (failed) {
-        status = rt_fail(RT_EIO, "%s: writing failed: %s; what was there is unchanged", path,
-                         strerror(code ? code : EIO));
-        unlink(temporary);
-    } else {
-        status = rt_file_replace(temporary, path);
-    }
-    free(temporary);
+    if (status == RT_OK)
+        rt_target_sync_folder(target);
+    else
+        unlink(complete);
+    free(target);
     return status;
 }
 
-void rt_file_abandon(FILE *file, char *temporary)
+/* ---- writing ---- */
+
+/* A stream of its own on the temporary, which stays open and locked until the end. */
+static FILE *open_temporary(const struct rt_temporary *temporary)
 {
-    fclose(file);
-    unlink(temporary);
-    free(temporary);
+    int copy = dup(temporary->file);
+    FILE *stream = copy >= 0 ? fdopen(copy, "w") : NULL;
+    if (stream == NULL && copy >= 0)
+        close(copy);
+    return stream;
 }
+
+int rt_file_create(const char *path, struct rt_new_file *out)
+{
+    struct rt_new_file file = {.temporary = {.file = -1}};
+    bool special = rt_target_is_special(path);
+    int result = special ? RT_OK : rt_temporary_make(path, &file.temporary);
+    if (result != RT_OK)
+        return result;
+    file.stream = special ? fopen(path, "we") : open_temporary(&file.temporary);
+    if (file.stream == NULL) {
+        result = rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
+        rt_temporary_discard(&file.temporary);
+        return result;
+    }
+    file.path = rt_strdup(path);
+    *out = file;
+    return RT_OK;
+}
+
+static int fail_write(const struct rt_new_file *file, int code)
+{
+    return rt_fail(RT_EIO, "%s: writing failed: %s%s", file->path, strerror(code ? code : EIO),
+                   file->temporary.name != NULL ? "; what was there is unchanged" : "");
+}
+
+int rt_file_flush(struct rt_new_file *file)
+{
+    errno = 0;
+    if (fflush(file->stream) != 0 || ferror(file->stream))
+        return fail_write(file, errno);
+    if (file->temporary.name != NULL && fsync(file->temporary.file) != 0)
+        return fail_write(file, errno);
+    return RT_OK;
+}
+
+static void release(struct rt_new_file *file)
+{
+    rt_temporary_discard(&file->temporary);
+    free(file->path);
+    *file = (struct rt_new_file){.temporary = {.file = -1}};
+}
+
+int rt_file_finish(struct rt_new_file *file)
+{
+    errno = 0;
+    int failed = fflush(file->stream) != 0 || ferror(file->stream);
+    int code = errno;
+    failed |= fclose(file->stream) != 0;
+    int status = failed ? fail_write(file, code != 0 ? code : errno) : RT_OK;
+    if (status == RT_OK && file->temporary.name != NULL)
+        status = rt_temporary_keep(&file->temporary);
+    release(file);
+    return status;
+}
+
+void rt_file_abandon(struct rt_new_file *file)
+{
+    if (file->stream == NULL)
+        return;
+    fclose(file->stream);
+    release(file);
+}
+
+/* ---- reading ---- */
 
 int rt_file_read(const char *path, size_t limit, char **text, size_t *size)
 {

@@ -2,21 +2,27 @@
 #ifndef ROOFTILE_BASE_FILE_H
 #define ROOFTILE_BASE_FILE_H
 
+#include "base/temporary.h"
+
 #include <stddef.h>
 #include <stdio.h>
 
-/* "PATH.<pid>.tmp", in the folder of PATH so that rename is atomic. Free with free(). */
-char *rt_file_temporary(const char *path);
+/* Syncs a complete file, renames it to `path`, syncs the folder: readers see the old file or the new one,
+ * whole. On failure the file is removed and `path` is unchanged. */
+int rt_file_replace(const char *complete, const char *path);
 
-/* Syncs `temporary`, renames it to `path`, syncs the folder: readers see the old file or the new one, whole.
- * On failure the temporary is removed and `path` is unchanged. */
-int rt_file_replace(const char *temporary, const char *path);
-
-/* Creates `path` for writing through a temporary: *file is open for writing, *temporary names it.
- * End with rt_file_finish (flush, check, replace) or rt_file_abandon. */
-int rt_file_create(const char *path, FILE **file, char **temporary);
-int rt_file_finish(FILE *file, char *temporary, const char *path);
-void rt_file_abandon(FILE *file, char *temporary);
+/* A text that is written to `path`: through a temporary (temporary.h), or into the device or pipe that is
+ * there. End with rt_file_finish (flush, check, replace) or rt_file_abandon. rt_file_flush before lets
+ * several files be complete on disk before the first replaces anything. */
+struct rt_new_file {
+    FILE *stream;
+    char *path;
+    struct rt_temporary temporary;
+};
+int rt_file_create(const char *path, struct rt_new_file *out);
+int rt_file_flush(struct rt_new_file *file);
+int rt_file_finish(struct rt_new_file *file);
+void rt_file_abandon(struct rt_new_file *file); /* accepts zeros, and what was ended */
 
 /* The whole of a text file of at most `limit` bytes, NUL-terminated. RT_EFORMAT where it is larger. */
 int rt_file_read(const char *path, size_t limit, char **text, size_t *size);

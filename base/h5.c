@@ -25,36 +25,35 @@ static hid_t access_properties(void)
     return access;
 }
 
-int rt_h5_create(const char *path, struct rt_h5 **out)
+/* The temporary is locked by this process, so HDF5 need not lock it. */
+static hid_t create_file(const char *name)
 {
-    quiet_library();
-    struct stat target;
-    if (stat(path, &target) == 0 && S_ISDIR(target.st_mode))
-        return rt_fail(RT_EIO, "%s: is a folder; name a file to write to", path);
-    char *temporary = rt_file_temporary(path);
-    FILE *probe = fopen(temporary, "w"); /* HDF5 loses errno */
-    if (probe == NULL) {
-        int status =
-            rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", path, strerror(errno));
-        free(temporary);
-        return status;
-    }
-    fclose(probe);
     hid_t access = access_properties(), creation = H5Pcreate(H5P_FILE_CREATE);
+#if H5_VERSION_GE(1, 10, 7)
+    H5Pset_file_locking(access, false, true);
+#endif
     H5Pset_obj_track_times(creation, 0);
-    hid_t id = H5Fcreate(temporary, H5F_ACC_TRUNC, creation, access);
+    hid_t id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
     H5Pclose(access);
     H5Pclose(creation);
+    return id;
+}
+
+int rt_h5_create(const char *path, struct rt_h5 **out)
+{
+    struct rt_temporary temporary;
+    quiet_library();
+    int status = rt_temporary_make(path, &temporary);
+    if (status != RT_OK)
+        return status;
+    hid_t id = create_file(temporary.name);
     if (id < 0) {
-        int status = rt_fail(RT_EIO, "%s: cannot be written: %s", path, rt_h5_reason());
-        unlink(temporary);
-        free(temporary);
+        status = rt_fail(RT_EIO, "%s: cannot be written: %s", path, rt_h5_reason());
+        rt_temporary_discard(&temporary);
         return status;
     }
     struct rt_h5 *file = rt_calloc(1, sizeof *file);
-    file->id = id;
-    file->path = rt_strdup(path);
-    file->temporary = temporary;
+    *file = (struct rt_h5){.id = id, .path = rt_strdup(path), .temporary = temporary};
     *out = file;
     return RT_OK;
 }
@@ -68,9 +67,7 @@ void rt_h5_close(struct rt_h5 *file)
         H5Fclose(file->id);
     if (file->links > 0)
         H5Pclose(file->links);
-    if (file->temporary != NULL)
-        unlink(file->temporary);
-    free(file->temporary);
+    rt_temporary_discard(&file->temporary);
     free(file->path);
     free(file);
 }
@@ -85,11 +82,8 @@ int rt_h5_commit(struct rt_h5 *file)
     if (H5Fclose(file->id) < 0 && !failed)
         status = rt_h5_fail_write(file, "the file");
     file->id = -1;
-    if (status == RT_OK) {
-        status = rt_file_replace(file->temporary, file->path);
-        free(file->temporary);
-        file->temporary = NULL;
-    }
+    if (status == RT_OK)
+        status = rt_temporary_keep(&file->temporary);
     rt_h5_close(file);
     return status;
 }
@@ -144,7 +138,8 @@ static herr_t refuse_outside(const char *from, const char *group, const char *fi
     return -1;
 }
 
-int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out)
+/* An HDF5 file whose format is not known yet. */
+static int open_any(const char *path, struct rt_h5 **out)
 {
     double size = 0;
     int status = check_readable(path, &size);
@@ -163,12 +158,34 @@ int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **
     *file = (struct rt_h5){.id = id, .path = rt_strdup(path), .size = size};
     file->links = H5Pcreate(H5P_DATASET_ACCESS);
     H5Pset_elink_cb(file->links, refuse_outside, file);
+    *out = file;
+    return RT_OK;
+}
+
+int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out)
+{
+    struct rt_h5 *file;
+    int status = open_any(path, &file);
+    if (status != RT_OK)
+        return status;
     status = check_format(file, format, newest);
     if (status == RT_OK)
         *out = file;
     else
         rt_h5_close(file);
     return status;
+}
+
+char *rt_h5_format(const char *path)
+{
+    struct rt_h5 *file;
+    char *format = NULL;
+    if (open_any(path, &file) != RT_OK)
+        return NULL;
+    if (!rt_h5_has(file, "/", "format") || rt_h5_get_text(file, "/", "format", &format) != RT_OK)
+        format = NULL;
+    rt_h5_close(file);
+    return format;
 }
 
 const char *rt_h5_path(const struct rt_h5 *file)

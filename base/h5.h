@@ -35,6 +35,11 @@ int rt_h5_commit(struct rt_h5 *file); /* closes, syncs, renames; frees `file` wh
  * RT_EVERSION (names both versions). */
 int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out);
 void rt_h5_close(struct rt_h5 *file); /* accepts NULL */
+
+/* What the root attribute "format" of the file says, to be freed; NULL where it is no HDF5 file or has none.
+ */
+char *rt_h5_format(const char *path);
+
 const char *rt_h5_path(const struct rt_h5 *file);
 int rt_h5_version(const struct rt_h5 *file); /* what the root attribute "version" said on opening */
 

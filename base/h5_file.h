@@ -3,13 +3,14 @@
 #define ROOFTILE_BASE_H5_FILE_H
 
 #include "base/h5.h"
+#include "base/temporary.h"
 
 #include <hdf5.h>
 
 struct rt_h5 {
     hid_t id;
     char *path;
-    char *temporary; /* NULL where the file is open for reading */
+    struct rt_temporary temporary; /* empty where the file is open for reading */
     int version;
     double size;       /* bytes on disk, for reading */
     hid_t links;       /* dataset access (a kind of link access): links into other files are not followed */

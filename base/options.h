@@ -50,6 +50,9 @@ bool rt_shard_has(struct rt_shard shard, size_t i);
 
 /* ---- rows ---- */
 
+struct rt_output_kind;
+struct rt_command_line;
+
 /* Where the value of an option goes and how its text is read. Made by the macros below. */
 struct rt_option_value {
     int (*read)(const struct rt_option_value *field, const char *option, const char *text, void *value);
@@ -59,10 +62,15 @@ struct rt_option_value {
     const char *const *choices; /* of a choice: the value is the index */
     int choice_count;
     int (*own)(const char *option, const char *text, void *value);
-    /* These three may follow the other arguments of the macros below: RT_TEXT(..., .once = true). */
+    /* These may follow the other arguments of the macros below: RT_TEXT(..., .once = true). */
     const char *required; /* the sentence where the option is missing; NULL: it is optional */
     bool once;            /* a second time is refused, of a list the same text; else the last one counts */
     int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
+    /* Of texts and lists that name files (outputs.h): */
+    char *(*reads)(const char *text);    /* the path that is read, to be freed; NULL: none is */
+    const struct rt_output_kind *writes; /* what is written there */
+    bool (*goes_on)(const struct rt_command_line *line,
+                    const char *path); /* is work that wrote it unfinished? */
 };
 
 struct rt_option {
@@ -113,8 +121,9 @@ struct rt_option {
 #define RT_HEADING(text) {NULL, 0, NULL, {0}, text}
 /* Where the words that are no options go: struct rt_names, from `lo` to `hi` of them. `words` says what they
  * are, "a dataset, DATA.h5". */
-#define RT_OPERANDS(type, member, lo, hi, words)                                                             \
-    {RT_FIELD_OF(type, member, struct rt_names, rt_read_list), .least = lo, .most = hi, .required = words}
+#define RT_OPERANDS(type, member, lo, hi, words, ...)                                                        \
+    {RT_FIELD_OF(type, member, struct rt_names, rt_read_list), .least = lo, .most = hi, .required = words,    \
+     __VA_ARGS__}
 /* Of a command without such words; `words` says what to do instead, "the output is named with -o". */
 #define RT_NO_OPERANDS(words) {.required = words}
 #define RT_MANY INT64_MAX
@@ -138,8 +147,6 @@ int rt_argument_real(const char *option, const char *text, double least, double 
 int rt_argument_choice(const char *option, const char *text, const char *const *names, int count, int *value);
 
 /* ---- commands ---- */
-
-struct rt_command_line;
 
 struct rt_command {
     const char *name, *brief;    /* "train", and its line in the list of commands */

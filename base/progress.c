@@ -1,11 +1,14 @@
 /* Progress lines and the interrupt flag. See progress.h. */
 #include "base/progress.h"
 #include "base/printable.h"
+#include "base/strings.h"
 
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,10 +19,29 @@ double rt_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* An empty SOURCE_DATE_EPOCH counts as none. */
+static bool given_time(int64_t *seconds)
+{
+    const int64_t end_of_9999 = INT64_C(253402300799);
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    *seconds = -1;
+    if (epoch == NULL || epoch[0] == '\0')
+        return false;
+    if (rt_parse_integer(epoch, strlen(epoch), seconds) != 0 || *seconds > end_of_9999)
+        *seconds = -1;
+    return true;
+}
+
+bool rt_time_is_given_right(void)
+{
+    int64_t seconds;
+    return !given_time(&seconds) || seconds >= 0;
+}
+
 void rt_time_of_day(char *text, size_t size)
 {
-    const char *epoch = getenv("SOURCE_DATE_EPOCH");
-    time_t now = epoch != NULL ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+    int64_t given;
+    time_t now = given_time(&given) && given >= 0 ? (time_t)given : time(NULL);
     struct tm utc;
     gmtime_r(&now, &utc);
     strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
@@ -93,17 +115,19 @@ static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
 {
-    if (interrupted)
+    if (interrupted && number != SIGHUP)
         _exit(128 + number);
     interrupted = 1;
 }
 
 void rt_interrupt_catch(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal}, before;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }
 
 bool rt_interrupted(void)

@@ -1,6 +1,6 @@
 /*
  * Progress of long work on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with
- * --quiet. Also clocks, and the flag that Ctrl-C and SIGTERM set.
+ * --quiet. Also clocks, and the flag that Ctrl-C, SIGTERM and SIGHUP set.
  */
 #ifndef ROOFTILE_BASE_PROGRESS_H
 #define ROOFTILE_BASE_PROGRESS_H
@@ -23,11 +23,14 @@ void rt_progress_update(struct rt_progress *progress, double done, const char *f
 void rt_progress_end(struct rt_progress *progress);
 
 double rt_clock(void); /* seconds, monotonic */
-/* "2026-11-21T15:00:05Z", UTC; of SOURCE_DATE_EPOCH (reproducible-builds.org) where it is set. */
+/* "2026-11-21T15:00:05Z", UTC; of SOURCE_DATE_EPOCH (reproducible-builds.org) where it is set to a time. */
 void rt_time_of_day(char *text, size_t size);
+bool rt_time_is_given_right(void); /* false: SOURCE_DATE_EPOCH is set, and to no time */
 
-/* After rt_interrupt_catch(), SIGINT and SIGTERM set a flag instead of ending the program; a second one
- * ends it at once. Long loops poll rt_interrupted(), save what they have and return RT_EINTERRUPTED. */
+/* After rt_interrupt_catch(), SIGINT, SIGTERM and SIGHUP set a flag instead of ending the program; a second
+ * one ends it at once, but for SIGHUP: a lost connection sends it twice, once from the shell. A SIGHUP that
+ * is ignored (nohup) stays so. Long loops poll rt_interrupted(), save what they have and return
+ * RT_EINTERRUPTED. */
 void rt_interrupt_catch(void);
 bool rt_interrupted(void);
 

@@ -317,16 +317,15 @@ int rt_report_check_path(const char *option, const char *path)
 int rt_report_save(const struct rt_report *report, const char *path)
 {
     enum rt_report_form form = RT_REPORT_TEXT;
-    FILE *file;
-    char *temporary;
+    struct rt_new_file file;
     int status = rt_report_form("report", path, &form);
     if (status == RT_OK)
-        status = rt_file_create(path, &file, &temporary);
+        status = rt_file_create(path, &file);
     if (status != RT_OK)
         return status;
-    if ((status = rt_report_print(report, form, file)) != RT_OK) {
-        rt_file_abandon(file, temporary);
+    if ((status = rt_report_print(report, form, file.stream)) != RT_OK) {
+        rt_file_abandon(&file);
         return rt_fail_context(status, "%s", path);
     }
-    return rt_file_finish(file, temporary, path);
+    return rt_file_finish(&file);
 }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -91,9 +92,31 @@ static void *serve(void *argument)
     }
 }
 
+/* Measured with OpenBLAS 0.3.21: a program without a second thread starts in 40 MiB, the first product takes
+ * 128 MiB more, and so does every further thread, beside 8 MiB of stack. The rest is for data. */
+size_t rt_threads_room(void)
+{
+    const rlim_t own = (rlim_t)256 << 20, each = (rlim_t)160 << 20;
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
+        return RT_THREADS_MAX;
+    if (space.rlim_cur < own)
+        return 0;
+    rlim_t room = 1 + (space.rlim_cur - own) / each;
+    return room < RT_THREADS_MAX ? (size_t)room : RT_THREADS_MAX;
+}
+
+static size_t at_most(size_t count, size_t room)
+{
+    return count <= room || room == 0 ? count : room;
+}
+
 struct rt_threads *rt_threads_new(size_t threads)
 {
-    size_t wanted = threads < 1 ? 1 : threads > RT_THREADS_MAX ? RT_THREADS_MAX : threads;
+    size_t asked = threads < 1 ? 1 : threads > RT_THREADS_MAX ? RT_THREADS_MAX : threads;
+    size_t wanted = at_most(asked, rt_threads_room());
+    if (wanted < asked)
+        rt_warn("%zu threads asked for, the address space (ulimit -v) has room for %zu", asked, wanted);
     struct rt_threads *pool = rt_calloc(1, sizeof *pool);
     pool->size = 1;
     pool->member = rt_calloc(wanted, sizeof *pool->member);
@@ -154,7 +177,7 @@ size_t rt_threads_processors(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return (size_t)CPU_COUNT(&set);
+        return at_most((size_t)CPU_COUNT(&set), rt_threads_room());
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (size_t)online : 1;
+    return online > 0 ? at_most((size_t)online, rt_threads_room()) : 1;
 }

@@ -29,7 +29,11 @@ void rt_threads_barrier(struct rt_threads *pool);
 void rt_threads_share(const struct rt_threads *pool, size_t member, size_t count, size_t grain, size_t *first,
                       size_t *last);
 
-/* Processors this process may run on: the default of --threads. */
+/* Threads that the address space has room for where it is limited (ulimit -v): OpenBLAS takes a buffer of 128
+ * MiB in each thread that calls it. 0: not even the program's own. No pool has more. */
+size_t rt_threads_room(void);
+
+/* Processors this process may run on and has room for: the default of --threads. */
 size_t rt_threads_processors(void);
 
 #endif

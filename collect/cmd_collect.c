@@ -2,10 +2,12 @@
 #include "collect/backends.h"
 #include "collect/collect.h"
 #include "collect/estimate.h"
+#include "collect/journal.h"
 #include "collect/plan/model_run.h"
 #include "collect/plan/plans.h"
 #include "collect/report.h"
 #include "base/options.h"
+#include "base/outputs.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -35,8 +37,16 @@ static int read_gpus(const char *option, const char *text, void *value)
     return RT_OK;
 }
 
+/* A collection that was begun was allowed to write there; whether it is this one, its journal says. */
+static bool goes_on(const struct rt_command_line *line, const char *output)
+{
+    (void)line;
+    return rt_journal_is_begun(output);
+}
+
 static const struct rt_option options[] = {
-    {"output", 'o', "OUT.h5", RT_TEXT(struct arguments, job.output),
+    {"output", 'o', "OUT.h5",
+     RT_TEXT(struct arguments, job.output, .writes = &rt_dataset_kind, .goes_on = goes_on),
      "Where the dataset goes (required); OUT.h5.journal holds it until it is complete"},
     {"backend", 0, "NAME", RT_TEXT(struct arguments, backend), "Where kernels run: see --list (default cpu)"},
     {"device", 0, "LIST", RT_TEXT(struct arguments, job.backend_options.devices),
@@ -47,7 +57,7 @@ static const struct rt_option options[] = {
      "Measure on parts of a GPU: percents of its SMs, such as 25,50,100, each a device of its own"},
 
     RT_HEADING("What is measured:"),
-    {"plan", 0, "PLAN", RT_TEXT(struct arguments, plan),
+    {"plan", 0, "PLAN", RT_TEXT(struct arguments, plan, .reads = rt_reads_path),
      "quick: a minute on a CPU; kernels: what a predictor of GPUs is trained on; models: every kernel of the "
      "zoo's models; calibrate: the few shapes that `rooftile calibrate` needs of a GPU; or a file with a "
      "line "
@@ -63,7 +73,7 @@ static const struct rt_option options[] = {
     {"shard", 0, "I/N", RT_SHARD(struct arguments, job.shard),
      "Only every N-th shape, from the I-th: N machines measure a plan, and `rooftile dataset merge --sort` "
      "makes one dataset of theirs"},
-    {"model", 0, "NAME", RT_TEXT(struct arguments, step.model),
+    {"model", 0, "NAME", RT_TEXT(struct arguments, step.model, .reads = rt_reads_path),
      "Instead of a plan: the kernels of a model (`rooftile graph --list`, or a config.json), each alone and "
      "then all in order, as a workload; with --batch, --seq, --mode and one of --dtypes"},
     {"batch", 0, "N", RT_INTEGER(struct arguments, step.batch, 1, 1 << 24), "Sequences of the model's step"},
@@ -86,7 +96,7 @@ static const struct rt_option options[] = {
      "Also run each kernel long enough to read the device's energy counter"},
     {"hang-limit", 0, "TIME", RT_SECONDS(struct arguments, job.hang_limit_s, 0.001, 1e6),
      "Count a kernel as hung after this time without a message (default 60s, more for long kernels)"},
-    {"like", 0, "DATA.h5", RT_TEXT(struct arguments, job.like),
+    {"like", 0, "DATA.h5", RT_TEXT(struct arguments, job.like, .reads = rt_reads_path),
      "Take the devices' descriptors from an earlier dataset, so that the two merge; with --dry-run also a "
      "device's name: estimates for it"},
     {"faults", 0, "LIST", RT_TEXT(struct arguments, job.backend_options.faults),
@@ -257,7 +267,9 @@ static int run_plan(const struct rt_command_line *line)
     struct rt_plan plan = {0};
     struct rt_model_run model = {0};
     char *command = command_text(line), *name = NULL;
-    int status = make_plan(arguments, &model, &plan, &name);
+    int status = arguments->dry_run ? RT_OK : rt_outputs_check(line);
+    if (status == RT_OK)
+        status = make_plan(arguments, &model, &plan, &name);
     arguments->job.command = command;
     arguments->job.plan_name = name;
     arguments->job.plan = &plan;

@@ -2,6 +2,7 @@
 #include "collect/collection.h"
 #include "collect/probe.h"
 #include "datasets/dataset_order.h"
+#include "base/outputs.h"
 #include "base/progress.h"
 #include "base/status.h"
 
@@ -197,9 +198,8 @@ static int open_journal(struct rt_collection *c, struct rt_probe *probe)
         return status;
     if (c->journal.begun)
         status = check_identity(c);
-    else if (access(c->job->output, F_OK) == 0 && !c->job->overwrite)
-        status = rt_fail(RT_EUSAGE, "%s: is there already; choose another -o, or replace it with --overwrite",
-                         c->job->output);
+    else
+        status = rt_output_check("-o", c->job->output, &rt_dataset_kind, c->job->overwrite, NULL);
     if (status == RT_EUSAGE && c->journal.begun && c->job->overwrite)
         status = rt_journal_discard(&c->journal);
     if (status == RT_OK && !c->journal.begun)

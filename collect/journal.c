@@ -103,10 +103,13 @@ static bool is_part(const char *name, unsigned *number)
     return strcmp(name, again) == 0;
 }
 
-static bool ends_with(const char *name, const char *end)
+/* Of a header or a part; also as builds before named them. Whoever made it is gone: this one holds the lock.
+ */
+static bool is_temporary(const char *name)
 {
-    size_t length = strlen(name), wanted = strlen(end);
-    return length >= wanted && strcmp(name + length - wanted, end) == 0;
+    size_t length = strlen(name);
+    return (strncmp(name, "header.h5.", 10) == 0 || strncmp(name, "part-", 5) == 0) && length > 4 &&
+           strcmp(name + length - 4, ".tmp") == 0;
 }
 
 struct listing {
@@ -129,7 +132,7 @@ static int list_parts(const struct rt_journal *journal, struct listing *out)
         return rt_fail(RT_EIO, "%s: cannot be read: %s", journal->folder, strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         unsigned number;
-        if (ends_with(entry->d_name, ".tmp")) {
+        if (is_temporary(entry->d_name)) {
             remove_path(path_in(journal, entry->d_name));
         } else if (is_part(entry->d_name, &number)) {
             list.part = rt_realloc(list.part, list.count + 1, sizeof *list.part);
@@ -195,6 +198,14 @@ static void adopt_parts(const struct rt_journal *journal)
     if (access(journal->folder, F_OK) != 0)
         rename(folder, journal->folder); /* fails where there is none */
     free(folder);
+}
+
+bool rt_journal_is_begun(const char *output)
+{
+    char *header = rt_format("%s.journal/header.h5", output);
+    bool begun = access(header, F_OK) == 0;
+    free(header);
+    return begun;
 }
 
 int rt_journal_open(const char *output, struct rt_journal *journal)

@@ -26,6 +26,9 @@ struct rt_journal {
     unsigned last;           /* number of the newest part */
 };
 
+/* Is a collection into this output unfinished? */
+bool rt_journal_is_begun(const char *output);
+
 /* Locks the folder (made where it is missing), removes temporaries of a killed collector, reads header and
  * parts. RT_EUSAGE where another collector holds the lock; it is named. */
 int rt_journal_open(const char *output, struct rt_journal *journal);

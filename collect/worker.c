@@ -123,6 +123,7 @@ static void become_worker(int socket, pid_t collector)
 {
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != collector) /* the collector died before the line above */
         _exit(1);

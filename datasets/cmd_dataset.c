@@ -1,5 +1,6 @@
 /* `rooftile dataset`: info, import, export, merge, validate. */
 #include "base/options.h"
+#include "base/outputs.h"
 #include "datasets/dataset.h"
 #include "datasets/export_csv.h"
 #include "datasets/import/import.h"
@@ -21,14 +22,20 @@ struct arguments {
     const char *out, *format, *source, *licence;
     int threads;
     size_t max_impossible;
-    bool json, quiet, strict, sort;
+    bool json, quiet, strict, sort, overwrite;
 };
 
 #define ROW_JSON                                                                                             \
     {                                                                                                        \
         "json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"                     \
     }
-#define SAY_OUTPUT .required = "say where to write to: -o NAME"
+#define ROW_OVERWRITE(what)                                                                                  \
+    {                                                                                                        \
+        "overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), what                                     \
+    }
+#define OVERWRITE_DATASET ROW_OVERWRITE("Replace a dataset that is there already")
+#define SAY_OUTPUT        .required = "say where to write to: -o NAME"
+#define WRITES_DATASET    SAY_OUTPUT, .writes = &rt_dataset_kind
 
 /* ---- info ---- */
 
@@ -162,7 +169,9 @@ static int run_import(const struct rt_command_line *line)
     struct rt_import_report report = {0};
     struct rt_dataset dataset;
     double start = rt_clock();
-    int status = rt_import(arguments->format, arguments->names.name[0], &options, &dataset, &report);
+    int status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_import(arguments->format, arguments->names.name[0], &options, &dataset, &report);
     if (status == RT_OK) {
         set_text(&dataset.source, arguments->source);
         set_text(&dataset.licence, arguments->licence);
@@ -183,7 +192,9 @@ static int run_export(const struct rt_command_line *line)
     struct rt_dataset dataset;
     if (arguments->format != NULL && strcmp(arguments->format, "csv") != 0)
         return rt_fail(RT_EUSAGE, "--format %s: datasets are exported as csv", arguments->format);
-    int status = rt_dataset_read(arguments->names.name[0], &dataset);
+    int status = rt_export_check(arguments->out, arguments->overwrite, &arguments->names);
+    if (status == RT_OK)
+        status = rt_dataset_read(arguments->names.name[0], &dataset);
     if (status != RT_OK)
         return status;
     struct rt_report *report = rt_report_new();
@@ -324,7 +335,7 @@ static int run_merge(const struct rt_command_line *line)
     struct rt_table *files = rt_table_new(columns, RT_COUNT(columns));
     struct rt_dataset merged;
     struct probed_list probed = {0};
-    int status = RT_OK;
+    int status = rt_outputs_check(line);
     rt_dataset_init(&merged);
     for (size_t i = 0; status == RT_OK && i < arguments->names.count; i++)
         status = add_file(&merged, arguments->names.name[i], &probed, files);
@@ -425,7 +436,7 @@ static const struct rt_option import_options[] = {
      RT_TEXT(struct arguments, format,
              .required = "say what it is: --format neusight, aiconfigurator, csv or workloads"),
      "neusight, aiconfigurator, csv or workloads"},
-    {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The dataset to write"},
+    {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, WRITES_DATASET), "The dataset to write"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Files are read in N threads (default: every processor)"},
     {"source", 0, "TEXT", RT_TEXT(struct arguments, source),
@@ -433,6 +444,7 @@ static const struct rt_option import_options[] = {
     {"licence", 0, "TEXT", RT_TEXT(struct arguments, licence),
      "The licence of the data (default: that of the source)"},
     {"strict", 0, NULL, RT_FLAG(struct arguments, strict), "Fail where anything is refused or skipped"},
+    OVERWRITE_DATASET,
     ROW_JSON,
     {"quiet", 'q', NULL, RT_FLAG(struct arguments, quiet), "No progress on stderr"},
 };
@@ -450,7 +462,8 @@ static const struct rt_command import = {
         "refusal.\n\nExample:\n  rooftile dataset import --format neusight NeuSight -o neusight.h5",
     .options = import_options,
     .option_count = RT_COUNT(import_options),
-    .operands = RT_OPERANDS(struct arguments, names, 1, 1, "the file or folder to import"),
+    .operands =
+        RT_OPERANDS(struct arguments, names, 1, 1, "the file or folder to import", .reads = rt_reads_path),
     .size = sizeof(struct arguments),
     .run = run_import,
 };
@@ -458,6 +471,7 @@ static const struct rt_command import = {
 static const struct rt_option export_options[] = {
     {"format", 'f', "NAME", RT_TEXT(struct arguments, format), "csv (default)"},
     {"output", 'o', "FOLDER", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The folder to write to"},
+    ROW_OVERWRITE("Replace the files of an export that is there already"),
     ROW_JSON,
 };
 
@@ -478,7 +492,8 @@ static const struct rt_command export = {
 };
 
 static const struct rt_option merge_options[] = {
-    {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The dataset to write"},
+    {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, WRITES_DATASET), "The dataset to write"},
+    OVERWRITE_DATASET,
     {"sort", 0, NULL, RT_FLAG(struct arguments, sort),
      "By device, op, dtype and shape, whatever the order of the files: shards of a collection become what "
      "the "
@@ -497,7 +512,8 @@ static const struct rt_command merge = {
                "  rooftile dataset merge --sort shard1.h5 shard2.h5 -o all.h5",
     .options = merge_options,
     .option_count = RT_COUNT(merge_options),
-    .operands = RT_OPERANDS(struct arguments, names, 1, RT_MANY, "the datasets to merge, A.h5 B.h5 ..."),
+    .operands = RT_OPERANDS(struct arguments, names, 1, RT_MANY, "the datasets to merge, A.h5 B.h5 ...",
+                            .reads = rt_reads_path),
     .size = sizeof(struct arguments),
     .run = run_merge,
 };

@@ -30,6 +30,8 @@
 #define RT_DATASET_FORMAT  "rooftile-dataset"
 #define RT_DATASET_VERSION 3
 
+extern const struct rt_output_kind rt_dataset_kind; /* base/outputs.h */
+
 enum rt_split { RT_SPLIT_NONE = 0, RT_SPLIT_TRAIN = 1, RT_SPLIT_TEST = 2, RT_SPLIT_COUNT };
 enum rt_mode { RT_INFERENCE = 0, RT_TRAINING = 1, RT_MODE_COUNT };
 

@@ -1,5 +1,6 @@
 /* Dataset files: the layout that FORMAT.md describes, column by column. */
 #include "datasets/fields.h"
+#include "base/outputs.h"
 #include "base/status.h"
 #include "base/version.h"
 
@@ -8,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct rt_output_kind rt_dataset_kind = {"a dataset", RT_DATASET_FORMAT, NULL};
 
 #define ADD(call)                                                                                            \
     do {                                                                                                     \

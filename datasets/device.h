@@ -79,6 +79,8 @@ int rt_device_load(const char *path, struct rt_device *out);
  * then any number of ",field=value" overrides: "H100,sms=100,bandwidth_gbs=3000".
  * RT_ENOTFOUND suggests the nearest names. */
 int rt_device_find(const char *spec, struct rt_device *out);
+/* For the rows of options: the file that such a text names, where there is one. */
+char *rt_device_reads(const char *spec);
 
 /* A catalogue device by name or alias and nothing else: for names that come out of files. */
 int rt_device_named(const char *name, struct rt_device *out);

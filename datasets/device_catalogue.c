@@ -295,3 +295,8 @@ int rt_device_find(const char *spec, struct rt_device *out)
     *out = device;
     return RT_OK;
 }
+
+char *rt_device_reads(const char *spec)
+{
+    return rt_format("%.*s", (int)strcspn(spec, ","), spec);
+}

@@ -3,12 +3,15 @@
 #include "datasets/csv_cell.h"
 #include "base/file.h"
 #include "base/locale.h"
+#include "base/outputs.h"
 #include "base/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void write_rows(FILE *file, const struct rt_dataset *dataset, const struct rt_field *fields,
                        size_t field_count, const void *rows, size_t size, size_t count)
@@ -117,29 +120,68 @@ static int check_names(const struct rt_dataset *dataset)
     return RT_OK;
 }
 
+static const struct {
+    const char *name, *begins; /* every version of the file begins so */
+    void (*write)(FILE *file, const struct rt_dataset *dataset);
+} files[] = {{"devices.csv", "name,", write_devices},      {"groups.csv", "group,name,value", write_groups},
+             {"strings.csv", "table,text", write_strings}, {"samples.csv", "op,", write_samples},
+             {"workloads.csv", "model,", write_workloads}, {"meta.csv", "name,value", write_meta}};
+
+int rt_export_check(const char *folder, bool replace, const struct rt_names *inputs)
+{
+    int status = RT_OK;
+    for (size_t f = 0; status == RT_OK && f < RT_COUNT(files); f++) {
+        const struct rt_output_kind kind = {"a file of an export", NULL, files[f].begins};
+        char *path = rt_format("%s/%s", folder, files[f].name);
+        status = rt_output_check("-o", path, &kind, replace, inputs);
+        free(path);
+    }
+    return status;
+}
+
+static int write_file(const struct rt_dataset *dataset, const char *folder, size_t f, struct rt_new_file *out)
+{
+    char *path = rt_format("%s/%s", folder, files[f].name);
+    int status = rt_file_create(path, out);
+    if (status == RT_OK) {
+        files[f].write(out->stream, dataset);
+        status = rt_file_flush(out);
+    }
+    free(path);
+    return status;
+}
+
+/* All files are complete before the first is replaced; a mark lies in the folder until the last is. */
+static int replace_files(const char *folder, struct rt_new_file *made)
+{
+    char *mark = rt_format("%s/" RT_EXPORT_MARK, folder);
+    int status = RT_OK, file = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0)
+        status = rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", mark, strerror(errno));
+    else
+        close(file);
+    for (size_t f = 0; status == RT_OK && f < RT_COUNT(files); f++)
+        status = rt_file_finish(&made[f]);
+    if (status == RT_OK)
+        unlink(mark);
+    free(mark);
+    return status;
+}
+
 int rt_export_csv(const struct rt_dataset *dataset, const char *folder)
 {
     RT_C_LOCALE;
-    static const struct {
-        const char *name;
-        void (*write)(FILE *file, const struct rt_dataset *dataset);
-    } files[] = {{"devices.csv", write_devices},     {"groups.csv", write_groups},
-                 {"strings.csv", write_strings},     {"samples.csv", write_samples},
-                 {"workloads.csv", write_workloads}, {"meta.csv", write_meta}};
+    struct rt_new_file made[RT_COUNT(files)] = {{.stream = NULL}};
     int status = check_names(dataset);
     if (status != RT_OK)
         return status;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return rt_fail(RT_EIO, "%s: cannot be made: %s; choose another place", folder, strerror(errno));
-    for (size_t i = 0; status == RT_OK && i < RT_COUNT(files); i++) {
-        FILE *file;
-        char *temporary, *path = rt_format("%s/%s", folder, files[i].name);
-        status = rt_file_create(path, &file, &temporary);
-        if (status == RT_OK) {
-            files[i].write(file, dataset);
-            status = rt_file_finish(file, temporary, path);
-        }
-        free(path);
-    }
+    for (size_t f = 0; status == RT_OK && f < RT_COUNT(files); f++)
+        status = write_file(dataset, folder, f, &made[f]);
+    if (status == RT_OK)
+        status = replace_files(folder, made);
+    for (size_t f = 0; f < RT_COUNT(files); f++)
+        rt_file_abandon(&made[f]);
     return status;
 }

@@ -23,11 +23,11 @@ echo "1/3 Measuring this CPU for 60 s (OpenBLAS products, softmax, layer norm, e
     --ops linear,bmm,softmax,layernorm,add,add_scalar,mul,relu
 echo
 echo "2/3 Training a predictor on these kernels, the device of all threads held out ..."
-"$rooftile" train "$out/cpu.h5" -o "$out/predictor.h5" --epochs 500 --patience 150 ${hold_out[@]+"${hold_out[@]}"}
+"$rooftile" train "$out/cpu.h5" -o "$out/predictor.h5" --overwrite --epochs 500 --patience 150 ${hold_out[@]+"${hold_out[@]}"}
 echo
 echo "3/3 Evaluating on shapes it never saw, and on the device it never saw ..."
 "$rooftile" evaluate --predictor "$out/predictor.h5" "$out/cpu.h5" \
-    --report "$out/report.txt" --report "$out/report.json" --report "$out/report.csv"
+    --report "$out/report.txt" --report "$out/report.json" --report "$out/report.csv" --overwrite
 echo
 echo "The report lies in $out/report.txt (also .json and .csv), the measurements in $out/cpu.h5,"
 echo "the predictor in $out/predictor.h5. The bigger run, on public GPU measurements: scripts/reproduce_neusight.sh"

@@ -266,7 +266,7 @@ step_labels() {
         --batch "$(of_models 2)" --seq "$(of_models 3)" --modes "$(of_models 4)" --dtypes "$(of_models 5)" -q \
         --max-time 2s --warmup 300ms --energy-time 500ms --timeout "$(part 0.4)s" --budget "$(part 0.75)s" || status=1
     [ -s "$out/labels.csv" ] || exit 1 # rows that there are become a dataset, whatever ended it
-    rooftile dataset import --format workloads "$out/labels.csv" -o "$out/labels.h5" && exit $status
+    rooftile dataset import --format workloads "$out/labels.csv" -o "$out/labels.h5" --overwrite && exit $status
     exit 1
 }
 

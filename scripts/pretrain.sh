@@ -18,5 +18,5 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$rooftile" dataset import --format neusight "$1" -o "$work/neusight.h5" --quiet
 "$rooftile" dataset import --format aiconfigurator "$2" -o "$work/aiconfigurator.h5" --quiet
-"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" --no-test --threads 2 \
+"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" --no-test --threads 2 --overwrite \
     -o "$source_folder/models/predictor/pretrained/rooftile.h5"

@@ -25,10 +25,10 @@ run() { # NAME TRAIN-OPTION...
     local name=$1
     shift
     if [ ! -e "$out/$name.h5" ] || [ -e "$out/$name.h5.checkpoint" ]; then
-        "$rooftile" train "$out/data.h5" --predictor neusight -o "$out/$name.h5" --resume --hold-out-gpu AMD "$@"
+        "$rooftile" train "$out/data.h5" --predictor neusight -o "$out/$name.h5" --resume --overwrite --hold-out-gpu AMD "$@"
     fi
     "$rooftile" evaluate --predictor "$out/$name.h5" "$out/data.h5" --gpu A100-PCIE-40GB \
-        --report "$out/$name.txt" --report "$out/$name.json"
+        --report "$out/$name.txt" --report "$out/$name.json" --overwrite
 }
 
 [ -e "$out/data.h5" ] || "$rooftile" dataset import --format neusight "$data" -o "$out/data.h5"

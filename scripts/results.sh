@@ -79,7 +79,7 @@ crossval() { # TABLE DATA CROSSVAL-OPTION...
     local table=$1 set
     set=$(data "$2")
     shift 2
-    "$rooftile" crossval "$set" --leave-out gpu -o "$work/$table" --report "$out/$table.md" --quiet "$@" >/dev/null
+    "$rooftile" crossval "$set" --leave-out gpu -o "$work/$table" --report "$out/$table.md" --overwrite=report --quiet "$@" >/dev/null
 }
 
 # --- the tables ---
@@ -140,7 +140,7 @@ make_intervals() {
             [ "$name" != neusight ] || say evaluate --workloads -p "$file" "$set" --gpu "$gpu" --fallback --quiet
             for part in train test; do
                 "$rooftile" calibrate -p "$file" "$set" --gpu "$(board "$name" "$gpu")" --split "$part" \
-                    -o "$work/calibrated.h5" >/dev/null
+                    -o "$work/calibrated.h5" --overwrite >/dev/null
                 say evaluate -p "$work/calibrated.h5" "$set" --gpu "$gpu" --quiet
             done
         done

@@ -1,5 +1,6 @@
 /* Checkpoint files. See checkpoint.h. */
 #include "base/h5.h"
+#include "base/outputs.h"
 #include "train/checkpoint.h"
 #include "models/predictor/recipe.h"
 #include "base/status.h"
@@ -8,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct rt_output_kind rt_checkpoint_kind = {"a checkpoint", RT_CHECKPOINT_FORMAT, NULL};
 
 /* The arrays of a fit. */
 static const struct row {
@@ -31,6 +34,11 @@ static const struct row {
      2, false, FLT_MAX},
 #undef ROW
 };
+
+char *rt_checkpoint_path(const char *output)
+{
+    return rt_format("%s.checkpoint", output);
+}
 
 static rt_real **values_of(const struct rt_fit *fit, const struct row *row)
 {
@@ -94,8 +102,8 @@ static int check_version(struct rt_h5 *file)
         return RT_OK;
     return rt_fail(
         RT_EVERSION,
-        "%s: is a checkpoint of an earlier build, which this one cannot go on from; leave --resume "
-        "out to start over",
+        "%s: is a checkpoint of an earlier build, which this one cannot go on from; give --overwrite "
+        "in the place of --resume to start over",
         rt_h5_path(file));
 }
 
@@ -106,14 +114,14 @@ static int check_signature(struct rt_h5 *file, const char *signature)
     if (status == RT_OK && strcmp(found, signature) != 0)
         status = rt_fail(
             RT_EUSAGE,
-            "%s: was made with other options or data; repeat the first command, or leave --resume out to "
-            "start over",
+            "%s: was made with other options or data; repeat the first command, or give --overwrite in the "
+            "place of --resume to start over",
             rt_h5_path(file));
     free(status == RT_OK || status == RT_EUSAGE ? found : NULL);
     return status;
 }
 
-#define START_OVER ": the file is damaged; leave --resume out to start over"
+#define START_OVER ": the file is damaged; give --overwrite in the place of --resume to start over"
 
 /* An error of the best epoch where there is one, and no epoch before its own. How many epochs and steps there
  * may be is known to the fit that goes on. */

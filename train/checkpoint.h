@@ -11,6 +11,11 @@
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
 #define RT_CHECKPOINT_VERSION 3
 
+extern const struct rt_output_kind rt_checkpoint_kind; /* base/outputs.h */
+
+/* OUT.checkpoint; free with free(). */
+char *rt_checkpoint_path(const char *output);
+
 /* The family being fitted, between two epochs. */
 struct rt_fit {
     size_t recipe;       /* index among the recipes of this kind; finished families are in the predictor */

@@ -1,23 +1,42 @@
 /* `rooftile train`: fits a predictor to datasets. */
 #include "base/options.h"
+#include "base/outputs.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/status.h"
 #include "models/nn/blas.h"
+#include "train/checkpoint.h"
 #include "train/train.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct arguments {
     struct rt_train_options train;
     struct rt_names data;
-    bool json;
+    bool overwrite, json;
 };
+
+/* A checkpoint or a predictor that is not complete was begun by a command that was allowed to. */
+static bool goes_on(const struct rt_command_line *line, const char *output)
+{
+    const struct arguments *arguments = line->options;
+    struct rt_predictor predictor;
+    char *checkpoint = rt_checkpoint_path(output);
+    bool unfinished = access(checkpoint, F_OK) == 0;
+    free(checkpoint);
+    if (!unfinished && arguments->train.resume && rt_predictor_open(output, &predictor) == RT_OK) {
+        unfinished = !predictor.complete;
+        rt_predictor_release(&predictor);
+    }
+    return unfinished && arguments->train.resume;
+}
 
 static const struct rt_option options[] = {
     {"output", 'o', "PREDICTOR.h5",
-     RT_TEXT(struct arguments, train.out, .required = "say where the predictor goes: -o PREDICTOR.h5"),
+     RT_TEXT(struct arguments, train.out, .required = "say where the predictor goes: -o PREDICTOR.h5",
+             .writes = &rt_predictor_kind, .goes_on = goes_on),
      "Where the predictor goes"},
     {"predictor", 'p', "KIND", RT_TEXT(struct arguments, train.kind),
      "What to fit: rooftile, neusight, linear or wave-scaling"},
@@ -54,6 +73,9 @@ static const struct rt_option options[] = {
      "Do not fit once more without each device: forecasts then carry no intervals"},
     {"resume", 0, NULL, RT_FLAG(struct arguments, train.resume),
      "Go on from OUTPUT.checkpoint if it is there"},
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
+     "Replace a predictor that is there already, and without --resume the checkpoint of a training that did "
+     "not end"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print the summary as JSON"},
     {"quiet", 'q', NULL, RT_FLAG(struct arguments, train.quiet), "No progress on stderr"},
 };
@@ -124,11 +146,32 @@ static int print_summary(const struct arguments *arguments, struct rt_table *sum
     return rt_report_end(report, arguments->json);
 }
 
+/* The predictor, and the checkpoint beside it. */
+static int check_outputs(const struct rt_command_line *line)
+{
+    const struct arguments *arguments = line->options;
+    char *checkpoint = rt_checkpoint_path(arguments->train.out);
+    bool is_there = access(checkpoint, F_OK) == 0, replace = arguments->overwrite || arguments->train.resume;
+    int status = rt_outputs_check(line);
+    if (status == RT_OK && is_there && !replace)
+        status =
+            rt_fail(RT_EUSAGE,
+                    "%s: is of a training that did not end; go on from it with --resume, or start over with "
+                    "--overwrite",
+                    checkpoint);
+    if (status == RT_OK)
+        status = rt_output_check("-o", checkpoint, &rt_checkpoint_kind, replace, &arguments->data);
+    free(checkpoint);
+    return status;
+}
+
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
     struct rt_dataset dataset;
-    int status = read_all(&arguments->data, &dataset);
+    int status = check_outputs(line);
+    if (status == RT_OK)
+        status = read_all(&arguments->data, &dataset);
     if (status != RT_OK)
         return status;
     rt_interrupt_catch();
@@ -162,7 +205,8 @@ const struct rt_command rt_command_train = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
-    .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5"),
+    .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY, "at least one dataset, DATA.h5",
+                            .reads = rt_reads_path),
 };
 
 int rt_train_options_read(const struct rt_names *words, struct rt_train_options *out)

@@ -1,6 +1,7 @@
 /* Set-up, checkpoint and result of a training. See training.h. */
 #include "train/training.h"
 #include "base/status.h"
+#include "base/temporary.h"
 #include "base/version.h"
 
 #include <stdlib.h>
@@ -132,7 +133,7 @@ int rt_training_init(struct rt_training *training, const struct rt_dataset *data
     training->pool = rt_threads_new(options->threads > 0 ? options->threads : rt_threads_processors());
     training->predictor.threads = (int64_t)rt_threads_size(training->pool);
     training->signature = make_signature(training);
-    training->checkpoint = rt_format("%s.checkpoint", options->out);
+    training->checkpoint = rt_checkpoint_path(options->out);
     return RT_OK;
 }
 
@@ -194,5 +195,6 @@ int rt_training_save(struct rt_training *training, int status)
                        "interrupted: %s holds the best so far; the same command with --resume goes on",
                        training->options->out);
     unlink(training->checkpoint);
+    rt_temporaries_clean(training->checkpoint);
     return RT_OK;
 }

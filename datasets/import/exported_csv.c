@@ -4,6 +4,7 @@
  * written by hand.
  */
 #include "datasets/csv_cell.h"
+#include "datasets/export_csv.h"
 #include "datasets/import/importer.h"
 #include "base/status.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { GROUP_ATTRIBUTES = 64 };
 
@@ -343,6 +345,20 @@ static int read_groups(const struct reading *reading, const char *folder)
     return status != RT_OK ? status : ended;
 }
 
+/* Some of the files may be of an earlier export. */
+static int check_complete(const char *folder)
+{
+    char *mark = rt_format("%s/" RT_EXPORT_MARK, folder);
+    bool there = access(mark, F_OK) == 0;
+    free(mark);
+    return there
+               ? rt_fail(RT_EFORMAT,
+                         "%s: was being replaced when its export ended, so its files do not belong together; "
+                         "export again with --overwrite",
+                         folder)
+               : RT_OK;
+}
+
 static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
                   struct rt_import_report *report)
 {
@@ -359,6 +375,8 @@ static int import(const char *path, const struct rt_import_options *options, str
     if (stat(path, &folder) != 0 || !S_ISDIR(folder.st_mode))
         return rt_fail(
             RT_EIO, "%s: is not a folder that can be read; name what `rooftile dataset export` wrote", path);
+    if ((status = check_complete(path)) != RT_OK)
+        return status;
     if ((status = read_small_file(&r, path, "meta.csv", meta, RT_COUNT(meta), take_meta)) != RT_OK ||
         (status = read_small_file(&r, path, "strings.csv", strings, RT_COUNT(strings), take_string)) !=
             RT_OK ||

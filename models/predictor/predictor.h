@@ -26,6 +26,8 @@
 #define RT_PREDICTOR_VERSION 3
 #define RT_MAX_NETS          (2 * RT_FAMILY_COUNT) /* of a predictor */
 
+extern const struct rt_output_kind rt_predictor_kind; /* base/outputs.h */
+
 struct rt_predictor {
     char *kind; /* of the recipes, or "roofline" */
     enum rt_target_id target;
@@ -50,6 +52,8 @@ void rt_predictor_release(struct rt_predictor *predictor);
 /* predictor_file.c. `name` is the path of a predictor file, "roofline", or "pretrained": the file that comes
  * with rooftile. */
 int rt_predictor_open(const char *name, struct rt_predictor *out);
+/* For the rows of options: the file that `name` reads. */
+char *rt_predictor_reads(const char *name);
 int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /* atomic */
 /* Nets and provenance inside an open file; checkpoints hold them too. */
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file);

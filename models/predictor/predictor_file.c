@@ -1,5 +1,6 @@
 /* Predictor files: the root and its families, as FORMAT.md describes. */
 #include "base/h5_struct.h"
+#include "base/outputs.h"
 #include "base/status.h"
 #include "models/predictor/file_names.h"
 #include "models/predictor/predictor.h"
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct rt_output_kind rt_predictor_kind = {"a predictor", RT_PREDICTOR_FORMAT, NULL};
 
 enum { OLDEST_VERSION = 2 };
 
@@ -249,4 +252,12 @@ int rt_predictor_open(const char *name, struct rt_predictor *out)
         return RT_OK;
     }
     return strcmp(name, "pretrained") == 0 ? open_pretrained(out) : open_file(name, out);
+}
+
+char *rt_predictor_reads(const char *name)
+{
+    char *path = NULL;
+    if (strcmp(name, "pretrained") == 0)
+        return rt_pretrained_path(&path) == RT_OK ? path : NULL;
+    return rt_strdup(name);
 }

@@ -1,5 +1,6 @@
 /* `rooftile calibrate`: fits a predictor to a GPU of which a little is measured. */
 #include "base/options.h"
+#include "base/outputs.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "predict/calibrate/calibrate.h"
@@ -14,7 +15,7 @@ struct arguments {
     const char *predictor, *gpu, *output;
     struct rt_names data;
     struct rt_calibrate_options options;
-    bool json;
+    bool overwrite, json;
 };
 
 static const char *const sources[] = {"either", "kernels", "models", "both"}; /* enum rt_calibrate_from */
@@ -41,12 +42,14 @@ static const struct rt_option calibrate_options[] = {
      RT_TEXT(struct arguments, predictor,
              .required =
                  "say what to calibrate: --predictor P.h5 (`rooftile train --predictor rooftile` makes "
-                 "one)"),
+                 "one)",
+             .reads = rt_predictor_reads),
      "The predictor; it is left as it is"},
     {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .required = "say which device of the data: --gpu NAME"),
      "The device of the data, or a part of its name"},
     {"output", 'o', "P2.h5",
-     RT_TEXT(struct arguments, output, .required = "say where the calibrated predictor goes: -o P2.h5"),
+     RT_TEXT(struct arguments, output, .required = "say where the calibrated predictor goes: -o P2.h5",
+             .writes = &rt_predictor_kind),
      "Where the calibrated predictor goes"},
     {"from", 0, "WHAT", FIELD(RT_CHOICE, from, sources),
      "kernels; models: runs of whole models; both; either: kernels where the data has some of the GPU, else "
@@ -64,6 +67,7 @@ static const struct rt_option calibrate_options[] = {
     {"effects-only", 0, NULL, RT_FLAG(struct arguments, options.effects_only),
      "Fit device effects and dispatch overhead, and no residual correction"},
     {"seed", 's', "N", FIELD(RT_INTEGER, seed, 0, INT64_MAX), "Of the selection of kernels or runs"},
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace a predictor that is there already"},
     {"json", 0, NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -167,7 +171,9 @@ static int run(const struct rt_command_line *line)
     if (options->without.count > 0 && options->from != RT_FROM_MODELS && options->from != RT_FROM_BOTH)
         return rt_fail(RT_EUSAGE, "--without-model says which runs are not fitted to: give --from models or "
                                   "--from both with it");
-    int status = rt_predictor_open(arguments->predictor, &predictor);
+    int status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)
         return status;
     status = rt_evaluation_input_read(&arguments->data, &input);
@@ -207,7 +213,8 @@ const struct rt_command rt_command_calibrate = {
     .options = calibrate_options,
     .option_count = RT_COUNT(calibrate_options),
     .operands = RT_OPERANDS(struct arguments, data, 1, RT_MANY,
-                            "at least one dataset, DATA.h5, that has measurements of the GPU"),
+                            "at least one dataset, DATA.h5, that has measurements of the GPU",
+                            .reads = rt_reads_path),
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,

@@ -1,5 +1,6 @@
 /* `rooftile crossval`: train and judge with every GPU, model or op left out in turn. */
 #include "base/options.h"
+#include "base/outputs.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/threads.h"
@@ -41,6 +42,14 @@ static int read_split(const char *option, const char *text, void *value)
     return rt_fail(RT_EUSAGE, "%s %s: choose train or test", option, text);
 }
 
+static int read_overwrite(const char *option, const char *text, void *value)
+{
+    if (text != NULL && strcmp(text, "report") != 0)
+        return rt_fail(RT_EUSAGE, "%s=%s: write %s, or %s=report", option, text, option, option);
+    *(bool *)value |= text == NULL;
+    return RT_OK;
+}
+
 #define FIELD(reader, member, ...) reader(struct arguments, options.member, __VA_ARGS__)
 
 static const struct rt_option crossval_options[] = {
@@ -79,10 +88,11 @@ static const struct rt_option crossval_options[] = {
     {"shard", 0, "I/N", RT_SHARD(struct arguments, options.shard),
      "Only the folds of part I of N, so that several machines share the work in one DIR; the table is made "
      "where all fold files are there"},
-    {"report", 0, "FILE", RT_LIST(struct arguments, reports, .check = rt_report_check_path),
+    {"report", 0, "FILE",
+     RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
      "Also write the table: .txt, .json, .csv or .md by its ending"},
-    {"overwrite", 0, NULL, RT_FLAG(struct arguments, options.overwrite),
-     "Make everything again, also what DIR has"},
+    {"overwrite", 0, "[report]", RT_OWN(struct arguments, options.overwrite, read_overwrite),
+     "Make everything again, also what DIR has; =report: only replace reports that are there already"},
     {"resume", 0, NULL, RT_FLAG(struct arguments, resume), "Go on from what DIR has: the default"},
     {"dry-run", 0, NULL, RT_FLAG(struct arguments, dry_run), "List the folds and end"},
     {"json", 0, NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
@@ -212,6 +222,8 @@ static int run(const struct rt_command_line *line)
     if (status == RT_OK)
         status = check_arguments(line, arguments);
     if (status == RT_OK)
+        status = arguments->dry_run ? RT_OK : rt_outputs_check(line);
+    if (status == RT_OK)
         status = rt_crossval_plan(&arguments->options, &crossval);
     if (status == RT_OK && arguments->dry_run) {
         status = rt_report_end(rt_crossval_report_folds(&crossval), arguments->json);
@@ -251,7 +263,8 @@ const struct rt_command rt_command_crossval = {
         "  rooftile crossval data.h5 --leave-out gpu -o shared",
     .options = crossval_options,
     .option_count = RT_COUNT(crossval_options),
-    .operands = RT_OPERANDS(struct arguments, operands, 0, RT_MANY, "at least one dataset, DATA.h5"),
+    .operands = RT_OPERANDS(struct arguments, operands, 0, RT_MANY, "at least one dataset, DATA.h5",
+                            .reads = rt_reads_path),
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,

@@ -21,9 +21,9 @@ static int prepare_training(const struct rt_crossval *crossval, const struct rt_
     static const char *const outputs[] = {"predictor.h5", "predictor.part.h5",
                                           "predictor.part.h5.checkpoint"};
     char *path = rt_unit_path(unit, "training.txt"), *key = rt_unit_training_key(crossval, unit),
-         *before = NULL, *temporary;
+         *before = NULL;
     size_t size;
-    FILE *file;
+    struct rt_new_file file;
     int status = RT_OK;
     bool same = !crossval->options->overwrite && access(path, R_OK) == 0 &&
                 rt_file_read(path, KEY_LIMIT, &before, &size) == RT_OK && strcmp(before, key) == 0;
@@ -32,9 +32,9 @@ static int prepare_training(const struct rt_crossval *crossval, const struct rt_
         unlink(output);
         free(output);
     }
-    if (!same && (status = rt_file_create(path, &file, &temporary)) == RT_OK) {
-        fputs(key, file);
-        status = rt_file_finish(file, temporary, path);
+    if (!same && (status = rt_file_create(path, &file)) == RT_OK) {
+        fputs(key, file.stream);
+        status = rt_file_finish(&file);
     }
     free(path);
     free(key);

@@ -59,15 +59,15 @@ int rt_fold_row_read(const json_t *json, struct rt_fold_row *out)
 static int write_file(const struct rt_crossval *crossval, const struct rt_unit *unit, const char *what,
                       json_t *value)
 {
-    char *path = rt_unit_path(unit, "fold.json"), *key = rt_unit_key(crossval, unit), *temporary;
+    char *path = rt_unit_path(unit, "fold.json"), *key = rt_unit_key(crossval, unit);
     json_t *json = json_object();
-    FILE *file;
+    struct rt_new_file file;
     json_object_set_new(json, "made_from", rt_json_text(key));
     json_object_set(json, what, value);
-    int status = rt_file_create(path, &file, &temporary);
+    int status = rt_file_create(path, &file);
     if (status == RT_OK) {
-        rt_json_print(json_incref(json), file);
-        status = rt_file_finish(file, temporary, path);
+        rt_json_print(json_incref(json), file.stream);
+        status = rt_file_finish(&file);
     }
     json_decref(json);
     free(path);

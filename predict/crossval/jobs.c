@@ -110,6 +110,7 @@ static int start(const struct rt_crossval *crossval, struct job *job)
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, &before);
     job->process = fork();
     if (job->process == 0)

@@ -1,5 +1,6 @@
 /* `rooftile evaluate`: how far forecasts are from measurements. */
 #include "base/options.h"
+#include "base/outputs.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -15,7 +16,7 @@ struct arguments {
     int64_t threads;
     int part;
     int tiles; /* index into tile_sources */
-    bool no_baseline, json, quiet, workloads, fallback;
+    bool no_baseline, overwrite, json, quiet, workloads, fallback;
 };
 
 static const char *const tile_sources[] = {"forecast", "measured"};
@@ -41,11 +42,14 @@ static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5",
      RT_LIST(struct arguments, predictors,
              .required = "say what to evaluate: --predictor P.h5 (`rooftile train` makes one) or --predictor "
-                         "roofline"),
+                         "roofline",
+             .reads = rt_predictor_reads),
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus), "Only devices whose name contains NAME"},
-    {"report", 0, "FILE", RT_LIST(struct arguments, reports, .check = rt_report_check_path),
+    {"report", 0, "FILE",
+     RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
      "Also write a report: .txt, .json, .csv or .md"},
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace reports that are there already"},
     {"no-baseline", 0, NULL, RT_FLAG(struct arguments, no_baseline), "No roofline beside the predictors"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Threads; results do not depend on it"},
@@ -62,9 +66,9 @@ static const struct rt_option options[] = {
     {"workloads", 0, "[DATA.h5]", RT_OWN_ALL(read_workloads),
      "Evaluate the measured workloads (whole models), not the kernels"},
     {"model", 0, "NAME", RT_LIST(struct arguments, models), "Only models whose name contains NAME"},
-    {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true),
+    {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true, .reads = rt_reads_path),
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
-    {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true),
+    {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true, .reads = rt_reads_path),
      "Take operator graphs (NeuSight's CSV) out of FOLDER where they are there, not those built here"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
      "Take the roofline where a predictor has no network for an op"},
@@ -272,6 +276,8 @@ static int run(const struct rt_command_line *line)
     int status = check_kind(line);
     if (status == RT_OK && arguments->data.count == 0)
         status = rt_fail(RT_EUSAGE, "name at least one dataset, DATA.h5, to evaluate on");
+    if (status == RT_OK)
+        status = rt_outputs_check(line);
     if (status != RT_OK)
         return status;
     add_baseline(arguments);
@@ -313,5 +319,5 @@ const struct rt_command rt_command_evaluate = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
-    .operands = RT_OPERANDS(struct arguments, data, 0, RT_MANY, "a dataset, DATA.h5"),
+    .operands = RT_OPERANDS(struct arguments, data, 0, RT_MANY, "a dataset, DATA.h5", .reads = rt_reads_path),
 };

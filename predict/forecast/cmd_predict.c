@@ -1,5 +1,6 @@
 /* `rooftile predict`: how long a model takes on a GPU. */
 #include "base/options.h"
+#include "base/outputs.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/graph/import/import.h"
@@ -24,7 +25,7 @@ struct arguments {
     int64_t context, layers;
     struct rt_graph_options graph; /* batch, sequence and context follow for each case */
     struct rt_forecast_options forecast;
-    bool json;
+    bool overwrite, json;
 };
 
 /* "1,2,4" */
@@ -58,17 +59,19 @@ static int read_dtype(const char *option, const char *text, void *value)
 }
 
 static const struct rt_option options[] = {
-    {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor),
+    {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
      "models/predictor/pretrained/"},
     {"gpu", 0, "NAME",
      RT_LIST(struct arguments, gpus,
-             .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)"),
+             .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
+             .reads = rt_device_reads),
      "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100"},
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, model,
              .required =
-                 "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json"),
+                 "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
+             .reads = rt_reads_path),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, or an operator graph of "
      "NeuSight, .csv"},
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
@@ -110,8 +113,9 @@ static const struct rt_option options[] = {
      "Level of the interval around the total; 0: none"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
      "Take the roofline where the predictor has no network for an op"},
-    {"trace", 0, "FILE", RT_TEXT(struct arguments, trace),
+    {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
      "Also write a timeline that Perfetto (ui.perfetto.dev) opens"},
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace a timeline that is there already"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -285,6 +289,8 @@ static int run(const struct rt_command_line *line)
     struct rt_model_source source;
     struct rt_predictor predictor;
     int status = check_arguments(arguments);
+    if (status == RT_OK)
+        status = rt_outputs_check(line);
     if (status == RT_OK)
         status = rt_model_source_find(arguments->model, &source);
     if (status != RT_OK)

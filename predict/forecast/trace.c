@@ -1,11 +1,15 @@
 /* A step as a timeline. The format: "Trace Event Format", Google 2016; times in us. */
 #include "base/file.h"
+#include "base/outputs.h"
 #include "base/status.h"
 #include "predict/forecast/prediction.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#define TRACE_BEGINS "{\"displayTimeUnit\": \"ms\", \"traceEvents\": ["
+const struct rt_output_kind rt_trace_kind = {"a timeline", NULL, TRACE_BEGINS};
 
 enum { KERNELS = 1, GRADIENTS = 2 }; /* threads of a device's process */
 enum { MOST_EVENTS = 1000000 };
@@ -134,16 +138,16 @@ static void print_pipeline(struct trace *trace)
 
 int rt_prediction_trace(const struct rt_prediction *prediction, const char *path)
 {
-    struct trace trace = {.prediction = prediction};
-    char *temporary;
-    int status = rt_file_create(path, &trace.file, &temporary);
+    struct rt_new_file file;
+    int status = rt_file_create(path, &file);
     if (status != RT_OK)
         return status;
-    fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [", trace.file);
+    struct trace trace = {.prediction = prediction, .file = file.stream};
+    fputs(TRACE_BEGINS, trace.file);
     if (prediction->forecast.options.parallel.pipeline > 1)
         print_pipeline(&trace);
     else
         print_device(&trace);
     fputs("\n]}\n", trace.file);
-    return rt_file_finish(trace.file, temporary, path);
+    return rt_file_finish(&file);
 }

@@ -25,7 +25,7 @@ size = sum(os.path.getsize(f) for f in files) / 1e6
 ours, theirs = [], []
 for _ in range(int(rounds)):
     start = time.perf_counter()
-    done = subprocess.run([rooftile, "dataset", "import", "--format", form, tree, "-o", out, "--quiet", "--json"],
+    done = subprocess.run([rooftile, "dataset", "import", "--format", form, tree, "-o", out, "--quiet", "--json", "--overwrite"],
                           check=True, stdout=subprocess.PIPE)
     ours.append(time.perf_counter() - start)
     start = time.perf_counter()

@@ -6,18 +6,18 @@ header='OPName,Latency,Device,Kernel Name,Grid x,Grid y,Grid z,Block x,Block y,B
 row='add,1,Tesla T4,k,1,1,1,128,1,1,8,8'
 
 # import NAME STATUS WORDS: of bad.csv, which is refused as a whole.
-import() { refuses "$1" "$2" "$3" $dataset import --format neusight bad.csv -o out.h5; }
+import() { refuses "$1" "$2" "$3" $dataset import --format neusight bad.csv -o out.h5 --overwrite; }
 # row NAME WORDS ROW: a good row, this one, a good row; it is reported, the others are kept.
 row() {
     printf '%s\n' "$header" "$row" "$3" "$row,x" "${row/8,8/8,16}" | sed '4d' >bad.csv
-    succeeds "$1" $dataset import --format neusight bad.csv -o out.h5
+    succeeds "$1" $dataset import --format neusight bad.csv -o out.h5 --overwrite
     holds "$1_is_reported" "bad.csv:3: $2" "$work/stdout"
     if grep -qE '^total +3 +2 +0 +1 ' "$work/stdout"; then ok "$1_is_counted"; else not_ok "$1_is_counted" "$(cat "$work/stdout")"; fi
-    refuses "$1_strict" 1 "--strict" $dataset import --format neusight bad.csv -o out.h5 --strict
+    refuses "$1_strict" 1 "--strict" $dataset import --format neusight bad.csv -o out.h5 --overwrite --strict
 }
 
 # ---- CSV ----
-refuses csv_missing 1 "absent.csv: cannot be read: No such file" $dataset import -f neusight absent.csv -o out.h5
+refuses csv_missing 1 "absent.csv: cannot be read: No such file" $dataset import -f neusight absent.csv -o out.h5 --overwrite
 : >bad.csv
 import csv_empty 1 "bad.csv: is empty"
 printf '%s' "$header" >bad.csv
@@ -30,10 +30,10 @@ head -c 100000 "$ROOFTILE" >bad.csv
 import csv_binary 1 "this is a binary file"
 printf '%s\n%s\n' "$header" "$row" >bad.csv
 truncate -s 1G bad.csv
-succeeds csv_gigabyte_of_nothing $dataset import -f neusight bad.csv -o out.h5
+succeeds csv_gigabyte_of_nothing $dataset import -f neusight bad.csv -o out.h5 --overwrite
 holds csv_gigabyte_of_nothing_is_reported "bad.csv:3: holds bytes 0: this is a binary file" "$work/stdout"
 { printf '%s\n%s\n' "$header" "$row"; yes x | tr -d '\n' | head -c 67108864; } >bad.csv
-succeeds csv_huge_line $dataset import -f neusight bad.csv -o out.h5
+succeeds csv_huge_line $dataset import -f neusight bad.csv -o out.h5 --overwrite
 holds csv_huge_line_is_reported "bad.csv:3: the row is longer than 16 MiB" "$work/stdout"
 printf 'a,b\n1,2\n' >bad.csv
 import csv_other_columns 1 "bad.csv:1: has neither the columns of kernels"
@@ -53,13 +53,13 @@ row csv_grid 'Grid x is "one"' "${row/k,1/k,one}"
 import csv_all_wrong 1 'nothing to import as neusight: bad.csv:2: Latency is "x"'
 holds csv_all_wrong_counted "... and 30 more" "$work/stdout"
 mkdir empty
-refuses folder_empty 1 "nothing to import" $dataset import -f neusight empty -o out.h5
+refuses folder_empty 1 "nothing to import" $dataset import -f neusight empty -o out.h5 --overwrite
 
 # ---- device files ----
 mkdir tree
 printf '%s\n%s\n' "$header" "${row/Tesla T4/Mine}" >tree/add.csv
 device='{"Device": "Mine", "Dev_Mem": 8, "Mem_Bw": 100, "Num_Sm": 10, "Freq": 1000, "SingleFLOPs": 1000, "L2Cache": 2}'
-json() { echo "$3" >tree/mine.json; refuses "$1" 1 "$2" $dataset import -f neusight tree -o out.h5 --strict; }
+json() { echo "$3" >tree/mine.json; refuses "$1" 1 "$2" $dataset import -f neusight tree -o out.h5 --overwrite --strict; }
 echo "$device" >tree/mine.json
 succeeds device_file $dataset import -f neusight tree -o mine.h5 --strict
 json device_missing_field '"bandwidth_gbs" of Mine is missing' "${device/\"Mem_Bw\": 100, /}"
@@ -72,7 +72,7 @@ refuses device_json_missing 1 '"fp32_vector_tflops" of X is missing' "$ROOFTILE"
 
 # ---- HDF5 ----
 $dataset import -f neusight "$ROOFTILE_SOURCE/tests/data/neusight_mini" -o good.h5 >/dev/null
-for command in info validate "export -o folder" "merge -o out.h5"; do
+for command in info validate "export -o folder" "merge -o out.h5 --overwrite"; do
     name=${command%% *}
     refuses "h5_missing_$name" 1 "absent.h5: cannot be read" $dataset $command absent.h5
     : >bad.h5
@@ -89,9 +89,9 @@ for i in $(seq 60); do
     at=$((RANDOM * 32768 + RANDOM)) at=$((at % size))
     byte=$(dd if=good.h5 bs=1 skip=$at count=1 2>/dev/null | od -An -tu1)
     printf "\\x$(printf %02x $(((${byte:-0}) ^ (1 << RANDOM % 8))))" | dd of=bad.h5 bs=1 seek=$at conv=notrunc 2>/dev/null
-    $dataset export bad.h5 -o flipped >"$work/stdout" 2>"$work/stderr"
+    $dataset export bad.h5 -o flipped --overwrite >"$work/stdout" 2>"$work/stderr"
     case $? in
-    0) cmp -s <(cat flipped/*.csv) <($dataset export good.h5 -o whole >/dev/null && cat whole/*.csv) || unnoticed=$((unnoticed + 1)) ;;
+    0) cmp -s <(cat flipped/*.csv) <($dataset export good.h5 -o whole --overwrite >/dev/null && cat whole/*.csv) || unnoticed=$((unnoticed + 1)) ;;
     1) flipped=$((flipped + 1)) ;;
     *) crashed=$((crashed + 1)) ;;
     esac
@@ -104,7 +104,7 @@ fi
 echo "${device/100/200}" >tree/mine.json
 $dataset import -f neusight tree -o other.h5 >/dev/null
 refuses merge_clash 1 "other.h5 cannot be merged with the files before it: Mine: bandwidth_gbs is 100 in one description and 200" \
-    $dataset merge mine.h5 other.h5 -o out.h5
+    $dataset merge mine.h5 other.h5 -o out.h5 --overwrite
 
 # ---- places that cannot be written ----
 echo old >kept
@@ -117,7 +117,7 @@ cp mine.h5 before.h5
 $dataset import -f neusight tree -o target.h5 >/dev/null
 cp target.h5 saved.h5
 limited() { (trap '' XFSZ; ulimit -f 8; exec "$@"); }
-refuses full_disk_h5 1 "target.h5" limited $dataset merge good.h5 mine.h5 -o target.h5
+refuses full_disk_h5 1 "target.h5" limited $dataset merge good.h5 mine.h5 -o target.h5 --overwrite
 if cmp -s target.h5 saved.h5 && [ -z "$(find . -name '*.tmp')" ]; then ok full_disk_h5_keeps; else not_ok full_disk_h5_keeps "$(ls)"; fi
 for i in $(seq 400); do printf '%s\n' "${row/8,8/8,$((i + 100))}"; done | cat <(echo "$header") - >rows.csv
 $dataset import -f neusight rows.csv -o rows.h5 >/dev/null
@@ -138,7 +138,7 @@ refuses usage_command 2 '"shred" is no command of rooftile dataset' $dataset shr
 refuses usage_no_name 2 "name a dataset" $dataset info
 refuses usage_two_names 2 "is one name too many" $dataset info good.h5 mine.h5
 refuses usage_no_format 2 "say what it is: --format" $dataset import tree -o out.h5
-refuses usage_format 2 'no importer is called "excel"' $dataset import -f excel tree -o out.h5
+refuses usage_format 2 'no importer is called "excel"' $dataset import -f excel tree -o out.h5 --overwrite
 refuses usage_no_output 2 "say where to write to" $dataset import -f neusight tree
 refuses usage_threads 2 "--threads 0: must be a whole number from 1" $dataset import -f neusight tree -o out.h5 -t 0
 refuses usage_export_format 2 "--format xml: datasets are exported as csv" $dataset export -f xml good.h5 -o folder

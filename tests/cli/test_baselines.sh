@@ -24,7 +24,7 @@ for kind in linear:0.01 wave-scaling:5; do
     most=${kind#*:} kind=${kind%:*}
     succeeds "train $kind" "$ROOFTILE" train data.h5 -p $kind -o $kind.h5 --hold-out-gpu A100 --quiet
     holds "$kind: the summary tells the families" layernorm stdout
-    succeeds "$kind again" "$ROOFTILE" train data.h5 -p $kind -o again.h5 --hold-out-gpu A100 --quiet --resume
+    succeeds "$kind again" "$ROOFTILE" train data.h5 -p $kind -o again.h5 --overwrite --hold-out-gpu A100 --quiet --resume
     succeeds "$kind: the same bytes" cmp $kind.h5 again.h5
     succeeds "$kind on the held-out GPU" "$ROOFTILE" evaluate -p $kind.h5 data.h5 --gpu A100 --json --quiet
     cp stdout $kind.json

@@ -118,10 +118,10 @@ succeeds "measure all families" "$ROOFTILE" collect --backend synthetic -q --cou
 succeeds "train on one device" "$ROOFTILE" train a.h5 -o a.p.h5 --hold-out-gpu large --epochs 20 --threads 1 --quiet
 succeeds "calibrate with the other's kernels" "$ROOFTILE" calibrate -p a.p.h5 a.h5 --gpu large -o a.c.h5
 runs 1 1
-succeeds "import runs of models" "$ROOFTILE" dataset import --format csv runs -o runs.h5
+succeeds "import runs of models" "$ROOFTILE" dataset import --format csv runs -o runs.h5 --overwrite
 succeeds "what kernels alone forecast of them" "$ROOFTILE" evaluate -p a.c.h5 --workloads runs.h5 --report forecasts.json
 runs 1.5 3 forecasts.json
-succeeds "runs that take longer" "$ROOFTILE" dataset import --format csv runs -o runs.h5
+succeeds "runs that take longer" "$ROOFTILE" dataset import --format csv runs -o runs.h5 --overwrite
 succeeds "from both, without a model" "$ROOFTILE" calibrate -p a.p.h5 a.h5 runs.h5 --gpu large --from both --without-model GPT2 -o b.h5 --json
 cp stdout b.json
 cat >both.py <<'END'

@@ -227,7 +227,7 @@ for row in rows:
     print(f'{row[0]},"",{row[1]},fp32,synthetic {row[3]},{row[2]},256,{float(sys.argv[1]) * forecasts.get(row, 1e3)!r}')
 print("gpt2,fusion,inference,fp32,synthetic large,16,256,77") # neither fitted to nor judged beside other runs
 EOF
-    "$ROOFTILE" dataset import --format csv runs -o runs.h5
+    "$ROOFTILE" dataset import --format csv runs -o runs.h5 --overwrite
 }
 succeeds "made-up kernels of all families" "$ROOFTILE" collect --backend synthetic -q --count 400 -o s.h5
 succeeds "a predictor of both" "$ROOFTILE" train s.h5 -o s.p.h5 --epochs 5 --threads 1 --quiet

@@ -41,7 +41,7 @@ is info_ranges "[r['max'] for r in d['ranges'] if r['column'] == 'tile2']" "[16.
 
 for name in n a; do
     succeeds "export_$name" "$ROOFTILE" dataset export --format csv $name.h5 -o "folder $name"
-    succeeds "import_back_$name" "$ROOFTILE" dataset import --format csv "folder $name" -o back.h5
+    succeeds "import_back_$name" "$ROOFTILE" dataset import --format csv "folder $name" -o back.h5 --overwrite
     if cmp -s $name.h5 back.h5; then ok "round_trip_$name"; else not_ok "round_trip_$name" "the files differ"; fi
 done
 succeeds export_json "$ROOFTILE" dataset export n.h5 -o other --json

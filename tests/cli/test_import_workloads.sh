@@ -48,14 +48,14 @@ echo '{"name": "My GPU", "sms": 10, "fp32_vector_tflops": 1, "memory_gib": 8, "b
 succeeds import_folder $dataset import -f workloads tree -o tree.h5 --strict
 counts import_folder_counts 7 6 1 0
 echo '{"name": "My GPU", "sms": -1}' >tree/mine.json
-refuses import_folder_bad_device 1 "mine.json" $dataset import -f workloads tree -o out.h5 --strict
-succeeds import_folder_without_device $dataset import -f workloads tree -o out.h5
+refuses import_folder_bad_device 1 "mine.json" $dataset import -f workloads tree -o out.h5 --overwrite --strict
+succeeds import_folder_without_device $dataset import -f workloads tree -o out.h5 --overwrite
 holds import_folder_without_device_fails 'mine.csv:2: unknown GPU "My GPU"' "$work/stdout"
 
 # ---- files that are no table of models ----
 # import NAME WORDS: of bad.csv, which is refused as a whole.
-import() { refuses "$1" 1 "$2" $dataset import -f workloads bad.csv -o out.h5; }
-refuses missing 1 "absent.csv: cannot be read: No such file" $dataset import -f workloads absent.csv -o out.h5
+import() { refuses "$1" 1 "$2" $dataset import -f workloads bad.csv -o out.h5 --overwrite; }
+refuses missing 1 "absent.csv: cannot be read: No such file" $dataset import -f workloads absent.csv -o out.h5 --overwrite
 : >bad.csv
 import empty "bad.csv: is empty"
 printf '%s\n' "$header" >bad.csv
@@ -85,10 +85,10 @@ import many_devices 'bad.csv:2: unknown GPU "GPU 1"'
 # row NAME WORDS ROW: a good row, this one, a good row; it is reported, the others are kept.
 row() {
     printf '%s\n' "$header" "$row" "$3" "${row/,4,/,8,}" >bad.csv
-    succeeds "$1" $dataset import -f workloads bad.csv -o out.h5
+    succeeds "$1" $dataset import -f workloads bad.csv -o out.h5 --overwrite
     holds "$1_is_reported" "bad.csv:3: $2" "$work/stdout"
     counts "$1_is_counted" 3 2 0 1
-    refuses "$1_strict" 1 "--strict" $dataset import -f workloads bad.csv -o out.h5 --strict
+    refuses "$1_strict" 1 "--strict" $dataset import -f workloads bad.csv -o out.h5 --overwrite --strict
 }
 row columns "the row has 15 columns where the header has 16" "${row%,}"
 row gpu 'unknown GPU "Voodoo 2": neither a device file of the tree nor the catalogue' "${row/NVIDIA H200/Voodoo 2}"
@@ -123,7 +123,7 @@ for i in $(seq 60); do
     head -c $((RANDOM % $(stat -c %s good.csv))) good.csv >bad.csv
     size=$(stat -c %s bad.csv)
     [ "$size" = 0 ] || printf "\\x$(printf %02x $((RANDOM % 256)))" | dd of=bad.csv bs=1 seek=$((RANDOM % size)) conv=notrunc 2>/dev/null
-    $dataset import -f workloads bad.csv -o out.h5 >"$work/stdout" 2>"$work/stderr"
+    $dataset import -f workloads bad.csv -o out.h5 --overwrite >"$work/stdout" 2>"$work/stderr"
     case $? in 0 | 1) ;; *) crashed=$((crashed + 1)) ;; esac
 done
 [ $crashed = 0 ] && ok hostile || not_ok hostile "$crashed of 60 ended otherwise than with 0 or 1"

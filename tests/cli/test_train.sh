@@ -51,7 +51,7 @@ cp old.h5 killed.h5
 RANDOM=20261121
 bad=0
 for round in $(seq 20); do
-    "${train[@]}" -o killed.h5 --resume --checkpoint-every 0 >/dev/null 2>&1 &
+    "${train[@]}" -o killed.h5 --resume --overwrite --checkpoint-every 0 >/dev/null 2>&1 &
     pid=$!
     sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
     kill -9 $pid 2>/dev/null
@@ -63,7 +63,7 @@ for round in $(seq 20); do
     fi
 done
 if [ $bad = 0 ]; then ok "20 kills: the output is always whole"; else not_ok "20 kills: the output is always whole" "$bad torn"; fi
-succeeds "--resume goes on after the kills" "${train[@]}" -o killed.h5 --resume
+succeeds "--resume goes on after the kills" "${train[@]}" -o killed.h5 --resume --overwrite
 if cmp -s killed.h5 whole.h5; then ok "and ends in the same bytes"; else not_ok "and ends in the same bytes"; fi
 if [ ! -e killed.h5.checkpoint ]; then ok "no checkpoint is left"; else not_ok "no checkpoint is left"; fi
 refuses "--resume with other options" 2 "made with other options or data" bash -c '

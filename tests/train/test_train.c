@@ -201,7 +201,7 @@ static void test_resume_refuses_other_progress(void)
     fit.epoch = epoch;
     fit.optimizer_steps++;
     RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "leave --resume out");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "--overwrite in the place of --resume");
     fit.optimizer_steps--;
     fit.count--;
     RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
