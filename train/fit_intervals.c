@@ -4,21 +4,58 @@
 #include "train/throttled_sessions.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Residuals so far. */
+/* Residuals so far, and ln(measured / forecast) and its square summed by device (of the dataset). */
 struct residuals {
     struct rt_residual *list;
     size_t count;
+    double *error, *square, *rows;
 };
 
-/* |ln(measured / forecast)| of rows; with the prior of their device, or with its own effects. */
+static void residuals_init(struct residuals *residuals, size_t devices)
+{
+    *residuals = (struct residuals){.error = rt_calloc(devices + 1, sizeof *residuals->error),
+                                    .square = rt_calloc(devices + 1, sizeof *residuals->square),
+                                    .rows = rt_calloc(devices + 1, sizeof *residuals->rows)};
+}
+
+static void residuals_release(struct residuals *residuals)
+{
+    free(residuals->list);
+    free(residuals->error);
+    free(residuals->square);
+    free(residuals->rows);
+}
+
+static void add_residual(struct residuals *residuals, double error, int32_t device, uint8_t dtype,
+                         double bound_us)
+{
+    residuals->error[device] += error;
+    residuals->square[device] += error * error;
+    residuals->rows[device]++;
+    residuals->list[residuals->count++] = (struct rt_residual){
+        .value = fabs(error), .group = device, .dtype = dtype, .size = rt_interval_size_of(bound_us)};
+}
+
+/* Is a dtype among the rows that the fit saw? Another is not what a device that was left out is judged by. */
+static void find_dtypes(const struct rt_network_fit *fit, bool seen[RT_DTYPE_COUNT])
+{
+    memset(seen, 0, RT_DTYPE_COUNT * sizeof *seen);
+    for (size_t i = 0; i < fit->train.count; i++)
+        seen[fit->train.dtype[i]] = true;
+}
+
+/* Residuals of rows; with the prior of their device, or with its own effects. */
 static void add_residuals(const struct rt_training *training, const struct rt_network_fit *fit,
                           const struct rt_training_rows *rows, bool prior, struct residuals *residuals)
 {
     size_t outputs = (size_t)fit->head->outputs;
     struct rt_device_effects effects;
+    bool seen[RT_DTYPE_COUNT];
+    find_dtypes(fit, seen);
     rt_effect_fit_finish(&fit->effects, &effects);
     rt_real *out = rt_malloc((rows->count + 1) * outputs * sizeof *out);
     residuals->list =
@@ -32,10 +69,9 @@ static void add_residuals(const struct rt_training *training, const struct rt_ne
         (prior ? rt_device_effects_prior : rt_device_effects_of)(&effects, device, &effect);
         rt_bound_set_effect(&bound, &effect);
         double forecast = fit->head->latency(out + i * outputs, &bound);
-        residuals->list[residuals->count++] =
-            (struct rt_residual){.value = fabs(log(rows->target[i] / forecast)),
-                                 .group = rows->device[i],
-                                 .size = rt_interval_size_of(bound.bound_us)};
+        if (seen[rows->dtype[i]])
+            add_residual(residuals, log(rows->target[i] / forecast), rows->device[i], rows->dtype[i],
+                         bound.bound_us);
     }
     free(out);
     rt_device_effects_release(&effects);
@@ -59,8 +95,8 @@ static void gather_device(const struct rt_training *training, struct rt_network_
     free(others);
 }
 
-/* Residuals of a device by a fit that did not see it. */
-static int fit_without(struct rt_training *training, size_t recipe, size_t device,
+/* Residuals of the devices marked, by a fit that did not see them. */
+static int fit_without(struct rt_training *training, size_t recipe, const bool *marked,
                        struct residuals *residuals)
 {
     struct rt_network_fit fit;
@@ -68,8 +104,11 @@ static int fit_without(struct rt_training *training, size_t recipe, size_t devic
     int status = rt_network_fit_init(training, recipe, &fit);
     if (status == RT_OK && fit.train.count > 0)
         status = rt_network_fit_run(training, &fit);
-    if (status == RT_OK && fit.train.count > 0) {
-        gather_device(training, &fit, device, rows);
+    for (size_t d = 0; status == RT_OK && fit.train.count > 0 && d < training->data.dataset->device_count;
+         d++) {
+        if (!marked[d])
+            continue;
+        gather_device(training, &fit, d, rows);
         for (int part = 0; part < 2; part++) {
             add_residuals(training, &fit, &rows[part], true, residuals);
             rt_training_rows_release(&rows[part]);
@@ -80,21 +119,25 @@ static int fit_without(struct rt_training *training, size_t recipe, size_t devic
     return status;
 }
 
-/* The same with the training as it is for that fit: the device held out, quiet (warnings were printed). */
-static int leave_out(struct rt_training *training, size_t recipe, size_t device, struct residuals *residuals)
+/* The same with the training as it is for that fit: they are held out, quiet (warnings were printed). */
+static int leave_out(struct rt_training *training, size_t recipe, const bool *marked,
+                     struct residuals *residuals)
 {
     size_t devices = training->data.dataset->device_count;
     const struct rt_train_options *options = training->options;
     struct rt_train_options quiet = *options;
     struct rt_training_data data = training->data;
     bool *held_out = rt_malloc((devices + 1) * sizeof *held_out);
+    size_t first = devices;
     quiet.quiet = true;
-    memcpy(held_out, data.held_out_device, devices * sizeof *held_out);
-    held_out[device] = true;
+    for (size_t d = devices; d-- > 0;) {
+        held_out[d] = data.held_out_device[d] || marked[d];
+        first = marked[d] ? d : first;
+    }
     training->options = &quiet;
     training->data.held_out_device = held_out;
-    training->without = data.dataset->devices[device].name;
-    int status = fit_without(training, recipe, device, residuals);
+    training->without = data.dataset->devices[first].name;
+    int status = fit_without(training, recipe, marked, residuals);
     training->options = options;
     training->data = data;
     training->without = NULL;
@@ -102,23 +145,93 @@ static int leave_out(struct rt_training *training, size_t recipe, size_t device,
     return status;
 }
 
+/* Is the device in the fit? */
+static bool is_fitted(const struct rt_network_fit *fit, size_t device)
+{
+    return fit->effects.slot[device] >= 0;
+}
+
+/* Marks the device and all others in the fit that have its compute capability, one design of multiprocessor:
+ * with one of them in training another is not new. All of the fit are no group: the device alone. */
+static void mark_alike(const struct rt_training *training, const struct rt_network_fit *fit, size_t device,
+                       bool *marked)
+{
+    const struct rt_device *devices = training->data.dataset->devices;
+    const char *capability = devices[device].compute_capability;
+    size_t count = training->data.dataset->device_count, alike = 0, fitted = 0;
+    for (size_t d = 0; d < count; d++) {
+        bool same = capability[0] != '\0' && strcmp(devices[d].compute_capability, capability) == 0;
+        marked[d] = is_fitted(fit, d) && (d == device || same);
+        alike += marked[d];
+        fitted += is_fitted(fit, d);
+    }
+    for (size_t d = 0; alike == fitted && d < count; d++)
+        marked[d] = d == device;
+}
+
+/* Every device of the fit left out once, with those like it. */
+static int leave_each_out(struct rt_training *training, const struct rt_network_fit *fit,
+                          struct residuals *unseen)
+{
+    size_t devices = training->data.dataset->device_count;
+    bool *marked = rt_malloc((devices + 1) * sizeof *marked);
+    int status = RT_OK;
+    for (size_t d = 0; status == RT_OK && d < devices; d++) {
+        if (!is_fitted(fit, d) || fit->effects.device_count < 2)
+            continue;
+        mark_alike(training, fit, d, marked);
+        bool before = false;
+        for (size_t other = 0; other < d; other++)
+            before |= marked[other];
+        if (!before)
+            status = leave_out(training, fit->fit.recipe, marked, unseen);
+    }
+    free(marked);
+    return status;
+}
+
+/* Mean errors by device. */
+static void note_left_out(const struct rt_dataset *dataset, const struct residuals *unseen,
+                          struct rt_intervals *intervals)
+{
+    intervals->left_out = rt_calloc(dataset->device_count + 1, sizeof *intervals->left_out);
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        if (unseen->rows[d] == 0)
+            continue;
+        struct rt_left_out_device *row = &intervals->left_out[intervals->left_out_count++];
+        snprintf(row->device, sizeof row->device, "%s", dataset->devices[d].name);
+        row->error = unseen->error[d] / unseen->rows[d];
+        row->square = unseen->square[d] / unseen->rows[d];
+    }
+    intervals->gpus = (int64_t)intervals->left_out_count;
+}
+
+/* Both tables, in units of the dtypes' scales. */
+static void fill_tables(struct residuals *known, struct residuals *unseen, struct rt_intervals *intervals)
+{
+    struct residuals *scales = unseen->count > 0 ? unseen : known,
+                     *others = unseen->count > 0 ? known : unseen;
+    rt_residual_scale_dtypes(scales->list, scales->count, intervals->dtype_scale);
+    for (size_t i = 0; i < others->count; i++)
+        others->list[i].value /= intervals->dtype_scale[others->list[i].dtype];
+    rt_residual_table(known->list, known->count, intervals->known);
+    rt_residual_table(unseen->list, unseen->count, intervals->unseen);
+}
+
 int rt_intervals_fit(struct rt_training *training, struct rt_network_fit *fit)
 {
     struct rt_intervals *intervals = &fit->net.intervals;
-    struct residuals known = {0}, unseen = {0};
-    int status = RT_OK;
+    const struct rt_dataset *dataset = training->data.dataset;
+    struct residuals known, unseen;
+    residuals_init(&known, dataset->device_count);
+    residuals_init(&unseen, dataset->device_count);
     add_residuals(training, fit, &fit->validation, false, &known);
-    rt_residual_table(known.list, known.count, intervals->known);
-    for (size_t d = 0; status == RT_OK && d < training->data.dataset->device_count; d++) {
-        if (fit->effects.slot[d] < 0 || fit->effects.device_count < 2)
-            continue;
-        status = leave_out(training, fit->fit.recipe, d, &unseen);
-        intervals->gpus++;
+    int status = leave_each_out(training, fit, &unseen);
+    if (status == RT_OK) {
+        fill_tables(&known, &unseen, intervals);
+        note_left_out(dataset, &unseen, intervals);
     }
-    rt_residual_table(unseen.list, unseen.count, intervals->unseen);
-    free(known.list);
-    free(unseen.list);
-    if (status != RT_OK)
-        rt_intervals_init(intervals);
+    residuals_release(&known);
+    residuals_release(&unseen);
     return status;
 }

@@ -1,5 +1,7 @@
 /* Conformal quantiles. See conformal_interval.h. */
 #include "models/predictor/conformal_interval.h"
+#include "models/predictor/residual_correction.h"
+#include "base/sort.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -21,11 +23,38 @@ static void set_unknown(double quantile[RT_INTERVAL_LEVELS])
 
 void rt_intervals_init(struct rt_intervals *intervals)
 {
-    intervals->gpus = 0;
+    *intervals = (struct rt_intervals){0};
+    for (int d = 0; d < RT_DTYPE_COUNT; d++)
+        intervals->dtype_scale[d] = 1;
     for (int size = 0; size < RT_INTERVAL_SIZES; size++) {
         set_unknown(intervals->unseen[size]);
         set_unknown(intervals->known[size]);
     }
+}
+
+void rt_intervals_release(struct rt_intervals *intervals)
+{
+    free(intervals->left_out);
+    intervals->left_out = NULL;
+    intervals->left_out_count = 0;
+}
+
+double rt_intervals_square(const struct rt_intervals *intervals)
+{
+    double sum = 0;
+    for (size_t d = 0; d < intervals->left_out_count; d++)
+        sum += intervals->left_out[d].square;
+    return sum / (double)intervals->left_out_count;
+}
+
+double rt_intervals_shared(const struct rt_intervals *intervals)
+{
+    double common = 0, all = 0;
+    for (size_t d = 0; d < intervals->left_out_count; d++) {
+        common += intervals->left_out[d].error * intervals->left_out[d].error;
+        all += intervals->left_out[d].square;
+    }
+    return common / all;
 }
 
 static int by_value(const void *a, const void *b)
@@ -71,6 +100,51 @@ void rt_residual_quantiles(struct rt_residual *residuals, size_t count, double q
     free(counts);
 }
 
+/* --- dtypes --- */
+
+static double median_of(const struct rt_residual *residuals, size_t count, int32_t group, int dtype,
+                        double *values, size_t *found)
+{
+    *found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (residuals[i].group == group && (dtype == RT_DTYPE_COUNT || residuals[i].dtype == dtype))
+            values[(*found)++] = residuals[i].value;
+    return *found > 0 ? rt_median(values, *found) : NAN;
+}
+
+/* ln of a dtype's scale by one group; NaN where it says nothing. */
+static double group_scale(const struct rt_residual *residuals, size_t count, int32_t group, int dtype,
+                          double *values)
+{
+    size_t all, own;
+    double typical = median_of(residuals, count, group, RT_DTYPE_COUNT, values, &all);
+    double median = median_of(residuals, count, group, dtype, values, &own);
+    bool enough = own >= RT_RESIDUAL_LEAST && all >= own + RT_RESIDUAL_LEAST && typical > 0 && median > 0;
+    return enough ? log(median / typical) : NAN;
+}
+
+void rt_residual_scale_dtypes(struct rt_residual *residuals, size_t count, double dtype_scale[RT_DTYPE_COUNT])
+{
+    double *values = rt_malloc((count + 1) * sizeof *values);
+    int32_t groups = 0;
+    for (size_t i = 0; i < count; i++)
+        groups = residuals[i].group >= groups ? residuals[i].group + 1 : groups;
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
+        double sum = 0, n = 0;
+        for (int32_t g = 0; g < groups; g++) {
+            double scale = group_scale(residuals, count, g, dtype, values);
+            sum += isnan(scale) ? 0 : scale;
+            n += !isnan(scale);
+        }
+        dtype_scale[dtype] = n > 0 ? exp(sum / n) : 1;
+    }
+    for (size_t i = 0; i < count; i++)
+        residuals[i].value /= dtype_scale[residuals[i].dtype];
+    free(values);
+}
+
+/* --- tables --- */
+
 /* Those of a size, of groups that have enough of it; returns how many, and of how many groups. */
 static size_t choose_size(const struct rt_residual *residuals, size_t count, int size,
                           struct rt_residual *chosen, size_t *groups)
@@ -115,6 +189,40 @@ double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level)
         from_value = quantile[l];
     }
     return from_value + slope * (wanted - from);
+}
+
+double rt_interval_deviation(double share, double dispatch_part)
+{
+    double network = RT_CORRECTION_DEVIATION * RT_CORRECTION_DEVIATION * share;
+    double noise = RT_CORRECTION_NOISE * RT_CORRECTION_NOISE;
+    double left = 1 - fmin(1, dispatch_part);
+    return sqrt(network * left * left + noise * (1 + 9 * dispatch_part * dispatch_part));
+}
+
+double rt_interval_size_factor(const struct rt_intervals *intervals, enum rt_interval_size size)
+{
+    double factor = sqrt(rt_interval_at(intervals->known[size], 0.9) /
+                         rt_interval_at(intervals->known[RT_INTERVAL_LONG], 0.9));
+    return isfinite(factor) && factor > 0 ? factor : 1;
+}
+
+/* The distribution function of |t| with 3 degrees of freedom. */
+static double student_share(double t)
+{
+    double x = t / sqrt(RT_INTERVAL_FREEDOM);
+    return 2 / acos(-1) * (atan(x) + x / (1 + x * x));
+}
+
+double rt_interval_student(double level)
+{
+    double low = 0, high = 1;
+    while (student_share(high) < level)
+        high *= 2;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        *(student_share(middle) < level ? &low : &high) = middle;
+    }
+    return high;
 }
 
 double rt_interval_scale(double level)

@@ -1,9 +1,11 @@
 /* Conformal intervals in predictor files: the group intervals/, which is absent where there are none. */
 #include "base/h5_struct.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "models/predictor/device_effects_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CELLS = RT_INTERVAL_SIZES * RT_INTERVAL_LEVELS };
@@ -14,6 +16,67 @@ static const struct rt_h5_array widths_array = {
     .type = RT_H5_F64,
     .units = "1",
     .long_name = "half-width of ln(measured / forecast), short kernels and then long ones"};
+
+static const struct rt_h5_array scale_array = {
+    .type = RT_H5_F64, .units = "1", .long_name = "what half-widths of the dtype are multiplied by"};
+static const struct rt_h5_array error_array = {
+    .type = RT_H5_F64,
+    .units = "1",
+    .long_name = "mean ln(measured / forecast) of a device that was left out"};
+static const struct rt_h5_array square_array = {
+    .type = RT_H5_F64, .units = "1", .long_name = "mean square of ln(measured / forecast) of that device"};
+
+/* An enum: a dtype that this build does not know is refused. `names` has room for them, and outlives it. */
+static struct rt_h5_array dtypes_array(const char *names[RT_DTYPE_COUNT])
+{
+    for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
+        names[d] = rt_dtypes[d].name;
+    return (struct rt_h5_array){
+        .type = RT_H5_U8, .long_name = "dtype of each scale", .names = names, .name_count = RT_DTYPE_COUNT};
+}
+
+/* Scales that are not 1. */
+static int write_scales(const struct rt_intervals *intervals, struct rt_h5 *file, const char *base)
+{
+    const char *names[RT_DTYPE_COUNT];
+    uint8_t dtype[RT_DTYPE_COUNT];
+    double scale[RT_DTYPE_COUNT];
+    size_t count = 0;
+    for (uint8_t d = 0; d < RT_DTYPE_COUNT; d++)
+        if (intervals->dtype_scale[d] != 1) {
+            scale[count] = intervals->dtype_scale[d];
+            dtype[count++] = d;
+        }
+    if (count == 0)
+        return RT_OK;
+    int status = rt_h5_write_in(file, base, "scale_dtypes", dtypes_array(names), dtype, 1, count);
+    return status == RT_OK
+               ? rt_h5_write_in(file, base, "dtype_scale", scale_array, scale, sizeof *scale, count)
+               : status;
+}
+
+static int write_left_out(const struct rt_intervals *intervals, struct rt_h5 *file, const char *base)
+{
+    size_t count = intervals->left_out_count;
+    double *error = rt_malloc((count + 1) * sizeof *error), *square = rt_malloc((count + 1) * sizeof *square);
+    struct rt_text names = {0};
+    int status = RT_OK;
+    for (size_t d = 0; d < count; d++) {
+        rt_text_item(&names, "\n", "%s", intervals->left_out[d].device);
+        error[d] = intervals->left_out[d].error;
+        square[d] = intervals->left_out[d].square;
+    }
+    if (count > 0)
+        status = rt_h5_set_text(file, base, "left_out_devices", names.text);
+    if (status == RT_OK && count > 0)
+        status = rt_h5_write_in(file, base, "left_out_error", error_array, error, sizeof *error, count);
+    if (status == RT_OK && count > 0)
+        status = rt_h5_write_in(file, base, "left_out_square", square_array, square, sizeof *square, count);
+    rt_text_release(&names);
+    free(error);
+    free(square);
+    return status;
+}
 
 int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file, const char *group)
 {
@@ -29,9 +92,11 @@ int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file,
                                 RT_INTERVAL_LEVELS);
     if (status == RT_OK)
         status = rt_h5_write_in(file, base, "unseen", widths_array, intervals->unseen, sizeof(double), CELLS);
-    return status == RT_OK
-               ? rt_h5_write_in(file, base, "known", widths_array, intervals->known, sizeof(double), CELLS)
-               : status;
+    if (status == RT_OK)
+        status = rt_h5_write_in(file, base, "known", widths_array, intervals->known, sizeof(double), CELLS);
+    if (status == RT_OK)
+        status = write_scales(intervals, file, base);
+    return status == RT_OK ? write_left_out(intervals, file, base) : status;
 }
 
 /* NaN: unknown. */
@@ -42,6 +107,70 @@ static bool is_sound(const double widths[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS])
             if (widths[s][l] < 0 || widths[s][l] > 100)
                 return false;
     return true;
+}
+
+/* Where a scale was written that is above 0 and no factor of more than 1000. */
+static int read_scales(struct rt_h5 *file, const char *base, struct rt_intervals *intervals)
+{
+    const char *names[RT_DTYPE_COUNT];
+    uint8_t dtype[RT_DTYPE_COUNT];
+    double scale[RT_DTYPE_COUNT];
+    size_t count = 0;
+    if (!rt_h5_exists_in(file, base, "dtype_scale"))
+        return RT_OK;
+    int status = rt_h5_count_in(file, base, "dtype_scale", scale_array, &count);
+    if (status == RT_OK && count > RT_DTYPE_COUNT)
+        return rt_fail(RT_EFORMAT, "%s: %s/dtype_scale holds %zu scales of %d dtypes: the file is damaged",
+                       rt_h5_path(file), base, count, RT_DTYPE_COUNT);
+    if (status == RT_OK)
+        status = rt_h5_read_in(file, base, "scale_dtypes", dtypes_array(names), dtype, 1, count);
+    if (status == RT_OK)
+        status =
+            rt_h5_read_range(file, base, "dtype_scale", scale_array, scale, sizeof *scale, count, 1e-3, 1e3);
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        intervals->dtype_scale[dtype[i]] = scale[i];
+    return status;
+}
+
+/* Names, a line each; as many as there are numbers. */
+static int read_names(struct rt_h5 *file, const char *base, struct rt_intervals *intervals)
+{
+    char *text = NULL, *rest, *line;
+    size_t found = 0;
+    int status = rt_h5_get_text(file, base, "left_out_devices", &text);
+    for (rest = text; status == RT_OK && (line = strsep(&rest, "\n")) != NULL; found++)
+        if (found < intervals->left_out_count)
+            snprintf(intervals->left_out[found].device, sizeof intervals->left_out[found].device, "%s", line);
+    free(text);
+    if (status == RT_OK && found != intervals->left_out_count)
+        return rt_fail(RT_EFORMAT, "%s: %s names %zu devices that were left out and has errors of %zu",
+                       rt_h5_path(file), base, found, intervals->left_out_count);
+    return status;
+}
+
+static int read_left_out(struct rt_h5 *file, const char *base, struct rt_intervals *intervals)
+{
+    size_t count = 0;
+    if (!rt_h5_exists_in(file, base, "left_out_error"))
+        return RT_OK;
+    int status = rt_h5_count_in(file, base, "left_out_error", error_array, &count);
+    if (status != RT_OK)
+        return status;
+    double *error = rt_malloc((count + 1) * sizeof *error), *square = rt_malloc((count + 1) * sizeof *square);
+    status =
+        rt_h5_read_range(file, base, "left_out_error", error_array, error, sizeof *error, count, -100, 100);
+    if (status == RT_OK)
+        status = rt_h5_read_range(file, base, "left_out_square", square_array, square, sizeof *square, count,
+                                  0, 1e4);
+    intervals->left_out = rt_calloc(count + 1, sizeof *intervals->left_out);
+    for (size_t d = 0; status == RT_OK && d < count; d++) {
+        intervals->left_out[d].error = error[d];
+        intervals->left_out[d].square = square[d];
+        intervals->left_out_count++;
+    }
+    free(error);
+    free(square);
+    return status == RT_OK ? read_names(file, base, intervals) : status;
 }
 
 int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals *intervals)
@@ -67,5 +196,6 @@ int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals
     if (intervals->gpus < 0 || !is_sound(intervals->unseen) || !is_sound(intervals->known))
         return rt_fail(RT_EFORMAT, "%s: %s holds widths that cannot be: the file is damaged",
                        rt_h5_path(file), base);
-    return RT_OK;
+    status = read_scales(file, base, intervals);
+    return status == RT_OK ? read_left_out(file, base, intervals) : status;
 }

@@ -43,16 +43,19 @@ struct rt_device_effect {
     enum rt_memory_kind memory_kind;
     double value[RT_EFFECT_PARTS]; /* added to ln latency */
     double dispatch_us;            /* dispatch overhead: the host's share of a kernel that is timed alone */
-    /* Compute and memory, added to `value` for kernels in a queue: fitted to runs of whole models. Zeros
-     * without a calibration to such runs. */
+    /* Compute and memory, added to `value` for kernels in a queue: fitted to runs of whole models, else what
+     * a slow session of kernels leads to expect. Zeros otherwise. */
     double queued[RT_QUEUED_PARTS];
     int64_t kernels;  /* that it was fitted to; 0: a prior */
     char dtypes[160]; /* their element types, as words; "": not known, of a file of an earlier build */
     bool calibrated;  /* fitted after the network; not part of the prior of other devices */
     /* Of a calibrated one, owned by the rt_device_effects that it is in: */
     struct rt_residual_correction correction;
-    struct rt_fitted_keys fitted_keys;   /* kernels and runs that it was calibrated to */
-    double interval[RT_INTERVAL_LEVELS]; /* half-widths in units of the family's known 90%; 0: none */
+    struct rt_fitted_keys fitted_keys; /* kernels and runs that it was calibrated to */
+    /* Errors of its kernels of a dtype in units of their expected deviation, Student's t; 0: not known. */
+    double interval_scale[RT_DTYPE_COUNT];
+    /* By earlier builds instead: half-widths in units of the family's known 90%; 0: none. */
+    double interval[RT_INTERVAL_LEVELS];
 };
 
 struct rt_device_effects {

@@ -31,7 +31,7 @@ static const struct rt_h5_attribute attributes[] = {
 /* Not in files of earlier builds. */
 static const struct rt_h5_attribute dtypes_attribute[] = {EFFECT(dtypes, "dtypes", RT_H5_CHARS)};
 
-/* Half-widths of a calibrated device; there where they are known. */
+/* Half-widths of a device that an earlier build calibrated. */
 static const struct rt_h5_attribute intervals[RT_INTERVAL_LEVELS] = {
     EFFECT(interval[0], "interval_50", RT_H5_REAL), EFFECT(interval[1], "interval_80", RT_H5_REAL),
     EFFECT(interval[2], "interval_90", RT_H5_REAL), EFFECT(interval[3], "interval_95", RT_H5_REAL),
@@ -46,6 +46,15 @@ static const struct rt_h5_array weights_array = {
     .type = RT_H5_F64,
     .units = "1",
     .long_name = "times exp(-d), d the distance of two points: added to ln latency"};
+static const struct rt_h5_array noise_array = {
+    .type = RT_H5_F64,
+    .units = "1",
+    .long_name =
+        "variance of each kernel's measurement over that of the network's errors, large for outliers"};
+static const struct rt_h5_array scale_array = {
+    .type = RT_H5_F64,
+    .units = "1",
+    .long_name = "errors of the calibrated device in units of their expected deviation"};
 static const struct rt_h5_array queued_array = {
     .type = RT_H5_F64,
     .units = "1",
@@ -76,9 +85,13 @@ static int write_correction(struct rt_h5 *file, const char *base,
     if (status == RT_OK)
         status = rt_h5_write_in(file, base, "residual_correction_dtypes", dtypes_array(names),
                                 correction->dtype, 1, points);
-    return status == RT_OK ? rt_h5_write_in(file, base, "residual_correction_weights", weights_array,
-                                            correction->weight, sizeof *correction->weight, points)
-                           : status;
+    if (status == RT_OK)
+        status = rt_h5_write_in(file, base, "residual_correction_weights", weights_array, correction->weight,
+                                sizeof *correction->weight, points);
+    if (status != RT_OK || correction->noise == NULL)
+        return status;
+    return rt_h5_write_in(file, base, "residual_correction_noise", noise_array, correction->noise,
+                          sizeof *correction->noise, points);
 }
 
 /* Absent where both are 0. */
@@ -88,6 +101,26 @@ static int write_queued(struct rt_h5 *file, const char *base, const struct rt_de
         return RT_OK;
     return rt_h5_write_in(file, base, "queued", queued_array, effect->queued, sizeof *effect->queued,
                           RT_QUEUED_PARTS);
+}
+
+/* Those above 0, with their dtypes. */
+static int write_scales(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
+{
+    const char *names[RT_DTYPE_COUNT];
+    uint8_t dtype[RT_DTYPE_COUNT];
+    double scale[RT_DTYPE_COUNT];
+    size_t count = 0;
+    for (uint8_t d = 0; d < RT_DTYPE_COUNT; d++)
+        if (effect->interval_scale[d] > 0) {
+            scale[count] = effect->interval_scale[d];
+            dtype[count++] = d;
+        }
+    if (count == 0)
+        return RT_OK;
+    int status = rt_h5_write_in(file, base, "interval_dtypes", dtypes_array(names), dtype, 1, count);
+    return status == RT_OK
+               ? rt_h5_write_in(file, base, "interval_scale", scale_array, scale, sizeof *scale, count)
+               : status;
 }
 
 static int write_effect(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
@@ -105,6 +138,8 @@ static int write_effect(struct rt_h5 *file, const char *base, const struct rt_de
         status = write_correction(file, base, &effect->correction);
     if (status == RT_OK)
         status = write_queued(file, base, effect);
+    if (status == RT_OK)
+        status = write_scales(file, base, effect);
     return status == RT_OK ? rt_fitted_keys_write(&effect->fitted_keys, file, keys) : status;
 }
 
@@ -139,6 +174,16 @@ static int read_points(struct rt_h5 *file, const char *base, struct rt_residual_
                             -MOST_PLACE, MOST_PLACE);
 }
 
+/* Not in files of earlier builds. */
+static int read_noise(struct rt_h5 *file, const char *base, struct rt_residual_correction *out)
+{
+    if (!rt_h5_exists_in(file, base, "residual_correction_noise"))
+        return RT_OK;
+    out->noise = rt_calloc(out->points + 1, sizeof *out->noise);
+    return rt_h5_read_range(file, base, "residual_correction_noise", noise_array, out->noise,
+                            sizeof *out->noise, out->points, 1e-9, 1e9);
+}
+
 static int read_correction(struct rt_h5 *file, const char *base, size_t width,
                            struct rt_residual_correction *out)
 {
@@ -156,10 +201,14 @@ static int read_correction(struct rt_h5 *file, const char *base, size_t width,
                               out->points, -MOST_SHIFT, MOST_SHIFT);
     if (status == RT_OK)
         status = read_points(file, base, out);
-    return status == RT_OK
-               ? rt_h5_read_in(file, base, rt_predictor_stored_name(file, "residual_correction_dtypes"),
-                               dtypes_array(names), out->dtype, 1, out->points)
-               : status;
+    if (status == RT_OK)
+        status = read_noise(file, base, out);
+    if (status == RT_OK)
+        status = rt_h5_read_in(file, base, rt_predictor_stored_name(file, "residual_correction_dtypes"),
+                               dtypes_array(names), out->dtype, 1, out->points);
+    if (status == RT_OK)
+        rt_residual_correction_prepare(out);
+    return status;
 }
 
 static int read_queued(struct rt_h5 *file, const char *base, struct rt_device_effect *out)
@@ -168,6 +217,28 @@ static int read_queued(struct rt_h5 *file, const char *base, struct rt_device_ef
         return RT_OK;
     return rt_h5_read_range(file, base, "queued", queued_array, out->queued, sizeof *out->queued,
                             RT_QUEUED_PARTS, -MOST_SHIFT, MOST_SHIFT);
+}
+
+static int read_scales(struct rt_h5 *file, const char *base, struct rt_device_effect *out)
+{
+    const char *names[RT_DTYPE_COUNT];
+    uint8_t dtype[RT_DTYPE_COUNT];
+    double scale[RT_DTYPE_COUNT];
+    size_t count = 0;
+    if (!rt_h5_exists_in(file, base, "interval_scale"))
+        return RT_OK;
+    int status = rt_h5_count_in(file, base, "interval_scale", scale_array, &count);
+    if (status == RT_OK && count > RT_DTYPE_COUNT)
+        return rt_fail(RT_EFORMAT, "%s: %s/interval_scale holds %zu scales of %d dtypes: the file is damaged",
+                       rt_h5_path(file), base, count, RT_DTYPE_COUNT);
+    if (status == RT_OK)
+        status = rt_h5_read_in(file, base, "interval_dtypes", dtypes_array(names), dtype, 1, count);
+    if (status == RT_OK)
+        status =
+            rt_h5_read_range(file, base, "interval_scale", scale_array, scale, sizeof *scale, count, 0, 1e4);
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        out->interval_scale[dtype[i]] = scale[i];
+    return status;
 }
 
 /* Half-widths of levels for which there were too few kernels are NaN. */
@@ -198,6 +269,8 @@ static int read_effect(struct rt_h5 *file, const char *base, size_t width, struc
         status = read_correction(file, base, width, &out->correction);
     if (status == RT_OK)
         status = read_queued(file, base, out);
+    if (status == RT_OK)
+        status = read_scales(file, base, out);
     return status == RT_OK ? rt_fitted_keys_read(file, keys, &out->fitted_keys) : status;
 }
 

@@ -101,4 +101,5 @@ void rt_network_release(struct rt_family_net *net)
     rt_mlp_release(&net->mlp);
     rt_measured_tiles_release(&net->tiles);
     rt_device_effects_release(&net->effects);
+    rt_intervals_release(&net->intervals);
 }

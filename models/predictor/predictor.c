@@ -128,6 +128,18 @@ bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const 
     return has_line(predictor->calibrated, name);
 }
 
+bool rt_predictor_calibrated_to_runs(const struct rt_predictor *predictor, const char *name)
+{
+    char *lines = rt_strdup(predictor->calibrated), *rest = lines, *line;
+    bool found = false;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        const char *device = strsep(&line, "\t"), *what = line != NULL ? strsep(&line, "\t") : "";
+        found |= rt_name_equal(device, name) && strstr(what, " run") != NULL;
+    }
+    free(lines);
+    return found;
+}
+
 static bool is_fitted_key(const struct rt_family_net *net, const char *device, int64_t key)
 {
     const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, device);
@@ -156,27 +168,6 @@ bool rt_predictor_calibrated_to_run(const struct rt_predictor *predictor, const 
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op)
 {
     return has_line(predictor->held_out_gpus, device) || has_line(predictor->held_out_ops, rt_ops[op].name);
-}
-
-double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
-                             const struct rt_query *query, double level)
-{
-    const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
-    struct rt_launch launch;
-    if (net == NULL || !rt_heads[net->head].effects ||
-        rt_family_net_launch(net, query, device, &launch) != RT_SKIP_NONE)
-        return NAN;
-    enum rt_interval_size size = rt_interval_size_of(rt_targets[net->target].bound(&launch));
-    double known = rt_interval_at(net->intervals.known[size], level),
-           unseen = rt_interval_at(net->intervals.unseen[size], level);
-    const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, device->name);
-    if (effect == NULL)
-        return unseen;
-    double half = effect->calibrated ? sqrt(known * unseen) : known; /* few kernels: the geometric mean */
-    if (effect->interval[0] > 0)
-        half = rt_interval_at(effect->interval, level) * rt_interval_at(net->intervals.known[size], 0.9);
-    /* outside the range of the training features a device is no better known than an unseen one */
-    return rt_family_net_launch_beyond(net, &launch) < 0 ? half : fmax(half, unseen); /* unseen NaN: half */
 }
 
 /* The kernels of each net: `index` gets those of net 0, then those of net 1 ...; first (net_count + 1) where

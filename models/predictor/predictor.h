@@ -11,8 +11,8 @@
  *   family_net       a net; from a query to a network's inputs
  *   forecaster       the table of networks, baselines and the roofline; network is the first of them
  *   recipe           which nets `rooftile train` makes, and with which options
- *   predictor        this: which net forecasts a kernel, forecasts, intervals, what the predictor was fitted
- * to throttling       sessions that were measured while a GPU was throttled
+ *   predictor        this: which net forecasts a kernel, forecasts, intervals (predictor_interval.c), what
+ * the predictor was fitted to throttling       sessions that were measured while a GPU was throttled
  *   *_file           the parts in files; predictor_file is the whole, file_names what version 2 called things
  *   pretrained       where the predictor that comes with rooftile is
  */
@@ -93,8 +93,9 @@ bool rt_predictor_knows_device_in(const struct rt_predictor *predictor, const ch
 /* Is the device or the op on a list of what was held out? */
 bool rt_predictor_holds_out(const struct rt_predictor *predictor, const char *device, enum rt_op_id op);
 
-/* Was the predictor calibrated to this device? */
+/* Was the predictor calibrated to this device? To runs of whole models on it, alone or beside kernels? */
 bool rt_predictor_calibrated_device(const struct rt_predictor *predictor, const char *name);
+bool rt_predictor_calibrated_to_runs(const struct rt_predictor *predictor, const char *name);
 
 /* Is this kernel, or this run, among those that its device was calibrated to? */
 bool rt_predictor_calibrated_to_kernel(const struct rt_predictor *predictor, const struct rt_dataset *dataset,
@@ -113,5 +114,11 @@ void rt_predictor_forecast(const struct rt_predictor *predictor, const struct rt
  * lie inside). NaN where the predictor has none. */
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level);
+
+/* The share of the squared error of a kernel's forecast, 0..1, that a device's kernels of the family have in
+ * common, by the fits that left a device out; 1 where that is not known. */
+double rt_predictor_shared_error(const struct rt_predictor *predictor, const struct rt_query *query);
+/* The correlation, 0..1, of what a device has in common in one family with that in another. */
+double rt_predictor_error_correlation(const struct rt_predictor *predictor);
 
 #endif

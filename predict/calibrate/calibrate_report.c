@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <math.h>
+
 /* --- families --- */
 
 static const struct rt_column family_columns[] = {
@@ -68,6 +70,31 @@ static void note_dtypes(const struct rt_calibrated_family *row, struct rt_report
     rt_text_release(&text);
 }
 
+/* One sentence where the kernels contradict what is known of the device. */
+static void note_session(const struct rt_calibration *calibration, struct rt_report *report)
+{
+    struct rt_text families = {0};
+    for (size_t f = 0; f < calibration->family_count; f++) {
+        const struct rt_calibrated_family *row = &calibration->family[f];
+        if (row->tells_session)
+            rt_text_item(&families, ", ", "%s %+.0f%%", rt_net_name(row->family, row->units),
+                         100 * expm1(row->session.slower));
+    }
+    rt_report_add_json(report, "slow_session",
+                       json_pack("{s:f, s:f, s:f}", "probability", calibration->slow_session.probability,
+                                 "slower_pct", 100 * expm1(calibration->slow_session.slower), "queued_pct",
+                                 100 * expm1(calibration->queued_prior)));
+    if (calibration->queued_prior != 0 && !calibration->from_models)
+        rt_report_add_note(
+            report, "warnings",
+            "all families of kernels are slower than known GPUs lead to expect (%s), as in a session where "
+            "the "
+            "GPU was throttled or shared: kernels in models are taken as %.0f%% faster than these; measure "
+            "runs of models and calibrate with --from both",
+            families.text, -100 * expm1(calibration->queued_prior));
+    rt_text_release(&families);
+}
+
 /* Families are for programs only where the calibration is from runs alone: no kernels stand beside. */
 static void add_families(const struct rt_calibration *calibration, struct rt_report *report)
 {
@@ -82,6 +109,7 @@ static void add_families(const struct rt_calibration *calibration, struct rt_rep
                        "this device's in the data");
     for (size_t f = 0; f < calibration->family_count; f++)
         note_dtypes(&calibration->family[f], report);
+    note_session(calibration, report);
     if (calibration->forgot_runs && !calibration->from_models)
         rt_report_add_note(report, NULL,
                            "the earlier shift of kernels in a queue, fitted to runs beside other device "

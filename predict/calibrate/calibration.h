@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "models/predictor/predictor.h"
+#include "predict/calibrate/slow_session.h"
 #include "predict/calibrate/unused.h"
 #include "predict/evaluate/metrics.h"
 
@@ -27,9 +28,11 @@ struct rt_calibrated_family {
     enum rt_units units;
     size_t available; /* kernels of it in the chosen part that can be used */
     size_t used;      /* 0: fewer than RT_CALIBRATE_LEAST, throttled, or calibrated from models */
-    size_t used_of[RT_DTYPE_COUNT];            /* of them by dtype */
-    bool throttled;                            /* the kernels of the part look so, and are not used */
-    double utilisation;                        /* that large products reach; NaN where there are few */
+    size_t used_of[RT_DTYPE_COUNT]; /* of them by dtype */
+    bool throttled;                 /* the kernels of the part look so, and are not used */
+    double utilisation;             /* that large products reach; NaN where there are few */
+    bool tells_session; /* `session` is set: a device that training did not have, by large kernels */
+    struct rt_session_family session;
     struct rt_device_effect before, after;     /* numbers only: correction and keys are the predictor's */
     double scatter;                            /* of ln latency around the fit; NaN where none was made */
     struct rt_metrics fit_before, fit_after;   /* the kernels it was fitted to */
@@ -45,8 +48,10 @@ struct rt_calibrated_run {
 /* Borrows the dataset. */
 struct rt_calibration {
     const char *device;
-    bool from_kernels, from_models; /* or both */
-    bool forgot_runs; /* an earlier shift of queues was set to 0: it belonged to other effects */
+    bool from_kernels, from_models;      /* or both */
+    struct rt_slow_session slow_session; /* of the kernels */
+    double queued_prior; /* what is added to ln latency of kernels in a queue for it; 0: none */
+    bool forgot_runs;    /* an earlier shift of queues was set to 0: it belonged to other effects */
     struct rt_calibrated_family family[RT_MAX_NETS];
     size_t family_count;          /* those the predictor has networks with device effects for */
     size_t left[RT_UNUSED_COUNT]; /* of the kernels */

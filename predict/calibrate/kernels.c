@@ -191,7 +191,7 @@ static void fit(const struct source *source, const struct kernels *kernels,
         used[i].place_width = 0;
     rt_calibrate_effect(used, count, prior, known, &row->after, &row->scatter);
     rt_calibrate_residuals(used, count, &row->after, &row->after.correction);
-    rt_calibrate_interval(used, count, prior, known, &source->net->intervals, &row->after);
+    rt_calibrate_interval(used, count, &source->net->intervals, &row->after);
     row->after.fitted_keys = keys_of(kernels, prior);
     memset(row->after.queued, 0, sizeof row->after.queued);
     free(used);
@@ -213,6 +213,22 @@ static void measure_error(const struct kernels *kernels, bool used, const struct
     rt_metrics_of(measured, forecast, count, out);
     free(measured);
     free(forecast);
+}
+
+/* How much slower its large kernels are than by the prior, of a device that training did not have. */
+static void compare_prior(const struct source *source, const struct kernels *kernels,
+                          const struct rt_device_effect *prior, struct rt_calibrated_family *row)
+{
+    double *ratio = rt_malloc((kernels->count + 1) * sizeof *ratio);
+    size_t count = 0;
+    for (size_t i = 0; i < kernels->count; i++) {
+        const struct rt_calibration_kernel *kernel = &kernels->kernel[i];
+        if (kernels->used[i] && rt_interval_size_of(kernel->bound_us) == RT_INTERVAL_LONG)
+            ratio[count++] = log(kernel->measured_us / rt_calibration_effect_us(kernel, prior));
+    }
+    row->tells_session =
+        prior->kernels == 0 && rt_session_family_of(ratio, count, &source->net->intervals, &row->session);
+    free(ratio);
 }
 
 /* The devices of training other than this one: how far one lies from another. Borrows the entries; the table
@@ -251,6 +267,7 @@ static void fit_net(const struct source *source, struct rt_calibrated_family *ro
         row->used = select_kernels(source, &kernels, &prior, &known);
     if (row->used > 0)
         fit(source, &kernels, &prior, &known, row);
+    compare_prior(source, &kernels, &prior, row);
     free(known.known);
     measure_error(&kernels, true, &row->before, &row->fit_before);
     measure_error(&kernels, true, &row->after, &row->fit_after);
@@ -261,14 +278,14 @@ static void fit_net(const struct source *source, struct rt_calibrated_family *ro
 
 /* --- all networks --- */
 
-/* A shift of queues was fitted beside device effects that are now replaced. Was there one? */
+/* A shift of queues was fitted beside device effects that are now replaced. Was there one, fitted to runs? */
 static bool forget_queued(struct rt_predictor *predictor, const char *device)
 {
-    bool forgot = false;
+    bool forgot = false, runs = rt_predictor_calibrated_to_runs(predictor, device);
     for (size_t n = 0; n < predictor->net_count; n++) {
         struct rt_device_effect *entry = rt_device_effects_find(&predictor->nets[n].effects, device);
         for (int p = 0; entry != NULL && p < RT_QUEUED_PARTS; p++) {
-            forgot |= entry->queued[p] != 0;
+            forgot |= runs && entry->queued[p] != 0;
             entry->queued[p] = 0;
         }
     }
@@ -299,6 +316,26 @@ static int refuse(const struct rt_calibration *calibration, const struct rt_cali
         RT_CALIBRATE_LEAST, calibration->device, rt_part_name(options->part), left);
 }
 
+/* Where the session was slow, more likely than not, forecasts of kernels alone follow it, as it was measured;
+ * those in a queue are taken back by what is expected to be the session's. */
+static void take_back_session(struct rt_predictor *predictor, struct rt_calibration *out)
+{
+    struct rt_session_family families[RT_MAX_NETS];
+    size_t count = 0;
+    for (size_t f = 0; f < out->family_count; f++)
+        if (out->family[f].tells_session)
+            families[count++] = out->family[f].session;
+    rt_slow_session_of(families, count, rt_predictor_error_correlation(predictor), &out->slow_session);
+    if (out->slow_session.probability <= 0.5)
+        return;
+    out->queued_prior = -out->slow_session.probability * out->slow_session.slower;
+    for (size_t n = 0; n < predictor->net_count; n++) {
+        struct rt_device_effect *entry = rt_device_effects_find(&predictor->nets[n].effects, out->device);
+        for (int p = 0; entry != NULL && entry->kernels > 0 && p < RT_QUEUED_PARTS; p++)
+            entry->queued[p] = out->queued_prior;
+    }
+}
+
 int rt_calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                          const struct rt_calibrate_options *options, struct rt_calibration *out)
 {
@@ -317,5 +354,8 @@ int rt_calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset
         row->before.correction = row->after.correction = (struct rt_residual_correction){0};
         row->before.fitted_keys = row->after.fitted_keys = (struct rt_fitted_keys){0};
     }
-    return used > 0 ? RT_OK : refuse(out, options);
+    if (used == 0)
+        return refuse(out, options);
+    take_back_session(predictor, out);
+    return RT_OK;
 }

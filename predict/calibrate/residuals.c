@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 10, FREEDOM = 3 };    /* reweightings; degrees of freedom of the t distribution */
-static const double deviation = 0.25; /* of a network's errors, in ln latency */
-static const double noise = 0.08;     /* of a measurement, in ln latency */
+enum { ROUNDS = 10, FREEDOM = 3 }; /* reweightings; degrees of freedom of the t distribution */
+static const double deviation = RT_CORRECTION_DEVIATION, noise = RT_CORRECTION_NOISE;
 
 double rt_calibrate_noise(double dispatch_part)
 {
@@ -28,8 +27,7 @@ static double weight_of(double error, double variance)
     return (FREEDOM + 1) / (FREEDOM + error * error / variance);
 }
 
-/* ln(measured / forecast by device effects), both less the dispatch overhead. */
-static double left_of(const struct rt_calibration_kernel *kernel, const struct rt_device_effect *effect)
+double rt_calibrate_left(const struct rt_calibration_kernel *kernel, const struct rt_device_effect *effect)
 {
     double measured = kernel->measured_us;
     return log(fmax(measured - effect->dispatch_us, 0.2 * measured) /
@@ -37,26 +35,24 @@ static double left_of(const struct rt_calibration_kernel *kernel, const struct r
 }
 
 /* Weights of the points: (K + N / w) weights = left (Rasmussen and Williams 2006, equation 2.25), with t
- * weights w by iterative reweighting, so that outliers count little. */
+ * weights w by iterative reweighting, so that outliers count little. `given` gets N / w. */
 static void fit_weights(const double *likeness, const double *left, const double *variance, size_t n,
-                        double *weight)
+                        double *weight, double *given)
 {
-    double *a = rt_malloc(n * n * sizeof *a), *trust = rt_malloc(n * sizeof *trust);
-    for (size_t i = 0; i < n; i++)
-        trust[i] = weight_of(left[i], deviation * deviation + variance[i]);
+    double *a = rt_malloc(n * n * sizeof *a);
     for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < n; i++) /* left - K weight = N / w x weight */
+            given[i] = variance[i] / (round == 0 ? weight_of(left[i], deviation * deviation + variance[i])
+                                                 : weight_of(given[i] * weight[i], variance[i]));
         for (size_t i = 0; i < n * n; i++)
             a[i] = likeness[i];
         for (size_t i = 0; i < n; i++) {
-            a[i * n + i] += variance[i] / trust[i];
+            a[i * n + i] += given[i];
             weight[i] = left[i];
         }
         rt_solve_positive(n, a, weight); /* N > 0, so it is positive definite */
-        for (size_t i = 0; i < n; i++)   /* left - K weight = N / w x weight */
-            trust[i] = weight_of(variance[i] / trust[i] * weight[i], variance[i]);
     }
     free(a);
-    free(trust);
 }
 
 /* Weights of the kernels [first, first + n) of `order`, all of one dtype, into the correction. */
@@ -67,7 +63,7 @@ static void fit_dtype(const struct rt_calibration_kernel *kernels, const struct 
     double *left = rt_malloc(n * sizeof *left), *variance = rt_malloc(n * sizeof *variance);
     for (size_t i = 0; i < n; i++) {
         const struct rt_calibration_kernel *kernel = &kernels[order[first + i]];
-        left[i] = left_of(kernel, effect);
+        left[i] = rt_calibrate_left(kernel, effect);
         variance[i] = rt_calibrate_noise(effect->dispatch_us / kernel->measured_us);
         for (size_t j = 0; j < n; j++)
             likeness[i * n + j] = rt_calibrate_covariance(kernel, &kernels[order[first + j]]);
@@ -75,9 +71,11 @@ static void fit_dtype(const struct rt_calibration_kernel *kernels, const struct 
                correction->width * sizeof *kernel->place);
         correction->dtype[first + i] = kernel->dtype;
     }
-    fit_weights(likeness, left, variance, n, correction->weight + first);
-    for (size_t i = first; i < first + n; i++)
+    fit_weights(likeness, left, variance, n, correction->weight + first, correction->noise + first);
+    for (size_t i = first; i < first + n; i++) {
         correction->weight[i] *= deviation * deviation;
+        correction->noise[i] /= deviation * deviation;
+    }
     free(likeness);
     free(left);
     free(variance);
@@ -94,6 +92,7 @@ void rt_calibrate_residuals(const struct rt_calibration_kernel *kernels, size_t 
     size_t *order = rt_malloc(count * sizeof *order);
     correction.point = rt_malloc(count * width * sizeof *correction.point);
     correction.weight = rt_malloc(count * sizeof *correction.weight);
+    correction.noise = rt_malloc(count * sizeof *correction.noise);
     correction.dtype = rt_malloc(count);
     for (uint8_t dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
         size_t end = first;
@@ -105,5 +104,6 @@ void rt_calibrate_residuals(const struct rt_calibration_kernel *kernels, size_t 
         first = end;
     }
     free(order);
+    rt_residual_correction_prepare(&correction);
     *out = correction;
 }

@@ -5,7 +5,11 @@
 
 #include "predict/calibrate/calibration_kernel.h"
 
-/* The correction on top of `effect`, into `out`; none where kernels have no place. Dtypes are fitted apart.
+/* ln(measured / forecast by device effects), both less the dispatch overhead. */
+double rt_calibrate_left(const struct rt_calibration_kernel *kernel, const struct rt_device_effect *effect);
+
+/* The correction on top of `effect`, into `out`; none where kernels have no place. Dtypes are fitted apart:
+ * the points are those of the first dtype in the order of the kernels, then those of the next.
  */
 void rt_calibrate_residuals(const struct rt_calibration_kernel *kernels, size_t count,
                             const struct rt_device_effect *effect, struct rt_residual_correction *out);

@@ -26,7 +26,8 @@ struct runs {
     struct rt_predictor *predictor;
     const struct rt_dataset *dataset;
     const struct rt_device *device;
-    bool queued; /* kernels of the device are known: only queues are shifted */
+    bool queued;  /* kernels of the device are known: only queues are shifted */
+    double prior; /* mean of that shift: what a slow session of the kernels leads to expect, else 0 */
     struct rt_device_effect before[RT_MAX_NETS]; /* of each network: numbers only */
     double start[RT_MAX_NETS][RT_EFFECT_PARTS];  /* device effects that the shift is added to */
     struct run *run;
@@ -140,6 +141,7 @@ static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
 {
     struct rt_robust_problem problem = {.rows = runs->used,
                                         .parameters = 2,
+                                        .centre = {runs->prior},
                                         .spread = {common_spread, difference_spread},
                                         .scale = prior_scatter,
                                         .evaluate = evaluate_runs,
@@ -327,6 +329,7 @@ int rt_calibrate_runs(struct rt_predictor *predictor, const struct rt_dataset *d
                         .dataset = dataset,
                         .device = &dataset->devices[device],
                         .queued = knows_kernels(predictor, dataset->devices[device].name)};
+    runs.prior = out->queued_prior;
     int status = find_runs(&runs, options, out->runs_left);
     if (status == RT_OK)
         status = fit_shift(&runs, out->shift);

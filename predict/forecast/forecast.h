@@ -42,6 +42,8 @@ struct rt_forecast_launch {
     enum rt_time_source source;
     double time_us, roofline_us; /* of one run */
     double half;                 /* half-width of the interval in ln at options.level; NaN: unknown */
+    double shared;               /* share of the squared error that its family has in common, 0..1 */
+    uint32_t same;               /* launches with this number are the same kernel, and wrong alike */
 };
 
 struct rt_forecast_options {
@@ -60,11 +62,12 @@ struct rt_forecast {
     /* Of one pass of one device over the whole graph, with its collectives. */
     double phase_us[RT_PHASE_COUNT];
     double forward_us,
-        backward_us;         /* of the step: backward with accumulation and optimizer; NaN for pipelines */
-    double compute_us;       /* kernels of the busiest device in a step */
-    double communication_us; /* that compute does not hide, and pipeline bubbles */
-    double total_us;         /* of the step */
-    double interval_level;   /* options.level */
+        backward_us;          /* of the step: backward with accumulation and optimizer; NaN for pipelines */
+    double compute_us;        /* kernels of the busiest device in a step */
+    double communication_us;  /* that compute does not hide, and pipeline bubbles */
+    double total_us;          /* of the step */
+    double interval_level;    /* options.level */
+    double error_correlation; /* of what families have in common, 0..1 */
     double interval_low_us, interval_high_us; /* of the step; NaN: unknown, or not asked for */
     double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
     double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */

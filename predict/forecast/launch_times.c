@@ -69,6 +69,8 @@ static int time_collective(struct rt_forecast *forecast, struct rt_forecast_laun
                        forecast->device->name);
     launch->source = RT_TIME_LINK;
     launch->half = LINK_HALF * rt_interval_scale(forecast->options.level);
+    launch->shared = 1;
+    launch->same = RT_NO_QUERY;
     launch->time_us =
         rt_collective_us(launch->kernel.call.op, launch->kernel.call.dim[0], launch->kernel.bytes, link);
     launch->roofline_us = 1e6 * launch->kernel.bytes /
@@ -83,6 +85,8 @@ static void time_move(const struct rt_forecast *forecast, struct rt_forecast_lau
     bool known = answer != RT_NO_QUERY && queries->skip[answer] == RT_SKIP_NONE;
     launch->source = RT_TIME_BANDWIDTH;
     launch->half = queries->moved_half;
+    launch->shared = queries->moved_shared;
+    launch->same = answer;
     launch->roofline_us =
         1e6 * rt_launch_bytes(launch, forecast->device) / (1e9 * forecast->device->bandwidth_gbs);
     launch->time_us = known ? queries->time_us[answer] : launch->roofline_us;
@@ -99,6 +103,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
     launch->half = queries->half[answer];
+    launch->shared = queries->shared[answer];
+    launch->same = answer;
     if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)
         return refuse_peak(forecast, &launch->kernel.call);
     if (skip != RT_SKIP_NONE && !forecast->options.fallback)
@@ -114,6 +120,7 @@ int rt_forecast_time_launches(struct rt_forecast *forecast, const struct rt_fore
                               const uint32_t *of_launch, bool roofline, const struct rt_link *link)
 {
     int status = RT_OK;
+    forecast->error_correlation = queries->error_correlation;
     for (size_t i = 0; status == RT_OK && i < forecast->launch_count; i++) {
         struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_family_row *family = rt_launch_family(launch);

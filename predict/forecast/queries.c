@@ -49,9 +49,13 @@ static void ask_intervals(struct rt_forecast_queries *queries, const struct rt_p
     const struct rt_query addition = {
         .call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {65536, 4096}, .tile = {-1, -1}};
     queries->moved_half = level > 0 ? rt_predictor_interval(predictor, device, &addition, level) : NAN;
-    for (size_t q = 0; q < queries->count; q++)
-        queries->half[q] =
-            level > 0 ? rt_predictor_interval(predictor, device, &queries->query[q], level) : NAN;
+    queries->moved_shared = rt_predictor_shared_error(predictor, &addition);
+    queries->error_correlation = rt_predictor_error_correlation(predictor);
+    for (size_t q = 0; q < queries->count; q++) {
+        const struct rt_query *query = &queries->query[q];
+        queries->half[q] = level > 0 ? rt_predictor_interval(predictor, device, query, level) : NAN;
+        queries->shared[q] = rt_predictor_shared_error(predictor, query);
+    }
 }
 
 void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
@@ -73,6 +77,7 @@ void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
     rt_hash_set_release(&set);
     queries.time_us = rt_malloc((queries.count + 1) * sizeof *queries.time_us);
     queries.half = rt_malloc((queries.count + 1) * sizeof *queries.half);
+    queries.shared = rt_malloc((queries.count + 1) * sizeof *queries.shared);
     queries.skip = rt_calloc(queries.count + 1, sizeof *queries.skip);
     rt_predictor_forecast(predictor, device, queries.query, queries.count, NULL, queries.time_us,
                           queries.skip);
@@ -86,5 +91,6 @@ void rt_forecast_queries_release(struct rt_forecast_queries *queries)
     free(queries->of_launch);
     free(queries->time_us);
     free(queries->half);
+    free(queries->shared);
     free(queries->skip);
 }

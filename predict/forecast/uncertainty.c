@@ -3,22 +3,40 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "predict/forecast/launches.h"
+#include "predict/forecast/queries.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* SUM_HALF: half-width in ln at 90% of a model whose kernels are all known. FAMILIES_CORRELATION: of the
- * errors of two families on one device. With both, 90% intervals hold 93% of NeuSight's measured models, on
- * held-out GPUs and on fitted ones. */
+/* Half-width in ln at 90% of a model whose kernels are all known: what adding them up misses. */
 static const double SUM_HALF = 0.08;
-static const double FAMILIES_CORRELATION = 0.2;
 
-/* With a_f the share of family f in the time times its half-width, rho = FAMILIES_CORRELATION:
- * half^2 = rho (sum a_f)^2 + (1 - rho) sum a_f^2 + SUM_HALF^2. Errors within a family are fully correlated.
- */
+/* Squared sum, over the kernels, of what is a kernel's own in its launches: time x half-width. */
+static double own_square(const struct rt_forecast *forecast)
+{
+    uint32_t kernels = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++)
+        if (forecast->launches[i].same != RT_NO_QUERY && forecast->launches[i].same >= kernels)
+            kernels = forecast->launches[i].same + 1;
+    double *own = rt_calloc(kernels + 1, sizeof *own), squares = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        uint32_t kernel = launch->same != RT_NO_QUERY ? launch->same : kernels;
+        own[kernel] += rt_forecast_launch_total(forecast, launch) * launch->half * sqrt(1 - launch->shared);
+    }
+    for (uint32_t k = 0; k <= kernels; k++)
+        squares += own[k] * own[k];
+    free(own);
+    return squares;
+}
+
+/* What kernels of a family have in common adds up, that of two families by their correlation R; what is a
+ * kernel's own is independent of every other kernel's. With a_f the sum of time x half-width x sqrt(shared)
+ * of family f: half^2 = (R (sum a_f)^2 + (1 - R) sum a_f^2 + own squares) / time^2 + SUM_HALF^2. */
 void rt_forecast_sum_interval(struct rt_forecast *forecast)
 {
     double family[RT_FAMILY_COUNT] = {0}, sum = 0, all = 0, squares = 0, level = forecast->options.level;
+    double correlation = forecast->error_correlation;
     forecast->interval_level = level;
     forecast->interval_low_us = forecast->interval_high_us = NAN;
     if (!(level > 0))
@@ -26,16 +44,16 @@ void rt_forecast_sum_interval(struct rt_forecast *forecast)
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         double time = rt_forecast_launch_total(forecast, launch);
-        family[rt_call_family(&launch->kernel.call)] += time * launch->half; /* NaN where one is unknown */
-        sum += time;
+        family[rt_call_family(&launch->kernel.call)] += time * launch->half * sqrt(launch->shared);
+        sum += time; /* half NaN where one is unknown */
     }
     for (int f = 0; f < RT_FAMILY_COUNT; f++) {
-        all += family[f] / sum;
-        squares += family[f] / sum * (family[f] / sum);
+        all += family[f];
+        squares += family[f] * family[f];
     }
     double missed = SUM_HALF * rt_interval_scale(level);
-    double half =
-        sqrt(FAMILIES_CORRELATION * all * all + (1 - FAMILIES_CORRELATION) * squares + missed * missed);
+    double common = correlation * all * all + (1 - correlation) * squares;
+    double half = sqrt((common + own_square(forecast)) / (sum * sum) + missed * missed);
     forecast->interval_low_us = forecast->total_us * exp(-half);
     forecast->interval_high_us = forecast->total_us * exp(half);
 }

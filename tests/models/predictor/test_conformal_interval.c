@@ -86,6 +86,56 @@ static void test_levels_between(void)
     CU_ASSERT_TRUE(isnan(rt_interval_at(quantile, 0.9)));
 }
 
+/* Two dtypes, one of them wrong by three times as much: each in its own units. */
+static void test_dtypes(void)
+{
+    enum { EACH = 40 };
+    struct rt_residual residuals[2 * EACH];
+    double scale[RT_DTYPE_COUNT];
+    for (int i = 0; i < EACH; i++) {
+        double value = 0.1 + 0.001 * i;
+        residuals[i] = (struct rt_residual){.value = value, .dtype = RT_BF16};
+        residuals[EACH + i] = (struct rt_residual){.value = 3 * value, .dtype = RT_FP8};
+    }
+    rt_residual_scale_dtypes(residuals, 2 * EACH, scale);
+    RT_ASSERT_NEAR(scale[RT_FP8] / scale[RT_BF16], 3, 1e-9);
+    RT_ASSERT_NEAR(scale[RT_FP32], 1, 0);
+    for (int i = 0; i < EACH; i++)
+        RT_ASSERT_NEAR(residuals[i].value, residuals[EACH + i].value, 1e-12);
+    rt_residual_scale_dtypes(residuals, EACH + RT_RESIDUAL_LEAST - 1, scale); /* too few of one to say */
+    RT_ASSERT_NEAR(scale[RT_FP8], 1, 0);
+}
+
+/* Bronshtein's table: 2.353 and 3.182 with three degrees of freedom. */
+static void test_student(void)
+{
+    RT_ASSERT_NEAR(rt_interval_student(0.9), 2.353, 5e-4);
+    RT_ASSERT_NEAR(rt_interval_student(0.95), 3.182, 5e-4);
+    RT_ASSERT_NEAR(rt_interval_deviation(0, 0), RT_CORRECTION_NOISE, 1e-12);
+    RT_ASSERT_NEAR(rt_interval_deviation(1, 0), hypot(RT_CORRECTION_DEVIATION, RT_CORRECTION_NOISE), 1e-12);
+    RT_ASSERT_NEAR(rt_interval_deviation(1, 1), RT_CORRECTION_NOISE * sqrt(10), 1e-12);
+}
+
+/* Devices that were left out: 0.1 and -0.2 on average. */
+static void test_shared_errors(void)
+{
+    struct rt_left_out_device a[] = {{"A", 0.1, 0.02}, {"B", -0.2, 0.08}},
+                              b[] = {{"B", -0.1, 0.02}, {"C", 9, 81}};
+    struct rt_family_net nets[2] = {{.family = RT_FAMILY_SOFTMAX}, {.family = RT_FAMILY_LAYERNORM}};
+    struct rt_predictor predictor = {.nets = nets, .net_count = 2};
+    struct rt_query query = {.call.op = RT_OP_SOFTMAX, .call.dtype = RT_FP32};
+    RT_ASSERT_NEAR(rt_predictor_shared_error(&predictor, &query), 1, 0); /* not known */
+    RT_ASSERT_NEAR(rt_predictor_error_correlation(&predictor), 0.2, 0);
+    nets[0].intervals.left_out = a;
+    nets[1].intervals.left_out = b;
+    nets[0].intervals.left_out_count = nets[1].intervals.left_out_count = 2;
+    RT_ASSERT_NEAR(rt_intervals_square(&nets[0].intervals), 0.05, 1e-12);
+    RT_ASSERT_NEAR(rt_predictor_shared_error(&predictor, &query), 0.5, 1e-12);
+    RT_ASSERT_NEAR(rt_predictor_error_correlation(&predictor), 1, 1e-12); /* of B, which both left out */
+    b[0].error = 0.1;
+    RT_ASSERT_NEAR(rt_predictor_error_correlation(&predictor), 0, 0); /* no less than none */
+}
+
 /* A family with one linear layer and three devices: one fitted, one calibrated, one by few kernels. */
 static void make_predictor(struct rt_predictor *predictor)
 {
@@ -104,6 +154,7 @@ static void make_predictor(struct rt_predictor *predictor)
     RT_ASSERT_OK(
         rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){.inputs = 1, .hidden = 1, .layers = 1, .outputs = 1}));
     net->loss = rt_strdup("log");
+    rt_intervals_init(&net->intervals);
     for (int size = 0; size < RT_INTERVAL_SIZES; size++)
         for (int l = 0; l < RT_INTERVAL_LEVELS; l++) {
             net->intervals.unseen[size][l] = 0.4 + 0.1 * l + size;
@@ -174,5 +225,53 @@ static void test_file(void)
     rt_predictor_release(&predictor);
 }
 
+/* A device with a scale of its own; one of a design that training had; dtypes that are harder. */
+static void test_scales(void)
+{
+    struct rt_predictor predictor;
+    make_predictor(&predictor);
+    struct rt_family_net *net = predictor.nets;
+    net->effects.known[1].interval_scale[RT_FP32] = 0.5;
+    /* no correction, no overhead: as far from calibration kernels as can be */
+    double half = 0.5 * rt_interval_student(0.9) * rt_interval_deviation(1, 0) *
+                  rt_interval_size_factor(&net->intervals, RT_INTERVAL_SHORT);
+    RT_ASSERT_NEAR(width_on(&predictor, "Calibrated", 0.9), half, 1e-12);
+    RT_ASSERT_NEAR(rt_interval_size_factor(&net->intervals, RT_INTERVAL_SHORT), sqrt(0.12 / 1.12), 1e-12);
+    snprintf(net->effects.known[0].capability, sizeof net->effects.known[0].capability, "7.5"); /* a T4's */
+    RT_ASSERT_NEAR(width_on(&predictor, "Nobody's", 0.9), sqrt(0.12 * 0.6), 1e-12);
+    net->intervals.dtype_scale[RT_FP32] = 2;
+    RT_ASSERT_NEAR(width_on(&predictor, "Fitted", 0.9), 0.24, 1e-12);
+    RT_ASSERT_NEAR(width_on(&predictor, "Calibrated", 0.9), half, 1e-12);
+    rt_predictor_release(&predictor);
+}
+
+static void test_left_out_file(void)
+{
+    struct rt_predictor predictor, read;
+    const char *path = rt_test_path("left_out.h5");
+    make_predictor(&predictor);
+    struct rt_intervals *intervals = &predictor.nets[0].intervals;
+    intervals->dtype_scale[RT_BF16] = 1.5;
+    intervals->left_out = rt_calloc(2, sizeof *intervals->left_out);
+    intervals->left_out[0] = (struct rt_left_out_device){"Tesla T4", 0.1, 0.04};
+    intervals->left_out[1] = (struct rt_left_out_device){"A100", -0.2, 0.05};
+    intervals->left_out_count = 2;
+    RT_ASSERT_OK(rt_predictor_save(&predictor, path));
+    RT_ASSERT_OK(rt_predictor_open(path, &read));
+    const struct rt_intervals *same = &read.nets[0].intervals;
+    CU_ASSERT_EQUAL(same->dtype_scale[RT_BF16], 1.5);
+    CU_ASSERT_EQUAL(same->dtype_scale[RT_FP32], 1);
+    CU_ASSERT_EQUAL_FATAL(same->left_out_count, 2);
+    CU_ASSERT_STRING_EQUAL(same->left_out[1].device, "A100");
+    CU_ASSERT_EQUAL(same->left_out[1].error, -0.2);
+    CU_ASSERT_EQUAL(same->left_out[0].square, 0.04);
+    rt_predictor_release(&read);
+    intervals->dtype_scale[RT_BF16] = -1;
+    RT_ASSERT_OK(rt_predictor_save(&predictor, path));
+    RT_ASSERT_FAILS(rt_predictor_open(path, &read), RT_EFORMAT, "dtype_scale[0] is -1");
+    rt_predictor_release(&predictor);
+}
+
 RT_TESTS(RT_TEST(test_known_residuals), RT_TEST(test_few_residuals), RT_TEST(test_groups_count_alike),
-         RT_TEST(test_sizes), RT_TEST(test_levels_between), RT_TEST(test_file))
+         RT_TEST(test_sizes), RT_TEST(test_levels_between), RT_TEST(test_dtypes), RT_TEST(test_student),
+         RT_TEST(test_shared_errors), RT_TEST(test_file), RT_TEST(test_scales), RT_TEST(test_left_out_file))

@@ -29,6 +29,28 @@ static void test_points_correct_their_dtype(void)
     CU_ASSERT_EQUAL(rt_residual_correction_at(&none, RT_BF16, NULL), 0);
 }
 
+/* Two points a distance of 5 apart, of noise 1: by hand, K + noise = {{2, e}, {e, 2}} with e = exp(-5). */
+static void test_variance(void)
+{
+    rt_real point[] = {0, 0, 3, 4}, far[] = {100, 100};
+    double weight[] = {0.2, -0.1}, noise[] = {1, 1}, error, e = exp(-5), det = 4 - e * e;
+    uint8_t dtype[] = {RT_BF16, RT_BF16};
+    struct rt_residual_correction correction = {
+        .points = 2, .width = 2, .point = point, .weight = weight, .dtype = dtype, .noise = noise};
+    RT_ASSERT_NEAR(rt_residual_correction_variance(&correction, RT_BF16, point), 1, 0); /* not prepared */
+    rt_residual_correction_prepare(&correction);
+    RT_ASSERT_NEAR(rt_residual_correction_variance(&correction, RT_BF16, point),
+                   1 - (2 - 2 * e * e + 2 * e * e) / det, 1e-6);
+    RT_ASSERT_NEAR(rt_residual_correction_variance(&correction, RT_BF16, far), 1, 1e-12);
+    RT_ASSERT_NEAR(rt_residual_correction_variance(&correction, RT_FP16, point), 1, 0); /* none of it */
+    RT_ASSERT_NEAR(rt_residual_correction_left_out(&correction, 0, &error), 1 - e * e / 2, 1e-6);
+    RT_ASSERT_NEAR(error, 0.2 * det / 2, 1e-9);
+    /* the same: what is left of point 0 where the other alone predicts it */
+    double left0 = 2 * weight[0] + e * weight[1], left1 = e * weight[0] + 2 * weight[1];
+    RT_ASSERT_NEAR(error, left0 - e / 2 * left1, 1e-9);
+    free(correction.factor);
+}
+
 /* A predictor of products whose V100 has one calibration kernel with weight 0.3. */
 static void make_predictor(struct rt_predictor *predictor, const struct rt_device *device, size_t width)
 {
@@ -58,6 +80,10 @@ static void make_predictor(struct rt_predictor *predictor, const struct rt_devic
     effect.correction.weight[0] = 0.3;
     effect.correction.dtype = rt_calloc(1, 1);
     effect.correction.dtype[0] = RT_FP16;
+    effect.correction.noise = rt_calloc(1, sizeof(double));
+    effect.correction.noise[0] = 0.5;
+    effect.interval_scale[RT_FP16] = 0.7;
+    effect.interval_scale[RT_BF16] = 0.9;
     predictor->nets[0].effects.known = rt_calloc(1, sizeof effect);
     predictor->nets[0].effects.known[0] = effect;
     predictor->nets[0].effects.count = 1;
@@ -111,6 +137,12 @@ static void test_files(void)
     RT_ASSERT_NEAR(factor(&read, &device, RT_FP16), exp(0.3), 1e-6);
     RT_ASSERT_NEAR(factor(&read, &device, RT_FP32), 1, 1e-6);
     CU_ASSERT_EQUAL(forecast(&read, &device, RT_FP16), forecast(&predictor, &device, RT_FP16));
+    const struct rt_device_effect *effect = read.nets[0].effects.known;
+    CU_ASSERT_EQUAL(effect->interval_scale[RT_FP16], 0.7);
+    CU_ASSERT_EQUAL(effect->interval_scale[RT_BF16], 0.9);
+    CU_ASSERT_EQUAL(effect->interval_scale[RT_FP32], 0);
+    RT_ASSERT_NEAR(rt_residual_correction_variance(&effect->correction, RT_FP16, effect->correction.point),
+                   1 - 1 / 1.5, 1e-9);
     rt_predictor_release(&predictor);
     rt_predictor_release(&read);
 }
@@ -128,5 +160,6 @@ static void test_points_that_are_no_places_are_refused(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_likeness_falls_with_distance), RT_TEST(test_points_correct_their_dtype),
-         RT_TEST(test_files), RT_TEST(test_points_that_are_no_places_are_refused))
+RT_TESTS(RT_TEST(test_likeness_falls_with_distance), RT_TEST(test_variance),
+         RT_TEST(test_points_correct_their_dtype), RT_TEST(test_files),
+         RT_TEST(test_points_that_are_no_places_are_refused))

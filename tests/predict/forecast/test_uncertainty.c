@@ -87,6 +87,40 @@ static void test_families_add_up(void)
     rt_predictor_release(&predictor);
 }
 
+/* Half of the squared error is what a family's kernels have in common, the other half each kernel's own: the
+ * same kernel twice is wrong alike, two kernels are not. */
+static void test_own_errors_average_out(void)
+{
+    struct rt_predictor predictor;
+    struct rt_forecast forecast;
+    struct rt_left_out_device one[] = {{"A", 0.3, 0.18}}, other[] = {{"A", 0.3, 0.18}};
+    make_predictor(&predictor, 0.2);
+    double common = forecast_half(&predictor, 0.9, &forecast);
+    rt_forecast_release(&forecast);
+    predictor.nets[0].intervals.left_out = one;
+    predictor.nets[1].intervals.left_out = other;
+    predictor.nets[0].intervals.left_out_count = predictor.nets[1].intervals.left_out_count = 1;
+    double half = forecast_half(&predictor, 0.9, &forecast), own = 0;
+    double a = 0.4 * family_share(&forecast, RT_FAMILY_LINEAR),
+           b = 0.2 * family_share(&forecast, RT_FAMILY_ELEMENTWISE), sum = 0;
+    RT_ASSERT_NEAR(forecast.error_correlation, 1, 1e-12);
+    for (size_t i = 0; i < forecast.launch_count; i++)
+        sum += rt_forecast_launch_total(&forecast, &forecast.launches[i]);
+    for (size_t i = 0; i < forecast.launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast.launches[i];
+        RT_ASSERT_NEAR(launch->shared, 0.5, 1e-12);
+        for (size_t j = 0; j < i; j++)
+            CU_ASSERT_NOT_EQUAL(launch->same, forecast.launches[j].same); /* all differ */
+        own += pow(rt_forecast_launch_total(&forecast, launch) * launch->half / sum, 2) / 2;
+    }
+    RT_ASSERT_NEAR(half, sqrt((a + b) * (a + b) / 2 + own + 0.08 * 0.08), 1e-9);
+    CU_ASSERT_TRUE(half > 0.08 && common > 0.08);
+    rt_forecast_release(&forecast);
+    predictor.nets[0].intervals.left_out = predictor.nets[1].intervals.left_out = NULL;
+    predictor.nets[0].intervals.left_out_count = predictor.nets[1].intervals.left_out_count = 0;
+    rt_predictor_release(&predictor);
+}
+
 static void test_unknown_intervals(void)
 {
     struct rt_predictor predictor;
@@ -134,5 +168,5 @@ static void test_warnings_of_extrapolation(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_unknown_intervals),
+RT_TESTS(RT_TEST(test_families_add_up), RT_TEST(test_own_errors_average_out), RT_TEST(test_unknown_intervals),
          RT_TEST(test_warnings_of_extrapolation))
