@@ -39,7 +39,7 @@ extern const size_t rt_sample_field_count;
 extern const struct rt_field rt_workload_fields[];
 extern const size_t rt_workload_field_count;
 
-/* Is the value missing, or possible? Times are what a clock can give (rt_time_is_possible; a spread may be
+/* Is the value missing, or possible? Times are what a clock can give (rt_time_is_possible; a spread from
  * 0), other reals are finite and 0 or more, integers 1 or more, or 0 where that is a value. */
 bool rt_field_is_possible(const struct rt_field *field, const void *row);
 /* What the value must be, as words of a sentence: "a whole number of 1..65536". */
