@@ -28,7 +28,7 @@ struct rt_check {
 struct rt_impossible {
     size_t sample;
     double latency_us, least_us;
-    const char *limit; /* "compute", "memory" */
+    const char *limit; /* "compute", "memory", "start" */
 };
 
 #define RT_IMPOSSIBLE_KEPT 10
@@ -41,11 +41,16 @@ struct rt_validation {
 /* Checks the file; *dataset gets its content. Not RT_OK where the file cannot be read as a dataset. */
 int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validation *out);
 
-/* The lower bound in us of a sample's time on its device, and what sets it ("compute", "memory"); NaN where
- * no bound is known. Compute always bounds (a convolution by a quarter of its FLOPs, as Winograd's algorithm
- * needs no more); memory where the traffic exceeds four times the last-level cache, which repeated runs find
- * filled. */
+/* The lower bound in us of a sample's time on its device, and what sets it ("compute", "memory", "start");
+ * NaN where no bound is known. Compute always bounds (a convolution by a quarter of its FLOPs, as Winograd's
+ * algorithm needs no more); the memory where the traffic exceeds four times the last-level cache, which
+ * repeated runs find filled. On GPUs, what fits the cache is bounded by 16 times the memory's bandwidth, and
+ * every kernel by 180 cycles. */
 double rt_sample_least_us(const struct rt_dataset *dataset, const struct rt_sample *sample,
                           const char **limit);
+
+/* Is the sample faster than that by more than clocks and latencies are rounded? Then its latency or its
+ * device's description is wrong: `validate` counts it, and nothing is fitted to it or judged by it. */
+bool rt_sample_is_impossible(const struct rt_dataset *dataset, const struct rt_sample *sample);
 
 #endif

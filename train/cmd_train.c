@@ -68,7 +68,8 @@ static const struct rt_option options[] = {
     {"checkpoint-every", 0, "SECONDS", RT_SECONDS(struct arguments, train.checkpoint_seconds, 0, 1e9),
      "Least time between checkpoints, OUTPUT.checkpoint"},
     {"keep-all", 0, NULL, RT_FLAG(struct arguments, train.keep_all),
-     "Fit also to sessions that look throttled (default: named and left out)"},
+     "Fit also to sessions that look throttled and to kernels faster than their roofline (default: named "
+     "and left out)"},
     {"no-intervals", 0, NULL, RT_FLAG(struct arguments, train.no_intervals),
      "Do not fit once more without each device: forecasts then carry no intervals"},
     {"resume", 0, NULL, RT_FLAG(struct arguments, train.resume),

@@ -83,6 +83,7 @@ void rt_baseline_fit(const struct rt_training_data *data, struct rt_family_net *
     choose(data, net, &chosen, left_out);
     net->rows_train = (int64_t)chosen.fit_count;
     net->rows_validation = (int64_t)chosen.validation_count;
+    net->rows_impossible = (int64_t)left_out->impossible;
     baselines[net->forecaster].fit(net, data->dataset, &chosen);
     net->validation_mape = validate(data->dataset, &chosen, net);
     free(chosen.fit);

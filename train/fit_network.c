@@ -173,6 +173,7 @@ void rt_network_fit_finish(struct rt_network_fit *fit)
         rt_effect_fit_finish(&fit->effects, &net->effects);
     net->rows_train = (int64_t)fit->train.count;
     net->rows_validation = (int64_t)fit->validation.count;
+    net->rows_impossible = (int64_t)fit->left_out.impossible;
     net->epochs = fit->fit.epoch;
     net->best_epoch = fit->fit.best_epoch;
     net->validation_mape = fit->fit.best_mape;

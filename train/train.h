@@ -35,7 +35,7 @@ struct rt_train_options {
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
     bool no_intervals; /* no fits that leave each device out, so forecasts carry no intervals */
-    bool keep_all;     /* fit also to throttled sessions: models/predictor/throttling.h */
+    bool keep_all; /* fit also to throttled sessions (models/predictor/throttling.h) and impossible samples */
 };
 extern const struct rt_train_options rt_train_defaults;
 

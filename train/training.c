@@ -120,6 +120,7 @@ int rt_training_init(struct rt_training *training, const struct rt_dataset *data
         .split = &options->split,
         .held_out_device = training->held_out_device,
         .held_out_op = training->held_out_op,
+        .keep_impossible = options->keep_all,
     };
     int status = check_kind(options->kind);
     if (status == RT_OK)

@@ -1,5 +1,6 @@
 /* Gathering training rows. See training_rows.h. */
 #include "train/training_rows.h"
+#include "datasets/validate.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -55,6 +56,8 @@ static size_t *reason(const struct rt_training_data *data, const struct rt_sampl
         return &left_out->unknown_tile;
     if (isnan(rt_device_peak_flops(device, rt_call_family(&sample->call), (enum rt_dtype)sample->call.dtype)))
         return &left_out->no_peak;
+    if (!data->keep_impossible && rt_sample_is_impossible(data->dataset, sample))
+        return &left_out->impossible;
     return NULL;
 }
 

@@ -24,11 +24,12 @@ struct rt_training_data {
     const struct rt_split_rule *split;
     const bool *held_out_device; /* (devices of the dataset) */
     const bool *held_out_op;     /* (RT_OP_COUNT) */
+    bool keep_impossible;        /* also samples that are faster than their device's roofline */
 };
 
 /* How many samples of a family are not fitted to, and why. */
 struct rt_training_rows_left_out {
-    size_t held_out, test, failed, unknown_tile, no_peak, throttled;
+    size_t held_out, test, failed, unknown_tile, no_peak, impossible, throttled;
 };
 
 /* Is a sample of the net's family of no use? Counts why. Test samples are of use where `test`. */

@@ -69,7 +69,8 @@ struct rt_family_net {
     /* How the fit went: */
     char *loss; /* by name; NULL where nothing was fitted */
     int64_t rows_train, rows_validation, epochs, best_epoch;
-    double validation_mape; /* percent */
+    double validation_mape;  /* percent */
+    int64_t rows_impossible; /* of its devices, faster than the roofline and not fitted to */
 };
 
 /* "linear", "linear matrix": what a net is called in tables and, with a "." between, in files. */

@@ -50,6 +50,9 @@ static const struct rt_h5_attribute net_attributes[] = {
     FIT(validation_mape, "validation_mape_percent", RT_H5_REAL),
 };
 
+/* Absent where there were none. */
+static const struct rt_h5_attribute impossible = FIT(rows_impossible, "rows_impossible", RT_H5_INTEGER);
+
 /* "/families/linear", "/families/linear.matrix" */
 static void net_path(const struct rt_family_net *net, char path[static 64])
 {
@@ -72,6 +75,8 @@ static int write_net(struct rt_h5 *file, const struct rt_family_net *net)
         status = rt_h5_set_text(file, group, "forecaster", forecaster->name);
     if (status == RT_OK)
         status = rt_h5_write_struct(file, group, net_attributes, RT_COUNT(net_attributes), net);
+    if (status == RT_OK && net->rows_impossible > 0)
+        status = rt_h5_write_struct(file, group, &impossible, 1, net);
     return status == RT_OK ? forecaster->write(net, file, group) : status;
 }
 
@@ -155,8 +160,8 @@ static int check_name(struct rt_h5 *file, const char *group, const struct rt_fam
 
 static bool counts_are_sound(const struct rt_family_net *net)
 {
-    return net->rows_train >= 0 && net->rows_validation >= 0 && net->best_epoch >= 0 &&
-           net->epochs >= net->best_epoch && !(net->validation_mape < 0);
+    return net->rows_train >= 0 && net->rows_validation >= 0 && net->rows_impossible >= 0 &&
+           net->best_epoch >= 0 && net->epochs >= net->best_epoch && !(net->validation_mape < 0);
 }
 
 static int read_net(struct rt_h5 *file, const char *name, void *context)
@@ -177,6 +182,8 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     int status = read_forecaster(file, group, net);
     if (status == RT_OK)
         status = rt_h5_read_struct(file, group, net_attributes, RT_COUNT(net_attributes), NULL, net);
+    if (status == RT_OK && rt_h5_has(file, group, impossible.name))
+        status = rt_h5_read_struct(file, group, &impossible, 1, NULL, net);
     if (status == RT_OK)
         status = check_name(file, group, net);
     if (status == RT_OK && !counts_are_sound(net))

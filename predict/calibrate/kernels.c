@@ -1,6 +1,7 @@
 /* Calibration from kernels, network by network. See kernels.h. */
 #include "predict/calibrate/kernels.h"
 #include "base/status.h"
+#include "datasets/validate.h"
 #include "models/predictor/throttling.h"
 #include "predict/calibrate/effects.h"
 #include "predict/calibrate/intervals.h"
@@ -85,6 +86,8 @@ static enum rt_unused try_sample(const struct source *source, const struct rt_sa
     struct rt_query query;
     enum rt_unused reason = rt_unused_of(sample->flags, sample->latency_us);
     rt_query_of_sample(sample, false, &query);
+    if (reason == RT_UNUSED_COUNT && rt_sample_is_impossible(source->dataset, sample))
+        reason = RT_UNUSED_IMPOSSIBLE;
     if (reason == RT_UNUSED_COUNT &&
         rt_family_net_inputs(source->net, &query, source->device, features, bound) != RT_SKIP_NONE)
         reason = RT_UNUSED_NO_FORECAST;

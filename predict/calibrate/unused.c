@@ -9,6 +9,7 @@ const struct rt_unused_row rt_unused[RT_UNUSED_COUNT] = {
     [RT_UNUSED_THROTTLED] = {"throttled", "measured while the clock fell"},
     [RT_UNUSED_UNSTABLE] = {"unstable", "whose measurement did not become stable"},
     [RT_UNUSED_NO_LATENCY] = {"no_latency", "without a possible latency"},
+    [RT_UNUSED_IMPOSSIBLE] = {"impossible", "faster than the roofline of the device allows"},
     [RT_UNUSED_NO_FORECAST] = {"no_forecast", "that the predictor has no network, peak or tile for"},
 };
 

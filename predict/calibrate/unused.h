@@ -9,6 +9,7 @@ enum rt_unused {
     RT_UNUSED_THROTTLED,
     RT_UNUSED_UNSTABLE,
     RT_UNUSED_NO_LATENCY,
+    RT_UNUSED_IMPOSSIBLE,  /* a kernel faster than the roofline of its device: datasets/validate.h */
     RT_UNUSED_NO_FORECAST, /* no network with device effects, no peak, no tile or no model of that name */
     RT_UNUSED_COUNT
 };

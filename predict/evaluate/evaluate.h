@@ -141,6 +141,7 @@ enum rt_left_out {
     RT_LEFT_FITTED,      /* of a device that a predictor was fitted to without keeping a test part */
     RT_LEFT_FAILED,      /* the measurement failed */
     RT_LEFT_NO_LATENCY,  /* missing, or not positive */
+    RT_LEFT_IMPOSSIBLE,  /* faster than the roofline of its device: datasets/validate.h */
     RT_LEFT_CALIBRATED,  /* a predictor was calibrated to it */
     RT_LEFT_NO_FAMILY,
     RT_LEFT_NO_PEAK,

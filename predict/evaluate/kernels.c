@@ -2,6 +2,7 @@
  * evaluate.h. */
 #include "base/progress.h"
 #include "base/status.h"
+#include "datasets/validate.h"
 #include "predict/evaluate/evaluation.h"
 #include "predict/evaluate/pool.h"
 
@@ -89,6 +90,8 @@ static enum rt_left_out check(const struct kernels *kernels, const struct rt_sam
         return RT_LEFT_FAILED;
     if (isnan(rt_target_measured(kernels->evaluation->target, sample)))
         return RT_LEFT_NO_LATENCY;
+    if (rt_sample_is_impossible(kernels->dataset, sample))
+        return RT_LEFT_IMPOSSIBLE;
     return is_calibrated_to(kernels, sample) ? RT_LEFT_CALIBRATED : RT_LEFT_COUNT;
 }
 

@@ -143,8 +143,8 @@ static void test_uuid(void)
     rt_dataset_release(&d);
 }
 
-/* A sample of `op` on a made-up device of 1 TFLOP/s, 100 GB/s and 1 MiB of cache. */
-static double least(int op, const int64_t *dims, const char **limit)
+/* A sample of `op` on a made-up device of 1 TFLOP/s, 100 GB/s, 1 MiB of cache and 1 MHz. */
+static double least_of(const char *vendor, int op, const int64_t *dims, const char **limit)
 {
     struct rt_dataset d;
     struct rt_device device;
@@ -153,6 +153,7 @@ static double least(int op, const int64_t *dims, const char **limit)
     rt_device_init(&device, "made up");
     device.fp32_vector_tflops = 1, device.bandwidth_gbs = 100, device.l2_mib = 1;
     device.sms = device.clock_mhz = device.memory_gib = 1;
+    strcpy(device.vendor, vendor), strcpy(device.architecture, "x86_64");
     rt_dataset_add_device(&d, &device);
     rt_sample_init(&s);
     s.call.op = (uint8_t)op, s.call.dtype = RT_FP32, s.device = 0;
@@ -162,6 +163,36 @@ static double least(int op, const int64_t *dims, const char **limit)
     double us = rt_sample_least_us(&d, &s, limit);
     rt_dataset_release(&d);
     return us;
+}
+
+static double least(int op, const int64_t *dims, const char **limit)
+{
+    return least_of("", op, dims, limit);
+}
+
+/* What only GPUs have: a start, and a cache that is not a core's own. */
+static void test_least_time_of_gpus(void)
+{
+    const char *limit;
+    const int64_t small[] = {100, 100}, mid[] = {1000, 300};
+    RT_ASSERT_NEAR(least_of("NVIDIA", RT_OP_ADD, small, &limit), 180, 1e-12); /* cycles of 1 us */
+    CU_ASSERT_STRING_EQUAL(limit, "start");
+    RT_ASSERT_NEAR(least_of("AMD", RT_OP_ADD, small, &limit), 0.01, 1e-12); /* a CPU */
+    RT_ASSERT_NEAR(least_of("", RT_OP_ADD, mid, &limit), 0.3, 1e-12);       /* 3.6 MB, within 4 x 1 MiB */
+    CU_ASSERT_STRING_EQUAL(limit, "compute");
+}
+
+/* Kernels of the mini tree are possible, and a thousand times faster they are not (or took milliseconds). */
+static void test_impossible(void)
+{
+    struct rt_dataset d;
+    load_mini(&d);
+    for (size_t i = 0; i < d.sample_count; i++) {
+        CU_ASSERT_FALSE(rt_sample_is_impossible(&d, &d.samples[i]));
+        d.samples[i].latency_us /= 1000;
+        CU_ASSERT_TRUE(rt_sample_is_impossible(&d, &d.samples[i]) || d.samples[i].latency_us > 0.15);
+    }
+    rt_dataset_release(&d);
 }
 
 static void test_least_time(void)
@@ -346,6 +377,7 @@ static void test_real_aiconfigurator(void)
 }
 
 RT_TESTS(RT_TEST(test_good), RT_TEST(test_ranges), RT_TEST(test_version_1), RT_TEST(test_duplicates),
-         RT_TEST(test_devices), RT_TEST(test_uuid), RT_TEST(test_least_time), RT_TEST(test_roofline),
+         RT_TEST(test_devices), RT_TEST(test_uuid), RT_TEST(test_least_time),
+         RT_TEST(test_least_time_of_gpus), RT_TEST(test_impossible), RT_TEST(test_roofline),
          RT_TEST(test_worst_ten), RT_TEST(test_flipped_bits), RT_TEST(test_truncated),
          RT_TEST(test_other_files), RT_TEST(test_real_neusight), RT_TEST(test_real_aiconfigurator))

@@ -43,7 +43,7 @@ static void make_data(struct rt_dataset *dataset)
             sample.split = i % 3 == 0 ? RT_SPLIT_TRAIN : RT_SPLIT_TEST;
             sample.call.dim[0] = 1024 * (1 + i);
             sample.call.dim[1] = 512;
-            sample.latency_us = 20 + i;
+            sample.latency_us = 500 + i;
             rt_dataset_add_sample(dataset, &sample);
         }
     }

@@ -337,7 +337,7 @@ static void test_threads_change_nothing(void)
     struct rt_evaluate_options options = test_split;
     make_devices(&data);
     for (int i = 0; i < 9000; i++) /* more than two batches */
-        add(&data, 0, RT_OP_SOFTMAX, 16 + i, 1.5, RT_SPLIT_TEST);
+        add(&data, 0, RT_OP_SOFTMAX, 1600 + i, 1.5, RT_SPLIT_TEST);
     make_candidate(&candidate, RT_FAMILY_SOFTMAX, data.devices[0].name);
     struct rt_random random;
     rt_random_seed(&random, 3, 1);
