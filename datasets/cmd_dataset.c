@@ -108,19 +108,26 @@ static void add_counts(struct rt_report *report, const struct rt_import_report *
 static void add_sentences(struct rt_report *report, const char *key, const char *heading,
                           const struct rt_import_sentences *sentences)
 {
-    size_t kept = sentences->count < RT_IMPORT_SENTENCES ? sentences->count : RT_IMPORT_SENTENCES;
-    json_t *first = json_array();
-    for (size_t i = 0; i < kept; i++)
-        json_array_append_new(first, rt_json_text(sentences->text[i]));
+    size_t others = sentences->count;
+    json_t *reasons = json_array();
+    for (size_t i = 0; i < sentences->reasons; i++)
+        json_array_append_new(reasons, json_pack("{s:I, s:o}", "count", (json_int_t)sentences->times[i],
+                                                 "first", rt_json_text(sentences->text[i])));
     rt_report_add_json(report, key,
-                       json_pack("{s:I, s:o}", "count", (json_int_t)sentences->count, "first", first));
-    if (kept == 0)
+                       json_pack("{s:I, s:o}", "count", (json_int_t)sentences->count, "reasons", reasons));
+    if (sentences->count == 0)
         return;
     rt_report_add_heading(report, "%s (%zu)", heading, sentences->count);
-    for (size_t i = 0; i < kept; i++)
-        rt_report_add_note(report, NULL, "  %s", sentences->text[i]);
-    if (sentences->count > kept)
-        rt_report_add_note(report, NULL, "  ... and %zu more", sentences->count - kept);
+    for (size_t i = 0; i < sentences->reasons; i++) {
+        if (sentences->times[i] > 1)
+            rt_report_add_note(report, NULL, "  %s (and %zu more alike)", sentences->text[i],
+                               sentences->times[i] - 1);
+        else
+            rt_report_add_note(report, NULL, "  %s", sentences->text[i]);
+        others -= sentences->times[i];
+    }
+    if (others > 0)
+        rt_report_add_note(report, NULL, "  ... and %zu more, for other reasons", others);
 }
 
 static void add_others(struct rt_report *report, const struct rt_import_report *import)

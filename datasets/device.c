@@ -122,6 +122,9 @@ static const struct {
     [RT_INT8] = {0, offsetof(struct rt_device, int8_matrix_tops)},
     [RT_INT4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)},  /* 4-bit weights, 16-bit arithmetic */
     [RT_MXFP4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* as above */
+    [RT_MXFP4_MXFP8] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
+    [RT_W4AFP8] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
+    [RT_INT8_WO] = {0, offsetof(struct rt_device, fp16_matrix_tflops)},
 };
 
 struct rt_link rt_device_link(const struct rt_device *device)

@@ -9,17 +9,20 @@
 
 /* clang-format off */
 const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT] = {
-    [RT_FP32]      = {"fp32", 4, "float32 float single"},
-    [RT_TF32]      = {"tf32", 4, "tensorfloat32"},
-    [RT_FP16]      = {"fp16", 2, "float16 half"},
-    [RT_BF16]      = {"bf16", 2, "bfloat16"},
-    [RT_FP8]       = {"fp8", 1, "float8 float8_e4m3 fp8_e4m3"},
-    [RT_FP8_BLOCK] = {"fp8_block", 1 + 4.0 / (128 * 128), "fp8_blockwise"},
-    [RT_FP4]       = {"fp4", 0.5 + 1.0 / 16, "nvfp4 float4"},
-    [RT_INT8]      = {"int8", 1, "sq int8_wo"},
-    [RT_FP64]      = {"fp64", 8, "float64 double"},
-    [RT_INT4]      = {"int4", 0.5, "int4_wo w4a16"},
-    [RT_MXFP4]     = {"mxfp4", 0.5 + 1.0 / 32, "w4a16_mxfp4"},
+    [RT_FP32]        = {"fp32", 4, 4, false, "float32 float single"},
+    [RT_TF32]        = {"tf32", 4, 4, false, "tensorfloat32"},
+    [RT_FP16]        = {"fp16", 2, 2, false, "float16 half"},
+    [RT_BF16]        = {"bf16", 2, 2, false, "bfloat16"},
+    [RT_FP8]         = {"fp8", 1, 1, false, "float8 float8_e4m3 fp8_e4m3 fp8_static fp8_ootb"},
+    [RT_FP8_BLOCK]   = {"fp8_block", 1 + 4.0 / (128 * 128), 1, true, "fp8_blockwise"},
+    [RT_FP4]         = {"fp4", 0.5 + 1.0 / 16, 0.5 + 1.0 / 16, true, "nvfp4 float4"},
+    [RT_INT8]        = {"int8", 1, 1, false, "sq w8a8"},
+    [RT_FP64]        = {"fp64", 8, 8, false, "float64 double"},
+    [RT_INT4]        = {"int4", 0.5, 2, false, "int4_wo w4a16"},
+    [RT_MXFP4]       = {"mxfp4", 0.5 + 1.0 / 32, 2, true, "w4a16_mxfp4"},
+    [RT_MXFP4_MXFP8] = {"mxfp4_mxfp8", 0.5 + 1.0 / 32, 1 + 1.0 / 32, true, "w4a8_mxfp4_mxfp8"},
+    [RT_W4AFP8]      = {"w4afp8", 0.5, 1, false, "w4a8 w4a8_awq"},
+    [RT_INT8_WO]     = {"int8_wo", 1, 2, false, "w8a16"},
 };
 /* clang-format on */
 

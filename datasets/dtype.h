@@ -17,12 +17,17 @@ enum rt_dtype {
     RT_FP64 = 8,
     RT_INT4 = 9,   /* 4-bit weights with 16-bit activations (w4a16) */
     RT_MXFP4 = 10, /* 4-bit float weights, one 8-bit scale per 32, with 16-bit activations (w4a16_mxfp4) */
+    RT_MXFP4_MXFP8 = 11, /* the same weights with 8-bit float activations, scaled alike; multiplied as fp8 */
+    RT_W4AFP8 = 12,      /* 4-bit integer weights with fp8 activations; multiplied as fp8 */
+    RT_INT8_WO = 13,     /* 8-bit weights with 16-bit activations (w8a16) */
     RT_DTYPE_COUNT
 };
 
 struct rt_dtype_row {
     const char *name;
-    double bytes;        /* of one element, scales included */
+    double bytes;        /* of one element (of products: of a weight), scales included */
+    double input_bytes;  /* of an activation as a product reads it */
+    bool block_scaled;   /* blocks of weights share a scale */
     const char *aliases; /* other spellings, space-separated */
 };
 extern const struct rt_dtype_row rt_dtypes[RT_DTYPE_COUNT];

@@ -13,7 +13,7 @@ static const char *read_bits(const struct rt_csv_field *cell, enum rt_dtype dtyp
 {
     int other = rt_dtype_find(cell->text);
     if (other < 0)
-        return "a dtype that datasets/dtype.c has a row for";
+        return "an element type that is known here, such as bf16, fp8 or w4a16_mxfp4 (datasets/dtype.c lists them)";
     bool same = rt_dtypes[other].bytes == rt_dtypes[dtype].bytes;
     *dim = same ? 0 : (int64_t)(8 * rt_dtypes[other].bytes + 0.5);
     return NULL;

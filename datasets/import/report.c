@@ -2,14 +2,18 @@
 #include "datasets/import/report.h"
 #include "base/status.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void release_sentences(struct rt_import_sentences *sentences)
 {
-    for (size_t i = 0; i < sentences->count && i < RT_IMPORT_SENTENCES; i++)
+    for (size_t i = 0; i < sentences->reasons; i++) {
         free(sentences->text[i]);
+        free(sentences->reason[i]);
+    }
 }
 
 void rt_import_report_release(struct rt_import_report *report)
@@ -24,11 +28,62 @@ void rt_import_report_release(struct rt_import_report *report)
     *report = (struct rt_import_report){0};
 }
 
+/* Behind "file:line: "; all of it where it has no such place. */
+static const char *after_place(const char *text)
+{
+    for (const char *at = strchr(text, ':'); at != NULL; at = strchr(at + 1, ':')) {
+        size_t digits = strspn(at + 1, "0123456789");
+        if (digits > 0 && at[1 + digits] == ':' && at[2 + digits] == ' ')
+            return at + digits + 3;
+    }
+    return text;
+}
+
+static bool in_word(char letter)
+{
+    return isalnum((unsigned char)letter) || letter == '_';
+}
+
+/* The sentence without its place, its numbers as "#": "fp8" is none. */
+static char *reason_of(const char *text)
+{
+    char *reason = rt_strdup(after_place(text)), *to = reason;
+    for (const char *at = reason; *at != '\0';) {
+        size_t signs = strspn(at, "+-."), number = signs + strspn(at + signs, ".0123456789");
+        if (number > signs && (to == reason || !in_word(to[-1])) && !in_word(at[number])) {
+            *to++ = '#';
+            at += number;
+        } else {
+            *to++ = *at++;
+        }
+    }
+    *to = '\0';
+    return reason;
+}
+
+static void note(struct rt_import_sentences *sentences, const char *text, size_t times)
+{
+    char *reason = reason_of(text);
+    size_t i = 0;
+    sentences->count += times;
+    while (i < sentences->reasons && strcmp(sentences->reason[i], reason) != 0)
+        i++;
+    if (i == RT_IMPORT_REASONS) {
+        free(reason);
+    } else if (i < sentences->reasons) {
+        sentences->times[i] += times;
+        free(reason);
+    } else {
+        sentences->text[i] = rt_strdup(text);
+        sentences->reason[i] = reason;
+        sentences->times[i] = times;
+        sentences->reasons++;
+    }
+}
+
 void rt_import_note(struct rt_import_sentences *sentences, const char *text)
 {
-    if (sentences->count < RT_IMPORT_SENTENCES)
-        sentences->text[sentences->count] = rt_strdup(text);
-    sentences->count++;
+    note(sentences, text, 1);
 }
 
 void rt_import_other(struct rt_import_report *report, const char *kind, size_t files)
@@ -66,9 +121,11 @@ void rt_import_count_add(struct rt_import_count *to, const struct rt_import_coun
 
 static void add_sentences(struct rt_import_sentences *to, const struct rt_import_sentences *from)
 {
-    size_t kept = from->count < RT_IMPORT_SENTENCES ? from->count : RT_IMPORT_SENTENCES;
-    for (size_t i = 0; i < kept; i++)
-        rt_import_note(to, from->text[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < from->reasons; i++) {
+        note(to, from->text[i], from->times[i]);
+        kept += from->times[i];
+    }
     to->count += from->count - kept;
 }
 

@@ -24,10 +24,13 @@ struct rt_import_other {
     size_t files;
 };
 
-#define RT_IMPORT_SENTENCES 20 /* kept of each list; `count` counts all */
+/* Sentences by reason: what follows "file:line: ", whatever its numbers. Of each reason the first is kept,
+ * and how many there were. */
+#define RT_IMPORT_REASONS 20 /* kept; `count` counts the others, too */
 struct rt_import_sentences {
-    char *text[RT_IMPORT_SENTENCES];
-    size_t count;
+    char *text[RT_IMPORT_REASONS], *reason[RT_IMPORT_REASONS];
+    size_t times[RT_IMPORT_REASONS];
+    size_t reasons, count;
 };
 
 struct rt_import_report {

@@ -35,11 +35,11 @@ static int of_fbgemm(const json_t *config)
     return RT_FP8;
 }
 
-/* Weights of 4 bits that are multiplied in 16. */
+/* Weights that are multiplied in 16 bits. */
 static int of_weights(const json_t *config)
 {
     int64_t bits = integer_of(config, "bits", integer_of(config, "w_bit", 4));
-    return bits == 4 ? RT_INT4 : UNKNOWN;
+    return bits == 4 ? RT_INT4 : bits == 8 ? RT_INT8_WO : UNKNOWN;
 }
 
 static int of_mxfp4(const json_t *config)
@@ -51,7 +51,15 @@ static int of_mxfp4(const json_t *config)
 static int of_modelopt(const json_t *config)
 {
     const char *algorithm = text_of(config, "quant_algo");
-    return strcmp(algorithm, "FP8") == 0 ? RT_FP8 : strcmp(algorithm, "NVFP4") == 0 ? RT_FP4 : UNKNOWN;
+    static const struct {
+        const char *name;
+        enum rt_dtype dtype;
+    } rows[] = {{"FP8", RT_FP8},         {"NVFP4", RT_FP4},         {"W4A16_AWQ", RT_INT4},
+                {"W4A8_AWQ", RT_W4AFP8}, {"W4A16_MXFP4", RT_MXFP4}, {"W4A8_MXFP4_MXFP8", RT_MXFP4_MXFP8}};
+    for (size_t i = 0; i < RT_COUNT(rows); i++)
+        if (strcmp(rows[i].name, algorithm) == 0)
+            return rows[i].dtype;
+    return UNKNOWN;
 }
 
 /* One group of layers of compressed-tensors: numbers of `bits` of weights and of inputs. */
@@ -65,6 +73,10 @@ static int of_group(const json_t *group)
         return strcmp(text_of(weights, "strategy"), "block") == 0 ? RT_FP8_BLOCK : RT_FP8;
     if (bits == 8 && input_bits == 8)
         return RT_INT8;
+    if (bits == 8 && input_bits == 16)
+        return RT_INT8_WO;
+    if (bits == 4 && input_bits == 8 && !floats && strcmp(text_of(inputs, "type"), "float") == 0)
+        return RT_W4AFP8;
     if (bits == 4 && input_bits == 4 && floats && integer_of(weights, "group_size", 16) == 16)
         return RT_FP4;
     return bits == 4 && input_bits == 16 && !floats ? RT_INT4 : UNKNOWN;

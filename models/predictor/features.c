@@ -264,12 +264,12 @@ static double dtype_width(const struct rt_launch *l)
 }
 static double dtype_block_scaled(const struct rt_launch *l)
 {
-    enum rt_dtype dtype = l->query->call.dtype;
-    return dtype == RT_FP8_BLOCK || dtype == RT_FP4 || dtype == RT_MXFP4;
+    return rt_dtypes[l->query->call.dtype].block_scaled;
 }
 static double dtype_weights_only(const struct rt_launch *l)
 {
-    return l->query->call.dtype == RT_INT4 || l->query->call.dtype == RT_MXFP4;
+    const struct rt_dtype_row *dtype = &rt_dtypes[l->query->call.dtype];
+    return dtype->bytes < 2 && dtype->input_bytes >= 2;
 }
 
 /* Compulsory traffic, not what is read again. */

@@ -163,13 +163,6 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
  * runs alone (tile.c, START_CYCLES): it follows the one before. */
 static const double LAUNCHES = 7, LAUNCH_CYCLES = 3000;
 
-/* Bytes of an activation: those of weights alone that are narrow stay in 16 bits. */
-static double activation_bytes(enum rt_dtype dtype)
-{
-    double width = rt_dtypes[dtype].bytes;
-    return dtype == RT_INT4 || dtype == RT_MXFP4 ? 2 : width > 1 && width < 2 ? 1 : width;
-}
-
 /* Rows of a tile that suit so many rows of an expert: fused_moe's configurations go from 16 to 128 (vLLM,
  * get_default_config). */
 static double tile_rows(double rows)
@@ -183,7 +176,7 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     struct rt_experts_tiling tiling = {0};
     const double tile_columns = 128;
     double tokens = (double)dim[0], hidden = (double)dim[1], inter = (double)dim[2] / (double)dim[5];
-    double narrow = activation_bytes(dtype), wide = fmax(narrow, 2), sms = device->sms;
+    double narrow = rt_dtypes[dtype].input_bytes, wide = fmax(narrow, 2), sms = device->sms;
     rt_moe_routing_of(dim, &tiling.routing);
     struct rt_moe_routing *routing = &tiling.routing;
     routing->touched = fmax(1, routing->touched); /* a GPU without tokens is not timed */

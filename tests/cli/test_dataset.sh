@@ -25,6 +25,13 @@ if cmp -s n.h5 again.h5; then ok import_same_bytes; else not_ok import_same_byte
 
 succeeds import_aiconfigurator "$ROOFTILE" dataset import -f aiconfigurator "$mini/aiconfigurator_mini" -o a.h5
 holds import_prints_refusals 'h100 sxm/moe.csv:3: moe_dtype is "int3"' "$work/stdout"
+printf 'op_name,device,latency,gemm_dtype,m,n,k\n' >refused.csv
+for i in $(seq 30); do echo "gemm,NVIDIA H200,1,fp7,$i,1,1"; done >>refused.csv
+echo "gemm,NVIDIA H200,1,fp8_static,1,1,1" >>refused.csv
+succeeds import_refused "$ROOFTILE" dataset import -f aiconfigurator refused.csv -o r.h5
+holds import_groups_refusals 'such as bf16, fp8 or w4a16_mxfp4 (datasets/dtype.c lists them) (and 29 more alike)' "$work/stdout"
+succeeds import_refused_json "$ROOFTILE" dataset import -f aiconfigurator refused.csv -o r2.h5 --json
+is import_reasons "[(r['count'], r['first'][:14]) for r in d['refused']['reasons']]" "[(30, 'refused.csv:2:')]"
 succeeds import_source "$ROOFTILE" dataset import -f aiconfigurator "$mini/aiconfigurator_mini" -o s.h5 --source mine --licence CC0
 succeeds info_source "$ROOFTILE" dataset info s.h5
 holds info_prints_source "source   mine" "$work/stdout"

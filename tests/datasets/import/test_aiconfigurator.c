@@ -1,6 +1,8 @@
 /* AIConfigurator's tables: what becomes of every column, and what is refused. */
 #include "datasets/import/import_test.h"
 
+#include "base/text.h"
+
 static void test_aiconfigurator(void)
 {
     RT_ASSERT_OK(import("aiconfigurator", MINI "aiconfigurator_mini", 2, false));
@@ -53,6 +55,78 @@ static void test_aiconfigurator(void)
     release();
 }
 
+/* The dtypes of AIConfigurator's GEMMQuantMode and MoEQuantMode (its sdk/common.py), with the bytes of a
+ * weight and of an activation. */
+static void test_dtypes(void)
+{
+    static const struct {
+        const char *name;
+        enum rt_dtype dtype;
+        double bytes, input_bytes;
+    } rows[] = {
+        {"bfloat16", RT_BF16, 2, 2},
+        {"int8_wo", RT_INT8_WO, 1, 2},
+        {"int4_wo", RT_INT4, 0.5, 2},
+        {"fp8", RT_FP8, 1, 1},
+        {"fp8_static", RT_FP8, 1, 1},
+        {"fp8_ootb", RT_FP8, 1, 1},
+        {"sq", RT_INT8, 1, 1},
+        {"fp8_block", RT_FP8_BLOCK, 1 + 4.0 / 16384, 1},
+        {"nvfp4", RT_FP4, 9.0 / 16, 9.0 / 16},
+        {"w4afp8", RT_W4AFP8, 0.5, 1},
+        {"w4a16_mxfp4", RT_MXFP4, 0.5 + 1.0 / 32, 2},
+        {"w4a8_mxfp4_mxfp8", RT_MXFP4_MXFP8, 0.5 + 1.0 / 32, 1 + 1.0 / 32},
+    };
+    struct rt_device b200;
+    RT_ASSERT_OK(rt_device_named("B200", &b200));
+    for (size_t i = 0; i < RT_COUNT(rows); i++) {
+        CU_ASSERT_EQUAL(rt_dtype_find(rows[i].name), (int)rows[i].dtype);
+        CU_ASSERT_EQUAL(rt_dtypes[rows[i].dtype].bytes, rows[i].bytes);
+        CU_ASSERT_EQUAL(rt_dtypes[rows[i].dtype].input_bytes, rows[i].input_bytes);
+        CU_ASSERT_TRUE(rt_device_peak_flops(&b200, RT_FAMILY_MOE, rows[i].dtype) > 0);
+    }
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&b200, RT_FAMILY_MOE, RT_MXFP4_MXFP8),
+                    1e12 * b200.fp8_matrix_tflops);
+    CU_ASSERT_EQUAL(rt_device_peak_flops(&b200, RT_FAMILY_MOE, RT_INT8_WO), 1e12 * b200.fp16_matrix_tflops);
+}
+
+/* Rows that are refused for one reason are one sentence, whatever their lines and numbers. */
+static void test_reasons(void)
+{
+    struct rt_text text = {0};
+    rt_text_add(&text, "op_name,device,latency,gemm_dtype,m,n,k\n");
+    for (int i = 0; i < 60; i++)
+        rt_text_add(&text, "gemm,NVIDIA H200,1,%s,%d,1,1\n", i % 3 == 0 ? "fp3" : "fp5", i + 1);
+    for (int i = 0; i < 5; i++)
+        rt_text_add(&text, "gemm,NVIDIA H200,-%d.5,fp8,1,1,1\n", i + 1);
+    rt_text_add(&text, "gemm,NVIDIA H200,1,fp8,1,1,1\n");
+    rt_test_write("gemm.csv", text.text);
+    rt_text_release(&text);
+    RT_ASSERT_OK(import("aiconfigurator", rt_test_path("gemm.csv"), 1, false));
+    CU_ASSERT_EQUAL(report.refused.count, 65);
+    CU_ASSERT_EQUAL_FATAL(report.refused.reasons, 3);
+    CU_ASSERT_TRUE(report.refused.times[0] == 20 && report.refused.times[1] == 40 &&
+                   report.refused.times[2] == 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[0], "gemm.csv:2: gemm_dtype is \"fp3\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[1], "gemm.csv:3: gemm_dtype is \"fp5\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.text[2], "gemm.csv:62: latency is \"-1.5\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(report.refused.reason[2], "latency is \"#\""));
+    release();
+    struct rt_import_report many = {0}, all = {0}; /* more reasons than are kept */
+    for (int i = 0; i < 3 * RT_IMPORT_REASONS; i++) {
+        char sentence[64];
+        snprintf(sentence, sizeof sentence, "f.csv:%d: column %c%c is bad", i, 'a' + i / 26, 'a' + i % 26);
+        rt_import_note(&many.refused, sentence);
+    }
+    rt_import_report_add(&all, &many);
+    rt_import_report_add(&all, &many);
+    CU_ASSERT_EQUAL(all.refused.reasons, RT_IMPORT_REASONS);
+    CU_ASSERT_EQUAL(all.refused.count, 6 * RT_IMPORT_REASONS);
+    CU_ASSERT_EQUAL(all.refused.times[0], 2);
+    rt_import_report_release(&many);
+    rt_import_report_release(&all);
+}
+
 static void test_aiconfigurator_refusals(void)
 {
     static const struct {
@@ -89,5 +163,5 @@ static void test_real_aiconfigurator(void)
     release();
 }
 
-RT_TESTS(RT_TEST(test_aiconfigurator), RT_TEST(test_aiconfigurator_refusals),
-         RT_TEST(test_real_aiconfigurator))
+RT_TESTS(RT_TEST(test_dtypes), RT_TEST(test_reasons), RT_TEST(test_aiconfigurator),
+         RT_TEST(test_aiconfigurator_refusals), RT_TEST(test_real_aiconfigurator))
