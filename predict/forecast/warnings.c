@@ -111,6 +111,16 @@ static char *unfinished(const struct rt_prediction *prediction)
                      prediction->predictor_name);
 }
 
+static char *emulated(const struct rt_prediction *prediction)
+{
+    if (prediction->graph.options.dtype != RT_BF16 || rt_device_has_bf16(&prediction->device))
+        return NULL;
+    return rt_format(
+        "%s has no units for bf16: PyTorch converts and computes in fp32 there, which is what is "
+        "forecast (vLLM refuses it); --dtype fp16 is what such GPUs are used with",
+        prediction->device.name);
+}
+
 static char *roofline(const struct rt_prediction *prediction)
 {
     if (!(prediction->forecast.source_us[RT_TIME_ROOFLINE] > 0) ||
@@ -125,13 +135,10 @@ char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warn
     if (prediction->refused != NULL)
         return NULL;
     static char *(*const reasons[RT_WARNING_COUNT])(const struct rt_prediction *) = {
-        [RT_WARNING_MEMORY] = no_fit,
-        [RT_WARNING_TIGHT] = tight_fit,
-        [RT_WARNING_POSITIONS] = positions,
-        [RT_WARNING_UNFINISHED] = unfinished,
-        [RT_WARNING_ROOFLINE] = roofline,
-        [RT_WARNING_BEYOND] = beyond,
-        [RT_WARNING_FEW] = few,
+        [RT_WARNING_MEMORY] = no_fit,       [RT_WARNING_TIGHT] = tight_fit,
+        [RT_WARNING_POSITIONS] = positions, [RT_WARNING_UNFINISHED] = unfinished,
+        [RT_WARNING_EMULATED] = emulated,   [RT_WARNING_ROOFLINE] = roofline,
+        [RT_WARNING_BEYOND] = beyond,       [RT_WARNING_FEW] = few,
     };
     return reasons[warning](prediction);
 }

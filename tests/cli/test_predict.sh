@@ -178,6 +178,8 @@ succeeds "narrow products" predict --gpu H100 -m llama-3-8b --dtype fp8 --mode d
 holds "have 16 bits beside them" "fp8, beside it bf16, on NVIDIA H100" stdout
 succeeds "on a GPU without bf16" predict --gpu T4 -m llama-3-8b --dtype int8 --seq 64
 holds "these are fp16" "int8, beside it fp16, on Tesla T4" stdout
+succeeds "bf16 without units for it" predict --gpu T4 -m gpt2 --seq 64 --dtype bf16
+holds "is warned of" "Tesla T4 has no units for bf16: PyTorch converts and computes in fp32" stderr
 refuses "training in weights of 4 bits" 2 "nobody trains in it" predict --gpu H100 -m llama-3-8b --dtype int4 --mode training
 succeeds "16 bits on a GPU whose own are slow" predict -p roofline --gpu P4 -m gpt2 --seq 128 --dtype fp16 --json
 cp stdout half.json

@@ -10,11 +10,28 @@ extern const char *const rt_device_catalogue_json[];
 static void test_catalogue_is_whole(void)
 {
     struct rt_device device, found;
-    CU_ASSERT_TRUE(rt_device_catalogue_size() >= 26);
+    CU_ASSERT_TRUE(rt_device_catalogue_size() >= 61);
     for (size_t i = 0; i < rt_device_catalogue_size(); i++) {
         RT_ASSERT_OK(rt_device_catalogue(i, &device));
         RT_ASSERT_OK(rt_device_find(device.name, &found));
         CU_ASSERT_STRING_EQUAL(device.name, found.name);
+    }
+}
+
+/* A name or alias is of one device. */
+static void test_names_are_of_one_device(void)
+{
+    for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+        json_t *root = json_loads(rt_device_catalogue_json[i], 0, NULL), *alias;
+        const char *name = json_string_value(json_object_get(root, "name"));
+        size_t index;
+        json_array_foreach(json_object_get(root, "aliases"), index, alias)
+        {
+            struct rt_device found;
+            RT_ASSERT_OK(rt_device_find(json_string_value(alias), &found));
+            CU_ASSERT_STRING_EQUAL(found.name, name);
+        }
+        json_decref(root);
     }
 }
 
@@ -169,6 +186,6 @@ static void test_altered(void)
     CU_ASSERT_TRUE(d.altered);
 }
 
-RT_TESTS(RT_TEST(test_altered), RT_TEST(test_catalogue_is_whole), RT_TEST(test_every_number_has_a_source),
-         RT_TEST(test_find), RT_TEST(test_peak_flops), RT_TEST(test_peak_of_narrow_types),
-         RT_TEST(test_same_and_fill), RT_TEST(test_bad_files))
+RT_TESTS(RT_TEST(test_altered), RT_TEST(test_catalogue_is_whole), RT_TEST(test_names_are_of_one_device),
+         RT_TEST(test_every_number_has_a_source), RT_TEST(test_find), RT_TEST(test_peak_flops),
+         RT_TEST(test_peak_of_narrow_types), RT_TEST(test_same_and_fill), RT_TEST(test_bad_files))
