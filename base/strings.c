@@ -157,7 +157,7 @@ static bool letters_swapped(const char *a, const char *b)
 {
     while (*a != '\0' && *a == *b)
         a++, b++;
-    return a[0] != '\0' && a[0] == b[1] && a[1] == b[0] && isalpha((unsigned char)a[0]) &&
+    return a[0] != '\0' && b[0] != '\0' && a[0] == b[1] && a[1] == b[0] && isalpha((unsigned char)a[0]) &&
            isalpha((unsigned char)a[1]) && strcmp(a + 2, b + 2) == 0;
 }
 
