@@ -1,5 +1,6 @@
 /* Attributes of HDF5 objects, and what HDF5 says of failures. See h5.h. */
 #include "base/h5_file.h"
+#include "base/printable.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -86,6 +87,10 @@ static int set_attribute(struct rt_h5 *file, const char *object, const char *nam
 /* Fixed-length: the bytes lie in the object header, under its checksum; variable-length text would not. */
 int rt_h5_set_text(struct rt_h5 *file, const char *object, const char *name, const char *text)
 {
+    if (!rt_is_utf8(text) || !rt_is_utf8(name))
+        return rt_fail(RT_EFORMAT,
+                       "%s: attribute \"%s\" of %s would be \"%.200s\", which is not UTF-8; correct it",
+                       file->path, name, object, text);
     hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, strlen(text) + 1);
     H5Tset_cset(type, H5T_CSET_UTF8);
@@ -166,6 +171,9 @@ int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, cha
         buffer = rt_calloc(size + 1, 1);
         if (H5Aread(attribute, type, buffer) < 0)
             status = rt_h5_fail_read(file, name);
+        else if (!rt_is_utf8(buffer) || !rt_is_utf8(name))
+            status = rt_fail(RT_EFORMAT, "%s: attribute \"%s\" of %s is not UTF-8: the file is damaged",
+                             file->path, name, object);
     }
     H5Tclose(type);
     H5Aclose(attribute);

@@ -1,5 +1,6 @@
 /* Values of options: how the text of each kind is read. See options.h. */
 #include "base/options.h"
+#include "base/printable.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -56,6 +57,11 @@ int rt_argument_choice(const char *option, const char *text, const char *const *
     int status = rt_fail(RT_EUSAGE, "%s %s: choose %s", option, text, known.text);
     rt_text_release(&known);
     return status;
+}
+
+int rt_check_utf8(const char *option, const char *text)
+{
+    return rt_is_utf8(text) ? RT_OK : rt_fail(RT_EUSAGE, "%s %s: is not UTF-8; write it so", option, text);
 }
 
 int rt_read_flag(const struct rt_option_value *field, const char *option, const char *text, void *value)

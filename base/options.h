@@ -140,6 +140,9 @@ int rt_read_choice(const struct rt_option_value *field, const char *option, cons
 int rt_read_shard(const struct rt_option_value *field, const char *option, const char *text, void *value);
 int rt_read_own(const struct rt_option_value *field, const char *option, const char *text, void *value);
 
+/* For .check: RT_EUSAGE where a text that goes into a file is not UTF-8. */
+int rt_check_utf8(const char *option, const char *text);
+
 /* For own readers. RT_EUSAGE "--threads 0: must be a whole number from 1 to 256", "--mode fast: choose
  * inference, decode or training". */
 int rt_argument_integer(const char *option, const char *text, int64_t least, int64_t most, int64_t *value);

@@ -74,3 +74,12 @@ bool rt_is_printable(const char *text, bool lines)
     }
     return true;
 }
+
+bool rt_is_utf8(const char *text)
+{
+    unsigned code;
+    size_t length = 1;
+    for (; length > 0 && *text != '\0'; text += length)
+        length = rt_utf8(text, &code);
+    return length > 0;
+}

@@ -19,6 +19,9 @@ size_t rt_printable(char *out, size_t size, const char *text, bool lines);
 /* Is there nothing to escape? */
 bool rt_is_printable(const char *text, bool lines);
 
+/* Is all of it UTF-8? Only such texts go into HDF5 and JSON files. */
+bool rt_is_utf8(const char *text);
+
 /* The length of the UTF-8 character at `text`, 0 where there is none, and its code. */
 size_t rt_utf8(const char *text, unsigned *code);
 

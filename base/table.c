@@ -282,8 +282,12 @@ json_t *rt_json_number(double value)
 
 json_t *rt_json_text(const char *text)
 {
-    json_t *json = text != NULL ? json_string(text) : NULL;
-    return json != NULL ? json : json_null();
+    if (text == NULL || rt_is_utf8(text))
+        return text != NULL ? json_string(text) : json_null();
+    char *escaped = rt_text_printable(text, true);
+    json_t *json = json_string(escaped);
+    free(escaped);
+    return json;
 }
 
 static json_t *cell_json(const struct rt_column *column, const union cell *cell)

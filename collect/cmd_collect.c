@@ -8,6 +8,7 @@
 #include "collect/report.h"
 #include "base/options.h"
 #include "base/outputs.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -140,6 +141,16 @@ static int check_options(const struct rt_command_line *line)
 
 /* ---- the plan ---- */
 
+/* Texts of a dataset are UTF-8: a name that is not is kept with its bytes escaped. Takes the text. */
+static char *keep_utf8(char *text)
+{
+    if (rt_is_utf8(text))
+        return text;
+    char *escaped = rt_text_printable(text, false);
+    free(text);
+    return escaped;
+}
+
 /* Warns of what the plan holds and the backend cannot run. */
 static void warn_left_out(const struct rt_backend *backend, const struct rt_plan *plan)
 {
@@ -204,7 +215,7 @@ static int make_plan(struct arguments *arguments, struct rt_model_run *run, stru
         return status;
     warn_left_out(request.backend, plan);
     char *path = rt_strdup(spec);
-    *name = rt_strdup(basename(path));
+    *name = keep_utf8(rt_strdup(basename(path)));
     free(path);
     return RT_OK;
 }
@@ -233,7 +244,7 @@ static char *command_text(const struct rt_command_line *line)
         const char *word = line->argv[i];
         rt_text_add(&text, word[0] != '\0' && word[strspn(word, plain)] == '\0' ? " %s" : " '%s'", word);
     }
-    return rt_text_take(&text);
+    return keep_utf8(rt_text_take(&text));
 }
 
 static int estimate(const struct arguments *arguments)

@@ -1,6 +1,7 @@
 /* Dataset files: the layout that FORMAT.md describes, column by column. */
 #include "datasets/fields.h"
 #include "base/outputs.h"
+#include "base/printable.h"
 #include "base/status.h"
 #include "base/version.h"
 
@@ -43,12 +44,23 @@ static int write_columns(struct rt_h5 *file, const char *group, const struct rt_
     return rt_h5_write_columns(file, arrays, offsets, field_count, rows, size, count);
 }
 
+/* Of NUL-terminated strings one after the other. */
+static int check_utf8(const struct rt_h5 *file, const char *path, const char *text, size_t size)
+{
+    for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+        if (!rt_is_utf8(text + at))
+            return rt_fail(RT_EFORMAT, "%s: %s has \"%.200s\", which is not UTF-8; correct the name",
+                           rt_h5_path(file), path, text + at);
+    return RT_OK;
+}
+
 /* NUL-terminated strings one after the other; "count" says how many. */
 static int write_strings(struct rt_h5 *file, const char *path, const char *long_name, const char *text,
                          size_t size, size_t count)
 {
     int status;
     struct rt_h5_array array = {path, RT_H5_U8, NULL, long_name, NULL, 0};
+    ADD(check_utf8(file, path, text, size));
     ADD(rt_h5_write(file, &array, text, 1, size));
     return rt_h5_set_integer(file, path, "count", (int64_t)count);
 }
@@ -228,6 +240,8 @@ static int read_text(struct rt_h5 *file, const char *path, char **text, size_t *
         ((bytes > 0 && buffer[bytes - 1] != '\0') || claimed < 0 || (size_t)claimed != strings))
         status = rt_fail(RT_EFORMAT, "%s: %s holds %zu texts but claims %lld: the file is damaged",
                          rt_h5_path(file), path, strings, (long long)claimed);
+    if (status == RT_OK)
+        status = check_utf8(file, path, buffer, bytes);
     if (status != RT_OK) {
         free(buffer);
         return status;
