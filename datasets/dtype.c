@@ -60,8 +60,8 @@ int rt_dtype_argument(const char *option, const char *text, void *value)
     struct rt_text names = {0};
     for (int i = 0; i < RT_DTYPE_COUNT; i++)
         rt_text_item(&names, ", ", "%s", rt_dtypes[i].name);
-    int status = rt_fail(RT_ENOTFOUND, "%s %s: there is no element type of that name; choose one of %s",
-                         option, text, names.text);
+    int status = rt_fail(RT_EUSAGE, "%s %s: there is no element type of that name; choose one of %s", option,
+                         text, names.text);
     rt_text_release(&names);
     return status;
 }

@@ -39,7 +39,7 @@ bool rt_dtype_is_narrow(enum rt_dtype dtype);
 /* Index of the row with that name or alias in any case, -1 where there is none. */
 int rt_dtype_find(const char *name);
 
-/* An option's own reader (base/options.h): `value` is an enum rt_dtype. RT_ENOTFOUND lists the names. */
+/* An option's own reader (base/options.h): `value` is an enum rt_dtype. RT_EUSAGE lists the names. */
 int rt_dtype_argument(const char *option, const char *text, void *value);
 
 #endif

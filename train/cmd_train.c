@@ -124,6 +124,11 @@ static int read_all(const struct rt_names *data, struct rt_dataset *out)
 /* A predictor that was fitted to the test part, too, can be judged by held-out GPUs only. */
 static void add_next(struct rt_report *report, const struct rt_train_options *train, const char *data)
 {
+    rt_report_add_note(
+        report, NULL,
+        "train, validation: what it was fitted to and stopped by; test: kept for `rooftile evaluate`; "
+        "left out: held out, not timed,\ntile unknown, peak unknown (of the GPU in that dtype), "
+        "impossible (faster than the GPU's peaks allow), throttled");
     bool judged = !train->split.all || train->held_out_gpus.count > 0;
     if (judged)
         rt_report_add_note(report, NULL, "next: rooftile evaluate --predictor %s %s", train->out, data);

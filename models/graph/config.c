@@ -254,15 +254,17 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
     if (model->head != RT_MODEL_HEAD_OWN)
         return RT_OK;
     struct rt_text known = {0};
+    if (row->heads & (1U << RT_MODEL_HEAD_WORDS))
+        rt_text_add(&known,
+                    row->build == rt_build_encoder_decoder ? "ForConditionalGeneration" : "ForCausalLM");
     for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
         if (head_names[head] != NULL && (row->heads & (1U << head)))
             rt_text_item(&known, ", ", "%s", head_names[head]);
-    status = rt_fail(RT_EFORMAT,
-                     "%s: \"architectures\" names %.60s, a class that is not known here; of %s there are the "
-                     "language model, %s. Without \"architectures\" it is forecast as %s",
-                     where, class, row->what, known.text,
-                     row->heads & (1U << RT_MODEL_HEAD_WORDS) ? "the language model"
-                                                              : "docs/guide/predict.md says");
+    status =
+        rt_fail(RT_EFORMAT,
+                "%s: \"architectures\" names %.60s, a class that is not known here; of %s there are %s. Take "
+                "\"architectures\" out for the usual one (docs/guide/predict.md)",
+                where, class, row->what, known.text);
     rt_text_release(&known);
     return status;
 }

@@ -19,7 +19,7 @@ static const struct rt_column family_columns[] = {
     {"dispatch_overhead_us_after", "after", 'f', 1},
     {"error_before", "error %", 'f', 1},
     {"error_after", "after", 'f', 1},
-    {"rest", NULL, 'd', 0},
+    {"rest", "others", 'd', 0},
     {"rest_error_before", "error %", 'f', 1},
     {"rest_error_after", "after", 'f', 1},
 };
@@ -104,9 +104,14 @@ static void add_families(const struct rt_calibration *calibration, struct rt_rep
     rt_report_add_table(report, "families", calibration->from_kernels ? "" : NULL, table);
     if (!calibration->from_kernels)
         return;
-    rt_report_add_note(report, NULL,
-                       "error: median |error| of the kernels it was fitted to, and of the rest of "
-                       "this device's in the data");
+    rt_report_add_note(
+        report, NULL,
+        "kernels, of: fitted to, of those that can be used. compute, memory: what is added to ln latency "
+        "where that binds (0.1: 10%% slower than known GPUs)");
+    rt_report_add_note(
+        report, NULL,
+        "overhead: what a kernel takes beside its work where it is timed alone. error: median |error| "
+        "of the kernels it was fitted to, then of the others of this GPU in the data");
     for (size_t f = 0; f < calibration->family_count; f++)
         note_dtypes(&calibration->family[f], report);
     note_session(calibration, report);

@@ -48,16 +48,6 @@ static int read_values(const char *option, const char *text, void *value)
     return status;
 }
 
-static int read_dtype(const char *option, const char *text, void *value)
-{
-    int found = rt_dtype_find(text);
-    if (found < 0)
-        return rt_fail(RT_EUSAGE, "%s %s: no such element type; fp32, tf32, fp16, bf16, fp8 ...", option,
-                       text);
-    *(enum rt_dtype *)value = (enum rt_dtype)found;
-    return RT_OK;
-}
-
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
@@ -82,7 +72,7 @@ static const struct rt_option options[] = {
      "inference, training or decode: one token a sequence"},
     {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
-    {"dtype", 0, "NAME", RT_OWN(struct arguments, graph.dtype, read_dtype),
+    {"dtype", 0, "NAME", RT_OWN(struct arguments, graph.dtype, rt_dtype_argument),
      "Element type of weights and activations (default: that of the config.json, or of its quantisation, "
      "else "
      "fp32)"},

@@ -264,7 +264,7 @@ static const struct rt_column op_columns[] = {
     {"share_pct", "share %", 'f', 1},
     {"tflops", "TFLOP/s", 'g', 3},
     {"gbs", "GB/s", 'g', 4},
-    {"roofline_pct", "of roofline %", 'f', 1},
+    {"roofline_pct", "of limit %", 'f', 1},
     {"bound", "bound by", 's', 0},
     {"source", "forecast by", 's', 0},
 };
@@ -324,6 +324,10 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction)
     add_coverage(report, prediction, rows, count);
     add_memory(report, &prediction->forecast);
     rt_report_add_table(report, "ops", "By op, all launches of one pass on one GPU", op_table(rows, count));
+    rt_report_add_note(
+        report, NULL,
+        "of limit %%: how near the op comes to the GPU's peak FLOP/s or memory bandwidth, whichever "
+        "binds it");
     rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
     rt_report_add_json(report, "warnings", warnings_json(prediction));
     return report;
