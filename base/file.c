@@ -62,48 +62,51 @@ int rt_file_create(const char *path, struct rt_new_file *out)
     return RT_OK;
 }
 
-static int fail_write(const struct rt_new_file *file, int code)
-{
-    return rt_fail(RT_EIO, "%s: writing failed: %s%s", file->path, strerror(code ? code : EIO),
-                   file->temporary.name != NULL ? "; what was there is unchanged" : "");
-}
-
-int rt_file_flush(struct rt_new_file *file)
-{
-    errno = 0;
-    if (fflush(file->stream) != 0 || ferror(file->stream))
-        return fail_write(file, errno);
-    if (file->temporary.name != NULL && fsync(file->temporary.file) != 0)
-        return fail_write(file, errno);
-    return RT_OK;
-}
-
-static void release(struct rt_new_file *file)
-{
-    rt_temporary_discard(&file->temporary);
-    free(file->path);
-    *file = (struct rt_new_file){.temporary = {.file = -1}};
-}
-
-int rt_file_finish(struct rt_new_file *file)
+/* Everything written, and the stream closed. */
+static int close_stream(struct rt_new_file *file)
 {
     errno = 0;
     int failed = fflush(file->stream) != 0 || ferror(file->stream);
     int code = errno;
     failed |= fclose(file->stream) != 0;
-    int status = failed ? fail_write(file, code != 0 ? code : errno) : RT_OK;
-    if (status == RT_OK && file->temporary.name != NULL)
-        status = rt_temporary_keep(&file->temporary);
-    release(file);
+    file->stream = NULL;
+    if (!failed)
+        return RT_OK;
+    code = code != 0 ? code : errno;
+    return rt_fail(RT_EIO, "%s: writing failed: %s%s", file->path, strerror(code ? code : EIO),
+                   file->temporary.name != NULL ? "; what was there is unchanged" : "");
+}
+
+int rt_files_finish(struct rt_new_file *files, size_t count)
+{
+    struct rt_temporary **temporaries = rt_calloc(count, sizeof *temporaries);
+    size_t kept = 0;
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        status = close_stream(&files[i]);
+        if (files[i].temporary.name != NULL)
+            temporaries[kept++] = &files[i].temporary;
+    }
+    if (status == RT_OK)
+        status = rt_temporaries_keep(temporaries, kept);
+    for (size_t i = 0; i < count; i++)
+        rt_file_abandon(&files[i]);
+    free(temporaries);
     return status;
+}
+
+int rt_file_finish(struct rt_new_file *file)
+{
+    return rt_files_finish(file, 1);
 }
 
 void rt_file_abandon(struct rt_new_file *file)
 {
-    if (file->stream == NULL)
-        return;
-    fclose(file->stream);
-    release(file);
+    if (file->stream != NULL)
+        fclose(file->stream);
+    rt_temporary_discard(&file->temporary);
+    free(file->path);
+    *file = (struct rt_new_file){.temporary = {.file = -1}};
 }
 
 /* ---- reading ---- */

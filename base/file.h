@@ -12,16 +12,16 @@
 int rt_file_replace(const char *complete, const char *path);
 
 /* A text that is written to `path`: through a temporary (temporary.h), or into the device or pipe that is
- * there. End with rt_file_finish (flush, check, replace) or rt_file_abandon. rt_file_flush before lets
- * several files be complete on disk before the first replaces anything. */
+ * there. End with rt_file_finish (flush, check, replace) or rt_file_abandon. */
 struct rt_new_file {
     FILE *stream;
     char *path;
     struct rt_temporary temporary;
 };
 int rt_file_create(const char *path, struct rt_new_file *out);
-int rt_file_flush(struct rt_new_file *file);
 int rt_file_finish(struct rt_new_file *file);
+/* Of files that belong together: all are complete on disk before the first replaces anything. */
+int rt_files_finish(struct rt_new_file *files, size_t count);
 void rt_file_abandon(struct rt_new_file *file); /* accepts zeros, and what was ended */
 
 /* The whole of a text file of at most `limit` bytes, NUL-terminated. RT_EFORMAT where it is larger. */

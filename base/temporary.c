@@ -138,21 +138,37 @@ static void release(struct rt_temporary *temporary)
     *temporary = (struct rt_temporary){.file = -1};
 }
 
-int rt_temporary_keep(struct rt_temporary *temporary)
+static int fail(const struct rt_temporary *temporary, const char *what)
+{
+    return rt_fail(RT_EIO, "%s: cannot be %s: %s; what was there is unchanged", temporary->path, what,
+                   strerror(errno));
+}
+
+int rt_temporaries_keep(struct rt_temporary *const *all, size_t count)
 {
     int status = RT_OK;
-    if (fsync(temporary->file) != 0)
-        status = rt_fail(RT_EIO, "%s: cannot be synced to disk: %s; what was there is unchanged",
-                         temporary->path, strerror(errno));
-    else if (rename(temporary->name, temporary->target) != 0)
-        status = rt_fail(RT_EIO, "%s: cannot be put in place: %s; what was there is unchanged",
-                         temporary->path, strerror(errno));
-    if (status == RT_OK)
-        rt_target_sync_folder(temporary->target);
-    else
-        unlink(temporary->name);
-    release(temporary);
+    size_t renamed = 0;
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        if (fsync(all[i]->file) != 0)
+            status = fail(all[i], "synced to disk");
+    for (; status == RT_OK && renamed < count; renamed++)
+        if (rename(all[renamed]->name, all[renamed]->target) != 0) {
+            status = fail(all[renamed], "put in place");
+            break;
+        }
+    for (size_t i = 0; i < count; i++) {
+        if (i < renamed)
+            rt_target_sync_folder(all[i]->target);
+        else
+            unlink(all[i]->name);
+        release(all[i]);
+    }
     return status;
+}
+
+int rt_temporary_keep(struct rt_temporary *temporary)
+{
+    return rt_temporaries_keep(&temporary, 1);
 }
 
 void rt_temporary_discard(struct rt_temporary *temporary)

@@ -11,6 +11,8 @@
 #ifndef ROOFTILE_BASE_TEMPORARY_H
 #define ROOFTILE_BASE_TEMPORARY_H
 
+#include <stddef.h>
+
 struct rt_temporary {
     char *name;   /* of the temporary; NULL: there is none */
     char *target; /* what it is renamed to: links in the path that was given are followed */
@@ -25,6 +27,8 @@ int rt_temporary_make(const char *path, struct rt_temporary *out);
 /* Syncs the temporary, renames it to its target and syncs the folder. Where that fails the temporary is
  * removed and the target unchanged. Either way *temporary is empty then. */
 int rt_temporary_keep(struct rt_temporary *temporary);
+/* The same of files that belong together: all are synced before the first is renamed. */
+int rt_temporaries_keep(struct rt_temporary *const *all, size_t count);
 void rt_temporary_discard(struct rt_temporary *temporary); /* accepts an empty one */
 
 /* Removes what killed writers of `path` left; those that are being written stay. */

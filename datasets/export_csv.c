@@ -143,10 +143,8 @@ static int write_file(const struct rt_dataset *dataset, const char *folder, size
 {
     char *path = rt_format("%s/%s", folder, files[f].name);
     int status = rt_file_create(path, out);
-    if (status == RT_OK) {
+    if (status == RT_OK)
         files[f].write(out->stream, dataset);
-        status = rt_file_flush(out);
-    }
     free(path);
     return status;
 }
@@ -160,8 +158,8 @@ static int replace_files(const char *folder, struct rt_new_file *made)
         status = rt_fail(RT_EIO, "%s: cannot be written: %s; choose another place", mark, strerror(errno));
     else
         close(file);
-    for (size_t f = 0; status == RT_OK && f < RT_COUNT(files); f++)
-        status = rt_file_finish(&made[f]);
+    if (status == RT_OK)
+        status = rt_files_finish(made, RT_COUNT(files));
     if (status == RT_OK)
         unlink(mark);
     free(mark);

@@ -177,6 +177,29 @@ static void test_filters(void)
     expect(path, &reals, "/x is packed by other filters");
 }
 
+/* Neither written nor read: JSON and CSV of it would be no text. */
+static void test_not_utf8(void)
+{
+    const char *path = rt_test_path("latin.h5");
+    struct rt_h5 *made;
+    char *text;
+    RT_ASSERT_OK(rt_h5_create(rt_test_path("never.h5"), &made));
+    RT_ASSERT_FAILS(rt_h5_set_text(made, "/", "source", "caf\xe9"), RT_EFORMAT, "which is not UTF-8");
+    RT_ASSERT_FAILS(rt_h5_set_text(made, "/", "caf\xe9", "x"), RT_EFORMAT, "which is not UTF-8");
+    rt_h5_close(made);
+    hid_t file = new_file(path), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, 8);
+    hid_t attribute = H5Acreate2(file, "source", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    CU_ASSERT(H5Awrite(attribute, type, "caf\xe9\0\0\0") >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(file);
+    RT_ASSERT_OK(rt_h5_open(path, "test", 1, &made));
+    RT_ASSERT_FAILS(rt_h5_get_text(made, "/", "source", &text), RT_EFORMAT, "\"source\" of / is not UTF-8");
+    rt_h5_close(made);
+}
+
 RT_TESTS(RT_TEST(test_external_link), RT_TEST(test_external_group), RT_TEST(test_external_storage),
          RT_TEST(test_virtual_dataset), RT_TEST(test_no_file), RT_TEST(test_claims), RT_TEST(test_chunk),
-         RT_TEST(test_filters))
+         RT_TEST(test_filters), RT_TEST(test_not_utf8))

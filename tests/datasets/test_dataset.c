@@ -225,6 +225,19 @@ static void test_version_1(void)
     rt_dataset_release(&b);
 }
 
+/* Of kernels' names, too, which lie in one array. */
+static void test_not_utf8(void)
+{
+    struct rt_dataset dataset;
+    rt_dataset_init(&dataset);
+    rt_strings_add(&dataset.kernels, "gemm_caf\xe9", 9);
+    rt_dataset_stamp(&dataset);
+    const char *path = rt_test_path("latin.h5");
+    RT_ASSERT_FAILS(rt_dataset_write(&dataset, path), RT_EFORMAT, "/strings/kernels has \"gemm_caf");
+    CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
+    rt_dataset_release(&dataset);
+}
+
 static void test_wrong_types(void)
 {
     struct rt_h5 *file;
@@ -319,5 +332,5 @@ static void test_split(void)
 
 RT_TESTS(RT_TEST(test_round_trip), RT_TEST(test_append_and_duplicates), RT_TEST(test_probed_numbers),
          RT_TEST(test_flipped_bytes), RT_TEST(test_truncated), RT_TEST(test_versions),
-         RT_TEST(test_version_1), RT_TEST(test_wrong_types), RT_TEST(test_claimed_rows),
-         RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))
+         RT_TEST(test_version_1), RT_TEST(test_wrong_types), RT_TEST(test_not_utf8),
+         RT_TEST(test_claimed_rows), RT_TEST(test_writing_leaves_no_trace), RT_TEST(test_split))
