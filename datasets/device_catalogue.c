@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -217,6 +218,19 @@ int rt_device_named(const char *name, struct rt_device *out)
     return find_in_catalogue(name, strlen(name), out);
 }
 
+static int refuse_override(const char *text, size_t key, const char *spec)
+{
+    struct rt_text fields = {0};
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        rt_text_item(&fields, ", ", "%s", rt_device_fields[f].key);
+    int status = rt_fail(RT_EUSAGE,
+                         "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or "
+                         "bandwidth_gbs=3000; fields are %s",
+                         spec, (int)key, text, fields.text);
+    rt_text_release(&fields);
+    return status;
+}
+
 static int override(struct rt_device *device, const char *text, size_t length, const char *spec)
 {
     const char *equals = memchr(text, '=', length);
@@ -224,10 +238,7 @@ static int override(struct rt_device *device, const char *text, size_t length, c
     const struct rt_device_field *field = find_field(text, key);
     double value;
     if (equals == NULL || field == NULL)
-        return rt_fail(
-            RT_EUSAGE,
-            "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or bandwidth_gbs=3000", spec,
-            (int)length, text);
+        return refuse_override(text, key, spec);
     if (rt_parse_real(equals + 1, length - key - 1, &value) != 0)
         return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is not a number for %s", spec, (int)(length - key - 1),
                        equals + 1, field->key);

@@ -59,6 +59,17 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
                    model->name);
 }
 
+/* A head that classifies whole sequences or tokens makes no next one. */
+static int check_head(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    bool classifies = model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES ||
+                      model->head == RT_MODEL_HEAD_TOKEN_CLASSES || model->head == RT_MODEL_HEAD_QUESTION;
+    if (options->step != RT_STEP_DECODE || !classifies)
+        return RT_OK;
+    return rt_fail(RT_EUSAGE, "%s classifies, it does not decode token by token; use --mode inference",
+                   model->name);
+}
+
 static int check_options(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int status = check_option("batch", options->batch);
@@ -74,6 +85,8 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
             rt_fail(RT_EUSAGE,
                     "--dtype %s: nobody trains in it; take fp8 (its products, weights in bf16), bf16 or fp32",
                     rt_dtypes[options->dtype].name);
+    if (status == RT_OK)
+        status = check_head(model, options);
     if (status == RT_OK)
         status = check_volume(model, options);
     return status;

@@ -385,7 +385,7 @@ const struct rt_feature rt_features[] = {
     {"row_alignment", "1 where 4 divides the columns", row_alignment},
     {"log2_cols", "columns of a row op", log2_cols},
     {"row_in_registers", "1 up to 1024 columns", row_in_registers},
-    {"other_library", "another vendor's library (1 on AMD)", other_library},
+    {"other_library", "another vendor's library", other_library},
     {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel},
 };
 const size_t rt_feature_count = RT_COUNT(rt_features);

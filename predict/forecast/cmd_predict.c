@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ static int print(const struct arguments *arguments, const struct rt_prediction *
     int status = rt_report_end(count == 1 ? rt_prediction_report(predictions)
                                           : rt_prediction_sweep(predictions, count, arguments->json),
                                arguments->json);
+    fflush(stdout); /* warnings come below the table, also where both go to one file */
     if (!arguments->json)
         rt_prediction_warn(predictions, count);
     return status;

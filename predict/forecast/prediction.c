@@ -56,7 +56,7 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
         rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
     else if (seen.share >= 0.995)
         rt_report_add_title(report, "by %s (%s), which was %s to this GPU", name, kind, verb);
-    else if (seen.share >= 0.005)
+    else if (seen.share >= 0.01)
         rt_report_add_title(report,
                             "by %s (%s), which was %s to this GPU for %.0f%% of the time (%s), to other "
                             "GPUs for the rest",
@@ -80,8 +80,9 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     struct rt_text title = {0};
     rt_text_add(&title, "%s, %s", prediction->model, rt_steps[o->step]);
     if (o->step == RT_STEP_DECODE)
-        rt_text_add(&title, ", %" PRId64 " sequences with %" PRId64 " cached tokens", prediction->batch,
-                    o->context);
+        rt_text_add(&title, ", %" PRId64 " %s with %" PRId64 " cached tokens%s", prediction->batch,
+                    prediction->batch == 1 ? "sequence" : "sequences", o->context,
+                    prediction->batch == 1 ? "" : " each");
     else
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
     rt_text_add(&title, ", %s%s", rt_graph_dtype_words(&prediction->graph).text, o->fusion ? ", fused" : "");

@@ -97,7 +97,7 @@ static void forecast_as(const struct rt_forecast *forecast, const struct rt_fore
     *dtype = moves ? forecast->graph->options.dtype : (enum rt_dtype)launch->kernel.call.dtype;
 }
 
-/* "linear in bf16, bmm in bf16": what takes 1% or more of `sum`, longest first. Clears `seen_us`. */
+/* "linear in bf16, bmm in bf16": what takes 0.1% or more of `sum`, longest first. Clears `seen_us`. */
 static char *seen_words(double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT], double sum)
 {
     struct rt_text words = {0};
@@ -107,7 +107,7 @@ static char *seen_words(double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT], double 
             if (seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT] > *longest)
                 longest = &seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT];
         size_t place = (size_t)(longest - &seen_us[0][0]);
-        if (!(*longest >= 0.01 * sum) || *longest == 0)
+        if (!(*longest >= 1e-3 * sum) || *longest == 0)
             return rt_text_take(&words);
         rt_text_item(&words, ", ", "%s in %s", rt_families[place / RT_DTYPE_COUNT].name,
                      rt_dtypes[place % RT_DTYPE_COUNT].name);

@@ -4,6 +4,7 @@
 #include "predict/forecast/prediction.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const double GIB = 1073741824.0;
 static const double MAIN_SHARE = 0.05; /* of the time: what has less is not warned of */
@@ -52,6 +53,16 @@ static char *few(const struct rt_prediction *prediction)
     return sentence;
 }
 
+/* "only the weights are narrow" of a feature that is "1 where only the weights are narrow", else 0. */
+static const char *plain_words(const char *what)
+{
+    static const char *const before[] = {"1 where ", "1 for ", "1 "};
+    for (size_t i = 0; i < RT_COUNT(before); i++)
+        if (strncmp(what, before[i], strlen(before[i])) == 0)
+            return what + strlen(before[i]);
+    return what;
+}
+
 /* Where the forecast extrapolates. */
 static char *beyond(const struct rt_prediction *prediction)
 {
@@ -62,9 +73,9 @@ static char *beyond(const struct rt_prediction *prediction)
         return NULL;
     return rt_format(
         "%.0f%% of the time is in kernels unlike all that the predictor was fitted to, so it may be off "
-        "by more than the interval says (most of it in %s: \"%s\" is outside of the measured range); "
-        "take it as a rough figure, or measure such kernels and give them to `rooftile calibrate`",
-        100 * share, rt_families[family].name, rt_features[feature].what);
+        "by more than the interval says (most of it in %s; what differs: %s); take it as a rough figure, "
+        "or measure such kernels and give them to `rooftile calibrate`",
+        100 * share, rt_families[family].name, plain_words(rt_features[feature].what));
 }
 
 /* NeuSight's training runs that need 0.81, 0.88 and 0.91 of an MI210: the first and the last spend 700 and

@@ -91,6 +91,10 @@ succeeds "another level" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --i
 holds "is said, too" "80% from" stdout
 succeeds "no interval" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --interval 0
 lacks "has no columns" from stdout
+succeeds "one sequence" predict -p p.h5 --gpu H100 -m gpt2-large --mode decode --context 300
+holds "is one" ", decode, 1 sequence with 300 cached tokens, fp32" stdout
+succeeds "warnings and table in one file" sh -c "'$ROOFTILE' predict -p roofline --gpu H100 -m gpt2-large --seq 4096 2>&1 | tail -n 1 >last"
+holds "warnings come last" "rooftile: warning: gpt2-large has fewer positions" last
 succeeds "a sweep of decoding" predict -p p.h5 --gpu H100 -m gpt2-large --mode decode --context 300 --batch 1,2
 holds "shows the context" " context " stdout
 holds "of each row" " 300 " stdout
@@ -198,6 +202,7 @@ refuses "seq 0" 2 "--seq 0" predict -p roofline --gpu H100 -m gpt2-large --seq 0
 refuses "a batch that does not divide" 2 "--batch 3: cannot be divided" predict -p roofline --gpu H100 -m gpt2-large --batch 3 --dp 2
 refuses "tensor parallelism that does not divide the heads" 2 "--tp 3" predict -p roofline --gpu H100 -m gpt2-large --tp 3
 refuses "more stages than layers" 2 "--pp 37: the model has 36 layers" predict -p roofline --gpu H100 -m gpt2-large --pp 37
+refuses "an override of no field" 2 "fields are sms, cores_per_sm, clock_mhz" predict -p roofline --gpu H100,foo=1 -m gpt2-large
 refuses "no such mode" 2 "--mode infer: choose inference, decode or training" predict -p roofline --gpu H100 -m gpt2-large --mode infer
 refuses "context without decode" 2 "--context is for --mode decode" predict -p roofline --gpu H100 -m gpt2-large --context 5
 refuses "an operand" 2 "predict takes options only" predict -p roofline --gpu H100 gpt2-large

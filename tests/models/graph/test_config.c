@@ -113,6 +113,11 @@ static void test_heads(void)
         CU_ASSERT_EQUAL(totals.parameters, rows[i].parameters);
         rt_graph_release(&graph);
     }
+    struct rt_model classifier = config(HEAD("llama", "LlamaForSequenceClassification"));
+    struct rt_graph_options decode = {
+        .step = RT_STEP_DECODE, .batch = 1, .context = 16, .tensor_parallel = 1};
+    struct rt_graph none;
+    RT_ASSERT_FAILS(rt_graph_build(&classifier, &decode, &none), RT_EUSAGE, "classifies, it does not decode");
     static const char *const unknown[] = {HEAD("bert", "BertForMultipleChoice"),
                                           HEAD("gpt2", "GPT2DoubleHeadsModel"), HEAD("t5", "T5EncoderModel"),
                                           HEAD("llama", "LlavaForCausalLM")};
