@@ -24,6 +24,8 @@ void rt_fold_row_add(json_t *rows, const struct rt_fold_row *row)
     json_object_set_new(json, "calibrated_to", json_integer((json_int_t)row->calibrated_to));
     json_object_set_new(json, "mape", rt_json_number(row->mape));
     json_object_set_new(json, "bias", rt_json_number(row->bias));
+    json_object_set_new(json, "coverage90", rt_json_number(row->coverage90));
+    json_object_set_new(json, "width90", rt_json_number(row->width90));
     json_array_append_new(rows, json);
 }
 
@@ -52,6 +54,8 @@ int rt_fold_row_read(const json_t *json, struct rt_fold_row *out)
     row.calibrated_to = (size_t)calibrated_to;
     row.mape = number_of(mape);
     row.bias = number_of(bias);
+    row.coverage90 = number_of(json_object_get(json, "coverage90"));
+    row.width90 = number_of(json_object_get(json, "width90"));
     *out = row;
     return RT_OK;
 }

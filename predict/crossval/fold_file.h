@@ -26,6 +26,8 @@ struct rt_fold_row {
     size_t n;             /* judged */
     size_t calibrated_to; /* kernels that are not judged because the predictor was calibrated to them */
     double mape, bias;    /* percent; NaN where n is 0 */
+    double coverage90,
+        width90; /* of 90% intervals, percent, as `evaluate` has them; NaN where one has none */
 };
 
 /* Appends a row to the array. */

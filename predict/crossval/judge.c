@@ -21,7 +21,7 @@ static const bool *marked(const struct rt_judgement *judgement)
 static struct rt_fold_row row_of(const struct rt_judgement *judgement, const struct rt_evaluation *evaluation,
                                  size_t first)
 {
-    struct rt_fold_row row = {.protocol = judgement->protocol};
+    struct rt_fold_row row = {.protocol = judgement->protocol, .coverage90 = NAN, .width90 = NAN};
     if (evaluation->workloads) {
         const struct rt_judged_run *run = &evaluation->run[first];
         row.level = "end to end";
@@ -36,6 +36,27 @@ static struct rt_fold_row row_of(const struct rt_judgement *judgement, const str
         row.device = judgement->dataset->devices[sample->device].name;
     }
     return row;
+}
+
+/* Coverage and width of the group's intervals in a column. */
+static void add_intervals(const struct rt_evaluation *evaluation, const struct rt_judged_group *group,
+                          size_t column, struct rt_fold_row *row)
+{
+    const struct rt_judged_column *from = &evaluation->column[column];
+    double within = 0, width = 0, n = 0;
+    row->coverage90 = row->width90 = NAN;
+    for (size_t r = group->first; from->half != NULL && r < group->first + group->count; r++) {
+        double error = rt_evaluation_error(evaluation, r, column);
+        if (isnan(error))
+            continue;
+        within += fabs(log1p(error / 100)) <= from->half[r];
+        width += sinh(from->half[r]); /* NaN stays */
+        n++;
+    }
+    if (n > 0 && !isnan(width)) {
+        row->coverage90 = 100 * within / n;
+        row->width90 = 100 * width / n;
+    }
 }
 
 /* A row for each column with a time. The additive floor only stands beside what is not calibrated. */
@@ -57,6 +78,7 @@ static void add_group(const struct rt_judgement *judgement, const struct rt_eval
         }
         row.mape /= (double)row.n;
         row.bias /= (double)row.n;
+        add_intervals(evaluation, group, c, &row);
         if (row.n > 0 && (c < evaluation->candidate_count || judgement->protocol == RT_ZERO_SHOT))
             rt_fold_row_add(rows, &row);
     }
@@ -77,7 +99,9 @@ static void add_left_out(const struct rt_judgement *judgement, const struct rt_e
                                             .device = "all",
                                             .calibrated_to = evaluation->left_out[RT_LEFT_CALIBRATED][op],
                                             .mape = NAN,
-                                            .bias = NAN});
+                                            .bias = NAN,
+                                            .coverage90 = NAN,
+                                            .width90 = NAN});
 }
 
 /* `evaluate` takes parts of names, and runs with other options of a model. */

@@ -93,6 +93,8 @@ static void add_row(struct rt_crossval_table *table, const struct rt_unit *unit,
         score->n += from->n;
         score->mape += (double)from->n * from->mape;
         score->bias += (double)from->n * from->bias;
+        score->coverage90 += (double)from->n * from->coverage90;
+        score->width90 += (double)from->n * from->width90;
     }
 }
 
@@ -136,6 +138,8 @@ static void finish_block(struct rt_crossval_block *block, size_t columns)
             double n = score->n > 0 ? (double)score->n : NAN;
             score->mape /= n;
             score->bias /= n;
+            score->coverage90 /= n;
+            score->width90 /= n;
         }
 }
 

@@ -10,6 +10,7 @@ struct rt_score {
     size_t n;
     size_t calibrated_to;       /* kernels that are not judged because the predictor was calibrated to them */
     double mape, bias;          /* sums until rt_crossval_collect returns; NaN where n is 0 */
+    double coverage90, width90; /* the same of 90% intervals; NaN also where one has none */
     const struct rt_unit *unit; /* whose errors they are */
 };
 

@@ -93,12 +93,96 @@ static struct rt_table *make_text(const struct rt_crossval_table *table)
     return out;
 }
 
+/* --- intervals --- */
+
+/* Has every column that is judged an interval? */
+static bool has_intervals(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                          int row)
+{
+    bool some = false;
+    for (size_t c = 0; c < table->crossval->column_count; c++) {
+        const struct rt_score *score = &block->score[row][c];
+        if (score->n > 0 && isnan(score->width90))
+            return false;
+        some |= score->n > 0;
+    }
+    return some;
+}
+
+/* "91 (32)" in each column and in the mean of columns, and what the mean half-width is of the mean error. */
+static void add_interval_row(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                             int row, bool first, struct rt_table *out)
+{
+    size_t columns = table->crossval->column_count;
+    char **cell = rt_calloc(columns + 2, sizeof *cell),
+         *name = rt_format("%s%s", block->label, rt_protocols[block->protocol].words);
+    double coverage = 0, width = 0, mape = 0, n = 0;
+    for (size_t c = 0; c < columns; c++) {
+        const struct rt_score *score = &block->score[row][c];
+        if (score->n == 0)
+            continue;
+        cell[c] = rt_format("%.0f (%.0f)", score->coverage90, score->width90);
+        coverage += score->coverage90;
+        width += score->width90;
+        mape += score->mape;
+        n++;
+    }
+    cell[columns] = rt_format("%.1f (%.1f)", coverage / n, width / n);
+    cell[columns + 1] = rt_format("%.1f", width / mape);
+    rt_table_row_texts(out, (const char *const *)cell, columns + 2, first ? row_name(row) : "", name);
+    for (size_t c = 0; c < columns + 2; c++)
+        free(cell[c]);
+    free(cell);
+    free(name);
+}
+
+/* Without rows where no predictor has intervals. */
+static struct rt_table *make_intervals(const struct rt_crossval_table *table, size_t *rows)
+{
+    size_t columns = table->crossval->column_count;
+    struct rt_column *column = rt_calloc(columns + 4, sizeof *column);
+    column[0] = (struct rt_column){NULL, "family", 's', 0};
+    column[1] = (struct rt_column){NULL, "predictor", 's', 0};
+    for (size_t c = 0; c < columns; c++)
+        column[2 + c] = (struct rt_column){NULL, table->crossval->columns[c], 'r', 0};
+    column[2 + columns] = (struct rt_column){NULL, "mean", 'r', 0};
+    column[3 + columns] = (struct rt_column){NULL, "of error", 'r', 0};
+    struct rt_table *out = rt_table_new(column, columns + 4);
+    free(column);
+    *rows = 0;
+    for (int row = 0; row < RT_CROSSVAL_ROWS; row++) {
+        bool first = true;
+        for (size_t b = 0; b < table->block_count; b++)
+            if (has_intervals(table, &table->blocks[b], row)) {
+                add_interval_row(table, &table->blocks[b], row, first, out);
+                first = false;
+                ++*rows;
+            }
+    }
+    return out;
+}
+
+static void add_intervals(const struct rt_crossval_table *table, struct rt_report *report)
+{
+    size_t rows;
+    struct rt_table *intervals = make_intervals(table, &rows);
+    if (rows > 0)
+        rt_report_add_table(
+            report, NULL,
+            "90% intervals: share of the measurements within, percent (mean half-width, percent "
+            "of the forecast); the mean half-width over the mean error",
+            intervals);
+    else
+        rt_table_free(intervals);
+}
+
 /* --- for programs --- */
 
 static const struct rt_column score_columns[] = {
-    {"level", NULL, 's', 0},         {"family", NULL, 's', 0}, {"predictor", NULL, 's', 0},
-    {"protocol", NULL, 's', 0},      {"fold", NULL, 's', 0},   {"n", NULL, 'd', 0},
-    {"calibrated_to", NULL, 'd', 0}, {"mape", NULL, 'f', 2},   {"bias", NULL, 'f', 2},
+    {"level", NULL, 's', 0},         {"family", NULL, 's', 0},  {"predictor", NULL, 's', 0},
+    {"protocol", NULL, 's', 0},      {"fold", NULL, 's', 0},    {"n", NULL, 'd', 0},
+    {"calibrated_to", NULL, 'd', 0}, {"mape", NULL, 'f', 2},    {"bias", NULL, 'f', 2},
+    {"coverage90", NULL, 'f', 1},    {"width90", NULL, 'f', 1},
 };
 
 static const char *level_of(int row)
@@ -124,7 +208,7 @@ static struct rt_table *make_scores(const struct rt_crossval_table *table)
                     rt_table_row(out, level_of(row), family_of(row), block->label,
                                  rt_protocols[block->protocol].name, table->crossval->columns[c],
                                  (long long)score->n, (long long)score->calibrated_to, score->mape,
-                                 score->bias);
+                                 score->bias, score->coverage90, score->width90);
             }
     return out;
 }
@@ -132,13 +216,17 @@ static struct rt_table *make_scores(const struct rt_crossval_table *table)
 static json_t *scores_json(const struct rt_crossval_table *table, const struct rt_score *scores)
 {
     json_t *json = json_object();
-    for (size_t c = 0; c < table->crossval->column_count; c++)
-        json_object_set_new(json, table->crossval->columns[c],
-                            scores[c].n == 0 ? json_null()
-                                             : json_pack("{s:I, s:I, s:o, s:o}", "n", (json_int_t)scores[c].n,
-                                                         "calibrated_to", (json_int_t)scores[c].calibrated_to,
-                                                         "mape", rt_json_number(scores[c].mape), "bias",
-                                                         rt_json_number(scores[c].bias)));
+    for (size_t c = 0; c < table->crossval->column_count; c++) {
+        const struct rt_score *score = &scores[c];
+        json_t *cell =
+            score->n == 0
+                ? json_null()
+                : json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "n", (json_int_t)score->n, "calibrated_to",
+                            (json_int_t)score->calibrated_to, "mape", rt_json_number(score->mape), "bias",
+                            rt_json_number(score->bias), "coverage90", rt_json_number(score->coverage90),
+                            "width90", rt_json_number(score->width90));
+        json_object_set_new(json, table->crossval->columns[c], cell);
+    }
     return json;
 }
 
@@ -429,6 +517,7 @@ struct rt_report *rt_crossval_report_table(const struct rt_crossval_table *table
                        "rooftile " RT_VERSION ", every fold with one thread");
     rt_report_add_json(report, "folds", folds_json(crossval));
     rt_report_add_table(report, NULL, "", make_text(table));
+    add_intervals(table, report);
     rt_report_add_csv(report, make_scores(table));
     rt_report_add_json(report, "rows", rows_json(table));
     rt_report_add_json(report, "failed", failures_json(table));

@@ -64,11 +64,16 @@ assert len(zero_shot) == 8, zero_shot
 for row in report["rows"]: # the same numbers as the command's
     made = zero_shot.pop(key(row, "op"))
     assert abs(made["mape"] - row["mape"]) < 1e-9 and abs(made["bias"] - row["bias"]) < 1e-9, (made, row)
+    if row["predictor"] == "roofline": # has no intervals
+        assert made["coverage90"] is None and made["width90"] is None, made
+    else:
+        assert abs(made["coverage90"] - row["coverage90"]) < 1e-6 and abs(made["width90"] - row["width90"]) < 1e-6, (made, row)
 assert zero_shot == {}, zero_shot
 EOF
 succeeds "a fold was not fitted to what it is judged on" python3 held.py
 holds "Markdown has the command" "rooftile crossval data.h5 --leave-out gpu --predictor rooftile" one.md
 holds "and the table" "| rooftile, calibrated |" one.md
+holds "and coverage and width of intervals" "## 90% intervals: share of the measurements within, percent" one.md
 
 succeeds "two at a time" crossval_json --epochs 2 -o two --jobs 2
 succeeds "give the same table" same one.out
