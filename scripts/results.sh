@@ -19,7 +19,8 @@ seeds            | n | leave-one-gpu-out                      | 3 min  | crossva
 published        | n | leave-one-gpu-out                      | 3 h    | crossval --leave-out gpu -p neusight --calibrate 0
 dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op gemm --dtype
 kinds            | a | leave-one-gpu-out                      | 4 min  | train --no-test --hold-out-gpu; evaluate --op attention; --op moe --dtype
-intervals        | n, a | intervals                           | 4 min  | train --no-test --hold-out-gpu; evaluate; evaluate --workloads
+intervals        | n, a | intervals                           | 9 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test, seeds 1, 2; evaluate
+sessions         | n    | intervals                           | 9 min  | train --no-test --hold-out-gpu; calibrate; evaluate; evaluate --workloads
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
 baseline-models  | n | models                                 | 1 min  | train -p linear, wave-scaling --hold-out-gpu AMD; evaluate --workloads --compare
@@ -128,24 +129,54 @@ make_kinds() {
 }
 
 make_intervals() {
-    local name set file
+    local name seed
     for name in $(have_neusight && echo neusight) $(have_aiconfigurator && echo aiconfigurator); do
-        set=$(data "$name")
-        chips "$name" | while read -r gpu; do
-            file=$(without "$set" "$gpu")
-            say evaluate -p "$file" "$set" --gpu "$gpu" --quiet
-            case $gpu in MI*) # AMD's row ops and elementwise ops have no test part
-                say evaluate -p "$file" "$set" --gpu "$gpu" --split validation --quiet ;;
-            esac
-            [ "$name" != neusight ] || say evaluate --workloads -p "$file" "$set" --gpu "$gpu" --fallback --quiet
-            for part in train test; do
-                "$rooftile" calibrate -p "$file" "$set" --gpu "$(board "$name" "$gpu")" --split "$part" \
-                    -o "$work/calibrated.h5" --overwrite >/dev/null
-                say evaluate -p "$work/calibrated.h5" "$set" --gpu "$gpu" --quiet
-            done
+        for seed in 1 2; do
+            crossval "intervals-$name-$seed" "$name" -p rooftile --seed "$seed" --calibrate 30 \
+                --calibrate-split train --calibrate-split test
+            echo
+            echo "$name, seed $seed"
+            sed -n '/^## 90% intervals/,$p' "$out/intervals-$name-$seed.md" | sed -n '/^|/p; /^Every column/q'
+            rm "$out/intervals-$name-$seed.md"
         done
     done
     ! have_neusight || say evaluate -p "$(predictor "$(data neusight)")" "$(data neusight)" --quiet
+}
+
+# NeuSight's kernels of one GPU, as if they had been measured otherwise: AWK changes the latency, $18, of row n.
+altered() { # NAME GPU AWK
+    local file=$work/altered-$1.h5
+    [ -e "$work/exported" ] || "$rooftile" dataset export "$(data neusight)" -o "$work/exported" >/dev/null
+    rm -rf "$work/altered" && mkdir "$work/altered" && cp "$work/exported"/* "$work/altered"
+    awk -F, -v OFS=, -v gpu="$2" "index(\$5, gpu) { n++; $3 } { print }" "$work/exported/samples.csv" \
+        >"$work/altered/samples.csv"
+    "$rooftile" dataset import --format csv "$work/altered" -o "$file" --overwrite --quiet >/dev/null
+    echo "$file"
+}
+
+# Kernels of a GPU that was slow, and a tenth of outliers: calibrated to those, judged by what was measured.
+make_sessions() {
+    local set file kernels gpu what
+    set=$(data neusight)
+    chips neusight | while read -r gpu; do
+        file=$(without "$set" "$gpu")
+        for what in 1 1.1 1.2 1.3; do
+            kernels=$(altered slow "$gpu" "\$18 *= $what")
+            for part in train test; do
+                "$rooftile" calibrate -p "$file" "$kernels" --gpu "$(board neusight "$gpu")" --split "$part" \
+                    -o "$work/slow.h5" --overwrite | grep 'slower than known' || true
+                echo "$gpu, kernels of the $part part $what times as slow"
+                say evaluate --workloads -p "$work/slow.h5" "$set" --gpu "$gpu" --fallback --quiet
+            done
+        done
+        for what in 10 0.1; do
+            kernels=$(altered outliers "$gpu" "if (n % 10 == 3) \$18 *= $what")
+            "$rooftile" calibrate -p "$file" "$kernels" --gpu "$(board neusight "$gpu")" --split test \
+                -o "$work/outliers.h5" --overwrite >/dev/null
+            echo "$gpu, every tenth kernel $what times as slow"
+            say evaluate -p "$work/outliers.h5" "$set" --gpu "$gpu" --quiet
+        done
+    done
 }
 
 make_models() {
