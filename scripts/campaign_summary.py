@@ -37,8 +37,10 @@ def number(text):
 
 
 def write_whole(path, text):
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
+    handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
+    os.chmod(temporary, 0o644)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
     os.replace(temporary, path)
 
 

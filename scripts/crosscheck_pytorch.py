@@ -280,11 +280,26 @@ def write_csv(file, columns, rows):
     writer.writerows(rows)
 
 
+def check_output(path, overwrite):
+    """Only a table of this script is replaced, and only where that is asked for."""
+    path = Path(path)
+    if not path.exists():
+        return
+    with open(path, "rb") if path.is_file() else open(os.devnull, "rb") as file:
+        ours = file.readline() == (",".join(COLUMNS) + "\n").encode()
+    if not ours:
+        raise Refused(f"{path}: is there already and is not a table of this script; name another output")
+    if not overwrite:
+        raise Refused(f"{path}: is there already; name another output, or replace it with --overwrite")
+
+
 def save(path, rows):
     """Whole, or not at all."""
-    temporary = f"{path}.{os.getpid()}.tmp"
+    path = Path(path)
     try:
-        with open(temporary, "w", encoding="utf-8", newline="") as file:
+        handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
+        os.chmod(temporary, 0o644)
+        with open(handle, "w", encoding="utf-8", newline="") as file:
             write_csv(file, COLUMNS, rows)
             file.flush()
             os.fsync(file.fileno())
@@ -350,6 +365,7 @@ def parse_arguments(argv):
     add("--budget", type=duration, metavar="TIME", help="begin no shape after this time (default: no limit)")
     add("--seed", type=int, default=1, metavar="N", help="of the operands (default 1)")
     add("--csv", metavar="OUT.csv", help="also write a row per shape")
+    add("--overwrite", action="store_true", help="replace an OUT.csv that is there already")
     add("--format", choices=("text", "csv"), default="text", help="of the table on standard output (default text)")
     add("--rooftile", default=os.environ.get("ROOFTILE", "rooftile"), metavar="PROGRAM",
         help="what reads DATA.h5 (default: $ROOFTILE, or rooftile)")
@@ -361,6 +377,8 @@ def run(args, torch, device):
     path = Path(args.data)
     if not path.exists():
         raise Refused(f"{path}: cannot be read: there is no such file or folder")
+    if args.csv is not None:
+        check_output(args.csv, args.overwrite)
     exported = None if path.is_dir() else export(path, args.rooftile)
     try:
         samples = choose_samples(exported or path, args, device.name)

@@ -209,7 +209,7 @@ step_crosscheck() {
     collect crosscheck "$(part 0.4)" --plan kernels --seed 2 --count 320 --ops gemm,bmm,softmax,layernorm,gelu,add,conv2d \
         --dtypes fp32,tf32,fp16,bf16 || exit 1
     need_torch
-    "$python" "$source_folder/scripts/crosscheck_pytorch.py" "$out/crosscheck.h5" --shapes 20 --csv "$out/crosscheck.csv" -q \
+    "$python" "$source_folder/scripts/crosscheck_pytorch.py" "$out/crosscheck.h5" --shapes 20 --csv "$out/crosscheck.csv" --overwrite -q \
         --rooftile "$campaign_work/rooftile" --max-time 300ms --budget "$(part 0.45)s" || exit 1
 }
 

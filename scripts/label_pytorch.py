@@ -226,21 +226,26 @@ def lock(handle, path):
 
 def open_output(path, retry_failed):
     """Opens and locks the file; a line that was cut off goes, and with --retry-failed rows that failed do."""
+    header = cells(dict(zip(COLUMNS, COLUMNS)))
+    if path.exists() and not path.is_file():
+        raise Refused(f"{path}: is no file; name another output")
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     except OSError as error:
         raise Refused(f"{path}: cannot be written: {error.strerror}") from None
     lock(handle, path)
     text = path.read_bytes()
+    if not text.startswith(header) and not header.startswith(text): # a file of someone else is left as it is
+        raise Refused(f"{path}: has other columns than this script writes; name another output or take the file away")
     whole = text[:text.rfind(b"\n") + 1]
     if len(whole) < len(text):
         os.ftruncate(handle, len(whole))
     if not whole:
-        append(path, cells(dict(zip(COLUMNS, COLUMNS))))
+        append(path, header)
     rows = read_rows(path)
     if retry_failed and any(row["failure"] for row in rows):
         kept = [cells(row) for row in rows if not row["failure"]]
-        handle = replace(path, cells(dict(zip(COLUMNS, COLUMNS))) + b"".join(kept))
+        handle = replace(path, header + b"".join(kept))
     return handle
 
 

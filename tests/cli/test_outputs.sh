@@ -200,4 +200,39 @@ if ! "$ROOFTILE" --version | grep -q sanitize && (ulimit -v 8000000; "$ROOFTILE"
         "$ROOFTILE" train a.h5 -q --family softmax --epochs 2 --no-intervals --threads 4 -o small.h5
     holds "with a thread less" "4 threads asked for, the address space (ulimit -v) has room for 1" stderr
 fi
+
+# --- the scripts, which need no PyTorch to say so ---
+cat >scripts.py <<'P'
+import os, sys
+from pathlib import Path
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import crosscheck_pytorch, label_pytorch
+from pytorch_device import Refused
+
+def refused(call, *words):
+    try:
+        call()
+    except Refused as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError("was not refused")
+
+foreign, ours, labels = Path("a.h5"), Path("ratios.csv"), Path("labels.csv")
+before = foreign.read_bytes()
+refused(lambda: label_pytorch.open_output(foreign, False), "has other columns")
+refused(lambda: crosscheck_pytorch.check_output("a.h5", True), "is not a table of this script")
+assert foreign.read_bytes() == before
+refused(lambda: label_pytorch.open_output(Path("pipe.json"), False), "is no file")
+refused(lambda: crosscheck_pytorch.check_output("pipe.json", True), "is not a table of this script")
+crosscheck_pytorch.check_output(ours, False)
+crosscheck_pytorch.save(ours, [])
+refused(lambda: crosscheck_pytorch.check_output(ours, False), "is there already", "--overwrite")
+crosscheck_pytorch.check_output(ours, True)
+os.close(label_pytorch.open_output(labels, False))
+labels.write_bytes(labels.read_bytes()[:7])  # a header that was cut off
+os.close(label_pytorch.open_output(labels, False))
+assert b"end_to_end" in labels.read_bytes()
+P
+succeeds "scripts destroy nothing, either" python3 scripts.py "$ROOFTILE_SOURCE/scripts"
 finish
