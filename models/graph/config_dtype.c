@@ -126,6 +126,12 @@ static void refuse_quantisation(const json_t *config, const char *where, struct 
     free(text);
 }
 
+/* "bfloat16", "torch.bfloat16" */
+static int find_dtype(const char *name)
+{
+    return rt_dtype_find(strncmp(name, "torch.", 6) == 0 ? name + 6 : name);
+}
+
 void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model *model)
 {
     const json_t *quantisation = json_object_get(root, "quantization_config"),
@@ -134,12 +140,13 @@ void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model
         dtype = json_object_get(root, "torch_dtype"); /* its name before transformers 4.56 */
     const char *name = json_string_value(dtype);
     model->dtype = UNKNOWN;
+    model->fp16 = name != NULL && find_dtype(name) == RT_FP16;
     if (json_is_object(quantisation)) {
         model->dtype = dtype_of_quantisation(quantisation);
         if (model->dtype == UNKNOWN)
             refuse_quantisation(quantisation, where, model);
     } else if (name != NULL && strcmp(name, "auto") != 0) {
-        model->dtype = rt_dtype_find(strncmp(name, "torch.", 6) == 0 ? name + 6 : name);
+        model->dtype = find_dtype(name);
         if (model->dtype == UNKNOWN)
             snprintf(model->unknown_dtype, sizeof model->unknown_dtype,
                      "%s: the dtype \"%.40s\" is not known here; give another with --dtype, such as bf16",

@@ -117,7 +117,9 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     if (status != RT_OK)
         return status;
     struct rt_graph graph;
-    rt_graph_init(&graph, options);
+    struct rt_graph_options step = *options;
+    step.fp16_beside |= model->fp16;
+    rt_graph_init(&graph, &step);
     model->architecture->build(model, &graph);
     graph.classes = graph.nodes[graph.node_count - 1].outputs;
     rt_build_optimizer(&graph);

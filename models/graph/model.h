@@ -43,6 +43,7 @@ struct rt_model {
     enum rt_model_head head;
     int64_t labels; /* of a head that classifies */
     int dtype;      /* that the config names, with its quantisation; -1: none */
+    bool fp16;      /* the config names fp16: of a quantised model, for all but its products */
     /* Why the config's dtype or quantisation cannot be forecast, "" where it can. */
     char unknown_dtype[320];
     /* Main sizes that the config lacks, so that they are transformers' defaults: "hidden_size = 768, ..." */

@@ -226,6 +226,9 @@ succeeds "unless another is given" predict -p roofline --gpu H100 -m bf16.json -
 holds "which counts" "tokens, fp32, on" stdout
 succeeds "the graph has it, too" "$ROOFTILE" graph -m bf16.json
 holds "and says so" "bf16" stdout
+printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "torch_dtype": "float16", "quantization_config": {"quant_method": "awq", "bits": 4}}' >awq.json
+succeeds "a quantised config" predict -p roofline --gpu H100 -m awq.json
+holds "has its own 16 bits beside its products" "tokens, int4, beside it fp16, on" stdout
 printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "quantization_config": {"quant_method": "bitsandbytes"}}' >bnb.json
 refuses "a quantisation that is not known" 1 'of method "bitsandbytes"' predict -p roofline --gpu H100 -m bnb.json
 succeeds "with a dtype in its place" predict -p roofline --gpu H100 -m bnb.json --dtype fp16
