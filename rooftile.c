@@ -21,10 +21,15 @@ static const struct rt_command *const commands[] = {
 static const struct rt_command rooftile = {
     .about =
         "rooftile " RT_VERSION ": forecasts how long deep-learning work takes on GPUs nobody in the room has",
-    .details = "`rooftile COMMAND --help` explains each. Start with:\n"
-               "  rooftile collect -o cpu.h5 --budget 60s\n"
-               "  rooftile train cpu.h5 -o predictor.h5\n"
-               "  rooftile evaluate --predictor predictor.h5 cpu.h5",
+    .details =
+        "`rooftile COMMAND --help` explains each. Start with:\n"
+        "  rooftile collect -o cpu.h5 --budget 60s\n"
+        "  rooftile train cpu.h5 -o predictor.h5\n"
+        "  rooftile evaluate --predictor predictor.h5 cpu.h5\n\n"
+        "No command writes onto a file that it reads, nor onto a file of another kind: a dataset replaces a "
+        "dataset only, a predictor a predictor, a timeline a timeline, an export an export, a report any "
+        "text. "
+        "And these only with --overwrite.",
     .commands = commands,
     .command_count = RT_COUNT(commands),
 };

@@ -33,7 +33,7 @@ struct arguments {
     {                                                                                                        \
         "overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), what                                     \
     }
-#define OVERWRITE_DATASET ROW_OVERWRITE("Replace a dataset that is there already")
+#define OVERWRITE_DATASET ROW_OVERWRITE("Replace a dataset that is there already (a dataset, nothing else)")
 #define SAY_OUTPUT        .required = "say where to write to: -o NAME"
 #define WRITES_DATASET    SAY_OUTPUT, .writes = &rt_dataset_kind
 
@@ -478,7 +478,7 @@ static const struct rt_command import = {
 static const struct rt_option export_options[] = {
     {"format", 'f', "NAME", RT_TEXT(struct arguments, format), "csv (default)"},
     {"output", 'o', "FOLDER", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The folder to write to"},
-    ROW_OVERWRITE("Replace the files of an export that is there already"),
+    ROW_OVERWRITE("Replace the files of an export that is there already (its six, nothing else)"),
     ROW_JSON,
 };
 

@@ -67,7 +67,8 @@ static const struct rt_option calibrate_options[] = {
     {"effects-only", 0, NULL, RT_FLAG(struct arguments, options.effects_only),
      "Fit device effects and dispatch overhead, and no residual correction"},
     {"seed", 's', "N", FIELD(RT_INTEGER, seed, 0, INT64_MAX), "Of the selection of kernels or runs"},
-    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace a predictor that is there already"},
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
+     "Replace a predictor that is there already (a predictor, nothing else)"},
     {"json", 0, NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 

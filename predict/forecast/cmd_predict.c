@@ -106,7 +106,8 @@ static const struct rt_option options[] = {
      "Take the roofline where the predictor has no network for an op"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
      "Also write a timeline that Perfetto (ui.perfetto.dev) opens"},
-    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace a timeline that is there already"},
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
+     "Replace a timeline that is there already (a timeline, nothing else)"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 

@@ -80,18 +80,22 @@ remember() { # COMMAND FILE
     for file in $(outputs); do echo "$file $(sha256sum <"$file")"; done >"$2"
 }
 
-# Milliseconds of a whole run.
+# Milliseconds of a whole run, the shortest of three.
 duration() { # COMMAND
-    local started
-    started=$(date +%s%N)
-    run "$1" || { say_lost "$1 does not run: $(cat stderr)"; return 1; }
-    length=$((($(date +%s%N) - started) / 1000000 + 1))
+    local started took
+    length=
+    for _ in 1 2 3; do
+        rm -rf out*
+        started=$(date +%s%N)
+        run "$1" || { say_lost "$1 does not run: $(cat stderr)"; return 1; }
+        took=$((($(date +%s%N) - started) / 1000000 + 1))
+        [ -n "$length" ] && [ "$length" -lt $took ] || length=$took
+    done
 }
 
 kill_command() { # COMMAND
     local command=$1 line length whole i pid moment temporaries=0 olds=0 news=0 ended=0 inputs
     inputs=$(find in -type f | sort | xargs cat | sha256sum)
-    rm -rf out*
     duration "$command" || return
     whole=$(content "$command")
     remember "$command" new
