@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# libfuzzer.sh PROGRAM TARGET SECONDS SEEDS...: libFuzzer over one target; prints "ok libfuzzer_TARGET" and how many
+# inputs it ran, or what it found, as a file to be kept in corpus/TARGET.
+set -u
+program=$1 target=$2 seconds=$3
+shift 3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/corpus"
+find "$@" -type f -size -256k -print0 | while IFS= read -r -d '' file; do
+    cp "$file" "$work/corpus/$(sha1sum <"$file" | cut -c1-16)"
+done
+found=${FUZZ_FOUND:-$PWD}/found-$target-
+FUZZ_TARGET=$target "$program" "$work/corpus" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=65536 \
+    -detect_leaks=0 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$found" >"$work/log" 2>&1
+status=$?
+grep -E '^stat::(number_of_executed_units|average_exec_per_sec|peak_rss_mb)' "$work/log" | sed 's/^/# /'
+if [ $status = 0 ]; then
+    echo "ok libfuzzer_$target"
+else
+    echo "not ok libfuzzer_$target"
+    tail -60 "$work/log" | sed 's/^/# /'
+    exit 1
+fi
