@@ -48,10 +48,10 @@ row csv_op 'OPName is "subtract"' "${row/add/subtract}"
 row csv_dims 'add: cols is -8; it must lie in 1..2^40' "${row%8}-8"
 row csv_grid 'Grid x is "one"' "${row/k,1/k,one}"
 
-# A file of nothing but wrong rows: 20 are reported with their reason, the rest counted.
+# A file of nothing but wrong rows: one line for their reason, with their number.
 { echo "$header"; for i in $(seq 50); do echo "${row/,1,/,x,}"; done; } >bad.csv
 import csv_all_wrong 1 'nothing to import as neusight: bad.csv:2: Latency is "x"'
-holds csv_all_wrong_counted "... and 30 more" "$work/stdout"
+holds csv_all_wrong_counted "(and 49 more alike)" "$work/stdout"
 mkdir empty
 refuses folder_empty 1 "nothing to import" $dataset import -f neusight empty -o out.h5 --overwrite
 
