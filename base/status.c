@@ -44,16 +44,29 @@ int rt_exit_status(int status)
     return status == RT_OK ? 0 : status == RT_EUSAGE ? 2 : 1;
 }
 
-void rt_warn(const char *format, ...)
+static void say(const char *what, const char *format, va_list arguments)
 {
     RT_C_LOCALE;
     char raw[sizeof sentence], line[sizeof sentence];
+    vsnprintf(raw, sizeof raw, format, arguments);
+    rt_printable(line, sizeof line, raw, false);
+    fprintf(stderr, "rooftile: %s: %s\n", what, line); /* one call: lines of threads do not mix */
+}
+
+void rt_note(const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(raw, sizeof raw, format, arguments);
+    say("note", format, arguments);
     va_end(arguments);
-    rt_printable(line, sizeof line, raw, false);
-    fprintf(stderr, "rooftile: warning: %s\n", line); /* one call: lines of threads do not mix */
+}
+
+void rt_warn(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say("warning", format, arguments);
+    va_end(arguments);
 }
 
 static void *checked(void *block, size_t count, size_t size)

@@ -42,7 +42,8 @@ const char *rt_error(void);
 /* Exit status of the program for a status: 0 done, 2 bad usage, 1 everything else. */
 int rt_exit_status(int status);
 
-/* A line on stderr, "rooftile: warning: ...". */
+/* A line on stderr, "rooftile: warning: ..." or "rooftile: note: ...": how something asked for was read. */
+void rt_note(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* malloc, calloc, realloc, strdup and printf that end the program where memory runs out: sizes from files are

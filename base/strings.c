@@ -87,24 +87,40 @@ bool rt_name_equal(const char *a, const char *b)
     return false;
 }
 
-/* Does `name` begin with `part`, separators aside? */
-static bool starts_with(const char *name, const char *part)
+/* Where `part` ends that `name` begins with, separators aside; NULL where it begins with something else. */
+static const char *end_of(const char *name, const char *part)
 {
     for (;;) {
         part += strspn(part, " -_");
-        name += strspn(name, " -_");
         if (*part == '\0')
-            return true;
+            return name;
+        name += strspn(name, " -_");
         if (tolower((unsigned char)*name++) != tolower((unsigned char)*part++))
-            return false;
+            return NULL;
     }
 }
 
 bool rt_name_contains(const char *name, const char *part)
 {
     for (; *name; name++)
-        if (starts_with(name, part))
+        if (end_of(name, part) != NULL)
             return true;
+    return false;
+}
+
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || (unsigned char)c >= 0x80; /* UTF-8 */
+}
+
+bool rt_name_has_words(const char *name, const char *words)
+{
+    char before = ' ';
+    for (const char *at = name; words[strspn(words, " -_")] != '\0' && *at != '\0'; before = *at++) {
+        const char *end = is_letter(before) && is_letter(*at) ? NULL : end_of(at, words);
+        if (end != NULL && !(is_letter(end[-1]) && is_letter(*end)))
+            return true;
+    }
     return false;
 }
 

@@ -32,6 +32,9 @@ bool rt_name_equal(const char *a, const char *b);
 /* Does `name` contain `part`, ignoring the same? "a100 pcie" is in "NVIDIA A100-PCIE-40GB". */
 bool rt_name_contains(const char *name, const char *part);
 
+/* Does it contain them as whole words? "a100 pcie" is in "NVIDIA A100-PCIE-40GB", "L4" not in "L40S". */
+bool rt_name_has_words(const char *name, const char *words);
+
 /* Levenshtein's distance of the first 127 letters. */
 size_t rt_name_distance(const char *a, const char *b);
 

@@ -9,12 +9,14 @@
  *   call                  one op with dims, dtype and phase
  *   moe_routing           how tokens spread over experts (FLOPs and bytes of moe)
  *   device                a device as numbers; device_catalogue: JSON files, devices/, "H100,sms=100"
+ *   chips                 which devices have the same chip, by their names
  *   dataset               the tables in memory
  *   fields                their columns, a row each: what files, CSV, checks and orders follow
  *   dataset_file          the HDF5 file
  *   dataset_uuid          the hash of the content
  *   dataset_order         orders of rows
  *   split                 which samples train, validate and test
+ *   device_choice         which devices --gpu and --hold-out-gpu mean
  *   csv_cell, export_csv  a dataset as CSV
  *   summary, validate     what `rooftile dataset info` and `validate` compute
  *   import/               measurements of others, a file per source

@@ -43,7 +43,7 @@ static const struct rt_option options[] = {
     {"family", 0, "NAME", RT_LIST(struct arguments, train.families, .check = rt_family_check),
      "Fit only this family (default: all of the predictor)"},
     {"hold-out-gpu", 0, "NAME", RT_LIST(struct arguments, train.held_out_gpus),
-     "Leave out every device whose name contains NAME"},
+     "Leave out the device of that name, or every one with that word or words in its name"},
     {"hold-out-op", 0, "NAME", RT_LIST(struct arguments, train.held_out_ops), "Leave out this op"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, train.split.seed, 1, INT64_MAX),
      "Seed of split, weights and shuffling"},

@@ -25,7 +25,7 @@
 struct rt_train_options {
     const char *kind;              /* of the recipes: "rooftile" */
     const char *out;               /* predictor file; checkpoints go to OUT.checkpoint */
-    struct rt_names held_out_gpus; /* every device whose name contains one of these */
+    struct rt_names held_out_gpus; /* as rt_devices_choose takes them */
     struct rt_names held_out_ops;  /* op names */
     struct rt_names families;      /* none: all of the recipe */
     struct rt_split_rule split;    /* its seed is also that of weights and shuffling */

@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "base/temporary.h"
 #include "base/version.h"
+#include "datasets/chips.h"
+#include "datasets/device_choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +18,27 @@ static char *add_line(char *list, const char *line)
     return longer;
 }
 
+/* An exact name may leave other boards of the chip in the data. */
+static void warn_of_same_chip(const struct rt_training *training, size_t held_out)
+{
+    const struct rt_device *devices = training->data.dataset->devices;
+    for (size_t d = 0; d < training->data.dataset->device_count; d++)
+        if (!training->held_out_device[d] && rt_chip_same(devices[d].name, devices[held_out].name))
+            rt_warn(
+                "%s is held out, %s is fitted to and has the same chip by its name; hold out both to see how "
+                "an unknown GPU is forecast",
+                devices[held_out].name, devices[d].name);
+}
+
 static int hold_out_gpus(struct rt_training *training)
 {
     const struct rt_dataset *dataset = training->data.dataset;
-    const struct rt_names *names = &training->options->held_out_gpus;
-    for (size_t n = 0; n < names->count; n++) {
-        bool found = false;
-        for (size_t d = 0; d < dataset->device_count; d++)
-            if (rt_name_contains(dataset->devices[d].name, names->name[n]))
-                found = training->held_out_device[d] = true;
-        if (!found)
-            return rt_fail(RT_ENOTFOUND,
-                           "--hold-out-gpu %s: no device of the data has that in its name; `rooftile dataset "
-                           "info` lists them",
-                           names->name[n]);
-    }
-    return RT_OK;
+    int status = rt_devices_choose(dataset, "--hold-out-gpu", &training->options->held_out_gpus,
+                                   training->held_out_device);
+    for (size_t d = 0; status == RT_OK && d < dataset->device_count; d++)
+        if (training->held_out_device[d])
+            warn_of_same_chip(training, d);
+    return status;
 }
 
 static int hold_out_ops(struct rt_training *training)

@@ -3,6 +3,7 @@
 #include "base/outputs.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "datasets/device_choice.h"
 #include "predict/calibrate/calibrate.h"
 #include "predict/calibrate/calibrate_report.h"
 #include "predict/evaluate/evaluate.h"
@@ -46,7 +47,7 @@ static const struct rt_option calibrate_options[] = {
              .reads = rt_predictor_reads),
      "The predictor; it is left as it is"},
     {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .required = "say which device of the data: --gpu NAME"),
-     "The device of the data, or a part of its name"},
+     "The device of the data, or words in its name"},
     {"output", 'o', "P2.h5",
      RT_TEXT(struct arguments, output, .required = "say where the calibrated predictor goes: -o P2.h5",
              .writes = &rt_predictor_kind),
@@ -80,36 +81,24 @@ static void set_defaults(void *value)
 
 /* --- the device --- */
 
-/* "A, B" of the devices whose name contains `part`; `part` "" takes all. Free with free(). */
-static char *device_names(const struct rt_dataset *dataset, const char *part)
-{
-    struct rt_text text = {0};
-    for (size_t d = 0; d < dataset->device_count; d++)
-        if (rt_name_contains(dataset->devices[d].name, part))
-            rt_text_item(&text, ", ", "%s", dataset->devices[d].name);
-    return rt_text_take(&text);
-}
-
-/* The device of that name, or the only one whose name contains it. */
+/* The device of that name, or the only one with those words in its name. */
 static int find_device(const struct rt_dataset *dataset, const char *name, int32_t *device)
 {
-    size_t count = 0;
-    *device = rt_dataset_find_device(dataset, name);
-    if (*device >= 0)
-        return RT_OK;
+    bool *found = rt_calloc(dataset->device_count + 1, sizeof *found);
+    size_t count = rt_devices_named(dataset, name, found, NULL);
+    char *names = rt_devices_list(dataset, count == 0 ? NULL : found);
+    int status = RT_OK;
+    if (count == 0)
+        status = rt_fail(RT_ENOTFOUND,
+                         "--gpu %s: no device of the data has that name, or those words in it; it has %s",
+                         name, names);
+    else if (count > 1)
+        status = rt_fail(RT_EUSAGE, "--gpu %s: is part of several names: %s; name one", name, names);
     for (size_t d = 0; d < dataset->device_count; d++)
-        if (rt_name_contains(dataset->devices[d].name, name)) {
+        if (found[d])
             *device = (int32_t)d;
-            count++;
-        }
-    if (count == 1)
-        return RT_OK;
-    char *names = device_names(dataset, count == 0 ? "" : name);
-    int status = count == 0
-                     ? rt_fail(RT_ENOTFOUND,
-                               "--gpu %s: no device of the data has that in its name; it has %s", name, names)
-                     : rt_fail(RT_EUSAGE, "--gpu %s: is part of several names: %s; name one", name, names);
     free(names);
+    free(found);
     return status;
 }
 

@@ -194,11 +194,20 @@ static void gather(struct runs *runs, size_t left[RT_UNUSED_COUNT])
     }
 }
 
+/* Of a name that a model of the data has: that model; of any other: every model with it in its name. */
+static bool is_named(const struct rt_dataset *dataset, const char *model, const char *name)
+{
+    for (size_t w = 0; w < dataset->workload_count; w++)
+        if (rt_name_equal(rt_strings_get(&dataset->texts, dataset->workloads[w].model), name))
+            return rt_name_equal(model, name);
+    return rt_name_contains(model, name);
+}
+
 static bool is_without(const struct rt_dataset *dataset, const struct rt_workload *workload,
                        const struct rt_names *without)
 {
     for (size_t i = 0; i < without->count; i++)
-        if (rt_name_contains(rt_strings_get(&dataset->texts, workload->model), without->name[i]))
+        if (is_named(dataset, rt_strings_get(&dataset->texts, workload->model), without->name[i]))
             return true;
     return false;
 }

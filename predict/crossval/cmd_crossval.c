@@ -61,7 +61,8 @@ static const struct rt_option crossval_options[] = {
     {"predictor", 'p', "KIND", FIELD(RT_LIST, kinds, .once = true, .check = check_kind),
      "What `rooftile train` fits, or \"roofline\" alone (default rooftile)"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GPU]),
-     "--leave-out gpu: only folds of GPUs whose name contains NAME"},
+     "--leave-out gpu: only the fold of the GPU of that name, or those of GPUs with that word or words in "
+     "their names"},
     {"model", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_MODEL]),
      "--leave-out model: only models whose name contains NAME"},
     {"op", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_OP]),

@@ -3,8 +3,9 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "datasets/chips.h"
+#include "datasets/device_choice.h"
 #include "models/predictor/recipe.h"
-#include "predict/crossval/chips.h"
 #include "predict/crossval/plain_runs.h"
 
 #include <ctype.h>
@@ -140,37 +141,45 @@ static bool is_wanted(const struct rt_names *only, const char *name)
     return only->count == 0;
 }
 
-static bool fold_is_wanted(const struct rt_crossval *crossval, const struct rt_fold *fold)
+/* The fold of a chip, with every device of it; is one of them wanted? */
+static bool add_chip(struct rt_crossval *crossval, const struct rt_device *chip, const bool *wanted,
+                     bool *taken)
 {
-    const struct rt_names *only = &crossval->options->only;
-    bool wanted = is_wanted(only, fold->name);
-    for (size_t d = 0; d < crossval->dataset.device_count; d++)
-        wanted |= fold->devices[d] && is_wanted(only, crossval->dataset.devices[d].name);
-    return wanted;
+    const struct rt_dataset *dataset = &crossval->dataset;
+    bool some = false;
+    char word[96];
+    rt_chip_word(chip->name, word, sizeof word);
+    struct rt_fold *fold = add_fold(crossval, word);
+    for (size_t d = 0; d < dataset->device_count; d++)
+        if (!taken[d] && rt_chip_same(chip->name, dataset->devices[d].name)) {
+            taken[d] = true;
+            some |= wanted[d];
+            add_device(crossval, fold, d);
+        }
+    return some;
 }
 
 /* A fold per chip with kernels or workloads, in the order of the data. */
-static void find_gpus(struct rt_crossval *crossval)
+static int find_gpus(struct rt_crossval *crossval)
 {
     const struct rt_dataset *dataset = &crossval->dataset;
-    bool *taken = rt_calloc(dataset->device_count + 1, sizeof *taken);
-    for (size_t d = 0; d < dataset->device_count; d++) {
-        char word[96];
+    const struct rt_names *only = &crossval->options->only;
+    bool *taken = rt_calloc(dataset->device_count + 1, sizeof *taken),
+         *wanted = rt_calloc(dataset->device_count + 1, sizeof *wanted);
+    int status = rt_devices_choose(dataset, "--gpu", only, wanted);
+    for (size_t d = 0; status == RT_OK && d < dataset->device_count; d++) {
         if (taken[d])
             continue;
-        rt_chip_word(dataset->devices[d].name, word, sizeof word);
-        struct rt_fold *fold = add_fold(crossval, word);
-        for (size_t e = d; e < dataset->device_count; e++)
-            if (rt_chip_same(dataset->devices[d].name, dataset->devices[e].name)) {
-                taken[e] = true;
-                add_device(crossval, fold, e);
-            }
-        if ((sum_counts(fold->kernels) == 0 && fold->workloads == 0) || !fold_is_wanted(crossval, fold))
-            drop_last_fold(crossval);
-        else
+        bool asked = add_chip(crossval, &dataset->devices[d], wanted, taken) || only->count == 0;
+        const struct rt_fold *fold = &crossval->folds[crossval->fold_count - 1];
+        if (asked && (sum_counts(fold->kernels) > 0 || fold->workloads > 0))
             add_column(crossval, fold->name);
+        else
+            drop_last_fold(crossval);
     }
     free(taken);
+    free(wanted);
+    return status;
 }
 
 /* Kernels of every op and part. */
@@ -271,6 +280,7 @@ static int refuse_empty(const struct rt_crossval *crossval)
 
 static int find_folds(struct rt_crossval *crossval)
 {
+    int status = RT_OK;
     switch (crossval->options->leave_out) {
     case RT_LEAVE_MODEL:
         find_models(crossval);
@@ -279,9 +289,9 @@ static int find_folds(struct rt_crossval *crossval)
         find_ops(crossval);
         break;
     default:
-        find_gpus(crossval);
+        status = find_gpus(crossval);
     }
-    return crossval->column_count == 0 ? refuse_empty(crossval) : RT_OK;
+    return status == RT_OK && crossval->column_count == 0 ? refuse_empty(crossval) : status;
 }
 
 /* --- units --- */
@@ -304,6 +314,21 @@ bool rt_kind_has_effects(const char *kind)
     return false;
 }
 
+/* A fold's name as part of a path, "X%2F1" for "X/1", another one for each fold: names of folds differ in
+ * more than case, " ", "-" and "_". Free with free(). */
+static char *folder_name(const char *fold)
+{
+    struct rt_text text = {0};
+    for (const char *at = fold; *at != '\0'; at++)
+        if (isalnum((unsigned char)*at) || (unsigned char)*at >= 0x80 || strchr("-._", *at) != NULL)
+            rt_text_add(&text, "%c", *at);
+        else if (*at == ' ')
+            rt_text_add(&text, "-");
+        else
+            rt_text_add(&text, "%%%02X", (unsigned)*at);
+    return rt_text_take(&text);
+}
+
 static void add_units(struct rt_crossval *crossval)
 {
     const struct rt_crossval_options *options = crossval->options;
@@ -312,11 +337,9 @@ static void add_units(struct rt_crossval *crossval)
         for (size_t k = 0; k < options->kinds.count; k++) {
             struct rt_unit *unit = &crossval->units[crossval->unit_count++];
             *unit = (struct rt_unit){.fold = &crossval->folds[f], .kind = options->kinds.name[k]};
-            unit->folder = rt_format("%s/fold-%s/%s", options->out, unit->fold->name, unit->kind);
-            char *name = unit->folder + strlen(options->out) + strlen("/fold-");
-            for (char *at = name; at < name + strlen(unit->fold->name); at++)
-                if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_')
-                    *at = '-'; /* a name may hold "/" */
+            char *name = folder_name(unit->fold->name);
+            unit->folder = rt_format("%s/fold-%s/%s", options->out, name, unit->kind);
+            free(name);
         }
 }
 

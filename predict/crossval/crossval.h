@@ -9,7 +9,6 @@
  * folder.
  *
  *   crossval.c      options; the data; which folds there are; a unit's folder and key
- *   chips.c         GPUs of one chip, which are held out together
  *   fold_file.c     errors of a unit in its file
  *   judge.c         a predictor evaluated: rows of errors
  *   fold.c          a unit: train, judge, calibrate, judge
@@ -54,9 +53,9 @@ struct rt_crossval_options {
     enum rt_leave_out leave_out;
     const char *out; /* folder */
     struct rt_names data, kinds;
-    struct rt_names only;                /* parts of names: these GPUs, models or ops; none: all */
-    struct rt_names families;            /* none: all of the kind */
-    struct rt_names train;               /* further options of `train`, as they were given */
+    struct rt_names only;     /* these GPUs (rt_devices_choose), models or ops (parts of names); none: all */
+    struct rt_names families; /* none: all of the kind */
+    struct rt_names train;    /* further options of `train`, as they were given */
     struct rt_train_options training;    /* those, read */
     int64_t seed, epochs;                /* epochs 0: the recipe's */
     int64_t calibrate;                   /* kernels of a family and dtype; 0: no calibration */

@@ -46,7 +46,7 @@ static bool has_other_run(const struct work *work, size_t device, const char *mo
     for (size_t w = 0; w < dataset->workload_count; w++)
         if (is_run_on(work, w, device) &&
             !(dataset->workloads[w].flags & (RT_FLAG_THROTTLED | RT_FLAG_UNSTABLE)) &&
-            !rt_name_contains(model_of(work, w), model))
+            !rt_name_equal(model_of(work, w), model))
             return true;
     return false;
 }

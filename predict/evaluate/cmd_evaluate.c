@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "datasets/device_choice.h"
 #include "predict/evaluate/report.h"
 
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static const struct rt_option options[] = {
                          "roofline",
              .reads = rt_predictor_reads),
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
-    {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus), "Only devices whose name contains NAME"},
+    {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus),
+     "Only the device of that name, or those with that word or words in their names"},
     {"report", 0, "FILE",
      RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
      "Also write a report: .txt, .json, .csv or .md"},
@@ -103,39 +105,6 @@ struct choice {
     bool *devices; /* (device_count) */
     bool ops[RT_OP_COUNT], dtypes[RT_DTYPE_COUNT];
 };
-
-/* Names of the devices in the data, "A, B and C". Free with free(). */
-static char *device_names(const struct rt_dataset *dataset)
-{
-    struct rt_text text = {0};
-    for (size_t d = 0; d < dataset->device_count; d++)
-        rt_text_item(&text, d + 1 < dataset->device_count ? ", " : " and ", "%s", dataset->devices[d].name);
-    if (dataset->device_count == 0)
-        rt_text_add(&text, "none");
-    return rt_text_take(&text);
-}
-
-static int choose_devices(const struct rt_names *gpus, const struct rt_dataset *dataset,
-                          struct choice *choice)
-{
-    choice->devices = rt_calloc(dataset->device_count + 1, sizeof *choice->devices);
-    for (size_t i = 0; i < gpus->count; i++) {
-        bool found = false;
-        int32_t exact = rt_dataset_find_device(dataset, gpus->name[i]);
-        for (size_t d = 0; d < dataset->device_count; d++)
-            if (exact >= 0 ? (size_t)exact == d : strcasestr(dataset->devices[d].name, gpus->name[i]) != NULL)
-                choice->devices[d] = found = true;
-        if (!found) {
-            char *known = device_names(dataset);
-            int status =
-                rt_fail(RT_ENOTFOUND, "--gpu %s: no device of the data has that in its name; it has %s",
-                        gpus->name[i], known);
-            free(known);
-            return status;
-        }
-    }
-    return RT_OK;
-}
 
 static int choose_ops(const struct rt_names *names, bool *ops)
 {
@@ -201,8 +170,9 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
     int status = choose_ops(&arguments->ops, choice->ops);
     if (status == RT_OK)
         status = choose_dtypes(&arguments->dtypes, choice->dtypes);
+    choice->devices = rt_calloc(dataset->device_count + 1, sizeof *choice->devices);
     if (status == RT_OK)
-        status = choose_devices(&arguments->gpus, dataset, choice);
+        status = rt_devices_choose(dataset, "--gpu", &arguments->gpus, choice->devices);
     if (status == RT_OK)
         status = check_folder(arguments->graphs);
     if (status == RT_OK)

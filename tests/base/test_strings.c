@@ -71,6 +71,22 @@ static void test_names(void)
     CU_ASSERT_TRUE(rt_name_contains("NVIDIA A100-PCIE-40GB", "A100_pcie 40"));
     CU_ASSERT_FALSE(rt_name_contains("NVIDIA A100-PCIE-40GB", "A100-SXM"));
     CU_ASSERT_FALSE(rt_name_contains("A1", "A100"));
+    CU_ASSERT_TRUE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "a100"));
+    CU_ASSERT_TRUE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "A100_pcie 40GB"));
+    CU_ASSERT_TRUE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "nvidia-a100pcie"));
+    CU_ASSERT_TRUE(rt_name_has_words("a100_sxm", "A100 "));
+    CU_ASSERT_TRUE(rt_name_has_words("X+1", "x"));
+    CU_ASSERT_TRUE(rt_name_has_words("X+1", "+1"));
+    CU_ASSERT_FALSE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "A100 pcie 40"));
+    CU_ASSERT_FALSE(rt_name_has_words("NVIDIA L40S", "L4"));
+    CU_ASSERT_FALSE(rt_name_has_words("Tesla P40", "P4"));
+    CU_ASSERT_FALSE(rt_name_has_words("AMD Instinct MI250X", "MI250"));
+    CU_ASSERT_FALSE(rt_name_has_words("NVIDIA GH200", "H200"));
+    CU_ASSERT_FALSE(rt_name_has_words("Gr\xc3\xb6\xc3\x9f"
+                                      "e 4",
+                                      "gr"));
+    CU_ASSERT_FALSE(rt_name_has_words("T4", " -"));
+    CU_ASSERT_FALSE(rt_name_has_words("T4", ""));
     CU_ASSERT_TRUE(rt_name_equal("NVIDIA_A100-PCIE-40GB", "nvidia a100 PCIE 40GB"));
     CU_ASSERT_FALSE(rt_name_equal("A100", "A100-PCIE"));
     CU_ASSERT_FALSE(rt_name_equal("A100-PCIE", "A100"));

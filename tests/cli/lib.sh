@@ -22,13 +22,14 @@ succeeds() {
     if [ $status = 0 ]; then ok "$name"; else not_ok "$name" "exit status $status" "$(tail -n 3 "$work/stderr")"; fi
 }
 
-# refuses NAME STATUS WORDS COMMAND...: that exit status, one line on stderr that begins "rooftile: " and holds WORDS.
+# refuses NAME STATUS WORDS COMMAND...: that exit status, one line on stderr that begins "rooftile: ", notes of how an
+# option was read aside, and holds WORDS.
 refuses() {
     local name=$1 expected=$2 words=$3 status lines
     shift 3
     "$@" >"$work/stdout" 2>"$work/stderr" </dev/null
     status=$?
-    lines=$(grep -c '^rooftile: ' "$work/stderr")
+    lines=$(grep '^rooftile: ' "$work/stderr" | grep -vc '^rooftile: note: ')
     if [ $status = "$expected" ] && [ "$lines" = 1 ] && grep -qF -- "$words" "$work/stderr"; then
         ok "$name"
     else

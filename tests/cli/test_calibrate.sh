@@ -172,7 +172,7 @@ refuses "unknown source" 2 "--from guesses: choose either, kernels, models or bo
 refuses "unknown split" 2 "choose test, train, validation or all" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --split half
 refuses "unknown GPU" 1 "it has" $c -p p.h5 data.h5 --gpu H100 -o x.h5
 holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr
-refuses "two GPUs" 2 "is part of several names: Tesla T4, Tesla V100-PCIE-32GB; name one" $c -p p.h5 data.h5 --gpu Tesla -o x.h5
+refuses "two GPUs" 2 "is part of several names: Tesla T4 and Tesla V100-PCIE-32GB; name one" $c -p p.h5 data.h5 --gpu Tesla -o x.h5
 refuses "no models" 1 "holds no run of a whole model" $c -p p.h5 data.h5 --gpu A100 -o x.h5 --from models
 refuses "roofline" 2 "a predictor of kind \"roofline\" has nothing to calibrate" $c -p roofline data.h5 --gpu A100 -o x.h5
 refuses "missing predictor" 1 "nowhere.h5: cannot be read" $c -p nowhere.h5 data.h5 --gpu A100 -o x.h5

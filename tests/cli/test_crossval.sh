@@ -30,6 +30,12 @@ assert sorted(folds["A100"]["held_out_gpus"]) == ["NVIDIA A100-PCIE-40GB", "NVID
 assert folds["A100"]["test_kernels"] == 160 and folds["T4"]["test_kernels"] == 80
 EOF
 succeeds "GPUs of one chip are one fold" python3 folds.py
+succeeds "one GPU's fold, with its chip" crossval --dry-run --json --gpu "nvidia a100 pcie 40gb"
+cp stdout one-fold.json
+succeeds "is all of the chip" python3 -c '
+import json
+fold, = json.load(open("one-fold.json"))
+assert len(fold["held_out_gpus"]) == 2, fold'
 if [ -e crossval-out ]; then not_ok "a dry run makes nothing"; else ok "a dry run makes nothing"; fi
 
 succeeds "one at a time" crossval_json --epochs 2 -o one --jobs 1 --report one.md --report one.json
@@ -300,7 +306,7 @@ refuses "unknown thing to leave out" 2 "--leave-out cpu: choose gpu, model or op
 refuses "missing data" 1 "nowhere.h5: cannot be read" $c nowhere.h5 --leave-out gpu
 refuses "unknown kind" 2 "--predictor oracle" $c data.h5 --leave-out gpu -p oracle
 refuses "a kind twice" 2 "given a second time" $c data.h5 --leave-out gpu -p rooftile -p rooftile
-refuses "unknown GPU" 1 "--gpu H100: no fold of the data" $c data.h5 --leave-out gpu --gpu H100
+refuses "unknown GPU" 1 "--gpu H100: no device of the data has that name" $c data.h5 --leave-out gpu --gpu H100
 refuses "GPU of another leave-out" 2 "--gpu is for --leave-out gpu" $c data.h5 --leave-out op --gpu T4
 refuses "no models in the data" 1 "holds no measured workloads" $c data.h5 --leave-out model
 refuses "no ops in the data" 1 "has no family with two ops" $c data.h5 --leave-out op

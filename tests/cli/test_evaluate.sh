@@ -48,6 +48,7 @@ succeeds "held-out devices are marked" python3 marked.py
 succeeds "evaluate --threads 2" "$ROOFTILE" evaluate -p p.h5 data.h5 --quiet --threads 2 --report two.json
 succeeds "threads change nothing" cmp r.json two.json
 succeeds "one GPU, no baseline, all splits" "$ROOFTILE" evaluate -p p.h5 data.h5 --gpu a100 --no-baseline --split all --op softmax --quiet
+holds "says which GPU the words took" "rooftile: note: --gpu a100: NVIDIA A100-PCIE-40GB" stderr
 tr -s ' ' <stdout >squeezed
 holds "only that GPU" "samples 80 (fp32), split all" squeezed
 if grep -q roofline stdout; then not_ok "no roofline"; else ok "no roofline"; fi
@@ -72,6 +73,7 @@ refuses "predictor that is text" 1 "text.h5: is not an HDF5 file" $e -p text.h5 
 refuses "dataset as predictor" 1 "data.h5: is a rooftile-dataset file where a rooftile-predictor file is needed" $e -p data.h5 data.h5
 refuses "predictor as dataset" 1 "p.h5: is a rooftile-predictor file where a rooftile-dataset file is needed" $e -p roofline p.h5
 refuses "missing data" 1 "nowhere.h5: cannot be read" $e -p p.h5 nowhere.h5
+refuses "a part of a word is no GPU" 1 "--gpu A10: no device of the data has that name, or those words in it; it has" $e -p p.h5 data.h5 --gpu A10
 refuses "unknown GPU" 1 "it has" $e -p p.h5 data.h5 --gpu H100
 holds "the GPUs there are" "NVIDIA A100-PCIE-40GB" stderr
 refuses "unknown op" 1 "--op convolve: there is no op" $e -p p.h5 data.h5 --op convolve

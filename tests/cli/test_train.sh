@@ -30,7 +30,7 @@ usage "no data named" "name at least one dataset" -o x.h5
 usage "a learning rate that is none" "--learning-rate fast: must be a number" data.h5 -o x.h5 --learning-rate fast
 usage "negative epochs" "--epochs -3: must be a whole number" data.h5 -o x.h5 --epochs -3
 usage "an unknown family" "--family soup: there is no family of that name" data.h5 -o x.h5 --family soup
-refuses "an unknown GPU" 1 "no device of the data has that in its name" "${train[@]}" -o x.h5 --hold-out-gpu H900
+refuses "an unknown GPU" 1 "no device of the data has that name, or those words in it; it has" "${train[@]}" -o x.h5 --hold-out-gpu H900
 refuses "an unknown op" 1 "there is no op of that name" "${train[@]}" -o x.h5 --hold-out-op soup
 refuses "an unknown predictor" 1 "there is no predictor \"oracle\"" "${train[@]}" -o x.h5 --predictor oracle
 refuses "missing data" 1 "nowhere.h5: cannot be read" "$ROOFTILE" train nowhere.h5 -o x.h5

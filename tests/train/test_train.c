@@ -266,6 +266,32 @@ static void test_hold_out(void)
     rt_dataset_release(&dataset);
 }
 
+/* A name that a device has is that device, though others have it as a word; words are whole. */
+static void test_hold_out_by_name_or_words(void)
+{
+    struct rt_dataset dataset;
+    synthetic_dataset(&dataset, 100);
+    const char *out = rt_test_path("named.h5"), *gpu, *families[] = {"elementwise"};
+    struct rt_train_options options = options_for(out);
+    struct rt_predictor predictor;
+    options.held_out_gpus = (struct rt_names){&gpu, 1};
+    options.families = (struct rt_names){families, 1};
+    options.epochs = 1;
+    snprintf(dataset.devices[0].name, sizeof dataset.devices[0].name, "MI250");
+    snprintf(dataset.devices[1].name, sizeof dataset.devices[1].name, "MI250 MCM");
+    static const char *const given[] = {"mi250", "mcm"}, *const held_out[] = {"MI250", "MI250 MCM"};
+    for (size_t i = 0; i < RT_COUNT(given); i++) {
+        gpu = given[i];
+        RT_ASSERT_OK(rt_train(&dataset, &options, NULL));
+        RT_ASSERT_OK(rt_predictor_open(out, &predictor));
+        CU_ASSERT_STRING_EQUAL(predictor.held_out_gpus, held_out[i]);
+        rt_predictor_release(&predictor);
+    }
+    gpu = "MI25";
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "it has MI250 and MI250 MCM");
+    rt_dataset_release(&dataset);
+}
+
 /* --no-test: everything of the devices that are not held out is fitted to, and the file says so. */
 static void test_nothing_is_kept_for_testing(void)
 {
@@ -317,4 +343,5 @@ static void test_refusals(void)
 RT_TESTS(RT_TEST(test_learns), RT_TEST(test_same_seed_same_bytes), RT_TEST(test_resume_changes_nothing),
          RT_TEST(test_resume_refuses_other_options), RT_TEST(test_resume_refuses_other_progress),
          RT_TEST(test_effects_separate_devices), RT_TEST(test_hold_out),
-         RT_TEST(test_nothing_is_kept_for_testing), RT_TEST(test_refusals))
+         RT_TEST(test_hold_out_by_name_or_words), RT_TEST(test_nothing_is_kept_for_testing),
+         RT_TEST(test_refusals))

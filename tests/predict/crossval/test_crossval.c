@@ -1,42 +1,12 @@
-/* Folds: which devices are one chip, what is held out, what is calibrated and judged, on made-up data. */
+/* Folds: what is held out, what is calibrated and judged, on made-up data. */
 #include "test.h"
 
-#include "predict/crossval/chips.h"
 #include "predict/crossval/crossval.h"
 #include "predict/crossval/fold_file.h"
 #include "predict/crossval/jobs.h"
 #include "predict/crossval/unit_calibration.h"
 
 #include <string.h>
-
-static void test_chips_by_their_word(void)
-{
-    static const char *const words[][2] = {
-        {"NVIDIA A100-PCIE-40GB", "A100"},
-        {"NVIDIA A100 80GB PCIe", "A100"},
-        {"NVIDIA GeForce GTX 1080 Ti", "1080"},
-        {"Tesla P4", "P4"},
-        {"AMD Instinct MI210", "MI210"},
-        {"NVIDIA H100 80GB HBM3", "H100"},
-        {"card without a number", "card without a number"},
-    };
-    for (size_t i = 0; i < RT_COUNT(words); i++) {
-        char word[96];
-        rt_chip_word(words[i][0], word, sizeof word);
-        CU_ASSERT_STRING_EQUAL(word, words[i][1]);
-    }
-}
-
-static void test_one_chip_or_two(void)
-{
-    CU_ASSERT_TRUE(rt_chip_same("NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"));
-    CU_ASSERT_TRUE(rt_chip_same("NVIDIA GB200", "NVIDIA B200"));
-    CU_ASSERT_TRUE(rt_chip_same("NVIDIA B200", "NVIDIA GB200"));
-    CU_ASSERT_FALSE(rt_chip_same("NVIDIA L4", "NVIDIA L40S"));
-    CU_ASSERT_FALSE(rt_chip_same("Tesla P4", "Tesla P40"));
-    CU_ASSERT_FALSE(rt_chip_same("NVIDIA H100 PCIe", "NVIDIA H200"));
-    CU_ASSERT_FALSE(rt_chip_same("card one", "card two"));
-}
 
 static int same_split(int op, enum rt_split split)
 {
@@ -50,6 +20,17 @@ static int softmax_untested(int op, enum rt_split split)
     return op == RT_OP_SOFTMAX ? RT_SPLIT_TRAIN : turn++ % 2 ? RT_SPLIT_TEST : (int)split;
 }
 
+/* A GPU of the catalogue; a name with a sign or space in it is a V100's numbers under that name. */
+static struct rt_device made_up_device(const char *name)
+{
+    struct rt_device device;
+    bool known = strpbrk(name, "/+% ") == NULL;
+    RT_ASSERT_OK(rt_device_find(known ? name : "V100-PCIE-32GB", &device));
+    if (!known)
+        snprintf(device.name, sizeof device.name, "%s", name);
+    return device;
+}
+
 /* Writes a dataset of those devices, `each` softmax and `each` layer norm kernels on each, marked as `mark`
  * says. */
 static char *made_up_by(const char *const *devices, size_t count, enum rt_split split, int each,
@@ -58,8 +39,7 @@ static char *made_up_by(const char *const *devices, size_t count, enum rt_split 
     struct rt_dataset dataset;
     rt_dataset_init(&dataset);
     for (size_t d = 0; d < count; d++) {
-        struct rt_device device;
-        RT_ASSERT_OK(rt_device_find(devices[d], &device));
+        struct rt_device device = made_up_device(devices[d]);
         int32_t index = rt_dataset_add_device(&dataset, &device);
         for (int i = 0; i < 2 * each; i++) {
             struct rt_sample sample;
@@ -71,7 +51,7 @@ static char *made_up_by(const char *const *devices, size_t count, enum rt_split 
             sample.flags = RT_FLAG_SYNTHETIC;
             sample.call.dim[0] = 64 + i;
             sample.call.dim[1] = 128;
-            sample.latency_us = 10;
+            sample.latency_us = 10 * (double)(d + 1);
             rt_dataset_add_sample(&dataset, &sample);
         }
     }
@@ -185,6 +165,75 @@ static void test_every_device_of_a_chip_is_held_out(void)
     CU_ASSERT_EQUAL(json_array_size(rows), 8); /* devices x ops x predictors: no calibration, no models */
     CU_ASSERT_FALSE(has_predictor(&crossval.units[0], RT_CALIBRATED));
     json_decref(rows);
+    release(&crossval, &options);
+    free(data);
+}
+
+/* Devices a predictor's fold was fitted to. */
+static char *fitted_to(const struct rt_unit *unit)
+{
+    struct rt_predictor predictor;
+    open_predictor(unit, RT_ZERO_SHOT, &predictor);
+    char *fitted = rt_strdup(predictor.devices);
+    rt_predictor_release(&predictor);
+    return fitted;
+}
+
+/* L4 is in the name of L40S, and no more than that. */
+static void test_a_fold_holds_out_no_longer_name(void)
+{
+    static const char *const near[] = {"L4", "L40S", "P4", "Tesla P40 "}; /* the last is made up */
+    static const char *const fitted[] = {"NVIDIA L40S\nTesla P4\nTesla P40", "NVIDIA L4\nTesla P4\nTesla P40",
+                                         "NVIDIA L4\nNVIDIA L40S\nTesla P40",
+                                         "NVIDIA L4\nNVIDIA L40S\nTesla P4"};
+    char *data = made_up(near, RT_COUNT(near), RT_SPLIT_TEST, 8);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_EQUAL_FATAL(crossval.fold_count, RT_COUNT(near));
+    for (size_t f = 0; f < RT_COUNT(near); f++) {
+        json_t *rows = f == 0 ? run_fold(&crossval, near[0]) : NULL; /* all of them */
+        char *devices_of_it = fitted_to(&crossval.units[f]);
+        CU_ASSERT_STRING_EQUAL(crossval.folds[f].name, near[f]);
+        CU_ASSERT_STRING_EQUAL(devices_of_it, fitted[f]);
+        free(devices_of_it);
+        json_decref(rows);
+    }
+    rt_crossval_release(&crossval);
+    rt_names_add(&options.only, "L4"); /* one fold was asked for */
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_EQUAL(crossval.fold_count, 1);
+    rt_names_release(&options.only);
+    release(&crossval, &options);
+    free(data);
+}
+
+/* Names that differ in a sign only: folds have folders and numbers of their own. */
+static void test_every_fold_has_its_folder(void)
+{
+    static const char *const signs[] = {"X/1", "X+1", "X%2F1", "Y 2", "V100-PCIE-32GB"};
+    static const char *const folders[] = {"fold-X%2F1/", "fold-X%2B1/", "fold-X%252F1/", "fold-Y-2/",
+                                          "fold-V100/"};
+    char *data = made_up(signs, RT_COUNT(signs), RT_SPLIT_TEST, 8);
+    struct rt_crossval_options options = options_of(data);
+    struct rt_crossval crossval;
+    RT_ASSERT_OK(rt_crossval_plan(&options, &crossval));
+    CU_ASSERT_EQUAL_FATAL(crossval.unit_count, RT_COUNT(signs));
+    json_decref(run_fold(&crossval, "X/1"));
+    for (size_t u = 0; u < RT_COUNT(signs); u++) {
+        struct rt_fold_row row;
+        json_t *file, *json;
+        size_t i;
+        CU_ASSERT_PTR_NOT_NULL(strstr(crossval.units[u].folder, folders[u]));
+        RT_ASSERT_OK(rt_fold_file_read(&crossval, &crossval.units[u], &file));
+        CU_ASSERT_TRUE(json_array_size(json_object_get(file, "rows")) > 0);
+        json_array_foreach(json_object_get(file, "rows"), i, json)
+        {
+            RT_ASSERT_OK(rt_fold_row_read(json, &row));
+            CU_ASSERT_STRING_EQUAL(row.device, u < 4 ? signs[u] : "Tesla V100-PCIE-32GB");
+        }
+        json_decref(file);
+    }
     release(&crossval, &options);
     free(data);
 }
@@ -356,9 +405,8 @@ static void test_an_op_needs_another_of_its_family(void)
     free(data);
 }
 
-RT_TESTS(RT_TEST(test_chips_by_their_word), RT_TEST(test_one_chip_or_two),
-         RT_TEST(test_every_device_of_a_chip_is_held_out),
-         RT_TEST(test_validation_stands_in_for_a_missing_test_part),
+RT_TESTS(RT_TEST(test_every_device_of_a_chip_is_held_out), RT_TEST(test_a_fold_holds_out_no_longer_name),
+         RT_TEST(test_every_fold_has_its_folder), RT_TEST(test_validation_stands_in_for_a_missing_test_part),
          RT_TEST(test_calibrated_to_kernels_of_the_part_that_is_judged),
          RT_TEST(test_a_family_without_test_part_is_calibrated_from_the_training_part),
          RT_TEST(test_fold_files_hold_what_they_were_made_from),

@@ -1,5 +1,5 @@
 /* Chips by the names of devices. See chips.h. */
-#include "predict/crossval/chips.h"
+#include "datasets/chips.h"
 #include "base/strings.h"
 
 #include <ctype.h>

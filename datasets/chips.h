@@ -1,6 +1,7 @@
-/* GPUs of one chip, by the names of devices: they are held out together. */
-#ifndef ROOFTILE_PREDICT_CROSSVAL_CHIPS_H
-#define ROOFTILE_PREDICT_CROSSVAL_CHIPS_H
+/* GPUs of one chip, by the names of devices: what is held out to judge a predictor is held out with all of
+ * them. */
+#ifndef ROOFTILE_DATASETS_CHIPS_H
+#define ROOFTILE_DATASETS_CHIPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
