@@ -182,10 +182,10 @@ static char *fitted_to(const struct rt_unit *unit)
 /* L4 is in the name of L40S, and no more than that. */
 static void test_a_fold_holds_out_no_longer_name(void)
 {
-    static const char *const near[] = {"L4", "L40S", "P4", "Tesla P40 "}; /* the last is made up */
-    static const char *const fitted[] = {"NVIDIA L40S\nTesla P4\nTesla P40", "NVIDIA L4\nTesla P4\nTesla P40",
-                                         "NVIDIA L4\nNVIDIA L40S\nTesla P40",
-                                         "NVIDIA L4\nNVIDIA L40S\nTesla P4"};
+    static const char *const near[] = {"L4", "L40S", "P4", "a P40"}; /* the last is made up */
+    static const char *const folds[] = {"L4", "L40S", "P4", "P40"};
+    static const char *const fitted[] = {"NVIDIA L40S\nTesla P4\na P40", "NVIDIA L4\nTesla P4\na P40",
+                                         "NVIDIA L4\nNVIDIA L40S\na P40", "NVIDIA L4\nNVIDIA L40S\nTesla P4"};
     char *data = made_up(near, RT_COUNT(near), RT_SPLIT_TEST, 8);
     struct rt_crossval_options options = options_of(data);
     struct rt_crossval crossval;
@@ -194,7 +194,7 @@ static void test_a_fold_holds_out_no_longer_name(void)
     for (size_t f = 0; f < RT_COUNT(near); f++) {
         json_t *rows = f == 0 ? run_fold(&crossval, near[0]) : NULL; /* all of them */
         char *devices_of_it = fitted_to(&crossval.units[f]);
-        CU_ASSERT_STRING_EQUAL(crossval.folds[f].name, near[f]);
+        CU_ASSERT_STRING_EQUAL(crossval.folds[f].name, folds[f]);
         CU_ASSERT_STRING_EQUAL(devices_of_it, fitted[f]);
         free(devices_of_it);
         json_decref(rows);
