@@ -146,10 +146,10 @@ static int label_width(const struct rt_report *report)
     return (int)width + 2;
 }
 
-/* The text as people see it; lists in facts have lines. */
+/* The text as people see it; facts and notes may have lines. */
 static char *visible(const struct item *item)
 {
-    return rt_text_printable(item->text, item->kind == FACT);
+    return rt_text_printable(item->text, item->kind == FACT || item->kind == NOTE);
 }
 
 static void print_text_item(const struct item *item, int labels, FILE *file)

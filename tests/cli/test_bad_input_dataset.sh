@@ -70,7 +70,25 @@ json device_cut_off 'mine.json:' "${device%\"L2*}"
 echo '{"name": "X", "sms": 4}' >x.json
 refuses device_json_missing 1 '"fp32_vector_tflops" of X is missing' "$ROOFTILE" devices ./x.json
 
+# ---- names that would act on a terminal ----
+raw() { LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' "$1"; }
+clean() { if raw "$2"; then not_ok "$1" "$(cat -v "$2")"; else ok "$1"; fi; }
+printf '{"name": "T\\u001b[2J4\\u009b\\u202e", "sms": 4, "fp32_vector_tflops": 1, "memory_gib": 8, "bandwidth_gbs": 100, "l2_mib": 2}' >evil.json
+succeeds evil_device "$ROOFTILE" devices ./evil.json
+clean evil_device_text "$work/stdout"
+holds evil_device_escaped 'T\x1b[2J4\u009b\u202e' "$work/stdout"
+succeeds evil_device_json "$ROOFTILE" devices ./evil.json --json
+clean evil_device_json_text "$work/stdout"
+refuses evil_gpu 1 'unknown GPU "H\x1b[2J"' "$ROOFTILE" devices "$(printf 'H\033[2J')"
+clean evil_gpu_sentence "$work/stderr"
+printf '%s\n%s\n' "$header" "${row/Tesla T4/$(printf 'V\033]0;x\a')}" >bad.csv
+refuses evil_import 1 'unknown GPU "V\x1b]0;x\x07"' $dataset import -f neusight bad.csv -o evil.h5
+clean evil_import_report "$work/stdout"
+clean evil_import_sentence "$work/stderr"
+
 # ---- HDF5 ----
+mkfifo pipe
+refuses h5_pipe 1 "pipe: is a pipe or a device, which HDF5 cannot read" $dataset info pipe
 $dataset import -f neusight "$ROOFTILE_SOURCE/tests/data/neusight_mini" -o good.h5 >/dev/null
 for command in info validate "export -o folder" "merge -o out.h5 --overwrite"; do
     name=${command%% *}
