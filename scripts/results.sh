@@ -19,7 +19,7 @@ seeds            | n | leave-one-gpu-out                      | 3 min  | crossva
 published        | n | leave-one-gpu-out                      | 3 h    | crossval --leave-out gpu -p neusight --calibrate 0
 dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op gemm --dtype
 kinds            | a | leave-one-gpu-out                      | 4 min  | train --no-test --hold-out-gpu; evaluate --op attention; --op moe --dtype
-intervals        | n, a | intervals                           | 9 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test, seeds 1, 2; evaluate
+intervals        | n, a | intervals                           | 5 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test; evaluate
 sessions         | n    | intervals                           | 9 min  | train --no-test --hold-out-gpu; calibrate; evaluate; evaluate --workloads
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
@@ -129,16 +129,14 @@ make_kinds() {
 }
 
 make_intervals() {
-    local name seed
+    local name
     for name in $(have_neusight && echo neusight) $(have_aiconfigurator && echo aiconfigurator); do
-        for seed in 1 2; do
-            crossval "intervals-$name-$seed" "$name" -p rooftile --seed "$seed" --calibrate 30 \
-                --calibrate-split train --calibrate-split test
-            echo
-            echo "$name, seed $seed"
-            sed -n '/^## 90% intervals/,$p' "$out/intervals-$name-$seed.md" | sed -n '/^|/p; /^Every column/q'
-            rm "$out/intervals-$name-$seed.md"
-        done
+        crossval "intervals-$name" "$name" -p rooftile --seed 1 --calibrate 30 --calibrate-split train \
+            --calibrate-split test
+        echo
+        echo "$name"
+        sed -n '/^## 90% intervals/,$p' "$out/intervals-$name.md" | grep '^|'
+        rm "$out/intervals-$name.md"
     done
     ! have_neusight || say evaluate -p "$(predictor "$(data neusight)")" "$(data neusight)" --quiet
 }
@@ -166,7 +164,8 @@ make_sessions() {
                 "$rooftile" calibrate -p "$file" "$kernels" --gpu "$(board neusight "$gpu")" --split "$part" \
                     -o "$work/slow.h5" --overwrite | grep 'slower than known' || true
                 echo "$gpu, kernels of the $part part $what times as slow"
-                say evaluate --workloads -p "$work/slow.h5" "$set" --gpu "$gpu" --fallback --quiet
+                say evaluate --workloads -p "$work/slow.h5" "$set" --gpu "$gpu" --fallback --quiet |
+                    sed -n '/^per GPU and mode/,/^$/p'
             done
         done
         for what in 10 0.1; do
@@ -174,7 +173,7 @@ make_sessions() {
             "$rooftile" calibrate -p "$file" "$kernels" --gpu "$(board neusight "$gpu")" --split test \
                 -o "$work/outliers.h5" --overwrite >/dev/null
             echo "$gpu, every tenth kernel $what times as slow"
-            say evaluate -p "$work/outliers.h5" "$set" --gpu "$gpu" --quiet
+            say evaluate -p "$work/outliers.h5" "$set" --gpu "$gpu" --quiet | sed -n '/^op  /,/^$/p'
         done
     done
 }

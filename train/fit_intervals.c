@@ -206,30 +206,6 @@ static void note_left_out(const struct rt_dataset *dataset, const struct residua
     intervals->gpus = (int64_t)intervals->left_out_count;
 }
 
-/* Tables of vendors, where the devices that were left out are of several. */
-static void fill_vendors(const struct rt_dataset *dataset, struct residuals *unseen,
-                         struct rt_intervals *intervals)
-{
-    size_t count = 0;
-    for (size_t d = 0; d < dataset->device_count && count < RT_INTERVAL_VENDORS; d++) {
-        const char *vendor = dataset->devices[d].vendor;
-        bool listed = unseen->rows[d] == 0;
-        for (size_t v = 0; v < count; v++)
-            listed |= strcmp(intervals->vendor[v].vendor, vendor) == 0;
-        if (!listed)
-            snprintf(intervals->vendor[count++].vendor, sizeof intervals->vendor->vendor, "%s", vendor);
-    }
-    intervals->vendor_count = count > 1 ? count : 0;
-    for (size_t v = 0; v < intervals->vendor_count; v++) {
-        for (size_t i = 0; i < unseen->count; i++) {
-            const char *vendor = dataset->devices[unseen->list[i].group].vendor;
-            bool own = strcmp(vendor, intervals->vendor[v].vendor) == 0;
-            unseen->list[i].weight = own ? 1 : RT_OTHER_VENDOR;
-        }
-        rt_residual_table(unseen->list, unseen->count, intervals->vendor[v].unseen);
-    }
-}
-
 /* Both tables, in units of the dtypes' scales. */
 static void fill_tables(struct residuals *known, struct residuals *unseen, struct rt_intervals *intervals)
 {
@@ -253,7 +229,6 @@ int rt_intervals_fit(struct rt_training *training, struct rt_network_fit *fit)
     int status = leave_each_out(training, fit, &unseen);
     if (status == RT_OK) {
         fill_tables(&known, &unseen, intervals);
-        fill_vendors(dataset, &unseen, intervals);
         note_left_out(dataset, &unseen, intervals);
     }
     residuals_release(&known);

@@ -39,14 +39,6 @@ void rt_intervals_release(struct rt_intervals *intervals)
     intervals->left_out_count = 0;
 }
 
-const rt_interval_table *rt_intervals_unseen(const struct rt_intervals *intervals, const char *vendor)
-{
-    for (size_t v = 0; v < intervals->vendor_count; v++)
-        if (strcmp(intervals->vendor[v].vendor, vendor) == 0)
-            return &intervals->vendor[v].unseen;
-    return &intervals->unseen;
-}
-
 double rt_intervals_square(const struct rt_intervals *intervals)
 {
     double sum = 0;
@@ -84,24 +76,19 @@ static size_t *count_groups(const struct rt_residual *residuals, size_t count, i
     return counts;
 }
 
-static double weight_of(const struct rt_residual *residual)
-{
-    return residual->weight > 0 ? residual->weight : 1;
-}
-
 void rt_residual_quantiles(struct rt_residual *residuals, size_t count, double quantile[RT_INTERVAL_LEVELS])
 {
-    size_t groups, *counts = count_groups(residuals, count, RT_INTERVAL_SIZES, &groups);
-    double all = 0, n = (double)count;
-    for (size_t i = 0; i < count; i++)
-        all += weight_of(&residuals[i]) / (double)counts[residuals[i].group];
+    size_t group_count, *counts = count_groups(residuals, count, RT_INTERVAL_SIZES, &group_count);
+    double groups = 0, n = (double)count;
+    for (size_t g = 0; g < group_count; g++)
+        groups += counts[g] > 0;
     set_unknown(quantile);
     if (count > 0)
         qsort(residuals, count, sizeof *residuals, by_value);
     double weight = 0;
     int level = 0;
     for (size_t i = 0; i < count; i++) {
-        weight += weight_of(&residuals[i]) / (all * (double)counts[residuals[i].group]);
+        weight += 1 / (groups * (double)counts[residuals[i].group]);
         /* 1e-9: a sum of weights may round down */
         for (; level < RT_INTERVAL_LEVELS; level++) {
             double wanted = ceil((n + 1) * rt_interval_levels[level] - 1e-9) / n;

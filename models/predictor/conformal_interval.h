@@ -29,14 +29,6 @@ struct rt_left_out_device {
     double error, square; /* mean of ln(measured / forecast), and of its square */
 };
 
-/* `unseen` for devices of a vendor: devices of others count RT_OTHER_VENDOR of one of its own. */
-enum { RT_INTERVAL_VENDORS = 4 };
-#define RT_OTHER_VENDOR 0.2
-struct rt_vendor_interval {
-    char vendor[32];
-    double unseen[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS];
-};
-
 /* Of one family; NaN where unknown. */
 struct rt_intervals {
     int64_t gpus; /* that were left out in turn; 0: none, `unseen` is unknown */
@@ -45,25 +37,18 @@ struct rt_intervals {
     double dtype_scale[RT_DTYPE_COUNT];  /* what both are multiplied by; 1 where nothing is known */
     struct rt_left_out_device *left_out; /* (left_out_count), owned; none in files of earlier builds */
     size_t left_out_count;
-    struct rt_vendor_interval vendor[RT_INTERVAL_VENDORS]; /* (vendor_count); none where all are of one */
-    size_t vendor_count;
 };
 void rt_intervals_init(struct rt_intervals *intervals); /* none */
 void rt_intervals_release(struct rt_intervals *intervals);
-
-typedef double rt_interval_table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS];
-/* For unseen devices of a vendor. */
-const rt_interval_table *rt_intervals_unseen(const struct rt_intervals *intervals, const char *vendor);
 
 /* Mean square error of the devices that were left out; the share of it that is a device's mean error, which
  * its kernels have in common. NaN where none were. */
 double rt_intervals_square(const struct rt_intervals *intervals);
 double rt_intervals_shared(const struct rt_intervals *intervals);
 
-/* A residual. A group (GPU) has its weight, however many residuals it has. */
+/* A residual. Groups (GPUs) have equal weight, however many residuals each has. */
 struct rt_residual {
-    double value;  /* |ln(measured / forecast)| */
-    double weight; /* of its group, the same in all of it; 0: 1 */
+    double value; /* |ln(measured / forecast)| */
     int32_t group;
     enum rt_interval_size size;
     uint8_t dtype;

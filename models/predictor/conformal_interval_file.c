@@ -78,23 +78,6 @@ static int write_left_out(const struct rt_intervals *intervals, struct rt_h5 *fi
     return status;
 }
 
-static int write_vendors(const struct rt_intervals *intervals, struct rt_h5 *file, const char *base)
-{
-    double widths[RT_INTERVAL_VENDORS * CELLS];
-    struct rt_text names = {0};
-    if (intervals->vendor_count == 0)
-        return RT_OK;
-    for (size_t v = 0; v < intervals->vendor_count; v++) {
-        rt_text_item(&names, "\n", "%s", intervals->vendor[v].vendor);
-        memcpy(widths + v * CELLS, intervals->vendor[v].unseen, CELLS * sizeof *widths);
-    }
-    int status = rt_h5_set_text(file, base, "vendors", names.text);
-    rt_text_release(&names);
-    return status == RT_OK ? rt_h5_write_in(file, base, "vendor_unseen", widths_array, widths, sizeof *widths,
-                                            intervals->vendor_count * CELLS)
-                           : status;
-}
-
 int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file, const char *group)
 {
     char base[128];
@@ -113,9 +96,7 @@ int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file,
         status = rt_h5_write_in(file, base, "known", widths_array, intervals->known, sizeof(double), CELLS);
     if (status == RT_OK)
         status = write_scales(intervals, file, base);
-    if (status == RT_OK)
-        status = write_left_out(intervals, file, base);
-    return status == RT_OK ? write_vendors(intervals, file, base) : status;
+    return status == RT_OK ? write_left_out(intervals, file, base) : status;
 }
 
 /* NaN: unknown. */
@@ -192,38 +173,6 @@ static int read_left_out(struct rt_h5 *file, const char *base, struct rt_interva
     return status == RT_OK ? read_names(file, base, intervals) : status;
 }
 
-static int read_vendors(struct rt_h5 *file, const char *base, struct rt_intervals *intervals)
-{
-    double widths[RT_INTERVAL_VENDORS * CELLS];
-    char *text = NULL, *rest, *line;
-    size_t stored = 0;
-    if (!rt_h5_exists_in(file, base, "vendor_unseen"))
-        return RT_OK;
-    int status = rt_h5_count_in(file, base, "vendor_unseen", widths_array, &stored);
-    if (status == RT_OK)
-        status = rt_h5_get_text(file, base, "vendors", &text);
-    for (rest = text; status == RT_OK && (line = strsep(&rest, "\n")) != NULL;) {
-        if (intervals->vendor_count == RT_INTERVAL_VENDORS || stored != stored / CELLS * CELLS)
-            break;
-        struct rt_vendor_interval *vendor = &intervals->vendor[intervals->vendor_count++];
-        snprintf(vendor->vendor, sizeof vendor->vendor, "%s", line);
-    }
-    free(text);
-    if (status == RT_OK && stored != intervals->vendor_count * CELLS)
-        status =
-            rt_fail(RT_EFORMAT, "%s: %s/vendor_unseen holds %zu widths of %zu vendors: the file is damaged",
-                    rt_h5_path(file), base, stored, intervals->vendor_count);
-    if (status == RT_OK)
-        status = rt_h5_read_in(file, base, "vendor_unseen", widths_array, widths, sizeof *widths, stored);
-    for (size_t v = 0; status == RT_OK && v < intervals->vendor_count; v++) {
-        memcpy(intervals->vendor[v].unseen, widths + v * CELLS, CELLS * sizeof *widths);
-        if (!is_sound(intervals->vendor[v].unseen))
-            status = rt_fail(RT_EFORMAT, "%s: %s holds widths that cannot be: the file is damaged",
-                             rt_h5_path(file), base);
-    }
-    return status;
-}
-
 int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals *intervals)
 {
     char base[128];
@@ -248,7 +197,5 @@ int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals
         return rt_fail(RT_EFORMAT, "%s: %s holds widths that cannot be: the file is damaged",
                        rt_h5_path(file), base);
     status = read_scales(file, base, intervals);
-    if (status == RT_OK)
-        status = read_left_out(file, base, intervals);
-    return status == RT_OK ? read_vendors(file, base, intervals) : status;
+    return status == RT_OK ? read_left_out(file, base, intervals) : status;
 }

@@ -22,11 +22,6 @@ static double width(const struct asked *asked, const double table[RT_INTERVAL_SI
            rt_interval_at(table[asked->size], asked->level);
 }
 
-static double unseen_width(const struct asked *asked)
-{
-    return width(asked, *rt_intervals_unseen(&asked->net->intervals, asked->device->vendor));
-}
-
 /* The share of its time that is dispatch overhead. */
 static double dispatch_part(const struct asked *asked, const struct rt_device_effect *effect)
 {
@@ -73,7 +68,7 @@ static double device_width(const struct asked *asked)
 {
     const struct rt_family_net *net = asked->net;
     const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, asked->device->name);
-    double known = width(asked, net->intervals.known), unseen = unseen_width(asked);
+    double known = width(asked, net->intervals.known), unseen = width(asked, net->intervals.unseen);
     if (effect == NULL)
         return knows_alike(&net->effects, asked->device) ? sqrt(known * unseen) : unseen;
     if (effect->interval_scale[asked->query->call.dtype] > 0)
@@ -102,7 +97,7 @@ double rt_predictor_interval(const struct rt_predictor *predictor, const struct 
     /* outside the range of the training features a device is no better known than an unseen one */
     return rt_family_net_launch_beyond(net, &launch) < 0
                ? half
-               : fmax(half, unseen_width(&asked)); /* unseen NaN: half */
+               : fmax(half, width(&asked, net->intervals.unseen)); /* unseen NaN: half */
 }
 
 /* --- how errors go together --- */

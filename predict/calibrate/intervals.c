@@ -56,15 +56,13 @@ static void add_score(const struct rt_calibration_kernel *kernel, size_t point,
 
 /* The scale at which most kernels would have the geometric mean of the family's two widths. */
 static double prior_scale(const struct rt_calibration_kernel *kernels, size_t count,
-                          const struct rt_intervals *intervals, const char *vendor,
-                          const struct scores *scores)
+                          const struct rt_intervals *intervals, const struct scores *scores)
 {
-    const rt_interval_table *table = rt_intervals_unseen(intervals, vendor);
     double *scale = rt_malloc(count * sizeof *scale);
     for (size_t i = 0; i < count; i++) {
         enum rt_interval_size size = rt_interval_size_of(kernels[i].bound_us);
         double known = rt_interval_at(intervals->known[size], 0.9),
-               unseen = rt_interval_at((*table)[size], 0.9);
+               unseen = rt_interval_at(intervals->unseen[size], 0.9);
         double half = intervals->dtype_scale[kernels[i].dtype] * sqrt(known * fmax(known, unseen));
         scale[i] = half / scores->deviation[i] / rt_interval_student(0.9);
     }
@@ -98,7 +96,7 @@ void rt_calibrate_interval(const struct rt_calibration_kernel *kernels, size_t c
             }
         first[dtype + 1] = scores.count;
     }
-    double scale = prior_scale(sorted, count, intervals, out->vendor, &scores);
+    double scale = prior_scale(sorted, count, intervals, &scores);
     scale = rt_calibrate_scale(scores.residual, count, scale, prior_of_net);
     for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
         if (first[d + 1] > first[d])
