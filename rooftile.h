@@ -54,7 +54,8 @@ ROOFTILE_PUBLIC int rooftile_device_number(const rooftile_device *device, const 
 
 ROOFTILE_PUBLIC int rooftile_predictor_open(const char *name, rooftile_predictor **out);
 ROOFTILE_PUBLIC void rooftile_predictor_free(rooftile_predictor *predictor);
-/* 1: it was fitted to measurements of this device; 0: forecasts for it are for a device that it never saw. */
+/* 1: it was fitted to measurements of this device; 0: forecasts for it are for a device that it never saw,
+ * such as one whose numbers were changed. */
 ROOFTILE_PUBLIC int rooftile_predictor_knows(const rooftile_predictor *predictor,
                                              const rooftile_device *device);
 

@@ -245,15 +245,15 @@ struct probed_list {
 
 static void note_probed(struct probed_list *list, const char *device, size_t field, double x, double y)
 {
-    struct probed *item = list->items;
-    while (item < list->items + list->count && (item->field != field || strcmp(item->device, device) != 0))
-        item++;
-    if (item == list->items + list->count) {
-        list->items = rt_realloc(list->items, list->count + 1, sizeof *item);
-        item = &list->items[list->count++];
-        *item = (struct probed){.field = field, .low = x, .high = x};
-        snprintf(item->device, sizeof item->device, "%s", device);
+    size_t i = 0;
+    while (i < list->count && (list->items[i].field != field || strcmp(list->items[i].device, device) != 0))
+        i++;
+    if (i == list->count) {
+        list->items = rt_realloc(list->items, list->count + 1, sizeof *list->items);
+        list->items[list->count++] = (struct probed){.field = field, .low = x, .high = x};
+        snprintf(list->items[i].device, sizeof list->items[i].device, "%s", device);
     }
+    struct probed *item = &list->items[i];
     item->low = fmin(item->low, fmin(x, y));
     item->high = fmax(item->high, fmax(x, y));
 }
