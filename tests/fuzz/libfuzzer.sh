@@ -5,13 +5,14 @@ set -u
 program=$1 target=$2 seconds=$3
 shift 3
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+files=$(mktemp -d -p /dev/shm 2>/dev/null) || files=$(mktemp -d) # libFuzzer ends without atexit()
+trap 'rm -rf "$work" "$files"' EXIT
 mkdir "$work/corpus"
 find "$@" -type f -size -256k -print0 | while IFS= read -r -d '' file; do
     cp "$file" "$work/corpus/$(sha1sum <"$file" | cut -c1-16)"
 done
 found=${FUZZ_FOUND:-$PWD}/found-$target-
-FUZZ_TARGET=$target "$program" "$work/corpus" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=65536 \
+FUZZ_FILES=$files FUZZ_TARGET=$target "$program" "$work/corpus" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=65536 \
     -detect_leaks=0 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$found" >"$work/log" 2>&1
 status=$?
 grep -E '^stat::(number_of_executed_units|average_exec_per_sec|peak_rss_mb)' "$work/log" | sed 's/^/# /'
