@@ -225,7 +225,7 @@ def check(sample, torch, device, flush, args):
         dtype = device.use_dtype(sample.dtype)
         call = OPS[sample.op][1](torch, device, dtype, sample.dims, sample.layout)
         median, runs, error = time_call(torch, device, call, flush, args)
-        row.update(pytorch_us=f"{median:.6g}", ratio=f"{sample.collected_us / median:.4f}", runs=runs,
+        row.update(pytorch_us=f"{median:.6g}", ratio=f"{sample.collected_us / median:.6g}", runs=runs,
                    rel_error=f"{error:.3g}")
     except Exception as error:
         row["failure"] = "out of memory" if device.out_of_memory(error) else one_line(error)
@@ -340,7 +340,7 @@ def share(text):
 
 def duration(text):
     try:
-        return parse_time(text)
+        return 0.0 if text == "0" else parse_time(text)
     except Refused as refused:
         raise argparse.ArgumentTypeError(str(refused)) from None
 

@@ -33,6 +33,7 @@
 #     ROOFTILE           a program that is built already, instead of the step build; its libraries are in lib/ beside it
 #     CAMPAIGN_MODELS    whole models instead of gpt2-large, bert-large and llama-3-8b, a line each: name, batch, sequence,
 #                        mode (inference, training) and dtype
+#     CAMPAIGN_COUNT     at most so many shapes a collection (default: as many as there is time for), to try the campaign out
 #     ROOFTILE_PYTHON    python3 with PyTorch (default: the first of python3, /usr/bin/python3 that has it)
 #     ROOFTILE_CUBLASLT, ROOFTILE_CUDNN, ROOFTILE_CUPTI   another library; without them those that come with PyTorch are
 #                        found before those of the toolkit, so that both run the same
@@ -205,8 +206,11 @@ step_rates() {
     collect rates "$budget" --plan "$out/rates.csv" --max-time 500ms
 }
 
+# The smaller of a number of shapes and CAMPAIGN_COUNT.
+count() { echo $((${CAMPAIGN_COUNT:-$1} < $1 ? CAMPAIGN_COUNT : $1)); }
+
 step_crosscheck() {
-    collect crosscheck "$(part 0.4)" --plan kernels --seed 2 --count 320 --ops gemm,bmm,softmax,layernorm,gelu,add,conv2d \
+    collect crosscheck "$(part 0.4)" --plan kernels --seed 2 --count "$(count 320)" --ops gemm,bmm,softmax,layernorm,gelu,add,conv2d \
         --dtypes fp32,tf32,fp16,bf16 || exit 1
     need_torch
     "$python" "$source_folder/scripts/crosscheck_pytorch.py" "$out/crosscheck.h5" --shapes 20 --csv "$out/crosscheck.csv" --overwrite -q \
@@ -214,12 +218,12 @@ step_crosscheck() {
 }
 
 step_repeat() {
-    collect repeat1 "$(part 0.5)" --plan kernels --seed 3 --count 200 &&
-        collect repeat2 "$(part 0.5)" --plan kernels --seed 3 --count 200
+    collect repeat1 "$(part 0.5)" --plan kernels --seed 3 --count "$(count 200)" &&
+        collect repeat2 "$(part 0.5)" --plan kernels --seed 3 --count "$(count 200)"
 }
 
-step_kernels() { collect kernels "$budget" --plan kernels --count 20000; }
-step_models() { collect models "$budget" --plan models --dtypes bf16,fp32; }
+step_kernels() { collect kernels "$budget" --plan kernels --count "$(count 20000)"; }
+step_models() { collect models "$budget" --plan models --dtypes bf16,fp32 --count "$(count 20000)"; }
 
 step_shares() {
     write_slice

@@ -47,6 +47,16 @@ lacks() {
     if grep -qF -- "$2" "$3"; then not_ok "$1" "\"$2\" in $3:" "$(grep -F -- "$2" "$3" | head -n 3)"; else ok "$1"; fi
 }
 
+# wait_until PID COMMAND...: until it succeeds, or the process has ended, which is 1. ctest alone limits the time.
+wait_until() {
+    local pid=$1
+    shift
+    until "$@" >/dev/null 2>&1; do
+        kill -0 "$pid" 2>/dev/null || return 1
+        sleep 0.02
+    done
+}
+
 # needs_pytorch NAME: sets $python to one that has it, or skips NAME.
 needs_pytorch() {
     for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do

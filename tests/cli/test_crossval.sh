@@ -137,34 +137,32 @@ succeeds "agree" same three.out
 if cmp -s one.out three.out; then not_ok "and differ from the first"; else ok "and differ from the first"; fi
 
 # --- kill -9 in the middle
-wait_for() {
-    for _ in $(seq 3000); do
-        [ -e "$1" ] && break
-        sleep 0.02
-    done
-}
 children() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$1" '$4 == parent' | wc -l; }
 alive() { # processes of the run in that folder
     for process in /proc/[0-9]*/cmdline; do { tr '\0' ' ' <"$process" && echo; } 2>/dev/null; done | grep -c "[c]rossval data.h5 .* -o $1 "
 }
 succeeds "a longer run" crossval_json --epochs 200 -o whole --jobs 1
 cp stdout whole.out
-"$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --epochs 200 -o cut \
-    --jobs 1 --json >cut.out 2>cut.err </dev/null &
-pid=$!
-wait_for cut/fold-A100/rooftile/fold.json
-for _ in $(seq 100); do # between two folds there is none for a moment
-    at_work=$(children $pid)
-    [ "$at_work" != 0 ] && break
+# Killed once the first fold is made; anew where all of them were by then.
+made=3
+while [ "$made" = 3 ]; do
+    rm -rf cut
+    "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --epochs 200 -o cut \
+        --jobs 1 --json >cut.out 2>cut.err </dev/null &
+    pid=$!
+    wait_until $pid test -e cut/fold-A100/rooftile/fold.json
+    at_work() { [ "$(children $pid)" != 0 ]; } # between two folds there is none for a moment
+    wait_until $pid at_work
+    started=$?
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    made=$(find cut -name fold.json | wc -l)
 done
-if [ "$at_work" != 0 ]; then ok "a fold is at work"; else not_ok "a fold is at work"; fi
-kill -9 $pid
-wait $pid 2>/dev/null
-made=$(find cut -name fold.json | wc -l)
-if [ "$made" -lt 3 ] && [ ! -s cut.out ]; then ok "killed in the middle"; else not_ok "killed in the middle" "$made folds were made"; fi
-sleep 0.2
-running=$(alive cut)
-if [ "$running" = 0 ]; then ok "no fold lives on"; else not_ok "no fold lives on" "$running do"; fi
+if [ $started = 0 ]; then ok "a fold is at work"; else not_ok "a fold is at work" "$(cat cut.err)"; fi
+if [ ! -s cut.out ]; then ok "killed in the middle"; else not_ok "killed in the middle" "$made folds were made"; fi
+none_alive() { [ "$(alive "$1")" = 0 ]; }
+wait_until $$ none_alive cut
+ok "no fold lives on"
 stat -c %i cut/fold-A100/rooftile/fold.json >before
 succeeds "the same command goes on" crossval_json --epochs 200 -o cut --jobs 1
 succeeds "to the same table" same whole.out
@@ -175,7 +173,7 @@ succeeds "and keeps what was complete" cmp before after
 "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --epochs 100000 -o stopped --quiet -- --patience=100000 \
     >stdout 2>stderr </dev/null &
 pid=$!
-wait_for stopped/fold-A100/rooftile/log.txt
+wait_until $pid test -e stopped/fold-A100/rooftile/log.txt
 kill -INT $pid
 wait $pid 2>/dev/null
 holds "Ctrl-C says that it goes on" "interrupted; what is complete is kept in stopped, the same command goes on" stderr

@@ -82,16 +82,14 @@ for i in 1 2 3 4; do
     wait $! 2>/dev/null
     sleep 0.3
 done
-sleep 1
-for i in 1 2 3 4 5; do $label -o labels.csv $all $quick -q >/dev/null 2>&1 && break || sleep 1; done
+until $label -o labels.csv $all $quick -q >/dev/null 2>&1; do sleep 1; done # what was killed holds the lock until it has ended
 is killed_rows "$(column model labels.csv)$(column mode labels.csv)" "$(column model before.csv)$(column mode before.csv)"
 
-long="--models tiny-transformer --seq 64 --modes inference --device cpu --dtypes fp32 --rel-error 0.0000001 --max-time 60s"
-wait_for() { for i in $(seq 100); do "$@" && return 0; sleep 0.1; done; return 1; }
+long="--models tiny-transformer --seq 64 --modes inference --device cpu --dtypes fp32 --rel-error 0.0000001 --max-time 600s" # ends in a row after that time alone
 $label -o stop.csv $long >/dev/null 2>stop.err &
 pid=$!
-wait_for test -s stop.csv
-sleep 1.5
+at_work() { [ -s stop.csv ] && [ -n "$(ps -o pid= --ppid $pid)" ]; }
+wait_until $pid at_work
 says two_writers 1 "stop.csv: another process is writing to it" $label -o stop.csv $long
 kill -INT $pid
 wait $pid
@@ -108,7 +106,7 @@ is hang_row "$(column failure fail.csv)" "out of memory|out of memory|took longe
 $label -o fail.csv $long --batch 3 >/dev/null 2>fail.err &
 pid=$!
 started() { child=$(ps -o pid= --ppid $pid | tr -d ' '); [ -n "$child" ] && [ "$(ps -o cputimes= -p "$child" | tr -d ' ')" -ge 3 ]; }
-wait_for started && sleep 1 && kill -9 "$child"
+wait_until $pid started && kill -9 "$child"
 wait $pid
 is death_row "$(column failure fail.csv)" "out of memory|out of memory|took longer than 2 s|died of signal 9 (SIGKILL)"
 sed 's/CPU [^,]*,/NVIDIA H200,/' fail.csv >elsewhere.csv # a device of the catalogue
@@ -116,7 +114,7 @@ succeeds import_failed "$ROOFTILE" dataset import --format workloads elsewhere.c
 succeeds validate_failed "$ROOFTILE" dataset validate failed.h5
 succeeds failed_stay $label -o fail.csv $long --timeout 2s
 is failed_stay_rows "$(wc -l <fail.csv)" 5
-succeeds retry $label -o fail.csv ${long/60s/1s} --retry-failed
+succeeds retry $label -o fail.csv ${long/600s/1s} --retry-failed
 is retry_row "$(column failure fail.csv)" ""
 succeeds budget $label -o budget.csv $all $quick --budget 1ms
 holds budget_says "the budget is spent, 8 of 8 are left" "$work/stderr"

@@ -135,14 +135,14 @@ mkdir folder.h5
 refuses "a folder" 1 "is a folder" "$ROOFTILE" dataset merge a.h5 -o folder.h5 --overwrite
 
 # --- unfinished work ---
-"$ROOFTILE" train a.h5 -q --family softmax --epochs 100000 --threads 1 --checkpoint-every 0 --no-intervals -o long.h5 >/dev/null 2>&1 &
+"$ROOFTILE" train a.h5 -q --family softmax --epochs 100000 --patience 100000 --threads 1 --checkpoint-every 0 --no-intervals -o long.h5 >/dev/null 2>&1 &
 pid=$!
-for _ in $(seq 600); do [ -e long.h5.checkpoint ] && break; sleep 0.1; done
+wait_until $pid test -e long.h5.checkpoint
 kill -HUP $pid
 kill -HUP $pid # the shell and the terminal both send it
 wait $pid
 [ $? = 1 ] && [ -e long.h5 ] && ok "SIGHUP leaves the best" || not_ok "SIGHUP leaves the best" "$(ls)"
-long="train a.h5 -q --family softmax --epochs 100000 --threads 1 --no-intervals -o long.h5"
+long="train a.h5 -q --family softmax --epochs 100000 --patience 100000 --threads 1 --no-intervals -o long.h5"
 refuses "neither is overwritten" 2 "long.h5: is there already" program "$long"
 rm long.h5
 refuses "nor the checkpoint alone" 2 "is of a training that did not end; go on from it with --resume" program "$long"
@@ -150,20 +150,20 @@ succeeds "--overwrite starts over" program "train a.h5 -q --family softmax --epo
 [ ! -e long.h5.checkpoint ] && ok "and leaves no checkpoint" || not_ok "and leaves no checkpoint"
 "$ROOFTILE" collect --backend synthetic -q --count 3000 --faults slow=5 -o hup.h5 >/dev/null 2>stderr &
 pid=$!
-for _ in $(seq 600); do [ -n "$(ls hup.h5.journal 2>/dev/null | grep part)" ] && break; sleep 0.1; done
+wait_until $pid test -e hup.h5.journal/part-000001.h5
 kill -HUP $pid
 wait $pid
 [ $? = 1 ] && grep -q "run the same command to go on" stderr && ok "collect saves at SIGHUP" || not_ok "collect saves at SIGHUP" "$(cat stderr)"
 succeeds "and goes on" "$ROOFTILE" collect --backend synthetic -q --count 3000 --faults slow=5 -o hup.h5 --budget 0s
 (trap '' HUP; exec "$ROOFTILE" collect --backend synthetic -q --count 300 --faults slow=5 -o nohup.h5 >/dev/null 2>stderr) &
 pid=$!
-for _ in $(seq 600); do [ -e nohup.h5.journal/header.h5 ] && break; sleep 0.1; done
+wait_until $pid test -e nohup.h5.journal/header.h5
 kill -HUP $pid
 wait $pid
 [ $? = 0 ] && ok "under nohup it does not end" || not_ok "under nohup it does not end" "$(cat stderr)"
 "$ROOFTILE" crossval a.h5 --leave-out gpu -p rooftile -q --epochs 100000 --family softmax -o hup -- --patience=100000 --checkpoint-every=0 >/dev/null 2>stderr &
 pid=$!
-for _ in $(seq 600); do [ -n "$(ls hup/*/*/*.checkpoint 2>/dev/null)" ] && break; sleep 0.1; done
+wait_until $pid eval 'ls hup/*/*/*.checkpoint'
 kill -HUP $pid
 wait $pid
 [ $? = 1 ] && grep -q "interrupted; what is complete is kept" stderr && ok "crossval keeps what it has" || not_ok "crossval keeps what it has" "$(cat stderr)"
@@ -193,10 +193,10 @@ holds "is escaped in the dataset" 'plan caf\xe9.txt' <("$ROOFTILE" dataset info 
 if ! "$ROOFTILE" --version | grep -q sanitize && (ulimit -v 8000000; "$ROOFTILE" --version) >/dev/null 2>&1; then # sanitizers need terabytes
     for limit in 60000 150000 262143; do
         refuses "ulimit -v $limit" 1 "limited to less than the 256 MiB that it needs" \
-            timeout 20 bash -c 'ulimit -v $0; exec "$@"' $limit "$ROOFTILE" dataset info a.h5
+            bash -c 'ulimit -t 20 -v $0; exec "$@"' $limit "$ROOFTILE" dataset info a.h5
     done
     unset OPENBLAS_NUM_THREADS
-    succeeds "ulimit -v 262144" timeout 60 bash -c 'ulimit -v 262144; exec "$@"' bash \
+    succeeds "ulimit -v 262144" bash -c 'ulimit -t 60 -v 262144; exec "$@"' bash \
         "$ROOFTILE" train a.h5 -q --family softmax --epochs 2 --no-intervals --threads 4 -o small.h5
     holds "with a thread less" "4 threads asked for, the address space (ulimit -v) has room for 1" stderr
 fi

@@ -72,14 +72,14 @@ echo "CgroupPlugin=cgroup/v1" >cluster/cgroup.conf
 munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
     --log-file="$work/munge/log" --seed-file="$work/munge/seed" >munge/out 2>&1 &
 daemons+=($!)
-wait_for 10 test -S munge/socket || skip_all slurm "munged does not start: $(tail -n 1 munge/out)"
+wait_for 60 test -S munge/socket || skip_all slurm "munged does not start: $(tail -n 1 munge/out)"
 slurmctld -D -c >cluster/out 2>&1 &
 daemons+=($!)
-wait_for 15 sinfo || skip_all slurm "slurmctld does not start: $(tail -n 1 cluster/out)"
+wait_for 60 sinfo || skip_all slurm "slurmctld does not start: $(tail -n 1 cluster/out)"
 slurmd -D -N "$host" >cluster/out.node 2>&1 &
 daemons+=($!)
 idle() { [ "$(sinfo --noheader --format=%T)" = idle ]; }
-wait_for 20 idle || skip_all slurm "slurmd does not start: $(tail -n 1 cluster/out.node)"
+wait_for 60 idle || skip_all slurm "slurmd does not start: $(tail -n 1 cluster/out.node)"
 
 # ---- one machine, then three shards that are requeued in the middle ----
 export ROOFTILE GRES= TIME=10 SHARDS=3 OUT=$work/out
@@ -91,21 +91,21 @@ holds submit_says_merge "then merges them into $OUT/collection.h5" "$work/stdout
 array=$(sed -n 's/^job \([0-9]*\) measures.*/\1/p' "$work/stdout")
 begun() { [ "$(find "$OUT/shard-$1-of-3.h5.journal" -type f 2>/dev/null | wc -l)" -gt 1 ]; }
 state() { scontrol show job --oneliner "${array}_$1" | tr ' ' '\n' | grep "^$2="; }
-if wait_for 30 begun 1 && sleep 1.5 && [ ! -e "$OUT/shard-1-of-3.h5" ]; then
+if wait_for 600 begun 1 && sleep 1.5 && [ ! -e "$OUT/shard-1-of-3.h5" ]; then
     ok shard_1_begun
     succeeds requeue scontrol requeue "${array}_1"
 else
     not_ok shard_1_begun "$(ls "$OUT" "$OUT/logs"; tail -n 3 "$OUT"/logs/*)"
 fi
 # What Slurm sends two minutes before the time limit.
-if wait_for 30 begun 2 && sleep 1.5 && [ ! -e "$OUT/shard-2-of-3.h5" ]; then
+if wait_for 600 begun 2 && sleep 1.5 && [ ! -e "$OUT/shard-2-of-3.h5" ]; then
     ok shard_2_begun
     succeeds near_limit scancel --batch --signal=USR1 "${array}_2"
 else
     not_ok shard_2_begun "$(ls "$OUT" "$OUT/logs"; tail -n 3 "$OUT"/logs/*)"
 fi
 empty() { [ -z "$(squeue --noheader)" ]; }
-wait_for 150 empty && ok queue_empties || not_ok queue_empties "$(squeue)" "$(tail -n 5 "$OUT"/logs/*)"
+wait_for 800 empty && ok queue_empties || not_ok queue_empties "$(squeue)" "$(tail -n 5 "$OUT"/logs/*)"
 is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "is $2, not $3"; fi; }
 is shard_1_restarted "$(grep -c '^shard 1 of 3 on' "$OUT/logs/shard-1-of-3.log")" 2
 is shard_2_restarted "$(grep -c '^shard 2 of 3 on' "$OUT/logs/shard-2-of-3.log")" 2
@@ -126,16 +126,16 @@ cp "$OUT/shard-2-of-3.h5" before.h5
 rm "$OUT/shard-3-of-3.h5" "$OUT/collection.h5"
 succeeds again bash "$script"
 holds again_says "measures shards 3 of 3" "$work/stdout"
-wait_for 60 test -e "$OUT/collection.h5" && ok again_merges || not_ok again_merges "$(squeue; tail -n 3 "$OUT"/logs/*)"
+wait_for 600 test -e "$OUT/collection.h5" && ok again_merges || not_ok again_merges "$(squeue; tail -n 3 "$OUT"/logs/*)"
 cmp -s before.h5 "$OUT/shard-2-of-3.h5" && ok again_keeps || not_ok again_keeps "shard 2 changed"
-wait_for 20 empty
+wait_for 600 empty
 "$ROOFTILE" dataset export "$OUT/collection.h5" -o three >/dev/null
 cmp -s one/samples.csv three/samples.csv && ok again_same || not_ok again_same "the dataset changed"
 
 # As a job itself.
 rm "$OUT/collection.h5"
 succeeds from_a_job sbatch --wait --output="$work/job.log" "$script"
-wait_for 60 test -e "$OUT/collection.h5" && ok from_a_job_merges || not_ok from_a_job_merges "$(cat job.log)"
+wait_for 600 test -e "$OUT/collection.h5" && ok from_a_job_merges || not_ok from_a_job_merges "$(cat job.log)"
 
 # ---- what cannot be ----
 refuse() {
@@ -151,9 +151,9 @@ refuse no_shards 'SHARDS is "many"' SHARDS=many
 refuse no_folder "cannot be made" OUT=/proc/out
 refuse bad_sbatch "sbatch refused the array" OUT="$work/refused" SUBMIT=--partition=none
 succeeds bad_collect env OUT="$work/bad" COLLECT="--backend none" SHARDS=1 bash "$script"
-wait_for 60 empty && ok bad_collect_leaves_no_merge || not_ok bad_collect_leaves_no_merge "$(squeue)"
+wait_for 600 empty && ok bad_collect_leaves_no_merge || not_ok bad_collect_leaves_no_merge "$(squeue)"
 holds bad_collect_says "rooftile: " "$work/bad/logs/shard-1-of-1.log"
 [ ! -e "$work/bad/collection.h5" ] && ok bad_collect_makes_nothing || not_ok bad_collect_makes_nothing "there is a collection"
 succeeds one_shard env OUT="$work/single" COLLECT="--backend synthetic --count 20 -q" SHARDS=1 bash "$script"
-wait_for 60 test -e "$work/single/collection.h5" && ok one_shard_merges || not_ok one_shard_merges "$(tail -n 3 "$work"/single/logs/*)"
+wait_for 600 test -e "$work/single/collection.h5" && ok one_shard_merges || not_ok one_shard_merges "$(tail -n 3 "$work"/single/logs/*)"
 finish

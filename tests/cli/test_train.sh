@@ -67,16 +67,16 @@ succeeds "--resume goes on after the kills" "${train[@]}" -o killed.h5 --resume 
 if cmp -s killed.h5 whole.h5; then ok "and ends in the same bytes"; else not_ok "and ends in the same bytes"; fi
 if [ ! -e killed.h5.checkpoint ]; then ok "no checkpoint is left"; else not_ok "no checkpoint is left"; fi
 refuses "--resume with other options" 2 "made with other options or data" bash -c '
-    "$0" train data.h5 --predictor neusight --quiet --family softmax --epochs 400 --threads 2 --checkpoint-every 0 -o other.h5 >/dev/null 2>&1 &
-    for i in $(seq 100); do [ -e other.h5.checkpoint ] && break; sleep 0.05; done
+    "$0" train data.h5 --predictor neusight --quiet --family softmax --epochs 1000000 --patience 1000000 --threads 2 --checkpoint-every 0 -o other.h5 >/dev/null 2>&1 &
+    until [ -e other.h5.checkpoint ]; do kill -0 $! || exit 9; sleep 0.05; done
     kill -9 $!; wait $! 2>/dev/null
     exec "$0" train data.h5 --predictor neusight --quiet --family softmax --epochs 300 --threads 2 --resume -o other.h5' "$ROOFTILE"
 
 # Ctrl-C: the best so far is a usable predictor.
-"$ROOFTILE" train data.h5 --predictor neusight --quiet --family softmax --epochs 4000 --patience 4000 --threads 2 -o best.h5 --checkpoint-every 0 \
+"$ROOFTILE" train data.h5 --predictor neusight --quiet --family softmax --epochs 1000000 --patience 1000000 --threads 2 -o best.h5 --checkpoint-every 0 \
     >stdout 2>stderr </dev/null &
 pid=$!
-for i in $(seq 100); do [ -e best.h5.checkpoint ] && break; sleep 0.05; done
+wait_until $pid test -e best.h5.checkpoint
 kill -INT $pid
 wait $pid
 status=$?
