@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *rt_h5_stored_name(const struct rt_h5_rename *renames, const char *now)
-{
-    for (; renames != NULL && renames->now != NULL; renames++)
-        if (strcmp(renames->now, now) == 0)
-            return renames->before;
-    return now;
-}
-
 static const char *name_of(const struct rt_h5_attribute *row, size_t index)
 {
     return *(const char *const *)((const char *)row->table + index * row->stride);
@@ -51,10 +43,10 @@ int rt_h5_write_struct(struct rt_h5 *file, const char *object, const struct rt_h
 }
 
 static int take_name(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *row,
-                     const struct rt_h5_rename *renames, const char *text, void *member)
+                     const char *text, void *member)
 {
     for (size_t i = 0; i < row->rows; i++)
-        if (strcmp(rt_h5_stored_name(renames, name_of(row, i)), text) == 0) {
+        if (strcmp(name_of(row, i), text) == 0) {
             if (row->size == 1)
                 *(uint8_t *)member = (uint8_t)i;
             else
@@ -66,11 +58,10 @@ static int take_name(struct rt_h5 *file, const char *object, const struct rt_h5_
                    rt_h5_path(file), object, row->name, text);
 }
 
-static int read_text(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *row,
-                     const struct rt_h5_rename *renames, void *member)
+static int read_text(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *row, void *member)
 {
     char *text;
-    int status = rt_h5_get_text(file, object, rt_h5_stored_name(renames, row->name), &text);
+    int status = rt_h5_get_text(file, object, row->name, &text);
     if (status != RT_OK)
         return status;
     if (row->kind == RT_H5_TEXT) {
@@ -81,33 +72,32 @@ static int read_text(struct rt_h5 *file, const char *object, const struct rt_h5_
     if (row->kind == RT_H5_CHARS)
         snprintf(member, row->size, "%s", text);
     else
-        status = take_name(file, object, row, renames, text, member);
+        status = take_name(file, object, row, text, member);
     free(text);
     return status;
 }
 
 static int read_member(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *row,
-                       const struct rt_h5_rename *renames, void *member)
+                       void *member)
 {
     int64_t value = 0;
-    const char *name = rt_h5_stored_name(renames, row->name);
     if (row->kind == RT_H5_INTEGER)
-        return rt_h5_get_integer(file, object, name, member);
+        return rt_h5_get_integer(file, object, row->name, member);
     if (row->kind == RT_H5_REAL)
-        return rt_h5_get_real(file, object, name, member);
+        return rt_h5_get_real(file, object, row->name, member);
     if (row->kind != RT_H5_BOOL)
-        return read_text(file, object, row, renames, member);
-    int status = rt_h5_get_integer(file, object, name, &value);
+        return read_text(file, object, row, member);
+    int status = rt_h5_get_integer(file, object, row->name, &value);
     *(bool *)member = value != 0;
     return status;
 }
 
 int rt_h5_read_struct(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *rows,
-                      size_t count, const struct rt_h5_rename *renames, void *to)
+                      size_t count, void *to)
 {
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++)
-        status = read_member(file, object, &rows[i], renames, (char *)to + rows[i].offset);
+        status = read_member(file, object, &rows[i], (char *)to + rows[i].offset);
     return status;
 }
 

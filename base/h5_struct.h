@@ -32,19 +32,12 @@ struct rt_h5_attribute {
      .size = sizeof ((type *)0)->member, .table = table_, .stride = sizeof *(table_), .rows = count_}
 /* clang-format on */
 
-/* Names of files of an earlier version: of attributes, and of rows of tables. A list ends with {NULL}. */
-struct rt_h5_rename {
-    const char *now, *before;
-};
-/* What `now` is called in a file with these renames (NULL: none). */
-const char *rt_h5_stored_name(const struct rt_h5_rename *renames, const char *now);
-
 int rt_h5_write_struct(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *rows,
                        size_t count, const void *from);
 /* What a failed reading leaves in `to` is released as usual. A text that `to` holds is freed. RT_EVERSION
  * where a name is in no row of its table. */
 int rt_h5_read_struct(struct rt_h5 *file, const char *object, const struct rt_h5_attribute *rows,
-                      size_t count, const struct rt_h5_rename *renames, void *to);
+                      size_t count, void *to);
 
 /* The array `name` of a group; `array` describes it without its path. `count` values as rt_h5_write. */
 int rt_h5_write_in(struct rt_h5 *file, const char *group, const char *name, struct rt_h5_array array,

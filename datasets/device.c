@@ -9,7 +9,9 @@
 
 /* clang-format off */
 #define FIELD(member, units, long_name, min, max, required) \
-    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required, false}
+    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required, false, false}
+#define PEAK(member, units, long_name, required) \
+    {#member, offsetof(struct rt_device, member), units, long_name, 1e-4, 1e6, required, true, false}
 /* clang-format on */
 
 /* The ranges are wide on purpose: they catch a wrong unit, not an unusual chip. */
@@ -17,16 +19,16 @@ const struct rt_device_field rt_device_fields[] = {
     FIELD(sms, "1", "multiprocessors", 1, 1e6, true),
     FIELD(cores_per_sm, "1", "fp32 lanes per multiprocessor", 1, 1e5, false),
     FIELD(clock_mhz, "MHz", "maximum boost clock", 1, 1e5, false),
-    FIELD(fp32_vector_tflops, "TFLOP/s", "dense fp32 peak of the vector lanes", 1e-4, 1e6, true),
-    FIELD(fp32_matrix_tflops, "TFLOP/s", "dense fp32 peak of the matrix units", 1e-4, 1e6, false),
-    FIELD(tf32_matrix_tflops, "TFLOP/s", "dense tf32 peak of the matrix units", 1e-4, 1e6, false),
-    FIELD(fp16_vector_tflops, "TFLOP/s", "dense fp16 peak of the vector lanes", 1e-4, 1e6, false),
-    FIELD(fp16_matrix_tflops, "TFLOP/s", "dense fp16 peak of the matrix units", 1e-4, 1e6, false),
-    FIELD(bf16_vector_tflops, "TFLOP/s", "dense bf16 peak of the vector lanes", 1e-4, 1e6, false),
-    FIELD(bf16_matrix_tflops, "TFLOP/s", "dense bf16 peak of the matrix units", 1e-4, 1e6, false),
-    FIELD(fp8_matrix_tflops, "TFLOP/s", "dense fp8 peak of the matrix units", 1e-4, 1e6, false),
-    FIELD(fp4_matrix_tflops, "TFLOP/s", "dense fp4 peak of the matrix units", 1e-4, 1e6, false),
-    FIELD(int8_matrix_tops, "TOP/s", "dense int8 peak of the matrix units", 1e-4, 1e6, false),
+    PEAK(fp32_vector_tflops, "TFLOP/s", "dense fp32 peak of the vector lanes", true),
+    PEAK(fp32_matrix_tflops, "TFLOP/s", "dense fp32 peak of the matrix units", false),
+    PEAK(tf32_matrix_tflops, "TFLOP/s", "dense tf32 peak of the matrix units", false),
+    PEAK(fp16_vector_tflops, "TFLOP/s", "dense fp16 peak of the vector lanes", false),
+    PEAK(fp16_matrix_tflops, "TFLOP/s", "dense fp16 peak of the matrix units", false),
+    PEAK(bf16_vector_tflops, "TFLOP/s", "dense bf16 peak of the vector lanes", false),
+    PEAK(bf16_matrix_tflops, "TFLOP/s", "dense bf16 peak of the matrix units", false),
+    PEAK(fp8_matrix_tflops, "TFLOP/s", "dense fp8 peak of the matrix units", false),
+    PEAK(fp4_matrix_tflops, "TFLOP/s", "dense fp4 peak of the matrix units", false),
+    PEAK(int8_matrix_tops, "TOP/s", "dense int8 peak of the matrix units", false),
     FIELD(memory_gib, "GiB", "device memory", 0.01, 1e5, true),
     FIELD(bandwidth_gbs, "GB/s", "peak memory bandwidth", 0.1, 1e6, true),
     FIELD(l2_mib, "MiB", "last-level cache", 0.01, 1e5, true),
@@ -34,7 +36,7 @@ const struct rt_device_field rt_device_fields[] = {
     FIELD(power_w, "W", "board power", 1, 1e5, false),
     FIELD(link_gbs, "GB/s", "bandwidth to a peer, one direction", 0.01, 1e5, false),
     {"link_peers", offsetof(struct rt_device, link_peers), "1",
-     "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, true},
+     "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, false, true},
 };
 const size_t rt_device_field_count = RT_COUNT(rt_device_fields);
 

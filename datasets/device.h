@@ -43,6 +43,7 @@ struct rt_device_field {
     const char *units, *long_name;
     double min, max;
     bool required;
+    bool peak;   /* FLOP/s or OP/s of all multiprocessors together */
     bool sparse; /* datasets hold a column of it only where a device has it: older files have none */
 };
 extern const struct rt_device_field rt_device_fields[];
@@ -76,7 +77,9 @@ int rt_device_check(const struct rt_device *device, const char *where);
 int rt_device_load(const char *path, struct rt_device *out);
 
 /* The device a user means: a catalogue name or alias (case and -_ space alike), or the path of a JSON file;
- * then any number of ",field=value" overrides: "H100,sms=100,bandwidth_gbs=3000".
+ * then any number of ",field=value" overrides: "H100,sms=100,bandwidth_gbs=3000". More multiprocessors bring
+ * their share of the peaks, and so does a higher clock: sms and clock_mhz scale every peak that is not itself
+ * overridden.
  * RT_ENOTFOUND suggests the nearest names. */
 int rt_device_find(const char *spec, struct rt_device *out);
 /* For the rows of options: the file that such a text names, where there is one. */

@@ -231,7 +231,22 @@ static int refuse_override(const char *text, size_t key, const char *spec)
     return status;
 }
 
-static int override(struct rt_device *device, const char *text, size_t length, const char *spec)
+/* Multiprocessors of the same design at the same clock, or the same ones at another. */
+static void scale_peaks(struct rt_device *device, double factor)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (rt_device_fields[f].peak && isfinite(factor))
+            *rt_device_value(device, f) *= factor;
+}
+
+static bool moves_peaks(const struct rt_device_field *field)
+{
+    return field->offset == offsetof(struct rt_device, sms) ||
+           field->offset == offsetof(struct rt_device, clock_mhz);
+}
+
+/* Of fields that move the peaks, or of all others: one override. */
+static int override(struct rt_device *device, const char *text, size_t length, const char *spec, bool moving)
 {
     const char *equals = memchr(text, '=', length);
     size_t key = equals != NULL ? (size_t)(equals - text) : length;
@@ -242,8 +257,25 @@ static int override(struct rt_device *device, const char *text, size_t length, c
     if (rt_parse_real(equals + 1, length - key - 1, &value) != 0)
         return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is not a number for %s", spec, (int)(length - key - 1),
                        equals + 1, field->key);
-    *rt_device_value(device, field - rt_device_fields) = value;
+    if (moves_peaks(field) != moving)
+        return RT_OK;
+    double *held = rt_device_value(device, field - rt_device_fields);
+    if (moving)
+        scale_peaks(device, value / *held);
+    *held = value;
     return RT_OK;
+}
+
+static int override_all(struct rt_device *device, const char *spec, bool moving)
+{
+    int status = RT_OK;
+    for (size_t at = strcspn(spec, ","); status == RT_OK && spec[at] == ',';) {
+        const char *item = spec + at + 1;
+        size_t size = strcspn(item, ",");
+        status = override(device, item, size, spec, moving);
+        at += 1 + size;
+    }
+    return status;
 }
 
 /* Does a number that both know, and that kernels depend on, differ by more than that share? */
@@ -287,17 +319,13 @@ static int find_plain(const char *spec, size_t length, struct rt_device *out)
 int rt_device_find(const char *spec, struct rt_device *out)
 {
     struct rt_device plain, device;
-    size_t length = strcspn(spec, ",");
-    int status = find_plain(spec, length, &plain);
+    int status = find_plain(spec, strcspn(spec, ","), &plain);
     if (status != RT_OK)
         return status;
     device = plain;
-    while (status == RT_OK && spec[length] == ',') {
-        const char *item = spec + length + 1;
-        size_t size = strcspn(item, ",");
-        status = override(&device, item, size, spec);
-        length += 1 + size;
-    }
+    status = override_all(&device, spec, true);
+    if (status == RT_OK)
+        status = override_all(&device, spec, false); /* a peak that is given is not scaled */
     if (status == RT_OK && rt_device_check(&device, spec) != RT_OK)
         status = RT_EUSAGE;
     if (status != RT_OK)

@@ -9,7 +9,7 @@
 #include "models/nn/optimizer.h"
 
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
-#define RT_CHECKPOINT_VERSION 3
+#define RT_CHECKPOINT_VERSION 4
 
 extern const struct rt_output_kind rt_checkpoint_kind; /* base/outputs.h */
 

@@ -17,7 +17,7 @@ enum rt_line_by rt_line_by_of(enum rt_family family)
 
 static double amount_of(const struct rt_query *query, enum rt_line_by by)
 {
-    return by == RT_LINE_FLOPS ? rt_query_flops(query) : rt_query_bytes(query);
+    return by == RT_LINE_FLOPS ? rt_query_flops(query) : rt_query_traffic(query);
 }
 
 static double peak_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype,

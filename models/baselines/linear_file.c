@@ -43,7 +43,7 @@ static int read_line(struct rt_h5 *file, const char *name, void *context)
     linear->line = rt_realloc(linear->line, linear->count + 1, sizeof *linear->line);
     struct rt_line *line = &linear->line[linear->count++];
     *line = (struct rt_line){0};
-    int status = rt_h5_read_struct(file, path, attributes, RT_COUNT(attributes), NULL, line);
+    int status = rt_h5_read_struct(file, path, attributes, RT_COUNT(attributes), line);
     if (status != RT_OK)
         return status;
     bool sound = line->start_us >= 0 && line->start_us < 1e12 && line->rate > 0 && line->peak > 0 &&

@@ -66,7 +66,7 @@ void rt_wave_scaling_point(const struct rt_query *query, double *point)
     for (int d = 0; d < dims; d++)
         point[d] = log2(1 + fmax((double)query->call.dim[d], 0)); /* -1: missing, as 0 */
     point[dims] = 2 * log2(1 + rt_query_flops(query));
-    point[dims + 1] = 2 * log2(1 + rt_query_bytes(query));
+    point[dims + 1] = 2 * log2(1 + rt_query_traffic(query));
 }
 
 /* The query of a measured kernel. */
@@ -168,7 +168,7 @@ static double compute_ratio(const struct rt_query *query, const struct rt_device
 double rt_wave_scale(const struct rt_query *query, const struct rt_device *origin,
                      const struct rt_device *device)
 {
-    double intensity = rt_query_flops(query) / rt_query_bytes(query);
+    double intensity = rt_query_flops(query) / rt_query_traffic(query);
     double peak =
         rt_device_peak_flops(device, rt_call_family(&query->call), (enum rt_dtype)query->call.dtype);
     double share = intensity * 1e9 * device->bandwidth_gbs / peak; /* x / R */

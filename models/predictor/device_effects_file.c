@@ -2,7 +2,6 @@
 #include "models/predictor/device_effects_file.h"
 #include "base/h5_struct.h"
 #include "base/status.h"
-#include "models/predictor/file_names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -161,7 +160,7 @@ int rt_device_effects_write(const struct rt_device_effects *effects, struct rt_h
 
 static int read_points(struct rt_h5 *file, const char *base, struct rt_residual_correction *out)
 {
-    const char *name = rt_predictor_stored_name(file, "residual_correction_points");
+    const char *name = "residual_correction_points";
     size_t stored = 0;
     int status = rt_h5_count_in(file, base, name, points_array, &stored);
     if (status != RT_OK)
@@ -188,7 +187,7 @@ static int read_correction(struct rt_h5 *file, const char *base, size_t width,
                            struct rt_residual_correction *out)
 {
     const char *names[RT_DTYPE_COUNT];
-    const char *weights = rt_predictor_stored_name(file, "residual_correction_weights");
+    const char *weights = "residual_correction_weights";
     if (!rt_h5_exists_in(file, base, weights))
         return RT_OK;
     out->width = width;
@@ -204,7 +203,7 @@ static int read_correction(struct rt_h5 *file, const char *base, size_t width,
     if (status == RT_OK)
         status = read_noise(file, base, out);
     if (status == RT_OK)
-        status = rt_h5_read_in(file, base, rt_predictor_stored_name(file, "residual_correction_dtypes"),
+        status = rt_h5_read_in(file, base, "residual_correction_dtypes",
                                dtypes_array(names), out->dtype, 1, out->points);
     if (status == RT_OK)
         rt_residual_correction_prepare(out);
@@ -255,13 +254,12 @@ static bool is_sound(const struct rt_device_effect *effect)
 static int read_effect(struct rt_h5 *file, const char *base, size_t width, struct rt_device_effect *out)
 {
     char keys[192];
-    const struct rt_h5_rename *renames = rt_predictor_renames(file);
-    snprintf(keys, sizeof keys, "%s/%s", base, rt_predictor_stored_name(file, "fitted_keys"));
-    int status = rt_h5_read_struct(file, base, attributes, RT_COUNT(attributes), renames, out);
+    snprintf(keys, sizeof keys, "%s/fitted_keys", base);
+    int status = rt_h5_read_struct(file, base, attributes, RT_COUNT(attributes), out);
     if (status == RT_OK && rt_h5_has(file, base, dtypes_attribute[0].name))
-        status = rt_h5_read_struct(file, base, dtypes_attribute, 1, renames, out);
+        status = rt_h5_read_struct(file, base, dtypes_attribute, 1, out);
     if (status == RT_OK && rt_h5_has(file, base, intervals[0].name))
-        status = rt_h5_read_struct(file, base, intervals, RT_COUNT(intervals), renames, out);
+        status = rt_h5_read_struct(file, base, intervals, RT_COUNT(intervals), out);
     if (status == RT_OK && !is_sound(out))
         return rt_fail(RT_EFORMAT, "%s: %s holds device effects that cannot be: the file is damaged",
                        rt_h5_path(file), base);
@@ -295,7 +293,7 @@ int rt_device_effects_read(struct rt_h5 *file, const char *group, size_t width,
                            struct rt_device_effects *effects)
 {
     char base[128];
-    snprintf(base, sizeof base, "%s/%s", group, rt_predictor_stored_name(file, "device_effects"));
+    snprintf(base, sizeof base, "%s/device_effects", group);
     if (!rt_h5_exists(file, base))
         return RT_OK;
     return rt_h5_each_child(file, base, read_known, &(struct reader){effects, base, width});

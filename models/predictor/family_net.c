@@ -76,6 +76,7 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
                                .waves = launch.waves,
                                .start_us = launch.start_us};
     if (rt_heads[net->head].effects) {
+        rt_launch_times(&launch, &bound->times);
         bound->compute_share = rt_launch_compute_share(&launch);
         bound->depth_share = rt_launch_depth_share(&launch);
         bound->narrow_share = rt_launch_narrow_share(&launch);

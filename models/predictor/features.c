@@ -56,62 +56,22 @@ static double log2_wide(const struct rt_launch *l)
     return log2(fmax(l->m, l->n));
 }
 
-/* A product in tiles of a size that every library has: blocks over multiprocessors, the useful share of the
- * last wave, the useful share of the padded output. */
-struct reference {
-    double blocks, waves, padding;
-};
-static struct reference reference(const struct rt_launch *l, double tile_m, double tile_n)
+/* A product in tiles of a size that every library has: the useful share of the padded output. */
+static double padding(const struct rt_launch *l, double tile_m, double tile_n)
 {
-    double count = l->batch * ceil(l->m / tile_m) * ceil(l->n / tile_n), sms = l->device->sms;
-    return (struct reference){log2(count / sms), count / (ceil(count / sms) * sms),
-                              l->batch * l->m * l->n / (count * tile_m * tile_n)};
+    return l->m * l->n / (ceil(l->m / tile_m) * tile_m * ceil(l->n / tile_n) * tile_n);
 }
-#define REFERENCE(m_, n_)                                                                                    \
-    static double blocks_##m_##x##n_(const struct rt_launch *l)                                              \
-    {                                                                                                        \
-        return reference(l, m_, n_).blocks;                                                                  \
-    }                                                                                                        \
-    static double waves_##m_##x##n_(const struct rt_launch *l)                                               \
-    {                                                                                                        \
-        return reference(l, m_, n_).waves;                                                                   \
-    }                                                                                                        \
-    static double padding_##m_##x##n_(const struct rt_launch *l)                                             \
-    {                                                                                                        \
-        return reference(l, m_, n_).padding;                                                                 \
-    }
-REFERENCE(128, 128)
-REFERENCE(128, 64)
-REFERENCE(64, 64)
-
-/* The tiling that tiling.h finds fastest. */
-static double tiling_log2_blocks(const struct rt_launch *l)
+static double padding_128x128(const struct rt_launch *l)
 {
-    return log2(l->tiling.blocks / l->device->sms);
+    return padding(l, 128, 128);
 }
-static double tiling_wave_fill(const struct rt_launch *l)
+static double padding_128x64(const struct rt_launch *l)
 {
-    return l->tiling.blocks / (l->tiling.waves * l->device->sms);
+    return padding(l, 128, 64);
 }
-static double tiling_padding(const struct rt_launch *l)
+static double padding_64x64(const struct rt_launch *l)
 {
-    return l->tiling.padding;
-}
-static double tiling_log2_splits(const struct rt_launch *l)
-{
-    return log2(l->tiling.splits);
-}
-static double tiling_log2_tile(const struct rt_launch *l)
-{
-    return log2(l->tiling.tile_m * l->tiling.tile_n);
-}
-static double tiling_ln_compute_memory(const struct rt_launch *l)
-{
-    return log(l->tiling.compute_us / l->tiling.memory_us);
-}
-static double tiling_ln_roofline(const struct rt_launch *l)
-{
-    return log(l->tiling.time_us / l->bound_us);
+    return padding(l, 64, 64);
 }
 
 /* How far a dim is a multiple of 8: vector loads need it. 0, 1/3, 2/3 or 1. */
@@ -173,15 +133,11 @@ static double attention_narrow(const struct rt_launch *l)
 }
 static double attention_log2_blocks(const struct rt_launch *l)
 {
-    return log2(l->attention.blocks / l->device->sms);
-}
-static double attention_wave_fill(const struct rt_launch *l)
-{
-    return l->attention.blocks / (l->attention.waves * l->device->sms);
+    return log2(l->attention.blocks / l->attention.splits);
 }
 static double attention_log2_tiles(const struct rt_launch *l)
 {
-    return log2(l->attention.tiles);
+    return log2(l->attention.longest);
 }
 static double attention_log2_padding(const struct rt_launch *l)
 {
@@ -195,11 +151,6 @@ static double attention_packed(const struct rt_launch *l)
 {
     return l->attention.packed;
 }
-static double attention_ln_overhead(const struct rt_launch *l)
-{
-    return log((l->attention.fused.start_us + l->attention.fused.blocks_us) / l->bound_us);
-}
-
 static double experts_log2_rows(const struct rt_launch *l)
 {
     return log2(l->experts.rows);
@@ -230,11 +181,7 @@ static double experts_log2_padding(const struct rt_launch *l)
 }
 static double experts_log2_blocks(const struct rt_launch *l)
 {
-    return log2(l->experts.blocks / l->device->sms);
-}
-static double experts_wave_fill(const struct rt_launch *l)
-{
-    return l->experts.blocks / (l->experts.waves * l->device->sms);
+    return log2(l->experts.blocks);
 }
 static double experts_cutlass(const struct rt_launch *l)
 {
@@ -247,15 +194,6 @@ static double experts_cutlass_tensor(const struct rt_launch *l)
 static double experts_mxfp4_triton(const struct rt_launch *l)
 {
     return l->query->call.dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
-}
-
-static double ln_compute_memory(const struct rt_launch *l)
-{
-    return log(l->compute_us / l->memory_us);
-}
-static double log2_roofline_us(const struct rt_launch *l)
-{
-    return log2(l->bound_us);
 }
 
 static double dtype_width(const struct rt_launch *l)
@@ -272,19 +210,18 @@ static double dtype_weights_only(const struct rt_launch *l)
     return dtype->bytes < 2 && dtype->input_bytes >= 2;
 }
 
-/* Compulsory traffic, not what is read again. */
-static double log2_bytes_l2(const struct rt_launch *l)
+static double log2_flops(const struct rt_launch *l)
 {
-    return log2(rt_query_bytes(l->query) / rt_near_l2_bytes(l->device));
+    return log2(l->flops);
 }
-static double log2_bytes_sm(const struct rt_launch *l)
+static double log2_bytes(const struct rt_launch *l)
 {
-    return log2(rt_query_bytes(l->query) / rt_multiprocessors(l->device));
+    return log2(rt_query_bytes(l->query));
 }
 /* Tensors that are moved for each element: 2 of a unary op, 3 of a binary one. */
 static double operands(const struct rt_launch *l)
 {
-    return l->bytes / (l->rows * l->cols * rt_dtypes[l->query->call.dtype].bytes);
+    return rt_query_bytes(l->query) / (l->rows * l->cols * rt_dtypes[l->query->call.dtype].bytes);
 }
 static double row_fill(const struct rt_launch *l)
 {
@@ -314,79 +251,63 @@ static double row_other_kernel(const struct rt_launch *l)
 }
 
 const struct rt_feature rt_features[] = {
-    {"log2_tile_flops_per_sm_peak", "FLOPs of a tile over the peak of an SM", log2_tile_flops},
-    {"log2_tile_bytes_per_sm_bandwidth", "bytes of a tile over the bandwidth of an SM", log2_tile_bytes},
-    {"log2_wave_bytes_per_sm_memory", "waves x bytes of a tile over memory per SM", log2_wave_bytes_memory},
-    {"log2_wave_bytes_per_sm_l2", "waves x bytes of a tile over L2 per SM", log2_wave_bytes_l2},
-    {"log2_intensity", "FLOP per byte", log2_intensity},
-    {"log2_batch", "number of products in a batch", log2_batch},
-    {"log2_depth", "length of the sums of a product", log2_depth},
-    {"log2_narrow", "the smaller of rows and columns of a product", log2_narrow},
-    {"log2_wide", "the larger of rows and columns of a product", log2_wide},
-    {"blocks_128x128", "tiles of 128 x 128 over SMs, log2", blocks_128x128},
-    {"waves_128x128", "their tiles over SMs x waves", waves_128x128},
-    {"padding_128x128", "outputs over outputs with their padding", padding_128x128},
-    {"blocks_128x64", "as blocks_128x128", blocks_128x64},
-    {"waves_128x64", "as waves_128x128", waves_128x64},
-    {"padding_128x64", "as padding_128x128", padding_128x64},
-    {"blocks_64x64", "as blocks_128x128", blocks_64x64},
-    {"waves_64x64", "as waves_128x128", waves_64x64},
-    {"padding_64x64", "as padding_128x128", padding_64x64},
-    {"tiling_log2_blocks", "blocks of the fastest tiling over SMs", tiling_log2_blocks},
-    {"tiling_wave_fill", "its blocks over SMs x waves", tiling_wave_fill},
-    {"tiling_padding", "outputs over outputs with its padding", tiling_padding},
-    {"tiling_log2_splits", "parts of its reduction", tiling_log2_splits},
-    {"tiling_log2_tile", "outputs of its tile", tiling_log2_tile},
-    {"tiling_ln_compute_memory", "its compute time over its memory time", tiling_ln_compute_memory},
-    {"tiling_ln_roofline", "its time over the roofline", tiling_ln_roofline},
-    {"alignment_m", "powers of 2 in m, at most 3, over 3", alignment_m},
-    {"alignment_n", "as alignment_m", alignment_n},
-    {"alignment_k", "as alignment_m", alignment_k},
-    {"ln_compute_memory", "compute time over memory time", ln_compute_memory},
-    {"log2_roofline_us", "roofline, us", log2_roofline_us},
-    {"attention_generation", "1 for attention of one step of decoding", attention_generation},
-    {"attention_encoder", "1 for attention without a mask", attention_encoder},
-    {"dim_batch", "dim batch, log2(1 + dim); so are the others", dim_batch},
-    {"dim_tokens", "dim tokens", dim_tokens},
-    {"dim_cached", "dim cached", dim_cached},
-    {"dim_heads", "dim heads", dim_heads},
-    {"dim_kv_heads", "dim kv_heads", dim_kv_heads},
-    {"dim_head_dim", "dim head_dim", dim_head_dim},
-    {"dim_tp", "dim tp", dim_tp},
-    {"dim_ep", "dim ep", dim_ep},
-    {"dtype_width", "bytes of an element", dtype_width},
-    {"dtype_block_scaled", "1 where blocks of elements share a scale", dtype_block_scaled},
-    {"dtype_weights_only", "1 where only the weights are narrow", dtype_weights_only},
-    {"log2_bytes_l2", "bytes over the L2 near a multiprocessor", log2_bytes_l2},
-    {"log2_bytes_sm", "bytes over multiprocessors", log2_bytes_sm},
-    {"operands", "tensors moved for each element", operands},
-    {"dim_window", "dim window", dim_window},
-    {"attention_narrow", "1 where 8-bit keys are multiplied in 8 bits", attention_narrow},
-    {"attention_log2_blocks", "blocks over SMs", attention_log2_blocks},
-    {"attention_wave_fill", "blocks over SMs x waves", attention_wave_fill},
-    {"attention_log2_tiles", "tiles of keys of the longest block", attention_log2_tiles},
-    {"attention_log2_padding", "FLOPs of whole tiles over FLOPs", attention_log2_padding},
-    {"attention_split", "1 where keys may be split over blocks", attention_split},
-    {"attention_packed", "1 where heads that share keys share blocks", attention_packed},
-    {"attention_ln_overhead", "start and blocks over bound", attention_ln_overhead},
-    {"experts_log2_rows", "rows of an expert that has any", experts_log2_rows},
-    {"experts_even", "1 where experts get as many tokens each", experts_even},
-    {"experts_log2_busiest", "rows of the busiest GPU over their mean", experts_log2_busiest},
-    {"experts_touched", "share of a GPU's experts that get a token", experts_touched},
-    {"experts_weight_share", "share of the weights in the traffic", experts_weight_share},
-    {"experts_ln_gathered", "traffic with all tokens' rows over traffic", experts_ln_gathered},
-    {"experts_log2_padding", "rows of whole tiles over rows", experts_log2_padding},
-    {"experts_log2_blocks", "blocks of the first product over SMs", experts_log2_blocks},
-    {"experts_wave_fill", "its blocks over SMs x waves", experts_wave_fill},
-    {"experts_cutlass", "1 where CUTLASS multiplies, not Triton", experts_cutlass},
-    {"experts_cutlass_tensor", "1 for it with one scale a tensor", experts_cutlass_tensor},
-    {"experts_mxfp4_triton", "1 for mxfp4 on Hopper", experts_mxfp4_triton},
-    {"row_fill", "useful share of a block's passes over its row", row_fill},
-    {"row_alignment", "1 where 4 divides the columns", row_alignment},
-    {"log2_cols", "columns of a row op", log2_cols},
-    {"row_in_registers", "1 up to 1024 columns", row_in_registers},
-    {"other_library", "another vendor's library", other_library},
-    {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel},
+    {"log2_tile_flops_per_sm_peak", "FLOPs of a tile over the peak of an SM", log2_tile_flops, true},
+    {"log2_tile_bytes_per_sm_bandwidth", "bytes of a tile over the bandwidth of an SM", log2_tile_bytes,
+     true},
+    {"log2_wave_bytes_per_sm_memory", "waves x bytes of a tile over memory per SM", log2_wave_bytes_memory,
+     true},
+    {"log2_wave_bytes_per_sm_l2", "waves x bytes of a tile over L2 per SM", log2_wave_bytes_l2, true},
+    {"log2_intensity", "FLOP per byte", log2_intensity, false},
+    {"log2_batch", "number of products in a batch", log2_batch, false},
+    {"log2_depth", "length of the sums of a product", log2_depth, false},
+    {"log2_narrow", "the smaller of rows and columns of a product", log2_narrow, false},
+    {"log2_wide", "the larger of rows and columns of a product", log2_wide, false},
+    {"padding_128x128", "outputs over outputs with their padding", padding_128x128, false},
+    {"padding_128x64", "as padding_128x128", padding_128x64, false},
+    {"padding_64x64", "as padding_128x128", padding_64x64, false},
+    {"alignment_m", "powers of 2 in m, at most 3, over 3", alignment_m, false},
+    {"alignment_n", "as alignment_m", alignment_n, false},
+    {"alignment_k", "as alignment_m", alignment_k, false},
+    {"attention_generation", "1 for attention of one step of decoding", attention_generation, false},
+    {"attention_encoder", "1 for attention without a mask", attention_encoder, false},
+    {"dim_batch", "dim batch, log2(1 + dim); so are the others", dim_batch, false},
+    {"dim_tokens", "dim tokens", dim_tokens, false},
+    {"dim_cached", "dim cached", dim_cached, false},
+    {"dim_heads", "dim heads", dim_heads, false},
+    {"dim_kv_heads", "dim kv_heads", dim_kv_heads, false},
+    {"dim_head_dim", "dim head_dim", dim_head_dim, false},
+    {"dim_tp", "dim tp", dim_tp, false},
+    {"dim_ep", "dim ep", dim_ep, false},
+    {"dtype_width", "bytes of an element", dtype_width, false},
+    {"dtype_block_scaled", "1 where blocks of elements share a scale", dtype_block_scaled, false},
+    {"dtype_weights_only", "1 where only the weights are narrow", dtype_weights_only, false},
+    {"log2_flops", "FLOPs", log2_flops, false},
+    {"log2_bytes", "bytes", log2_bytes, false},
+    {"operands", "tensors moved for each element", operands, false},
+    {"dim_window", "dim window", dim_window, false},
+    {"attention_narrow", "1 where 8-bit keys are multiplied in 8 bits", attention_narrow, false},
+    {"attention_log2_blocks", "blocks before their keys are split", attention_log2_blocks, false},
+    {"attention_log2_tiles", "tiles of keys of the longest block, before that", attention_log2_tiles, false},
+    {"attention_log2_padding", "FLOPs of whole tiles over FLOPs", attention_log2_padding, false},
+    {"attention_split", "1 where keys may be split over blocks", attention_split, false},
+    {"attention_packed", "1 where heads that share keys share blocks", attention_packed, false},
+    {"experts_log2_rows", "rows of an expert that has any", experts_log2_rows, false},
+    {"experts_even", "1 where experts get as many tokens each", experts_even, false},
+    {"experts_log2_busiest", "rows of the busiest GPU over their mean", experts_log2_busiest, false},
+    {"experts_touched", "share of a GPU's experts that get a token", experts_touched, false},
+    {"experts_weight_share", "share of the weights in the traffic", experts_weight_share, false},
+    {"experts_ln_gathered", "traffic with all tokens' rows over traffic", experts_ln_gathered, false},
+    {"experts_log2_padding", "rows of whole tiles over rows", experts_log2_padding, false},
+    {"experts_log2_blocks", "blocks of the first product", experts_log2_blocks, false},
+    {"experts_cutlass", "1 where CUTLASS multiplies, not Triton", experts_cutlass, false},
+    {"experts_cutlass_tensor", "1 for it with one scale a tensor", experts_cutlass_tensor, false},
+    {"experts_mxfp4_triton", "1 for mxfp4 on Hopper", experts_mxfp4_triton, false},
+    {"row_fill", "useful share of a block's passes over its row", row_fill, false},
+    {"row_alignment", "1 where 4 divides the columns", row_alignment, false},
+    {"log2_cols", "columns of a row op", log2_cols, false},
+    {"row_in_registers", "1 up to 1024 columns", row_in_registers, false},
+    {"other_library", "another vendor's library", other_library, false},
+    {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel, false},
 };
 const size_t rt_feature_count = RT_COUNT(rt_features);
 

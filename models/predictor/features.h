@@ -1,6 +1,9 @@
 /*
  * Features by name: what a network sees of a launch. A predictor file lists its features by these names; a
  * new feature is a function and a row in features.c.
+ *
+ * But for NeuSight's, features are of the call and the device's design (vendor, compute capability) alone, so
+ * that a network cannot make a forecast slower where a device has more of anything (models/roofline/times.h).
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_FEATURES_H
 #define ROOFTILE_MODELS_PREDICTOR_FEATURES_H
@@ -10,6 +13,7 @@
 struct rt_feature {
     const char *name, *what;
     double (*value)(const struct rt_launch *launch);
+    bool of_device; /* depends on the device's numbers: the head "times" takes none of these */
 };
 
 extern const struct rt_feature rt_features[];

@@ -1,7 +1,6 @@
 /* The table of forecasters. See forecaster.h. */
 #include "models/predictor/forecaster.h"
 #include "base/status.h"
-#include "models/predictor/file_names.h"
 #include "models/predictor/network.h"
 
 #include <math.h>
@@ -100,7 +99,7 @@ static int wave_scaling_write(const struct rt_family_net *net, struct rt_h5 *fil
 static int wave_scaling_read(struct rt_h5 *file, const char *group, struct rt_family_net *net)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/%s", group, rt_predictor_stored_name(file, "wave_scaling"));
+    snprintf(path, sizeof path, "%s/wave_scaling", group);
     return rt_wave_scaling_read(file, path, &net->wave_scaling);
 }
 

@@ -31,39 +31,104 @@ static void utilisation_gradient(const rt_real *out, const struct rt_bound *boun
     dout[1] = (rt_real)(dutilisation * gamma * (1 - gamma));
 }
 
-/* z = ln least + (ln most - ln least) x sigmoid(a + 4 out / (ln most - ln least)): slope near 1 in the
- * middle, and `a` such that an output of 0 is 1.4 times the roofline, what large kernels take. */
-static double residual_share(double out, double *range)
+/* ---- times ---- */
+
+/* Outputs of the network. */
+enum {
+    OUT_START,
+    OUT_COMPUTE,
+    OUT_MEMORY,
+    OUT_COMPUTE_WEIGHTS,
+    OUT_MEMORY_WEIGHTS = OUT_COMPUTE_WEIGHTS + RT_COMPUTE_TIMES,
+    OUT_COUNT = OUT_MEMORY_WEIGHTS + RT_MEMORY_TIMES
+};
+
+/* A factor on a time, held between two bounds, and where an output of 0 puts it: what large kernels take. */
+struct factor_range {
+    double least, most, start;
+};
+static const struct factor_range start_factor = {0.5, 2, 1}, compute_factor = {0.3, 200, 1.4},
+                                 memory_factor = {0.3, 1.5, 1.1};
+
+/* ln factor = ln least + R sigmoid(a + 4 out / R), R = ln most - ln least: slope near 1 in the middle. */
+static double factor(const struct factor_range *range, double out, double *slope)
 {
-    const double start = 0.35; /* ln 1.4 */
-    double low = log(RT_LEAST_RESIDUAL);
-    *range = log(RT_MOST_RESIDUAL) - low;
-    double at = (start - low) / *range;
-    return sigmoid(log(at / (1 - at)) + 4 * out / *range);
+    double low = log(range->least), width = log(range->most) - low, at = (log(range->start) - low) / width;
+    double share = sigmoid(log(at / (1 - at)) + 4 * out / width);
+    *slope = 4 * share * (1 - share);
+    return exp(low + width * share);
 }
 
-static double residual_part(const rt_real *out, const struct rt_bound *bound)
+/* Weighted geometric mean of times, the weights a softmax of outputs. */
+static double mean_time(const rt_real *out, const double *ln_time, int count, double *weight)
 {
-    double range, share = residual_share(out[0], &range);
-    return bound->bound_us * exp(log(RT_LEAST_RESIDUAL) + range * share + bound->shift);
+    double most = -INFINITY, sum = 0, mean = 0;
+    for (int i = 0; i < count; i++)
+        most = fmax(most, out[i]);
+    for (int i = 0; i < count; i++)
+        sum += weight[i] = exp(out[i] - most);
+    for (int i = 0; i < count; i++)
+        mean += (weight[i] /= sum) * ln_time[i];
+    return exp(mean);
 }
 
-static double residual_latency(const rt_real *out, const struct rt_bound *bound)
+/* What a kernel's time is made of, in us and without the shift; slopes are d ln part / d output. */
+struct parts {
+    double start, compute, memory, busy;
+    double start_slope, compute_slope, memory_slope;
+    double mean_compute, mean_memory;
+    double compute_weight[RT_COMPUTE_TIMES], memory_weight[RT_MEMORY_TIMES];
+};
+
+/* How sharply the longer of compute and memory takes over: 1.26 times either where both are the same. */
+static const double OVERLAP = 3;
+
+static void parts_of(const rt_real *out, const struct rt_times *times, struct parts *p)
 {
-    return bound->dispatch_us + residual_part(out, bound);
+    p->mean_compute =
+        mean_time(out + OUT_COMPUTE_WEIGHTS, times->ln_compute, RT_COMPUTE_TIMES, p->compute_weight);
+    p->mean_memory = mean_time(out + OUT_MEMORY_WEIGHTS, times->ln_memory, RT_MEMORY_TIMES, p->memory_weight);
+    p->start = times->start_us * factor(&start_factor, out[OUT_START], &p->start_slope);
+    p->compute = p->mean_compute * factor(&compute_factor, out[OUT_COMPUTE], &p->compute_slope);
+    p->memory = p->mean_memory * factor(&memory_factor, out[OUT_MEMORY], &p->memory_slope);
+    double longer = fmax(p->compute, p->memory), shorter = fmin(p->compute, p->memory);
+    p->busy = longer * pow(1 + pow(shorter / longer, OVERLAP), 1 / OVERLAP);
 }
 
-/* d z / d out = 4 share (1 - share) */
-static void residual_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency,
-                              rt_real *dout)
+static double times_latency(const rt_real *out, const struct rt_bound *bound)
 {
-    double range, share = residual_share(out[0], &range);
-    dout[0] = (rt_real)(dlatency * residual_part(out, bound) * 4 * share * (1 - share));
+    struct parts p;
+    parts_of(out, &bound->times, &p);
+    return bound->dispatch_us + fmax(bound->times.least_us, (p.start + p.busy) * exp(bound->shift));
+}
+
+/* d latency / d output of the weights of times: weight x (ln time - ln mean) x d latency / d ln mean. */
+static void weights_gradient(const double *weight, const double *ln_time, int count, double mean,
+                             double dmean, rt_real *dout)
+{
+    for (int i = 0; i < count; i++)
+        dout[i] = (rt_real)(dmean * weight[i] * (ln_time[i] - log(mean)));
+}
+
+/* That nothing is faster than least_us is left out, so that training moves a sample away from it. */
+static void times_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout)
+{
+    struct parts p;
+    parts_of(out, &bound->times, &p);
+    double scale = dlatency * exp(bound->shift), dcompute = scale * p.busy * pow(p.compute / p.busy, OVERLAP),
+           dmemory = scale * p.busy * pow(p.memory / p.busy, OVERLAP);
+    dout[OUT_START] = (rt_real)(scale * p.start * p.start_slope);
+    dout[OUT_COMPUTE] = (rt_real)(dcompute * p.compute_slope);
+    dout[OUT_MEMORY] = (rt_real)(dmemory * p.memory_slope);
+    weights_gradient(p.compute_weight, bound->times.ln_compute, RT_COMPUTE_TIMES, p.mean_compute, dcompute,
+                     dout + OUT_COMPUTE_WEIGHTS);
+    weights_gradient(p.memory_weight, bound->times.ln_memory, RT_MEMORY_TIMES, p.mean_memory, dmemory,
+                     dout + OUT_MEMORY_WEIGHTS);
 }
 
 const struct rt_head rt_heads[RT_HEAD_COUNT] = {
     {"utilisation", 2, utilisation_latency, utilisation_gradient, false},
-    {"residual", 1, residual_latency, residual_gradient, true},
+    {"times", OUT_COUNT, times_latency, times_gradient, true},
 };
 
 int rt_head_find(const char *name)

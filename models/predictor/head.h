@@ -6,32 +6,37 @@
  * utilisation is at least RT_LEAST_UTILISATION, and the gradient ignores that limit, so that training moves a
  * sample out of it.
  *
- * "residual" is rooftile's: latency = dispatch overhead + bound x exp(z + shift), where z follows the output
- * between ln RT_LEAST_RESIDUAL and ln RT_MOST_RESIDUAL. Physics thus bounds every forecast: no kernel is
- * faster than its roofline with its data in the cache, none slower than a bounded multiple of it.
+ * "times" is rooftile's:
+ *
+ *   latency = dispatch overhead + max(least, (start x e^z0 + (compute^3 + memory^3)^(1/3)) x e^shift)
+ *   compute = weighted geometric mean of the launch's compute times x e^z1,   memory likewise with z2
+ *
+ * The network gives z and the weights (softmax); the times are those of models/roofline/times.h. Compute and
+ * memory overlap, and the longer takes over in a smooth step. Efficiencies are bounded: compute takes 0.3 to
+ * 200 times its time, memory, which many accesses in flight hide well, 0.3 to 1.5 times, the start half or
+ * twice. Every forecast grows with each time, so none falls when a time grows: more hardware is never slower.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_HEAD_H
 #define ROOFTILE_MODELS_PREDICTOR_HEAD_H
 
 #include "models/nn/real.h"
+#include "models/roofline/times.h"
 
 #include <stdbool.h>
 
 #define RT_LEAST_UTILISATION 1e-3
-#define RT_LEAST_RESIDUAL    0.3
-#define RT_MOST_RESIDUAL     200.0
 
-/* Largest dispatch overhead of a kernel in a queue: the start of its blocks, the drain of its last ones.
- * Timed alone, small kernels take 25 to 90 us on the host; end to end, anything from 3 to 12 us fits
- * NeuSight's measured models equally well under leave-one-GPU-out. */
-#define RT_QUEUED_US 6.0
+/* Largest dispatch overhead of a kernel in a queue: between the last block of one kernel and the start of the
+ * next. Timed alone, small kernels wait 25 to 90 us for the host. */
+#define RT_QUEUED_US 1.0
 
 /* What a head knows of a kernel beside the network's outputs. */
 struct rt_bound {
     double bound_us; /* latency if every wave reached the roofline */
     double waves;
-    double start_us; /* part of bound_us until the first block computes; not part of the dispatch overhead */
-    /* residual: */
+    double start_us; /* part of bound_us: what the kernel takes beside its work; no dispatch overhead */
+    /* times: */
+    struct rt_times times;
     double compute_share; /* 0..1, how the device effects mix: device_effects.h */
     double depth_share;   /* 0..1, of the device effect of long reductions */
     double narrow_share;  /* 0..1, of the device effect of narrow results */

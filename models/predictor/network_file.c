@@ -3,7 +3,6 @@
 #include "base/h5_struct.h"
 #include "base/status.h"
 #include "models/predictor/device_effects_file.h"
-#include "models/predictor/file_names.h"
 #include "models/predictor/network.h"
 
 #include <math.h>
@@ -102,17 +101,9 @@ int rt_network_write(const struct rt_family_net *net, struct rt_h5 *file, const 
 
 /* ---- reading ---- */
 
-static int find_feature(const struct rt_h5_rename *renames, const char *name)
-{
-    for (size_t i = 0; i < rt_feature_count; i++)
-        if (strcmp(rt_h5_stored_name(renames, rt_features[i].name), name) == 0)
-            return (int)i;
-    return -1;
-}
-
 static int add_feature(struct rt_h5 *file, const char *group, const char *name, struct rt_family_net *net)
 {
-    int feature = find_feature(rt_predictor_renames(file), name);
+    int feature = rt_feature_find(name);
     if (net->feature_count == RT_MAX_FEATURES)
         return rt_fail(RT_EFORMAT, "%s: %s lists more than %d features", rt_h5_path(file), group,
                        RT_MAX_FEATURES);
@@ -218,14 +209,46 @@ static int read_mlp(struct rt_h5 *file, const char *group, struct rt_family_net 
                             sizeof *net->mlp.parameters, net->mlp.count, -MOST_WEIGHT, MOST_WEIGHT);
 }
 
+/* Networks of version 3 and earlier saw the device's numbers. */
+static int refuse_residual(struct rt_h5 *file, const char *group)
+{
+    char *head;
+    int status = rt_h5_get_text(file, group, "head", &head);
+    if (status != RT_OK)
+        return status;
+    if (strcmp(head, "residual") == 0)
+        status =
+            rt_fail(RT_EVERSION,
+                    "%s: was trained by an earlier rooftile, whose forecasts could grow with the GPU: train "
+                    "the predictor again",
+                    rt_h5_path(file));
+    free(head);
+    return status;
+}
+
+/* More hardware is never slower only where the network sees none of it. */
+static int check_features(struct rt_h5 *file, const char *group, const struct rt_family_net *net)
+{
+    for (int f = 0; rt_heads[net->head].effects && f < net->feature_count; f++)
+        if (rt_features[net->feature[f]].of_device)
+            return rt_fail(RT_EFORMAT,
+                           "%s: %s lists the feature \"%s\", which its head does not take: the file is "
+                           "damaged, restore it from a copy or train again",
+                           rt_h5_path(file), group, rt_features[net->feature[f]].name);
+    return RT_OK;
+}
+
 int rt_network_read(struct rt_h5 *file, const char *group, struct rt_family_net *net)
 {
     char tiles[128];
-    snprintf(tiles, sizeof tiles, "%s/%s", group, rt_predictor_stored_name(file, "measured_tiles"));
-    int status = read_features(file, group, net);
+    snprintf(tiles, sizeof tiles, "%s/measured_tiles", group);
+    int status = refuse_residual(file, group);
     if (status == RT_OK)
-        status =
-            rt_h5_read_struct(file, group, attributes, RT_COUNT(attributes), rt_predictor_renames(file), net);
+        status = read_features(file, group, net);
+    if (status == RT_OK)
+        status = rt_h5_read_struct(file, group, attributes, RT_COUNT(attributes), net);
+    if (status == RT_OK)
+        status = check_features(file, group, net);
     if (status == RT_OK)
         status = read_scalings(file, group, net);
     if (status == RT_OK)

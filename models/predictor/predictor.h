@@ -13,7 +13,7 @@
  *   recipe           which nets `rooftile train` makes, and with which options
  *   predictor        this: which net forecasts a kernel, forecasts, intervals (predictor_interval.c), what
  * the predictor was fitted to throttling       sessions that were measured while a GPU was throttled
- *   *_file           the parts in files; predictor_file is the whole, file_names what version 2 called things
+ *   *_file           the parts in files; predictor_file is the whole
  *   pretrained       where the predictor that comes with rooftile is
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_PREDICTOR_H
@@ -23,7 +23,7 @@
 #include "models/predictor/forecaster.h"
 
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
-#define RT_PREDICTOR_VERSION 3
+#define RT_PREDICTOR_VERSION 4
 #define RT_MAX_NETS          (2 * RT_FAMILY_COUNT) /* of a predictor */
 
 extern const struct rt_output_kind rt_predictor_kind; /* base/outputs.h */

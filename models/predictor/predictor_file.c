@@ -2,7 +2,6 @@
 #include "base/h5_struct.h"
 #include "base/outputs.h"
 #include "base/status.h"
-#include "models/predictor/file_names.h"
 #include "models/predictor/predictor.h"
 
 #include <stdio.h>
@@ -11,7 +10,7 @@
 
 const struct rt_output_kind rt_predictor_kind = {"a predictor", RT_PREDICTOR_FORMAT, NULL};
 
-enum { OLDEST_VERSION = 2 };
+enum { OLDEST_VERSION = 3 };
 
 #define ROOT(member, kind)      RT_H5_MEMBER(struct rt_predictor, member, #member, kind)
 #define FIT(member, name, kind) RT_H5_MEMBER(struct rt_family_net, member, name, kind)
@@ -31,10 +30,6 @@ static const struct rt_h5_attribute root[] = {
     RT_H5_MEMBER(struct rt_predictor, split.test, "split_test", RT_H5_REAL),
     ROOT(threads, RT_H5_INTEGER),
     ROOT(complete, RT_H5_BOOL),
-};
-
-/* Since version 3. */
-static const struct rt_h5_attribute root_3[] = {
     RT_H5_MEMBER_NAME(struct rt_predictor, target, "target", rt_targets, RT_TARGET_COUNT),
     ROOT(kept_no_test, RT_H5_BOOL),
 };
@@ -104,8 +99,6 @@ static int write_nets(struct rt_h5 *file, const struct rt_predictor *predictor)
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file)
 {
     int status = rt_h5_write_struct(file, "/", root, RT_COUNT(root), predictor);
-    if (status == RT_OK)
-        status = rt_h5_write_struct(file, "/", root_3, RT_COUNT(root_3), predictor);
     return status == RT_OK ? write_nets(file, predictor) : status;
 }
 
@@ -126,19 +119,11 @@ int rt_predictor_save(const struct rt_predictor *predictor, const char *path)
 
 /* ---- reading ---- */
 
-/* Version 2 has no forecasters: a network has a head of rt_heads, a baseline one of its own name. */
 static int read_forecaster(struct rt_h5 *file, const char *group, struct rt_family_net *net)
 {
     static const struct rt_h5_attribute row = RT_H5_MEMBER_NAME(
         struct rt_family_net, forecaster, "forecaster", rt_forecasters, RT_FORECASTER_COUNT);
-    const struct rt_h5_rename *renames = rt_predictor_renames(file);
-    char *head = NULL;
-    int status = renames != NULL ? rt_h5_get_text(file, group, "head", &head) : RT_OK;
-    bool network = status == RT_OK && head != NULL && rt_head_find(head) >= 0;
-    free(head);
-    if (status != RT_OK || network)
-        return status;
-    return rt_h5_read_struct(file, group, &row, 1, renames, net);
+    return rt_h5_read_struct(file, group, &row, 1, net);
 }
 
 /* Is the net that of its group? Files of earlier builds say the family in the group's name alone. */
@@ -181,25 +166,15 @@ static int read_net(struct rt_h5 *file, const char *name, void *context)
     snprintf(group, sizeof group, "/families/%.48s", name);
     int status = read_forecaster(file, group, net);
     if (status == RT_OK)
-        status = rt_h5_read_struct(file, group, net_attributes, RT_COUNT(net_attributes), NULL, net);
+        status = rt_h5_read_struct(file, group, net_attributes, RT_COUNT(net_attributes), net);
     if (status == RT_OK && rt_h5_has(file, group, impossible.name))
-        status = rt_h5_read_struct(file, group, &impossible, 1, NULL, net);
+        status = rt_h5_read_struct(file, group, &impossible, 1, net);
     if (status == RT_OK)
         status = check_name(file, group, net);
     if (status == RT_OK && !counts_are_sound(net))
         status = rt_fail(RT_EFORMAT, "%s: %s was fitted in %lld epochs to %lld rows: the file is damaged",
                          rt_h5_path(file), group, (long long)net->epochs, (long long)net->rows_train);
     return status == RT_OK ? rt_forecasters[net->forecaster].read(file, group, net) : status;
-}
-
-static int read_root(struct rt_h5 *file, struct rt_predictor *predictor)
-{
-    int status = rt_h5_read_struct(file, "/", root, RT_COUNT(root), NULL, predictor);
-    if (rt_h5_version(file) < 3)
-        predictor->kept_no_test = rt_h5_has(file, "/", "kept_no_test");
-    else if (status == RT_OK)
-        status = rt_h5_read_struct(file, "/", root_3, RT_COUNT(root_3), NULL, predictor);
-    return status;
 }
 
 static bool split_is_sound(const struct rt_split_rule *split)
@@ -211,7 +186,7 @@ int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out)
 {
     struct rt_predictor predictor;
     rt_predictor_init(&predictor, "");
-    int status = read_root(file, &predictor);
+    int status = rt_h5_read_struct(file, "/", root, RT_COUNT(root), &predictor);
     if (status == RT_OK && !split_is_sound(&predictor.split))
         status = rt_fail(RT_EFORMAT, "%s: split into %g validation and %g test: the file is damaged",
                          rt_h5_path(file), predictor.split.validation, predictor.split.test);

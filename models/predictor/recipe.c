@@ -19,25 +19,22 @@
 /* rooftile's own: the whole op under the roofline of what the board sustains, corrected by a small network and the
  * device effects of the device. docs/log/predictor.md says how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
-    "log2_intensity log2_depth log2_narrow log2_wide blocks_128x128 waves_128x128 padding_128x128 "          \
-    "blocks_128x64 waves_128x64 padding_128x64 blocks_64x64 waves_64x64 padding_64x64 tiling_log2_blocks "      \
-    "tiling_wave_fill tiling_padding tiling_log2_splits tiling_log2_tile tiling_ln_compute_memory tiling_ln_roofline "         \
+    "log2_intensity log2_flops log2_depth log2_narrow log2_wide padding_128x128 padding_128x64 padding_64x64 " \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
 #define ATTENTION_FEATURES                                                                                   \
-    "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 attention_generation "                  \
-    "attention_encoder dim_batch dim_tokens dim_cached dim_heads dim_kv_heads dim_head_dim dim_window "      \
-    "attention_narrow attention_split attention_packed attention_log2_blocks attention_wave_fill "           \
-    "attention_log2_tiles attention_log2_padding attention_ln_overhead"
+    "log2_intensity log2_flops log2_bytes attention_generation attention_encoder dim_batch dim_tokens "      \
+    "dim_cached dim_heads dim_kv_heads dim_head_dim dim_window attention_narrow attention_split "            \
+    "attention_packed attention_log2_blocks attention_log2_tiles attention_log2_padding"
 #define EXPERTS_FEATURES                                                                                     \
-    "log2_intensity ln_compute_memory log2_roofline_us log2_bytes_l2 experts_log2_rows experts_even "        \
-    "experts_log2_busiest experts_touched experts_weight_share experts_ln_gathered experts_log2_padding "    \
-    "experts_log2_blocks experts_wave_fill dim_ep dim_tp dtype_width dtype_block_scaled dtype_weights_only " \
-    "experts_cutlass experts_cutlass_tensor experts_mxfp4_triton"
+    "log2_intensity log2_flops experts_log2_rows experts_even experts_log2_busiest experts_touched "         \
+    "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \
+    "dtype_width dtype_block_scaled dtype_weights_only experts_cutlass experts_cutlass_tensor "              \
+    "experts_mxfp4_triton"
 #define ROOFTILE(...) ROOFTILE_BY(RT_TILE_WHOLE, __VA_ARGS__)
 #define ROOFTILE_BY(policy_, family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
     {.kind = "rooftile", .family = family_, .units = units_, .features = features_, .standardise = true, \
      .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .effect_ridge = 1e-2, \
-     .layers = 3, .hidden = hidden_, .activation = "silu", .head = "residual", .loss = "log", \
+     .layers = 3, .hidden = hidden_, .activation = "silu", .head = "times", .loss = "log", \
      .policy = policy_, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
      .weight_decay = 0.01}
 /* Baselines without a network: docs/log/baselines.md. One pass over the rows. */
@@ -54,14 +51,13 @@ const struct rt_recipe rt_recipes[] = {
     ROOFTILE(RT_FAMILY_LINEAR, RT_UNITS_MATRIX, PRODUCT_FEATURES, 64, 0.05, 12000, 0, 24),
     ROOFTILE(RT_FAMILY_BMM, RT_UNITS_VECTOR, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
     ROOFTILE(RT_FAMILY_BMM, RT_UNITS_MATRIX, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
-    ROOFTILE(RT_FAMILY_ELEMENTWISE, RT_UNITS_ANY, "log2_bytes_l2 log2_bytes_sm operands", 32, 0, 3500, 20,
-             12),
+    ROOFTILE(RT_FAMILY_ELEMENTWISE, RT_UNITS_ANY, "log2_bytes operands", 32, 0, 3500, 20, 12),
     ROOFTILE(RT_FAMILY_SOFTMAX, RT_UNITS_ANY,
-             "log2_bytes_l2 row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500,
-             20, 12),
+             "log2_bytes row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500, 20,
+             12),
     ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05, 4500, 0, 12),
     ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0, 12),
-    ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes_l2 row_fill", 32, 0, 3500, 20, 12),
+    ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes row_fill", 32, 0, 3500, 20, 12),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),
     NEUSIGHT(RT_FAMILY_ELEMENTWISE, RT_TILE_NEAREST, 64, 15),

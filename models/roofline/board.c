@@ -65,15 +65,8 @@ const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"
 
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
 {
-    const struct rt_architecture_row *row = row_of_capability(device);
-    if (row != NULL)
-        return row->memory;
-    bool board = strstr(device->name, "RTX") != NULL || strstr(device->name, "GeForce") != NULL ||
-                 strcmp(device->architecture, "Ada Lovelace") == 0;
-    if (board || !(device->bandwidth_gbs > 500))
-        return RT_MEMORY_GDDR;
-    bool other = strcmp(device->architecture, "Pascal") == 0 || strncmp(device->architecture, "CDNA", 4) == 0;
-    return other ? RT_MEMORY_HBM_OTHER : RT_MEMORY_HBM;
+    enum rt_memory_kind kind = rt_architecture_of(device)->memory;
+    return kind < RT_MEMORY_KINDS ? kind : RT_MEMORY_GDDR;
 }
 
 /* pJ of an fp32 FLOP; NaN where the process is unknown. */
@@ -91,6 +84,20 @@ double rt_sustained_flops(const struct rt_device *device, enum rt_family family,
     double watts = RT_CORE_POWER * device->power_w;
     double sustained = watts / (1e-12 * flop_picojoules(rt_architecture_of(device)->node_nm));
     return dtype == RT_FP32 && sustained < peak ? sustained : peak;
+}
+
+struct rt_rates rt_rates_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+{
+    return (struct rt_rates){.peak_flops = rt_device_peak_flops(device, family, dtype),
+                             .sustained_flops = rt_sustained_flops(device, family, dtype),
+                             .bandwidth = 1e9 * device->bandwidth_gbs,
+                             .sms = device->sms};
+}
+
+double rt_l2_hits(const struct rt_device *device, double bytes)
+{
+    const double fits = 0.85;
+    return 1 / (1 + exp(-4 * log2(fits * device->l2_mib * 1048576 / bytes)));
 }
 
 double rt_cycles_us(const struct rt_device *device, double cycles)

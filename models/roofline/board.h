@@ -51,6 +51,21 @@ enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
 
+/* How fast a device computes and moves for a family and dtype. A block of threads runs on one multiprocessor
+ * at its share of the peak; all of them together stay within what the board's power sustains. */
+struct rt_rates {
+    double peak_flops, sustained_flops; /* FLOP/s */
+    double bandwidth;                   /* bytes/s */
+    double sms;
+};
+struct rt_rates rt_rates_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
+
+/* Share of its `bytes` that a kernel finds in the L2 when it is repeated: they fit, or nothing of them is
+ * left, by least-recently-used replacement under a cyclic sweep (Mattson et al. 1970). A smooth step at 0.85
+ * of the L2. */
+double rt_l2_hits(const struct rt_device *device, double bytes);
+#define RT_L2_COST 0.3 /* time of a hit over that of a miss */
+
 /* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */
 double rt_cycles_us(const struct rt_device *device, double cycles);
 

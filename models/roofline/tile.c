@@ -29,6 +29,11 @@ double rt_query_bytes(const struct rt_query *query)
                : rt_ops[query->call.op].bytes(query->call.dim, rt_dtypes[query->call.dtype].bytes);
 }
 
+double rt_query_traffic(const struct rt_query *query)
+{
+    return rt_query_bytes(query) + query->reread_bytes;
+}
+
 static double round_up(double value, double multiple)
 {
     return ceil(value / multiple) * multiple;
@@ -49,7 +54,7 @@ static void launch_product(struct rt_launch *launch, double batch, double m, dou
 static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements)
 {
     double rows = (double)query->call.dim[0], cols = (double)query->call.dim[1];
-    double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_bytes(query) / (rows * cols);
+    double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_traffic(query) / (rows * cols);
     launch->tiles = rows * ceil(cols / elements);
     launch->tile_flops = flops * elements;
     launch->tile_bytes = bytes * elements;
@@ -81,16 +86,26 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
-/* Operands that are small beside the L2 are still there from the run before, so that this share of their
- * traffic takes no memory bandwidth: all of it up to an eighth of the L2, none from a quarter. Between two
- * runs other operands pass through the L2, in a model as in AIConfigurator's corpus, where the L40S' matrices
- * of 11 MB are read at 1,150 GB/s and those of 16 MB at 660, with an L2 of 96. START_CYCLES is what a kernel
- * takes beside its work: launch, first loads, last stores. The smallest bf16 products of AIConfigurator's
- * corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of A100, L40S, H100
- * and H200. Both were chosen under leave-one-GPU-out: docs/log/predictor.md. */
-static const double IN_L2 = 0.7, L2_FULL = 0.125, L2_NONE = 0.25, START_CYCLES = 5000;
+/* Operands of products that are small beside the L2 are still there from the run before, so that this share
+ * of their traffic takes no memory bandwidth: all of it up to an eighth of the L2, none from a quarter.
+ * Between two runs other operands pass through the L2, in a model as in AIConfigurator's corpus, where the
+ * L40S' matrices of 11 MB are read at 1,150 GB/s and those of 16 MB at 660, with an L2 of 96. Chosen under
+ * leave-one-GPU-out: docs/log/predictor.md. */
+static const double L2_FULL = 0.125, L2_NONE = 0.25;
+/* What a kernel takes beside its work: launch, first loads, last stores. The smallest bf16 products of
+ * AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of
+ * A100, L40S, H100 and H200; the smallest additions of Vidur's (CUPTI, to 1 us) 1 to 2 us on A40, A100 and
+ * H100. */
+static const double PRODUCT_START_CYCLES = 5000, VECTOR_START_CYCLES = 3000;
 /* A product whose reduction is split starts a second kernel, or waits for its last block. */
 static const double SPLIT_CYCLES = 4000;
+
+/* Cycles by family: attention and experts have theirs in tiling_fused.c. */
+static double start_us(const struct rt_launch *launch)
+{
+    bool vector = rt_family_vector(rt_call_family(&launch->query->call));
+    return rt_cycles_us(launch->device, vector ? VECTOR_START_CYCLES : PRODUCT_START_CYCLES);
+}
 
 static double hit_share(const struct rt_launch *launch)
 {
@@ -105,15 +120,16 @@ static void tile_whole(struct rt_launch *launch)
     enum rt_family family = rt_call_family(&query->call);
     int64_t batch, m, n, k;
     if (!rt_family_vector(rt_call_family(&query->call)))
-        launch->bandwidth /= 1 - IN_L2 * hit_share(launch);
+        launch->bandwidth /= 1 - (1 - RT_L2_COST) * hit_share(launch);
     if (rt_call_product(&query->call, &batch, &m, &n, &k)) {
+        struct rt_rates rates = rt_rates_of(launch->device, family, query->call.dtype);
+        rates.bandwidth = launch->bandwidth;
         launch->batch = (double)batch;
         launch->m = (double)m;
         launch->n = (double)n;
         launch->k = (double)k;
-        rt_tiling_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, launch->peak_flops,
-                          launch->bandwidth, launch->device->sms, rt_cycles_us(launch->device, SPLIT_CYCLES),
-                          &launch->tiling);
+        rt_tiling_product(launch->batch, launch->m, launch->n, launch->k, launch->bytes, &rates,
+                          rt_cycles_us(launch->device, SPLIT_CYCLES), &launch->tiling);
     } else if (rt_family_vector(rt_call_family(&query->call))) {
         launch->rows = (double)query->call.dim[0];
         launch->cols = (double)query->call.dim[1];
@@ -132,16 +148,15 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     launch->peak_flops = rt_sustained_flops(device, rt_call_family(&query->call), query->call.dtype);
     launch->bandwidth = 1e9 * device->bandwidth_gbs;
     launch->flops = rt_query_flops(query);
-    launch->bytes = rt_query_bytes(query);
-    launch->intensity = launch->flops / launch->bytes;
+    launch->bytes = rt_query_traffic(query);
+    launch->intensity = launch->flops / rt_query_bytes(query);
     if (isnan(launch->peak_flops))
         return false;
     tile_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
-    launch->bound_us =
-        fmax(launch->compute_us, launch->memory_us) +
-        (rt_family_vector(rt_call_family(&query->call)) ? 0 : rt_cycles_us(device, START_CYCLES));
+    launch->start_us = start_us(launch);
+    launch->bound_us = launch->start_us + fmax(launch->compute_us, launch->memory_us);
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
@@ -154,29 +169,33 @@ bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *quer
     const struct rt_tiling_time *fused =
         family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
     if (family == RT_FAMILY_ATTENTION)
-        rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, device, launch->peak_flops,
-                            &launch->attention);
+        rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, device, &launch->attention);
     else if (family == RT_FAMILY_MOE)
-        rt_tiling_experts(query->call.dtype, query->call.dim, device, launch->peak_flops, &launch->experts);
+        rt_tiling_experts(query->call.dtype, query->call.dim, device, &launch->experts);
     else
         return true;
-    launch->start_us = fused->start_us;
+    launch->start_us = fused->start_us + fused->blocks_us;
     launch->compute_us = fused->compute_us;
     launch->memory_us = fused->memory_us;
     launch->bound_us = fused->time_us;
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
+/* FLOP per byte at which measured GPUs go from memory to compute: geometric means of the peaks over
+ * bandwidths of NeuSight's in fp32 and AIConfigurator's in bf16. A constant, so that what a device effect
+ * adds is the same on any device. */
+static const double VECTOR_RIDGE = 18, MATRIX_RIDGE = 250;
+
 double rt_launch_compute_share(const struct rt_launch *launch)
 {
-    /* sigmoid(2 log2(compute / memory)) */
-    return 1 / (1 + exp(-2 * log2(launch->compute_us / launch->memory_us)));
+    enum rt_dtype dtype = launch->query->call.dtype;
+    bool vector =
+        !rt_families[rt_call_family(&launch->query->call)].tensor || dtype == RT_FP32 || dtype == RT_FP64;
+    return 1 / (1 + exp(-2 * log2(launch->intensity / (vector ? VECTOR_RIDGE : MATRIX_RIDGE))));
 }
 
 double rt_launch_depth_share(const struct rt_launch *launch)
 {
-    if (launch->row_tiling.rereads > 0)
-        return rt_row_tiling_misses(&launch->row_tiling);
     double depth = launch->k > 0 ? (log2(launch->k) - 12.5) / 2.5 : 0;
     return rt_launch_compute_share(launch) * fmax(0, fmin(depth, 1));
 }
@@ -197,7 +216,7 @@ static double link_gbs(const struct rt_query *query, const struct rt_device *dev
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
 {
     const struct rt_op *op = &rt_ops[query->call.op];
-    double bytes = rt_query_bytes(query);
+    double bytes = rt_query_traffic(query);
     if (rt_families[op->family].link)
         return 1e6 * bytes / (1e9 * link_gbs(query, device));
     double peak = rt_device_peak_flops(device, op->family, query->call.dtype);

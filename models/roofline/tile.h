@@ -27,15 +27,17 @@ struct rt_query {
     /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
      */
     double flops, bytes;
-    bool queued; /* one of many in a queue, so that the host's dispatch is hidden */
+    double reread_bytes; /* moved beside `bytes`: reads of a broadcast operand that miss the device's L2 */
+    bool queued;         /* one of many in a queue, so that the host's dispatch is hidden */
 };
 
 /* The query of a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes. */
 void rt_query_init(struct rt_query *query, const struct rt_call *call);
 
-/* FLOPs and compulsory bytes of the whole op. */
+/* FLOPs and compulsory bytes of the whole op; neither depends on a device. */
 double rt_query_flops(const struct rt_query *query);
 double rt_query_bytes(const struct rt_query *query);
+double rt_query_traffic(const struct rt_query *query); /* with reread_bytes, which depend on the device */
 
 /* One kernel on one device, tile by tile. */
 struct rt_launch {
@@ -56,7 +58,7 @@ struct rt_launch {
     struct rt_tiling tiling;         /* and its likely tiling */
     double rows, cols;               /* of a vector op, */
     struct rt_row_tiling row_tiling; /* and how softmax and layer norm run */
-    double start_us;                 /* of bound_us: until its first block computes; rt_launch_init_tiling */
+    double start_us;                 /* of bound_us: what the kernel takes beside its work */
     struct rt_attention_tiling attention;
     struct rt_experts_tiling experts;
 };
@@ -76,11 +78,12 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
 bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
                            const struct rt_device *device);
 
-/* Share of compute in the bound: 1 / (1 + (memory / compute)^s), s = 2 / ln 2, a smooth step at the ridge. */
+/* Share of compute in a call's time: 1 / (1 + (ridge / intensity)^s), s = 2 / ln 2, a smooth step at the
+ * ridge of the GPUs that were measured. As the other shares it depends on the call alone. */
 double rt_launch_compute_share(const struct rt_launch *launch);
 
 /* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. On some
- * devices such operands miss the L2. Of row ops the share of re-reads that miss; 0 for other ops. */
+ * devices such operands miss the L2. 0 for other ops. */
 double rt_launch_depth_share(const struct rt_launch *launch);
 
 /* How narrow a product's result is: 0 from 128 rows and columns, 1 up to 64 of either, times the share of

@@ -11,8 +11,19 @@ static const double tiles[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
                                   {64, 64},   {32, 128},  {128, 32},  {32, 32}};
 static const double splits[] = {1, 2, 4, 8, 16};
 
-void rt_tiling_product(double batch, double m, double n, double k, double bytes, double peak_flops,
-                       double bandwidth, double sms, double split_us, struct rt_tiling *out)
+double rt_wave_us(const struct rt_rates *rates, double block_flops)
+{
+    return 1e6 * block_flops / (rates->peak_flops / rates->sms);
+}
+
+double rt_blocks_us(const struct rt_rates *rates, double blocks, double block_flops)
+{
+    return fmax(ceil(blocks / rates->sms) * rt_wave_us(rates, block_flops),
+                1e6 * blocks * block_flops / rates->sustained_flops);
+}
+
+void rt_tiling_product(double batch, double m, double n, double k, double bytes, const struct rt_rates *rates,
+                       double split_us, struct rt_tiling *out)
 {
     out->time_us = INFINITY;
     for (size_t t = 0; t < RT_COUNT(tiles); t++)
@@ -23,16 +34,19 @@ void rt_tiling_product(double batch, double m, double n, double k, double bytes,
             double reach = tiling.tile_m * tiling.tile_n / (tiling.tile_m + tiling.tile_n);
             double partial = tiling.splits > 1 ? 8 * tiling.splits * batch * m * n : 0;
             tiling.blocks = count * tiling.splits;
-            tiling.waves = ceil(tiling.blocks / sms);
-            tiling.padding = batch * m * n / (count * tiling.tile_m * tiling.tile_n);
-            tiling.compute_us = 1e6 * tiling.waves * 2 * tiling.tile_m * tiling.tile_n * depth /
-                                (peak_flops / sms) / (reach / (reach + 8));
-            tiling.memory_us = 1e6 * (bytes + partial) / bandwidth;
+            tiling.compute_us = rt_blocks_us(rates, tiling.blocks,
+                                             2 * tiling.tile_m * tiling.tile_n * depth * (reach + 8) / reach);
+            tiling.memory_us = 1e6 * (bytes + partial) / rates->bandwidth;
             tiling.time_us = fmax(tiling.compute_us, tiling.memory_us) + (tiling.splits > 1 ? split_us : 0);
             if (tiling.time_us < out->time_us * (1 - 1e-9))
                 *out = tiling;
         }
 }
+
+/* Of bandwidth for each multiprocessor: 8 to 16 on the devices of NeuSight's corpus. How many blocks are in
+ * flight is told from the bandwidth that they have to keep busy, so that multiprocessors added to the same L2
+ * and bandwidth cost no hits. */
+static const double SM_GBS = 11.5;
 
 static double next_power(double x)
 {
@@ -83,12 +97,12 @@ void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows,
         tiling.fill = cols / 4 / (ceil(cols / 4 / tiling.threads) * tiling.threads);
     double resident = rt_architecture_of(device)->threads;
     double blocks_per_sm = fmax(1, fmin(floor(resident / tiling.threads), resident == 1024 ? 16 : 32));
-    double in_flight = fmin(ceil(rows / tiling.rows), rt_multiprocessors(device) * blocks_per_sm);
+    double in_flight = fmin(ceil(rows / tiling.rows), device->bandwidth_gbs / SM_GBS * blocks_per_sm);
     tiling.log2_in_l2 = log2(in_flight * tiling.rows * cols * width / rt_near_l2_bytes(device));
     *out = tiling;
 }
 
 double rt_row_tiling_misses(const struct rt_row_tiling *tiling)
 {
-    return 1 / (1 + exp(-4 * (tiling->log2_in_l2 + 0.25)));
+    return 1 / (1 + exp(-2 * (tiling->log2_in_l2 + 0.25)));
 }

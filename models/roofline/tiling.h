@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILING_H
 #define ROOFTILE_MODELS_ROOFLINE_TILING_H
 
-#include "datasets/device.h"
+#include "models/roofline/board.h"
 
 #include <stdbool.h>
 
@@ -19,12 +19,20 @@ struct rt_tiling {
     double compute_us, memory_us, time_us;
 };
 
+/* Time of a wave of thread blocks of block_flops each: every one at its multiprocessor's share of the peak.
+ */
+double rt_wave_us(const struct rt_rates *rates, double block_flops);
+
+/* Time of `blocks` thread blocks of block_flops each: whole waves, and all of them within the
+ * board's power. */
+double rt_blocks_us(const struct rt_rates *rates, double blocks, double block_flops);
+
 /* The fastest of 9 tiles x 5 splits for C(m,n) = A(m,k) B(k,n), `batch` times, whose operands and result are
- * `bytes`. A block of a wave takes 2 tile_m tile_n k' FLOPs at its multiprocessor's share of `peak_flops`,
- * times an efficiency h / (h + 8), h = tile_m tile_n / (tile_m + tile_n): larger tiles read less from shared
- * memory for each FLOP. A split writes and reads partial sums in fp32. */
-void rt_tiling_product(double batch, double m, double n, double k, double bytes, double peak_flops,
-                       double bandwidth, double sms, double split_us, struct rt_tiling *out);
+ * `bytes`. A block computes 2 tile_m tile_n k' FLOPs at an efficiency h / (h + 8), h = tile_m tile_n /
+ * (tile_m + tile_n): larger tiles read less from shared memory for each FLOP. A split writes and reads
+ * partial sums in fp32. */
+void rt_tiling_product(double batch, double m, double n, double k, double bytes, const struct rt_rates *rates,
+                       double split_us, struct rt_tiling *out);
 
 /* How a softmax or layer norm over rows x cols of `width` bytes runs. */
 struct rt_row_tiling {
@@ -41,7 +49,7 @@ struct rt_row_tiling {
 void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows, double cols, double width,
                     struct rt_row_tiling *out);
 
-/* Share of the re-reads that miss the L2: sigmoid(4 (log2_in_l2 + 0.25)), a step where the rows in flight
+/* Share of the re-reads that miss the L2: sigmoid(2 (log2_in_l2 + 0.25)), a step where the rows in flight
  * fill 84% of it. */
 double rt_row_tiling_misses(const struct rt_row_tiling *tiling);
 

@@ -1,6 +1,6 @@
 /* Tiling of attention and experts. See tiling_fused.h. */
 #include "models/roofline/tiling_fused.h"
-#include "models/roofline/board.h"
+#include "models/roofline/tiling.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,17 +19,11 @@ static const double START_CYCLES = 16e3;
  * us on 132, 142 and 108 multiprocessors. */
 static const double BLOCK_US = 3.4;
 
-/* A kernel that is repeated finds its operands in the L2 while they fit and none of them once they do not:
- * least-recently-used replacement under a cyclic sweep (Mattson 1970). A step at 0.85 of the L2. A hit costs
- * 0.3 of a miss (tile.c, IN_L2). */
 static void set_memory(const struct rt_device *device, double bytes, struct rt_tiling_time *time)
 {
-    const double fits = 0.85, cost_in_l2 = 0.3;
-    double bandwidth = 1e9 * device->bandwidth_gbs, l2 = device->l2_mib * 1048576;
-    time->l2_hit = 1 / (1 + exp(-4 * log2(fits * l2 / bytes)));
-    double rate =
-        bandwidth * (sustained[rt_memory_kind_of(device)] * (1 - time->l2_hit) + time->l2_hit / cost_in_l2);
-    time->memory_us = 1e6 * bytes / rate;
+    time->l2_hit = rt_l2_hits(device, bytes);
+    double share = sustained[rt_memory_kind_of(device)] * (1 - time->l2_hit) + time->l2_hit / RT_L2_COST;
+    time->memory_us = 1e6 * bytes / (1e9 * device->bandwidth_gbs * share);
 }
 
 static void set_time(struct rt_tiling_time *time)
@@ -130,10 +124,11 @@ static void choose_kernel(const struct attention *a, const struct rt_device *dev
 }
 
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
-                         const struct rt_device *device, double peak_flops, struct rt_attention_tiling *out)
+                         const struct rt_device *device, struct rt_attention_tiling *out)
 {
     struct attention a;
     struct rt_attention_tiling tiling = {.splits = 1};
+    struct rt_rates rates = rt_rates_of(device, RT_FAMILY_ATTENTION, dtype);
     double mean, longest, sms = device->sms;
     read_attention(op, dtype, dim, &a);
     choose_kernel(&a, device, &tiling);
@@ -141,14 +136,18 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
     double blocks = tiling.heads * ceil(tiling.rows / tiling.tile_rows);
     if (tiling.split && blocks < 0.8 * sms) /* FlashAttention's num_splits_heuristic fills the device */
         tiling.splits = fmax(1, fmin(floor(sms / blocks), fmin(128, longest)));
+    double tile_flops = 4 * tiling.tile_rows * tiling.tile_keys * a.head_dim;
+    double whole_flops = blocks * mean * tile_flops;
+    tiling.padding = whole_flops / rt_ops[op].flops(dim);
     mean = tiling.splits > 1 ? ceil(mean / tiling.splits) : mean;
+    tiling.longest = longest;
     tiling.tiles = ceil(longest / tiling.splits);
     tiling.blocks = blocks * tiling.splits;
     tiling.waves = ceil(tiling.blocks / sms);
-    double tile_flops = 4 * tiling.tile_rows * tiling.tile_keys * a.head_dim;
-    tiling.padding = tiling.blocks * mean * tile_flops / rt_ops[op].flops(dim);
     /* Short blocks fill in for long ones, so waves are of the mean; none ends before the longest. */
-    tiling.fused.compute_us = 1e6 * fmax(tiling.tiles, mean * tiling.waves) * tile_flops / (peak_flops / sms);
+    /* Split or not, as many FLOPs are within the board's power. */
+    tiling.fused.compute_us = fmax(1e6 * whole_flops / rates.sustained_flops,
+                                   fmax(tiling.tiles, mean * tiling.waves) * rt_wave_us(&rates, tile_flops));
     tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
     tiling.fused.blocks_us = BLOCK_US * tiling.waves;
     set_memory(device, rt_ops[op].bytes(dim, a.width), &tiling.fused);
@@ -171,9 +170,10 @@ static double tile_rows(double rows)
 }
 
 void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
-                       double peak_flops, struct rt_experts_tiling *out)
+                       struct rt_experts_tiling *out)
 {
     struct rt_experts_tiling tiling = {0};
+    struct rt_rates rates = rt_rates_of(device, RT_FAMILY_MOE, dtype);
     const double tile_columns = 128;
     double tokens = (double)dim[0], hidden = (double)dim[1], inter = (double)dim[2] / (double)dim[5];
     double narrow = rt_dtypes[dtype].input_bytes, wide = fmax(narrow, 2), sms = device->sms;
@@ -190,9 +190,9 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     tiling.padding = tiles * tiling.tile_rows / routing->rows;
     tiling.blocks = tiles * ceil(2 * inter / tile_columns);
     tiling.waves = ceil(tiling.blocks / sms);
-    double down_waves = ceil(tiles * ceil(hidden / tile_columns) / sms);
-    double rate = peak_flops / sms, tile = 2 * tiling.tile_rows * tile_columns;
-    tiling.fused.compute_us = 1e6 * tile * (tiling.waves * hidden + down_waves * inter) / rate;
+    double down_blocks = tiles * ceil(hidden / tile_columns), tile = 2 * tiling.tile_rows * tile_columns;
+    tiling.fused.compute_us =
+        rt_blocks_us(&rates, tiling.blocks, tile * hidden) + rt_blocks_us(&rates, down_blocks, tile * inter);
     /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. */
     double row = hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow);
     double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;

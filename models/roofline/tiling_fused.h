@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
 #define ROOFTILE_MODELS_ROOFLINE_TILING_FUSED_H
 
-#include "datasets/device.h"
+#include "models/roofline/board.h"
 #include "datasets/op.h"
 #include "datasets/moe_routing.h"
 
@@ -31,10 +31,11 @@ struct rt_attention_tiling {
     double rows;  /* of queries that share their keys, for each of `heads` */
     double heads; /* of the batch: batch x heads, or x kv_heads where they are packed */
     double tile_rows, tile_keys;
-    double splits; /* of the keys */
-    double tiles;  /* of keys, of the longest block */
+    double splits;  /* of the keys */
+    double longest; /* tiles of keys of the longest block before keys are split */
+    double tiles;   /* the same after that */
     double blocks, waves;
-    double padding; /* FLOPs of whole tiles over those that are asked for */
+    double padding; /* FLOPs of whole tiles over those that are asked for; before keys are split */
 };
 
 struct rt_experts_tiling {
@@ -49,12 +50,12 @@ struct rt_experts_tiling {
     bool cutlass;         /* grouped products of CUTLASS instead of Triton's */
 };
 
-/* `dim` of attention_context, attention_generation or attention_encoder; `peak_flops` of the dtype. */
+/* `dim` of attention_context, attention_generation or attention_encoder. */
 void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *dim,
-                         const struct rt_device *device, double peak_flops, struct rt_attention_tiling *out);
+                         const struct rt_device *device, struct rt_attention_tiling *out);
 
 /* `dim` of moe. */
 void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
-                       double peak_flops, struct rt_experts_tiling *out);
+                       struct rt_experts_tiling *out);
 
 #endif

@@ -87,8 +87,8 @@ static void time_move(const struct rt_forecast *forecast, struct rt_forecast_lau
     launch->half = queries->moved_half;
     launch->shared = queries->moved_shared;
     launch->same = answer;
-    launch->roofline_us =
-        1e6 * rt_launch_bytes(launch, forecast->device) / (1e9 * forecast->device->bandwidth_gbs);
+    double bytes = launch->kernel.bytes + rt_launch_reread_bytes(launch, forecast->device);
+    launch->roofline_us = 1e6 * bytes / (1e9 * forecast->device->bandwidth_gbs);
     launch->time_us = known ? queries->time_us[answer] : launch->roofline_us;
 }
 

@@ -31,12 +31,10 @@ const struct rt_family_row *rt_launch_family(const struct rt_forecast_launch *la
     return &rt_families[rt_call_family(&launch->kernel.call)];
 }
 
-double rt_launch_bytes(const struct rt_forecast_launch *launch, const struct rt_device *device)
+double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const struct rt_device *device)
 {
     const struct rt_graph_kernel *kernel = &launch->kernel;
-    if (kernel->reread_bytes == 0 || kernel->reuse_distance_bytes <= rt_near_l2_bytes(device))
-        return kernel->bytes;
-    return kernel->bytes + kernel->reread_bytes;
+    return kernel->reuse_distance_bytes <= rt_near_l2_bytes(device) ? 0 : kernel->reread_bytes;
 }
 
 void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_device *device,
@@ -44,7 +42,8 @@ void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_de
 {
     rt_query_init(query, &launch->kernel.call);
     query->flops = launch->kernel.flops;
-    query->bytes = rt_launch_bytes(launch, device);
+    query->bytes = launch->kernel.bytes;
+    query->reread_bytes = rt_launch_reread_bytes(launch, device);
     query->queued = true;
 }
 

@@ -9,9 +9,9 @@ void rt_forecast_list_launches(struct rt_forecast *forecast);
 
 const struct rt_family_row *rt_launch_family(const struct rt_forecast_launch *launch);
 
-/* Bytes that the launch moves on the device: where the L2 is smaller than the reuse distance of a broadcast
- * operand, every read of it comes from memory. */
-double rt_launch_bytes(const struct rt_forecast_launch *launch, const struct rt_device *device);
+/* Bytes that the launch moves on the device beside its compulsory traffic: where the L2 is smaller than the
+ * reuse distance of a broadcast operand, every read of it comes from memory. */
+double rt_launch_reread_bytes(const struct rt_forecast_launch *launch, const struct rt_device *device);
 
 void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_device *device,
                      struct rt_query *query);

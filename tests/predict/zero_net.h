@@ -12,11 +12,11 @@ static inline void make_zero_net(enum rt_family family, struct rt_family_net *ne
 {
     struct rt_recipe recipe = {.kind = "rooftile",
                                .family = family,
-                               .features = "log2_bytes_l2",
+                               .features = "log2_bytes",
                                .layers = 1,
                                .hidden = 1,
                                .activation = "silu",
-                               .head = "residual",
+                               .head = "times",
                                .loss = "log",
                                .policy = RT_TILE_WHOLE};
     RT_ASSERT_OK(rt_recipe_net(&recipe, net));

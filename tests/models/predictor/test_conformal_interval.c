@@ -149,7 +149,7 @@ static void make_predictor(struct rt_predictor *predictor)
     net->scale[0] = 1;
     net->clip_low[0] = 0;
     net->clip_high[0] = 10;
-    net->head = rt_head_find("residual");
+    net->head = rt_head_find("times");
     net->policy = RT_TILE_WHOLE;
     RT_ASSERT_OK(
         rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){.inputs = 1, .hidden = 1, .layers = 1, .outputs = 1}));

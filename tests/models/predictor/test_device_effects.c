@@ -191,22 +191,62 @@ static void test_sustained_flops(void)
                     rt_device_peak_flops(&device, RT_FAMILY_LINEAR, RT_FP32));
 }
 
-static void test_residual_head(void)
+enum { OUTPUTS = 3 + RT_COMPUTE_TIMES + RT_MEMORY_TIMES }; /* of the head "times" */
+
+/* 10 us to start, 100 to 300 of compute, 50 or 60 of memory. */
+static struct rt_bound times_bound(void)
 {
-    const struct rt_head *head = &rt_heads[rt_head_find("residual")];
-    struct rt_bound bound = {.bound_us = 100, .shift = 0.2, .dispatch_us = 7};
-    const rt_real zero = 0;
-    RT_ASSERT_NEAR(head->latency(&zero, &bound), 7 + 100 * exp(0.35 + 0.2), 1e-9);
-    for (double out = -3; out <= 3; out += 0.5) {
-        rt_real at = (rt_real)out, up = (rt_real)(out + 0.01), down = (rt_real)(out - 0.01), gradient;
-        head->gradient(&at, &bound, 2, &gradient);
-        double slope = (head->latency(&up, &bound) - head->latency(&down, &bound)) / ((double)up - down);
-        RT_ASSERT_NEAR(gradient, 2 * slope, 1e-3);
-    }
-    const rt_real low = -1000, high = 1000; /* physics holds, whatever the network says */
+    struct rt_bound bound = {.bound_us = 110, .shift = 0.2, .dispatch_us = 7};
+    bound.times.start_us = 10;
+    for (int i = 0; i < RT_COMPUTE_TIMES; i++)
+        bound.times.ln_compute[i] = log(100 + 50 * i);
+    for (int i = 0; i < RT_MEMORY_TIMES; i++)
+        bound.times.ln_memory[i] = log(50 + 10 * i);
+    return bound;
+}
+
+/* Outputs of 0: equal weights, 1.4 times the compute, 1.1 times the memory, which overlap. */
+static void test_times_head(void)
+{
+    const struct rt_head *head = &rt_heads[rt_head_find("times")];
+    struct rt_bound bound = times_bound();
+    const rt_real zero[OUTPUTS] = {0};
+    CU_ASSERT_EQUAL(head->outputs, OUTPUTS);
+    double compute = 1.4 * pow(100.0 * 150 * 200 * 250 * 300, 0.2), memory = 1.1 * sqrt(50.0 * 60);
+    double busy = cbrt(pow(compute, 3) + pow(memory, 3));
+    RT_ASSERT_NEAR(head->latency(zero, &bound), 7 + (10 + busy) * exp(0.2), 1e-9);
+    bound.times.least_us = 1000; /* physics holds, whatever the network says */
+    RT_ASSERT_NEAR(head->latency(zero, &bound), 1007, 1e-12);
+}
+
+static void test_times_are_bounded(void)
+{
+    const struct rt_head *head = &rt_heads[rt_head_find("times")];
+    struct rt_bound bound = times_bound();
+    rt_real low[OUTPUTS] = {-1000, -1000, -1000}, high[OUTPUTS] = {1000, 1000, 1000};
+    low[3] = high[3 + RT_COMPUTE_TIMES - 1] = 1000; /* all weight on the shortest, on the longest */
+    low[3 + RT_COMPUTE_TIMES] = high[OUTPUTS - 1] = 1000;
     bound.shift = bound.dispatch_us = 0;
-    RT_ASSERT_NEAR(head->latency(&low, &bound), 100 * RT_LEAST_RESIDUAL, 1e-6);
-    RT_ASSERT_NEAR(head->latency(&high, &bound), 100 * RT_MOST_RESIDUAL, 1e-6);
+    RT_ASSERT_NEAR(head->latency(low, &bound), 5 + 0.3 * cbrt(pow(100, 3) + pow(50, 3)), 1e-6);
+    RT_ASSERT_NEAR(head->latency(high, &bound), 20 + cbrt(pow(200 * 300.0, 3) + pow(1.5 * 60, 3)), 1e-6);
+}
+
+static void test_gradient_of_times(void)
+{
+    const struct rt_head *head = &rt_heads[rt_head_find("times")];
+    struct rt_bound bound = times_bound();
+    for (double at = -2; at <= 2; at += 0.5)
+        for (int o = 0; o < OUTPUTS; o++) {
+            rt_real out[OUTPUTS], up[OUTPUTS], down[OUTPUTS], gradient[OUTPUTS];
+            for (int i = 0; i < OUTPUTS; i++)
+                out[i] = up[i] = down[i] = (rt_real)(at * cos(i));
+            up[o] += 0.01f;
+            down[o] -= 0.01f;
+            head->gradient(out, &bound, 2, gradient);
+            double slope =
+                (head->latency(up, &bound) - head->latency(down, &bound)) / ((double)up[o] - down[o]);
+            CU_ASSERT_TRUE(fabs(gradient[o] - 2 * slope) < 1e-3 * fabs(slope) + 1e-3);
+        }
 }
 
 /* In a queue the dispatch overhead is at most RT_QUEUED_US. */
@@ -219,7 +259,7 @@ static void test_queued_kernels(void)
     predictor.net_count = 1;
     struct rt_family_net *net = predictor.nets;
     net->family = RT_FAMILY_SOFTMAX;
-    net->head = rt_head_find("residual");
+    net->head = rt_head_find("times");
     net->policy = RT_TILE_WHOLE;
     net->feature[0] = rt_feature_find("log2_cols");
     net->scale[0] = 1;
@@ -229,7 +269,7 @@ static void test_queued_kernels(void)
     net->effects.known = rt_malloc(sizeof *net->effects.known);
     net->effects.known[0] = effect("A100-PCIE-40GB", 0, 0, 30);
     net->effects.count = 1;
-    RT_ASSERT_OK(rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){1, 4, 2, 1, RT_SILU}));
+    RT_ASSERT_OK(rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){1, 4, 2, OUTPUTS, RT_SILU}));
     find("A100-PCIE-40GB", &device);
     struct rt_query alone = {
         .call.op = RT_OP_SOFTMAX, .call.dtype = RT_FP32, .call.dim = {64, 128}, .tile = {-1, -1}};
@@ -254,4 +294,5 @@ static void test_queued_kernels(void)
 
 RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_of_products), RT_TEST(test_prior_keeps_to_the_vendor),
          RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype), RT_TEST(test_memory_kinds),
-         RT_TEST(test_sustained_flops), RT_TEST(test_residual_head), RT_TEST(test_queued_kernels))
+         RT_TEST(test_sustained_flops), RT_TEST(test_times_head), RT_TEST(test_times_are_bounded),
+         RT_TEST(test_gradient_of_times), RT_TEST(test_queued_kernels))

@@ -60,7 +60,7 @@ static void make_predictor(struct rt_predictor *predictor, const struct rt_devic
                                      .layers = 3,
                                      .hidden = HIDDEN,
                                      .activation = "silu",
-                                     .head = "residual",
+                                     .head = "times",
                                      .loss = "log",
                                      .policy = RT_TILE_WHOLE};
     struct rt_device_effect effect;

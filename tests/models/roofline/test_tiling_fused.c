@@ -22,8 +22,7 @@ static struct rt_attention_tiling tiling_of(enum rt_op_id op, const int64_t *dim
     int64_t dim[RT_MAX_DIMS] = {0};
     memcpy(dim, dims, 8 * sizeof *dim);
     struct rt_attention_tiling tiling;
-    rt_tiling_attention(op, RT_BF16, dim, device, rt_device_peak_flops(device, RT_FAMILY_ATTENTION, RT_BF16),
-                        &tiling);
+    rt_tiling_attention(op, RT_BF16, dim, device, &tiling);
     return tiling;
 }
 
@@ -133,7 +132,7 @@ static void test_experts(void)
     int64_t dim[RT_MAX_DIMS] = {1024, 4096, 14336, 2, 8, 1, 1, 0};
     struct rt_experts_tiling tiling;
     double peak = h100.bf16_matrix_tflops * 1e12, width = 2;
-    rt_tiling_experts(RT_BF16, dim, &h100, peak, &tiling);
+    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.rows, 256);
     CU_ASSERT_EQUAL(tiling.tile_rows, 128);
     CU_ASSERT_EQUAL(tiling.padding, 1);
@@ -145,15 +144,15 @@ static void test_experts(void)
     RT_ASSERT_NEAR(tiling.weight_share, weights / (weights + 2048 * row + 1024 * 4096 * width), 1e-12);
     CU_ASSERT_EQUAL(tiling.gathered, 1);
     dim[0] = 16; /* 4 rows an expert */
-    rt_tiling_experts(RT_BF16, dim, &h100, peak, &tiling);
+    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.tile_rows, 16);
     CU_ASSERT_EQUAL(tiling.padding, 4);
     dim[0] = 1; /* two experts are read */
-    rt_tiling_experts(RT_BF16, dim, &h100, peak, &tiling);
+    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.touched, 2);
     dim[0] = 1024;
     dim[7] = 120; /* uneven: every expert's last tile is half empty */
-    rt_tiling_experts(RT_BF16, dim, &h100, peak, &tiling);
+    rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
     RT_ASSERT_NEAR(tiling.padding, 1 + tiling.routing.touched / 2 * 128 / 2048, 1e-12);
 }
 
@@ -163,15 +162,15 @@ static void test_expert_parallelism(void)
     find_devices();
     const int64_t dim[RT_MAX_DIMS] = {1024, 2048, 768, 8, 128, 1, 16, 0};
     struct rt_experts_tiling tiling;
-    rt_tiling_experts(RT_FP8_BLOCK, dim, &h100, 1e15, &tiling);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.rows, 512);
     CU_ASSERT_EQUAL(tiling.rows, 64);
     CU_ASSERT_TRUE(tiling.gathered > 2);
     CU_ASSERT_TRUE(tiling.cutlass);
-    rt_tiling_experts(RT_FP8_BLOCK, dim, &l40s, 1e15, &tiling);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, &l40s, &tiling);
     CU_ASSERT_FALSE(tiling.cutlass);
     const int64_t few[RT_MAX_DIMS] = {1, 2048, 768, 8, 128, 1, 128, 0}; /* the busiest has one to do */
-    rt_tiling_experts(RT_BF16, few, &h100, 1e15, &tiling);
+    rt_tiling_experts(RT_BF16, few, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.touched, 1);
     CU_ASSERT_EQUAL(tiling.rows, 1);
 }

@@ -1,0 +1,61 @@
+/* What each resource takes for a launch. See times.h. */
+#include "models/roofline/times.h"
+#include "models/roofline/tile.h"
+
+#include <math.h>
+
+/* A product in tiles of one size. */
+static double tiled_us(const struct rt_launch *launch, const struct rt_rates *rates, double tile_m,
+                       double tile_n)
+{
+    double blocks = launch->batch * ceil(launch->m / tile_m) * ceil(launch->n / tile_n);
+    return rt_blocks_us(rates, blocks, 2 * tile_m * tile_n * launch->k);
+}
+
+static void set_compute(const struct rt_launch *launch, const struct rt_rates *rates,
+                        double compute_us[RT_COMPUTE_TIMES])
+{
+    compute_us[0] = 1e6 * launch->flops / rates->sustained_flops;
+    if (launch->k > 0) {
+        compute_us[1] = tiled_us(launch, rates, 128, 128);
+        compute_us[2] = tiled_us(launch, rates, 128, 64);
+        compute_us[3] = tiled_us(launch, rates, 64, 64);
+        compute_us[4] = launch->tiling.time_us;
+    } else if (launch->rows == 0) {
+        compute_us[1] = launch->compute_us; /* of the tiling */
+    }
+}
+
+static void set_memory(const struct rt_launch *launch, const struct rt_rates *rates,
+                       double memory_us[RT_MEMORY_TIMES])
+{
+    memory_us[0] = launch->memory_us;
+    if (launch->rows == 0)
+        return;
+    double bytes = rt_query_traffic(launch->query);
+    double hits = rt_l2_hits(launch->device, bytes);
+    memory_us[0] *= 1 - hits + hits * RT_L2_COST;
+    if (launch->row_tiling.rereads > 0)
+        memory_us[1] = 1e6 * bytes * (1 + launch->row_tiling.rereads) / rates->bandwidth;
+}
+
+/* Logarithms; times that the op has not are its first. */
+static void set_logarithms(const double *time_us, int count, double *out)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = log(time_us[i] > 0 ? time_us[i] : time_us[0]);
+}
+
+void rt_launch_times(const struct rt_launch *launch, struct rt_times *out)
+{
+    const struct rt_call *call = &launch->query->call;
+    struct rt_rates rates = rt_rates_of(launch->device, rt_call_family(call), call->dtype);
+    double compute_us[RT_COMPUTE_TIMES] = {0}, memory_us[RT_MEMORY_TIMES] = {0};
+    set_compute(launch, &rates, compute_us);
+    set_memory(launch, &rates, memory_us);
+    set_logarithms(compute_us, RT_COMPUTE_TIMES, out->ln_compute);
+    set_logarithms(memory_us, RT_MEMORY_TIMES, out->ln_memory);
+    out->start_us = launch->start_us;
+    out->least_us = fmax(1e6 * launch->flops / rates.peak_flops,
+                         1e6 * RT_L2_COST * rt_query_bytes(launch->query) / rates.bandwidth);
+}

@@ -1,0 +1,31 @@
+/*
+ * The times of a launch: how long each resource of the device takes for it. A network chooses among them and
+ * says how efficiently each is used (models/predictor/head.h).
+ *
+ * More hardware is never slower: none of these times grows, all else the same, with clock, L2, bandwidth, a
+ * peak, the board's power, or multiprocessors that bring their share of the peaks. A network sees the call
+ * alone, so the law holds for every forecast that grows with each of these times.
+ * tests/predict/test_more_hardware.c checks both.
+ */
+#ifndef ROOFTILE_MODELS_ROOFLINE_TIMES_H
+#define ROOFTILE_MODELS_ROOFLINE_TIMES_H
+
+struct rt_launch;
+
+/* Of products, whose tile is not known: the FLOPs alone, tiles of three sizes, the fastest tiling. Of
+ * attention and experts the FLOPs alone and the tiling. */
+enum { RT_COMPUTE_TIMES = 5 };
+/* Of softmax and layer norm, whose re-reads miss the L2 or not: as modelled, and all of them. */
+enum { RT_MEMORY_TIMES = 2 };
+
+struct rt_times {
+    double start_us; /* launch, first loads, last stores */
+    /* ln us; an op with fewer repeats its first. */
+    double ln_compute[RT_COMPUTE_TIMES], ln_memory[RT_MEMORY_TIMES];
+    double least_us; /* FLOPs at peak or bytes out of the L2, whichever takes longer: nothing is faster */
+};
+
+/* Of a launch of rt_launch_init_whole or rt_launch_init_tiling. */
+void rt_launch_times(const struct rt_launch *launch, struct rt_times *out);
+
+#endif
