@@ -35,8 +35,7 @@ double rt_multiprocessors(const struct rt_device *device);
 /* Bytes of the L2 partition that a multiprocessor is near. */
 double rt_near_l2_bytes(const struct rt_device *device);
 
-/* By compute capability. Where that is in no row: a device of more than 500 GB/s that is neither Ada nor sold
- * as a GeForce or RTX board has HBM. */
+/* Of its row; GDDR where the architecture is unknown, so that no number of the device decides it. */
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 
 /* FLOP/s that the board's power sustains: min(peak, RT_CORE_POWER x power / energy per FLOP). The peak where

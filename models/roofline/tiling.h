@@ -13,8 +13,7 @@
 /* A product in blocks of tile_m x tile_n outputs, its reduction in `splits` parts. */
 struct rt_tiling {
     double tile_m, tile_n, splits;
-    double blocks, waves; /* waves = ceil(blocks / SMs) */
-    double padding;       /* useful share of the padded output, 0..1 */
+    double blocks;
     /* Of the model: time_us is the larger of the first two, and split_us where partial sums are added up. */
     double compute_us, memory_us, time_us;
 };

@@ -29,14 +29,12 @@ static void set_compute(const struct rt_launch *launch, const struct rt_rates *r
 static void set_memory(const struct rt_launch *launch, const struct rt_rates *rates,
                        double memory_us[RT_MEMORY_TIMES])
 {
+    double bytes = rt_query_traffic(launch->query), hits = rt_l2_hits(launch->device, bytes);
     memory_us[0] = launch->memory_us;
-    if (launch->rows == 0)
-        return;
-    double bytes = rt_query_traffic(launch->query);
-    double hits = rt_l2_hits(launch->device, bytes);
-    memory_us[0] *= 1 - hits + hits * RT_L2_COST;
-    if (launch->row_tiling.rereads > 0)
+    if (launch->rows > 0) {
+        memory_us[0] *= 1 - hits + hits * RT_L2_COST;
         memory_us[1] = 1e6 * bytes * (1 + launch->row_tiling.rereads) / rates->bandwidth;
+    }
 }
 
 /* Logarithms; times that the op has not are its first. */

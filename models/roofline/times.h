@@ -15,7 +15,8 @@ struct rt_launch;
 /* Of products, whose tile is not known: the FLOPs alone, tiles of three sizes, the fastest tiling. Of
  * attention and experts the FLOPs alone and the tiling. */
 enum { RT_COMPUTE_TIMES = 5 };
-/* Of softmax and layer norm, whose re-reads miss the L2 or not: as modelled, and all of them. */
+/* Of vector ops: with the L2 as modelled, and without. Of all others the first alone, in which it is
+ * modelled. */
 enum { RT_MEMORY_TIMES = 2 };
 
 struct rt_times {

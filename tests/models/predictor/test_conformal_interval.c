@@ -152,7 +152,7 @@ static void make_predictor(struct rt_predictor *predictor)
     net->head = rt_head_find("times");
     net->policy = RT_TILE_WHOLE;
     RT_ASSERT_OK(
-        rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){.inputs = 1, .hidden = 1, .layers = 1, .outputs = 1}));
+        rt_mlp_init(&net->mlp, &(struct rt_mlp_shape){.inputs = 1, .hidden = 1, .layers = 1, .outputs = 10}));
     net->loss = rt_strdup("log");
     rt_intervals_init(&net->intervals);
     for (int size = 0; size < RT_INTERVAL_SIZES; size++)

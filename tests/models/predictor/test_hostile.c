@@ -12,8 +12,8 @@ static struct rt_predictor predictor;
 static struct rt_predictor *make(void)
 {
     static const struct rt_recipe recipes[] = {
-        {.family = RT_FAMILY_SOFTMAX, .features = "log2_bytes_l2 row_fill row_alignment"},
-        {.family = RT_FAMILY_LAYERNORM, .features = "log2_bytes_l2 row_fill log2_cols"},
+        {.family = RT_FAMILY_SOFTMAX, .features = "log2_bytes row_fill row_alignment"},
+        {.family = RT_FAMILY_LAYERNORM, .features = "log2_bytes row_fill log2_cols"},
         {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_VECTOR, .features = "log2_intensity log2_depth"},
         {.family = RT_FAMILY_LINEAR, .units = RT_UNITS_MATRIX, .features = "log2_intensity log2_depth"},
     };
@@ -24,7 +24,7 @@ static struct rt_predictor *make(void)
     for (size_t i = 0; i < RT_COUNT(recipes); i++) {
         struct rt_recipe recipe = recipes[i];
         recipe.layers = 3, recipe.hidden = 8, recipe.activation = "silu";
-        recipe.head = "residual", recipe.loss = "log", recipe.policy = RT_TILE_WHOLE;
+        recipe.head = "times", recipe.loss = "log", recipe.policy = RT_TILE_WHOLE;
         RT_ASSERT_OK(rt_recipe_net(&recipe, &predictor.nets[i]));
         rt_random_seed(&random, 3, i);
         rt_mlp_randomize(&predictor.nets[i].mlp, &random);
@@ -91,7 +91,7 @@ static void test_feature_twice(void)
 {
     make();
     predictor.nets[0].feature[2] = predictor.nets[0].feature[0];
-    refused("/families/softmax lists the feature \"log2_bytes_l2\" twice");
+    refused("/families/softmax lists the feature \"log2_bytes\" twice");
 }
 
 static void test_effects(void)

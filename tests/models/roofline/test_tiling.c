@@ -14,8 +14,6 @@ static void test_a_large_product(void)
     CU_ASSERT_EQUAL(tiling.tile_m * tiling.tile_n, 256 * 128);
     CU_ASSERT_EQUAL(tiling.splits, 1);
     CU_ASSERT_EQUAL(tiling.blocks, 32 * 64);
-    CU_ASSERT_EQUAL(tiling.waves, 32);
-    CU_ASSERT_EQUAL(tiling.padding, 1);
     double reach = 256 * 128 / 384.0;
     double compute = 1e6 * 32 * 2.0 * 256 * 128 * 8192 / (10e12 / 64) / (reach / (reach + 8));
     RT_ASSERT_NEAR(tiling.compute_us, compute, 1e-12);
@@ -39,7 +37,7 @@ static void test_padding(void)
     rt_tiling_product(3, 33, 33, 64, 1e4, &(struct rt_rates){10e12, 10e12, 1e12, 100}, 2, &tiling);
     CU_ASSERT_EQUAL(tiling.tile_m, 32);
     CU_ASSERT_EQUAL(tiling.tile_n, 32);
-    RT_ASSERT_NEAR(tiling.padding, 33.0 * 33 / (4 * 32 * 32), 1e-12);
+    CU_ASSERT_EQUAL(tiling.blocks, 3 * 4 * tiling.splits);
 }
 
 static void test_rows(void)
@@ -52,10 +50,10 @@ static void test_rows(void)
     RT_ASSERT_NEAR(tiling.fill, 1000.0 / 1024, 1e-12);
     CU_ASSERT_EQUAL(tiling.rereads, 0);
     rt_tiling_rows(&v100, false, 65536, 4096, 4,
-                   &tiling); /* 512 threads, 4 blocks on each of 80 multiprocessors */
+                   &tiling); /* 512 threads, 4 blocks on each that the bandwidth keeps busy */
     CU_ASSERT_EQUAL(tiling.threads, 512);
     CU_ASSERT_EQUAL(tiling.rereads, 1);
-    RT_ASSERT_NEAR(tiling.log2_in_l2, log2(80 * 4 * 4096 * 4 / (6 * 1048576.0)), 1e-12);
+    RT_ASSERT_NEAR(tiling.log2_in_l2, log2(v100.bandwidth_gbs / 11.5 * 4 * 4096 * 4 / (6 * 1048576.0)), 1e-12);
     double few = rt_row_tiling_misses(&tiling);
     rt_tiling_rows(&v100, false, 65536, 16384, 4,
                    &tiling); /* 1024 threads: half the blocks, four times the row */
@@ -70,5 +68,15 @@ static void test_rows(void)
     CU_ASSERT_EQUAL(tiling.rereads, 0.5);
 }
 
-RT_TESTS(RT_TEST(test_a_large_product), RT_TEST(test_a_long_reduction_is_split), RT_TEST(test_padding),
+/* Whole waves at a block's share of the peak, and no faster than the board's power. */
+static void test_blocks(void)
+{
+    struct rt_rates rates = {.peak_flops = 10e12, .sustained_flops = 10e12, .bandwidth = 1e12, .sms = 100};
+    RT_ASSERT_NEAR(rt_blocks_us(&rates, 101, 1e9), 1e6 * 2 * 1e9 / 1e11, 1e-12);
+    rates.sustained_flops = 4e12;
+    RT_ASSERT_NEAR(rt_blocks_us(&rates, 100, 1e9), 1e6 * 100 * 1e9 / 4e12, 1e-12);
+    RT_ASSERT_NEAR(rt_blocks_us(&rates, 1, 1e9), 1e6 * 1e9 / 1e11, 1e-12); /* one block is not short of power */
+}
+
+RT_TESTS(RT_TEST(test_blocks), RT_TEST(test_a_large_product), RT_TEST(test_a_long_reduction_is_split), RT_TEST(test_padding),
          RT_TEST(test_rows))
