@@ -8,6 +8,7 @@
  *   tile          this: queries, launches, the roofline
  *   tiling        how products and row ops are likely tiled where no tile was measured
  *   tiling_fused  the same for attention and mixtures of experts
+ *   times         how long each resource of the device takes: what networks weigh
  *   target        what is forecast: the measured column, its unit and its bound
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_TILE_H
