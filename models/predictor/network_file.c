@@ -217,11 +217,11 @@ static int refuse_residual(struct rt_h5 *file, const char *group)
     if (status != RT_OK)
         return status;
     if (strcmp(head, "residual") == 0)
-        status =
-            rt_fail(RT_EVERSION,
-                    "%s: was trained by an earlier rooftile, whose forecasts could grow with the GPU: train "
-                    "the predictor again",
-                    rt_h5_path(file));
+        status = rt_fail(
+            RT_EVERSION,
+            "%s: was trained by an earlier rooftile, which could forecast more hardware to be slower: train "
+            "the predictor again",
+            rt_h5_path(file));
     free(head);
     return status;
 }

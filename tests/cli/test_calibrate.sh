@@ -112,7 +112,7 @@ END
 mkdir runs
 cat >runs/devices.csv <<'END'
 name,sms,fp32_vector_tflops,memory_gib,bandwidth_gbs,l2_mib
-synthetic large,80,40,32,900,40
+synthetic large,80,40,32,900,4
 END
 succeeds "measure all families" "$ROOFTILE" collect --backend synthetic -q --count 600 -o a.h5
 succeeds "train on one device" "$ROOFTILE" train a.h5 -o a.p.h5 --hold-out-gpu large --epochs 20 --threads 1 --quiet

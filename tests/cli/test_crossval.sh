@@ -222,7 +222,7 @@ exec 9>&-
 mkdir runs
 cat >runs/devices.csv <<'EOF'
 name,sms,fp32_vector_tflops,memory_gib,bandwidth_gbs,l2_mib
-synthetic large,80,40,32,900,40
+synthetic large,80,40,32,900,4
 synthetic small,8,4,4,100,2
 EOF
 runs() { # TIMES [FORECASTS.json]: runs.h5, of 1 ms where there are no forecasts

@@ -49,7 +49,7 @@ export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
 succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/forecast.c" -o "$work/forecast" \
     $(pkg-config --cflags --libs rooftile)
 succeeds "and runs" "$work/forecast"
-holds "and forecasts" "NVIDIA H100 80GB HBM3, 100 SMs: 1111 us" "$work/stdout"
+holds "and forecasts" "NVIDIA H100 80GB HBM3, 100 SMs: 1467 us" "$work/stdout"
 holds "and says what is wrong" "dim \"n\" of gemm is missing" "$work/stdout"
 cp "$work/stdout" "$work/plain"
 printf '%s\n' 'comment_char %' 'escape_char /' LC_NUMERIC 'decimal_point ","' 'thousands_sep ""' 'grouping -1' \
