@@ -276,8 +276,8 @@ static void run_predictor(const uint8_t *data, size_t size)
 {
     struct rt_predictor predictor;
     if (rt_predictor_open(PUT_H5(data, size, "tests/fuzz/corpus/predictor/networks.h5",
-                                 "tests/data/predictor_v2_linear.h5",
-                                 "tests/data/predictor_v2_wave_scaling.h5"),
+                                 "tests/data/predictor_v3_linear.h5",
+                                 "tests/data/predictor_v3_wave_scaling.h5"),
                           &predictor) != RT_OK)
         return;
     check_forecasts(&predictor);
