@@ -19,7 +19,7 @@
 /* rooftile's own: the whole op under the roofline of what the board sustains, corrected by a small network and the
  * device effects of the device. docs/log/predictor.md says how each was chosen. */
 #define PRODUCT_FEATURES                                                                                     \
-    "log2_intensity log2_flops log2_depth log2_narrow log2_wide padding_128x128 padding_128x64 padding_64x64 " \
+    "log2_intensity log2_depth log2_narrow log2_wide padding_128x128 padding_128x64 padding_64x64 " \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity log2_flops log2_bytes attention_generation attention_encoder dim_batch dim_tokens "      \
@@ -57,7 +57,7 @@ const struct rt_recipe rt_recipes[] = {
              12),
     ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05, 4500, 0, 12),
     ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0, 12),
-    ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes row_fill", 32, 0, 3500, 20, 12),
+    ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes row_fill log2_cols", 32, 0, 3500, 20, 12),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),
     NEUSIGHT(RT_FAMILY_ELEMENTWISE, RT_TILE_NEAREST, 64, 15),
