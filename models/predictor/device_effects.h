@@ -3,15 +3,15 @@
  *
  *   ln(latency / what the network makes of the times) = w x compute + (1 - w) x memory,
  *
- * where w is 1 for calls of many FLOP per byte and 0 for calls of few (rt_launch_compute_share); long reductions and
- * narrow results of products have an effect each. They are fitted together with the network, one set for each
- * measured device. A device that was not measured gets the prior (docs/method.md):
+ * where w is 1 for calls of many FLOP per byte and 0 for calls of few (rt_launch_compute_share); long
+ * reductions and narrow results of products have an effect each. They are fitted together with the network,
+ * one set for each measured device. A device that was not measured gets the prior (docs/method.md):
  *
  * - compute: median of its vendor's devices
- * - memory: mean of those with the same kind of memory; of products, whose operands come out of the L2, mean of its
- *   vendor's
- * - depth, narrow: median of its vendor's, shrunk to those of its major compute capability, which run the same
- *   binaries: how a library tiles products depends on them
+ * - memory: mean of those with the same kind of memory; of products, whose operands come out of the L2, mean
+ * of its vendor's
+ * - depth, narrow: median of its vendor's, shrunk to those of its major compute capability, which run the
+ * same binaries: how a library tiles products depends on them
  * - all four shrunk to those of the same compute capability, one design of multiprocessor
  * - dispatch overhead: median of its vendor's; it is the host's
  */
