@@ -267,7 +267,7 @@ for (_, mode, _, split, _), row in rows.items():
     assert n == ({"synthetic small": 1, "synthetic large": 4} if mode == "inference" else {"synthetic large": 1}), n
     alone = next(r for r in kernels["rows"] if r["family"] == mode and r["predictor"] == "rooftile" and r["calibrate_split"] == split)
     assert row["calibrated"] and alone["folds"]["synthetic large"]["mape"] > 55, alone
-    assert row["folds"]["synthetic large"]["mape"] < 25, row["folds"]
+    assert row["folds"]["synthetic large"]["mape"] < alone["folds"]["synthetic large"]["mape"] / 2, row["folds"]
     if mode == "inference": # one model ran there: nothing to learn from
         assert row["folds"]["synthetic small"] == alone["folds"]["synthetic small"], row
 fold = json.load(open("by/fold-synthetic-large/rooftile/fold.json"))["rows"]
