@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "models/predictor/device_effects_file.h"
+#include "models/predictor/dtype_scales_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,43 +18,15 @@ static const struct rt_h5_array widths_array = {
     .units = "1",
     .long_name = "half-width of ln(measured / forecast), short kernels and then long ones"};
 
-static const struct rt_h5_array scale_array = {
-    .type = RT_H5_F64, .units = "1", .long_name = "what half-widths of the dtype are multiplied by"};
+/* No factor of more than 1000. */
+static const struct rt_dtype_scales scales = {
+    "scale_dtypes", "dtype_scale", "what half-widths of the dtype are multiplied by", 1, 1e-3, 1e3};
 static const struct rt_h5_array error_array = {
     .type = RT_H5_F64,
     .units = "1",
     .long_name = "mean ln(measured / forecast) of a device that was left out"};
 static const struct rt_h5_array square_array = {
     .type = RT_H5_F64, .units = "1", .long_name = "mean square of ln(measured / forecast) of that device"};
-
-/* An enum: a dtype that this build does not know is refused. `names` has room for them, and outlives it. */
-static struct rt_h5_array dtypes_array(const char *names[RT_DTYPE_COUNT])
-{
-    for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
-        names[d] = rt_dtypes[d].name;
-    return (struct rt_h5_array){
-        .type = RT_H5_U8, .long_name = "dtype of each scale", .names = names, .name_count = RT_DTYPE_COUNT};
-}
-
-/* Scales that are not 1. */
-static int write_scales(const struct rt_intervals *intervals, struct rt_h5 *file, const char *base)
-{
-    const char *names[RT_DTYPE_COUNT];
-    uint8_t dtype[RT_DTYPE_COUNT];
-    double scale[RT_DTYPE_COUNT];
-    size_t count = 0;
-    for (uint8_t d = 0; d < RT_DTYPE_COUNT; d++)
-        if (intervals->dtype_scale[d] != 1) {
-            scale[count] = intervals->dtype_scale[d];
-            dtype[count++] = d;
-        }
-    if (count == 0)
-        return RT_OK;
-    int status = rt_h5_write_in(file, base, "scale_dtypes", dtypes_array(names), dtype, 1, count);
-    return status == RT_OK
-               ? rt_h5_write_in(file, base, "dtype_scale", scale_array, scale, sizeof *scale, count)
-               : status;
-}
 
 static int write_left_out(const struct rt_intervals *intervals, struct rt_h5 *file, const char *base)
 {
@@ -95,7 +68,7 @@ int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file,
     if (status == RT_OK)
         status = rt_h5_write_in(file, base, "known", widths_array, intervals->known, sizeof(double), CELLS);
     if (status == RT_OK)
-        status = write_scales(intervals, file, base);
+        status = rt_dtype_scales_write(&scales, file, base, intervals->dtype_scale);
     return status == RT_OK ? write_left_out(intervals, file, base) : status;
 }
 
@@ -107,29 +80,6 @@ static bool is_sound(const double widths[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS])
             if (widths[s][l] < 0 || widths[s][l] > 100)
                 return false;
     return true;
-}
-
-/* Where a scale was written that is above 0 and no factor of more than 1000. */
-static int read_scales(struct rt_h5 *file, const char *base, struct rt_intervals *intervals)
-{
-    const char *names[RT_DTYPE_COUNT];
-    uint8_t dtype[RT_DTYPE_COUNT];
-    double scale[RT_DTYPE_COUNT];
-    size_t count = 0;
-    if (!rt_h5_exists_in(file, base, "dtype_scale"))
-        return RT_OK;
-    int status = rt_h5_count_in(file, base, "dtype_scale", scale_array, &count);
-    if (status == RT_OK && count > RT_DTYPE_COUNT)
-        return rt_fail(RT_EFORMAT, "%s: %s/dtype_scale holds %zu scales of %d dtypes: the file is damaged",
-                       rt_h5_path(file), base, count, RT_DTYPE_COUNT);
-    if (status == RT_OK)
-        status = rt_h5_read_in(file, base, "scale_dtypes", dtypes_array(names), dtype, 1, count);
-    if (status == RT_OK)
-        status =
-            rt_h5_read_range(file, base, "dtype_scale", scale_array, scale, sizeof *scale, count, 1e-3, 1e3);
-    for (size_t i = 0; status == RT_OK && i < count; i++)
-        intervals->dtype_scale[dtype[i]] = scale[i];
-    return status;
 }
 
 /* Names, a line each; as many as there are numbers. */
@@ -196,6 +146,6 @@ int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals
     if (intervals->gpus < 0 || !is_sound(intervals->unseen) || !is_sound(intervals->known))
         return rt_fail(RT_EFORMAT, "%s: %s holds widths that cannot be: the file is damaged",
                        rt_h5_path(file), base);
-    status = read_scales(file, base, intervals);
+    status = rt_dtype_scales_read(&scales, file, base, intervals->dtype_scale);
     return status == RT_OK ? read_left_out(file, base, intervals) : status;
 }

@@ -1,5 +1,6 @@
 /* Device effects in predictor files: a group for each device, as FORMAT.md describes. */
 #include "models/predictor/device_effects_file.h"
+#include "models/predictor/dtype_scales_file.h"
 #include "base/h5_struct.h"
 #include "base/status.h"
 
@@ -50,25 +51,19 @@ static const struct rt_h5_array noise_array = {
     .units = "1",
     .long_name =
         "variance of each kernel's measurement over that of the network's errors, large for outliers"};
-static const struct rt_h5_array scale_array = {
-    .type = RT_H5_F64,
-    .units = "1",
-    .long_name = "errors of the calibrated device in units of their expected deviation"};
+static const struct rt_dtype_scales scales = {
+    "interval_dtypes",
+    "interval_scale",
+    "errors of the calibrated device in units of their expected deviation",
+    0,
+    0,
+    1e4};
 static const struct rt_h5_array queued_array = {
     .type = RT_H5_F64,
     .units = "1",
     .long_name = "compute, memory: added to ln latency of kernels in a queue"};
 
-/* An enum: a dtype that this build does not know is refused. `names` has room for them, and outlives it. */
-static struct rt_h5_array dtypes_array(const char *names[RT_DTYPE_COUNT])
-{
-    for (size_t d = 0; d < RT_DTYPE_COUNT; d++)
-        names[d] = rt_dtypes[d].name;
-    return (struct rt_h5_array){.type = RT_H5_U8,
-                                .long_name = "element type of each kernel",
-                                .names = names,
-                                .name_count = RT_DTYPE_COUNT};
-}
+static const char each_kernel[] = "element type of each kernel";
 
 /* ---- writing ---- */
 
@@ -82,7 +77,7 @@ static int write_correction(struct rt_h5 *file, const char *base,
     int status = rt_h5_write_in(file, base, "residual_correction_points", points_array, correction->point,
                                 sizeof *correction->point, points * correction->width);
     if (status == RT_OK)
-        status = rt_h5_write_in(file, base, "residual_correction_dtypes", dtypes_array(names),
+        status = rt_h5_write_in(file, base, "residual_correction_dtypes", rt_dtypes_array(each_kernel, names),
                                 correction->dtype, 1, points);
     if (status == RT_OK)
         status = rt_h5_write_in(file, base, "residual_correction_weights", weights_array, correction->weight,
@@ -102,26 +97,6 @@ static int write_queued(struct rt_h5 *file, const char *base, const struct rt_de
                           RT_QUEUED_PARTS);
 }
 
-/* Those above 0, with their dtypes. */
-static int write_scales(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
-{
-    const char *names[RT_DTYPE_COUNT];
-    uint8_t dtype[RT_DTYPE_COUNT];
-    double scale[RT_DTYPE_COUNT];
-    size_t count = 0;
-    for (uint8_t d = 0; d < RT_DTYPE_COUNT; d++)
-        if (effect->interval_scale[d] > 0) {
-            scale[count] = effect->interval_scale[d];
-            dtype[count++] = d;
-        }
-    if (count == 0)
-        return RT_OK;
-    int status = rt_h5_write_in(file, base, "interval_dtypes", dtypes_array(names), dtype, 1, count);
-    return status == RT_OK
-               ? rt_h5_write_in(file, base, "interval_scale", scale_array, scale, sizeof *scale, count)
-               : status;
-}
-
 static int write_effect(struct rt_h5 *file, const char *base, const struct rt_device_effect *effect)
 {
     char keys[192];
@@ -138,7 +113,7 @@ static int write_effect(struct rt_h5 *file, const char *base, const struct rt_de
     if (status == RT_OK)
         status = write_queued(file, base, effect);
     if (status == RT_OK)
-        status = write_scales(file, base, effect);
+        status = rt_dtype_scales_write(&scales, file, base, effect->interval_scale);
     return status == RT_OK ? rt_fitted_keys_write(&effect->fitted_keys, file, keys) : status;
 }
 
@@ -203,8 +178,8 @@ static int read_correction(struct rt_h5 *file, const char *base, size_t width,
     if (status == RT_OK)
         status = read_noise(file, base, out);
     if (status == RT_OK)
-        status = rt_h5_read_in(file, base, "residual_correction_dtypes",
-                               dtypes_array(names), out->dtype, 1, out->points);
+        status = rt_h5_read_in(file, base, "residual_correction_dtypes", rt_dtypes_array(each_kernel, names),
+                               out->dtype, 1, out->points);
     if (status == RT_OK)
         rt_residual_correction_prepare(out);
     return status;
@@ -216,28 +191,6 @@ static int read_queued(struct rt_h5 *file, const char *base, struct rt_device_ef
         return RT_OK;
     return rt_h5_read_range(file, base, "queued", queued_array, out->queued, sizeof *out->queued,
                             RT_QUEUED_PARTS, -MOST_SHIFT, MOST_SHIFT);
-}
-
-static int read_scales(struct rt_h5 *file, const char *base, struct rt_device_effect *out)
-{
-    const char *names[RT_DTYPE_COUNT];
-    uint8_t dtype[RT_DTYPE_COUNT];
-    double scale[RT_DTYPE_COUNT];
-    size_t count = 0;
-    if (!rt_h5_exists_in(file, base, "interval_scale"))
-        return RT_OK;
-    int status = rt_h5_count_in(file, base, "interval_scale", scale_array, &count);
-    if (status == RT_OK && count > RT_DTYPE_COUNT)
-        return rt_fail(RT_EFORMAT, "%s: %s/interval_scale holds %zu scales of %d dtypes: the file is damaged",
-                       rt_h5_path(file), base, count, RT_DTYPE_COUNT);
-    if (status == RT_OK)
-        status = rt_h5_read_in(file, base, "interval_dtypes", dtypes_array(names), dtype, 1, count);
-    if (status == RT_OK)
-        status =
-            rt_h5_read_range(file, base, "interval_scale", scale_array, scale, sizeof *scale, count, 0, 1e4);
-    for (size_t i = 0; status == RT_OK && i < count; i++)
-        out->interval_scale[dtype[i]] = scale[i];
-    return status;
 }
 
 /* Half-widths of levels for which there were too few kernels are NaN. */
@@ -268,7 +221,7 @@ static int read_effect(struct rt_h5 *file, const char *base, size_t width, struc
     if (status == RT_OK)
         status = read_queued(file, base, out);
     if (status == RT_OK)
-        status = read_scales(file, base, out);
+        status = rt_dtype_scales_read(&scales, file, base, out->interval_scale);
     return status == RT_OK ? rt_fitted_keys_read(file, keys, &out->fitted_keys) : status;
 }
 

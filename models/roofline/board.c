@@ -50,12 +50,6 @@ const struct rt_architecture_row *rt_architecture_of(const struct rt_device *dev
     return row != NULL ? row : &unknown;
 }
 
-double rt_multiprocessors(const struct rt_device *device)
-{
-    bool halved = strcmp(device->compute_capability, "6.1") == 0 && device->cores_per_sm == 64;
-    return halved ? device->sms / 2 : device->sms;
-}
-
 double rt_near_l2_bytes(const struct rt_device *device)
 {
     return device->l2_mib * 1048576 / rt_architecture_of(device)->l2_parts;

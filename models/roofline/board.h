@@ -28,10 +28,6 @@ struct rt_architecture_row {
  * else a row of unknowns. */
 const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device);
 
-/* Multiprocessors as the architecture counts them: 20 of 128 cores on the P4, which NeuSight describes as 40
- * of 64. */
-double rt_multiprocessors(const struct rt_device *device);
-
 /* Bytes of the L2 partition that a multiprocessor is near. */
 double rt_near_l2_bytes(const struct rt_device *device);
 

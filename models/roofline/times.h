@@ -5,7 +5,7 @@
  * More hardware is never slower: none of these times grows, all else the same, with clock, L2, bandwidth, a
  * peak, the board's power, or multiprocessors that bring their share of the peaks. A network sees the call
  * alone, so the law holds for every forecast that grows with each of these times.
- * tests/predict/test_more_hardware.c checks both.
+ * tests/models/predictor/test_more_hardware.c checks both.
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_TIMES_H
 #define ROOFTILE_MODELS_ROOFLINE_TIMES_H
