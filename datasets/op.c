@@ -158,6 +158,21 @@ static double rmsnorm_flops(const int64_t *dim)
 {
     return 4 * elements(dim);
 }
+/* x cos + rotated x sin, for a pair at a time: four multiplications and two additions a pair (Su et al. 2021)
+ */
+static double rotary_flops(const int64_t *dim)
+{
+    return 3 * elements(dim);
+}
+/* The sigmoid counts two, as a product with x. */
+static double silu_mul_flops(const int64_t *dim)
+{
+    return 3 * elements(dim);
+}
+static double residual_rmsnorm_flops(const int64_t *dim)
+{
+    return 5 * elements(dim);
+}
 /* dx = y (dy - sum(y dy)) */
 static double softmax_backward_flops(const int64_t *dim)
 {
@@ -176,6 +191,11 @@ static double unary_bytes(const int64_t *dim, double width)
 static double binary_bytes(const int64_t *dim, double width)
 {
     return 3 * width * elements(dim);
+}
+/* Reads x and the residual, writes their sum and its norm. */
+static double residual_bytes(const int64_t *dim, double width)
+{
+    return 4 * width * elements(dim);
 }
 /* fill writes once; reduce reads once, and its result is small beside what it reads. */
 static double once_bytes(const int64_t *dim, double width)
@@ -395,6 +415,10 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_TRANSPOSE] = {"transpose", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
     [RT_OP_HOST_TO_DEVICE] = {"host_to_device", RT_FAMILY_HOST, {"bytes"}, .flops = no_flops, .bytes = copied_bytes},
     [RT_OP_DEVICE_TO_HOST] = {"device_to_host", RT_FAMILY_HOST, {"bytes"}, .flops = no_flops, .bytes = copied_bytes},
+    [RT_OP_ROTARY] = {"rotary", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = rotary_flops, .bytes = unary_bytes},
+    [RT_OP_SILU_MUL] = {"silu_mul", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = silu_mul_flops, .bytes = binary_bytes},
+    [RT_OP_RESIDUAL_RMSNORM] = {"residual_rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS,
+        .flops = residual_rmsnorm_flops, .bytes = residual_bytes},
     [RT_OP_LAUNCH] = {"launch", RT_FAMILY_HOST, {"blocks"}, .flops = no_flops, .bytes = no_bytes},
 };
 /* clang-format on */

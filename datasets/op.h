@@ -67,6 +67,10 @@ enum rt_op_id {
     RT_OP_HOST_TO_DEVICE = 44,
     RT_OP_DEVICE_TO_HOST = 45,
     RT_OP_LAUNCH = 46,
+    /* Kernels of LLM servers, each of which does what frameworks do in several: */
+    RT_OP_ROTARY = 47,           /* positions turned into queries and keys, in place */
+    RT_OP_SILU_MUL = 48,         /* silu(x) * z */
+    RT_OP_RESIDUAL_RMSNORM = 49, /* x += residual, then its norm */
     RT_OP_COUNT
 };
 

@@ -22,6 +22,7 @@
 #define ROOFTILE_MODELS_GRAPH_GRAPH_H
 
 #include "datasets/call.h"
+#include "models/graph/runtime.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,12 +40,27 @@ extern const char *const rt_steps[RT_STEP_COUNT]; /* "inference", "decode", "tra
 enum rt_optimizer_kind { RT_OPTIMIZER_NONE, RT_OPTIMIZER_SGD, RT_OPTIMIZER_ADAMW, RT_OPTIMIZER_COUNT };
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 
+/* Sequences of a step that are alike: `count` of them, each with `tokens` new ones (1: it decodes) behind
+ * `cached` ones whose keys and values are kept. */
+struct rt_sequences {
+    int64_t count, tokens, cached;
+};
+
 struct rt_graph_options {
     enum rt_step_kind step;
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
     int64_t sequence; /* tokens of each; ignored when decoding */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
+    /* Inference of sequences that differ: their groups, instead of batch, sequence and context, which are
+     * their number and means then. Not owned. NULL: all alike. */
+    const struct rt_sequences *groups;
+    size_t group_count;
     int64_t tensor_parallel;
+    int64_t expert_parallel;         /* GPUs of the same group that share out whole experts; 0 or 1: none */
+    int64_t attention_data_parallel; /* parts of the batch whose attention runs on GPUs of its own; 0 or 1:
+                                        none */
+    enum rt_runtime_id runtime;
+    int64_t kv_bits; /* of cached keys and values; 0: as the activations */
     /* Of weights and activations. A narrow one (fp8, int4 ...) is that of the layers' products with weights:
      * all else, embedding and head too, is in 16 bits, which become the dtype of the graph's options. */
     enum rt_dtype dtype;

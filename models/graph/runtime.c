@@ -1,0 +1,19 @@
+/* The table of runtimes. See runtime.h. */
+#include "models/graph/runtime.h"
+
+const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
+    [RT_RUNTIME_EAGER_MATH] = {.name = "eager-math", .what = "PyTorch op by op, attention written out"},
+    [RT_RUNTIME_EAGER] = {.name = "eager",
+                          .what = "PyTorch op by op, attention in one kernel",
+                          .fused_attention = true},
+    [RT_RUNTIME_COMPILE] = {.name = "compile",
+                            .what = "torch.compile, attention in one kernel",
+                            .fused_attention = true,
+                            .fusion = true},
+    [RT_RUNTIME_SERVING] = {.name = "serving",
+                            .what = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
+                            .fused_attention = true,
+                            .served = true},
+};
+
+const char *const rt_runtime_names[RT_RUNTIME_COUNT] = {"eager-math", "eager", "compile", "serving"};

@@ -1,0 +1,30 @@
+/*
+ * Runtimes: what runs a model, and so which kernels it becomes. A row per runtime; the builders of
+ * architectures/ ask the row for each choice.
+ */
+#ifndef ROOFTILE_MODELS_GRAPH_RUNTIME_H
+#define ROOFTILE_MODELS_GRAPH_RUNTIME_H
+
+#include <stdbool.h>
+
+enum rt_runtime_id {
+    RT_RUNTIME_EAGER_MATH, /* PyTorch, op by op, attention written out */
+    RT_RUNTIME_EAGER,      /* PyTorch, op by op, attention by scaled_dot_product_attention */
+    RT_RUNTIME_COMPILE, /* torch.compile: chains of elementwise ops as one kernel, replayed as CUDA graphs */
+    RT_RUNTIME_SERVING, /* an LLM server: vLLM, SGLang, TensorRT-LLM */
+    RT_RUNTIME_COUNT
+};
+
+struct rt_runtime {
+    const char *name;     /* as --runtime has it */
+    const char *what;     /* for people */
+    bool fused_attention; /* one kernel instead of products and softmax, where there is one */
+    bool fusion;          /* chains of elementwise ops are one kernel */
+    bool served;          /* the kernels of servers: docs/method.md */
+    /* What the host takes to launch an op, in us; 0: launches are replayed as a CUDA graph. */
+    double host_us;
+};
+extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
+extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];
+
+#endif
