@@ -55,6 +55,28 @@ uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint
     return node;
 }
 
+#define BACKWARD_PRODUCTS 2.5 /* of fused attention, over its forward products */
+
+uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint32_t q, uint32_t k,
+                                  uint32_t v, enum rt_op_id op, const int64_t *dim, double outputs)
+{
+    uint32_t node = rt_node_add(graph, name, q, k, outputs);
+    if (v != RT_NO_INPUT)
+        rt_graph_add_input(graph, v);
+    rt_graph_add_kernel(graph, RT_FORWARD, op, dim);
+    if (!rt_node_begin_backward(graph, node))
+        return node;
+    rt_node_keep(graph, q);
+    rt_node_keep(graph, k);
+    rt_node_keep(graph, v);
+    rt_node_keep(graph, node);
+    struct rt_graph_kernel *kernel = rt_graph_add_kernel(graph, RT_BACKWARD, op, dim);
+    kernel->multiple = BACKWARD_PRODUCTS;
+    kernel->flops *= BACKWARD_PRODUCTS;
+    kernel->bytes *= BACKWARD_PRODUCTS;
+    return node;
+}
+
 /* Kernels of the gradient of op(x) (tools/autograd/derivatives.yaml). x + c passes its gradient on. */
 static void unary_backward(struct rt_graph *graph, enum rt_op_id op, int64_t rows, int64_t cols)
 {

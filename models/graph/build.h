@@ -20,6 +20,12 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
 uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, int64_t batch,
                       int64_t m, int64_t k, int64_t n);
 
+/* softmax(q k^T) v in one kernel; `dim` as the op's row has them. Backward it computes five products for two
+ * (Dao, FlashAttention, 2022, section 3.1 and appendix B), so it counts as 2.5 of the call. `outputs`:
+ * elements of what it returns. */
+uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint32_t q, uint32_t k,
+                                  uint32_t v, enum rt_op_id op, const int64_t *dim, double outputs);
+
 /* y(rows, cols) = op(x): relu, gelu, tanh, silu, rsqrt, clamp and the *_scalar ops */
 uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x, int64_t rows,
                         int64_t cols);

@@ -91,6 +91,15 @@ static int read_boolean(struct rt_model *model, const struct rt_config_key *key,
     return RT_OK;
 }
 
+static int read_length(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                       const json_t *value, const char *where)
+{
+    if (!json_is_array(value))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list; correct it", where, name);
+    *size_of(model, key) = (int64_t)json_array_size(value);
+    return RT_OK;
+}
+
 /* T5 writes "gated-gelu" where two products share the activation; its GELU is the tanh form then. */
 static int read_activation(struct rt_model *model, const struct rt_config_key *key, const char *name,
                            const json_t *value, const char *where)
@@ -146,6 +155,8 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
     switch (key->kind) {
     case RT_KEY_BOOLEAN:
         return read_boolean(model, key, name, value, where);
+    case RT_KEY_LENGTH:
+        return read_length(model, key, name, value, where);
     case RT_KEY_ACTIVATION:
         return read_activation(model, key, name, value, where);
     default:
@@ -315,6 +326,23 @@ static int complete_step(int64_t *step, int64_t sparse, int64_t layers, const ch
     return RT_OK;
 }
 
+/* Of decoders: every `sparse_step`-th layer has experts, but for those listed as dense. */
+static int complete_topk(struct rt_model *model, const char *where)
+{
+    int64_t step = model->sparse_step > 1 ? model->sparse_step : 1;
+    if (model->topk > model->experts)
+        return rt_fail(RT_EFORMAT,
+                       "%s: each token goes to %" PRId64 " of %" PRId64
+                       " experts; correct \"num_experts_per_tok\"",
+                       where, model->topk, model->experts);
+    model->dense_layers += model->layers - model->layers / step;
+    if (model->dense_layers >= model->layers)
+        return rt_fail(RT_EFORMAT,
+                       "%s: no layer has experts; correct \"decoder_sparse_step\" or \"mlp_only_layers\"",
+                       where);
+    return RT_OK;
+}
+
 static int complete_experts(struct rt_model *model, const char *where)
 {
     if (model->architecture->sparse == NULL)
@@ -322,12 +350,22 @@ static int complete_experts(struct rt_model *model, const char *where)
     if (model->experts > MOST_EXPERTS)
         return rt_fail(RT_EFORMAT, "%s: \"num_experts\" is %" PRId64 "; it must lie in 1..%d, so correct it",
                        where, model->experts, MOST_EXPERTS);
+    if (model->topk > 0)
+        return complete_topk(model, where);
     int status =
         complete_step(&model->encoder_sparse_step, model->sparse_layers, model->layers, "encoder", where);
     if (status == RT_OK)
         status = complete_step(&model->decoder_sparse_step, model->sparse_decoder_layers,
                                model->decoder_layers, "decoder", where);
     return status;
+}
+
+static bool has_key(const struct rt_model *model, const char *name)
+{
+    for (const struct rt_config_key *key = model->architecture->keys; key->key != NULL; key++)
+        if (strcmp(key->key, name) == 0)
+            return true;
+    return false;
 }
 
 /* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
@@ -339,6 +377,10 @@ static int complete(struct rt_model *model, const char *where)
         model->embedding = model->hidden;
     if (model->decoder_layers < 0)
         model->decoder_layers = model->layers;
+    if (model->window < 0 || (has_key(model, "use_sliding_window") && !model->slides))
+        model->window = 0;
+    if (model->chunk < 0)
+        model->chunk = 0;
     if (model->decoder_layers > 0 && (model->layers > MOST_LAYERS || model->decoder_layers > MOST_LAYERS))
         return rt_fail(RT_EFORMAT, "%s: %" PRId64 " and %" PRId64 " layers; at most %d, so correct either",
                        where, model->layers, model->decoder_layers, MOST_LAYERS);

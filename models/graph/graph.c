@@ -80,7 +80,13 @@ void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
 static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
 {
     bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
-    return layer && op == RT_OP_LINEAR ? graph->products : graph->options.dtype;
+    return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products : graph->options.dtype;
+}
+
+static void count_kernel(struct rt_graph_kernel *kernel)
+{
+    kernel->flops = rt_call_flops(&kernel->call);
+    kernel->bytes = rt_call_bytes(&kernel->call);
 }
 
 struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
@@ -93,10 +99,16 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
     rt_call_init(&kernel->call, op, dtype_of(graph, op));
     memcpy(kernel->call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
     kernel->call.phase = (uint8_t)phase;
-    kernel->flops = rt_call_flops(&kernel->call);
-    kernel->bytes = rt_call_bytes(&kernel->call);
+    kernel->multiple = 1;
+    count_kernel(kernel);
     graph->nodes[graph->node_count - 1].kernel_count++;
     return kernel;
+}
+
+void rt_graph_set_dtype(struct rt_graph_kernel *kernel, enum rt_dtype dtype)
+{
+    kernel->call.dtype = (uint8_t)dtype;
+    count_kernel(kernel);
 }
 
 const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length)
@@ -195,11 +207,9 @@ static double largest_outputs(const struct rt_graph *graph)
  */
 static double weight_width(const struct rt_graph *graph, const struct rt_node *node)
 {
-    bool product = node->kernel_count > 0 && graph->kernels[node->kernel].call.op == RT_OP_LINEAR;
-    enum rt_dtype dtype = product && !rt_graph_trains(graph)
-                              ? (enum rt_dtype)graph->kernels[node->kernel].call.dtype
-                              : graph->options.dtype;
-    return rt_dtypes[dtype].bytes;
+    const struct rt_call *call = node->kernel_count > 0 ? &graph->kernels[node->kernel].call : NULL;
+    bool product = call != NULL && (call->op == RT_OP_LINEAR || call->op == RT_OP_MOE);
+    return rt_dtypes[product && !rt_graph_trains(graph) ? call->dtype : graph->options.dtype].bytes;
 }
 
 void rt_graph_memory(const struct rt_graph *graph, double in_flight, double share,
@@ -218,7 +228,8 @@ void rt_graph_memory(const struct rt_graph *graph, double in_flight, double shar
     }
     parameters -= graph->shared;
     memory.weights = weights - width * graph->shared;
-    memory.cache = width * graph->cache * share;
+    double cached = graph->options.kv_bits > 0 ? (double)graph->options.kv_bits / 8 : width;
+    memory.cache = cached * graph->cache * share;
     memory.activations = width * (largest_outputs(graph) + (training ? in_flight * saved : 0));
     if (training) {
         memory.gradients = width * parameters;

@@ -75,6 +75,9 @@ struct rt_graph_kernel {
     /* A broadcast operand is read more than once: the bytes of its later reads, which a cache serves where
      * it holds the bytes that move between two reads (the reuse distance). 0: every operand is read once. */
     double reread_bytes, reuse_distance_bytes;
+    /* The kernel does as much as so many of the call: the backward pass of fused attention computes five
+     * products for its two (Dao 2022). FLOPs and bytes above are of all. */
+    double multiple;
 };
 
 struct rt_node {
@@ -130,7 +133,9 @@ uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_bl
 uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name);
 void rt_graph_add_input(struct rt_graph *graph, uint32_t from); /* of the last node */
 struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
-                                            const int64_t *dim);                    /* of the last node */
+                                            const int64_t *dim); /* of the last node */
+/* Another dtype than the graph's: FLOPs and bytes follow. */
+void rt_graph_set_dtype(struct rt_graph_kernel *kernel, enum rt_dtype dtype);
 const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length); /* a copy it owns */
 
 #define RT_NO_INPUT UINT32_MAX /* a constant, or an input of the model */

@@ -70,10 +70,61 @@ static int check_head(const struct rt_model *model, const struct rt_graph_option
                    model->name);
 }
 
+/* Sequences that differ: each group in range, all of them within what builders multiply. */
+static int check_groups(const struct rt_graph_options *options)
+{
+    double rows = 0, keys = 0;
+    for (size_t g = 0; g < options->group_count; g++) {
+        const struct rt_sequences *group = &options->groups[g];
+        if (group->count < 1 || group->tokens < 1 || group->cached < 0 || group->count > MOST_SIZE ||
+            group->tokens > MOST_SIZE || group->cached > MOST_SIZE)
+            return rt_fail(RT_EUSAGE,
+                           "sequence group %zu has %" PRId64 " sequences of %" PRId64
+                           " tokens behind %" PRId64
+                           "; the first two must lie in 1..2^31, the last in 0..2^31",
+                           g + 1, group->count, group->tokens, group->cached);
+        rows += (double)group->count * (double)group->tokens;
+        keys += (double)group->count * ((double)group->tokens + (double)group->cached);
+    }
+    if (options->group_count > 0 && rows <= (double)MOST_SIZE && keys <= MOST_DIM)
+        return RT_OK;
+    return rt_fail(RT_EUSAGE,
+                   "a step of %.3g new tokens and %.3g in all; at most 2^31 and 2^40, and at least one", rows,
+                   keys);
+}
+
+/* What only servers run. */
+static int check_served(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    const struct rt_runtime *runtime = &rt_runtimes[options->runtime];
+    bool shares_experts = options->expert_parallel > 1 || options->attention_data_parallel > 1;
+    int64_t gpus = options->tensor_parallel *
+                   (options->attention_data_parallel > 1 ? options->attention_data_parallel : 1);
+    if (runtime->served && !model->architecture->served)
+        return rt_fail(RT_EUSAGE, "LLM servers do not run %s; use --runtime eager",
+                       model->architecture->what);
+    if (runtime->served && options->step == RT_STEP_TRAINING)
+        return rt_fail(RT_EUSAGE, "--runtime %s does not train; use eager or compile", runtime->name);
+    if (!runtime->served && (options->groups != NULL || shares_experts))
+        return rt_fail(RT_EUSAGE, "sequences that differ, --ep and --attention-dp are for --runtime serving");
+    if (shares_experts && model->experts == 0)
+        return rt_fail(RT_EUSAGE, "%s has no experts to share out; leave --ep and --attention-dp away",
+                       model->name);
+    if (options->expert_parallel > 1 &&
+        (gpus % options->expert_parallel != 0 || model->experts % options->expert_parallel != 0))
+        return rt_fail(RT_EUSAGE,
+                       "--ep %" PRId64 " does not divide the %" PRId64
+                       " GPUs (--tp x --attention-dp) and the %" PRId64 " experts of %s",
+                       options->expert_parallel, gpus, model->experts, model->name);
+    return RT_OK;
+}
+
 static int check_options(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int status = check_option("batch", options->batch);
-    if (status == RT_OK && options->step == RT_STEP_DECODE)
+    if (options->groups != NULL)
+        status = check_groups(options);
+    else if (status == RT_OK && options->step == RT_STEP_DECODE)
         status = check_option("context", options->context);
     else if (status == RT_OK)
         status = check_option("seq", options->sequence);
@@ -86,8 +137,10 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
                     "--dtype %s: nobody trains in it; take fp8 (its products, weights in bf16), bf16 or fp32",
                     rt_dtypes[options->dtype].name);
     if (status == RT_OK)
-        status = check_head(model, options);
+        status = check_served(model, options);
     if (status == RT_OK)
+        status = check_head(model, options);
+    if (status == RT_OK && options->groups == NULL)
         status = check_volume(model, options);
     return status;
 }
@@ -119,8 +172,12 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     struct rt_graph graph;
     struct rt_graph_options step = *options;
     step.fp16_beside |= model->fp16;
+    step.fusion |= rt_runtimes[options->runtime].fusion;
     rt_graph_init(&graph, &step);
-    model->architecture->build(model, &graph);
+    if (rt_runtimes[options->runtime].served)
+        rt_build_served(model, &graph);
+    else
+        model->architecture->build(model, &graph);
     graph.classes = graph.nodes[graph.node_count - 1].outputs;
     rt_build_optimizer(&graph);
     status = check_kernels(model, &graph);
@@ -128,7 +185,7 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
         rt_graph_release(&graph);
         return status;
     }
-    if (options->fusion)
+    if (graph.options.fusion)
         rt_graph_fuse(&graph);
     *out = graph;
     return RT_OK;

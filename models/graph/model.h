@@ -38,7 +38,12 @@ struct rt_model {
     enum rt_activation_kind activation;
     /* Encoder-decoders (T5, Switch): `layers` is the encoder's. */
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
-    int64_t router_bias;                          /* 1: the routers' products have a bias */
+    /* Experts of decoders: each token goes to `topk` of them. */
+    int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
+    int64_t qk_norm;       /* 1: an RMS norm of every head of queries and keys (Qwen3) */
+    int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */
+    int64_t slides;        /* 0: the config has a window and does not use it */
+    int64_t router_bias;   /* 1: the routers' products have a bias */
     int64_t sparse_layers, sparse_decoder_layers; /* as the config gives them; the steps follow from them */
     enum rt_model_head head;
     int64_t labels; /* of a head that classifies */

@@ -102,6 +102,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->roofline_us = rt_roofline_us(&query, forecast->device);
     launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
+    launch->time_us *= launch->kernel.multiple;
+    launch->roofline_us *= launch->kernel.multiple;
     launch->half = queries->half[answer];
     launch->shared = queries->shared[answer];
     launch->same = answer;

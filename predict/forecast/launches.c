@@ -41,8 +41,8 @@ void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_de
                      struct rt_query *query)
 {
     rt_query_init(query, &launch->kernel.call);
-    query->flops = launch->kernel.flops;
-    query->bytes = launch->kernel.bytes;
+    query->flops = launch->kernel.flops / launch->kernel.multiple;
+    query->bytes = launch->kernel.bytes / launch->kernel.multiple;
     query->reread_bytes = rt_launch_reread_bytes(launch, device);
     query->queued = true;
 }

@@ -20,6 +20,7 @@ enum rt_key_kind {
     RT_KEY_SIZE,       /* a whole number, 1..2^31 */
     RT_KEY_COUNT0,     /* a whole number, 0..2^31 */
     RT_KEY_BOOLEAN,    /* true, false */
+    RT_KEY_LENGTH,     /* a list, of which its length counts */
     RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
 };
 
@@ -47,7 +48,7 @@ struct rt_operands {
 
 struct rt_attention_names {
     const char *q, *k, *v, *heads_q, *heads_k, *heads_v, *scores, *softmax, *cast, *dropout, *values, *merge,
-        *output;
+        *fused, *output;
 };
 
 /* softmax(mask(q k^T)) v, then a product over the merged heads. */
@@ -57,7 +58,9 @@ struct rt_attention {
     void (*project)(const struct rt_stack *stack, uint32_t x, struct rt_operands *out);
     /* Scales and masks the scores x(rows, tokens). */
     uint32_t (*mask)(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens);
-    bool rotary;       /* heads must have an even width */
+    bool rotary;        /* heads must have an even width */
+    bool bidirectional; /* every token attends to all: no causal mask */
+    bool fusable; /* scaled_dot_product_attention computes it; not so where a bias is added by distance */
     bool softmax_fp32; /* of narrower scores: computed in fp32 and cast back */
 };
 extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_opt, rt_attention_llama,
@@ -87,6 +90,7 @@ struct rt_architecture {
     const struct rt_attention *attention;
     const struct rt_attention *cross; /* of an encoder-decoder: over the encoder's tokens */
     const struct rt_feed_forward_names *feed_forward;
+    bool served;              /* by LLM servers */
     bool dropout;             /* in the layers */
     bool embedding_dropout;   /* of what enters the first layer */
     bool learned_positions;   /* a table of positions is added to the embedding of tokens */
@@ -104,6 +108,8 @@ extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it *
 
 void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
+/* A decoder as LLM servers run it (served.c). */
+void rt_build_served(const struct rt_model *model, struct rt_graph *graph);
 
 /* Parts that only some rows have. */
 uint32_t rt_mask_bert(const struct rt_stack *stack);
@@ -111,6 +117,7 @@ uint32_t rt_mask_opt(const struct rt_stack *stack);
 uint32_t rt_positions_opt(const struct rt_stack *stack);
 void rt_head_bert(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
 void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
 
 #endif

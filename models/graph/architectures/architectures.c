@@ -11,6 +11,7 @@
 #define COUNT0(key_, member_, fallback_)     KEY(key_, RT_KEY_COUNT0, member_, false, fallback_)
 #define BOOLEAN(key_, member_, fallback_)    KEY(key_, RT_KEY_BOOLEAN, member_, false, fallback_)
 #define ACTIVATION(key_, fallback_)          KEY(key_, RT_KEY_ACTIVATION, activation, false, fallback_)
+#define LENGTH(key_, member_)                KEY(key_, RT_KEY_LENGTH, member_, false, 0)
 #define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
 
 #define GENERAL_KEYS(hidden_, layers_, heads_)     \
@@ -53,6 +54,7 @@ static const struct rt_architecture gpt2 = {
     .dropout = true,
     .embedding_dropout = true,
     .learned_positions = true,
+    .served = true,
     .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES),
 };
 
@@ -116,6 +118,7 @@ static const struct rt_architecture opt = {
     .feed_forward = &plain,
     .dropout = true,
     .learned_positions = true,
+    .served = true,
     .unused_positions = 2, /* OPTLearnedPositionalEmbedding */
     .mask = rt_mask_opt,
     .positions = rt_positions_opt,
@@ -180,8 +183,10 @@ static const struct rt_architecture switch_transformers = {.model_type = "switch
 /* --- Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward --- */
 
 /* clang-format off */
-#define LLAMA_KEYS(inner_, vocab_, positions_)                     \
-    GENERAL_KEYS(4096, 32, 32),                                    \
+#define LLAMA_KEYS(inner_, vocab_, positions_) GENERAL_KEYS(4096, 32, 32), LLAMA_REST(inner_, vocab_, positions_)
+/* Beyond a window only where the config uses it. */
+#define QWEN_WINDOW NULLABLE("sliding_window", window, 4096), BOOLEAN("use_sliding_window", slides, 0)
+#define LLAMA_REST(inner_, vocab_, positions_)                     \
     SIZE("head_dim", head_dim, -1),                                \
     MAIN("intermediate_size", inner, inner_),                      \
     MAIN("vocab_size", vocab, vocab_),                             \
@@ -196,25 +201,66 @@ static const struct rt_architecture switch_transformers = {.model_type = "switch
     .norm = RT_NORM_RMS,                  \
     .attention = &rt_attention_llama,     \
     .feed_forward = &gated,               \
+    .served = true,                       \
     .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES)
 /* clang-format on */
 
 static const struct rt_feed_forward_names gated = {
     .first = "mlp.gate", .second = "mlp.up", .product = "mlp.product", .down = "mlp.down"};
 static const struct rt_config_key llama_keys[] = {
-    LLAMA_KEYS(11008, 32000, 2048),         NULLABLE("num_key_value_heads", kv_heads, -1),
-    BOOLEAN("attention_bias", qkv_bias, 0), BOOLEAN("attention_bias", out_bias, 0),
-    BOOLEAN("mlp_bias", mlp_bias, 0),       {0},
+    LLAMA_KEYS(11008, 32000, 2048),
+    NULLABLE("num_key_value_heads", kv_heads, -1),
+    BOOLEAN("attention_bias", qkv_bias, 0),
+    BOOLEAN("attention_bias", out_bias, 0),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    NULLABLE("attention_chunk_size", chunk, 0),
+    {0},
 };
 static const struct rt_config_key mistral_keys[] = {
     LLAMA_KEYS(14336, 32000, 131072),
     NULLABLE("num_key_value_heads", kv_heads, 8),
+    NULLABLE("sliding_window", window, 4096),
     {0},
 };
 static const struct rt_config_key qwen2_keys[] = {
     LLAMA_KEYS(22016, 151936, 32768),
     NULLABLE("num_key_value_heads", kv_heads, 32),
     ALWAYS(qkv_bias, 1),
+    QWEN_WINDOW,
+    {0},
+};
+/* Keys of the configuration classes of transformers 4.57. */
+static const struct rt_config_key qwen3_keys[] = {
+    LLAMA_KEYS(22016, 151936, 32768),
+    NULLABLE("num_key_value_heads", kv_heads, 32),
+    BOOLEAN("attention_bias", qkv_bias, 0),
+    BOOLEAN("attention_bias", out_bias, 0),
+    ALWAYS(qk_norm, 1),
+    QWEN_WINDOW,
+    {0},
+};
+static const struct rt_config_key mixtral_keys[] = {
+    LLAMA_KEYS(14336, 32000, 131072),
+    NULLABLE("num_key_value_heads", kv_heads, 8),
+    NULLABLE("sliding_window", window, 0),
+    SIZE("num_local_experts", experts, 8),
+    SIZE("num_experts_per_tok", topk, 2),
+    SIZE("intermediate_size", expert_inner, 14336),
+    {0},
+};
+static const struct rt_config_key qwen3_moe_keys[] = {
+    GENERAL_KEYS(2048, 24, 32),
+    LLAMA_REST(6144, 151936, 32768),
+    NULLABLE("num_key_value_heads", kv_heads, 4),
+    BOOLEAN("attention_bias", qkv_bias, 0),
+    BOOLEAN("attention_bias", out_bias, 0),
+    ALWAYS(qk_norm, 1),
+    QWEN_WINDOW,
+    SIZE("num_experts", experts, 128),
+    SIZE("num_experts_per_tok", topk, 8),
+    SIZE("moe_intermediate_size", expert_inner, 768),
+    SIZE("decoder_sparse_step", sparse_step, 1),
+    LENGTH("mlp_only_layers", dense_layers),
     {0},
 };
 
@@ -224,7 +270,20 @@ static const struct rt_architecture mistral = {
     .model_type = "mistral", .what = "Mistral", .keys = mistral_keys, LLAMA_NETWORK};
 static const struct rt_architecture qwen2 = {
     .model_type = "qwen2", .what = "Qwen2, Qwen2.5", .keys = qwen2_keys, LLAMA_NETWORK};
+static const struct rt_architecture qwen3 = {
+    .model_type = "qwen3", .what = "Qwen3", .keys = qwen3_keys, LLAMA_NETWORK};
+static const struct rt_architecture mixtral = {.model_type = "mixtral",
+                                               .what = "Mixtral",
+                                               .keys = mixtral_keys,
+                                               .sparse = rt_experts_topk,
+                                               LLAMA_NETWORK};
+static const struct rt_architecture qwen3_moe = {.model_type = "qwen3_moe",
+                                                 .what = "Qwen3-MoE",
+                                                 .keys = qwen3_moe_keys,
+                                                 .sparse = rt_experts_topk,
+                                                 LLAMA_NETWORK};
 
 const struct rt_architecture *const rt_architectures[] = {
-    &gpt2, &bert, &opt, &switch_transformers, &t5, &llama, &mistral, &qwen2, NULL,
+    &gpt2,  &bert,  &opt,     &switch_transformers, &t5,  &llama, &mistral,
+    &qwen2, &qwen3, &mixtral, &qwen3_moe,           NULL,
 };

@@ -6,7 +6,8 @@
     {                                                                                                        \
         .q = p ".q", .k = p ".k", .v = p ".v", .heads_q = p ".heads_q", .heads_k = p ".heads_k",             \
         .heads_v = p ".heads_v", .scores = p ".scores", .softmax = p ".softmax", .cast = p ".softmax_cast",  \
-        .dropout = p ".dropout", .values = p ".values", .merge = p ".merge_heads", .output = p "." output_   \
+        .dropout = p ".dropout", .values = p ".values", .merge = p ".merge_heads", .fused = p ".attention",  \
+        .output = p "." output_                                                                              \
     }
 
 /* --- what several kinds share --- */
@@ -27,10 +28,11 @@ static bool decodes(const struct rt_stack *stack)
     return stack->graph->options.step == RT_STEP_DECODE;
 }
 
-/* The cache is one tensor of all sequences, so its heads need no copies. */
+/* The cache is one tensor of all sequences, and fused attention takes any strides, so heads need no copies.
+ */
 static int64_t separate_sequences(const struct rt_stack *stack)
 {
-    return decodes(stack) ? 1 : stack->shape.batch;
+    return decodes(stack) || stack->fused ? 1 : stack->shape.batch;
 }
 
 /* Decode: the new keys and values are appended to the cache (a copy of the whole cache, as Hugging Face's
@@ -96,14 +98,14 @@ static uint32_t mask_gpt2(const struct rt_stack *stack, uint32_t x, int64_t rows
 }
 
 const struct rt_attention rt_attention_gpt2 = {
-    .name = NAMES("attn", "projection"), .project = project_gpt2, .mask = mask_gpt2};
+    .name = NAMES("attn", "projection"), .project = project_gpt2, .mask = mask_gpt2, .fusable = true};
 
 /* --- BERT --- */
 
 static void project_bert(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
     project_three(stack, x, out);
-    copy_heads(stack, &rt_attention_bert.name, stack->shape.batch, out);
+    copy_heads(stack, &rt_attention_bert.name, separate_sequences(stack), out);
 }
 
 /* x / sqrt(d) + mask of padding (batch, keys) */
@@ -114,8 +116,11 @@ static uint32_t mask_bert(const struct rt_stack *stack, uint32_t x, int64_t rows
                            stack->shape.batch * tokens);
 }
 
-const struct rt_attention rt_attention_bert = {
-    .name = NAMES("attn", "output"), .project = project_bert, .mask = mask_bert};
+const struct rt_attention rt_attention_bert = {.name = NAMES("attn", "output"),
+                                               .project = project_bert,
+                                               .mask = mask_bert,
+                                               .bidirectional = true,
+                                               .fusable = true};
 
 /* --- OPT: queries are scaled before the product; heads are copied into (batch, heads, tokens, d) --- */
 
@@ -129,10 +134,12 @@ static void project_opt(const struct rt_stack *stack, uint32_t x, struct rt_oper
     q = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, q, s->rows, wide);
     uint32_t k = rt_build_linear(graph, "attn.k", x, s->rows, h, wide, bias);
     /* the gradient of keys comes transposed, and in rows but for the sequences */
-    out->k = rt_build_copies(graph, "attn.split_k", k, s->rows, wide, RT_COPY_ROWS, rt_copy_keys(s->batch));
+    out->k = stack->fused ? k
+                          : rt_build_copies(graph, "attn.split_k", k, s->rows, wide, RT_COPY_ROWS,
+                                            rt_copy_keys(s->batch));
     uint32_t v = rt_build_linear(graph, "attn.v", x, s->rows, h, wide, bias);
-    out->v = rt_build_move(graph, "attn.split_v", RT_OP_COPY, v, s->rows, wide, 0);
-    out->q = rt_build_move(graph, "attn.split_q", RT_OP_COPY, q, s->rows, wide, 0);
+    out->v = stack->fused ? v : rt_build_move(graph, "attn.split_v", RT_OP_COPY, v, s->rows, wide, 0);
+    out->q = stack->fused ? q : rt_build_move(graph, "attn.split_q", RT_OP_COPY, q, s->rows, wide, 0);
     cache_operands(stack, out);
 }
 
@@ -147,7 +154,7 @@ static uint32_t mask_opt(const struct rt_stack *stack, uint32_t x, int64_t rows,
 }
 
 const struct rt_attention rt_attention_opt = {
-    .name = NAMES("attn", "output"), .project = project_opt, .mask = mask_opt};
+    .name = NAMES("attn", "output"), .project = project_opt, .mask = mask_opt, .fusable = true};
 
 /* --- Llama: rotary positions, key-value heads that several query heads share --- */
 
@@ -186,7 +193,7 @@ static uint32_t repeat(const struct rt_stack *stack, const char *name, uint32_t 
 {
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
-    if (s->heads == s->kv_heads)
+    if (s->heads == s->kv_heads || stack->fused) /* enable_gqa: the kernel shares them */
         return x;
     double heads = (double)s->kv_heads + s->heads; /* read and written */
     double bytes = rt_dtypes[graph->options.dtype].bytes * heads * s->batch * s->keys * s->head_dim;
@@ -207,6 +214,10 @@ static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_op
     bool own = s->heads == s->kv_heads;  /* what was repeated is one tensor, */
     int64_t parts = own ? sequences : 1; /* so its heads need no copies */
     project_three(stack, x, out);
+    if (stack->model->qk_norm) { /* of every head */
+        out->q = rt_build_rmsnorm(graph, out->q, s->rows * s->heads, s->head_dim);
+        out->k = rt_build_rmsnorm(graph, out->k, s->rows * s->kv_heads, s->head_dim);
+    }
     out->v = rt_build_copies(graph, "attn.rows_v", out->v, s->rows, kv_wide, RT_COPY_NONE, RT_COPY_ROWS);
     out->q = rotary(stack, &of_queries, out->q, s->heads, false);
     /* the product's gradient of keys is transposed; where heads share keys, their sum is not */
@@ -237,6 +248,7 @@ const struct rt_attention rt_attention_llama = {.name = NAMES("attn", "o"),
                                                 .project = project_llama,
                                                 .mask = mask_llama,
                                                 .rotary = true,
+                                                .fusable = true,
                                                 .softmax_fp32 = true};
 
 /* --- T5: a bias by the distance of two tokens; the decoder also attends to the encoder's tokens --- */

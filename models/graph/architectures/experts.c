@@ -1,4 +1,7 @@
-/* The sparse feed-forward layers of Switch Transformer as Hugging Face runs them: a router and experts.
+/* Sparse feed-forward layers as Hugging Face runs them: a router and experts. First Switch Transformer's,
+ * then those of decoders, in which each token goes to several experts.
+ *
+ * Switch Transformer:
  * Experts run one after the other, each over its whole capacity (rows without a token are zeros): how the
  * published measurements were made, and independent of the tokens. The probabilities of all routers enter
  * two auxiliary losses, at inference too. */
@@ -68,4 +71,39 @@ void rt_losses_switch(const struct rt_stack *stack, int64_t layers)
     share = rt_build_constant(graph, "losses.mean_share", RT_OP_REDUCE, share, rows, experts);
     graph->nodes[share].outputs = (double)batch * experts;
     rt_build_binary(graph, "losses.balance", RT_OP_MUL, share, x, batch, experts, batch * experts);
+}
+
+/* Mixtral, Qwen3-MoE (modeling_mixtral.py, MixtralSparseMoeBlock): experts one after the other, each over the
+ * tokens that chose it; here, loads are even. Experts that no token chose do not run; their weights are
+ * counted with those of the others. */
+uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
+{
+    static const struct rt_feed_forward_names name = {
+        .first = "expert.gate", .second = "expert.up", .product = "expert.product", .down = "expert.down"};
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    struct rt_stack expert = *stack;
+    struct rt_model sizes = *model;
+    int64_t rows = stack->shape.rows, h = model->hidden, pairs = rows * model->topk;
+    int64_t chosen = pairs < model->experts ? pairs : model->experts, each = rt_build_shard(pairs, chosen);
+    expert.shape.inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
+    sizes.mlp_bias = 0;
+    expert.model = &sizes;
+    uint32_t scores = rt_build_linear(graph, "router", x, rows, h, model->experts, model->router_bias);
+    scores = rt_build_softmax(graph, "router.softmax", scores, rows, model->experts);
+    scores = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, scores, rows, model->experts);
+    x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
+    uint32_t out = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, rows, h);
+    for (int64_t e = 0; e < chosen; e++) {
+        uint32_t first = (uint32_t)graph->node_count;
+        uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, each, h, 0);
+        y = rt_build_feed_forward(&expert, &name, y, each);
+        y = rt_build_binary(graph, "expert.weigh", RT_OP_MUL, y, scores, each, h, each);
+        y = rt_build_move(graph, "expert.scatter", RT_OP_INDEX, y, each, h, 0);
+        rt_graph_add_input(graph, out);
+        out = y;
+        for (uint32_t n = first; n < graph->node_count; n++)
+            graph->nodes[n].parameters *= (double)model->experts / (double)chosen;
+    }
+    return out;
 }

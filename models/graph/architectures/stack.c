@@ -1,6 +1,24 @@
 /* Layers that the rows of architectures.c describe. See stack.h. */
 #include "models/graph/architectures/stack.h"
 
+/* Sequences that differ: their number and their tokens; queries and keys are means, which no kernel is made
+ * of. */
+static void count_groups(const struct rt_graph_options *options, struct rt_shape *shape)
+{
+    shape->batch = shape->rows = 0;
+    for (size_t g = 0; g < options->group_count; g++) {
+        shape->batch += options->groups[g].count;
+        shape->rows += options->groups[g].count * options->groups[g].tokens;
+    }
+}
+
+/* Kernels that fuse attention are of 16 bits; PyTorch has one for fp32 too, which nobody measured here. */
+static bool fuses_attention(const struct rt_architecture *row, const struct rt_graph_options *options)
+{
+    bool half = options->dtype == RT_FP16 || options->dtype == RT_BF16;
+    return rt_runtimes[options->runtime].fused_attention && row->attention->fusable && half;
+}
+
 void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph)
 {
     const struct rt_graph_options *options = &graph->options;
@@ -16,10 +34,13 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                              .vocab = rt_build_shard(model->vocab, parts),
                              .head_dim = model->head_dim};
     shape.rows = shape.batch * shape.queries;
+    if (options->groups != NULL)
+        count_groups(options, &shape);
     *stack = (struct rt_stack){.model = model,
                                .row = model->architecture,
                                .graph = graph,
                                .shape = shape,
+                               .fused = fuses_attention(model->architecture, options),
                                .mask = RT_NO_INPUT,
                                .source = decode ? options->context : shape.queries,
                                .states = RT_NO_INPUT,
@@ -74,26 +95,57 @@ uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t 
                                            : rt_build_layernorm(stack->graph, name, x, rows, h);
 }
 
-uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x)
+/* Tokens that a query may attend to. */
+static int64_t window_of(const struct rt_stack *stack)
+{
+    return stack->model->window > 0 ? stack->model->window : 0;
+}
+
+static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
+                                const struct rt_operands *in)
+{
+    const struct rt_shape *s = &stack->shape;
+    double outputs = (double)s->rows * s->heads * s->head_dim;
+    bool decode = stack->graph->options.step == RT_STEP_DECODE;
+    if (attention->bidirectional)
+        return rt_build_fused_attention(
+            stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
+            (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
+    const int64_t dim[] = {s->batch,    s->queries,  s->keys - s->queries, s->heads,
+                           s->kv_heads, s->head_dim, window_of(stack),     stack->graph->options.kv_bits};
+    return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                    decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
+                                    outputs);
+}
+
+static uint32_t written_out(const struct rt_stack *stack, const struct rt_attention *attention,
+                            const struct rt_operands *in)
 {
     const struct rt_attention_names *name = &attention->name;
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
-    struct rt_operands in = {.tokens = s->keys};
     int64_t pairs = s->batch * s->heads, rows = pairs * s->queries;
-    attention->project(stack, x, &in);
-    x = rt_build_bmm(graph, name->scores, in.q, in.k, pairs, s->queries, s->head_dim, in.tokens);
-    x = attention->mask(stack, x, rows, in.tokens);
-    x = rt_build_softmax(graph, name->softmax, x, rows, in.tokens);
+    uint32_t x = rt_build_bmm(graph, name->scores, in->q, in->k, pairs, s->queries, s->head_dim, in->tokens);
+    x = attention->mask(stack, x, rows, in->tokens);
+    x = rt_build_softmax(graph, name->softmax, x, rows, in->tokens);
     double width = rt_dtypes[graph->options.dtype].bytes;
     if (attention->softmax_fp32 && width < 4)
-        x = rt_build_move(graph, name->cast, RT_OP_COPY, x, rows, in.tokens, (4 + width) * rows * in.tokens);
+        x = rt_build_move(graph, name->cast, RT_OP_COPY, x, rows, in->tokens,
+                          (4 + width) * rows * in->tokens);
     if (stack->row->dropout)
-        x = rt_build_dropout(graph, name->dropout, x, rows, in.tokens);
-    x = rt_build_bmm(graph, name->values, x, in.v, pairs, s->queries, in.tokens, s->head_dim);
-    x = rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->head_dim);
-    return rt_build_linear(graph, name->output, x, s->rows, s->heads * s->head_dim, stack->model->hidden,
-                           stack->model->out_bias);
+        x = rt_build_dropout(graph, name->dropout, x, rows, in->tokens);
+    x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->head_dim);
+    return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->head_dim);
+}
+
+uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_operands in = {.tokens = s->keys};
+    attention->project(stack, x, &in);
+    x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
+    return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->head_dim,
+                           stack->model->hidden, stack->model->out_bias);
 }
 
 uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,

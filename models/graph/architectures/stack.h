@@ -24,6 +24,7 @@ struct rt_stack {
     const struct rt_architecture *row;
     struct rt_graph *graph;
     struct rt_shape shape;
+    bool fused;    /* attention is one kernel */
     uint32_t mask; /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
     /* Of an encoder-decoder: */
     bool cross;           /* the decoder: layers attend to the encoder's tokens, too */

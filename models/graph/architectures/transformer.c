@@ -155,8 +155,13 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
     if (row->mask != NULL)
         stack.mask = row->mask(&stack);
     uint32_t x = rt_build_tokens(&stack);
-    rt_graph_add_block(graph, "layer", RT_BLOCK_LAYER, model->layers);
-    x = rt_build_layer(&stack, x, false);
+    int64_t dense = model->experts > 0 ? model->dense_layers : 0;
+    if (dense > 0) {
+        rt_graph_add_block(graph, "dense_layer", RT_BLOCK_LAYER, dense);
+        x = rt_build_layer(&stack, x, false);
+    }
+    rt_graph_add_block(graph, "layer", RT_BLOCK_LAYER, model->layers - dense);
+    x = rt_build_layer(&stack, x, model->experts > 0);
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
     if (row->head != NULL)
         row->head(&stack, x);
