@@ -20,7 +20,11 @@ static const char built_in[] = "built-in catalogue";
 /* Keys a device file may carry beside its numbers and texts. */
 static bool is_other_key(const char *key)
 {
-    return strcmp(key, "aliases") == 0 || strcmp(key, "sources") == 0 || strcmp(key, "notes") == 0;
+    static const char *const keys[] = {"aliases", "sources", "checked", "notes"};
+    for (size_t k = 0; k < RT_COUNT(keys); k++)
+        if (strcmp(key, keys[k]) == 0)
+            return true;
+    return false;
 }
 
 static const struct rt_device_field *find_field(const char *key, size_t length)
