@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable",  "throttled",
-                                                  "failed",       "synthetic", "partial"};
+const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed",
+                                                  "synthetic",    "partial",  "queued",    "scalar_loads"};
 const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
 const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training"};
 

@@ -45,8 +45,11 @@ enum {
     RT_FLAG_FAILED = 1 << 3,       /* could not run (out of memory, unsupported): latency is NaN */
     RT_FLAG_SYNTHETIC = 1 << 4,    /* not a measurement */
     RT_FLAG_PARTIAL = 1 << 5,      /* a workload some of whose kernels could not run: its times lack them */
+    RT_FLAG_QUEUED = 1 << 6,       /* timed by the device itself or in a queue: no dispatch overhead in it */
+    RT_FLAG_SCALAR_LOADS =
+        1 << 7, /* the kernel reads its rows element by element, as vLLM's did until 2025 */
 };
-#define RT_FLAG_COUNT 6
+#define RT_FLAG_COUNT 8
 extern const char *const rt_flag_names[RT_FLAG_COUNT];
 
 /* Could a clock have given that time: 1 ns to a day? Not so NaN. What could not is no measurement: importers

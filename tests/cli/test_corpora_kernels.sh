@@ -1,0 +1,94 @@
+# scripts/corpora: measured kernels of other repositories become datasets. Excerpts here are synthetic (times are made up).
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+command -v python3 >/dev/null || skip_all corpora_kernels "no python3"
+export PYTHONDONTWRITEBYTECODE=1
+scripts="$ROOFTILE_SOURCE/scripts/corpora"
+shared="$ROOFTILE_SOURCE/../shared/corpora"
+cd "$work"
+
+# is NAME GOT WANTED
+is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got \"$2\", wanted \"$3\""; fi; }
+
+# import_of NAME FOLDER: NAME.csv, what the converter of that name makes of the folder; NAME.txt, what it says.
+import_of() {
+    succeeds "$1" python3 "$scripts/$1.py" "$2" -o "$1"
+    cp "$work/stdout" "$1.txt"
+    succeeds "$1_import" "$ROOFTILE" dataset import --format csv "$1" -o "$1.h5" --overwrite
+    succeeds "$1_export" "$ROOFTILE" dataset export --format csv "$1.h5" -o "$1.out" --overwrite
+}
+
+# ---- vidur: ops of a layer, twice, and an attention ----
+python3 - <<'EOF'
+import csv, os
+names = ["emb", "input_layernorm", "attn_pre_proj", "attn_rope", "attn_post_proj", "post_attention_layernorm", "mlp_up_proj", "mlp_act",
+         "mlp_down_proj", "add"]
+sizes = {"n_head": 32, "n_kv_head": 8, "n_embd": 4096, "n_expanded_embd": 14336, "vocab_size": 128256, "use_gated_mlp": True,
+         "num_tokens": 16, "num_tensor_parallel_workers": 2}
+stat = lambda ms: dict(min=ms, max=ms, mean=ms, median=ms, std=0)
+def table(path, rows):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", newline="") as file:
+        out = csv.DictWriter(file, rows[0])
+        out.writeheader()
+        out.writerows(rows)
+def layer(first, **other):
+    times = {f"time_stats.{name}.{s}": v for i, name in enumerate(names) for s, v in stat(first + i / 1000).items()}
+    return {**times, **sizes, **other}
+rows = [layer(0.003), layer(0.005), layer(0.004, use_gated_mlp=False, num_tensor_parallel_workers=1)]
+rows[1]["time_stats.add.mean"] = 0.1  # far from its median
+table("synthetic/data/profiling/compute/a40/any/model/mlp.csv", rows)
+attention = {"n_embd": 4096, "n_q_head": 32, "n_kv_head": 8, "num_tensor_parallel_workers": 2, "batch_size": 4, "prefill_chunk_size": 0,
+             "kv_cache_size": 64, "is_prefill": False}
+for kind in "decode", "prefill":
+    attention.update({f"time_stats.attn_{kind}.{s}": v if kind == "decode" else "" for s, v in stat(0.02).items()})
+prefill = {**attention, "is_prefill": True, "prefill_chunk_size": 32, "batch_size": 1}
+for s in stat(0):
+    prefill[f"time_stats.attn_decode.{s}"], prefill[f"time_stats.attn_prefill.{s}"] = "", 0.03
+table("synthetic/data/profiling/attention_history/a100/attention.csv", [attention, prefill])
+
+layers = [(name, 3, 1000 * i + 5000) for i, name in enumerate(("embedding", "q_proj", "k_proj", "rope", "attn", "down_proj", "lm_head"))]
+table("sim/profiler/v0/perf_models/A6000/meta-llama/Llama-3.1-8B/tp2/layers.csv",
+      [{"layer_name": n, "input": t, "kv_cache": 0, "tp_size": 2, "latency(ns)": ns} for n, t, ns in layers])
+keys = {"n_embd": 4096, "n_q_head": 32, "n_kv_head": 8, "num_tensor_parallel_workers": 2, "batch_size": 1, "prefill_chunk_size": 32,
+        "kv_cache_size": 96, "is_prefill": True, "time_stats.attn_prefill.median": 0.01}
+table("sim/profiler/v0/perf_models/A6000/meta-llama/Llama-3.1-8B/tp2/attention.csv", [keys, {**keys, "is_prefill": False}])
+
+table("fp8/dataset/gemm_fp8_test.csv", [{"M": 4, "N": 576, "K": 256, "avg_duration": 5.5, "hardware": "NVIDIA H200"}])
+EOF
+import_of vidur synthetic
+samples() { cut -d, -f"$2" "$1.out/samples.csv" | sort; }
+is vidur_ops "$(samples vidur 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" \
+    "add2 attention_context1 attention_generation1 embedding1 gelu1 gemm7 layernorm1 op1 rmsnorm1 rotary2 silu_mul1 "
+holds vidur_rotary "rotary,fp16,forward,none,NVIDIA A40,0,16,2560," vidur.out/samples.csv
+holds vidur_gated "silu_mul,fp16,forward,none,NVIDIA A40,0,16,7168," vidur.out/samples.csv
+holds vidur_qkv "gemm,fp16,forward,none,NVIDIA A40,0,16,3072,4096," vidur.out/samples.csv
+holds vidur_decode "attention_generation,fp16,forward,none,NVIDIA A100-SXM4-80GB,1,4,1,64,16,4,128,0,0," vidur.out/samples.csv
+holds vidur_prefill "attention_context,fp16,forward,none,NVIDIA A100-SXM4-80GB,1,1,32,64,16,4,128,0,0," vidur.out/samples.csv
+is vidur_merged "$(grep '^rmsnorm' vidur.out/samples.csv | cut -d, -f18)" 7
+is vidur_loads "$(grep -c 'queued scalar_loads' vidur.out/samples.csv)" 4
+is vidur_queued "$(grep -c queued vidur.out/samples.csv)" "$(($(wc -l <vidur.out/samples.csv) - 1))"
+holds vidur_unstable "kept: 1 times flagged unstable" vidur.txt
+holds vidur_left_out "left out: 1 times an addition of three tensors" vidur.txt
+holds vidur_corpus "corpus,vidur" vidur.out/groups.csv
+
+import_of llmservingsim sim
+is sim_ops "$(samples llmservingsim 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "attention_context1 embedding1 gemm4 op1 "
+holds sim_head "gemm,fp16,forward,none,NVIDIA RTX A6000,0,3,64128,4096," llmservingsim.out/samples.csv
+holds sim_attention "attention_context,fp16,forward,none,NVIDIA RTX A6000,1,1,32,64,16,4,128,0,0," llmservingsim.out/samples.csv
+holds sim_chains "left out: 1 times a norm, rotary embedding or activation" llmservingsim.txt
+holds sim_decode "left out: 1 times decoding whose keys are not split" llmservingsim.txt
+
+import_of pipeweave_gemm fp8
+holds fp8_rows "gemm,fp8_block,forward,none,NVIDIA H200,0,4,576,256," pipeweave_gemm.out/samples.csv
+
+for name in vidur llmservingsim pipeweave_gemm; do
+    if python3 "$scripts/$name.py" "$work" -o none 2>message; then not_ok "${name}_wrong_folder"; else ok "${name}_wrong_folder"; fi
+    holds "${name}_says_what" "name the corpus' own folder" message
+    folder=${name%_gemm}
+    if [ -d "$shared/$folder" ]; then import_of "$name" "$shared/$folder"; else echo "skipped $name of $shared/$folder: not there"; fi
+done
+if [ -d "$shared/vidur" ]; then
+    succeeds vidur_possible "$ROOFTILE" dataset validate vidur.h5
+    is vidur_all "$(wc -l <vidur.out/samples.csv)" 113229
+fi
+finish
