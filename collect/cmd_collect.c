@@ -45,6 +45,9 @@ static bool goes_on(const struct rt_command_line *line, const char *output)
     return rt_journal_is_begun(output);
 }
 
+/* What a backend can run of a model; the numbers are those of enum rt_mode. */
+static const char *const step_modes[] = {[RT_INFERENCE] = "inference", [RT_TRAINING] = "training"};
+
 static const struct rt_option options[] = {
     {"output", 'o', "OUT.h5",
      RT_TEXT(struct arguments, job.output, .writes = &rt_dataset_kind, .goes_on = goes_on),
@@ -80,7 +83,7 @@ static const struct rt_option options[] = {
     {"batch", 0, "N", RT_INTEGER(struct arguments, step.batch, 1, 1 << 24), "Sequences of the model's step"},
     {"seq", 0, "N", RT_INTEGER(struct arguments, step.sequence, 1, 1 << 24),
      "Tokens of each (default 1024, or as many as the model has positions)"},
-    {"mode", 0, "MODE", RT_CHOICE(struct arguments, mode, rt_modes),
+    {"mode", 0, "MODE", RT_CHOICE(struct arguments, mode, step_modes),
      "inference, or training: forward and backward"},
 
     RT_HEADING("How:"),
@@ -192,7 +195,7 @@ static int make_model_plan(struct arguments *arguments, const struct rt_dtype_se
         rt_warn("%zu of %zu launches of %s are left out because the %s backend cannot run them: %s",
                 run->left_out, run->model.launch_count, run->model.name, backend->name, run->left_out_ops);
     *name = rt_format("model %s, batch %lld, sequence %lld, %s", run->model.name, (long long)step.batch,
-                      (long long)run->step.sequence, rt_modes[arguments->mode]);
+                      (long long)run->step.sequence, step_modes[arguments->mode]);
     arguments->job.model = run;
     return RT_OK;
 }

@@ -10,7 +10,7 @@
 const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed",
                                                   "synthetic",    "partial",  "queued",    "scalar_loads"};
 const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
-const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training"};
+const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training", "decode", "generation"};
 
 void rt_dataset_init(struct rt_dataset *dataset)
 {

@@ -14,6 +14,7 @@
  *   fields                their columns, a row each: what files, CSV, checks and orders follow
  *   dataset_file          the HDF5 file
  *   dataset_uuid          the hash of the content
+ *   run_attributes        how a run was served, as attributes say it
  *   dataset_order         orders of rows
  *   split                 which samples train, validate and test
  *   device_choice         which devices --gpu and --hold-out-gpu mean
@@ -35,7 +36,14 @@
 extern const struct rt_output_kind rt_dataset_kind; /* base/outputs.h */
 
 enum rt_split { RT_SPLIT_NONE = 0, RT_SPLIT_TRAIN = 1, RT_SPLIT_TEST = 2, RT_SPLIT_COUNT };
-enum rt_mode { RT_INFERENCE = 0, RT_TRAINING = 1, RT_MODE_COUNT };
+/* What a workload ran. The numbers are stored in files: append, never renumber. */
+enum rt_mode {
+    RT_INFERENCE = 0,  /* one pass over whole sequences: the prefill of a language model */
+    RT_TRAINING = 1,   /* one step of it */
+    RT_DECODE = 2,     /* one step: a new token of each sequence */
+    RT_GENERATION = 3, /* a prefill and the decode steps after it, of a whole batch */
+    RT_MODE_COUNT
+};
 
 /* Bits of rt_sample.flags. Flagged samples are kept; training and evaluation decide what to do with them. */
 enum {
@@ -87,8 +95,8 @@ struct rt_sample {
 struct rt_workload {
     double forward_us, backward_us, end_to_end_us;
     double energy_mj;
-    int64_t batch, sequence;
-    int64_t layers; /* of the model as it was run */
+    int64_t batch, sequence; /* tokens of a sequence (a prompt); decode: those that are cached */
+    int64_t layers;          /* of the model as it was run */
     int32_t device, group;
     int32_t model, option; /* indices into `texts`: "gpt3_27"; "" plain, "fusion", "dp4", "tp4", "pp4_1" */
     uint32_t flags;

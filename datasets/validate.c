@@ -1,5 +1,6 @@
 /* The checks of `rooftile dataset validate`. See validate.h. */
 #include "datasets/validate.h"
+#include "datasets/run_attributes.h"
 #include "datasets/fields.h"
 #include "base/status.h"
 
@@ -145,6 +146,8 @@ static void check_ranges(const struct rt_dataset *dataset, struct rt_check *chec
     }
     for (size_t i = 0; i < dataset->workload_count; i++) {
         const char *column = odd_workload(&dataset->workloads[i]);
+        if (column == NULL && rt_run_attributes_check(dataset, &dataset->workloads[i]) != RT_OK)
+            column = rt_error();
         if (column != NULL)
             wrong(check, "/workloads row %zu (%s): %s", i,
                   rt_strings_get(&dataset->texts, dataset->workloads[i].model), column);

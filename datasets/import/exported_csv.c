@@ -6,6 +6,7 @@
 #include "datasets/csv_cell.h"
 #include "datasets/export_csv.h"
 #include "datasets/import/importer.h"
+#include "datasets/run_attributes.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -254,13 +255,20 @@ static void take_sample(struct table *table, bool whole)
               sample.flags & RT_FLAG_UNKNOWN_TILE);
 }
 
+static int check_attributes(const struct reading *r, const struct rt_workload *workload)
+{
+    return rt_run_attributes_check(r->dataset, workload) == RT_OK
+               ? RT_OK
+               : rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
+}
+
 static void take_workload(struct table *table, bool whole)
 {
     struct reading *r = &table->reading;
     struct rt_workload workload;
     rt_workload_init(&workload);
     bool kept = whole && read_row(table, &workload) == RT_OK && check_group(r, workload.group) == RT_OK &&
-                check_numbers(table, &workload) == RT_OK;
+                check_numbers(table, &workload) == RT_OK && check_attributes(r, &workload) == RT_OK;
     if (kept)
         rt_dataset_add_workload(r->dataset, &workload);
     count_row(r, kept, "workload", workload.device, false);

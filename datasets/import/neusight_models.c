@@ -108,9 +108,9 @@ static void add_nodes(struct rt_import_file *file, struct rt_workload *workload)
 /* "gpt2_large-train-1024-4-dp4.json": model, mode, sequence, batch, option. */
 static int workload_of_name(struct rt_import_file *file, const char *name, struct rt_workload *workload)
 {
-    static const char *const modes[RT_MODE_COUNT] = {[RT_INFERENCE] = "-inf-", [RT_TRAINING] = "-train-"};
+    static const char *const modes[] = {[RT_INFERENCE] = "-inf-", [RT_TRAINING] = "-train-"};
     int end = 0;
-    for (int mode = 0; mode < RT_MODE_COUNT; mode++) {
+    for (size_t mode = 0; mode < RT_COUNT(modes); mode++) {
         const char *at = strstr(name, modes[mode]);
         long long sequence, batch;
         if (at == NULL || at == name ||

@@ -1,10 +1,12 @@
 /*
  * Measured runs of whole models, a row each: what scripts/label_pytorch.py writes, or a spreadsheet. The
- * columns are those of /workloads by name; every other column becomes an attribute of the row's group. Device
- * descriptions (as in datasets/devices/) in the same folder add to the catalogue.
+ * columns are those of /workloads by name; every other column becomes an attribute of the row's group, and
+ * those of run_attributes.h are checked. Device descriptions (as in datasets/devices/) in the same folder add
+ * to the catalogue.
  */
 #include "datasets/csv_cell.h"
 #include "datasets/import/tree.h"
+#include "datasets/run_attributes.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -130,7 +132,11 @@ static int read_workload(struct reading *r, struct rt_workload *workload)
     if ((status = check_failure(r, workload)) != RT_OK)
         return status;
     workload->group = rt_import_file_group(r->file, r->csv, r->row, r->attributes, r->attribute_count, NULL);
-    return workload->group < 0 ? workload->group : RT_OK;
+    if (workload->group < 0)
+        return workload->group;
+    if (rt_run_attributes_check(&r->file->data, workload) != RT_OK)
+        return rt_fail_context(RT_EFORMAT, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
+    return RT_OK;
 }
 
 /* Keeps or refuses a row. Not RT_OK where the rest of the file is not worth reading. */

@@ -2,6 +2,7 @@
 #include "base/h5.h"
 #include "models/predictor/fitted_keys.h"
 #include "base/status.h"
+#include "datasets/run_attributes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,11 @@ int64_t rt_run_key(const struct rt_dataset *dataset, const struct rt_workload *w
     hash = hash_text(hash, rt_strings_get(&dataset->texts, workload->option));
     hash = hash_text(hash, rt_modes[workload->mode]);
     hash = hash_text(hash, rt_dtypes[workload->dtype].name);
+    for (size_t i = 0; i < rt_run_attribute_count; i++) {
+        const char *value = rt_dataset_attribute(dataset, workload->group, rt_run_attribute_names[i]);
+        if (value != NULL)
+            hash = hash_text(hash_text(hash, rt_run_attribute_names[i]), value);
+    }
     return (int64_t)rt_hash(hash, number, sizeof number);
 }
 

@@ -3,8 +3,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "predict/calibrate/robust.h"
-#include "predict/evaluate/workload.h"
-#include "predict/forecast/forecast.h"
+#include "predict/evaluate/run_steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ static const double step = 1e-3;              /* of a shift, for slopes by diffe
 
 /* A run with its graph, and whether it is fitted to. */
 struct run {
-    struct rt_graph graph;
+    struct rt_run_steps steps;
     struct rt_calibrated_run row;
 };
 
@@ -86,15 +85,11 @@ static void set_shift(struct runs *runs, const double shift[RT_EFFECT_PARTS])
 
 static int forecast_run(const struct runs *runs, const struct run *run, double *time_us)
 {
-    const struct rt_forecast_options options = {
-        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}, .fallback = true};
-    struct rt_forecast forecast;
-    int status = rt_forecast_graph(&run->graph, runs->predictor, runs->device, &options, &forecast);
-    if (status != RT_OK)
-        return status;
-    *time_us = forecast.total_us;
-    rt_forecast_release(&forecast);
-    return RT_OK;
+    struct rt_run_forecast forecast;
+    int status = rt_run_forecast(&run->steps, runs->predictor, runs->device, true, 0, &forecast);
+    if (status == RT_OK)
+        *time_us = forecast.total_us;
+    return status;
 }
 
 /* What is fitted is the mean of the two shifts and their difference. */
@@ -164,27 +159,24 @@ static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
 static int add_run(struct runs *runs, const struct rt_workload *workload)
 {
     struct run run = {.row = {.workload = workload}};
-    struct rt_workload_split split;
-    int status = rt_workload_graph(runs->dataset, workload, &split, &run.graph);
+    int status = rt_run_steps(runs->dataset, workload, NULL, &run.steps);
     if (status != RT_OK)
         return status;
     if ((status = forecast_run(runs, &run, &run.row.before_us)) != RT_OK) {
-        rt_graph_release(&run.graph);
+        rt_run_steps_release(&run.steps);
         return status;
     }
     runs->run[runs->count++] = run;
     return RT_OK;
 }
 
-/* Runs on one GPU without fusion, which are all that have no option. */
 static void gather(struct runs *runs, size_t left[RT_UNUSED_COUNT])
 {
     const struct rt_dataset *dataset = runs->dataset;
     runs->run = rt_calloc(dataset->workload_count + 1, sizeof *runs->run);
     for (size_t i = 0; i < dataset->workload_count; i++) {
         const struct rt_workload *workload = &dataset->workloads[i];
-        if (&dataset->devices[workload->device] != runs->device ||
-            rt_strings_get(&dataset->texts, workload->option)[0] != '\0')
+        if (&dataset->devices[workload->device] != runs->device || !rt_workload_is_plain(dataset, workload))
             continue;
         enum rt_unused reason = rt_unused_of(workload->flags, workload->end_to_end_us);
         if (reason == RT_UNUSED_COUNT && add_run(runs, workload) != RT_OK)
@@ -348,7 +340,7 @@ int rt_calibrate_runs(struct rt_predictor *predictor, const struct rt_dataset *d
         note_families(&runs, out);
     }
     for (size_t r = 0; r < runs.count; r++)
-        rt_graph_release(&runs.run[r].graph);
+        rt_run_steps_release(&runs.run[r].steps);
     free(runs.run);
     return status;
 }

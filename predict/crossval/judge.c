@@ -109,7 +109,7 @@ static bool is_asked(const struct rt_judgement *judgement, const struct rt_evalu
 {
     const char *model = judgement->model;
     return model == NULL || (strcmp(evaluation->run[row].name.model, model) == 0 &&
-                             evaluation->run[row].name.option[0] == '\0');
+                             rt_workload_is_plain(judgement->dataset, evaluation->run[row].workload));
 }
 
 /* --- both kinds of evaluation --- */

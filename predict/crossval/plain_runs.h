@@ -1,5 +1,5 @@
-/* Plain runs: measured on one GPU, without fusion, of a model that can be built as a graph. Calibration from
- * runs takes these, and only these are judged after it. */
+/* Plain runs (rt_workload_is_plain) of a model that can be built as a graph. Calibration from runs takes
+ * these, and only these are judged after it. */
 #ifndef ROOFTILE_PREDICT_CROSSVAL_PLAIN_RUNS_H
 #define ROOFTILE_PREDICT_CROSSVAL_PLAIN_RUNS_H
 

@@ -1,18 +1,13 @@
-/* Names, options and graphs of measured runs. See workload.h. */
+/* Names, options and kinds of measured runs. See workload.h. */
 #include "predict/evaluate/workload.h"
 #include "base/status.h"
-#include "datasets/fields.h"
-#include "models/graph/import/import.h"
-#include "models/graph/model.h"
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-const char *const rt_workload_kinds[RT_KIND_COUNT] = {"inference", "training", "fusion", "distributed"};
+const char *const rt_workload_kinds[RT_KIND_COUNT] = {"inference", "training", "fusion",    "distributed",
+                                                      "prefill",   "decode",   "generation"};
 
 /* --- names, options, kinds --- */
 
@@ -41,13 +36,15 @@ static bool take_part(const char **at, struct rt_workload_split *split)
         split->fusion = true;
         return true;
     }
-    return take(at, "dp", &split->data) || take(at, "tp", &split->tensor) ||
+    return take(at, "dp", &split->data) || take(at, "tp", &split->tensor) || take(at, "ep", &split->expert) ||
+           take(at, "adp", &split->attention) ||
            (take(at, "pp", &split->pipeline) && take(at, "_", &split->microbatches));
 }
 
 bool rt_workload_option(const char *option, struct rt_workload_split *out)
 {
-    struct rt_workload_split split = {.data = 1, .tensor = 1, .pipeline = 1, .microbatches = 1};
+    struct rt_workload_split split = {
+        .data = 1, .tensor = 1, .pipeline = 1, .microbatches = 1, .expert = 1, .attention = 1};
     for (const char *at = option; *at != '\0';) {
         if (!take_part(&at, &split) || (*at != '\0' && (*at++ != '-' || *at == '\0')))
             return false;
@@ -56,15 +53,43 @@ bool rt_workload_option(const char *option, struct rt_workload_split *out)
     return true;
 }
 
-static bool is_split(const struct rt_workload_split *split)
+bool rt_workload_is_split(const struct rt_workload_split *split)
 {
     return split->data * split->tensor * split->pipeline > 1;
 }
 
-enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload,
-                                          const struct rt_workload_split *split)
+enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
-    if (is_split(split))
+    const char *name = rt_dataset_attribute(dataset, workload->group, "runtime");
+    for (int r = 0; name != NULL && r < RT_RUNTIME_COUNT; r++)
+        if (rt_name_equal(rt_runtimes[r].name, name))
+            return (enum rt_runtime_id)r;
+    if (name != NULL)
+        return RT_RUNTIME_COUNT;
+    return workload->mode == RT_DECODE || workload->mode == RT_GENERATION ? RT_RUNTIME_SERVING
+                                                                          : RT_RUNTIME_EAGER_MATH;
+}
+
+bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload)
+{
+    const char *option = rt_strings_get(&dataset->texts, workload->option);
+    struct rt_workload_split split;
+    if (option[0] == '\0')
+        return true;
+    return rt_workload_runtime(dataset, workload) == RT_RUNTIME_SERVING &&
+           rt_workload_option(option, &split) && !split.fusion && split.data * split.pipeline == 1;
+}
+
+enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload,
+                                          const struct rt_workload_split *split, enum rt_runtime_id runtime)
+{
+    if (workload->mode == RT_DECODE)
+        return RT_KIND_DECODE;
+    if (workload->mode == RT_GENERATION)
+        return RT_KIND_GENERATION;
+    if (workload->mode == RT_INFERENCE && runtime == RT_RUNTIME_SERVING)
+        return RT_KIND_PREFILL;
+    if (rt_workload_is_split(split))
         return RT_KIND_DISTRIBUTED;
     if (split->fusion)
         return RT_KIND_FUSION;
@@ -76,110 +101,26 @@ double rt_workload_floor_us(const struct rt_workload *workload)
     return workload->kernels_forward_us + (workload->mode == RT_TRAINING ? workload->kernels_backward_us : 0);
 }
 
+static const char *attribute(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                             const char *name)
+{
+    const char *value = rt_dataset_attribute(dataset, workload->group, name);
+    return value != NULL ? value : "";
+}
+
 struct rt_workload_name rt_workload_name(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
     return (struct rt_workload_name){.device = dataset->devices[workload->device].name,
                                      .model = rt_strings_get(&dataset->texts, workload->model),
-                                     .option = rt_strings_get(&dataset->texts, workload->option)};
+                                     .option = rt_strings_get(&dataset->texts, workload->option),
+                                     .output = attribute(dataset, workload, "output"),
+                                     .backend = attribute(dataset, workload, "backend")};
 }
 
 char *rt_workload_title(const struct rt_workload *workload, const struct rt_workload_name *name)
 {
-    return rt_format("%s-%s-%" PRId64 "-%" PRId64 "%s%s", name->model,
-                     workload->mode == RT_TRAINING ? "train" : "inf", workload->sequence, workload->batch,
+    static const char *const modes[RT_MODE_COUNT] = {"inf", "train", "dec", "gen"};
+    return rt_format("%s-%s-%" PRId64 "%s%s-%" PRId64 "%s%s", name->model, modes[workload->mode],
+                     workload->sequence, name->output[0] != '\0' ? "+" : "", name->output, workload->batch,
                      name->option[0] != '\0' ? "-" : "", name->option);
-}
-
-/* --- graphs --- */
-
-static int check(const struct rt_workload *workload, const struct rt_workload_name *name,
-                 struct rt_workload_split *split)
-{
-    if (workload->flags & RT_FLAG_FAILED)
-        return rt_fail(RT_EFORMAT, "its measurement failed");
-    if (workload->flags & RT_FLAG_PARTIAL)
-        return rt_fail(RT_EFORMAT, "some of its kernels could not run");
-    if (!rt_time_is_possible(workload->end_to_end_us))
-        return rt_fail(RT_EFORMAT, "it has no measured time above 0 that a clock can give");
-    if (workload->batch < 1 || workload->sequence < 1)
-        return rt_fail(RT_EFORMAT, "its batch or sequence is missing");
-    for (size_t f = 0; f < rt_workload_field_count; f++)
-        if (!rt_field_is_possible(&rt_workload_fields[f], workload))
-            return rt_fail(RT_EFORMAT, "its %s of %.9g is impossible", rt_workload_fields[f].name,
-                           rt_field_real(&rt_workload_fields[f], workload));
-    if (!rt_workload_option(name->option, split))
-        return rt_fail(RT_EFORMAT,
-                       "option \"%s\" is unknown; known are fusion, dpN, tpN and ppN_M (N GPUs, M "
-                       "microbatches)",
-                       name->option);
-    return RT_OK;
-}
-
-static int64_t layers_of(const struct rt_workload *workload, const struct rt_model *model)
-{
-    return workload->layers >= 1 ? workload->layers : model->layers;
-}
-
-static int build(const struct rt_workload *workload, const struct rt_workload_split *split,
-                 const struct rt_model *model, struct rt_graph *graph)
-{
-    struct rt_model run = *model; /* as many layers as it was run with; encoder-decoders have two counts */
-    int64_t parts = split->data * split->microbatches;
-    if (workload->batch % parts != 0)
-        return rt_fail(RT_EUSAGE, "a batch of %" PRId64 " cannot be divided into %" PRId64 " parts",
-                       workload->batch, parts);
-    if (model->decoder_layers == 0)
-        run.layers = layers_of(workload, model);
-    struct rt_graph_options options = {.step =
-                                           workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL,
-                                       .batch = workload->batch / parts,
-                                       .sequence = workload->sequence,
-                                       .context = workload->sequence,
-                                       .tensor_parallel = split->tensor,
-                                       .dtype = (enum rt_dtype)workload->dtype,
-                                       .fusion = split->fusion};
-    return rt_graph_build(&run, &options, graph);
-}
-
-/* "FOLDER/TITLE.csv" where there is such a file, else NULL. Free with free(). */
-static char *graph_file(const char *folder, const struct rt_workload *workload,
-                        const struct rt_workload_name *name)
-{
-    struct stat file;
-    char *title = rt_workload_title(workload, name), *path = rt_format("%s/%s.csv", folder, title);
-    free(title);
-    if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
-        return path;
-    free(path);
-    return NULL;
-}
-
-int rt_workload_graph_in(const char *folder, const struct rt_workload_name *name,
-                         const struct rt_workload *workload, struct rt_workload_split *split,
-                         struct rt_graph *graph, bool *read)
-{
-    struct rt_model model;
-    int status = check(workload, name, split);
-    if (status == RT_OK && (status = rt_model_named(name->model, &model)) == RT_ENOTFOUND)
-        status = RT_EFORMAT; /* an unknown model is about this run only */
-    if (status != RT_OK)
-        return status;
-    char *path = folder != NULL && !is_split(split) ? graph_file(folder, workload, name) : NULL;
-    *read = path != NULL;
-    if (path == NULL)
-        return build(workload, split, &model, graph);
-    struct rt_model_source source;
-    struct rt_graph_options options = {.dtype = (enum rt_dtype)workload->dtype};
-    if ((status = rt_model_source_find(path, &source)) == RT_OK)
-        status = rt_model_source_graph(&source, &options, layers_of(workload, &model), graph);
-    free(path);
-    return status == RT_OK ? RT_OK : RT_EIO; /* a file that was asked for: not about this run only */
-}
-
-int rt_workload_graph(const struct rt_dataset *dataset, const struct rt_workload *workload,
-                      struct rt_workload_split *split, struct rt_graph *graph)
-{
-    struct rt_workload_name name = rt_workload_name(dataset, workload);
-    bool read;
-    return rt_workload_graph_in(NULL, &name, workload, split, graph, &read);
 }

@@ -4,7 +4,7 @@
 #include "predict/evaluate/evaluation.h"
 #include "predict/evaluate/pool.h"
 #include "predict/evaluate/published.h"
-#include "predict/forecast/forecast.h"
+#include "predict/evaluate/run_steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,33 +64,25 @@ static void refuse_run(struct rt_evaluation *evaluation, const struct rt_judged_
 
 /* --- forecasts --- */
 
-/* Forecasts of the graph by candidate `c`, for the row after the last. The first candidate's parts are kept.
- */
-static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct rt_graph *graph,
-                        const struct rt_device *device, const struct rt_workload_split *split,
-                        struct rt_judged_run *run)
+/* Forecasts of the run by candidate `c`, for the row after the last. The first candidate's parts are kept. */
+static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct rt_run_steps *steps,
+                        const struct rt_device *device, struct rt_judged_run *run)
 {
-    const struct rt_forecast_options options = {.parallel = {.data = split->data,
-                                                             .pipeline = split->pipeline,
-                                                             .microbatches = split->microbatches,
-                                                             .link_gbs = NAN},
-                                                .fallback = evaluation->options.fallback,
-                                                .level = c == 0 ? RT_EVALUATE_LEVEL : 0};
     const struct rt_candidate *candidate = &evaluation->candidates[c];
-    struct rt_forecast forecast;
-    int status = rt_forecast_graph(graph, &candidate->predictor, device, &options, &forecast);
+    struct rt_run_forecast forecast;
+    int status = rt_run_forecast(steps, &candidate->predictor, device, evaluation->options.fallback,
+                                 c == 0 ? RT_EVALUATE_LEVEL : 0, &forecast);
     if (status != RT_OK)
         return rt_fail_context(status, "%s", candidate->name);
     evaluation->column[c].value[evaluation->row_count] = forecast.total_us;
-    evaluation->column[c].half[evaluation->row_count] = log(forecast.interval_high_us / forecast.total_us);
+    evaluation->column[c].half[evaluation->row_count] = forecast.half;
     if (c == 0) {
         run->forward_us = forecast.forward_us;
         run->backward_us = run->workload->mode == RT_TRAINING ? forecast.backward_us : NAN;
         run->coverage = forecast.coverage;
-        run->kernels_us = forecast.compute_us;
+        run->kernels_us = forecast.kernels_us;
         run->communication_us = forecast.communication_us;
     }
-    rt_forecast_release(&forecast);
     return RT_OK;
 }
 
@@ -99,16 +91,15 @@ static int judge_run(struct workloads *workloads, struct rt_judged_run *run)
 {
     struct rt_evaluation *evaluation = workloads->evaluation;
     const struct rt_device *device = &workloads->devices[run->workload->device];
-    struct rt_workload_split split = {0};
-    struct rt_graph graph;
-    int status = rt_workload_graph_in(evaluation->options.graphs, &run->name, run->workload, &split, &graph,
-                                      &run->graph_read);
+    struct rt_run_steps steps;
+    int status = rt_run_steps(workloads->dataset, run->workload, evaluation->options.graphs, &steps);
     if (status != RT_OK)
         return status;
-    run->kind = rt_workload_kind_of(run->workload, &split);
+    run->graph_read = steps.read;
+    run->kind = steps.kind;
     for (size_t c = 0; status == RT_OK && c < evaluation->candidate_count; c++)
-        status = forecast_run(evaluation, c, &graph, device, &split, run);
-    rt_graph_release(&graph);
+        status = forecast_run(evaluation, c, &steps, device, run);
+    rt_run_steps_release(&steps);
     return status;
 }
 

@@ -40,6 +40,31 @@ cmp -s good.h5 back.h5 && ok round_trip_same || not_ok round_trip_same "the file
 succeeds merge $dataset merge good.h5 back.h5 -o merged.h5
 holds merge_counts "merged.h5: 0 samples, 5 workloads, 2 devices; 5 exact duplicates dropped" "$work/stdout"
 
+# Runs of servers: how they were served is checked as it is read.
+cat >served.csv <<'END'
+device,model,batch,sequence,mode,dtype,option,end_to_end_us,runtime,backend,lengths,contexts,output
+NVIDIA H200,llama-3-8b,2,3194,inference,bf16,tp2,100,serving,vllm,"2648,3740",,
+NVIDIA H200,llama-3-8b,2,3194,decode,bf16,tp2,100,serving,vllm,,"2648,3740",
+NVIDIA H200,llama-3-8b,2,128,generation,bf16,,100,serving,vllm,,,32
+NVIDIA H200,llama-3-8b,2,128,generation,bf16,,100,serving,vllm,,,
+NVIDIA H200,llama-3-8b,2,128,inference,bf16,,100,serving,vllm,7,,
+END
+succeeds served $dataset import -f workloads served.csv -o served.h5
+counts served_counts 5 3 0 2
+holds served_generation "served.csv:5: it is a generation without the attribute output" "$work/stdout"
+holds served_lengths "served.csv:6: its attribute lengths has fewer numbers than its batch of 2 has sequences" "$work/stdout"
+succeeds served_validate $dataset validate served.h5
+succeeds served_info $dataset info served.h5
+for mode in inference decode generation; do
+    if grep -qE "^NVIDIA H200 +$mode +1$" "$work/stdout"; then ok "info_counts_$mode"; else not_ok "info_counts_$mode" "$(cat "$work/stdout")"; fi
+done
+succeeds served_export $dataset export served.h5 -o served
+succeeds served_back $dataset import -f csv served -o served-back.h5
+cmp -s served.h5 served-back.h5 && ok served_round_trip || not_ok served_round_trip "the files differ"
+sed -i 's/"2648,3740"/2648/' served/groups.csv
+succeeds served_broken $dataset import -f csv served -o served-back.h5 --overwrite
+holds served_broken_row "workloads.csv:2: its attribute lengths has fewer numbers" "$work/stdout"
+
 # A folder: all its tables, and a description of a device that the catalogue lacks.
 mkdir tree
 printf '%s\n%s\n' "$header" "${row/NVIDIA H200/My GPU}" >tree/mine.csv

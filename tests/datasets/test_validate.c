@@ -88,7 +88,13 @@ static void test_ranges(void)
     check_finds(&d, RT_CHECK_RANGES, 1, "/workloads row 1 (gpt_mini): end_to_end_us");
     d.workloads[1].end_to_end_us = 1, d.workloads[1].layers = INT64_MAX;
     check_finds(&d, RT_CHECK_RANGES, 1, "/workloads row 1 (gpt_mini): layers");
-    d.workloads[1].layers = 1, d.workloads[1].kernels_backward_us = -1;
+    const char *const lengths[] = {"lengths", "7,"};
+    int32_t group = d.workloads[1].group;
+    d.workloads[1].layers = 1, d.workloads[1].batch = 2, d.workloads[1].mode = RT_INFERENCE;
+    d.workloads[1].group = rt_dataset_add_group(&d, 1, &lengths[0], &lengths[1]);
+    check_finds(&d, RT_CHECK_RANGES, 1, "/workloads row 1 (gpt_mini): its attribute lengths has \"\"");
+    d.workloads[1].group = group;
+    d.workloads[1].kernels_backward_us = -1;
     check_finds(&d, RT_CHECK_RANGES, 1, "kernels_backward_us");
     rt_dataset_release(&d);
 }

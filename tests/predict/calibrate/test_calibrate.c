@@ -9,7 +9,7 @@
 #include "predict/forecast/forecast.h"
 #include "predict/calibrate/robust.h"
 #include "predict/calibrate/selection.h"
-#include "predict/evaluate/workload.h"
+#include "predict/evaluate/run_steps.h"
 
 #include <math.h>
 
@@ -474,9 +474,8 @@ static void add_runs_of(struct rt_dataset *dataset, const struct rt_predictor *s
     static const int64_t batches[] = {1, 2, 4, 8};
     for (size_t i = 0; i < RT_COUNT(batches); i++) {
         struct rt_workload workload;
-        struct rt_workload_split split;
-        struct rt_graph graph;
-        struct rt_forecast forecast;
+        struct rt_run_steps steps;
+        struct rt_run_forecast forecast;
         rt_workload_init(&workload);
         workload.device = 0;
         workload.model = rt_strings_add(&dataset->texts, model, strlen(model));
@@ -484,14 +483,11 @@ static void add_runs_of(struct rt_dataset *dataset, const struct rt_predictor *s
         workload.batch = batches[i];
         workload.sequence = 512;
         workload.end_to_end_us = 1;
-        RT_ASSERT_OK(rt_workload_graph(dataset, &workload, &split, &graph));
-        const struct rt_forecast_options options = {
-            .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}};
-        RT_ASSERT_OK(rt_forecast_graph(&graph, source, &dataset->devices[0], &options, &forecast));
+        RT_ASSERT_OK(rt_run_steps(dataset, &workload, NULL, &steps));
+        RT_ASSERT_OK(rt_run_forecast(&steps, source, &dataset->devices[0], false, 0, &forecast));
         workload.end_to_end_us = times * forecast.total_us;
         rt_dataset_add_workload(dataset, &workload);
-        rt_forecast_release(&forecast);
-        rt_graph_release(&graph);
+        rt_run_steps_release(&steps);
     }
 }
 

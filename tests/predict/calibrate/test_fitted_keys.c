@@ -323,6 +323,14 @@ static void test_keys_stay(void)
     CU_ASSERT_NOT_EQUAL(rt_kernel_key(&data.samples[0]), first);
     data.workloads[0].mode = RT_TRAINING;
     CU_ASSERT_NOT_EQUAL(rt_run_key(&data, &data.workloads[0]), run);
+    data.workloads[0].mode =
+        RT_INFERENCE; /* how it was served tells runs apart, what else is noted does not */
+    const char *const other[] = {"driver", "570"}, *const served[] = {"backend", "vllm"};
+    int64_t plain = rt_run_key(&data, &data.workloads[0]);
+    data.workloads[0].group = rt_dataset_add_group(&data, 1, &other[0], &other[1]);
+    CU_ASSERT_EQUAL(rt_run_key(&data, &data.workloads[0]), plain);
+    data.workloads[0].group = rt_dataset_add_group(&data, 1, &served[0], &served[1]);
+    CU_ASSERT_NOT_EQUAL(rt_run_key(&data, &data.workloads[0]), plain);
     rt_dataset_release(&data);
 }
 

@@ -1,0 +1,150 @@
+/* Attributes of runs, read. See run_attributes.h. */
+#include "datasets/run_attributes.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_run_attribute_names[] = {"runtime", "backend", "lengths", "contexts",
+                                              "output",  "quant",   "kv_cache"};
+const size_t rt_run_attribute_count = RT_COUNT(rt_run_attribute_names);
+
+#define MOST_TOKENS ((int64_t)1 << 31) /* of a sequence, and of all of a step: as graphs are built */
+
+/* A list while it is read. */
+struct list {
+    const char *name;
+    int64_t batch, least; /* how many numbers it must have, and the least of each */
+};
+
+static int read_number(const struct list *list, const char *text, size_t length, int64_t *out)
+{
+    if (length == 0 || length > 12 || rt_parse_integer(text, length, out) != 0 || *out < list->least ||
+        *out > MOST_TOKENS)
+        return rt_fail(RT_EFORMAT,
+                       "its attribute %s has \"%.*s\" where a number of tokens, %" PRId64
+                       " or more, must be; write them with commas between, such as 2648,3740",
+                       list->name, (int)(length < 24 ? length : 24), text, list->least);
+    return RT_OK;
+}
+
+static int fail_count(const struct list *list, const char *words)
+{
+    return rt_fail(RT_EFORMAT,
+                   "its attribute %s has %s numbers than its batch of %" PRId64
+                   " has sequences; give one for each",
+                   list->name, words, list->batch);
+}
+
+static int read_numbers(const struct list *list, const char *text, int64_t *out)
+{
+    int64_t count = 0, sum = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (count == list->batch)
+            return fail_count(list, "more");
+        int status = read_number(list, at, length, &out[count]);
+        if (status != RT_OK)
+            return status;
+        sum += out[count++];
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+    if (count < list->batch)
+        return fail_count(list, "fewer");
+    return sum <= MOST_TOKENS
+               ? RT_OK
+               : rt_fail(RT_EFORMAT, "its attribute %s adds up to %" PRId64 " tokens; at most %" PRId64,
+                         list->name, sum, MOST_TOKENS);
+}
+
+/* One number per sequence of the batch. */
+static int read_list(const char *name, const char *text, int64_t batch, int64_t least, int64_t **out)
+{
+    const struct list list = {name, batch, least};
+    if (text == NULL)
+        return RT_OK;
+    if (batch < 1 || batch > RT_MOST_LISTED)
+        return rt_fail(RT_EFORMAT, "it has an attribute %s, but its batch is missing or above %d", name,
+                       RT_MOST_LISTED);
+    *out = rt_malloc((size_t)batch * sizeof **out);
+    return read_numbers(&list, text, *out);
+}
+
+static int read_dtype(const char *name, const char *text, int *out)
+{
+    *out = text != NULL ? rt_dtype_find(text) : -1;
+    if (text == NULL || *out >= 0)
+        return RT_OK;
+    return rt_fail(
+        RT_EFORMAT,
+        "its attribute %s is \"%.40s\", which is no element type; fp8, fp8_block and int4 are some", name,
+        text);
+}
+
+static int read_output(const char *text, uint8_t mode, int64_t *out)
+{
+    if (mode == RT_GENERATION && text == NULL)
+        return rt_fail(RT_EFORMAT,
+                       "it is a generation without the attribute output, the tokens made of each sequence");
+    if (mode != RT_GENERATION && text != NULL)
+        return rt_fail(RT_EFORMAT, "it has an attribute output, which only a generation has; leave it out");
+    if (text != NULL && (rt_parse_integer(text, strlen(text), out) != 0 || *out < 1 || *out > MOST_TOKENS))
+        return rt_fail(RT_EFORMAT,
+                       "its attribute output is \"%.24s\"; it must be a number of tokens, 1 or more", text);
+    return RT_OK;
+}
+
+/* What a mode has no use for is a slip. */
+static int check_mode(const struct rt_workload *workload, const char *lengths, const char *contexts)
+{
+    if (lengths != NULL && (workload->mode == RT_DECODE || workload->mode == RT_TRAINING))
+        return rt_fail(RT_EFORMAT,
+                       "it has an attribute lengths, which only inference and generation have; leave it out");
+    if (contexts != NULL && workload->mode == RT_TRAINING)
+        return rt_fail(RT_EFORMAT, "it has an attribute contexts, which training has not; leave it out");
+    return RT_OK;
+}
+
+int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                           struct rt_run_attributes *out)
+{
+    const char *text[RT_COUNT(rt_run_attribute_names)];
+    enum { RUNTIME, BACKEND, LENGTHS, CONTEXTS, OUTPUT, QUANT, KV_CACHE };
+    for (size_t i = 0; i < rt_run_attribute_count; i++)
+        text[i] = rt_dataset_attribute(dataset, workload->group, rt_run_attribute_names[i]);
+    *out = (struct rt_run_attributes){.runtime = text[RUNTIME], .backend = text[BACKEND], .output = -1};
+    int status = check_mode(workload, text[LENGTHS], text[CONTEXTS]);
+    if (status == RT_OK)
+        status = read_list("lengths", text[LENGTHS], workload->batch, 1, &out->lengths);
+    if (status == RT_OK)
+        status = read_list("contexts", text[CONTEXTS], workload->batch, workload->mode == RT_DECODE,
+                           &out->contexts);
+    if (status == RT_OK)
+        status = read_output(text[OUTPUT], workload->mode, &out->output);
+    if (status == RT_OK)
+        status = read_dtype("quant", text[QUANT], &out->quant);
+    if (status == RT_OK)
+        status = read_dtype("kv_cache", text[KV_CACHE], &out->kv_cache);
+    if (status != RT_OK)
+        rt_run_attributes_release(out);
+    return status;
+}
+
+void rt_run_attributes_release(struct rt_run_attributes *attributes)
+{
+    free(attributes->lengths);
+    free(attributes->contexts);
+    attributes->lengths = attributes->contexts = NULL;
+}
+
+int rt_run_attributes_check(const struct rt_dataset *dataset, const struct rt_workload *workload)
+{
+    struct rt_run_attributes attributes;
+    int status = rt_run_attributes_read(dataset, workload, &attributes);
+    if (status == RT_OK)
+        rt_run_attributes_release(&attributes);
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * How a run of a whole model was served, as attributes of its group say it. All of them are optional:
+ *
+ *   runtime    what ran it: eager-math, eager, compile, serving (models/graph/runtime.h has the table)
+ *   backend    which program that was: vllm, sglang, tensorrt-llm; errors are reported by it
+ *   lengths    "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence` of each
+ *   contexts   tokens that are cached of each sequence before the step; else `sequence` (decode) or none
+ *   output     tokens that a generation makes of each sequence; the first one comes out of its prefill
+ *   quant      dtype of the layers' products with weights; else the run's
+ *   kv_cache   dtype of cached keys and values; else the run's
+ */
+#ifndef ROOFTILE_DATASETS_RUN_ATTRIBUTES_H
+#define ROOFTILE_DATASETS_RUN_ATTRIBUTES_H
+
+#include "datasets/dataset.h"
+
+/* Their names: what tells two runs of one model apart beside the columns of /workloads. */
+extern const char *const rt_run_attribute_names[];
+extern const size_t rt_run_attribute_count;
+
+struct rt_run_attributes {
+    const char *runtime, *backend; /* of the dataset; NULL: not said */
+    int64_t *lengths, *contexts;   /* (batch); NULL: not said */
+    int64_t output;                /* -1: not said */
+    int quant, kv_cache;           /* enum rt_dtype; -1: not said */
+};
+
+enum { RT_MOST_LISTED = 65536 }; /* sequences of a list */
+
+/* Reads them. RT_EFORMAT where one is malformed or does not fit the run: a list that has not one number per
+ * sequence, a generation without output. Release with rt_run_attributes_release. */
+int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                           struct rt_run_attributes *out);
+void rt_run_attributes_release(struct rt_run_attributes *attributes);
+
+/* The same, for what they say alone: RT_OK or RT_EFORMAT. */
+int rt_run_attributes_check(const struct rt_dataset *dataset, const struct rt_workload *workload);
+
+#endif
