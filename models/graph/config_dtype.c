@@ -132,6 +132,16 @@ static int find_dtype(const char *name)
     return rt_dtype_find(strncmp(name, "torch.", 6) == 0 ? name + 6 : name);
 }
 
+/* Cached keys and values: "kv_cache_scheme" of compressed-tensors, "kv_cache_quant_algo" of modelopt; fp8 in
+ * both. */
+static int64_t kv_bits_of(const json_t *config)
+{
+    const json_t *scheme = json_object_get(config, "kv_cache_scheme");
+    if (json_is_object(scheme))
+        return integer_of(scheme, "num_bits", 0) == 8 ? 8 : 0;
+    return strcmp(text_of(config, "kv_cache_quant_algo"), "FP8") == 0 ? 8 : 0;
+}
+
 void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model *model)
 {
     const json_t *quantisation = json_object_get(root, "quantization_config"),
@@ -143,6 +153,7 @@ void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model
     model->fp16 = name != NULL && find_dtype(name) == RT_FP16;
     if (json_is_object(quantisation)) {
         model->dtype = dtype_of_quantisation(quantisation);
+        model->kv_bits = kv_bits_of(quantisation);
         if (model->dtype == UNKNOWN)
             refuse_quantisation(quantisation, where, model);
     } else if (name != NULL && strcmp(name, "auto") != 0) {

@@ -191,6 +191,11 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     return RT_OK;
 }
 
+enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step)
+{
+    return step == RT_STEP_DECODE && model->architecture->served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
+}
+
 int64_t rt_model_default_sequence(const struct rt_model *model)
 {
     return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;

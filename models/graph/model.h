@@ -46,9 +46,10 @@ struct rt_model {
     int64_t router_bias;   /* 1: the routers' products have a bias */
     int64_t sparse_layers, sparse_decoder_layers; /* as the config gives them; the steps follow from them */
     enum rt_model_head head;
-    int64_t labels; /* of a head that classifies */
-    int dtype;      /* that the config names, with its quantisation; -1: none */
-    bool fp16;      /* the config names fp16: of a quantised model, for all but its products */
+    int64_t labels;  /* of a head that classifies */
+    int dtype;       /* that the config names, with its quantisation; -1: none */
+    int64_t kv_bits; /* of cached keys and values, as the config has them; 0: not said */
+    bool fp16;       /* the config names fp16: of a quantised model, for all but its products */
     /* Why the config's dtype or quantisation cannot be forecast, "" where it can. */
     char unknown_dtype[320];
     /* Main sizes that the config lacks, so that they are transformers' defaults: "hidden_size = 768, ..." */
@@ -74,6 +75,9 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
 /* The dtype of a step that was asked for without one: the config's, else fp32. RT_EFORMAT where the config
  * has one that cannot be forecast; the sentence names it. */
 int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
+
+/* What runs a step that was asked for without a runtime: servers decode, PyTorch does the rest. */
+enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step);
 
 /* 1024, or the model's positions where those are fewer. */
 int64_t rt_model_default_sequence(const struct rt_model *model);

@@ -52,6 +52,7 @@ void rt_launch_query_move(const struct rt_forecast_launch *launch, const struct 
 {
     rt_launch_query(launch, device, query);
     query->call.op = RT_OP_ADD_SCALAR;
+    query->call.dtype = (uint8_t)dtype;
     memset(query->call.dim, 0, sizeof query->call.dim);
     query->call.dim[0] = 1;
     query->call.dim[1] = (int64_t)fmax(1, query->bytes / (2 * rt_dtypes[dtype].bytes));

@@ -2,6 +2,7 @@
 #include "predict/forecast/prediction.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "models/graph/sequences.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,10 @@ enum { HEAVIEST = 10, MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
 
 double rt_prediction_tokens(const struct rt_prediction *prediction)
 {
-    bool decode = prediction->graph.options.step == RT_STEP_DECODE;
+    const struct rt_graph_options *options = &prediction->graph.options;
+    bool decode = options->step == RT_STEP_DECODE;
+    if (options->groups != NULL)
+        return rt_sequences_totals(options->groups, options->group_count).tokens;
     return (double)prediction->batch * (decode ? 1 : (double)prediction->sequence);
 }
 
@@ -72,20 +76,34 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
     free(dtypes);
 }
 
+/* ", 12 sequences with 30000 new and 4096 cached tokens" */
+static void add_groups(struct rt_text *title, const struct rt_graph_options *options)
+{
+    struct rt_sequence_totals totals = rt_sequences_totals(options->groups, options->group_count);
+    rt_text_add(title, ", %" PRId64 " %s with %.0f new and %.0f cached tokens", totals.sequences,
+                totals.sequences == 1 ? "sequence" : "sequences", totals.tokens, totals.cached);
+}
+
 static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
     const struct rt_parallel *p = &prediction->forecast.options.parallel;
-    int64_t gpus = p->data * p->pipeline * o->tensor_parallel;
+    int64_t attention = o->attention_data_parallel > 1 ? o->attention_data_parallel : 1;
+    int64_t gpus = p->data * p->pipeline * o->tensor_parallel * attention;
     struct rt_text title = {0};
     rt_text_add(&title, "%s, %s", prediction->model, rt_steps[o->step]);
-    if (o->step == RT_STEP_DECODE)
+    if (o->groups != NULL)
+        add_groups(&title, o);
+    else if (o->step == RT_STEP_DECODE)
         rt_text_add(&title, ", %" PRId64 " %s with %" PRId64 " cached tokens%s", prediction->batch,
                     prediction->batch == 1 ? "sequence" : "sequences", o->context,
                     prediction->batch == 1 ? "" : " each");
     else
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
-    rt_text_add(&title, ", %s%s", rt_graph_dtype_words(&prediction->graph).text, o->fusion ? ", fused" : "");
+    rt_text_add(&title, ", %s%s", rt_graph_dtype_words(&prediction->graph).text,
+                o->kv_bits > 0 ? ", keys and values in 8 bits" : "");
+    rt_text_add(&title, ", by %s%s", rt_runtimes[o->runtime].what,
+                o->fusion && !rt_runtimes[o->runtime].fusion ? ", fused" : "");
     if (o->step == RT_STEP_TRAINING && o->optimizer != RT_OPTIMIZER_NONE)
         rt_text_add(&title, ", %s", rt_optimizers[o->optimizer]);
     char *gpu = rt_prediction_gpu(prediction);
@@ -110,6 +128,21 @@ double rt_prediction_seen_pct(const struct rt_prediction *prediction)
     return 100 * seen.share;
 }
 
+/* [{"count" "tokens" "cached"}]; null where all sequences are alike */
+static json_t *groups_json(const struct rt_graph_options *options)
+{
+    if (options->groups == NULL)
+        return json_null();
+    json_t *array = json_array();
+    for (size_t g = 0; g < options->group_count; g++) {
+        const struct rt_sequences *group = &options->groups[g];
+        json_array_append_new(array,
+                              json_pack("{s:I, s:I, s:I}", "count", (json_int_t)group->count, "tokens",
+                                        (json_int_t)group->tokens, "cached", (json_int_t)group->cached));
+    }
+    return array;
+}
+
 static void add_subject(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
@@ -132,6 +165,12 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"context", o->step == RT_STEP_DECODE ? json_integer(o->context) : json_null()},
         {"dtype", json_string(rt_dtypes[prediction->graph.products].name)},
         {"dtype_beside", json_string(rt_dtypes[o->dtype].name)},
+        {"runtime", json_string(rt_runtimes[o->runtime].name)},
+        {"kv_bits", o->kv_bits > 0 ? json_integer(o->kv_bits) : json_null()},
+        {"sequence_groups", groups_json(o)},
+        {"parallel.experts", json_integer(o->expert_parallel > 1 ? o->expert_parallel : 1)},
+        {"parallel.attention_data",
+         json_integer(o->attention_data_parallel > 1 ? o->attention_data_parallel : 1)},
         {"fusion", json_boolean(o->fusion)},
         {"optimizer", json_string(rt_optimizers[o->optimizer])},
         {"parallel.data", json_integer(p->data)},
