@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/status.h"
+#include "datasets/dataset_input.h"
 #include "models/nn/blas.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
@@ -88,39 +89,6 @@ static void set_defaults(void *value)
     arguments->train.threads = rt_threads_processors();
 }
 
-/* "a\nb": provenance of several datasets, a line each; frees `list`. */
-static char *join(char *list, const char *more)
-{
-    char *longer = rt_format("%s\n%s", list, more);
-    free(list);
-    return longer;
-}
-
-/* All datasets as one; uuid, source and licence get a line each. */
-static int read_all(const struct rt_names *data, struct rt_dataset *out)
-{
-    struct rt_dataset whole;
-    int status = rt_dataset_read(data->name[0], &whole);
-    if (status != RT_OK)
-        return status;
-    for (size_t i = 1; status == RT_OK && i < data->count; i++) {
-        struct rt_dataset next;
-        if ((status = rt_dataset_read(data->name[i], &next)) != RT_OK)
-            break;
-        if ((status = rt_dataset_append(&whole, &next)) != RT_OK)
-            rt_fail_context(status, "%s", data->name[i]);
-        whole.uuid = join(whole.uuid, next.uuid);
-        whole.source = join(whole.source, next.source);
-        whole.licence = join(whole.licence, next.licence);
-        rt_dataset_release(&next);
-    }
-    if (status == RT_OK)
-        *out = whole;
-    else
-        rt_dataset_release(&whole);
-    return status;
-}
-
 /* A predictor that was fitted to the test part, too, can be judged by held-out GPUs only. */
 static void add_next(struct rt_report *report, const struct rt_train_options *train, const char *data)
 {
@@ -141,13 +109,15 @@ static void add_next(struct rt_report *report, const struct rt_train_options *tr
 }
 
 /* Takes the summary. */
-static int print_summary(const struct arguments *arguments, struct rt_table *summary)
+static int print_summary(const struct arguments *arguments, size_t duplicates, struct rt_table *summary)
 {
     struct rt_report *report = rt_report_new();
     rt_report_add_table(report, "families", "", summary);
     rt_report_add_text(report, "predictor", NULL, arguments->train.kind);
     rt_report_add_fact(report, "output", json_string(arguments->train.out), "predictor",
                        "%s (OpenBLAS %s kernels)", arguments->train.out, rt_blas_core());
+    if (duplicates > 0)
+        rt_report_add_note(report, NULL, "%zu rows were in several of the files and count once", duplicates);
     add_next(report, &arguments->train, arguments->data.name[0]);
     return rt_report_end(report, arguments->json);
 }
@@ -171,24 +141,27 @@ static int check_outputs(const struct rt_command_line *line)
     return status;
 }
 
+static int train(const struct arguments *arguments)
+{
+    struct rt_dataset_input input;
+    int status = rt_dataset_input_read(&arguments->data, &input);
+    if (status == RT_OK) {
+        rt_interrupt_catch();
+        struct rt_table *summary = rt_table_new(rt_train_columns, rt_train_column_count);
+        status = rt_train(&input.dataset, &arguments->train, summary);
+        if (status == RT_OK || rt_table_rows(summary) > 0)
+            print_summary(arguments, input.duplicates, summary);
+        else
+            rt_table_free(summary);
+    }
+    rt_dataset_input_release(&input);
+    return status;
+}
+
 static int run(const struct rt_command_line *line)
 {
-    struct arguments *arguments = line->options;
-    struct rt_dataset dataset;
     int status = check_outputs(line);
-    if (status == RT_OK)
-        status = read_all(&arguments->data, &dataset);
-    if (status != RT_OK)
-        return status;
-    rt_interrupt_catch();
-    struct rt_table *summary = rt_table_new(rt_train_columns, rt_train_column_count);
-    status = rt_train(&dataset, &arguments->train, summary);
-    if (status == RT_OK || rt_table_rows(summary) > 0)
-        print_summary(arguments, summary);
-    else
-        rt_table_free(summary);
-    rt_dataset_release(&dataset);
-    return status;
+    return status == RT_OK ? train(line->options) : status;
 }
 
 const struct rt_command rt_command_train = {

@@ -2,12 +2,11 @@
 #include "base/options.h"
 #include "base/outputs.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "datasets/dataset_input.h"
 #include "datasets/device_choice.h"
 #include "predict/calibrate/calibrate.h"
 #include "predict/calibrate/calibrate_report.h"
 #include "predict/evaluate/evaluate.h"
-#include "predict/evaluate/input.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,14 +103,11 @@ static int find_device(const struct rt_dataset *dataset, const char *name, int32
 
 /* --- work --- */
 
-/* The uuid of all files, for the predictor's list of calibrated devices. */
-static void set_uuid(struct rt_evaluation_input *input)
+/* The uuids of all files on one line, for the predictor's list of calibrated devices. */
+static void put_uuids_on_a_line(struct rt_dataset *dataset)
 {
-    struct rt_text uuids = {0};
-    for (size_t f = 0; f < input->file_count; f++)
-        rt_text_item(&uuids, ",", "%s", input->files[f].uuid);
-    free(input->dataset.uuid);
-    input->dataset.uuid = rt_text_take(&uuids);
+    for (char *at = dataset->uuid; (at = strchr(at, '\n')) != NULL;)
+        *at = ',';
 }
 
 static int print(const struct arguments *arguments, const struct rt_dataset *dataset, const char *name,
@@ -157,7 +153,7 @@ static int run(const struct rt_command_line *line)
     const struct arguments *arguments = line->options;
     const struct rt_calibrate_options *options = &arguments->options;
     struct rt_predictor predictor;
-    struct rt_evaluation_input input;
+    struct rt_dataset_input input;
     if (options->without.count > 0 && options->from != RT_FROM_MODELS && options->from != RT_FROM_BOTH)
         return rt_fail(RT_EUSAGE, "--without-model says which runs are not fitted to: give --from models or "
                                   "--from both with it");
@@ -166,12 +162,12 @@ static int run(const struct rt_command_line *line)
         status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)
         return status;
-    status = rt_evaluation_input_read(&arguments->data, &input);
+    status = rt_dataset_input_read(&arguments->data, &input);
     if (status == RT_OK) {
-        set_uuid(&input);
+        put_uuids_on_a_line(&input.dataset);
         status = calibrate(arguments, &predictor, &input.dataset);
     }
-    rt_evaluation_input_release(&input);
+    rt_dataset_input_release(&input);
     rt_predictor_release(&predictor);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "datasets/chips.h"
+#include "datasets/dataset_input.h"
 #include "datasets/device_choice.h"
 #include "models/predictor/recipe.h"
 #include "predict/crossval/plain_runs.h"
@@ -27,34 +28,14 @@ const struct rt_protocol_row rt_protocols[RT_PROTOCOL_COUNT] = {
 
 /* --- data --- */
 
-static void join(char **list, const char *more)
-{
-    char *longer = (*list)[0] != '\0' ? rt_format("%s\n%s", *list, more) : rt_strdup(more);
-    free(*list);
-    *list = longer;
-}
-
-/* All files as one dataset. */
 static int read_data(struct rt_crossval *crossval)
 {
-    const struct rt_names *data = &crossval->options->data;
-    struct rt_dataset *dataset = &crossval->dataset;
-    for (size_t i = 0; i < data->count; i++) {
-        struct rt_dataset next;
-        int status = rt_dataset_read(data->name[i], &next);
-        if (status != RT_OK)
-            return status;
-        join(&dataset->uuid, next.uuid);
-        join(&dataset->source, next.source);
-        join(&dataset->licence, next.licence);
-        status = rt_dataset_append(dataset, &next);
-        rt_dataset_release(&next);
-        if (status != RT_OK)
-            return rt_fail_context(status, "%s", data->name[i]);
-    }
-    if (data->count > 1)
-        rt_dataset_drop_duplicates(dataset);
-    return RT_OK;
+    struct rt_dataset_input input;
+    int status = rt_dataset_input_read(&crossval->options->data, &input);
+    crossval->dataset = input.dataset;
+    rt_dataset_init(&input.dataset);
+    rt_dataset_input_release(&input);
+    return status;
 }
 
 /* `train` deals by the same rule; options that would deal otherwise are refused (cmd_crossval.c). */
@@ -415,7 +396,6 @@ char *rt_unit_key(const struct rt_crossval *crossval, const struct rt_unit *unit
 int rt_crossval_plan(const struct rt_crossval_options *options, struct rt_crossval *out)
 {
     *out = (struct rt_crossval){.options = options, .program = hash_program()};
-    rt_dataset_init(&out->dataset);
     int status = read_data(out);
     if (status != RT_OK)
         return status;

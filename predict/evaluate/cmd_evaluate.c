@@ -193,7 +193,7 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
 /* --- the command --- */
 
 static int print(const struct arguments *arguments, const struct rt_evaluation *evaluation,
-                 const struct rt_evaluation_input *input)
+                 const struct rt_dataset_input *input)
 {
     struct rt_report *report = rt_evaluation_report(evaluation, input);
     int status = RT_OK;
@@ -207,7 +207,7 @@ static int print(const struct arguments *arguments, const struct rt_evaluation *
 }
 
 static int evaluate(const struct arguments *arguments, const struct rt_candidate *candidates, size_t count,
-                    const struct rt_evaluation_input *input)
+                    const struct rt_dataset_input *input)
 {
     struct rt_evaluation evaluation;
     struct rt_evaluate_options asked;
@@ -243,7 +243,7 @@ static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
     struct rt_candidate candidates[RT_MAX_CANDIDATES];
-    struct rt_evaluation_input input;
+    struct rt_dataset_input input;
     int status = check_kind(line);
     if (status == RT_OK && arguments->data.count == 0)
         status = rt_fail(RT_EUSAGE, "name at least one dataset, DATA.h5, to evaluate on");
@@ -255,10 +255,10 @@ static int run(const struct rt_command_line *line)
     status = rt_candidates_open(arguments->predictors.name, arguments->predictors.count, candidates);
     if (status != RT_OK)
         return status;
-    status = rt_evaluation_input_read(&arguments->data, &input);
+    status = rt_dataset_input_read(&arguments->data, &input);
     if (status == RT_OK)
         status = evaluate(arguments, candidates, arguments->predictors.count, &input);
-    rt_evaluation_input_release(&input);
+    rt_dataset_input_release(&input);
     rt_candidates_release(candidates, arguments->predictors.count);
     return status;
 }

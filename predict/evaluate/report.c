@@ -3,7 +3,7 @@
 #include "predict/evaluate/report_parts.h"
 
 struct rt_report *rt_evaluation_report(const struct rt_evaluation *evaluation,
-                                       const struct rt_evaluation_input *input)
+                                       const struct rt_dataset_input *input)
 {
     struct rt_report *report = rt_report_new();
     rt_evaluation_add_candidates(report, evaluation);

@@ -4,12 +4,12 @@
 #define ROOFTILE_PREDICT_EVALUATE_REPORT_H
 
 #include "base/report.h"
+#include "datasets/dataset_input.h"
 #include "predict/evaluate/evaluate.h"
-#include "predict/evaluate/input.h"
 
 /* Who is judged on what, errors per device and op or model, pooled errors, the worst rows, what was left out.
  * Free with rt_report_free. */
 struct rt_report *rt_evaluation_report(const struct rt_evaluation *evaluation,
-                                       const struct rt_evaluation_input *input);
+                                       const struct rt_dataset_input *input);
 
 #endif

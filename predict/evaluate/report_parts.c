@@ -86,7 +86,7 @@ void rt_evaluation_add_candidates(struct rt_report *report, const struct rt_eval
 
 /* --- data --- */
 
-static json_t *file_json(const struct rt_evaluation_file *file, const char *unit, size_t count)
+static json_t *file_json(const struct rt_dataset_file *file, const char *unit, size_t count)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:I}", "path", rt_json_text(file->path), "uuid",
                      rt_json_text(file->uuid), "source", rt_json_text(file->source), "licence",
@@ -94,12 +94,12 @@ static json_t *file_json(const struct rt_evaluation_file *file, const char *unit
 }
 
 void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluation *evaluation,
-                             const struct rt_evaluation_input *input)
+                             const struct rt_dataset_input *input)
 {
     const char *unit = evaluation->workloads ? "workloads" : "samples";
     json_t *files = json_array();
     for (size_t f = 0; f < input->file_count; f++) {
-        const struct rt_evaluation_file *file = &input->files[f];
+        const struct rt_dataset_file *file = &input->files[f];
         size_t count = evaluation->workloads ? file->workloads : file->samples;
         char *source = rt_evaluation_list(file->source), *licence = rt_evaluation_list(file->licence);
         rt_report_add_words(report, f == 0 ? "data" : "", "%s: %zu %s, source %s, licence %s, uuid %s",

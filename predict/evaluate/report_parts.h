@@ -12,7 +12,7 @@ void rt_evaluation_add_candidates(struct rt_report *report, const struct rt_eval
 
 /* The files and how many of their rows are judged: "data". */
 void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluation *evaluation,
-                             const struct rt_evaluation_input *input);
+                             const struct rt_dataset_input *input);
 
 /* Of kernels: samples, a table per op and device, pools, the worst kernels. */
 void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluation *evaluation);

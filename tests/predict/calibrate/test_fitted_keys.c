@@ -186,7 +186,7 @@ static char *report_of(const struct rt_evaluation *e, const char *name)
 {
     const char *path = rt_test_path(name);
     char *text = rt_calloc(1 << 16, 1);
-    struct rt_report *report = rt_evaluation_report(e, &(struct rt_evaluation_input){.file_count = 0});
+    struct rt_report *report = rt_evaluation_report(e, &(struct rt_dataset_input){.file_count = 0});
     RT_ASSERT_OK(rt_report_save(report, path));
     rt_report_free(report);
     FILE *file = fopen(path, "r");

@@ -398,12 +398,12 @@ static void test_reports_hold_the_rows(void)
     struct rt_dataset data;
     struct rt_candidate candidates[2];
     struct rt_evaluation e;
-    struct rt_evaluation_file from = {.path = "d.h5",
-                                      .uuid = rt_strdup("u1"),
-                                      .source = rt_strdup("caf\xe9"),
-                                      .licence = rt_strdup("MIT"),
-                                      .samples = 12};
-    const struct rt_evaluation_input input = {.files = &from, .file_count = 1};
+    struct rt_dataset_file from = {.path = "d.h5",
+                                   .uuid = rt_strdup("u1"),
+                                   .source = rt_strdup("caf\xe9"),
+                                   .licence = rt_strdup("MIT"),
+                                   .samples = 12};
+    const struct rt_dataset_input input = {.files = &from, .file_count = 1};
     make_data(&data);
     add(&data, 1, RT_OP_SOFTMAX, 2048, 1, RT_SPLIT_TEST)->flags |= RT_FLAG_SYNTHETIC;
     make_candidate(&candidates[0], RT_FAMILY_SOFTMAX, data.devices[0].name);

@@ -1,0 +1,73 @@
+/* Reading several datasets as one. See dataset_input.h. */
+#include "datasets/dataset_input.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+
+static void note_file(const char *path, const struct rt_dataset *from, struct rt_dataset_input *input)
+{
+    input->files = rt_realloc(input->files, input->file_count + 1, sizeof *input->files);
+    input->files[input->file_count++] = (struct rt_dataset_file){.path = path,
+                                                                 .uuid = rt_strdup(from->uuid),
+                                                                 .source = rt_strdup(from->source),
+                                                                 .licence = rt_strdup(from->licence),
+                                                                 .samples = from->sample_count,
+                                                                 .workloads = from->workload_count};
+}
+
+static void add_line(char **lines, const char *more)
+{
+    char *longer = rt_format("%s\n%s", *lines, more);
+    free(*lines);
+    *lines = longer;
+}
+
+static int append(struct rt_dataset *whole, const struct rt_dataset *next)
+{
+    add_line(&whole->uuid, next->uuid);
+    add_line(&whole->source, next->source);
+    add_line(&whole->licence, next->licence);
+    return rt_dataset_append(whole, next);
+}
+
+/* Appends a file to the input and keeps where it comes from; the first one is taken as it is. */
+static int read_file(const char *path, struct rt_dataset_input *input)
+{
+    struct rt_dataset next;
+    int status = rt_dataset_read(path, &next);
+    if (status != RT_OK)
+        return status;
+    note_file(path, &next, input);
+    if (input->file_count == 1) {
+        rt_dataset_release(&input->dataset);
+        input->dataset = next;
+        return RT_OK;
+    }
+    if ((status = append(&input->dataset, &next)) != RT_OK)
+        rt_fail_context(status, "%s", path);
+    rt_dataset_release(&next);
+    return status;
+}
+
+void rt_dataset_input_release(struct rt_dataset_input *input)
+{
+    for (size_t f = 0; f < input->file_count; f++) {
+        free(input->files[f].uuid);
+        free(input->files[f].source);
+        free(input->files[f].licence);
+    }
+    free(input->files);
+    rt_dataset_release(&input->dataset);
+}
+
+int rt_dataset_input_read(const struct rt_names *paths, struct rt_dataset_input *out)
+{
+    int status = RT_OK;
+    *out = (struct rt_dataset_input){.file_count = 0};
+    rt_dataset_init(&out->dataset);
+    for (size_t i = 0; status == RT_OK && i < paths->count; i++)
+        status = read_file(paths->name[i], out);
+    if (status == RT_OK && paths->count > 1)
+        out->duplicates = rt_dataset_drop_duplicates(&out->dataset);
+    return status;
+}
