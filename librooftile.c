@@ -192,13 +192,19 @@ static int find_dtype(const struct rooftile_step *step, const struct rt_model *m
 static int graph_options(const struct rooftile_step *step, const struct rt_model *model,
                          const struct rt_device *device, struct rt_graph_options *out)
 {
-    int mode = 0, optimizer = 0;
+    int mode = 0, optimizer = 0, runtime = 0;
     enum rt_dtype dtype = RT_FP32;
     int status = find_name("mode", step->mode, rt_steps, RT_STEP_COUNT, &mode);
     if (status == RT_OK)
         status = find_name("optimizer", step->optimizer, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
+    if (status == RT_OK && step->runtime == NULL)
+        runtime = (int)rt_model_default_runtime(model, (enum rt_step_kind)mode);
+    else if (status == RT_OK)
+        status = find_name("runtime", step->runtime, rt_runtime_names, RT_RUNTIME_COUNT, &runtime);
     if (status == RT_OK)
         status = find_dtype(step, model, &dtype);
+    if (status == RT_OK && step->kv_cache != NULL && strcmp(step->kv_cache, "fp8") != 0)
+        status = rt_fail(RT_EUSAGE, "kv_cache \"%.20s\" is unknown; it is fp8 or NULL", step->kv_cache);
     if (status == RT_OK && step->data_parallel < 1)
         status =
             rt_fail(RT_EUSAGE, "data_parallel is %lld; it must be 1 or more", (long long)step->data_parallel);
@@ -209,6 +215,12 @@ static int graph_options(const struct rooftile_step *step, const struct rt_model
                                      .sequence = step->sequence,
                                      .context = step->context,
                                      .tensor_parallel = step->tensor_parallel,
+                                     .expert_parallel = step->expert_parallel,
+                                     .attention_data_parallel = step->attention_data_parallel,
+                                     .runtime = (enum rt_runtime_id)runtime,
+                                     .kv_bits = step->kv_cache != NULL        ? 8
+                                                : rt_runtimes[runtime].served ? model->kv_bits
+                                                                              : 0,
                                      .dtype = dtype,
                                      .fp16_beside = !rt_device_has_bf16(device),
                                      .optimizer = (enum rt_optimizer_kind)optimizer,
@@ -225,6 +237,7 @@ static int forecast(const rooftile_predictor *predictor, const rooftile_model *m
     struct rt_forecast_options how = {
         .parallel = {.data = step->data_parallel, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
         .fallback = true,
+        .host_us = NAN,
         .level = LEVEL};
     int status = graph_options(step, &model->model, &out->device, &options);
     if (status == RT_OK)

@@ -83,6 +83,10 @@ struct rooftile_step {
     int64_t context;         /* decode: tokens already in the cache: 512 */
     int64_t tensor_parallel; /* devices that share every layer: 1 */
     int64_t data_parallel;   /* devices that sum gradients: 1 */
+    const char *runtime;     /* "eager-math", "eager", "compile", "serving"; NULL (default): serving for decode, else
+                              * eager */
+    const char *kv_cache;    /* serving: "fp8"; NULL (default): as wide as activations, or as the config.json has it */
+    int64_t expert_parallel, attention_data_parallel; /* serving: 1, 1 */
     int fusion;              /* 1: chains of elementwise ops run as one kernel (torch.compile); 0 */
 };
 ROOFTILE_PUBLIC void rooftile_step_init(struct rooftile_step *step);

@@ -21,8 +21,10 @@ struct rt_runtime {
     bool fused_attention; /* one kernel instead of products and softmax, where there is one */
     bool fusion;          /* chains of elementwise ops are one kernel */
     bool served;          /* the kernels of servers: docs/method.md */
-    /* What the host takes to launch an op, in us; 0: launches are replayed as a CUDA graph. */
+    /* What the host takes to launch a kernel of the forward pass, in us; 0: launches are replayed as a CUDA
+     * graph. The backward pass is launched by C++, which was not measured here. */
     double host_us;
+    double step_us; /* of the host, once a step, while the GPU waits: scheduling, inputs, outputs */
 };
 extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
 extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];

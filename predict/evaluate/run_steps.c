@@ -303,6 +303,7 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
                                                              .microbatches = steps->split.microbatches,
                                                              .link_gbs = NAN},
                                                 .fallback = fallback,
+                                                .host_us = NAN,
                                                 .level = level};
     const struct rt_graph *graphs[RT_MOST_RUN_STEPS];
     struct rt_forecast forecasts[RT_MOST_RUN_STEPS];

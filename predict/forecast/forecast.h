@@ -49,7 +49,9 @@ struct rt_forecast_launch {
 struct rt_forecast_options {
     struct rt_parallel parallel;
     bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
-    double level;  /* of the interval, above 0 and below 1; 0: none */
+    double
+        host_us; /* to launch a kernel; NaN: as the graph's runtime has it; 0: the host is never in the way */
+    double level; /* of the interval, above 0 and below 1; 0: none */
 };
 
 struct rt_forecast {
@@ -65,6 +67,7 @@ struct rt_forecast {
         backward_us;          /* of the step: backward with accumulation and optimizer; NaN for pipelines */
     double compute_us;        /* kernels of the busiest device in a step */
     double communication_us;  /* that compute does not hide, and pipeline bubbles */
+    double host_us;           /* that kernels wait for the host */
     double total_us;          /* of the step */
     double interval_level;    /* options.level */
     double error_correlation; /* of what families have in common, 0..1 */

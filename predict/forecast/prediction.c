@@ -221,18 +221,20 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     const struct rt_forecast *f = &prediction->forecast;
     const struct rt_graph_options *o = &prediction->graph.options;
     bool passes = o->step == RT_STEP_TRAINING && !isnan(f->forward_us);
+    bool waits = f->host_us > 0.5e-3 * f->total_us;
     bool links = f->communication_us > 0.5e-3 * f->total_us;
     char *interval = interval_words(f);
     rt_report_add_fact(report, "total_ms", rt_json_number(f->total_us / 1e3), "total",
-                       "%*.3f ms%s, %.0f tokens/s", passes || links ? 9 : 0, f->total_us / 1e3, interval,
-                       rt_prediction_tokens_per_second(prediction));
+                       "%*.3f ms%s, %.0f tokens/s", passes || links || waits ? 9 : 0, f->total_us / 1e3,
+                       interval, rt_prediction_tokens_per_second(prediction));
     free(interval);
     add_part(report, "forward_ms", f->forward_us, "forward", passes, "");
     add_part(report, "backward_ms", f->backward_us, "backward", passes,
              o->optimizer != RT_OPTIMIZER_NONE ? " with accumulation and optimizer" : " with accumulation");
-    add_part(report, "kernels_ms", f->compute_us, "kernels", links, " of the busiest GPU");
+    add_part(report, "kernels_ms", f->compute_us, "kernels", links || waits, " of the busiest GPU");
     add_part(report, "communication_ms", f->communication_us, "communication", links,
              " for links and waiting, not hidden");
+    add_part(report, "host_ms", f->host_us, "host", waits, " that kernels wait to be launched (--host-us)");
     rt_report_add_json(report, "tokens_per_s", rt_json_number(rt_prediction_tokens_per_second(prediction)));
     rt_report_add_json(report, "interval", interval_json(f));
 }

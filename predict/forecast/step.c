@@ -23,7 +23,8 @@ void rt_forecast_sum_phases(struct rt_forecast *forecast)
 struct stage_times {
     double forward_us, backward_us; /* backward with accumulation, without the optimizer */
     double optimizer_us;
-    double link_us; /* of these, in collectives */
+    double link_us;  /* of these, in collectives */
+    double launches; /* of the forward pass */
 };
 
 static void add_node(const struct rt_forecast *forecast, size_t node, double repeat,
@@ -34,9 +35,10 @@ static void add_node(const struct rt_forecast *forecast, size_t node, double rep
         double time = repeat * launch->time_us;
         if (launch->kernel.call.op == RT_OP_OPTIMIZER)
             times->optimizer_us += time;
-        else if (launch->kernel.call.phase == RT_FORWARD)
+        else if (launch->kernel.call.phase == RT_FORWARD) {
             times->forward_us += time;
-        else
+            times->launches += repeat;
+        } else
             times->backward_us += time;
         times->link_us += launch->source == RT_TIME_LINK ? time : 0;
     }
@@ -141,6 +143,16 @@ static double sum_gradients(struct rt_forecast *forecast, int64_t s, const struc
     return end;
 }
 
+/* How long the kernels of a stage's forward pass wait for the host, which launches one after the other: where
+ * that takes longer than to run them, by the difference. */
+static double host_wait(const struct rt_forecast *forecast, const struct stage_times *times)
+{
+    double host_us = forecast->options.host_us;
+    if (isnan(host_us))
+        host_us = rt_runtimes[forecast->graph->options.runtime].host_us;
+    return fmax(0, host_us * times->launches - times->forward_us);
+}
+
 /* A step of a pipeline, or of one device (a pipeline of one stage, microbatches one after the other). */
 void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *link)
 {
@@ -150,12 +162,14 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *li
     bool training = graph->options.step == RT_STEP_TRAINING;
     double *forward = forecast->stage_forward_us = rt_calloc((size_t)stages, sizeof *forward);
     double *backward = forecast->stage_backward_us = rt_calloc((size_t)stages, sizeof *backward);
-    double late = 0, optimizer = 0, link_us = 0, busy;
+    double late = 0, optimizer = 0, link_us = 0, wait_us = 0, busy;
     forecast->pass_ends_us = rt_malloc(2 * (size_t)(stages * microbatches) * sizeof(double));
     for (int64_t s = 0; s < stages; s++) {
         struct stage_times times;
         stage_sum(forecast, s, stages, &times);
-        forward[s] = times.forward_us;
+        double wait = host_wait(forecast, &times);
+        wait_us = fmax(wait_us, wait);
+        forward[s] = times.forward_us + wait;
         backward[s] = times.backward_us;
         optimizer = fmax(optimizer, times.optimizer_us / (double)stages); /* each steps its own weights */
         link_us = fmax(link_us, times.link_us);
@@ -166,9 +180,11 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *li
     double send = stages > 1 ? rt_collective_us(RT_OP_SEND_RECEIVE, 2, bytes, link) : 0;
     double passes = rt_pipeline_us(forward, training ? backward : NULL, stages, microbatches, send,
                                    parallel->schedule, &busy, forecast->pass_ends_us);
-    forecast->total_us = passes + late + optimizer;
-    forecast->compute_us = busy - (double)microbatches * link_us + optimizer;
-    forecast->communication_us = forecast->total_us - forecast->compute_us;
+    double step_us = rt_runtimes[graph->options.runtime].step_us;
+    forecast->host_us = (double)microbatches * wait_us + step_us;
+    forecast->total_us = passes + late + optimizer + step_us;
+    forecast->compute_us = busy - (double)microbatches * (link_us + wait_us) + optimizer;
+    forecast->communication_us = forecast->total_us - forecast->compute_us - forecast->host_us;
     forecast->forward_us = stages == 1 ? (double)microbatches * forward[0] : NAN;
     forecast->backward_us = stages == 1 ? forecast->total_us - forecast->forward_us : NAN;
 }
