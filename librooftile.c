@@ -165,6 +165,8 @@ void rooftile_step_init(struct rooftile_step *step)
                                    .sequence = 512,
                                    .context = 512,
                                    .tensor_parallel = 1,
+                                   .expert_parallel = 1,
+                                   .attention_data_parallel = 1,
                                    .data_parallel = 1};
 }
 

@@ -39,6 +39,13 @@ double rt_call_bytes(const struct rt_call *call)
     return rt_ops[call->op].bytes(call->dim, rt_dtypes[call->dtype].bytes);
 }
 
+double rt_call_kept_bytes(const struct rt_call *call)
+{
+    const struct rt_op *op = &rt_ops[call->op];
+    return op->kept != NULL && call->phase == RT_FORWARD ? op->kept(call->dim, rt_dtypes[call->dtype].bytes)
+                                                         : 0;
+}
+
 bool rt_call_product(const struct rt_call *call, int64_t *batch, int64_t *m, int64_t *n, int64_t *k)
 {
     bool batched = call->op == RT_OP_LINEAR || call->op == RT_OP_BMM;

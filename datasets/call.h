@@ -23,6 +23,9 @@ enum rt_family rt_call_family(const struct rt_call *call);
 double rt_call_flops(const struct rt_call *call);
 /* Compulsory traffic in bytes: every operand once. */
 double rt_call_bytes(const struct rt_call *call);
+/* Of it, operands that outlive a step: weights, cached keys and values. Backward none: gradients are products
+ * of what the step itself made. */
+double rt_call_kept_bytes(const struct rt_call *call);
 
 /* A product as C(m,n) = A(m,k) B(k,n), `batch` times; false where the op is none. */
 bool rt_call_product(const struct rt_call *call, int64_t *batch, int64_t *m, int64_t *n, int64_t *k);

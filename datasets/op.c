@@ -31,6 +31,12 @@ static double linear_bytes(const int64_t *dim, double width)
     return width * (d->batch * matrices + d->n);
 }
 
+static double linear_kept(const int64_t *dim, double width)
+{
+    const struct linear *d = (const struct linear *)dim;
+    return width * ((double)d->batch * d->k * d->n + d->n);
+}
+
 struct gemm {
     int64_t m, n, k;
 };
@@ -43,6 +49,12 @@ static double gemm_bytes(const int64_t *dim, double width)
 {
     const struct gemm *d = (const struct gemm *)dim;
     return width * ((double)d->m * d->k + (double)d->k * d->n + (double)d->m * d->n);
+}
+
+static double gemm_kept(const int64_t *dim, double width)
+{
+    const struct gemm *d = (const struct gemm *)dim;
+    return width * (double)d->k * d->n;
 }
 
 /* batch, then a gemm */
@@ -242,6 +254,12 @@ static double context_bytes(const int64_t *dim, double width)
     return attention_bytes(d, (double)d->tokens + d->cached, width);
 }
 
+static double context_kept(const int64_t *dim, double width)
+{
+    const struct attention *d = (const struct attention *)dim;
+    return attention_bytes(d, (double)d->cached, width) - attention_bytes(d, 0, width);
+}
+
 /* `tokens` of one step. */
 static double generation_keys(const struct attention *d)
 {
@@ -257,6 +275,14 @@ static double generation_bytes(const int64_t *dim, double width)
 {
     const struct attention *d = (const struct attention *)dim;
     return attention_bytes(d, generation_keys(d), width);
+}
+
+/* All keys but those of the new tokens. */
+static double generation_kept(const int64_t *dim, double width)
+{
+    const struct attention *d = (const struct attention *)dim;
+    double keys = generation_keys(d) - (double)d->tokens;
+    return keys > 0 ? attention_bytes(d, keys, width) - attention_bytes(d, 0, width) : 0;
 }
 
 /* batch, tokens, heads, head_dim; no mask */
@@ -288,6 +314,12 @@ static double moe_bytes(const int64_t *dim, double width)
     struct rt_moe_routing routing;
     rt_moe_routing_of(dim, &routing);
     return width * (routing.touched * 3.0 * d->hidden * d->inter / d->tp + 2.0 * d->tokens * d->hidden);
+}
+
+static double moe_kept(const int64_t *dim, double width)
+{
+    const struct moe *d = (const struct moe *)dim;
+    return moe_bytes(dim, width) - width * 2.0 * d->tokens * d->hidden;
 }
 
 /* ---- collectives: gpus, elements ---- */
@@ -354,8 +386,8 @@ static double no_bytes(const int64_t *dim, double width)
 
 const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_LINEAR] = {"linear", RT_FAMILY_LINEAR, MATMUL,
-        .flops = linear_flops, .bytes = linear_bytes, .neusight = "linear"},
-    [RT_OP_GEMM] = {"gemm", RT_FAMILY_LINEAR, {"m", "n", "k"}, .flops = gemm_flops, .bytes = gemm_bytes},
+        .flops = linear_flops, .bytes = linear_bytes, .kept = linear_kept, .neusight = "linear"},
+    [RT_OP_GEMM] = {"gemm", RT_FAMILY_LINEAR, {"m", "n", "k"}, .flops = gemm_flops, .bytes = gemm_bytes, .kept = gemm_kept},
     [RT_OP_BMM] = {"bmm", RT_FAMILY_BMM, MATMUL, .flops = bmm_flops, .bytes = bmm_bytes, .neusight = "bmm"},
     [RT_OP_CONV2D] = {"conv2d", RT_FAMILY_CONV, CONV,
         .flops = conv_flops, .bytes = conv_bytes, .neusight = "conv", .wrong = conv_wrong},
@@ -380,12 +412,12 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_GELU] = {"gelu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "gelu"},
     [RT_OP_TANH] = {"tanh", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes, .neusight = "tanh"},
     [RT_OP_ATTENTION_CONTEXT] = {"attention_context", RT_FAMILY_ATTENTION, ATTENTION,
-        .flops = context_flops, .bytes = context_bytes},
+        .flops = context_flops, .bytes = context_bytes, .kept = context_kept},
     [RT_OP_ATTENTION_GENERATION] = {"attention_generation", RT_FAMILY_ATTENTION, ATTENTION,
-        .flops = generation_flops, .bytes = generation_bytes},
+        .flops = generation_flops, .bytes = generation_bytes, .kept = generation_kept},
     [RT_OP_ATTENTION_ENCODER] = {"attention_encoder", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim"},
         .flops = encoder_flops, .bytes = encoder_bytes},
-    [RT_OP_MOE] = {"moe", RT_FAMILY_MOE, MOE, .flops = moe_flops, .bytes = moe_bytes},
+    [RT_OP_MOE] = {"moe", RT_FAMILY_MOE, MOE, .flops = moe_flops, .bytes = moe_bytes, .kept = moe_kept},
     [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = all_reduce_bytes},
     [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = ring_bytes},
     [RT_OP_REDUCE_SCATTER] = {"reduce_scatter", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = ring_bytes},

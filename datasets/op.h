@@ -84,6 +84,8 @@ struct rt_op {
     double (*flops)(const int64_t *dim);
     /* Compulsory traffic of one call in bytes: every operand once, at `width` bytes an element. */
     double (*bytes)(const int64_t *dim, double width);
+    /* Of these bytes, those of operands that outlive a step: weights, cached keys and values. NULL: none. */
+    double (*kept)(const int64_t *dim, double width);
     const char *neusight; /* name in NeuSight's files, NULL where it has none */
     /* What is wrong with dims that each lie in their range; NULL where nothing is. NULL: no such check. */
     const char *(*wrong)(const int64_t *dim);

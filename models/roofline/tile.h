@@ -29,7 +29,9 @@ struct rt_query {
      */
     double flops, bytes;
     double reread_bytes; /* moved beside `bytes`: reads of a broadcast operand that miss the device's L2 */
-    bool queued;         /* one of many in a queue, so that the host's dispatch is hidden */
+    double
+        cold_bytes; /* of its bytes, those that no cache can hold since they were last read; 0: not known */
+    bool queued;    /* one of many in a queue, so that the host's dispatch is hidden */
 };
 
 /* The query of a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes. */

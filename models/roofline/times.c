@@ -54,6 +54,6 @@ void rt_launch_times(const struct rt_launch *launch, struct rt_times *out)
     set_logarithms(compute_us, RT_COMPUTE_TIMES, out->ln_compute);
     set_logarithms(memory_us, RT_MEMORY_TIMES, out->ln_memory);
     out->start_us = launch->start_us;
-    out->least_us = fmax(1e6 * launch->flops / rates.peak_flops,
-                         1e6 * RT_L2_COST * rt_query_bytes(launch->query) / rates.bandwidth);
+    double bytes = fmax(RT_L2_COST * rt_query_bytes(launch->query), launch->query->cold_bytes);
+    out->least_us = fmax(1e6 * launch->flops / rates.peak_flops, 1e6 * bytes / rates.bandwidth);
 }

@@ -23,7 +23,9 @@ struct rt_times {
     double start_us; /* launch, first loads, last stores */
     /* ln us; an op with fewer repeats its first. */
     double ln_compute[RT_COMPUTE_TIMES], ln_memory[RT_MEMORY_TIMES];
-    double least_us; /* FLOPs at peak or bytes out of the L2, whichever takes longer: nothing is faster */
+    /* FLOPs at peak, bytes out of the L2, or cold bytes out of memory, whichever takes longest: nothing is
+     * faster */
+    double least_us;
 };
 
 /* Of a launch of rt_launch_init_whole or rt_launch_init_tiling. */

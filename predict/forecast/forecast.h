@@ -43,7 +43,8 @@ struct rt_forecast_launch {
     double time_us, roofline_us; /* of one run */
     double half;                 /* half-width of the interval in ln at options.level; NaN: unknown */
     double shared;               /* share of the squared error that its family has in common, 0..1 */
-    uint32_t same;               /* launches with this number are the same kernel, and wrong alike */
+    double cold_bytes; /* of one run: weights and cache that the L2 does not hold from step to step */
+    uint32_t same;     /* launches with this number are the same kernel, and wrong alike */
 };
 
 struct rt_forecast_options {

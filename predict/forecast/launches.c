@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Weights and cache are read once a step, and between two reads all the others pass: what the L2 holds of
+ * them is what it holds of all of them. */
+static void find_cold(struct rt_forecast *forecast)
+{
+    double all = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        struct rt_forecast_launch *launch = &forecast->launches[i];
+        launch->cold_bytes = rt_call_kept_bytes(&launch->kernel.call);
+        all += launch->cold_bytes *
+               (double)rt_graph_repeat(forecast->graph, &forecast->graph->nodes[launch->node]);
+    }
+    for (size_t i = 0; all > 0 && i < forecast->launch_count; i++)
+        forecast->launches[i].cold_bytes *= 1 - rt_l2_hits(forecast->device, all);
+}
+
 void rt_forecast_list_launches(struct rt_forecast *forecast)
 {
     const struct rt_graph *graph = forecast->graph;
@@ -24,6 +39,7 @@ void rt_forecast_list_launches(struct rt_forecast *forecast)
     }
     forecast->node_launch[graph->node_count] = (uint32_t)forecast->launch_count;
     free(kernels);
+    find_cold(forecast);
 }
 
 const struct rt_family_row *rt_launch_family(const struct rt_forecast_launch *launch)
@@ -43,6 +59,7 @@ void rt_launch_query(const struct rt_forecast_launch *launch, const struct rt_de
     rt_query_init(query, &launch->kernel.call);
     query->flops = launch->kernel.flops / launch->kernel.multiple;
     query->bytes = launch->kernel.bytes / launch->kernel.multiple;
+    query->cold_bytes = launch->cold_bytes;
     query->reread_bytes = rt_launch_reread_bytes(launch, device);
     query->queued = true;
 }

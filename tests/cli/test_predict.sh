@@ -11,7 +11,7 @@ succeeds "train on one family" "$ROOFTILE" train synthetic.h5 -o softmax.h5 --fa
 
 # --- a forecast
 succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048
-holds "names model and GPU" "gpt3-2.7b, inference, 2 x 2048 tokens, fp32, on NVIDIA H100 80GB HBM3" stdout
+holds "names model and GPU" "gpt3-2.7b, inference, 2 x 2048 tokens, fp32, by PyTorch op by op, attention in one kernel, on NVIDIA H100 80GB HBM3" stdout
 holds "names a GPU that it was not fitted to" "which was not fitted to this GPU" stdout
 holds "states coverage" "of the kernels' time by trained networks; by bandwidth:" stdout
 holds "states memory" "memory" stdout
@@ -179,9 +179,9 @@ refuses "a dtype that the GPU has no peak for" 1 "no fp8 peak" predict -p roofli
 refuses "what would help is said" 1 "give its peak (\`--gpu NAME,fp4_matrix_tflops=X\`)" predict -p roofline --gpu H100 -m gpt2-large --dtype fp4
 succeeds "and it helps" predict -p roofline --gpu H100,fp4_matrix_tflops=4000 -m gpt2-large --dtype fp4
 succeeds "narrow products" predict --gpu H100 -m llama-3-8b --dtype fp8 --mode decode --context 512
-holds "have 16 bits beside them" "fp8, beside it bf16, on NVIDIA H100" stdout
+holds "have 16 bits beside them" "fp8, beside it bf16, by PyTorch" stdout
 succeeds "on a GPU without bf16" predict --gpu T4 -m llama-3-8b --dtype int8 --seq 64
-holds "these are fp16" "int8, beside it fp16, on Tesla T4" stdout
+holds "these are fp16" "int8, beside it fp16, by PyTorch" stdout
 succeeds "bf16 without units for it" predict --gpu T4 -m gpt2 --seq 64 --dtype bf16
 holds "is warned of" "Tesla T4 has no units for bf16: PyTorch converts and computes in fp32" stderr
 refuses "training in weights of 4 bits" 2 "nobody trains in it" predict --gpu H100 -m llama-3-8b --dtype int4 --mode training
@@ -223,12 +223,12 @@ printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n
 succeeds "a config with a dtype" predict -p roofline --gpu H100 -m bf16.json
 holds "is forecast in it" "tokens, bf16, on" stdout
 succeeds "unless another is given" predict -p roofline --gpu H100 -m bf16.json --dtype fp32
-holds "which counts" "tokens, fp32, on" stdout
+holds "which counts" "tokens, fp32, by" stdout
 succeeds "the graph has it, too" "$ROOFTILE" graph -m bf16.json
 holds "and says so" "bf16" stdout
 printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "torch_dtype": "float16", "quantization_config": {"quant_method": "awq", "bits": 4}}' >awq.json
 succeeds "a quantised config" predict -p roofline --gpu H100 -m awq.json
-holds "has its own 16 bits beside its products" "tokens, int4, beside it fp16, on" stdout
+holds "has its own 16 bits beside its products" "tokens, int4, beside it fp16, by" stdout
 printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "quantization_config": {"quant_method": "bitsandbytes"}}' >bnb.json
 refuses "a quantisation that is not known" 1 'of method "bitsandbytes"' predict -p roofline --gpu H100 -m bnb.json
 succeeds "with a dtype in its place" predict -p roofline --gpu H100 -m bnb.json --dtype fp16
