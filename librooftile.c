@@ -199,12 +199,12 @@ static int graph_options(const struct rooftile_step *step, const struct rt_model
     int status = find_name("mode", step->mode, rt_steps, RT_STEP_COUNT, &mode);
     if (status == RT_OK)
         status = find_name("optimizer", step->optimizer, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
-    if (status == RT_OK && step->runtime == NULL)
-        runtime = (int)rt_model_default_runtime(model, (enum rt_step_kind)mode);
-    else if (status == RT_OK)
-        status = find_name("runtime", step->runtime, rt_runtime_names, RT_RUNTIME_COUNT, &runtime);
     if (status == RT_OK)
         status = find_dtype(step, model, &dtype);
+    if (status == RT_OK && step->runtime == NULL)
+        runtime = (int)rt_model_default_runtime(model, (enum rt_step_kind)mode, dtype);
+    else if (status == RT_OK)
+        status = find_name("runtime", step->runtime, rt_runtime_names, RT_RUNTIME_COUNT, &runtime);
     if (status == RT_OK && step->kv_cache != NULL && strcmp(step->kv_cache, "fp8") != 0)
         status = rt_fail(RT_EUSAGE, "kv_cache \"%.20s\" is unknown; it is fp8 or NULL", step->kv_cache);
     if (status == RT_OK && step->data_parallel < 1)

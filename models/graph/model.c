@@ -105,6 +105,10 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
                        model->architecture->what);
     if (runtime->served && options->step == RT_STEP_TRAINING)
         return rt_fail(RT_EUSAGE, "--runtime %s does not train; use eager or compile", runtime->name);
+    if (runtime->served && rt_dtypes[options->dtype].bytes > 2)
+        return rt_fail(RT_EUSAGE,
+                       "LLM servers run in 16 bits or fewer; give --dtype bf16, or --runtime eager for %s",
+                       rt_dtypes[options->dtype].name);
     if (!runtime->served && (options->groups != NULL || shares_experts))
         return rt_fail(RT_EUSAGE, "sequences that differ, --ep and --attention-dp are for --runtime serving");
     if (shares_experts && model->experts == 0)
@@ -191,9 +195,11 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     return RT_OK;
 }
 
-enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step)
+enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step,
+                                            enum rt_dtype dtype)
 {
-    return step == RT_STEP_DECODE && model->architecture->served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
+    bool served = step == RT_STEP_DECODE && model->architecture->served && rt_dtypes[dtype].bytes <= 2;
+    return served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
 }
 
 int64_t rt_model_default_sequence(const struct rt_model *model)

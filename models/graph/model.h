@@ -76,8 +76,10 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
  * has one that cannot be forecast; the sentence names it. */
 int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
 
-/* What runs a step that was asked for without a runtime: servers decode, PyTorch does the rest. */
-enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step);
+/* What runs a step that was asked for without a runtime: servers decode, in 16 bits or fewer; PyTorch does
+ * the rest. */
+enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step,
+                                            enum rt_dtype dtype);
 
 /* 1024, or the model's positions where those are fewer. */
 int64_t rt_model_default_sequence(const struct rt_model *model);

@@ -28,6 +28,7 @@ struct arguments {
     int64_t context, layers;
     const char *lengths, *contexts;
     struct rt_sequence_list list;  /* of both */
+    bool half;                     /* fp16 on GPUs without bf16: nobody named either */
     int quant, cache;              /* enum rt_dtype; -1: not given */
     struct rt_graph_options graph; /* batch, sequence and context follow for each case */
     struct rt_forecast_options forecast;
@@ -91,9 +92,9 @@ static const struct rt_option options[] = {
     {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
     {"dtype", 0, "NAME", RT_OWN(struct arguments, graph.dtype, rt_dtype_argument),
-     "Element type of weights and activations (default: that of the config.json, or of its quantisation, "
-     "else "
-     "fp32)"},
+     "Element type of weights and activations (default: that of the config.json, or of its quantisation; "
+     "else fp32, "
+     "and for --runtime serving bf16, or fp16 on GPUs without it)"},
     {"quant", 0, "NAME", RT_OWN(struct arguments, quant, read_dtype),
      "Of the products with weights: fp8, fp8-block, nvfp4, mxfp4, int8, int4 ...; all else is in --dtype "
      "(default: as "
@@ -195,6 +196,25 @@ static bool is_half(enum rt_dtype dtype)
     return dtype == RT_FP16 || dtype == RT_BF16;
 }
 
+/* The config's; of a model that names none, fp32, but 16 bits where a server runs it. */
+static int default_dtype(const struct rt_command_line *line, const struct rt_model_source *source)
+{
+    struct arguments *arguments = line->options;
+    enum rt_dtype *dtype = &arguments->graph.dtype;
+    int status = rt_model_source_dtype(source, dtype);
+    if (status != RT_OK || rt_model_source_traced(source) || source->model.dtype >= 0)
+        return status;
+    bool serves = rt_given(line, "runtime")
+                      ? rt_runtimes[arguments->graph.runtime].served
+                      : arguments->graph.groups != NULL ||
+                            rt_model_default_runtime(&source->model, arguments->graph.step, RT_BF16) ==
+                                RT_RUNTIME_SERVING;
+    arguments->half = serves;
+    if (serves)
+        *dtype = RT_BF16;
+    return RT_OK;
+}
+
 /* The config's dtype unless another is given; --quant is that of products beside 16 bits. */
 static int settle_dtype(const struct rt_command_line *line, const struct rt_model_source *source)
 {
@@ -202,7 +222,7 @@ static int settle_dtype(const struct rt_command_line *line, const struct rt_mode
     enum rt_dtype *dtype = &arguments->graph.dtype;
     bool given = rt_given(line, "dtype");
     if (!given && arguments->quant == NOT_GIVEN)
-        return rt_model_source_dtype(source, dtype);
+        return default_dtype(line, source);
     if (arguments->quant == NOT_GIVEN)
         return RT_OK;
     if (rt_model_source_traced(source))
@@ -273,9 +293,10 @@ static int settle(const struct rt_command_line *line, const struct rt_model_sour
     if (status != RT_OK)
         return status;
     if (!rt_given(line, "runtime") && !rt_model_source_traced(source))
-        arguments->graph.runtime = arguments->graph.groups != NULL
-                                       ? RT_RUNTIME_SERVING
-                                       : rt_model_default_runtime(&source->model, arguments->graph.step);
+        arguments->graph.runtime =
+            arguments->graph.groups != NULL
+                ? RT_RUNTIME_SERVING
+                : rt_model_default_runtime(&source->model, arguments->graph.step, arguments->graph.dtype);
     return settle_cache(source, arguments);
 }
 
@@ -298,6 +319,8 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
     struct rt_graph_options step = arguments->graph;
     int status = RT_OK;
     step.fp16_beside |= !rt_device_has_bf16(&prediction->device);
+    if (arguments->half && !rt_device_has_bf16(&prediction->device))
+        step.dtype = RT_FP16;
     if (step.groups != NULL) {
         prediction->overlong = rt_model_overlong(&source->model, &step);
     } else if (!rt_model_source_traced(source)) {

@@ -24,11 +24,12 @@ static int refuse_families(const struct rt_forecast *forecast, const struct rt_f
     for (int f = 0; f < RT_FAMILY_COUNT; f++)
         if (launches[f] > 0)
             rt_text_item(&words, ", ", "%s", rt_families[f].name);
-    int status =
-        rt_fail(RT_ENOTFOUND,
-                "the predictor has no network for %s, which the model runs; train one with samples of "
-                "it, or take the roofline for it with --fallback",
-                words.text);
+    int status = rt_fail(
+        RT_ENOTFOUND,
+        "the predictor has no network for %s, which the model runs; train one with samples of "
+        "it, or take the roofline for it with --fallback%s",
+        words.text,
+        launches[RT_FAMILY_ATTENTION] > 0 ? ", or write attention out with --runtime eager-math" : "");
     rt_text_release(&words);
     return status;
 }

@@ -91,11 +91,11 @@ succeeds "another level" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --i
 holds "is said, too" "80% from" stdout
 succeeds "no interval" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --interval 0
 lacks "has no columns" from stdout
-succeeds "one sequence" predict -p p.h5 --gpu H100 -m gpt2-large --mode decode --context 300
+succeeds "one sequence" predict -p p.h5 --gpu H100 -m gpt2-large --dtype fp32 --mode decode --context 300
 holds "is one" ", decode, 1 sequence with 300 cached tokens, fp32" stdout
 succeeds "warnings and table in one file" sh -c "'$ROOFTILE' predict -p roofline --gpu H100 -m gpt2-large --seq 4096 2>&1 | tail -n 1 >last"
 holds "warnings come last" "rooftile: warning: gpt2-large has fewer positions" last
-succeeds "a sweep of decoding" predict -p p.h5 --gpu H100 -m gpt2-large --mode decode --context 300 --batch 1,2
+succeeds "a sweep of decoding" predict -p p.h5 --gpu H100 -m gpt2-large --dtype fp32 --mode decode --context 300 --batch 1,2
 holds "shows the context" " context " stdout
 holds "of each row" " 300 " stdout
 lacks "and no sequence" sequence stdout
@@ -156,7 +156,7 @@ succeeds "without a predictor: the pretrained one" predict --gpu H200 -m gpt3-2.
 holds "is named" "by pretrained (rooftile), which was fitted to this GPU only in" stdout # not in fp32
 succeeds "an H200 in bf16" predict --gpu H200 -m gpt3-2.7b --dtype bf16
 holds "is known in its products alone" "fitted to this GPU for " stdout
-holds "which are named" "% of the time (linear in bf16), to other GPUs for the rest" stdout
+holds "which are named" "% of the time (linear in bf16, attention in bf16), to other GPUs for the rest" stdout
 succeeds "in fp32" predict --gpu H200 -m bert-base
 holds "it is said to be known in others" "which was fitted to this GPU only in bf16, fp8" stdout
 succeeds "a GPU whose SMs were changed" predict --gpu A100-PCIE-40GB,sms=20 -m bert-base
@@ -179,7 +179,7 @@ refuses "a dtype that the GPU has no peak for" 1 "no fp8 peak" predict -p roofli
 refuses "what would help is said" 1 "give its peak (\`--gpu NAME,fp4_matrix_tflops=X\`)" predict -p roofline --gpu H100 -m gpt2-large --dtype fp4
 succeeds "and it helps" predict -p roofline --gpu H100,fp4_matrix_tflops=4000 -m gpt2-large --dtype fp4
 succeeds "narrow products" predict --gpu H100 -m llama-3-8b --dtype fp8 --mode decode --context 512
-holds "have 16 bits beside them" "fp8, beside it bf16, by PyTorch" stdout
+holds "have 16 bits beside them" "fp8, beside it bf16, by an LLM server" stdout
 succeeds "on a GPU without bf16" predict --gpu T4 -m llama-3-8b --dtype int8 --seq 64
 holds "these are fp16" "int8, beside it fp16, by PyTorch" stdout
 succeeds "bf16 without units for it" predict --gpu T4 -m gpt2 --seq 64 --dtype bf16
@@ -221,7 +221,7 @@ succeeds "a missing field" predict -p roofline --gpu H100 -m missing.json
 holds "is transformers' default, which is said" "as transformers does, this takes n_layer = 12" stderr
 printf '{"model_type": "gpt2", "n_embd": 64, "n_head": 8, "vocab_size": 1000, "n_layer": 2, "torch_dtype": "bfloat16"}' >bf16.json
 succeeds "a config with a dtype" predict -p roofline --gpu H100 -m bf16.json
-holds "is forecast in it" "tokens, bf16, on" stdout
+holds "is forecast in it" "tokens, bf16, by" stdout
 succeeds "unless another is given" predict -p roofline --gpu H100 -m bf16.json --dtype fp32
 holds "which counts" "tokens, fp32, by" stdout
 succeeds "the graph has it, too" "$ROOFTILE" graph -m bf16.json
