@@ -7,6 +7,7 @@
  * sanitizer starts.
  */
 #include "collect/cpu/kernels.h"
+#include "base/expf.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -119,26 +120,6 @@ static void row_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim, st
     call->input_count[0] = call->output_count = (size_t)(rows * cols);
 }
 
-/* Cephes' expf: e^x = 2^n e^r with |r| <= ln 2 / 2; within 2e-7 of the true value, relative. */
-static inline float exp_of(float x)
-{
-    x = x > 88.0f ? 88.0f : x < -87.0f ? -87.0f : x;
-    float shifted = x * 1.44269504f + 12582912.0f; /* rounds to a whole number in the low bits */
-    float n = shifted - 12582912.0f;
-    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    float y = p * r * r + r + 1.0f;
-    int32_t bits = ((int32_t)n + 127) << 23;
-    float scale;
-    memcpy(&scale, &bits, sizeof scale);
-    return y * scale;
-}
-
 static inline float fold_sum(const float *lane)
 {
     float sum = 0;
@@ -198,7 +179,7 @@ FOR_EACH_ISA static void softmax_tile(const struct rt_cpu_call *call, size_t til
         float *y = call->output + i * call->n;
         float most = row_max(x, call->n);
         for (int64_t j = 0; j < call->n; j++)
-            y[j] = exp_of(x[j] - most);
+            y[j] = rt_expf(x[j] - most);
         float scale = 1 / row_sum(y, call->n);
         for (int64_t j = 0; j < call->n; j++)
             y[j] *= scale;
@@ -259,7 +240,7 @@ static void run_shape(const struct rt_cpu_kernel *kernel, const int64_t *dim, st
 
 static inline float tanh_of(float x)
 {
-    return 1 - 2 / (exp_of(2 * x) + 1);
+    return 1 - 2 / (rt_expf(2 * x) + 1);
 }
 
 /* Cephes' logf for x > 0: x = 2^n (1 + r) with 1 + r in sqrt(1/2)..sqrt(2) */
@@ -289,7 +270,7 @@ static inline float log_of(float x)
 /* x^y for x > 0, which the operands are; relative error about 1e-7 |y log x| */
 static inline float pow_of(float x, float y)
 {
-    return exp_of(y * log_of(x));
+    return rt_expf(y * log_of(x));
 }
 
 ELEMENTWISE(add_tile, false, x + y)

@@ -1,5 +1,6 @@
 /* Linear layers and activations: see layer.h. */
 #include "models/nn/layer.h"
+#include "base/expf.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -74,30 +75,10 @@ static void relu_backward(size_t features, size_t samples, size_t ld, const rt_r
             d[s] = a[s] > 0 ? d[s] : 0;
 }
 
-/* e^x. The C library's, which no loop can call side by side, took longer than the GEMMs of a small network;
- * so for float 2^n times a polynomial (Cephes' expf) within 2 units in the last place, in plain operations
- * that also give the same bytes with every C library. */
-static inline rt_real exponential(rt_real value)
+/* e^x; of floats in loops that compilers vectorise. */
+static inline rt_real exponential(rt_real x)
 {
-    if (sizeof value == sizeof(double))
-        return (rt_real)exp((double)value);
-    float x = (float)value;
-    x = x > 88 ? 88 : x < -87 ? -87 : x;
-    float shifted = x * 1.44269504088896341f + 12582912.0f; /* rounds to an integer in the low bits */
-    float n = shifted - 12582912.0f;
-    float r = x - n * 0.693359375f - n * -2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1;
-    union {
-        float real;
-        int32_t bits;
-    } power = {.bits = ((int32_t)n + 127) * (1 << 23)};
-    return (rt_real)(p * power.real);
+    return sizeof x == sizeof(double) ? (rt_real)exp((double)x) : (rt_real)rt_expf((float)x);
 }
 
 /* silu: a = z sigmoid(z), da/dz = sigmoid(z) + a (1 - sigmoid(z)) */

@@ -2,16 +2,9 @@
 #include "base/h5.h"
 #include "models/baselines/linear.h"
 #include "base/random.h"
-#include "test.h"
+#include "samples.h"
 
 #include <math.h>
-
-static void add_device(struct rt_dataset *dataset, const char *name)
-{
-    struct rt_device device;
-    RT_ASSERT_OK(rt_device_named(name, &device));
-    rt_dataset_add_device(dataset, &device);
-}
 
 static struct rt_query product(int64_t m, uint8_t dtype)
 {
@@ -19,25 +12,10 @@ static struct rt_query product(int64_t m, uint8_t dtype)
         .call.op = RT_OP_GEMM, .call.dtype = dtype, .call.dim = {m, 64, 32}, .tile = {-1, -1}};
 }
 
-static void add_sample(struct rt_dataset *dataset, const struct rt_query *query, int32_t device,
-                       double latency_us)
-{
-    struct rt_sample sample;
-    rt_sample_init(&sample);
-    sample.call.op = query->call.op;
-    sample.call.dtype = query->call.dtype;
-    memcpy(sample.call.dim, query->call.dim, sizeof query->call.dim);
-    sample.device = device;
-    sample.latency_us = latency_us;
-    rt_dataset_add_sample(dataset, &sample);
-}
-
 static void fit(struct rt_linear_baseline *lines, const struct rt_dataset *dataset)
 {
-    uint32_t all[256];
-    CU_ASSERT_TRUE_FATAL(dataset->sample_count <= RT_COUNT(all));
-    for (uint32_t i = 0; i < dataset->sample_count; i++)
-        all[i] = i;
+    uint32_t all[MOST_SAMPLES];
+    all_rows(dataset, all);
     rt_linear_baseline_fit(lines, dataset, all, dataset->sample_count);
 }
 

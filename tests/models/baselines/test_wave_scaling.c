@@ -1,42 +1,19 @@
 /* The wave-scaling baseline: Habitat's formula, which kernel of which device is scaled, files. */
 #include "base/h5.h"
 #include "models/baselines/wave_scaling.h"
-#include "test.h"
+#include "samples.h"
 
 #include <math.h>
-
-static void add_device(struct rt_dataset *dataset, const char *name)
-{
-    struct rt_device device;
-    RT_ASSERT_OK(rt_device_named(name, &device));
-    rt_dataset_add_device(dataset, &device);
-}
 
 static struct rt_query product(int64_t m)
 {
     return (struct rt_query){.call.op = RT_OP_BMM, .call.dim = {2, m, 512, 256}, .tile = {-1, -1}};
 }
 
-static void add_sample(struct rt_dataset *dataset, const struct rt_query *query, int32_t device,
-                       double latency_us)
-{
-    struct rt_sample sample;
-    rt_sample_init(&sample);
-    sample.call.op = query->call.op;
-    sample.call.dtype = query->call.dtype;
-    for (int d = 0; d < rt_op_ndims(query->call.op); d++)
-        sample.call.dim[d] = query->call.dim[d];
-    sample.device = device;
-    sample.latency_us = latency_us;
-    rt_dataset_add_sample(dataset, &sample);
-}
-
 static void build(struct rt_wave_scaling *origins, const struct rt_dataset *dataset)
 {
-    uint32_t all[512];
-    CU_ASSERT_TRUE_FATAL(dataset->sample_count <= RT_COUNT(all));
-    for (uint32_t i = 0; i < dataset->sample_count; i++)
-        all[i] = i;
+    uint32_t all[MOST_SAMPLES];
+    all_rows(dataset, all);
     rt_wave_scaling_build(origins, dataset, all, dataset->sample_count);
 }
 
