@@ -1,11 +1,11 @@
 /* `rooftile graph`: a model as ops. */
-#include "base/options.h"
 #include "base/report.h"
 #include "base/status.h"
 #include "models/graph/architectures/architecture.h"
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
 #include "models/graph/print.h"
+#include "models/graph/step_options.h"
 
 #include <inttypes.h>
 
@@ -13,7 +13,7 @@
 
 struct arguments {
     const char *model;
-    struct rt_graph_options options;
+    struct rt_step_options step;
     int64_t layers; /* 0: not given */
     bool json, dot, list;
 };
@@ -21,21 +21,14 @@ struct arguments {
 static const struct rt_option options[] = {
     {"model", 'm', "MODEL", RT_TEXT(struct arguments, model),
      "A model by name (--list), a Hugging Face config.json, or an operator graph of NeuSight (.csv)"},
-    {"batch", 0, "N", RT_INTEGER(struct arguments, options.batch, 1, SIZE_LIMIT), "Sequences on one device"},
-    {"seq", 0, "N", RT_INTEGER(struct arguments, options.sequence, 1, SIZE_LIMIT),
+    {"batch", 0, "N", RT_INTEGER(struct arguments, step.graph.batch, 1, SIZE_LIMIT),
+     "Sequences on one device"},
+    {"seq", 0, "N", RT_INTEGER(struct arguments, step.graph.sequence, 1, SIZE_LIMIT),
      "Tokens of a sequence (default 1024, or the model's positions where those are fewer)"},
-    {"context", 0, "N", RT_INTEGER(struct arguments, options.context, 1, SIZE_LIMIT),
+    {"context", 0, "N", RT_INTEGER(struct arguments, step.graph.context, 1, SIZE_LIMIT),
      "decode: tokens in the cache (default as --seq)"},
-    {"mode", 0, "MODE", RT_CHOICE(struct arguments, options.step, rt_steps),
-     "inference, decode (one new token a sequence) or training"},
-    {"tp", 0, "N", RT_INTEGER(struct arguments, options.tensor_parallel, 1, SIZE_LIMIT),
-     "Devices that share each layer's tensors"},
-    {"fusion", 0, NULL, RT_FLAG(struct arguments, options.fusion),
-     "Run chains of elementwise ops as one kernel"},
-    {"dtype", 0, "NAME", RT_OWN(struct arguments, options.dtype, rt_dtype_argument),
-     "Of weights and activations (default: that of the config.json, else fp32)"},
-    {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, options.optimizer, rt_optimizers),
-     "training: none, sgd or adamw"},
+    RT_STEP_OPTIONS(struct arguments, step),
+    RT_STEP_GPU_OPTIONS(struct arguments, step),
     {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 100000),
      "Operator graphs in which one layer was traced: their number (default: the layers of the model in the "
      "file's name)"},
@@ -47,12 +40,12 @@ static const struct rt_option options[] = {
 static void set_defaults(void *values)
 {
     struct arguments *arguments = values;
-    arguments->options = (struct rt_graph_options){.batch = 1, .tensor_parallel = 1, .dtype = RT_FP32};
+    arguments->step = (struct rt_step_options)RT_STEP_DEFAULTS;
 }
 
 static int check_arguments(const struct arguments *arguments)
 {
-    const struct rt_graph_options *step = &arguments->options;
+    const struct rt_graph_options *step = &arguments->step.graph;
     if (arguments->model == NULL)
         return rt_fail(RT_EUSAGE, "say which model: --model NAME, config.json or opgraph.csv; --list prints "
                                   "the names");
@@ -85,37 +78,41 @@ static void set_lengths(const struct rt_model *model, struct rt_graph_options *s
 static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
 {
     static const char *const sizes[] = {"batch", "seq", "context", "mode", "tp", "optimizer", NULL};
-    const struct arguments *arguments = line->options;
+    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
+    struct arguments *arguments = line->options;
     const char *size = rt_given_of(line, sizes);
-    struct rt_graph_options step = arguments->options;
+    struct rt_graph_options *step = &arguments->step.graph;
     struct rt_model_source source;
     int status = rt_model_source_find(arguments->model, &source);
+    if (status == RT_OK)
+        status = rt_step_options_settle(line, &source, alike, &arguments->step);
     if (status != RT_OK)
         return status;
-    if (!rt_given(line, "dtype") && (status = rt_model_source_dtype(&source, &step.dtype)) != RT_OK)
-        return status;
     if (!rt_model_source_traced(&source))
-        set_lengths(&source.model, &step);
+        set_lengths(&source.model, step);
     else if (size != NULL)
         return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply",
                        arguments->model, source.importer->what, size);
-    return rt_model_source_graph(&source, &step, arguments->layers, out);
+    return rt_model_source_graph(&source, step, arguments->layers, out);
 }
 
 static int print_graph(const struct rt_command_line *line)
 {
-    const struct arguments *arguments = line->options;
+    struct arguments *arguments = line->options;
     struct rt_graph graph;
     int status = check_arguments(arguments);
     if (status == RT_OK)
         status = make_graph(line, &graph);
-    if (status != RT_OK)
+    if (status != RT_OK) {
+        rt_step_options_release(&arguments->step);
         return status;
+    }
     if (arguments->dot)
         rt_graph_print_dot(&graph, arguments->model, stdout);
     else
         status = rt_report_end(rt_graph_report(&graph, arguments->model), arguments->json);
     rt_graph_release(&graph);
+    rt_step_options_release(&arguments->step);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "models/graph/print.h"
+#include "models/graph/sequences.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -101,14 +102,19 @@ static void add_title(struct rt_report *report, const struct rt_graph *graph, co
 {
     const struct rt_graph_options *options = &graph->options;
     struct rt_text title = {0};
-    rt_text_add(&title, "%s: %s, batch %" PRId64, model, rt_steps[options->step], options->batch);
-    if (options->step == RT_STEP_DECODE)
-        rt_text_add(&title, ", context %" PRId64, options->context);
+    char *groups = rt_sequences_words(options->groups, options->group_count);
+    rt_text_add(&title, "%s: %s, ", model, rt_steps[options->step]);
+    if (options->groups != NULL)
+        rt_text_add(&title, "%s", groups);
+    else if (options->step == RT_STEP_DECODE)
+        rt_text_add(&title, "batch %" PRId64 ", context %" PRId64, options->batch, options->context);
     else
-        rt_text_add(&title, ", sequence %" PRId64, options->sequence);
+        rt_text_add(&title, "batch %" PRId64 ", sequence %" PRId64, options->batch, options->sequence);
+    free(groups);
     if (options->tensor_parallel > 1)
         rt_text_add(&title, ", one of %" PRId64 " tensor-parallel devices", options->tensor_parallel);
-    rt_text_add(&title, ", %s%s", rt_graph_dtype_words(graph).text, options->fusion ? ", fused" : "");
+    rt_text_add(&title, ", %s%s, by %s", rt_graph_dtype_words(graph).text, options->fusion ? ", fused" : "",
+                rt_runtimes[options->runtime].name);
     if (options->optimizer != RT_OPTIMIZER_NONE)
         rt_text_add(&title, ", %s", rt_optimizers[options->optimizer]);
     rt_report_add_title(report, "%s", title.text);
@@ -200,11 +206,14 @@ static json_t *options_json(const struct rt_graph *graph)
 {
     const struct rt_graph_options *options = &graph->options;
     bool decode = options->step == RT_STEP_DECODE;
-    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "mode", rt_steps[options->step], "batch",
-                     (json_int_t)options->batch, decode ? "context" : "sequence",
-                     (json_int_t)(decode ? options->context : options->sequence), "tensor_parallel",
-                     (json_int_t)options->tensor_parallel, "dtype", rt_dtypes[graph->products].name,
-                     "optimizer", rt_optimizers[options->optimizer], "fusion", options->fusion);
+    return json_pack(
+        "{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "runtime", rt_runtimes[options->runtime].name,
+        "kv_bits", options->kv_bits > 0 ? json_integer(options->kv_bits) : json_null(), "sequence_groups",
+        rt_sequences_json(options->groups, options->group_count), "mode", rt_steps[options->step], "batch",
+        (json_int_t)options->batch, decode ? "context" : "sequence",
+        (json_int_t)(decode ? options->context : options->sequence), "tensor_parallel",
+        (json_int_t)options->tensor_parallel, "dtype", rt_dtypes[graph->products].name, "optimizer",
+        rt_optimizers[options->optimizer], "fusion", options->fusion);
 }
 
 static json_t *totals_json(const struct rt_graph *graph)

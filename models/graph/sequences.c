@@ -2,6 +2,7 @@
 #include "models/graph/sequences.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -95,6 +96,25 @@ struct rt_sequence_totals rt_sequences_totals(const struct rt_sequences *group, 
         totals.cached += (double)group[g].count * (double)group[g].cached;
     }
     return totals;
+}
+
+char *rt_sequences_words(const struct rt_sequences *group, size_t count)
+{
+    struct rt_sequence_totals totals = rt_sequences_totals(group, count);
+    return rt_format("%" PRId64 " %s with %.0f new and %.0f cached tokens", totals.sequences,
+                     totals.sequences == 1 ? "sequence" : "sequences", totals.tokens, totals.cached);
+}
+
+json_t *rt_sequences_json(const struct rt_sequences *group, size_t count)
+{
+    if (count == 0)
+        return json_null();
+    json_t *array = json_array();
+    for (size_t g = 0; g < count; g++)
+        json_array_append_new(array,
+                              json_pack("{s:I, s:I, s:I}", "count", (json_int_t)group[g].count, "tokens",
+                                        (json_int_t)group[g].tokens, "cached", (json_int_t)group[g].cached));
+    return array;
 }
 
 void rt_sequences_set(const struct rt_sequence_list *list, struct rt_graph_options *options)

@@ -8,6 +8,8 @@
 
 #include "models/graph/graph.h"
 
+#include <jansson.h>
+
 #define RT_MOST_SEQUENCE_GROUPS 4096 /* that differ, in one step */
 
 struct rt_sequence_list {
@@ -26,6 +28,11 @@ struct rt_sequence_totals {
     double tokens, cached;
 };
 struct rt_sequence_totals rt_sequences_totals(const struct rt_sequences *group, size_t count);
+
+/* "12 sequences with 30000 new and 4096 cached tokens". Free with free(). */
+char *rt_sequences_words(const struct rt_sequences *group, size_t count);
+/* [{"count" "tokens" "cached"}], null where there are no groups: a new reference. */
+json_t *rt_sequences_json(const struct rt_sequences *group, size_t count);
 
 /* Sets the groups of a step, its batch (their number) and its sequence and context (means, rounded). `list`
  * must outlive `options`. */

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
-#include "models/graph/sequences.h"
+#include "models/graph/step_options.h"
 #include "predict/forecast/prediction.h"
 
 #include <inttypes.h>
@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum { MOST_VALUES = 64 };
-enum { NOT_GIVEN = -1, NONE = -2 }; /* beside an enum rt_dtype */
 struct values {
     int64_t value[MOST_VALUES];
     size_t count;
@@ -26,11 +25,7 @@ struct arguments {
     struct rt_names gpus;
     struct values batches, sequences;
     int64_t context, layers;
-    const char *lengths, *contexts;
-    struct rt_sequence_list list;  /* of both */
-    bool half;                     /* fp16 on GPUs without bf16: nobody named either */
-    int quant, cache;              /* enum rt_dtype; -1: not given */
-    struct rt_graph_options graph; /* batch, sequence and context follow for each case */
+    struct rt_step_options step; /* its batch, sequence and context follow for each case */
     struct rt_forecast_options forecast;
     bool overwrite, json;
 };
@@ -55,18 +50,6 @@ static int read_values(const char *option, const char *text, void *value)
     return status;
 }
 
-/* A dtype, or "none": the one that all else has. */
-static int read_dtype(const char *option, const char *text, void *value)
-{
-    enum rt_dtype dtype = RT_FP32;
-    *(int *)value = NONE;
-    if (strcmp(text, "none") == 0)
-        return RT_OK;
-    int status = rt_dtype_argument(option, text, &dtype);
-    *(int *)value = (int)dtype;
-    return status;
-}
-
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
@@ -87,32 +70,9 @@ static const struct rt_option options[] = {
      "Sequences of a step, over all GPUs (default 1)"},
     {"seq", 's', "N[,N...]", RT_OWN(struct arguments, sequences, read_values),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
-    {"mode", 0, "MODE", RT_CHOICE(struct arguments, graph.step, rt_steps),
-     "inference, training or decode: one token a sequence"},
     {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
-    {"dtype", 0, "NAME", RT_OWN(struct arguments, graph.dtype, rt_dtype_argument),
-     "Element type of weights and activations (default: that of the config.json, or of its quantisation; "
-     "else fp32, "
-     "and for --runtime serving bf16, or fp16 on GPUs without it)"},
-    {"quant", 0, "NAME", RT_OWN(struct arguments, quant, read_dtype),
-     "Of the products with weights: fp8, fp8-block, nvfp4, mxfp4, int8, int4 ...; all else is in --dtype "
-     "(default: as "
-     "the config.json has it; none: not)"},
-    {"kv-cache", 0, "NAME", RT_OWN(struct arguments, cache, read_dtype),
-     "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has it)"},
-    {"runtime", 0, "NAME", RT_CHOICE(struct arguments, graph.runtime, rt_runtime_names),
-     "What runs it: eager-math, eager, compile (PyTorch) or serving (vLLM, SGLang, TensorRT-LLM); default: "
-     "serving for "
-     "decode and lists of sequences, eager for all else"},
-    {"lengths", 0, "N[+CACHED][xCOUNT],...", RT_TEXT(struct arguments, lengths),
-     "serving: prefill sequences that differ, by their new tokens and those cached before them"},
-    {"contexts", 0, "N[xCOUNT],...", RT_TEXT(struct arguments, contexts),
-     "serving: decode sequences that differ, by their cached tokens; with --lengths, both in one step"},
-    {"fusion", 0, NULL, RT_FLAG(struct arguments, graph.fusion),
-     "Chains of elementwise ops run as one kernel, as torch.compile does"},
-    {"optimizer", 0, "NAME", RT_CHOICE(struct arguments, graph.optimizer, rt_optimizers),
-     "training: add its step: none, sgd or adamw"},
+    RT_STEP_OPTIONS(struct arguments, step),
     {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 100000),
      "Of an operator graph that holds one layer (default: those of the zoo's model that the file is named "
      "after)"},
@@ -123,13 +83,7 @@ static const struct rt_option options[] = {
     RT_HEADING("Several GPUs:"),
     {"dp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.data, 1, 65536),
      "Data parallel: N parts of the batch"},
-    {"tp", 0, "N", RT_INTEGER(struct arguments, graph.tensor_parallel, 1, 65536),
-     "Tensor parallel: every layer on N GPUs"},
-    {"ep", 0, "N", RT_INTEGER(struct arguments, graph.expert_parallel, 1, 65536),
-     "serving: whole experts shared out over N GPUs of --tp x --attention-dp; each has a part of the others' "
-     "tensors"},
-    {"attention-dp", 0, "N", RT_INTEGER(struct arguments, graph.attention_data_parallel, 1, 65536),
-     "serving: attention of N parts of the batch on GPUs of their own, experts over all of them"},
+    RT_STEP_GPU_OPTIONS(struct arguments, step),
     {"pp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.pipeline, 1, 4096),
      "Pipeline parallel: the layers in N stages"},
     {"microbatches", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.microbatches, 1, 65536),
@@ -156,9 +110,7 @@ static void set_defaults(void *value)
 {
     *(struct arguments *)value = (struct arguments){
         .predictor = "pretrained",
-        .quant = NOT_GIVEN,
-        .cache = NOT_GIVEN,
-        .graph = {.step = RT_STEP_PREFILL, .dtype = RT_FP32, .tensor_parallel = 1},
+        .step = RT_STEP_DEFAULTS,
         .forecast.level = 0.9,
         .forecast.host_us = NAN,
         .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
@@ -167,7 +119,7 @@ static void set_defaults(void *value)
 
 static int check_arguments(const struct arguments *arguments)
 {
-    if (arguments->context > 0 && arguments->graph.step != RT_STEP_DECODE)
+    if (arguments->context > 0 && arguments->step.graph.step != RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE, "--context is for --mode decode");
     if (arguments->trace != NULL &&
         (arguments->gpus.count > 1 || arguments->batches.count > 1 || arguments->sequences.count > 1))
@@ -180,7 +132,7 @@ static int check_traced(const struct arguments *arguments)
 {
     if (arguments->batches.count > 0 || arguments->sequences.count > 0 ||
         arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
-                arguments->forecast.parallel.microbatches * arguments->graph.tensor_parallel >
+                arguments->forecast.parallel.microbatches * arguments->step.graph.tensor_parallel >
             1)
         return rt_fail(RT_EUSAGE,
                        "%s is forecast as it was traced: --batch, --seq and the options for several GPUs do "
@@ -189,115 +141,19 @@ static int check_traced(const struct arguments *arguments)
     return RT_OK;
 }
 
-/* --- what runs the step, and in which numbers --- */
-
-static bool is_half(enum rt_dtype dtype)
-{
-    return dtype == RT_FP16 || dtype == RT_BF16;
-}
-
-/* The config's; of a model that names none, fp32, but 16 bits where a server runs it. */
-static int default_dtype(const struct rt_command_line *line, const struct rt_model_source *source)
-{
-    struct arguments *arguments = line->options;
-    enum rt_dtype *dtype = &arguments->graph.dtype;
-    int status = rt_model_source_dtype(source, dtype);
-    if (status != RT_OK || rt_model_source_traced(source) || source->model.dtype >= 0)
-        return status;
-    bool serves = rt_given(line, "runtime")
-                      ? rt_runtimes[arguments->graph.runtime].served
-                      : arguments->graph.groups != NULL ||
-                            rt_model_default_runtime(&source->model, arguments->graph.step, RT_BF16) ==
-                                RT_RUNTIME_SERVING;
-    arguments->half = serves;
-    if (serves)
-        *dtype = RT_BF16;
-    return RT_OK;
-}
-
-/* The config's dtype unless another is given; --quant is that of products beside 16 bits. */
-static int settle_dtype(const struct rt_command_line *line, const struct rt_model_source *source)
-{
-    struct arguments *arguments = line->options;
-    enum rt_dtype *dtype = &arguments->graph.dtype;
-    bool given = rt_given(line, "dtype");
-    if (!given && arguments->quant == NOT_GIVEN)
-        return default_dtype(line, source);
-    if (arguments->quant == NOT_GIVEN)
-        return RT_OK;
-    if (rt_model_source_traced(source))
-        return rt_fail(RT_EUSAGE, "--quant is for models, not for operator graphs");
-    if (!given)
-        *dtype = source->model.fp16 ? RT_FP16 : RT_BF16;
-    if (arguments->quant == NONE || !rt_dtype_is_narrow((enum rt_dtype)arguments->quant))
-        return arguments->quant == NONE
-                   ? RT_OK
-                   : rt_fail(RT_EUSAGE, "--quant %s is not narrower than 16 bits; give it as --dtype",
-                             rt_dtypes[arguments->quant].name);
-    if (!is_half(*dtype))
-        return rt_fail(RT_EUSAGE, "--dtype %s: beside products in %s all else is in bf16 or fp16",
-                       rt_dtypes[*dtype].name, rt_dtypes[arguments->quant].name);
-    arguments->graph.fp16_beside = *dtype == RT_FP16;
-    *dtype = (enum rt_dtype)arguments->quant;
-    return RT_OK;
-}
-
-static int settle_cache(const struct rt_model_source *source, struct arguments *arguments)
-{
-    int cache = arguments->cache;
-    if (cache == NOT_GIVEN && !rt_model_source_traced(source) && rt_runtimes[arguments->graph.runtime].served)
-        arguments->graph.kv_bits = source->model.kv_bits;
-    if (cache == NOT_GIVEN || cache == NONE || is_half((enum rt_dtype)cache))
-        return RT_OK;
-    if (cache != RT_FP8 && cache != RT_INT8)
-        return rt_fail(RT_EUSAGE, "--kv-cache %s: servers keep keys and values in bf16, fp16, fp8 or int8",
-                       rt_dtypes[cache].name);
-    if (!rt_runtimes[arguments->graph.runtime].served)
-        return rt_fail(RT_EUSAGE, "--kv-cache %s is for --runtime serving", rt_dtypes[cache].name);
-    arguments->graph.kv_bits = 8;
-    return RT_OK;
-}
-
-/* Lists say what the step is: lengths prefill, contexts decode, both are one mixed step. */
-static int settle_lists(const struct rt_command_line *line)
-{
-    struct arguments *arguments = line->options;
-    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
-    const char *other = rt_given_of(line, alike);
-    int status = RT_OK;
-    if (arguments->lengths == NULL && arguments->contexts == NULL)
-        return RT_OK;
-    if (other != NULL)
-        return rt_fail(RT_EUSAGE, "--%s is for sequences that are alike; --lengths and --contexts say it all",
-                       other);
-    if (arguments->lengths != NULL)
-        status = rt_sequences_read("--lengths", arguments->lengths, false, &arguments->list);
-    if (status == RT_OK && arguments->contexts != NULL)
-        status = rt_sequences_read("--contexts", arguments->contexts, true, &arguments->list);
-    if (status != RT_OK)
-        return status;
-    rt_sequences_set(&arguments->list, &arguments->graph);
-    arguments->graph.step = arguments->lengths == NULL ? RT_STEP_DECODE : RT_STEP_PREFILL;
-    arguments->batches = (struct values){{arguments->graph.batch}, 1};
-    arguments->sequences = (struct values){{arguments->graph.sequence}, 1};
-    arguments->context = arguments->graph.context;
-    return RT_OK;
-}
-
+/* Lists of sequences are one case. */
 static int settle(const struct rt_command_line *line, const struct rt_model_source *source)
 {
+    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
     struct arguments *arguments = line->options;
-    int status = settle_lists(line);
-    if (status == RT_OK)
-        status = settle_dtype(line, source);
-    if (status != RT_OK)
+    struct rt_step_options *step = &arguments->step;
+    int status = rt_step_options_settle(line, source, alike, step);
+    if (status != RT_OK || step->graph.groups == NULL)
         return status;
-    if (!rt_given(line, "runtime") && !rt_model_source_traced(source))
-        arguments->graph.runtime =
-            arguments->graph.groups != NULL
-                ? RT_RUNTIME_SERVING
-                : rt_model_default_runtime(&source->model, arguments->graph.step, arguments->graph.dtype);
-    return settle_cache(source, arguments);
+    arguments->batches = (struct values){{step->graph.batch}, 1};
+    arguments->sequences = (struct values){{step->graph.sequence}, 1};
+    arguments->context = step->graph.context;
+    return RT_OK;
 }
 
 /* The part of `batch` that one GPU takes in one pass. */
@@ -316,10 +172,10 @@ static int split_batch(const struct rt_parallel *parallel, int64_t attention, in
 static int build_graph(const struct arguments *arguments, const struct rt_model_source *source,
                        struct rt_prediction *prediction)
 {
-    struct rt_graph_options step = arguments->graph;
+    struct rt_graph_options step = arguments->step.graph;
     int status = RT_OK;
     step.fp16_beside |= !rt_device_has_bf16(&prediction->device);
-    if (arguments->half && !rt_device_has_bf16(&prediction->device))
+    if (arguments->step.half && !rt_device_has_bf16(&prediction->device))
         step.dtype = RT_FP16;
     if (step.groups != NULL) {
         prediction->overlong = rt_model_overlong(&source->model, &step);
@@ -436,33 +292,38 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     return status;
 }
 
+static int predict_source(struct arguments *arguments, const struct rt_model_source *source)
+{
+    struct rt_predictor predictor;
+    bool traced = rt_model_source_traced(source);
+    int status = traced ? check_traced(arguments) : RT_OK;
+    if (status != RT_OK)
+        return status;
+    if (arguments->batches.count == 0)
+        arguments->batches = (struct values){{1}, 1};
+    if (arguments->sequences.count == 0)
+        arguments->sequences = (struct values){{traced ? 1 : rt_model_default_sequence(&source->model)}, 1};
+    if ((status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
+        return status;
+    status = predict(arguments, source, &predictor);
+    rt_predictor_release(&predictor);
+    return status;
+}
+
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
     struct rt_model_source source;
-    struct rt_predictor predictor;
     int status = check_arguments(arguments);
     if (status == RT_OK)
         status = rt_outputs_check(line);
     if (status == RT_OK)
         status = rt_model_source_find(arguments->model, &source);
-    if (status != RT_OK)
-        return status;
-    if ((status = settle(line, &source)) != RT_OK) {
-        rt_sequences_release(&arguments->list);
-        return status;
-    }
-    bool traced = rt_model_source_traced(&source);
-    if (traced && (status = check_traced(arguments)) != RT_OK)
-        return status;
-    if (arguments->batches.count == 0)
-        arguments->batches = (struct values){{1}, 1};
-    if (arguments->sequences.count == 0)
-        arguments->sequences = (struct values){{traced ? 1 : rt_model_default_sequence(&source.model)}, 1};
-    if ((status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
-        return status;
-    status = predict(arguments, &source, &predictor);
-    rt_predictor_release(&predictor);
+    if (status == RT_OK)
+        status = settle(line, &source);
+    if (status == RT_OK)
+        status = predict_source(arguments, &source);
+    rt_step_options_release(&arguments->step);
     return status;
 }
 

@@ -76,14 +76,6 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
     free(dtypes);
 }
 
-/* ", 12 sequences with 30000 new and 4096 cached tokens" */
-static void add_groups(struct rt_text *title, const struct rt_graph_options *options)
-{
-    struct rt_sequence_totals totals = rt_sequences_totals(options->groups, options->group_count);
-    rt_text_add(title, ", %" PRId64 " %s with %.0f new and %.0f cached tokens", totals.sequences,
-                totals.sequences == 1 ? "sequence" : "sequences", totals.tokens, totals.cached);
-}
-
 static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
@@ -92,9 +84,11 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
     int64_t gpus = p->data * p->pipeline * o->tensor_parallel * attention;
     struct rt_text title = {0};
     rt_text_add(&title, "%s, %s", prediction->model, rt_steps[o->step]);
-    if (o->groups != NULL)
-        add_groups(&title, o);
-    else if (o->step == RT_STEP_DECODE)
+    if (o->groups != NULL) {
+        char *words = rt_sequences_words(o->groups, o->group_count);
+        rt_text_add(&title, ", %s", words);
+        free(words);
+    } else if (o->step == RT_STEP_DECODE)
         rt_text_add(&title, ", %" PRId64 " %s with %" PRId64 " cached tokens%s", prediction->batch,
                     prediction->batch == 1 ? "sequence" : "sequences", o->context,
                     prediction->batch == 1 ? "" : " each");
@@ -128,21 +122,6 @@ double rt_prediction_seen_pct(const struct rt_prediction *prediction)
     return 100 * seen.share;
 }
 
-/* [{"count" "tokens" "cached"}]; null where all sequences are alike */
-static json_t *groups_json(const struct rt_graph_options *options)
-{
-    if (options->groups == NULL)
-        return json_null();
-    json_t *array = json_array();
-    for (size_t g = 0; g < options->group_count; g++) {
-        const struct rt_sequences *group = &options->groups[g];
-        json_array_append_new(array,
-                              json_pack("{s:I, s:I, s:I}", "count", (json_int_t)group->count, "tokens",
-                                        (json_int_t)group->tokens, "cached", (json_int_t)group->cached));
-    }
-    return array;
-}
-
 static void add_subject(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
@@ -167,7 +146,7 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"dtype_beside", json_string(rt_dtypes[o->dtype].name)},
         {"runtime", json_string(rt_runtimes[o->runtime].name)},
         {"kv_bits", o->kv_bits > 0 ? json_integer(o->kv_bits) : json_null()},
-        {"sequence_groups", groups_json(o)},
+        {"sequence_groups", rt_sequences_json(o->groups, o->group_count)},
         {"parallel.experts", json_integer(o->expert_parallel > 1 ? o->expert_parallel : 1)},
         {"parallel.attention_data",
          json_integer(o->attention_data_parallel > 1 ? o->attention_data_parallel : 1)},

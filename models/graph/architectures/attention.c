@@ -35,8 +35,9 @@ static int64_t separate_sequences(const struct rt_stack *stack)
     return decodes(stack) || stack->fused ? 1 : stack->shape.batch;
 }
 
-/* Decode: the new keys and values are appended to the cache (a copy of the whole cache, as Hugging Face's
- * DynamicCache concatenates), and graph->cache counts it. Elsewhere returns x. */
+/* Decode: the new keys and values are appended to the cache, and graph->cache counts it: a copy of the whole
+ * cache, as Hugging Face's DynamicCache concatenates; of the new ones alone into a StaticCache, which
+ * torch.compile takes. Elsewhere returns x. */
 static uint32_t append_cache(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_shape *s = &stack->shape;
@@ -45,8 +46,9 @@ static uint32_t append_cache(const struct rt_stack *stack, uint32_t x)
         return x;
     double cached = 2.0 * s->batch * s->keys * s->kv_heads * s->head_dim;
     graph->cache += cached * (double)graph->blocks[graph->block_count - 1].repeat;
+    int64_t copied = graph->options.runtime == RT_RUNTIME_COMPILE ? s->queries : s->keys;
     return rt_build_move(graph, "attn.append_cache", RT_OP_COPY, x, 2 * s->batch * s->kv_heads,
-                         s->keys * s->head_dim, 0);
+                         copied * s->head_dim, 0);
 }
 
 static void cache_operands(const struct rt_stack *stack, struct rt_operands *operands)
