@@ -15,6 +15,9 @@ RUNS = (
     ("gpt2", "--batch", "8", "--seq", "512"),
     ("gpt2", "--batch", "8", "--seq", "512", "--mode", "training"),
     ("llama-3-8b", "--dtype", "bf16", "--batch", "4", "--mode", "decode", "--context", "1024"),
+    ("llama-3-8b", "--lengths", "512,1024+256", "--contexts", "1000x8", "--quant", "fp8", "--kv-cache", "fp8"),
+    ("mixtral-8x7b", "--mode", "decode", "--batch", "16", "--context", "512"),
+    ("qwen3-32b", "--dtype", "fp16", "--seq", "256", "--runtime", "compile"),
 )
 LAW = 1.001
 
