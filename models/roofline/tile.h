@@ -57,7 +57,7 @@ struct rt_launch {
     const struct rt_query *query;
     double flops, bytes;
     double compute_us, memory_us;    /* flops / peak, bytes / bandwidth; the roofline is the larger */
-    double batch, m, n, k;           /* of a product, */
+    double batch, m, n, k;           /* of a product, of a linear layer at least 16 rows and columns, */
     struct rt_tiling tiling;         /* and its likely tiling */
     double rows, cols;               /* of a vector op, */
     struct rt_row_tiling row_tiling; /* and how softmax and layer norm run */

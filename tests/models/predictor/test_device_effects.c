@@ -212,7 +212,8 @@ static void test_times_head(void)
     struct rt_bound bound = times_bound();
     const rt_real zero[OUTPUTS] = {0};
     CU_ASSERT_EQUAL(head->outputs, OUTPUTS);
-    double compute = 1.4 * pow(100.0 * 150 * 200 * 250 * 300, 0.2), memory = 1.1 * pow(50, 0.8) * pow(60, 0.2);
+    double compute = 1.4 * pow(100.0 * 150 * 200 * 250 * 300, 0.2),
+           memory = 1.1 * pow(50, 0.8) * pow(60, 0.2);
     double busy = cbrt(pow(compute, 3) + pow(memory, 3));
     RT_ASSERT_NEAR(head->latency(zero, &bound), 7 + (10 + busy) * exp(0.2), 1e-9);
     bound.times.least_us = 1000; /* physics holds, whatever the network says */
