@@ -183,11 +183,24 @@ struct table {
     const struct rt_field *fields;
     size_t field_count;
     int *columns; /* per field, -1: missing */
+    const char *const *required;
+    size_t required_count, filled; /* columns that the file has; the first of them have a value in each row */
 };
+
+static int check_filled(const struct table *table)
+{
+    const struct reading *r = &table->reading;
+    for (size_t i = 0; i < table->filled; i++)
+        if (r->row[rt_csv_find(r->csv, table->required[i])].missing)
+            return rt_csv_fail(r->csv, "has no %s", table->required[i]);
+    return RT_OK;
+}
 
 static int read_row(const struct table *table, void *row)
 {
     struct reading r = table->reading;
+    if (check_filled(table) != RT_OK)
+        return RT_EFORMAT;
     for (size_t f = 0; f < table->field_count; f++) {
         const struct rt_csv_field *cell = table->columns[f] >= 0 ? &r.row[table->columns[f]] : NULL;
         int status = RT_OK;
@@ -274,7 +287,7 @@ static void take_workload(struct table *table, bool whole)
     count_row(r, kept, "workload", workload.device, false);
 }
 
-static int find_columns(struct table *table, const char *const *required, size_t required_count)
+static int find_columns(struct table *table)
 {
     struct rt_csv *csv = table->reading.csv;
     for (size_t c = 0; c < rt_csv_columns(csv); c++) {
@@ -285,9 +298,9 @@ static int find_columns(struct table *table, const char *const *required, size_t
             return rt_fail(RT_EFORMAT, "%s:1: no column is called \"%.60s\"; FORMAT.md lists them",
                            rt_csv_path(csv), rt_csv_header(csv, c));
     }
-    for (size_t i = 0; i < required_count; i++)
-        if (rt_csv_find(csv, required[i]) < 0)
-            return rt_fail(RT_EFORMAT, "%s:1: has no column \"%s\"", rt_csv_path(csv), required[i]);
+    for (size_t i = 0; i < table->required_count; i++)
+        if (rt_csv_find(csv, table->required[i]) < 0)
+            return rt_fail(RT_EFORMAT, "%s:1: has no column \"%s\"", rt_csv_path(csv), table->required[i]);
     table->columns = rt_calloc(table->field_count, sizeof *table->columns);
     for (size_t f = 0; f < table->field_count; f++)
         table->columns[f] = rt_csv_find(csv, table->fields[f].name);
@@ -307,14 +320,13 @@ static void take_rows(struct table *table, void (*take)(struct table *table, boo
 }
 
 static int read_table(const struct reading *r, const char *folder, const char *name, struct table *table,
-                      const char *const *required, size_t required_count,
                       void (*take)(struct table *table, bool whole))
 {
     bool found;
     table->reading = *r;
     int status = open_file(&table->reading, folder, name, &found);
     if (status == RT_OK && found) {
-        status = find_columns(table, required, required_count);
+        status = find_columns(table);
         if (status == RT_OK)
             take_rows(table, take);
         free(table->columns);
@@ -375,8 +387,16 @@ static int import(const char *path, const struct rt_import_options *options, str
     static const char *const sample_columns[] = {"op", "dtype", "device", "latency_us"};
     static const char *const workload_columns[] = {"model", "mode", "dtype", "device", "end_to_end_us"};
     struct reading r = {.dataset = out, .report = report};
-    struct table samples = {.fields = rt_sample_fields, .field_count = rt_sample_field_count};
-    struct table workloads = {.fields = rt_workload_fields, .field_count = rt_workload_field_count};
+    struct table samples = {.fields = rt_sample_fields,
+                            .field_count = rt_sample_field_count,
+                            .required = sample_columns,
+                            .required_count = RT_COUNT(sample_columns),
+                            .filled = RT_COUNT(sample_columns) - 1}; /* failed ones have no latency */
+    struct table workloads = {.fields = rt_workload_fields,
+                              .field_count = rt_workload_field_count,
+                              .required = workload_columns,
+                              .required_count = RT_COUNT(workload_columns),
+                              .filled = RT_COUNT(workload_columns) - 1};
     struct stat folder;
     int status;
     (void)options;
@@ -391,11 +411,9 @@ static int import(const char *path, const struct rt_import_options *options, str
         (status = read_groups(&r, path)) != RT_OK ||
         (status = read_small_file(&r, path, "devices.csv", devices, RT_COUNT(devices), take_device)) !=
             RT_OK ||
-        (status = read_table(&r, path, "samples.csv", &samples, sample_columns, RT_COUNT(sample_columns),
-                             take_sample)) != RT_OK)
+        (status = read_table(&r, path, "samples.csv", &samples, take_sample)) != RT_OK)
         return status;
-    return read_table(&r, path, "workloads.csv", &workloads, workload_columns, RT_COUNT(workload_columns),
-                      take_workload);
+    return read_table(&r, path, "workloads.csv", &workloads, take_workload);
 }
 
 const struct rt_importer rt_importer_csv = {"csv", import};

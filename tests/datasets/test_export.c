@@ -230,6 +230,14 @@ static void test_bad_csv(void)
          "samples.csv:2: count is 0; it must be a whole number of 1 or more"},
         {"workloads.csv", "model,device,mode,dtype,layers,end_to_end_us\nm,Mine,inference,fp32,90000000,5\n",
          "workloads.csv:2: layers is 90000000; it must be a whole number of 1..65536"},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\nadd,fp32,,1,8,8\n",
+         "samples.csv:2: has no device"},
+        {"samples.csv", "op,dtype,device,latency_us,dim0,dim1\n,fp32,Mine,1,8,8\n",
+         "samples.csv:2: has no op"},
+        {"workloads.csv", "model,device,mode,dtype,end_to_end_us\nm,,inference,fp32,5\n",
+         "workloads.csv:2: has no device"},
+        {"workloads.csv", "model,device,mode,dtype,end_to_end_us\n,Mine,inference,fp32,5\n",
+         "workloads.csv:2: has no model"},
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         char folder[64], name[96];
