@@ -7,7 +7,7 @@
 #include <string.h>
 
 const char *const rt_run_attribute_names[] = {"runtime", "backend", "lengths", "contexts",
-                                              "output",  "quant",   "kv_cache"};
+                                              "output",  "prompt",  "quant",   "kv_cache"};
 const size_t rt_run_attribute_count = RT_COUNT(rt_run_attribute_names);
 
 #define MOST_TOKENS ((int64_t)1 << 31) /* of a sequence, and of all of a step: as graphs are built */
@@ -84,16 +84,31 @@ static int read_dtype(const char *name, const char *text, int *out)
         text);
 }
 
-static int read_output(const char *text, uint8_t mode, int64_t *out)
+static int read_tokens(const char *name, const char *text, int64_t *out)
 {
-    if (mode == RT_GENERATION && text == NULL)
+    if (text == NULL || (rt_parse_integer(text, strlen(text), out) == 0 && *out >= 1 && *out <= MOST_TOKENS))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "its attribute %s is \"%.24s\"; it must be a number of tokens, 1 or more",
+                   name, text);
+}
+
+/* A generation has an output; a decode step under steady load an output and a prompt; others have neither. */
+static int check_output(uint8_t mode, const char *output, const char *prompt)
+{
+    if (mode == RT_GENERATION && output == NULL)
         return rt_fail(RT_EFORMAT,
                        "it is a generation without the attribute output, the tokens made of each sequence");
-    if (mode != RT_GENERATION && text != NULL)
-        return rt_fail(RT_EFORMAT, "it has an attribute output, which only a generation has; leave it out");
-    if (text != NULL && (rt_parse_integer(text, strlen(text), out) != 0 || *out < 1 || *out > MOST_TOKENS))
+    if (mode == RT_DECODE && (output == NULL) != (prompt == NULL))
+        return rt_fail(
+            RT_EFORMAT,
+            "it is a decode step with an attribute %s, but none called %s; a step under steady load "
+            "needs both, any other neither",
+            output != NULL ? "output" : "prompt", output != NULL ? "prompt" : "output");
+    if (mode != RT_GENERATION && mode != RT_DECODE && output != NULL)
         return rt_fail(RT_EFORMAT,
-                       "its attribute output is \"%.24s\"; it must be a number of tokens, 1 or more", text);
+                       "it has an attribute output, which only generation and decode have; leave it out");
+    if (mode != RT_DECODE && prompt != NULL)
+        return rt_fail(RT_EFORMAT, "it has an attribute prompt, which only decode has; leave it out");
     return RT_OK;
 }
 
@@ -112,10 +127,11 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
                            struct rt_run_attributes *out)
 {
     const char *text[RT_COUNT(rt_run_attribute_names)];
-    enum { RUNTIME, BACKEND, LENGTHS, CONTEXTS, OUTPUT, QUANT, KV_CACHE };
+    enum { RUNTIME, BACKEND, LENGTHS, CONTEXTS, OUTPUT, PROMPT, QUANT, KV_CACHE };
     for (size_t i = 0; i < rt_run_attribute_count; i++)
         text[i] = rt_dataset_attribute(dataset, workload->group, rt_run_attribute_names[i]);
-    *out = (struct rt_run_attributes){.runtime = text[RUNTIME], .backend = text[BACKEND], .output = -1};
+    *out = (struct rt_run_attributes){
+        .runtime = text[RUNTIME], .backend = text[BACKEND], .output = -1, .prompt = -1};
     int status = check_mode(workload, text[LENGTHS], text[CONTEXTS]);
     if (status == RT_OK)
         status = read_list("lengths", text[LENGTHS], workload->batch, 1, &out->lengths);
@@ -123,7 +139,11 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
         status = read_list("contexts", text[CONTEXTS], workload->batch, workload->mode == RT_DECODE,
                            &out->contexts);
     if (status == RT_OK)
-        status = read_output(text[OUTPUT], workload->mode, &out->output);
+        status = check_output(workload->mode, text[OUTPUT], text[PROMPT]);
+    if (status == RT_OK)
+        status = read_tokens("output", text[OUTPUT], &out->output);
+    if (status == RT_OK)
+        status = read_tokens("prompt", text[PROMPT], &out->prompt);
     if (status == RT_OK)
         status = read_dtype("quant", text[QUANT], &out->quant);
     if (status == RT_OK)

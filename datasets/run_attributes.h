@@ -6,6 +6,9 @@
  *   lengths    "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence` of each
  *   contexts   tokens that are cached of each sequence before the step; else `sequence` (decode) or none
  *   output     tokens that a generation makes of each sequence; the first one comes out of its prefill
+ *   prompt     of a decode step, with output: the mean over a server's steps under steady load, where after
+ *              `output` tokens of a sequence another one takes its place, whose prompt of so many tokens is
+ *              prefilled between or beside the decode steps
  *   quant      dtype of the layers' products with weights; else the run's
  *   kv_cache   dtype of cached keys and values; else the run's
  */
@@ -21,7 +24,7 @@ extern const size_t rt_run_attribute_count;
 struct rt_run_attributes {
     const char *runtime, *backend; /* of the dataset; NULL: not said */
     int64_t *lengths, *contexts;   /* (batch); NULL: not said */
-    int64_t output;                /* -1: not said */
+    int64_t output, prompt;        /* -1: not said */
     int quant, kv_cache;           /* enum rt_dtype; -1: not said */
 };
 

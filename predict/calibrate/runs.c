@@ -159,7 +159,7 @@ static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
 static int add_run(struct runs *runs, const struct rt_workload *workload)
 {
     struct run run = {.row = {.workload = workload}};
-    int status = rt_run_steps(runs->dataset, workload, NULL, &run.steps);
+    int status = rt_run_steps(runs->dataset, workload, runs->device, NULL, &run.steps);
     if (status != RT_OK)
         return status;
     if ((status = forecast_run(runs, &run, &run.row.before_us)) != RT_OK) {

@@ -10,7 +10,7 @@ bool *rt_plain_runs(const struct rt_dataset *dataset)
         const struct rt_workload *workload = &dataset->workloads[w];
         struct rt_run_steps steps;
         if (!rt_workload_is_plain(dataset, workload) ||
-            rt_run_steps(dataset, workload, NULL, &steps) != RT_OK)
+            rt_run_steps(dataset, workload, &dataset->devices[workload->device], NULL, &steps) != RT_OK)
             continue;
         plain[w] = true;
         rt_run_steps_release(&steps);

@@ -5,6 +5,7 @@
 #include "datasets/run_attributes.h"
 #include "models/graph/import/import.h"
 #include "models/graph/model.h"
+#include "predict/forecast/step.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +15,7 @@
 /* A run while its steps are made. */
 struct making {
     const struct rt_workload *workload;
+    const struct rt_device *device;
     struct rt_workload_name name;
     struct rt_run_attributes attributes;
     enum rt_runtime_id runtime;
@@ -67,16 +69,23 @@ static int check(struct making *making)
 
 /* --- sequences of a step --- */
 
-/* What a step does for sequence `i` of the run; `made`: tokens that were made of it before the step. */
-static struct rt_sequences sequence_of(const struct making *making, enum rt_step_kind step, int64_t made,
-                                       int64_t i)
+/* A step of the run. */
+struct part {
+    enum rt_step_kind step;
+    int64_t batch;   /* sequences of it */
+    int64_t made;    /* tokens made of each before the step */
+    int64_t prompts; /* prefilled beside them */
+};
+
+/* What the step does for sequence `i` of the run. */
+static struct rt_sequences sequence_of(const struct making *making, const struct part *part, int64_t i)
 {
     const struct rt_run_attributes *a = &making->attributes;
     bool decode = making->workload->mode == RT_DECODE;
     int64_t tokens = decode ? 0 : a->lengths != NULL ? a->lengths[i] : making->workload->sequence;
     int64_t cached = a->contexts != NULL ? a->contexts[i] : decode ? making->workload->sequence : 0;
-    if (step == RT_STEP_DECODE)
-        return (struct rt_sequences){1, 1, cached + tokens + made};
+    if (part->step == RT_STEP_DECODE)
+        return (struct rt_sequences){1, 1, cached + tokens + part->made};
     return (struct rt_sequences){1, tokens, cached};
 }
 
@@ -88,7 +97,7 @@ static int by_length(const void *a, const void *b)
     return (x->cached > y->cached) - (x->cached < y->cached);
 }
 
-/* Sequences that are alike become one; returns how many groups there are. */
+/* Sequences that are alike become one group; returns how many there are. */
 static size_t join_alike(struct rt_sequences *group, size_t count)
 {
     size_t kept = 0;
@@ -101,30 +110,49 @@ static size_t join_alike(struct rt_sequences *group, size_t count)
     return kept + 1;
 }
 
-/* The sequences of a step into its options: alike, or as groups, which are the steps' own. */
-static void set_sequences(const struct making *making, int64_t made, struct rt_graph_options *options)
+static bool is_listed(const struct making *making)
 {
-    const struct rt_run_attributes *a = &making->attributes;
-    bool listed = a->lengths != NULL || a->contexts != NULL;
-    int64_t batch = making->workload->batch;
-    struct rt_sequences alike = sequence_of(making, options->step, made, 0);
-    if (listed) {
-        struct rt_sequences *group = rt_malloc((size_t)batch * sizeof *group);
-        for (int64_t i = 0; i < batch; i++)
-            group[i] = sequence_of(making, options->step, made, i);
-        making->steps->groups[making->steps->count] = group;
-        options->groups = group;
-        options->group_count = join_alike(group, (size_t)batch);
-        double tokens = 0, cached = 0; /* options->batch and the means, as graphs expect them beside groups */
+    return making->attributes.lengths != NULL || making->attributes.contexts != NULL;
+}
+
+/* The step's sequences as groups, which are the steps' own; returns how many. */
+static size_t make_groups(const struct making *making, const struct part *part, struct rt_sequences **out)
+{
+    struct rt_sequences *group = rt_malloc(((size_t)part->batch + 1) * sizeof *group);
+    size_t count = 1;
+    group[0] = sequence_of(making, part, 0);
+    if (is_listed(making)) {
+        for (int64_t i = 1; i < part->batch; i++)
+            group[i] = sequence_of(making, part, i);
+        count = join_alike(group, (size_t)part->batch);
+    } else {
+        group[0].count = part->batch;
+    }
+    if (part->prompts > 0)
+        group[count++] = (struct rt_sequences){part->prompts, making->attributes.prompt, 0};
+    *out = group;
+    return count;
+}
+
+/* The sequences of a step into its options: alike, or as groups with their number and means beside. */
+static void set_sequences(const struct making *making, const struct part *part,
+                          struct rt_graph_options *options)
+{
+    struct rt_sequences alike = sequence_of(making, part, 0);
+    double tokens = 0, cached = 0, number = 0;
+    if (is_listed(making) || part->prompts > 0) {
+        struct rt_sequences **groups = &making->steps->groups[making->steps->count];
+        options->group_count = make_groups(making, part, groups);
+        options->groups = *groups;
         for (size_t g = 0; g < options->group_count; g++) {
-            tokens += (double)group[g].count * (double)group[g].tokens;
-            cached += (double)group[g].count * (double)group[g].cached;
+            number += (double)(*groups)[g].count;
+            tokens += (double)(*groups)[g].count * (double)(*groups)[g].tokens;
+            cached += (double)(*groups)[g].count * (double)(*groups)[g].cached;
         }
-        alike.tokens = (int64_t)ceil(tokens / (double)batch);
-        alike.cached = (int64_t)ceil(cached / (double)batch);
+        alike = (struct rt_sequences){1, (int64_t)ceil(tokens / number), (int64_t)ceil(cached / number)};
     }
     options->sequence = alike.tokens;
-    options->context = options->step == RT_STEP_DECODE ? alike.cached : alike.tokens;
+    options->context = part->step == RT_STEP_DECODE ? alike.cached : alike.tokens;
 }
 
 /* --- graphs --- */
@@ -143,40 +171,79 @@ static int64_t cache_bits(const struct making *making)
     return (int64_t)(8 * rt_dtypes[cache].bytes);
 }
 
-/* Adds a step of the run that counts so many times. */
-static int add_step(struct making *making, enum rt_step_kind step, int64_t made, double times)
+static struct rt_graph_options options_of(const struct making *making, const struct part *part)
 {
-    const struct rt_workload *workload = making->workload;
+    const struct rt_run_attributes *attributes = &making->attributes;
+    const struct rt_workload_split *split = &making->steps->split;
+    int quant = attributes->quant;
+    int64_t parts = split->data * split->microbatches * split->attention;
+    return (struct rt_graph_options){.step = part->step,
+                                     .batch = (part->batch + parts - 1) / parts,
+                                     .tensor_parallel = split->tensor,
+                                     .expert_parallel = split->expert,
+                                     .attention_data_parallel = split->attention,
+                                     .runtime = making->runtime,
+                                     .kv_bits = cache_bits(making),
+                                     .dtype = (enum rt_dtype)(quant >= 0 ? quant : making->workload->dtype),
+                                     .fp16_beside = making->workload->dtype == RT_FP16,
+                                     .fusion = split->fusion};
+}
+
+/* Adds a step of the run that counts so many times. */
+static int add_step(struct making *making, struct part part, double times)
+{
     struct rt_run_steps *steps = making->steps;
-    const struct rt_workload_split *split = &steps->split;
-    int quant = making->attributes.quant;
     struct rt_model run =
         making->model; /* as many layers as it was run with; encoder-decoders have two counts */
     if (run.decoder_layers == 0)
-        run.layers = layers_of(workload, &run);
-    struct rt_graph_options options = {.step = step,
-                                       .batch = workload->batch / (split->data * split->microbatches),
-                                       .tensor_parallel = split->tensor,
-                                       .expert_parallel = split->expert,
-                                       .attention_data_parallel = split->attention,
-                                       .runtime = making->runtime,
-                                       .kv_bits = cache_bits(making),
-                                       .dtype = (enum rt_dtype)(quant >= 0 ? quant : workload->dtype),
-                                       .fp16_beside = workload->dtype == RT_FP16,
-                                       .fusion = split->fusion};
-    set_sequences(making, made, &options);
+        run.layers = layers_of(making->workload, &run);
+    struct rt_graph_options options = options_of(making, &part);
+    set_sequences(making, &part, &options);
     int status = rt_graph_build(&run, &options, &steps->graph[steps->count]);
     if (status != RT_OK) {
         free(steps->groups[steps->count]);
         steps->groups[steps->count] = NULL;
         return status;
     }
+    steps->sequences[steps->count] = part.batch + part.prompts;
     steps->times[steps->count++] = times;
     return RT_OK;
 }
 
-/* Decode steps first .. first + count - 1 (tokens made before each), and their weights. */
-static int add_decode_steps(struct making *making, int64_t count)
+static void drop_last_step(struct rt_run_steps *steps)
+{
+    steps->count--;
+    rt_graph_release(&steps->graph[steps->count]);
+    free(steps->groups[steps->count]);
+    steps->groups[steps->count] = NULL;
+}
+
+/* --- servers: as many sequences as fit --- */
+
+/* How many of a decode step's sequences are in the memory at once; at least one. All where sequences differ,
+ * where no server waits, or where the memory is unknown. */
+static int sequences_at_once(struct making *making, const struct part *part, int64_t *out)
+{
+    struct rt_graph_memory memory;
+    *out = part->batch;
+    if (!rt_runtimes[making->runtime].served || is_listed(making) || isnan(making->device->memory_gib))
+        return RT_OK;
+    int status = add_step(making, *part, 0);
+    if (status != RT_OK)
+        return status;
+    const struct rt_graph *graph = &making->steps->graph[making->steps->count - 1];
+    rt_graph_memory(graph, 1, 1.0 / (double)making->steps->split.pipeline, &memory);
+    double gib = RT_SERVER_MEMORY * making->device->memory_gib - RT_SERVER_BESIDE_GIB;
+    double room = gib * 1024 * 1024 * 1024 - memory.weights - memory.activations;
+    double fit = floor(room / (memory.cache / (double)part->batch));
+    if (fit < (double)part->batch)
+        *out = fit >= 1 ? (int64_t)fit : 1;
+    drop_last_step(making->steps);
+    return RT_OK;
+}
+
+/* Decode steps 1 .. count of `batch` sequences, each `times`. */
+static int add_decode_steps(struct making *making, int64_t batch, int64_t count, double times)
 {
     int64_t points = count < RT_DECODE_STEPS ? count : RT_DECODE_STEPS, at[RT_DECODE_STEPS];
     double weight[RT_DECODE_STEPS] = {0};
@@ -191,24 +258,62 @@ static int add_decode_steps(struct making *making, int64_t count)
         weight[points - 1] += 1; /* the last one */
     int status = RT_OK;
     for (int64_t p = 0; status == RT_OK && p < points; p++)
-        status = add_step(making, RT_STEP_DECODE, at[p], weight[p]);
+        status = add_step(making, (struct part){RT_STEP_DECODE, batch, at[p], 0}, times * weight[p]);
     return status;
+}
+
+/* The prefill makes the first token. */
+static int add_generation(struct making *making, int64_t batch, double times)
+{
+    int status = add_step(making, (struct part){RT_STEP_PREFILL, batch, 0, 0}, times);
+    return status == RT_OK ? add_decode_steps(making, batch, making->attributes.output - 1, times) : status;
+}
+
+/* Whole waves, and what is left of the batch. */
+static int add_waves(struct making *making)
+{
+    int64_t batch = making->workload->batch, at_once, last = making->attributes.output - 2;
+    int status =
+        sequences_at_once(making, &(struct part){RT_STEP_DECODE, batch, last > 0 ? last : 0, 0}, &at_once);
+    if (status == RT_OK)
+        status = add_generation(making, at_once, (double)(batch / at_once));
+    if (status == RT_OK && batch % at_once > 0)
+        status = add_generation(making, batch % at_once, 1);
+    return status;
+}
+
+/* A decode step, or the mean one under steady load. */
+static int add_decode(struct making *making)
+{
+    struct part part = {RT_STEP_DECODE, making->workload->batch, 0, 0};
+    if (making->attributes.prompt < 0)
+        return add_step(making, part, 1);
+    int status = sequences_at_once(making, &part, &part.batch);
+    double prompts = (double)part.batch / (double)making->attributes.output;
+    prompts *= making->steps->server->prompts_first ? 0.5 : 1;
+    double more = prompts - floor(prompts);
+    part.prompts = (int64_t)floor(prompts);
+    if (status == RT_OK && more < 1)
+        status = add_step(making, part, 1 - more);
+    part.prompts++;
+    return status == RT_OK && more > 0 ? add_step(making, part, more) : status;
 }
 
 static int add_steps(struct making *making)
 {
+    int64_t batch = making->workload->batch;
     switch (making->workload->mode) {
     case RT_DECODE:
-        return add_step(making, RT_STEP_DECODE, 0, 1);
-    case RT_TRAINING:
-        return add_step(making, RT_STEP_TRAINING, 0, 1);
+        return add_decode(making);
+    case RT_GENERATION:
+        return add_waves(making);
     default:
-        break;
+        return add_step(
+            making,
+            (struct part){making->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL, batch,
+                          0, 0},
+            1);
     }
-    int status = add_step(making, RT_STEP_PREFILL, 0, 1);
-    if (status == RT_OK && making->workload->mode == RT_GENERATION) /* the prefill makes the first token */
-        status = add_decode_steps(making, making->attributes.output - 1);
-    return status;
 }
 
 /* "FOLDER/TITLE.csv" where there is such a file, else NULL. Free with free(). */
@@ -247,6 +352,7 @@ static int make(struct making *making, const char *folder)
         status = RT_EFORMAT; /* an unknown model is about this run only */
     if (status != RT_OK)
         return status;
+    making->steps->server = rt_server_find(rt_runtimes[making->runtime].served ? making->name.backend : NULL);
     making->steps->kind = rt_workload_kind_of(making->workload, &making->steps->split, making->runtime);
     bool one = making->workload->mode <= RT_TRAINING && !rt_workload_is_split(&making->steps->split);
     char *path = folder != NULL && one ? graph_file(folder, making) : NULL;
@@ -255,10 +361,11 @@ static int make(struct making *making, const char *folder)
     return status;
 }
 
-int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload, const char *folder,
-                 struct rt_run_steps *out)
+int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                 const struct rt_device *device, const char *folder, struct rt_run_steps *out)
 {
     struct making making = {.workload = workload,
+                            .device = device,
                             .name = rt_workload_name(dataset, workload),
                             .runtime = rt_workload_runtime(dataset, workload),
                             .steps = out};
@@ -284,15 +391,33 @@ void rt_run_steps_release(struct rt_run_steps *steps)
 
 /* --- forecasts --- */
 
-static void add_forecast(struct rt_run_forecast *sum, double times, const struct rt_forecast *forecast)
+/* Sum of the launches' bounds in one pass; NaN where several stages share it. */
+static double roofline_us(const struct rt_forecast *forecast)
 {
-    sum->total_us += times * forecast->total_us;
+    double sum = forecast->options.parallel.pipeline > 1 ? NAN : 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double times = rt_forecast_launch_total(forecast, launch) / launch->time_us;
+        sum += launch->source == RT_TIME_LINK ? 0 : times * launch->roofline_us;
+    }
+    return sum;
+}
+
+static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps *steps, size_t s,
+                         const struct rt_forecast *forecast)
+{
+    double times = steps->times[s];
+    double host_us = rt_server_step_us(steps->server, forecast->total_us, rt_forecast_layers(forecast->graph),
+                                       steps->sequences[s], rt_workload_is_split(&steps->split)) -
+                     forecast->total_us;
+    sum->total_us += times * (forecast->total_us + host_us);
+    sum->roofline_us += times * roofline_us(forecast);
     sum->forward_us += times * forecast->forward_us;
     sum->backward_us += times * forecast->backward_us;
     sum->kernels_us += times * forecast->compute_us;
     sum->communication_us += times * forecast->communication_us;
     sum->coverage += times * forecast->compute_us * forecast->coverage;
-    sum->half += times * forecast->interval_high_us;
+    sum->half += times * (forecast->interval_high_us + host_us);
 }
 
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
@@ -314,7 +439,7 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
     if (status != RT_OK)
         return status;
     for (size_t s = 0; s < steps->count; s++) {
-        add_forecast(&sum, steps->times[s], &forecasts[s]);
+        add_forecast(&sum, steps, s, &forecasts[s]);
         rt_forecast_release(&forecasts[s]);
     }
     sum.coverage /= sum.kernels_us;

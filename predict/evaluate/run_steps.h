@@ -1,7 +1,15 @@
 /*
- * The steps of a measured run as graphs: one, or of a generation its prefill and decode steps. The context of
- * those grows by a token each; a few are built, and between two of them a step's time is a straight line of
- * its context, so that the sum over all steps is a weighted one of those (the trapezoidal rule).
+ * The steps of a measured run as graphs, and how often each counts.
+ *
+ * A generation is its prefill and its decode steps. The context of those grows by a token each; a few are
+ * built, and between two of them a step's time is a straight line of its context, so that the sum over all
+ * steps is a weighted one of those (the trapezoidal rule). Sequences that do not fit into the memory together
+ * run in waves, as servers let them wait.
+ *
+ * A decode step under steady load (attributes prompt and output) is a mean: with B sequences of O tokens
+ * each, B / O prompts are prefilled per step. Servers put them into the decode steps, so that steps have 0 or
+ * 1 prompts, or, where B / O is above 1, one of the two whole numbers around it (continuous batching: Yu et
+ * al., Orca, OSDI 2022). No more sequences run at once than fit.
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
 #define ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
@@ -9,8 +17,16 @@
 #include "models/graph/graph.h"
 #include "predict/evaluate/workload.h"
 #include "predict/forecast/forecast.h"
+#include "predict/forecast/server.h"
 
-enum { RT_MOST_RUN_STEPS = 6, RT_DECODE_STEPS = RT_MOST_RUN_STEPS - 1 };
+enum { RT_DECODE_STEPS = 5, RT_MOST_RUN_STEPS = 2 * (1 + RT_DECODE_STEPS) };
+
+/* Part of a GPU's memory that servers use for weights, activations and cache: vLLM's gpu_memory_utilization
+ * is 0.9 by default, TensorRT-LLM takes 0.9 of what weights leave. */
+#define RT_SERVER_MEMORY 0.9
+/* Beside them lie CUDA's context, NCCL's buffers and captured graphs; as many GiB make the batches of
+ * Llama-2-70B on four A100-40 wait that did so in LLM-Inference-Bench. */
+#define RT_SERVER_BESIDE_GIB 2.0
 
 /* Release with rt_run_steps_release. */
 struct rt_run_steps {
@@ -18,22 +34,26 @@ struct rt_run_steps {
     struct rt_graph graph[RT_MOST_RUN_STEPS];
     double times[RT_MOST_RUN_STEPS];                /* how often each counts */
     struct rt_sequences *groups[RT_MOST_RUN_STEPS]; /* of each graph; NULL: its sequences are alike */
+    int64_t sequences[RT_MOST_RUN_STEPS];           /* of each graph */
     struct rt_workload_split split;
     enum rt_workload_kind kind;
-    bool read; /* the graph was read from a file, not built */
+    const struct rt_server *server; /* what the host adds to each step */
+    bool read;                      /* the graph was read from a file, not built */
 };
 
 /* The steps of a run as it was measured. RT_EFORMAT or RT_EUSAGE where the run cannot be forecast: the
  * measurement failed, its option, model or attributes are unknown or malformed, the split does not fit.
+ * `device`: whose memory says how many sequences run at once.
  * `folder` may be NULL: where it holds the operator graph "TITLE.csv" and the run was on one GPU, that is
  * read (graphs of several hold their all-reduces as nodes); RT_EIO where it cannot be. */
-int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload, const char *folder,
-                 struct rt_run_steps *out);
+int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload,
+                 const struct rt_device *device, const char *folder, struct rt_run_steps *out);
 void rt_run_steps_release(struct rt_run_steps *steps);
 
 /* Sums over the steps, in us. */
 struct rt_run_forecast {
-    double total_us;
+    double total_us;                /* with the host's part of a server */
+    double roofline_us;             /* of the kernels, each at its bound; NaN for pipelines */
     double forward_us, backward_us; /* of training; NaN for pipelines */
     double kernels_us, communication_us;
     double coverage; /* 0..1, by time */

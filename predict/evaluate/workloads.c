@@ -64,6 +64,20 @@ static void refuse_run(struct rt_evaluation *evaluation, const struct rt_judged_
 
 /* --- forecasts --- */
 
+/* No clock could have given that time: it is less than half of what the run's kernels take at their bounds.
+ * The other half is for what stays in caches and for numbers of devices that are a little off. */
+static int check_possible(const struct rt_judged_run *run, double roofline_us)
+{
+    const double share = 0.5;
+    if (!(run->workload->end_to_end_us < share * roofline_us))
+        return RT_OK;
+    return rt_fail(
+        RT_EFORMAT,
+        "its measured %.4g ms are less than half of the %.4g that its kernels take at the peaks of "
+        "the GPU, so it ran something else",
+        run->workload->end_to_end_us / 1e3, roofline_us / 1e3);
+}
+
 /* Forecasts of the run by candidate `c`, for the row after the last. The first candidate's parts are kept. */
 static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct rt_run_steps *steps,
                         const struct rt_device *device, struct rt_judged_run *run)
@@ -83,7 +97,7 @@ static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct
         run->kernels_us = forecast.kernels_us;
         run->communication_us = forecast.communication_us;
     }
-    return RT_OK;
+    return check_possible(run, forecast.roofline_us);
 }
 
 /* Builds and forecasts a run. RT_EFORMAT and RT_EUSAGE are about this one; others end the evaluation. */
@@ -92,7 +106,7 @@ static int judge_run(struct workloads *workloads, struct rt_judged_run *run)
     struct rt_evaluation *evaluation = workloads->evaluation;
     const struct rt_device *device = &workloads->devices[run->workload->device];
     struct rt_run_steps steps;
-    int status = rt_run_steps(workloads->dataset, run->workload, evaluation->options.graphs, &steps);
+    int status = rt_run_steps(workloads->dataset, run->workload, device, evaluation->options.graphs, &steps);
     if (status != RT_OK)
         return status;
     run->graph_read = steps.read;

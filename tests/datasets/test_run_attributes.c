@@ -51,7 +51,7 @@ static void test_read(void)
     workload.mode = RT_DECODE;
     RT_ASSERT_OK(rt_run_attributes_read(&dataset, &workload, &a));
     CU_ASSERT_TRUE(a.runtime == NULL && a.backend == NULL && a.lengths == NULL && a.contexts == NULL);
-    CU_ASSERT_TRUE(a.output == -1 && a.quant == -1 && a.kv_cache == -1);
+    CU_ASSERT_TRUE(a.output == -1 && a.prompt == -1 && a.quant == -1 && a.kv_cache == -1);
     rt_run_attributes_release(&a);
     rt_dataset_release(&dataset);
 }
@@ -77,7 +77,10 @@ static void test_refused(void)
         {RT_TRAINING, 1, "lengths", "7", "only inference and generation have"},
         {RT_TRAINING, 1, "contexts", "7", "which training has not"},
         {RT_DECODE, 2, "contexts", "7,0", "contexts has \"0\""},
-        {RT_DECODE, 1, "output", "7", "which only a generation has"},
+        {RT_DECODE, 1, "output", "7", "with an attribute output, but none called prompt"},
+        {RT_DECODE, 1, "prompt", "7", "with an attribute prompt, but none called output"},
+        {RT_INFERENCE, 1, "output", "7", "which only generation and decode have"},
+        {RT_GENERATION, 1, "prompt", "7", "a generation without the attribute output"},
         {RT_GENERATION, 1, "output", "0", "output is \"0\""},
         {RT_GENERATION, 1, "output", "many", "output is \"many\""},
         {RT_GENERATION, 1, "backend", "vllm", "a generation without the attribute output"},

@@ -136,7 +136,7 @@ static inline void add_runs_of(struct rt_dataset *dataset, const struct rt_predi
         workload.batch = batches[i];
         workload.sequence = 512;
         workload.end_to_end_us = 1;
-        RT_ASSERT_OK(rt_run_steps(dataset, &workload, NULL, &steps));
+        RT_ASSERT_OK(rt_run_steps(dataset, &workload, &dataset->devices[0], NULL, &steps));
         RT_ASSERT_OK(rt_run_forecast(&steps, source, &dataset->devices[0], false, 0, &forecast));
         workload.end_to_end_us = times * forecast.total_us;
         rt_dataset_add_workload(dataset, &workload);

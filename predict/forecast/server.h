@@ -1,0 +1,34 @@
+/*
+ * LLM servers as rows: what a step takes beside the GPU's kernels. Kernels of all of them are those of the
+ * runtime "serving"; what differs is the host, which schedules, samples and hands out texts between steps,
+ * and when prompts are prefilled. Times of the host are of the machines that were measured; a faster one
+ * takes less.
+ */
+#ifndef ROOFTILE_PREDICT_FORECAST_SERVER_H
+#define ROOFTILE_PREDICT_FORECAST_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rt_server {
+    const char *name;   /* as the attribute `backend` of runs has it */
+    double step_us;     /* of the host in every step, not hidden behind the GPU */
+    double sequence_us; /* for each sequence of it */
+    double parallel_us; /* more where several GPUs share a model */
+    /* Launching the kernels of a layer one by one, without CUDA graphs; a step takes at least that. */
+    double layer_us;
+    /* Prompts of all waiting sequences are prefilled before the next decode step. Sequences of one length
+     * then begin and end together, and the mean of them waits for half of the others' prompts while it
+     * decodes. */
+    bool prompts_first;
+};
+
+/* The row of a name, case and separators ignored; the first row, of a server whose host is hidden behind the
+ * GPU, where there is none of that name or it is NULL or "". */
+const struct rt_server *rt_server_find(const char *name);
+
+/* A step of `sequences` on several GPUs or one, whose kernels take `gpu_us` over so many layers. */
+double rt_server_step_us(const struct rt_server *server, double gpu_us, int64_t layers, int64_t sequences,
+                         bool parallel);
+
+#endif

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Argonne's LLM-Inference-Bench (repository argonne-lcf/LLM-Inference-Bench) for `rooftile dataset import --format workloads`:
+
+  scripts/corpora/llm_inference_bench.py FOLDER -o OUT.csv      FOLDER holds All_results.csv
+
+Latency of a whole batch (s) of equal prompts and as many tokens made of each: a generation. Throughput is batch x (input + output) / latency;
+rows where it is not by more than 1% are left out. GPUs are tensor parallel, llama.cpp's a pipeline of layers, its default. 16 bits, which the
+file does not say. Servers are of 2024, whose hosts worked between steps. Keys that are there twice: the median. llama.cpp's throughput of
+batches is that of one sequence, so what its latency is of is unknown: left out. Qwen2's runs of 2,048 tokens with TensorRT-LLM end after a
+few tokens; `rooftile evaluate` says that they are too fast."""
+import sys
+
+from runs_csv import Refused, Runs, main, rows
+
+DEVICES = {"Nvidia A100 GPU": "NVIDIA A100-SXM4-40GB", "Nvidia H100 GPU": "NVIDIA H100 80GB HBM3"}
+BACKENDS = {"vLLM": "vllm-2024", "TensorRT-LLM": "tensorrt-llm-2024", "llama.cpp": "llama.cpp", "Deepspeed-MII": "deepspeed-mii"}
+
+
+MODELS = {"meta-llama-3-8b": "llama-3-8b", "meta-llama-3-70b": "llama-3-70b", "mistral-7b-v0.1": "mistral-7b", "mixtral-8x7b-v0.1": "mixtral-8x7b"}
+
+
+def model_of(path):
+    name = path.split("/")[-1].lower().removesuffix("-hf")
+    return MODELS.get(name, name)
+
+
+def option(backend, gpus):
+    if gpus == 1:
+        return ""
+    return f"pp{gpus}_1" if backend == "llama.cpp" else f"tp{gpus}"
+
+
+def convert(folder):
+    runs = Runs("llm-inference-bench")
+    path = folder / "All_results.csv"
+    if not path.exists():
+        raise Refused(f"{folder}: holds no All_results.csv; name the corpus' own folder")
+    for row in rows(path):
+        gpus, tokens, batch = int(row["Num of Hardware"]), int(row["Input Output Length"]), int(row["Batch Size"])
+        latency = float(row["Latency"])
+        if not latency > 0:
+            runs.drop("without a latency")
+            continue
+        if abs(2 * tokens * batch / latency / float(row["Throughput"]) - 1) > 0.01:
+            runs.drop("whose throughput is not that of its latency")
+            continue
+        backend = BACKENDS[row["Framework"]]
+        runs.add(1e6 * latency, device=DEVICES[row["Hardware"]], model=model_of(row["Model"]), batch=batch, sequence=tokens,
+                 mode="generation", output=tokens, dtype="fp16", option=option(backend, gpus), backend=backend)
+    return runs
+
+
+if __name__ == "__main__":
+    sys.exit(main(convert, __doc__))
