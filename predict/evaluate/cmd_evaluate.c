@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 struct arguments {
-    struct rt_names predictors, data, gpus, ops, dtypes, reports, models;
+    struct rt_names predictors, data, gpus, ops, dtypes, reports, models, by;
     const char *published, *graphs;
     int64_t threads;
     int part;
@@ -69,6 +69,9 @@ static const struct rt_option options[] = {
     {"workloads", 0, "[DATA.h5]", RT_OWN_ALL(read_workloads),
      "Evaluate the measured workloads (whole models), not the kernels"},
     {"model", 0, "NAME", RT_LIST(struct arguments, models), "Only models whose name contains NAME"},
+    {"by", 0, "NAME", RT_LIST(struct arguments, by),
+     "Errors for each value of NAME too: batch, seq, option, dtype, or an attribute of the runs such as "
+     "backend"},
     {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true, .reads = rt_reads_path),
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
     {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true, .reads = rt_reads_path),
@@ -90,7 +93,7 @@ static void set_defaults(void *value)
 static int check_kind(const struct rt_command_line *line)
 {
     static const char *const of_kernels[] = {"split", "op", "dtype", "tiles", NULL};
-    static const char *const of_models[] = {"model", "compare", "graphs", "fallback", NULL};
+    static const char *const of_models[] = {"model", "by", "compare", "graphs", "fallback", NULL};
     const struct arguments *arguments = line->options;
     const char *other = rt_given_of(line, arguments->workloads ? of_kernels : of_models);
     if (other == NULL)
@@ -152,6 +155,13 @@ static int check_models(const struct rt_names *models, const struct rt_dataset *
     return RT_OK;
 }
 
+static int check_by(const struct rt_names *by)
+{
+    return by->count <= RT_MAX_BY
+               ? RT_OK
+               : rt_fail(RT_EUSAGE, "--by is there %zu times; at most %d", by->count, RT_MAX_BY);
+}
+
 static int check_folder(const char *graphs)
 {
     struct stat file;
@@ -176,6 +186,8 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
     if (status == RT_OK)
         status = check_folder(arguments->graphs);
     if (status == RT_OK)
+        status = check_by(&arguments->by);
+    if (status == RT_OK)
         status = check_models(&arguments->models, dataset);
     *out = (struct rt_evaluate_options){.devices = arguments->gpus.count > 0 ? choice->devices : NULL,
                                         .ops = arguments->ops.count > 0 ? choice->ops : NULL,
@@ -184,6 +196,7 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
                                         .measured_tiles = arguments->tiles == 1,
                                         .quiet = arguments->quiet,
                                         .models = &arguments->models,
+                                        .by = &arguments->by,
                                         .published = arguments->published,
                                         .graphs = arguments->graphs,
                                         .fallback = arguments->fallback};

@@ -135,6 +135,8 @@ void rt_evaluation_release(struct rt_evaluation *evaluation)
     release_pools(&evaluation->devices);
     release_pools(&evaluation->models);
     release_pools(&evaluation->pooled);
+    for (size_t b = 0; b < evaluation->by_count; b++)
+        release_pools(&evaluation->by[b]);
     free(evaluation->disagreements);
     *evaluation = (struct rt_evaluation){0};
 }

@@ -6,7 +6,9 @@
 #include "predict/evaluate/published.h"
 #include "predict/evaluate/run_steps.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +205,64 @@ static void pool_modes(const struct rt_evaluation *evaluation, enum rt_judged_ke
     }
 }
 
+/* The value of a property of a run: batch, seq, option, dtype, or an attribute of its group; "" where it has
+ * none. */
+static void value_of(const struct rt_dataset *dataset, const struct rt_judged_run *run, const char *property,
+                     char *out, size_t size)
+{
+    const struct rt_workload *workload = run->workload;
+    const char *attribute = rt_dataset_attribute(dataset, workload->group, property);
+    const struct {
+        const char *name, *text;
+        int64_t number; /* where text is NULL */
+    } own[] = {{"batch", NULL, workload->batch},
+               {"seq", NULL, workload->sequence},
+               {"option", run->name.option, 0},
+               {"dtype", rt_dtypes[workload->dtype].name, 0}};
+    snprintf(out, size, "%s", attribute != NULL ? attribute : "");
+    for (size_t i = 0; i < RT_COUNT(own); i++)
+        if (strcmp(own[i].name, property) == 0 && own[i].text != NULL)
+            snprintf(out, size, "%s", own[i].text);
+        else if (strcmp(own[i].name, property) == 0)
+            snprintf(out, size, "%" PRId64, own[i].number);
+}
+
+/* Of each value of a property x mode, in the order of the rows. */
+static int pool_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                         const char *property)
+{
+    struct rt_judged_pools *to = &evaluation->by[evaluation->by_count++];
+    struct rt_strings values = {0};
+    char value[160];
+    bool any = false;
+    for (size_t r = 0; r < evaluation->row_count; r++) {
+        value_of(dataset, &evaluation->run[r], property, value, sizeof value);
+        any |= value[0] != '\0';
+        evaluation->groups[r].key[RT_KEY_PROPERTY] = rt_strings_add(&values, value, strlen(value));
+    }
+    for (int32_t v = 0; any && v < (int32_t)values.count; v++)
+        for (int mode = 0; mode < RT_MODE_COUNT; mode++)
+            rt_judged_pool(evaluation, to, rt_strings_get(&values, v), rt_modes[mode],
+                           (struct rt_judged_where){RT_KEY_PROPERTY, v},
+                           (struct rt_judged_where){RT_KEY_MODE, mode});
+    rt_strings_release(&values);
+    return any ? RT_OK
+               : rt_fail(
+                     RT_ENOTFOUND,
+                     "--by %s: no run has a property or attribute of that name; batch, seq, option, dtype "
+                     "and backend are some",
+                     property);
+}
+
+static int pool_properties(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
+{
+    const struct rt_names *by = evaluation->options.by;
+    int status = RT_OK;
+    for (size_t b = 0; by != NULL && status == RT_OK && b < by->count; b++)
+        status = pool_property(evaluation, dataset, by->name[b]);
+    return status;
+}
+
 static void add_pools(struct rt_evaluation *evaluation)
 {
     static const struct {
@@ -243,6 +303,8 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
         status = rt_evaluation_refuse_empty(&evaluation);
     if (status == RT_OK && options->published != NULL)
         status = rt_published_read(dataset, &evaluation);
+    if (status == RT_OK)
+        status = pool_properties(&evaluation, dataset);
     if (status != RT_OK) {
         rt_evaluation_release(&evaluation);
         return status;

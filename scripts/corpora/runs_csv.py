@@ -54,7 +54,7 @@ class Runs:
             writer.writerow(COLUMNS)
             at = COLUMNS.index("end_to_end_us")
             for row, times in sorted(self.times.items()):
-                writer.writerow([*row[:at], repr(statistics.median(times)), *row[at + 1:]])
+                writer.writerow([*row[:at], f"{statistics.median(times):.9g}", *row[at + 1:]])
 
     def report(self):
         """Counts, on standard output."""

@@ -85,7 +85,9 @@ static void test_options_of_workloads(void)
     CU_ASSERT_EQUAL(split.tensor, 2);
     CU_ASSERT_EQUAL(split.pipeline, 4);
     CU_ASSERT_EQUAL(split.microbatches, 8);
-    const char *wrong[] = {"dp",   "dp0",    "pp4", "pp4_",          "tp2-",
+    CU_ASSERT_TRUE(rt_workload_option("tp4-ep2-adp8", &split));
+    CU_ASSERT_TRUE(split.tensor == 4 && split.expert == 2 && split.attention == 8);
+    const char *wrong[] = {"ep0", "adp", "dp",   "dp0",    "pp4", "pp4_",          "tp2-",
                            "-tp2", "tp2tp2", "sp4", "dp99999999999", "fusion2"};
     for (size_t i = 0; i < RT_COUNT(wrong); i++)
         CU_ASSERT_FALSE(rt_workload_option(wrong[i], &split));

@@ -1,0 +1,146 @@
+# Runs of LLM servers from converter to table: excerpts in the layouts of four corpora (times are made up).
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+command -v python3 >/dev/null || skip_all llm_runs "no python3"
+export PYTHONDONTWRITEBYTECODE=1
+scripts="$ROOFTILE_SOURCE/scripts/corpora"
+shared="$ROOFTILE_SOURCE/../shared"
+cd "$work"
+
+# is NAME GOT WANTED
+is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got \"$2\", wanted \"$3\""; fi; }
+# cells COLUMN FILE: the column's cells with "|" between.
+cells() { python3 -c "import csv; print('|'.join(r['$1'] for r in csv.DictReader(open('$2'))))"; }
+# import_of NAME WHERE [OPTION...]: NAME.csv of the converter, NAME.h5 of it.
+import_of() {
+    local name=$1
+    shift
+    succeeds "$name" python3 "$scripts/$name.py" "$1" -o "$name.csv" "${@:2}"
+    cp "$work/stdout" "$name.txt"
+    succeeds "$name is imported" "$ROOFTILE" dataset import -f workloads "$name.csv" -o "$name.h5" --overwrite --strict
+    succeeds "$name is valid" "$ROOFTILE" dataset validate "$name.h5"
+}
+
+# ---- PipeWeave: one run of two requests, three tokens, repeated thrice ----
+mkdir -p pipeweave/e2e/real pipeweave/workload
+python3 - <<'END'
+import json
+step = lambda phase, q, kv: {"phase": phase, "batch_size": 2, "q_lengths": q, "kv_lengths": kv}
+steps = [step("prefill", [100, 300], [100, 300])] + [step("decode", [1, 1], [100 + i, 300 + i]) for i in (1, 2)]
+for tp, model in ((1, "Qwen2.5-14B"), (2, "Qwen3-32B")):
+    json.dump({"iterations": steps}, open(f"pipeweave/workload/{model}_arxiv_8_fa2_tp{tp}_pp1.json", "w"))
+    with open("pipeweave/e2e/real/e2e_" + ("" if tp == 1 else "tp2_") + "A40.jsonl", "w") as file:
+        for i, slow in enumerate((9, 1.0, 1.1, 1.2)):
+            record = {"run_name": f"{model}-arxiv_8", "batch_size": 2, "output_len": 3, "iteration": i, "prefill_latency": 0.4 * slow,
+                      "median_decode_latency": 0.04 * slow, "total_latency": 0.5 * slow}
+            file.write(json.dumps(record) + "\n")
+for name in ("pipeweave", "neusight", "habitat", "linear", "roofline"):
+    with open(f"pipeweave/e2e/{name}_comparison.csv", "w") as file:
+        file.write("Hardware,TP,PP,Model,Workload,FA_Version,pred_prefill_ms,pred_decode_ms,pred_total_ms\n")
+        file.write(f"A40,1,1,Qwen2.5-14B,arxiv_8,fa2,484,{0 if name == 'roofline' else 22},550\n")
+END
+import_of pipeweave_runs pipeweave --published published.csv
+is "prefill, step and whole run of each" "$(cells mode pipeweave_runs.csv)" "generation|inference|decode|generation|inference|decode"
+is "the median without the first" "$(cells end_to_end_us pipeweave_runs.csv)" "550000|440000|44000|550000|440000|44000"
+is "lengths of a prefill" "$(cells lengths pipeweave_runs.csv | cut -d '|' -f 1-3)" "100,300|100,300|"
+is "contexts of the middle step" "$(cells contexts pipeweave_runs.csv | cut -d '|' -f 1-3)" "||101,301"
+is "tokens made" "$(cells output pipeweave_runs.csv | cut -d '|' -f 1-3)" "3||"
+is "GPUs" "$(cells option pipeweave_runs.csv)" "|||tp2|tp2|tp2"
+is "a forecast of 0 is none" "$(cells roofline_ms published.csv)" "|550.0|484.0"
+succeeds "their forecasts beside" "$ROOFTILE" evaluate -p roofline --workloads pipeweave_runs.h5 --compare published.csv --by backend --by batch --json
+cp stdout report.json
+cat >compared.py <<'END'
+import json
+r = json.load(open("report.json"))
+rows = {(x["model"], x["mode"]): x for x in r["rows"]}
+assert len(rows) == 6 and all(x["forecast_ms"] > 0 for x in rows.values())
+assert {x["kind"] for x in r["rows"]} == {"prefill", "decode", "generation"}
+mine = rows["qwen2.5-14b", "inference"]["compared_errors_pct"]
+assert abs(mine["pipeweave_ms"] - 10) < 1e-6 and abs(rows["qwen2.5-14b", "decode"]["compared_errors_pct"]["linear_ms"] + 50) < 1e-6
+assert rows["qwen2.5-14b", "decode"]["compared"]["roofline_ms"] is None
+assert rows["qwen3-32b", "decode"]["compared"]["pipeweave_ms"] is None and r["compared"]["unknown"] == 0
+assert [(x["backend"], x["mode"], x["n"]) for x in r["by"]["backend"]] == [("sglang", m, 2) for m in ("inference", "decode", "generation")]
+assert {x["batch"] for x in r["by"]["batch"]} == {"2"}
+total, parts = rows["qwen2.5-14b", "generation"], [rows["qwen2.5-14b", m]["forecast_ms"] for m in ("inference", "decode")]
+assert abs(total["forecast_ms"] / (parts[0] + 2 * parts[1]) - 1) < 0.001
+END
+succeeds "errors are those of the made-up forecasts, by backend too" python3 compared.py
+refuses "an unknown property" 1 "--by colour: no run has a property or attribute of that name" "$ROOFTILE" evaluate -p roofline --workloads pipeweave_runs.h5 --by colour
+refuses "a property of kernels" 2 "--by is for whole models" "$ROOFTILE" evaluate -p roofline pipeweave_runs.h5 --by backend
+refuses "too many" 2 "--by is there 5 times; at most 4" "$ROOFTILE" evaluate -p roofline --workloads pipeweave_runs.h5 --by a --by b --by c --by d --by e
+
+# A predictor learns a GPU from one run of another model there, on several GPUs too.
+grep -v 'qwen2.5-14b' pipeweave_runs.csv | grep -v generation >other.csv
+succeeds "runs of the other model" "$ROOFTILE" dataset import -f workloads other.csv -o other.h5
+succeeds "calibrate to them" "$ROOFTILE" calibrate -p pretrained other.h5 --gpu A40 --from models -o calibrated.h5
+holds "both are used" "qwen3-32b" stdout
+succeeds "judge the first" "$ROOFTILE" evaluate -p calibrated.h5 --workloads pipeweave_runs.h5 --fallback --json
+python3 - <<'END' && ok "the runs that it was fitted to are not judged" || not_ok "the runs that it was fitted to are not judged"
+import json
+r = json.load(open("stdout"))
+assert r["data"]["calibrated_to"] == 2, r["data"]
+assert sorted((x["model"], x["mode"]) for x in r["rows"]) == [("qwen2.5-14b", "decode"), ("qwen2.5-14b", "generation"),
+                                                             ("qwen2.5-14b", "inference"), ("qwen3-32b", "generation")]
+END
+rm pipeweave/e2e/real/*
+succeeds_not() { if "${@:2}" >stdout 2>stderr; then not_ok "$1" "it succeeded"; else ok "$1"; fi; }
+succeeds_not "an empty corpus" python3 "$scripts/pipeweave_runs.py" pipeweave -o none.csv
+holds "is one sentence" "holds no e2e/real/e2e_*.jsonl" stderr
+
+# ---- Splitwise ----
+mkdir -p splitwise/data
+cat >splitwise/data/perf_model.csv <<'END'
+model,hardware,prompt_size,batch_size,token_size,peak_power,average_power,prompt_time,token_time,e2e_time,tensor_parallel
+llama2-70b,a100-80gb,512,1,128,1,0.7,200,60,7168,2
+llama2-70b,a100-80gb,512,1,128,1,0.7,220,50,7168,2
+llama2-70b,a100-80gb,512,1,128,1,0.7,210,55,7168,2
+bloom-176b,h100-80gb,512,2,128,1,0.7,300,80,7168,8
+END
+import_of splitwise splitwise
+is "prompt and token time, the median" "$(cells end_to_end_us splitwise.csv)" "210000|55000|300000|80000"
+is "a token at the mean context" "$(cells sequence splitwise.csv)" "512|575|512|575"
+succeeds "models that are not there" "$ROOFTILE" evaluate -p roofline --workloads splitwise.h5
+holds "are named and counted" "left out: 2 of 4 workloads" stdout
+holds "by name" 'bloom-176b-dec-575-2-tp8 on NVIDIA H100 80GB HBM3: unknown model "bloom-176b"' stdout
+
+# ---- LLM-Inference-Bench ----
+mkdir bench
+cat >bench/All_results.csv <<'END'
+Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput
+Nvidia A100 GPU,1,vLLM,meta-llama/Llama-2-7b-hf,128,16,2,2048
+Nvidia H100 GPU,4,llama.cpp,meta-llama/Meta-Llama-3-8B,256,1,4,128
+Nvidia H100 GPU,4,llama.cpp,meta-llama/Meta-Llama-3-8B,256,16,4,128
+Nvidia H100 GPU,1,TensorRT-LLM,Qwen/Qwen2-7B,2048,1,0.08,51200
+END
+import_of llm_inference_bench bench
+holds "a throughput of something else" "left out: 1 rows, whose throughput is not that of its latency" llm_inference_bench.txt
+is "whole batches" "$(cells mode llm_inference_bench.csv)|$(cells output llm_inference_bench.csv)" "generation|generation|generation|128|256|2048"
+is "layers of llama.cpp" "$(cells option llm_inference_bench.csv)" "|pp4_1|"
+succeeds "a run that is too fast" "$ROOFTILE" evaluate -p roofline --workloads llm_inference_bench.h5
+holds "is left out" "qwen2-7b-gen-2048+2048-1 on NVIDIA H100 80GB HBM3: its measured 80 ms are less than half of the" stdout
+
+# ---- AIConfigurator's serving runs ----
+cat >silicon_sample.csv <<'END'
+silicon_data_source,backend,model_path,system,precision,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_tpot_ms
+a; wip=False,trtllm,Qwen/Qwen3-32B,h200_sxm,fp8,agg,1000,200,fp8,8,2,1,,1,1,12
+a; wip=True,trtllm,Qwen/Qwen3-32B,h200_sxm,fp8,agg,1000,200,fp8,16,2,1,,1,1,14
+a,vllm,Qwen/Qwen3-235B-A22B-FP8,h200_sxm,fp8,agg,1000,200,fp8_block,16,2,1,,4,1,50
+a,sglang,Qwen/Qwen3-32B,h100_sxm,,disagg,1000,200,,,,1,,,,12
+END
+import_of aiconfigurator_serving silicon_sample.csv
+holds "unfinished rows are counted" "left out: 1 rows, unfinished" aiconfigurator_serving.txt
+holds "so are disaggregated ones" "left out: 1 rows, disaggregated" aiconfigurator_serving.txt
+is "a step at the mean context, under load" "$(cells sequence aiconfigurator_serving.csv)|$(cells prompt aiconfigurator_serving.csv)|$(cells output aiconfigurator_serving.csv)" "1100|1100|1000|1000|200|200"
+is "how it was split" "$(cells option aiconfigurator_serving.csv)" "tp2-adp2|tp2"
+is "quantised" "$(cells quant aiconfigurator_serving.csv)|$(cells kv_cache aiconfigurator_serving.csv)" "fp8_block|fp8||fp8"
+succeeds "both are forecast" "$ROOFTILE" evaluate -p roofline --workloads aiconfigurator_serving.h5 --by backend
+holds "by backend" "tensorrt-llm" stdout
+
+# ---- the corpora themselves, where they are ----
+for line in pipeweave_runs:corpora/pipeweave:66 splitwise:corpora/splitwise:256 llm_inference_bench:corpora/llm-inference-bench:1409 \
+    aiconfigurator_serving:aiconfigurator/silicon_sample.csv:1435; do
+    IFS=: read -r name where count <<<"$line"
+    [ -e "$shared/$where" ] || continue
+    import_of "$name" "$shared/$where"
+    is "$name has its runs" "$(($(wc -l <"$name.csv") - 1))" "$count"
+done
+finish

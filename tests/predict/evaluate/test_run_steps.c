@@ -1,0 +1,226 @@
+/* Runs as steps: which graphs, how often, and their sum; by the roofline, whose times are known. */
+#include "test.h"
+
+#include "models/graph/model.h"
+#include "predict/evaluate/run_steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A run of llama-2-7b in bf16 on an A100-80 with these attributes, name and value in turn, NULL at the end.
+ */
+struct made_up {
+    struct rt_dataset dataset;
+    struct rt_device device;
+    struct rt_workload *run;
+};
+
+static void make(struct made_up *made, const char *model, enum rt_mode mode, int64_t batch, int64_t sequence,
+                 const char *option, const char *const *attributes)
+{
+    const char *names[8], *values[8];
+    size_t count = 0;
+    struct rt_workload run;
+    rt_dataset_init(&made->dataset);
+    RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &made->device));
+    for (; attributes != NULL && attributes[2 * count] != NULL; count++) {
+        names[count] = attributes[2 * count];
+        values[count] = attributes[2 * count + 1];
+    }
+    rt_workload_init(&run);
+    run.device = rt_dataset_add_device(&made->dataset, &made->device);
+    run.group = rt_dataset_add_group(&made->dataset, count, names, values);
+    run.model = rt_strings_add(&made->dataset.texts, model, strlen(model));
+    run.option = rt_strings_add(&made->dataset.texts, option, strlen(option));
+    run.mode = (uint8_t)mode;
+    run.dtype = RT_BF16;
+    run.batch = batch;
+    run.sequence = sequence;
+    run.end_to_end_us = 1000;
+    made->run = rt_dataset_add_workload(&made->dataset, &run);
+}
+
+static int steps_of(const struct made_up *made, struct rt_run_steps *steps)
+{
+    return rt_run_steps(&made->dataset, made->run, &made->device, NULL, steps);
+}
+
+/* The roofline's time of the run, which is released. */
+static double forecast_us(struct made_up *made)
+{
+    struct rt_run_steps steps;
+    struct rt_run_forecast forecast;
+    struct rt_predictor roofline;
+    RT_ASSERT_OK(rt_predictor_open("roofline", &roofline));
+    RT_ASSERT_OK(steps_of(made, &steps));
+    RT_ASSERT_OK(rt_run_forecast(&steps, &roofline, &made->device, false, 0, &forecast));
+    CU_ASSERT_TRUE(forecast.roofline_us > 0 && forecast.roofline_us <= forecast.total_us * (1 + 1e-12));
+    rt_run_steps_release(&steps);
+    rt_predictor_release(&roofline);
+    rt_dataset_release(&made->dataset);
+    return forecast.total_us;
+}
+
+static double time_of(enum rt_mode mode, int64_t batch, int64_t sequence, const char *const *attributes)
+{
+    struct made_up made;
+    make(&made, "llama-2-7b", mode, batch, sequence, "", attributes);
+    return forecast_us(&made);
+}
+
+#define WITH(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* The sum over all steps, one by one, for generations that are short and long beside the steps that are
+ * built: it is met to 0.1%. */
+static void test_generation_is_the_sum_of_its_steps(void)
+{
+    static const struct {
+        const char *text;
+        int64_t output;
+    } known[] = {{"1", 1}, {"2", 2}, {"4", 4}, {"7", 7}, {"200", 200}};
+    for (size_t i = 0; i < RT_COUNT(known); i++) {
+        double sum = time_of(RT_INFERENCE, 4, 500, WITH("runtime", "serving"));
+        for (int64_t step = 0; step + 1 < known[i].output; step++)
+            sum += time_of(RT_DECODE, 4, 500 + step, NULL);
+        RT_ASSERT_NEAR(time_of(RT_GENERATION, 4, 500, WITH("output", known[i].text)), sum, 1e-3);
+    }
+}
+
+static void test_weights_count_every_step(void)
+{
+    struct made_up made;
+    struct rt_run_steps steps;
+    make(&made, "llama-2-7b", RT_GENERATION, 4, 500, "", WITH("output", "200"));
+    RT_ASSERT_OK(steps_of(&made, &steps));
+    CU_ASSERT_EQUAL_FATAL(steps.count, 6);
+    CU_ASSERT_EQUAL(steps.kind, RT_KIND_GENERATION);
+    CU_ASSERT_EQUAL(steps.times[0], 1);
+    double decodes = 0;
+    for (size_t s = 1; s < steps.count; s++)
+        decodes += steps.times[s];
+    RT_ASSERT_NEAR(decodes, 199, 1e-12);
+    CU_ASSERT_EQUAL(steps.graph[1].options.context, 500);
+    CU_ASSERT_EQUAL(steps.graph[5].options.context, 698);
+    rt_run_steps_release(&steps);
+    rt_dataset_release(&made.dataset);
+}
+
+/* Lists of alike sequences are what they say without a list; others lie between their extremes. */
+static void test_lists(void)
+{
+    double alike = time_of(RT_DECODE, 3, 700, NULL);
+    RT_ASSERT_NEAR(time_of(RT_DECODE, 3, 1, WITH("contexts", "700,700,700")), alike, 1e-12);
+    double differ = time_of(RT_DECODE, 3, 1, WITH("contexts", "100,700,1300"));
+    RT_ASSERT_NEAR(differ, alike, 1e-9); /* memory-bound: by the mean context */
+    double served = time_of(RT_INFERENCE, 2, 512, WITH("runtime", "serving"));
+    RT_ASSERT_NEAR(time_of(RT_INFERENCE, 2, 1, WITH("runtime", "serving", "lengths", "512,512")), served,
+                   1e-12);
+    CU_ASSERT_TRUE(time_of(RT_INFERENCE, 2, 1, WITH("runtime", "serving", "lengths", "256,512")) < served);
+    CU_ASSERT_TRUE(time_of(RT_INFERENCE, 2, 512, WITH("runtime", "serving", "contexts", "4096,0")) > served);
+}
+
+/* 80 GiB hold 13.5 GB of weights and about 118 sequences of 1,024 tokens: 200 run in two waves, whose first
+ * is what so many take alone. */
+static void test_waves(void)
+{
+    struct made_up made;
+    struct rt_run_steps steps;
+    make(&made, "llama-2-7b", RT_GENERATION, 200, 512, "", WITH("output", "512"));
+    RT_ASSERT_OK(steps_of(&made, &steps));
+    CU_ASSERT_EQUAL_FATAL(steps.count, 12);
+    int64_t first = steps.graph[0].options.batch, second = steps.graph[6].options.batch;
+    CU_ASSERT_EQUAL(first + second, 200);
+    CU_ASSERT_TRUE(first > 100 && first < 130);
+    struct rt_graph_memory memory;
+    rt_graph_memory(&steps.graph[5], 1, 1, &memory);
+    double room = (RT_SERVER_MEMORY * made.device.memory_gib - RT_SERVER_BESIDE_GIB) * 1024 * 1024 * 1024;
+    CU_ASSERT_TRUE(memory.total <= room && memory.total * (double)(first + 2) / (double)first > room);
+    rt_run_steps_release(&steps);
+    double both = forecast_us(&made);
+    RT_ASSERT_NEAR(both,
+                   time_of(RT_GENERATION, first, 512, WITH("output", "512")) +
+                       time_of(RT_GENERATION, second, 512, WITH("output", "512")),
+                   1e-12);
+    make(&made, "llama-2-7b", RT_GENERATION, 200, 512, "", WITH("output", "512", "runtime", "eager"));
+    RT_ASSERT_OK(steps_of(&made, &steps)); /* no server that lets them wait */
+    CU_ASSERT_EQUAL(steps.count, 6);
+    rt_run_steps_release(&steps);
+    rt_dataset_release(&made.dataset);
+}
+
+/* Under steady load a prompt comes in every O / B steps, or several in each; it costs less than a prefill of
+ * its own, whose weights are read anyway. */
+static void test_steady_load(void)
+{
+    struct made_up made;
+    struct rt_run_steps steps;
+    make(&made, "llama-2-7b", RT_DECODE, 8, 1100, "", WITH("prompt", "1000", "output", "200"));
+    RT_ASSERT_OK(steps_of(&made, &steps));
+    CU_ASSERT_EQUAL_FATAL(steps.count, 2);
+    RT_ASSERT_NEAR(steps.times[0], 1 - 0.04, 1e-12);
+    RT_ASSERT_NEAR(steps.times[1], 0.04, 1e-12);
+    CU_ASSERT_PTR_NULL(steps.graph[0].options.groups);
+    CU_ASSERT_EQUAL(steps.graph[1].options.group_count, 2);
+    CU_ASSERT_EQUAL(steps.sequences[1], 9);
+    rt_run_steps_release(&steps);
+    double alone = time_of(RT_DECODE, 8, 1100, NULL), loaded = forecast_us(&made);
+    double prefill = time_of(RT_INFERENCE, 1, 1000, WITH("runtime", "serving"));
+    CU_ASSERT_TRUE(loaded > alone && loaded < alone + 0.04 * prefill);
+    make(&made, "llama-2-7b", RT_DECODE, 50, 1010, "", WITH("prompt", "1000", "output", "20"));
+    RT_ASSERT_OK(steps_of(&made, &steps)); /* 2.5 prompts a step */
+    CU_ASSERT_EQUAL_FATAL(steps.count, 2);
+    CU_ASSERT_EQUAL(steps.graph[0].options.groups[1].count, 2);
+    CU_ASSERT_EQUAL(steps.graph[1].options.groups[1].count, 3);
+    RT_ASSERT_NEAR(steps.times[1], 0.5, 1e-12);
+    rt_run_steps_release(&steps);
+    rt_dataset_release(&made.dataset);
+    double first = time_of(RT_DECODE, 8, 1100, WITH("prompt", "1000", "output", "200", "backend", "sglang"));
+    CU_ASSERT_TRUE(first > alone && first < loaded); /* half of the prompts come before */
+}
+
+/* What the host takes is added step by step. */
+static void test_host(void)
+{
+    double gpu = time_of(RT_GENERATION, 4, 500, WITH("output", "3"));
+    const struct rt_server *server = rt_server_find("vllm-2024");
+    double host = 3 * (server->step_us + 4 * server->sequence_us);
+    CU_ASSERT_TRUE(host > 0);
+    RT_ASSERT_NEAR(time_of(RT_GENERATION, 4, 500, WITH("output", "3", "backend", "vllm-2024")), gpu + host,
+                   1e-12);
+}
+
+/* Narrow weights, a narrow cache, experts and attention shared out reach the graph. */
+static void test_options_reach_the_graph(void)
+{
+    struct made_up made;
+    struct rt_run_steps steps;
+    make(&made, "mixtral-8x7b", RT_DECODE, 15, 1000, "tp2-ep4-adp2", WITH("quant", "fp8", "kv_cache", "fp8"));
+    RT_ASSERT_OK(steps_of(&made, &steps));
+    const struct rt_graph_options *options = &steps.graph[0].options;
+    CU_ASSERT_TRUE(options->tensor_parallel == 2 && options->expert_parallel == 4);
+    CU_ASSERT_TRUE(options->attention_data_parallel == 2 && options->batch == 8);
+    CU_ASSERT_TRUE(options->kv_bits == 8 && steps.graph[0].products == RT_FP8 && options->dtype == RT_BF16);
+    rt_run_steps_release(&steps);
+    rt_dataset_release(&made.dataset);
+}
+
+static void refused(enum rt_mode mode, const char *option, const char *const *attributes, const char *words)
+{
+    struct made_up made;
+    struct rt_run_steps steps;
+    make(&made, "llama-2-7b", mode, 4, 500, option, attributes);
+    RT_ASSERT_FAILS(steps_of(&made, &steps), RT_EFORMAT, words);
+    rt_dataset_release(&made.dataset);
+}
+
+static void test_refused(void)
+{
+    refused(RT_DECODE, "", WITH("runtime", "magic"), "its attribute runtime is unknown");
+    refused(RT_DECODE, "", WITH("contexts", "7,8"), "its attribute contexts has fewer numbers");
+    refused(RT_DECODE, "dp2", WITH("contexts", "7,8,9,10"), "its sequences differ, and its option dp2");
+    refused(RT_DECODE, "sp2", NULL, "option \"sp2\" is unknown");
+}
+
+RT_TESTS(RT_TEST(test_generation_is_the_sum_of_its_steps), RT_TEST(test_weights_count_every_step),
+         RT_TEST(test_lists), RT_TEST(test_waves), RT_TEST(test_steady_load), RT_TEST(test_host),
+         RT_TEST(test_options_reach_the_graph), RT_TEST(test_refused))
