@@ -407,9 +407,8 @@ static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps 
                          const struct rt_forecast *forecast)
 {
     double times = steps->times[s];
-    double host_us = rt_server_step_us(steps->server, forecast->total_us, rt_forecast_layers(forecast->graph),
-                                       steps->sequences[s], rt_workload_is_split(&steps->split)) -
-                     forecast->total_us;
+    double host_us =
+        rt_server_step_us(steps->server, steps->sequences[s], rt_workload_is_split(&steps->split));
     sum->total_us += times * (forecast->total_us + host_us);
     sum->roofline_us += times * roofline_us(forecast);
     sum->forward_us += times * forecast->forward_us;
@@ -423,13 +422,14 @@ static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps 
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                     const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out)
 {
-    const struct rt_forecast_options options = {.parallel = {.data = steps->split.data,
-                                                             .pipeline = steps->split.pipeline,
-                                                             .microbatches = steps->split.microbatches,
-                                                             .link_gbs = NAN},
-                                                .fallback = fallback,
-                                                .host_us = NAN,
-                                                .level = level};
+    const struct rt_forecast_options options = {
+        .parallel = {.data = steps->split.data,
+                     .pipeline = steps->split.pipeline,
+                     .microbatches = steps->split.microbatches,
+                     .link_gbs = NAN},
+        .fallback = fallback,
+        .host_us = steps->server->launch_us > 0 ? steps->server->launch_us : NAN,
+        .level = level};
     const struct rt_graph *graphs[RT_MOST_RUN_STEPS];
     struct rt_forecast forecasts[RT_MOST_RUN_STEPS];
     struct rt_run_forecast sum = {0};

@@ -15,8 +15,7 @@ struct rt_server {
     double step_us;     /* of the host in every step, not hidden behind the GPU */
     double sequence_us; /* for each sequence of it */
     double parallel_us; /* more where several GPUs share a model */
-    /* Launching the kernels of a layer one by one, without CUDA graphs; a step takes at least that. */
-    double layer_us;
+    double launch_us;   /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
     /* Prompts of all waiting sequences are prefilled before the next decode step. Sequences of one length
      * then begin and end together, and the mean of them waits for half of the others' prompts while it
      * decodes. */
@@ -27,8 +26,7 @@ struct rt_server {
  * GPU, where there is none of that name or it is NULL or "". */
 const struct rt_server *rt_server_find(const char *name);
 
-/* A step of `sequences` on several GPUs or one, whose kernels take `gpu_us` over so many layers. */
-double rt_server_step_us(const struct rt_server *server, double gpu_us, int64_t layers, int64_t sequences,
-                         bool parallel);
+/* What the host adds to a step of so many sequences, on several GPUs or one. */
+double rt_server_step_us(const struct rt_server *server, int64_t sequences, bool parallel);
 
 #endif

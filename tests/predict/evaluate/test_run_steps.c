@@ -189,6 +189,20 @@ static void test_host(void)
                    1e-12);
 }
 
+/* A host that launches kernel by kernel is in the way of small steps only. */
+static void test_launches(void)
+{
+    const struct rt_server *server = rt_server_find("vllm-2023");
+    double launches = 32 * 10 + 4; /* of a layer; embedding, last norm, head, sampling (2) */
+    double small = time_of(RT_DECODE, 1, 16, WITH("backend", "vllm-2023"));
+    double host = launches * server->launch_us + server->sequence_us;
+    RT_ASSERT_NEAR(small, host, 0.02);
+    CU_ASSERT_TRUE(small > time_of(RT_DECODE, 1, 16, NULL));
+    double large = time_of(RT_INFERENCE, 8, 2048, WITH("runtime", "serving"));
+    RT_ASSERT_NEAR(time_of(RT_INFERENCE, 8, 2048, WITH("runtime", "serving", "backend", "vllm-2023")),
+                   large + 8 * server->sequence_us, 1e-9);
+}
+
 /* Narrow weights, a narrow cache, experts and attention shared out reach the graph. */
 static void test_options_reach_the_graph(void)
 {
@@ -223,4 +237,4 @@ static void test_refused(void)
 
 RT_TESTS(RT_TEST(test_generation_is_the_sum_of_its_steps), RT_TEST(test_weights_count_every_step),
          RT_TEST(test_lists), RT_TEST(test_waves), RT_TEST(test_steady_load), RT_TEST(test_host),
-         RT_TEST(test_options_reach_the_graph), RT_TEST(test_refused))
+         RT_TEST(test_launches), RT_TEST(test_options_reach_the_graph), RT_TEST(test_refused))
