@@ -66,12 +66,14 @@ static void refuse_run(struct rt_evaluation *evaluation, const struct rt_judged_
 
 /* --- forecasts --- */
 
-/* No clock could have given that time: it is less than half of what the run's kernels take at their bounds.
- * The other half is for what stays in caches and for numbers of devices that are a little off. */
+/* No server could have run that: it took less than half of what the run's kernels take at their bounds. The
+ * other half is for what stays in caches and for numbers of devices that are a little off. */
 static int check_possible(const struct rt_judged_run *run, double roofline_us)
 {
     const double share = 0.5;
-    if (!(run->workload->end_to_end_us < share * roofline_us))
+    bool served =
+        run->kind == RT_KIND_PREFILL || run->kind == RT_KIND_DECODE || run->kind == RT_KIND_GENERATION;
+    if (!served || !(run->workload->end_to_end_us < share * roofline_us))
         return RT_OK;
     return rt_fail(
         RT_EFORMAT,
