@@ -37,6 +37,8 @@ const struct rt_device_field rt_device_fields[] = {
     FIELD(link_gbs, "GB/s", "bandwidth to a peer, one direction", 0.01, 1e5, false),
     {"link_peers", offsetof(struct rt_device, link_peers), "1",
      "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, false, true},
+    {"bridge_gbs", offsetof(struct rt_device, bridge_gbs), "GB/s",
+     "bandwidth of a bridge to one peer, one direction", 0.01, 1e5, false, false, true},
 };
 const size_t rt_device_field_count = RT_COUNT(rt_device_fields);
 
@@ -137,6 +139,24 @@ struct rt_link rt_device_link(const struct rt_device *device)
 double rt_link_gbs(const struct rt_link *link, int64_t peers)
 {
     return link->gbs * fmin(link->peers, fmax(1, (double)peers));
+}
+
+enum rt_fabric rt_device_fabric(const struct rt_device *device)
+{
+    const double fastest_pcie = 64;
+    return device->link_peers > 1            ? RT_FABRIC_MESH
+           : device->link_gbs > fastest_pcie ? RT_FABRIC_SWITCH
+                                             : RT_FABRIC_PCIE;
+}
+
+struct rt_link rt_device_fabric_link(const struct rt_device *device, enum rt_fabric fabric, int64_t gpus)
+{
+    const double peers_on_board = 3;
+    if (fabric == RT_FABRIC_PAIRS && gpus <= 2)
+        return (struct rt_link){device->bridge_gbs, 1};
+    if (fabric == RT_FABRIC_MESH && !(device->link_peers > 1))
+        return (struct rt_link){device->link_gbs / peers_on_board, peers_on_board};
+    return rt_device_link(device);
 }
 
 static double tflops_at(const struct rt_device *device, size_t offset)

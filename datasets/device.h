@@ -5,6 +5,7 @@
 #ifndef ROOFTILE_DATASETS_DEVICE_H
 #define ROOFTILE_DATASETS_DEVICE_H
 
+#include "datasets/fabric.h"
 #include "datasets/op.h"
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct rt_device {
     /* Peers that each have such a link of their own, all of which work at once (a mesh). NaN: one peer at a
      * time takes it all, through a switch, a bridge or PCIe. */
     double link_peers;
+    double bridge_gbs; /* of an optional bridge to one other board, one direction; NaN: there is none */
     /* Its numbers are not those of the device of that name, so measurements of that one are of another. Set
      * by rt_device_find and in no file. */
     bool altered;
@@ -107,6 +109,14 @@ struct rt_link {
 struct rt_link rt_device_link(const struct rt_device *device);
 /* What a GPU sends in one direction, in GB/s, while it exchanges with `peers` others. */
 double rt_link_gbs(const struct rt_link *link, int64_t peers);
+
+/* The fabric that a description stands for: a mesh where `link_peers` says so; a switch where the link is
+ * faster than PCIe 5.0 with 16 lanes (64 GB/s); PCIe otherwise. */
+enum rt_fabric rt_device_fabric(const struct rt_device *device);
+/* A GPU's links in a group of `gpus`, by the data sheet: its bridge in a pair, a third of its link to each of
+ * three peers where a mesh is asked for of a device that has none of its own (boards of four GPUs), else
+ * `link_gbs`. gbs is NaN where the description lacks the number. */
+struct rt_link rt_device_fabric_link(const struct rt_device *device, enum rt_fabric fabric, int64_t gpus);
 
 /* Has it units for bf16? Where not, fp16 is what 16-bit models run in. */
 bool rt_device_has_bf16(const struct rt_device *device);

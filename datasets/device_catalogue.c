@@ -291,7 +291,8 @@ static bool differs(const struct rt_device *a, const struct rt_device *b, double
                y = *(const double *)((const char *)b + offset);
         bool kernels = offset != offsetof(struct rt_device, memory_gib) &&
                        offset != offsetof(struct rt_device, link_gbs) &&
-                       offset != offsetof(struct rt_device, link_peers);
+                       offset != offsetof(struct rt_device, link_peers) &&
+                       offset != offsetof(struct rt_device, bridge_gbs);
         if (kernels && fabs(x - y) > share * fmax(fabs(x), fabs(y))) /* false where one is NaN */
             return true;
     }

@@ -6,6 +6,7 @@
  * other elementwise op 1.
  */
 #include "datasets/op.h"
+#include "datasets/fabric.h"
 #include "datasets/moe_routing.h"
 #include "base/status.h"
 
@@ -322,7 +323,9 @@ static double moe_kept(const int64_t *dim, double width)
     return moe_bytes(dim, width) - width * 2.0 * d->tokens * d->hidden;
 }
 
-/* ---- collectives: gpus, elements ---- */
+/* ---- collectives: gpus, elements, fabric, library ---- */
+
+enum { FABRIC = RT_DIM_FABRIC, LIBRARY = RT_DIM_LIBRARY };
 
 /* What each GPU must send over its links in a ring (Thakur 2005): (p-1)/p of the message, all-reduce twice
  * that. */
@@ -337,6 +340,12 @@ static double all_reduce_bytes(const int64_t *dim, double width)
 static double send_bytes(const int64_t *dim, double width)
 {
     return width * dim[1];
+}
+static const char *collective_wrong(const int64_t *dim)
+{
+    return dim[FABRIC] >= RT_FABRIC_COUNT     ? "there is no fabric of that number (datasets/fabric.h)"
+           : dim[LIBRARY] >= RT_LIBRARY_COUNT ? "there is no library of that number (datasets/fabric.h)"
+                                              : NULL;
 }
 static double no_flops(const int64_t *dim)
 {
@@ -378,7 +387,7 @@ static double no_bytes(const int64_t *dim, double width)
 #define ROWS_COLS {"rows", "cols"}
 #define ATTENTION {"batch", "tokens", "cached", "heads", "kv_heads", "head_dim", "window", "kv_bits"}
 #define MOE       {"tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "skew"}
-#define RING      {"gpus", "elements"}
+#define RING      {"gpus", "elements", "fabric", "library"}
 #define MATMUL    {"batch", "m", "n", "k"}
 #define IMAGE     "batch", "channels", "height", "width"
 #define CONV      {"batch", "in_channels", "out_channels", "height", "width", "kernel_h", "kernel_w", "stride", \
@@ -418,10 +427,14 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_ATTENTION_ENCODER] = {"attention_encoder", RT_FAMILY_ATTENTION, {"batch", "tokens", "heads", "head_dim"},
         .flops = encoder_flops, .bytes = encoder_bytes},
     [RT_OP_MOE] = {"moe", RT_FAMILY_MOE, MOE, .flops = moe_flops, .bytes = moe_bytes, .kept = moe_kept},
-    [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = all_reduce_bytes},
-    [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = ring_bytes},
-    [RT_OP_REDUCE_SCATTER] = {"reduce_scatter", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = ring_bytes},
-    [RT_OP_ALL_TO_ALL] = {"all_to_all", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = ring_bytes},
+    [RT_OP_ALL_REDUCE] = {"all_reduce", RT_FAMILY_COLLECTIVE, RING,
+        .flops = no_flops, .bytes = all_reduce_bytes, .wrong = collective_wrong},
+    [RT_OP_ALL_GATHER] = {"all_gather", RT_FAMILY_COLLECTIVE, RING,
+        .flops = no_flops, .bytes = ring_bytes, .wrong = collective_wrong},
+    [RT_OP_REDUCE_SCATTER] = {"reduce_scatter", RT_FAMILY_COLLECTIVE, RING,
+        .flops = no_flops, .bytes = ring_bytes, .wrong = collective_wrong},
+    [RT_OP_ALL_TO_ALL] = {"all_to_all", RT_FAMILY_COLLECTIVE, RING,
+        .flops = no_flops, .bytes = ring_bytes, .wrong = collective_wrong},
     [RT_OP_SILU] = {"silu", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
     [RT_OP_CLAMP] = {"clamp", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
     [RT_OP_RSQRT] = {"rsqrt", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = elements, .bytes = unary_bytes},
@@ -433,7 +446,8 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_REDUCE] = {"reduce", RT_FAMILY_MEMORY, ROWS_COLS, .flops = elements, .bytes = once_bytes},
     [RT_OP_INDEX] = {"index", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
     [RT_OP_OPTIMIZER] = {"optimizer", RT_FAMILY_MEMORY, {"parameters"}, .flops = optimizer_flops, .bytes = optimizer_bytes},
-    [RT_OP_SEND_RECEIVE] = {"send_receive", RT_FAMILY_COLLECTIVE, RING, .flops = no_flops, .bytes = send_bytes},
+    [RT_OP_SEND_RECEIVE] = {"send_receive", RT_FAMILY_COLLECTIVE, RING,
+        .flops = no_flops, .bytes = send_bytes, .wrong = collective_wrong},
     [RT_OP_RMSNORM] = {"rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS, .flops = rmsnorm_flops, .bytes = unary_bytes},
     [RT_OP_SOFTMAX_BACKWARD] = {"softmax_backward", RT_FAMILY_SOFTMAX, ROWS_COLS,
         .flops = softmax_backward_flops, .bytes = binary_bytes},
@@ -484,7 +498,13 @@ enum rt_kept rt_op_keeps(enum rt_op_id op)
 bool rt_op_may_lack(enum rt_op_id op, int d)
 {
     const char *dim = rt_ops[op].dims[d];
-    return strcmp(dim, "kv_bits") == 0 || strcmp(dim, "skew") == 0;
+    return strcmp(dim, "kv_bits") == 0 || strcmp(dim, "skew") == 0 || strcmp(dim, "fabric") == 0 ||
+           strcmp(dim, "library") == 0;
+}
+
+int rt_op_graph_dims(enum rt_op_id op)
+{
+    return rt_families[rt_ops[op].family].link ? RT_DIM_FABRIC : rt_op_ndims(op);
 }
 
 /* -1: may be missing; 0: no padding, no window, an empty cache. */

@@ -99,10 +99,14 @@ extern const char *const rt_phases[RT_PHASE_COUNT];
 int rt_op_find(const char *name);
 
 int rt_op_ndims(enum rt_op_id op);
+/* The first of them, which a model's graph gives: all but a collective's fabric and library, which are set
+ * where a step is forecast. */
+int rt_op_graph_dims(enum rt_op_id op);
 enum rt_kept rt_op_keeps(enum rt_op_id op); /* as its family; nothing of a linear elementwise op */
 
-/* May dim `d` be missing (-1)? kv_bits of attention and skew of moe may, as datasets that are older than
- * these dims lack them; -1 means 0 there (keys and values as wide as the queries; even routing). */
+/* May dim `d` be missing (-1)? kv_bits of attention, skew of moe, fabric and library of collectives may, as
+ * datasets that are older than these dims lack them; -1 means 0 there (keys and values as wide as the
+ * queries; even routing; the device's own links; NCCL). */
 bool rt_op_may_lack(enum rt_op_id op, int d);
 
 /* RT_EFORMAT, naming the dim, unless every dim of the op lies in 1..2^40 (in 0..2^40 for padding, windows and

@@ -8,21 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Residuals so far, and ln(measured / forecast) and its square summed by device (of the dataset). */
-struct residuals {
-    struct rt_residual *list;
-    size_t count;
-    double *error, *square, *rows;
-};
-
-static void residuals_init(struct residuals *residuals, size_t devices)
+void rt_residuals_init(struct rt_residuals *residuals, size_t devices)
 {
-    *residuals = (struct residuals){.error = rt_calloc(devices + 1, sizeof *residuals->error),
-                                    .square = rt_calloc(devices + 1, sizeof *residuals->square),
-                                    .rows = rt_calloc(devices + 1, sizeof *residuals->rows)};
+    *residuals = (struct rt_residuals){.error = rt_calloc(devices + 1, sizeof *residuals->error),
+                                       .square = rt_calloc(devices + 1, sizeof *residuals->square),
+                                       .rows = rt_calloc(devices + 1, sizeof *residuals->rows)};
 }
 
-static void residuals_release(struct residuals *residuals)
+void rt_residuals_release(struct rt_residuals *residuals)
 {
     free(residuals->list);
     free(residuals->error);
@@ -30,9 +23,12 @@ static void residuals_release(struct residuals *residuals)
     free(residuals->rows);
 }
 
-static void add_residual(struct residuals *residuals, double error, int32_t device, uint8_t dtype,
-                         double bound_us)
+void rt_residuals_add(struct rt_residuals *residuals, double error, int32_t device, uint8_t dtype,
+                      double bound_us)
 {
+    if ((residuals->count & (residuals->count - 1)) == 0) /* capacity is the next power of two */
+        residuals->list =
+            rt_realloc(residuals->list, residuals->count ? 2 * residuals->count : 1, sizeof *residuals->list);
     residuals->error[device] += error;
     residuals->square[device] += error * error;
     residuals->rows[device]++;
@@ -50,7 +46,7 @@ static void find_dtypes(const struct rt_network_fit *fit, bool seen[RT_DTYPE_COU
 
 /* Residuals of rows; with the prior of their device, or with its own effects. */
 static void add_residuals(const struct rt_training *training, const struct rt_network_fit *fit,
-                          const struct rt_training_rows *rows, bool prior, struct residuals *residuals)
+                          const struct rt_training_rows *rows, bool prior, struct rt_residuals *residuals)
 {
     size_t outputs = (size_t)fit->head->outputs;
     struct rt_device_effects effects;
@@ -58,8 +54,6 @@ static void add_residuals(const struct rt_training *training, const struct rt_ne
     find_dtypes(fit, seen);
     rt_effect_fit_finish(&fit->effects, &effects);
     rt_real *out = rt_malloc((rows->count + 1) * outputs * sizeof *out);
-    residuals->list =
-        rt_realloc(residuals->list, residuals->count + rows->count + 1, sizeof *residuals->list);
     if (rows->count > 0)
         rt_mlp_infer(&fit->net.mlp, training->pool, rows->features, rows->count, out);
     for (size_t i = 0; i < rows->count; i++) {
@@ -70,8 +64,8 @@ static void add_residuals(const struct rt_training *training, const struct rt_ne
         rt_bound_set_effect(&bound, &effect);
         double forecast = fit->head->latency(out + i * outputs, &bound);
         if (seen[rows->dtype[i]])
-            add_residual(residuals, log(rows->target[i] / forecast), rows->device[i], rows->dtype[i],
-                         bound.bound_us);
+            rt_residuals_add(residuals, log(rows->target[i] / forecast), rows->device[i], rows->dtype[i],
+                             bound.bound_us);
     }
     free(out);
     rt_device_effects_release(&effects);
@@ -97,7 +91,7 @@ static void gather_device(const struct rt_training *training, struct rt_network_
 
 /* Residuals of the devices marked, by a fit that did not see them. */
 static int fit_without(struct rt_training *training, size_t recipe, const bool *marked,
-                       struct residuals *residuals)
+                       struct rt_residuals *residuals)
 {
     struct rt_network_fit fit;
     struct rt_training_rows rows[2];
@@ -121,7 +115,7 @@ static int fit_without(struct rt_training *training, size_t recipe, const bool *
 
 /* The same with the training as it is for that fit: they are held out, quiet (warnings were printed). */
 static int leave_out(struct rt_training *training, size_t recipe, const bool *marked,
-                     struct residuals *residuals)
+                     struct rt_residuals *residuals)
 {
     size_t devices = training->data.dataset->device_count;
     const struct rt_train_options *options = training->options;
@@ -151,47 +145,48 @@ static bool is_fitted(const struct rt_network_fit *fit, size_t device)
     return fit->effects.slot[device] >= 0;
 }
 
-/* Marks the device and all others in the fit that have its compute capability, one design of multiprocessor:
- * with one of them in training another is not new. All of the fit are no group: the device alone. */
-static void mark_alike(const struct rt_training *training, const struct rt_network_fit *fit, size_t device,
-                       bool *marked)
+void rt_mark_alike(const struct rt_dataset *dataset, const bool *fitted, size_t device, bool *marked)
 {
-    const struct rt_device *devices = training->data.dataset->devices;
+    const struct rt_device *devices = dataset->devices;
     const char *capability = devices[device].compute_capability;
-    size_t count = training->data.dataset->device_count, alike = 0, fitted = 0;
+    size_t count = dataset->device_count, alike = 0, all = 0;
     for (size_t d = 0; d < count; d++) {
         bool same = capability[0] != '\0' && strcmp(devices[d].compute_capability, capability) == 0;
-        marked[d] = is_fitted(fit, d) && (d == device || same);
+        marked[d] = fitted[d] && (d == device || same);
         alike += marked[d];
-        fitted += is_fitted(fit, d);
+        all += fitted[d];
     }
-    for (size_t d = 0; alike == fitted && d < count; d++)
+    for (size_t d = 0; alike == all && d < count; d++)
         marked[d] = d == device;
 }
 
 /* Every device of the fit left out once, with those like it. */
 static int leave_each_out(struct rt_training *training, const struct rt_network_fit *fit,
-                          struct residuals *unseen)
+                          struct rt_residuals *unseen)
 {
     size_t devices = training->data.dataset->device_count;
     bool *marked = rt_malloc((devices + 1) * sizeof *marked);
+    bool *fitted = rt_malloc((devices + 1) * sizeof *fitted);
     int status = RT_OK;
+    for (size_t d = 0; d < devices; d++)
+        fitted[d] = is_fitted(fit, d);
     for (size_t d = 0; status == RT_OK && d < devices; d++) {
-        if (!is_fitted(fit, d) || fit->effects.device_count < 2)
+        if (!fitted[d] || fit->effects.device_count < 2)
             continue;
-        mark_alike(training, fit, d, marked);
+        rt_mark_alike(training->data.dataset, fitted, d, marked);
         bool before = false;
         for (size_t other = 0; other < d; other++)
             before |= marked[other];
         if (!before)
             status = leave_out(training, fit->fit.recipe, marked, unseen);
     }
+    free(fitted);
     free(marked);
     return status;
 }
 
 /* Mean errors by device. */
-static void note_left_out(const struct rt_dataset *dataset, const struct residuals *unseen,
+static void note_left_out(const struct rt_dataset *dataset, const struct rt_residuals *unseen,
                           struct rt_intervals *intervals)
 {
     intervals->left_out = rt_calloc(dataset->device_count + 1, sizeof *intervals->left_out);
@@ -207,10 +202,11 @@ static void note_left_out(const struct rt_dataset *dataset, const struct residua
 }
 
 /* Both tables, in units of the dtypes' scales. */
-static void fill_tables(struct residuals *known, struct residuals *unseen, struct rt_intervals *intervals)
+static void fill_tables(struct rt_residuals *known, struct rt_residuals *unseen,
+                        struct rt_intervals *intervals)
 {
-    struct residuals *scales = unseen->count > 0 ? unseen : known,
-                     *others = unseen->count > 0 ? known : unseen;
+    struct rt_residuals *scales = unseen->count > 0 ? unseen : known,
+                        *others = unseen->count > 0 ? known : unseen;
     rt_residual_scale_dtypes(scales->list, scales->count, intervals->dtype_scale);
     for (size_t i = 0; i < others->count; i++)
         others->list[i].value /= intervals->dtype_scale[others->list[i].dtype];
@@ -218,20 +214,25 @@ static void fill_tables(struct residuals *known, struct residuals *unseen, struc
     rt_residual_table(unseen->list, unseen->count, intervals->unseen);
 }
 
+void rt_residuals_finish(const struct rt_dataset *dataset, struct rt_residuals *known,
+                         struct rt_residuals *unseen, struct rt_intervals *intervals)
+{
+    fill_tables(known, unseen, intervals);
+    note_left_out(dataset, unseen, intervals);
+}
+
 int rt_intervals_fit(struct rt_training *training, struct rt_network_fit *fit)
 {
     struct rt_intervals *intervals = &fit->net.intervals;
     const struct rt_dataset *dataset = training->data.dataset;
-    struct residuals known, unseen;
-    residuals_init(&known, dataset->device_count);
-    residuals_init(&unseen, dataset->device_count);
+    struct rt_residuals known, unseen;
+    rt_residuals_init(&known, dataset->device_count);
+    rt_residuals_init(&unseen, dataset->device_count);
     add_residuals(training, fit, &fit->validation, false, &known);
     int status = leave_each_out(training, fit, &unseen);
-    if (status == RT_OK) {
-        fill_tables(&known, &unseen, intervals);
-        note_left_out(dataset, &unseen, intervals);
-    }
-    residuals_release(&known);
-    residuals_release(&unseen);
+    if (status == RT_OK)
+        rt_residuals_finish(dataset, &known, &unseen, intervals);
+    rt_residuals_release(&known);
+    rt_residuals_release(&unseen);
     return status;
 }

@@ -5,6 +5,27 @@
 
 #include "train/fit_network.h"
 
+/* Residuals so far, and ln(measured / forecast) and its square summed by device (of the dataset). */
+struct rt_residuals {
+    struct rt_residual *list;
+    size_t count;
+    double *error, *square, *rows;
+};
+void rt_residuals_init(struct rt_residuals *residuals, size_t devices);
+void rt_residuals_release(struct rt_residuals *residuals);
+/* `error`: ln(measured / forecast). */
+void rt_residuals_add(struct rt_residuals *residuals, double error, int32_t device, uint8_t dtype,
+                      double bound_us);
+/* Intervals from the residuals of known devices and of devices that a fit left out; both get scaled, sorted.
+ */
+void rt_residuals_finish(const struct rt_dataset *dataset, struct rt_residuals *known,
+                         struct rt_residuals *unseen, struct rt_intervals *intervals);
+
+/* Marks (devices) a device and all others of `fitted` (devices) that have its compute capability, one design
+ * of multiprocessor: with one of them in training another is not new. All that are fitted are no group: the
+ * device alone. */
+void rt_mark_alike(const struct rt_dataset *dataset, const bool *fitted, size_t device, bool *marked);
+
 /* Fills fit->net.intervals; its net must have the best parameters. None where it fails. */
 int rt_intervals_fit(struct rt_training *training, struct rt_network_fit *fit);
 

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "train/fit_baseline.h"
 #include "train/fit_intervals.h"
+#include "train/fit_links.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,9 +66,16 @@ static int fit_network(struct rt_training *training, size_t recipe, const struct
     return status;
 }
 
+static int fit_links(struct rt_training *training, size_t recipe, const struct rt_fit *resumed)
+{
+    (void)resumed; /* takes less than a second */
+    return rt_links_fit(training, &rt_recipes[recipe]);
+}
+
 /* By forecaster; the roofline has no recipe. */
 static int (*const fits[RT_FORECASTER_COUNT])(struct rt_training *, size_t, const struct rt_fit *) = {
     [RT_FORECASTER_NETWORK] = fit_network,
+    [RT_FORECASTER_LINKS] = fit_links,
     [RT_FORECASTER_LINEAR] = fit_baseline,
     [RT_FORECASTER_WAVE_SCALING] = fit_baseline,
 };

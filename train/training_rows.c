@@ -41,6 +41,14 @@ static void append(struct rt_training_rows *rows, const struct rt_family_net *ne
     rows->target[rows->count++] = rt_target_measured(&rt_targets[net->target], sample);
 }
 
+/* Or no link, for a collective. */
+static bool lacks_peak(const struct rt_device *device, const struct rt_call *call)
+{
+    if (rt_families[rt_call_family(call)].link)
+        return isnan(rt_link_bound_us(call, device));
+    return isnan(rt_device_peak_flops(device, rt_call_family(call), (enum rt_dtype)call->dtype));
+}
+
 /* NULL: of use. */
 static size_t *reason(const struct rt_training_data *data, const struct rt_sample *sample,
                       const struct rt_family_net *net, bool test, struct rt_training_rows_left_out *left_out)
@@ -54,7 +62,7 @@ static size_t *reason(const struct rt_training_data *data, const struct rt_sampl
         return &left_out->failed;
     if (net->policy == RT_TILE_NEAREST && net->forecaster == RT_FORECASTER_NETWORK && sample->tile[0] < 1)
         return &left_out->unknown_tile;
-    if (isnan(rt_device_peak_flops(device, rt_call_family(&sample->call), (enum rt_dtype)sample->call.dtype)))
+    if (lacks_peak(device, &sample->call))
         return &left_out->no_peak;
     if (!data->keep_impossible && rt_sample_is_impossible(data->dataset, sample))
         return &left_out->impossible;

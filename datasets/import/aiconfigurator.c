@@ -4,6 +4,7 @@
  */
 #include "datasets/import/sample_table.h"
 #include "base/status.h"
+#include "datasets/fabric.h"
 #include "base/strings.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ static const char *read_bits(const struct rt_csv_field *cell, enum rt_dtype dtyp
 {
     int other = rt_dtype_find(cell->text);
     if (other < 0)
-        return "an element type that is known here, such as bf16, fp8 or w4a16_mxfp4 (datasets/dtype.c lists them)";
+        return "an element type that is known here, such as bf16, fp8 or w4a16_mxfp4 (datasets/dtype.c lists "
+               "them)";
     bool same = rt_dtypes[other].bytes == rt_dtypes[dtype].bytes;
     *dim = same ? 0 : (int64_t)(8 * rt_dtypes[other].bytes + 0.5);
     return NULL;
@@ -42,12 +44,24 @@ static const char *read_routing(const struct rt_csv_field *cell, enum rt_dtype d
     return NULL;
 }
 
+/* vLLM's own all-reduce, which launches its kernels in a CUDA graph or one by one; every other is NCCL. */
+static const char *read_library(const struct rt_csv_field *cell, enum rt_dtype dtype, int64_t *dim)
+{
+    (void)dtype;
+    *dim = strcmp(cell->text, "vLLM_custom_graph") == 0   ? RT_LIBRARY_SERVER
+           : strcmp(cell->text, "vLLM_custom_eager") == 0 ? RT_LIBRARY_SERVER_EAGER
+                                                          : RT_LIBRARY_NCCL;
+    return NULL;
+}
+
 /* clang-format off */
 #define DIM(...)   {.name = __VA_ARGS__}
 #define OPTIONAL   .optional = true
 #define BITS       .optional = true, .read = read_bits
 #define ROUTING    .optional = true, .read = read_routing
-#define COLLECTIVE "nccl_dtype|allreduce_dtype", {DIM("num_gpus"), DIM("message_size")}
+#define LIBRARY    .optional = true, .read = read_library
+#define COLLECTIVE "nccl_dtype|allreduce_dtype", \
+    {DIM("num_gpus"), DIM("message_size"), {.fixed = RT_FABRIC_OWN}, DIM("kernel_source", LIBRARY)}
 
 static const struct rt_sample_op ops[] = {
     {"gemm", RT_OP_GEMM, "gemm_dtype", {DIM("m"), DIM("n"), DIM("k")}},

@@ -97,7 +97,7 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
     struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
     memset(kernel, 0, sizeof *kernel);
     rt_call_init(&kernel->call, op, dtype_of(graph, op));
-    memcpy(kernel->call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    memcpy(kernel->call.dim, dim, (size_t)rt_op_graph_dims(op) * sizeof *dim);
     kernel->call.phase = (uint8_t)phase;
     kernel->multiple = 1;
     count_kernel(kernel);

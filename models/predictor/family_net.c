@@ -26,6 +26,12 @@ bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dt
     return rt_ops[op].family == net->family && (net->units == RT_UNITS_ANY || net->units == units);
 }
 
+bool rt_family_net_has_effects(const struct rt_family_net *net)
+{
+    return net->forecaster == RT_FORECASTER_LINKS ||
+           (net->forecaster == RT_FORECASTER_NETWORK && rt_heads[net->head].effects);
+}
+
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query)
 {
     rt_query_init(query, &sample->call);
@@ -46,10 +52,24 @@ static bool choose_tile(const struct rt_family_net *net, const struct rt_query *
     return tile[0] >= 1 || rt_measured_tiles_nearest(&net->tiles, query, device, tile);
 }
 
+/* A collective: its bound and nothing else. */
+static enum rt_skip launch_link(const struct rt_query *query, const struct rt_device *device,
+                                struct rt_launch *launch)
+{
+    *launch = (struct rt_launch){.device = device,
+                                 .query = query,
+                                 .waves = 1,
+                                 .bytes = rt_query_bytes(query),
+                                 .bound_us = rt_link_bound_us(&query->call, device)};
+    return isnan(launch->bound_us) ? RT_SKIP_NO_PEAK : RT_SKIP_NONE;
+}
+
 enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, struct rt_launch *launch)
 {
     int32_t tile[2];
+    if (net->forecaster == RT_FORECASTER_LINKS)
+        return launch_link(query, device, launch);
     if (isnan(rt_device_peak_flops(device, rt_call_family(&query->call), query->call.dtype)))
         return RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_WHOLE)
@@ -75,7 +95,10 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     *bound = (struct rt_bound){.bound_us = rt_targets[net->target].bound(&launch),
                                .waves = launch.waves,
                                .start_us = launch.start_us};
-    if (rt_heads[net->head].effects) {
+    if (net->forecaster == RT_FORECASTER_LINKS) {
+        bound->link_us = rt_link_us(&net->links, &query->call, device, query->queued);
+        bound->compute_share = rt_link_start_share(&query->call);
+    } else if (rt_heads[net->head].effects) {
         rt_launch_times(&launch, &bound->times);
         bound->compute_share = rt_launch_compute_share(&launch);
         bound->depth_share = rt_launch_depth_share(&launch);

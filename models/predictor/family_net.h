@@ -14,6 +14,7 @@
 #include "models/predictor/device_effects.h"
 #include "models/predictor/features.h"
 #include "models/predictor/head.h"
+#include "models/roofline/link.h"
 #include "models/roofline/target.h"
 
 #define RT_MAX_FEATURES 32
@@ -44,6 +45,7 @@ enum rt_forecaster_id {
     RT_FORECASTER_LINEAR,
     RT_FORECASTER_WAVE_SCALING,
     RT_FORECASTER_ROOFLINE,
+    RT_FORECASTER_LINKS,
     RT_FORECASTER_COUNT
 };
 
@@ -63,6 +65,7 @@ struct rt_family_net {
     struct rt_measured_tiles tiles;
     struct rt_device_effects effects; /* none where the head uses none */
     struct rt_intervals intervals;
+    struct rt_link_model links; /* of the forecaster "links", beside effects and intervals */
     /* Of the baselines: */
     struct rt_linear_baseline linear;
     struct rt_wave_scaling wave_scaling;
@@ -78,6 +81,9 @@ const char *rt_net_name(enum rt_family family, enum rt_units units);
 
 /* Is the net for kernels of that op and dtype? */
 bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dtype dtype);
+
+/* Does it take device effects, which calibration fits? */
+bool rt_family_net_has_effects(const struct rt_family_net *net);
 
 /* The query of a sample; its tile is unknown unless `with_tile`. */
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);

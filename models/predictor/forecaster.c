@@ -1,6 +1,7 @@
 /* The table of forecasters. See forecaster.h. */
 #include "models/predictor/forecaster.h"
 #include "base/status.h"
+#include "models/predictor/links.h"
 #include "models/predictor/network.h"
 
 #include <math.h>
@@ -128,12 +129,15 @@ static void roofline_release(struct rt_family_net *net)
 }
 
 const struct rt_forecaster rt_forecasters[RT_FORECASTER_COUNT] = {
-    [RT_FORECASTER_NETWORK] = {"network", true, rt_network_forecast, rt_network_write, rt_network_read,
-                               rt_network_release},
-    [RT_FORECASTER_LINEAR] = {"linear", true, linear_forecast, linear_write, linear_read, linear_release},
-    [RT_FORECASTER_WAVE_SCALING] = {"wave-scaling", true, wave_scaling_forecast, wave_scaling_write,
+    [RT_FORECASTER_NETWORK] = {"network", true, rt_network_forecast, rt_network_latency, rt_network_write,
+                               rt_network_read, rt_network_release},
+    [RT_FORECASTER_LINKS] = {"links", true, rt_network_forecast, rt_links_latency, rt_links_write,
+                             rt_links_read, rt_links_release},
+    [RT_FORECASTER_LINEAR] = {"linear", true, linear_forecast, NULL, linear_write, linear_read,
+                              linear_release},
+    [RT_FORECASTER_WAVE_SCALING] = {"wave-scaling", true, wave_scaling_forecast, NULL, wave_scaling_write,
                                     wave_scaling_read, wave_scaling_release},
-    [RT_FORECASTER_ROOFLINE] = {"roofline", false, roofline_forecast, roofline_write, roofline_read,
+    [RT_FORECASTER_ROOFLINE] = {"roofline", false, roofline_forecast, NULL, roofline_write, roofline_read,
                                 roofline_release},
 };
 

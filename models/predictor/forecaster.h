@@ -1,7 +1,7 @@
 /*
  * Forecasters: what turns a family's kernels into times. A row is a struct of functions: a network, the
- * linear baseline, wave scaling, the bare roofline. How a row is fitted is in train/fitters.c, which is the
- * only other place that a new one touches.
+ * model of links, the linear baseline, wave scaling, the bare roofline. How a row is fitted is in
+ * train/fit_recipe.c, which is the only other place that a new one touches.
  */
 #ifndef ROOFTILE_MODELS_PREDICTOR_FORECASTER_H
 #define ROOFTILE_MODELS_PREDICTOR_FORECASTER_H
@@ -25,6 +25,10 @@ struct rt_forecaster {
     const char *name; /* in predictor files */
     bool fitted;      /* to measurements; else it is physics alone */
     void (*forecast)(const struct rt_family_net *net, const struct rt_forecast_batch *batch);
+    /* Latencies (count) of kernels by their inputs (count, feature_count) and bounds, with the device effects
+     * that those hold. NULL: it takes no device effects. */
+    void (*latency)(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
+                    const struct rt_bound *bounds, size_t count, double *latency_us);
     /* What the net holds, in the group of its family, beside the attributes that all forecasters have. */
     int (*write)(const struct rt_family_net *net, struct rt_h5 *file, const char *group);
     int (*read)(struct rt_h5 *file, const char *group, struct rt_family_net *net);

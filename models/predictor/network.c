@@ -12,7 +12,7 @@ struct chunk {
     size_t *index;          /* (room), of the queries */
     struct rt_bound *bound; /* (room) */
     rt_real *inputs;        /* (room, feature_count) */
-    rt_real *out;           /* (room, outputs) */
+    double *latency_us;     /* (room) */
 };
 
 static void chunk_init(struct chunk *chunk, const struct rt_family_net *net, size_t room)
@@ -21,7 +21,7 @@ static void chunk_init(struct chunk *chunk, const struct rt_family_net *net, siz
     chunk->index = rt_malloc(room * sizeof *chunk->index);
     chunk->bound = rt_malloc(room * sizeof *chunk->bound);
     chunk->inputs = rt_malloc(room * (size_t)net->feature_count * sizeof(rt_real));
-    chunk->out = rt_malloc(room * (size_t)rt_heads[net->head].outputs * sizeof(rt_real));
+    chunk->latency_us = rt_malloc(room * sizeof *chunk->latency_us);
 }
 
 static void chunk_release(struct chunk *chunk)
@@ -29,7 +29,7 @@ static void chunk_release(struct chunk *chunk)
     free(chunk->index);
     free(chunk->bound);
     free(chunk->inputs);
-    free(chunk->out);
+    free(chunk->latency_us);
 }
 
 /* Adds the device's residual correction to the shifts. */
@@ -47,17 +47,28 @@ static void add_corrections(const struct rt_family_net *net, const struct rt_res
     free(places);
 }
 
+void rt_network_latency(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
+                        const struct rt_bound *bounds, size_t count, double *latency_us)
+{
+    const struct rt_head *head = &rt_heads[net->head];
+    rt_real *out = rt_malloc(count * (size_t)head->outputs * sizeof *out);
+    rt_mlp_infer(&net->mlp, pool, inputs, count, out);
+    for (size_t i = 0; i < count; i++)
+        latency_us[i] = head->latency(out + i * (size_t)head->outputs, &bounds[i]);
+    free(out);
+}
+
 static void forecast_chunk(const struct rt_family_net *net, const struct rt_device_effect *effect,
                            const struct rt_forecast_batch *batch, struct chunk *chunk)
 {
-    const struct rt_head *head = &rt_heads[net->head];
     if (chunk->count == 0)
         return;
-    if (head->effects)
+    if (rt_family_net_has_effects(net))
         add_corrections(net, &effect->correction, batch, chunk);
-    rt_mlp_infer(&net->mlp, batch->pool, chunk->inputs, chunk->count, chunk->out);
+    rt_forecasters[net->forecaster].latency(net, batch->pool, chunk->inputs, chunk->bound, chunk->count,
+                                            chunk->latency_us);
     for (size_t i = 0; i < chunk->count; i++)
-        batch->latency_us[chunk->index[i]] = head->latency(chunk->out + i * head->outputs, &chunk->bound[i]);
+        batch->latency_us[chunk->index[i]] = chunk->latency_us[i];
     chunk->count = 0;
 }
 
@@ -84,7 +95,7 @@ void rt_network_forecast(const struct rt_family_net *net, const struct rt_foreca
                                                chunk.inputs + chunk.count * net->feature_count, bound);
         if (batch->skip[at] != RT_SKIP_NONE)
             continue;
-        if (rt_heads[net->head].effects)
+        if (rt_family_net_has_effects(net))
             rt_bound_set_effect(bound, &effect);
         if (query->queued)
             set_queued(bound, &effect);

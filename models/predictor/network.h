@@ -5,7 +5,10 @@
 
 #include "models/predictor/forecaster.h"
 
+/* Also of other forecasters that take device effects: inputs and bounds in chunks through its `latency`. */
 void rt_network_forecast(const struct rt_family_net *net, const struct rt_forecast_batch *batch);
+void rt_network_latency(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
+                        const struct rt_bound *bounds, size_t count, double *latency_us);
 void rt_network_release(struct rt_family_net *net);
 
 /* network_file.c */

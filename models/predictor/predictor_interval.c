@@ -84,7 +84,7 @@ double rt_predictor_interval(const struct rt_predictor *predictor, const struct 
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
     struct rt_launch launch;
-    if (net == NULL || !rt_heads[net->head].effects ||
+    if (net == NULL || !rt_family_net_has_effects(net) ||
         rt_family_net_launch(net, query, device, &launch) != RT_SKIP_NONE)
         return NAN;
     const struct asked asked = {.predictor = predictor,

@@ -44,6 +44,9 @@
 #define WAVE_SCALING(family_) \
     {.kind = "wave-scaling", .forecaster = RT_FORECASTER_WAVE_SCALING, .family = family_, .loss = "none", \
      .epochs = 1}
+/* Collectives by a model of links: docs/log/links.md. */
+#define LINKS(family_) \
+    {.kind = "rooftile", .forecaster = RT_FORECASTER_LINKS, .family = family_, .loss = "relative squares", .epochs = 1}
 /* clang-format on */
 
 const struct rt_recipe rt_recipes[] = {
@@ -77,6 +80,7 @@ const struct rt_recipe rt_recipes[] = {
     WAVE_SCALING(RT_FAMILY_LAYERNORM),
     WAVE_SCALING(RT_FAMILY_ATTENTION),
     WAVE_SCALING(RT_FAMILY_MOE),
+    LINKS(RT_FAMILY_COLLECTIVE),
 };
 const size_t rt_recipe_count = RT_COUNT(rt_recipes);
 
@@ -120,6 +124,8 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
                                 .units = recipe->units,
                                 .forecaster = recipe->forecaster,
                                 .target = recipe->target,
+                                .links = rt_link_prior,
+                                .effects.family = recipe->family,
                                 .validation_mape = NAN};
     rt_intervals_init(&net.intervals);
     int status = recipe->features != NULL ? init_network(recipe, &net) : RT_OK;
@@ -132,5 +138,6 @@ int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out)
 
 bool rt_recipe_has_effects(const struct rt_recipe *recipe)
 {
-    return recipe->head != NULL && rt_heads[rt_head_find(recipe->head)].effects;
+    return recipe->forecaster == RT_FORECASTER_LINKS ||
+           (recipe->head != NULL && rt_heads[rt_head_find(recipe->head)].effects);
 }

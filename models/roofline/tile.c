@@ -1,5 +1,6 @@
 /* Tiles, waves and the roofline. See tile.h. */
 #include "models/roofline/tile.h"
+#include "models/roofline/link.h"
 #include "models/roofline/board.h"
 
 #include <math.h>
@@ -233,19 +234,12 @@ double rt_launch_narrow_share(const struct rt_launch *launch)
     return rt_launch_compute_share(launch) * fmax(0, fmin(narrow, 1));
 }
 
-/* A collective's first dim is its GPUs; a message goes to one. */
-static double link_gbs(const struct rt_query *query, const struct rt_device *device)
-{
-    const struct rt_link link = rt_device_link(device);
-    return rt_link_gbs(&link, query->call.op == RT_OP_SEND_RECEIVE ? 1 : query->call.dim[0] - 1);
-}
-
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
 {
     const struct rt_op *op = &rt_ops[query->call.op];
     double bytes = rt_query_traffic(query);
     if (rt_families[op->family].link)
-        return 1e6 * bytes / (1e9 * link_gbs(query, device));
+        return rt_link_bound_us(&query->call, device);
     double peak = rt_device_peak_flops(device, op->family, query->call.dtype);
     if (isnan(peak) || rt_families[op->family].host)
         return NAN; /* fmax would drop it */

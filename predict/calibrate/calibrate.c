@@ -97,7 +97,7 @@ static void record(struct rt_predictor *predictor, const char *uuid, const struc
 static int check_predictor(const struct rt_predictor *predictor)
 {
     for (size_t n = 0; n < predictor->net_count; n++)
-        if (rt_heads[predictor->nets[n].head].effects)
+        if (rt_family_net_has_effects(&predictor->nets[n]))
             return RT_OK;
     return rt_fail(
         RT_EUSAGE,

@@ -41,18 +41,17 @@ static void kernels_release(struct kernels *kernels)
 /* What the network makes of each kernel. */
 static void infer(const struct rt_family_net *net, const struct rt_bound *bounds, struct kernels *kernels)
 {
-    const struct rt_head *head = &rt_heads[net->head];
-    size_t outputs = (size_t)head->outputs, width = rt_family_net_place_width(net);
-    rt_real *out = rt_malloc((kernels->count + 1) * outputs * sizeof *out);
+    size_t width = rt_family_net_place_width(net);
+    double *unit_us = rt_malloc((kernels->count + 1) * sizeof *unit_us);
     kernels->place = rt_malloc((kernels->count + 1) * width * sizeof *kernels->place);
     if (kernels->count > 0) {
-        rt_mlp_infer(&net->mlp, NULL, kernels->feature, kernels->count, out);
+        rt_forecasters[net->forecaster].latency(net, NULL, kernels->feature, bounds, kernels->count, unit_us);
         rt_family_net_places(net, NULL, kernels->feature, kernels->count, kernels->place);
     }
     for (size_t i = 0; i < kernels->count; i++) {
         kernels->kernel[i] = (struct rt_calibration_kernel){
             .measured_us = kernels->sample[i]->latency_us,
-            .unit_us = head->latency(out + i * outputs, &bounds[i]),
+            .unit_us = unit_us[i],
             .bound_us = bounds[i].bound_us,
             .place = kernels->place + i * width,
             .place_width = width,
@@ -61,7 +60,7 @@ static void infer(const struct rt_family_net *net, const struct rt_bound *bounds
         };
         rt_calibration_shares(&bounds[i], kernels->kernel[i].share);
     }
-    free(out);
+    free(unit_us);
 }
 
 /* What one network's calibration reads. */
@@ -347,7 +346,7 @@ int rt_calibrate_kernels(struct rt_predictor *predictor, const struct rt_dataset
     for (size_t n = 0; n < predictor->net_count; n++) {
         struct rt_family_net *net = &predictor->nets[n];
         const struct source source = {predictor, net, dataset, &dataset->devices[device], options};
-        if (!rt_heads[net->head].effects)
+        if (!rt_family_net_has_effects(net))
             continue;
         struct rt_calibrated_family *row = &out->family[out->family_count++];
         fit_net(&source, row, out->left);

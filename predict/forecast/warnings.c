@@ -36,7 +36,7 @@ static char *few_words(const struct rt_prediction *prediction)
     }
     for (int f = 0; f < RT_FAMILY_COUNT; f++) {
         const struct rt_family_net *net = net_of(prediction, (enum rt_family)f);
-        if (net == NULL || !rt_heads[net->head].effects || net->effects.count >= FEW_GPUS ||
+        if (net == NULL || !rt_family_net_has_effects(net) || net->effects.count >= FEW_GPUS ||
             time_us[f] < MAIN_SHARE * sum)
             continue;
         rt_text_item(&words, ", ", "%s on %zu", rt_families[f].name, net->effects.count);

@@ -11,7 +11,7 @@ from pathlib import Path
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "datasets" / "devices"
 TEXTS = ("name", "vendor", "architecture", "compute_capability")
-NOT_COLUMNS = ("aliases", "sources", "notes")
+NOT_COLUMNS = ("aliases", "sources", "checked", "notes")
 DIMS = 11
 
 

@@ -56,7 +56,7 @@ static void set_call(struct rt_opgraph_call *out, const struct cell *cell, enum 
 {
     *out = (struct rt_opgraph_call){0};
     rt_call_init(&out->call, op, cell->dtype);
-    memcpy(out->call.dim, dim, (size_t)rt_op_ndims(op) * sizeof *dim);
+    memcpy(out->call.dim, dim, (size_t)rt_op_graph_dims(op) * sizeof *dim);
 }
 
 /* y(rows, out) = x(rows, in) W(in, out): "(rows, in, out)" */

@@ -1,0 +1,38 @@
+/*
+ * What joins the GPUs of one server, and whose kernels move data over it: the dims `fabric` and `library` of
+ * collectives. Both numbers are stored in datasets: append, never renumber.
+ */
+#ifndef ROOFTILE_DATASETS_FABRIC_H
+#define ROOFTILE_DATASETS_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Places of the dims of every collective: GPUs, elements, fabric, library. */
+enum { RT_DIM_GPUS, RT_DIM_ELEMENTS, RT_DIM_FABRIC, RT_DIM_LIBRARY };
+
+enum rt_fabric {
+    RT_FABRIC_OWN,       /* what the device's description says: rt_device_fabric */
+    RT_FABRIC_SWITCH,    /* NVLink through switches: every GPU sends at its whole rate to any other */
+    RT_FABRIC_MESH,      /* NVLink from each GPU to each of its peers */
+    RT_FABRIC_PAIRS,     /* bridges between two boards each, PCIe with peer access between pairs */
+    RT_FABRIC_PCIE,      /* PCIe: peer access in a pair, host bridges that more GPUs share */
+    RT_FABRIC_PCIE_PEER, /* PCIe with peer access between all of them, as behind one switch */
+    RT_FABRIC_PCIE_HOST, /* PCIe without peer access: everything goes through the host's memory */
+    RT_FABRIC_COUNT
+};
+/* "own", "switch", "mesh", "pairs", "pcie", "pcie-peer", "pcie-host" */
+extern const char *const rt_fabrics[RT_FABRIC_COUNT];
+
+/* Whose kernels a collective runs. */
+enum rt_collective_library {
+    RT_LIBRARY_NCCL,         /* or RCCL */
+    RT_LIBRARY_SERVER,       /* an LLM server's own all-reduce of small messages, in a CUDA graph */
+    RT_LIBRARY_SERVER_EAGER, /* the same launched by the host, which copies the message to a buffer first */
+    RT_LIBRARY_COUNT
+};
+
+/* Does data go through PCIe between so many GPUs? */
+bool rt_fabric_is_pcie(enum rt_fabric fabric, int64_t gpus);
+
+#endif
