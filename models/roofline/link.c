@@ -12,18 +12,21 @@ const char *const rt_link_terms[RT_LINK_TERMS] = {"start",       "step",  "hop",
                                                   "middle_step", "large", "large_step", "fill",
                                                   "fill_step",   "wire",  "wire_split"};
 
-const struct rt_link_model rt_link_prior =
-    {.coefficient =
-         {
-             [RT_LINK_RING_REDUCE] = {8.36, 1.95, 0.35, 3.3, 0, 17.4, 0, 88, 0, 1.06, 0.03},
-             [RT_LINK_RING_GATHER] = {9.1, 1.93, 0.42, 4.0, 0, 18.4, 0, 99, 0, 1.10, 0.11},
-             [RT_LINK_ALL_TO_ALL] = {12.6, 0.65, 0.34, 10.8, 0, 4.1, 0, 83, 0, 1.16, 0},
-             [RT_LINK_SEND] = {11, 0, 0, 5.2, 0, 0, 0, 0, 0, 1, 0},
-             [RT_LINK_SWITCH_REDUCE] = {150, 0, 0, 0, 0, 0, 0, 0, 0, 1.4, 0},
-             [RT_LINK_ONE_SHOT] = {8, 0.3, 0.5, 0, 0, 0, 0, 0, 0, 1, 0},
-             [RT_LINK_TWO_SHOT] = {11, 0.3, 0.5, 0, 0, 0, 0, 0, 0, 1.4, 0},
-         },
-     .host_us = 30};
+/* clang-format off */
+const struct rt_link_model rt_link_prior = {
+    .coefficient = {
+        /*                          start  step   hop    middle .. step large  .. step fill   .. step wire   split */
+        [RT_LINK_RING_REDUCE]   = { 9.8,   1.62,  0.378, 0.327, 0.685,  18.3,  0,      39.6,  10.8,   1,     0.18 },
+        [RT_LINK_RING_GATHER]   = { 9.6,   1.72,  0.405, 3.07,  0.302,  12.3,  4.65,   71.4,  0,      1.065, 0.246},
+        [RT_LINK_ALL_TO_ALL]    = {12.8,   0.605, 0.34,  9.91,  0,      0,     3.46,   70.9,  4.0,    1.175, 0    },
+        [RT_LINK_SEND]          = { 5.62,  5.3,   0,     3.31,  2.38,   0,     0,      0,     0,      1,     0    },
+        [RT_LINK_SWITCH_REDUCE] = {36.1,  16.3,   0,     0,     0,      0,     0,      0,     0,      1.53,  0    },
+        [RT_LINK_ONE_SHOT]      = { 7.81,  0.175, 2.05,  0,     0,      0,     0,      0,     0,      1.28,  0    },
+        [RT_LINK_TWO_SHOT]      = {15.4,   0.405, 0,     0,     0,      0,     0,      0,     0,      1.074, 0    },
+    },
+    .host_us = 34,
+};
+/* clang-format on */
 
 /* ---- the call ---- */
 

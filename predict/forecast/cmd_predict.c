@@ -92,6 +92,10 @@ static const struct rt_option options[] = {
      "Of a pipeline: 1f1b or gpipe"},
     {"link-gbs", 0, "X", RT_NUMBER(struct arguments, forecast.parallel.link_gbs, 0.01, 1e5),
      "What a GPU sends to others, one direction, GB/s (default: by the GPU's links)"},
+    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, forecast.parallel.fabric, rt_fabrics),
+     "What joins the GPUs: switch, mesh, pairs (bridges), pcie, pcie-peer (peer access between all), "
+     "pcie-host "
+     "(no peer access); default: own, by the GPU's links"},
     {"no-overlap", 0, NULL, RT_FLAG(struct arguments, forecast.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("Output:"),

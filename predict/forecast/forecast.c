@@ -1,6 +1,7 @@
 /* From a graph to the time of a step. See forecast.h. */
 #include "predict/forecast/forecast.h"
 #include "base/status.h"
+#include "predict/forecast/collectives.h"
 #include "predict/forecast/launch_times.h"
 #include "predict/forecast/launches.h"
 #include "predict/forecast/step.h"
@@ -24,23 +25,26 @@ void rt_forecast_release(struct rt_forecast *forecast)
 }
 
 static int check_parallel(const struct rt_graph *graph, const struct rt_parallel *parallel,
-                          const struct rt_device *device, struct rt_link *link)
+                          const struct rt_collectives *collectives)
 {
     int64_t layers = rt_forecast_layers(graph);
-    *link = isnan(parallel->link_gbs) ? rt_device_link(device) : (struct rt_link){parallel->link_gbs, 1};
+    bool sums = parallel->data > 1 && graph->options.step == RT_STEP_TRAINING;
     if (parallel->pipeline > 1 && parallel->pipeline > layers)
         return rt_fail(RT_EUSAGE, "--pp %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
                        parallel->pipeline, layers);
-    if ((parallel->pipeline > 1 || (parallel->data > 1 && graph->options.step == RT_STEP_TRAINING)) &&
-        !(link->gbs > 0))
-        return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with --link-gbs",
-                       device->name);
-    return RT_OK;
+    int status = parallel->pipeline > 1 ? rt_collectives_check(collectives, 2) : RT_OK;
+    return status == RT_OK && sums ? rt_collectives_check(collectives, parallel->data) : status;
+}
+
+static void collectives_of(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                           struct rt_collectives *out)
+{
+    rt_collectives_init(out, predictor, forecast->device, forecast->graph, &forecast->options.parallel,
+                        forecast->options.level);
 }
 
 /* Asks the predictor for all of them at once. */
-static int forecast_all(struct rt_forecast *forecasts, size_t count, const struct rt_predictor *predictor,
-                        const struct rt_link *link)
+static int forecast_all(struct rt_forecast *forecasts, size_t count, const struct rt_predictor *predictor)
 {
     struct rt_forecast_queries queries;
     int status = RT_OK;
@@ -48,11 +52,13 @@ static int forecast_all(struct rt_forecast *forecasts, size_t count, const struc
     bool roofline = !rt_predictor_is_fitted(predictor);
     const uint32_t *of_launch = queries.of_launch;
     for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count) {
-        status = rt_forecast_time_launches(&forecasts[f], &queries, of_launch, roofline, link);
+        struct rt_collectives collectives;
+        collectives_of(&forecasts[f], predictor, &collectives);
+        status = rt_forecast_time_launches(&forecasts[f], &queries, of_launch, roofline, &collectives);
         if (status != RT_OK)
             break;
         rt_forecast_sum_phases(&forecasts[f]);
-        rt_forecast_sum_step(&forecasts[f], link);
+        rt_forecast_sum_step(&forecasts[f], &collectives);
         rt_forecast_sum_interval(&forecasts[f]);
         rt_forecast_sum_memory(&forecasts[f]);
     }
@@ -64,11 +70,13 @@ int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
                        const struct rt_predictor *predictor, const struct rt_device *device,
                        const struct rt_forecast_options *options, struct rt_forecast *out)
 {
-    struct rt_link link = {NAN, 1};
     int status = RT_OK;
-    for (size_t f = 0; f < count; f++)
-        if ((status = check_parallel(graphs[f], &options->parallel, device, &link)) != RT_OK)
+    for (size_t f = 0; f < count; f++) {
+        struct rt_collectives collectives;
+        rt_collectives_init(&collectives, predictor, device, graphs[f], &options->parallel, options->level);
+        if ((status = check_parallel(graphs[f], &options->parallel, &collectives)) != RT_OK)
             return status;
+    }
     if (count == 0)
         return RT_OK;
     struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
@@ -76,7 +84,7 @@ int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
         forecasts[f] = (struct rt_forecast){.graph = graphs[f], .device = device, .options = *options};
         rt_forecast_list_launches(&forecasts[f]);
     }
-    status = forecast_all(forecasts, count, predictor, &link);
+    status = forecast_all(forecasts, count, predictor);
     for (size_t f = 0; f < count; f++) {
         if (status == RT_OK)
             out[f] = forecasts[f];

@@ -11,7 +11,8 @@
  *   launches.h         what is launched, and the query that asks for it
  *   queries.h          every distinct query, answered once
  *   launch_times.h     answers, links and bandwidth become the time of each launch
- *   parallel.h         collectives, gradient sums and pipelines
+ *   collectives.h      what a collective takes: the predictor's model of links, or the prior
+ *   parallel.h         gradient sums and pipelines
  *   step.h             launches become phases, stages, the step and its memory
  *   uncertainty.h      the interval of the step
  *   breakdown.c        time by op and by node
@@ -30,7 +31,7 @@ enum rt_time_source {
     RT_TIME_TRAINED,   /* a network of the predictor */
     RT_TIME_ROOFLINE,  /* the predictor is the roofline, or has no network and a fallback was allowed */
     RT_TIME_BANDWIDTH, /* moves data only: as an elementwise op does, or bytes / bandwidth */
-    RT_TIME_LINK,      /* a collective: parallel.h */
+    RT_TIME_LINK,      /* a collective: collectives.h */
     RT_TIME_SOURCE_COUNT
 };
 extern const char *const rt_time_sources[RT_TIME_SOURCE_COUNT];

@@ -6,10 +6,6 @@
 
 #include <math.h>
 
-/* Half-width of a link's time in ln at 90%: assumed, as no collective was measured under leave-one-GPU-out.
- */
-static const double LINK_HALF = 0.3;
-
 /* Names the families that the graph needs and the predictor lacks. */
 static int refuse_families(const struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
                            const uint32_t *of_launch)
@@ -62,20 +58,19 @@ static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enu
         rt_ops[op].name);
 }
 
-static int time_collective(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
-                           const struct rt_link *link)
+static int time_collective(struct rt_forecast_launch *launch, const struct rt_collectives *collectives)
 {
-    if (!(link->gbs > 0))
-        return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with --link-gbs",
-                       forecast->device->name);
+    struct rt_collective_time time;
+    int status = rt_collectives_check(collectives, launch->kernel.call.dim[RT_DIM_GPUS]);
+    if (status != RT_OK)
+        return status;
+    rt_collective_time_of(collectives, &launch->kernel.call, &time);
     launch->source = RT_TIME_LINK;
-    launch->half = LINK_HALF * rt_interval_scale(forecast->options.level);
-    launch->shared = 1;
+    launch->half = time.half;
+    launch->shared = time.shared;
     launch->same = RT_NO_QUERY;
-    launch->time_us =
-        rt_collective_us(launch->kernel.call.op, launch->kernel.call.dim[0], launch->kernel.bytes, link);
-    launch->roofline_us = 1e6 * launch->kernel.bytes /
-                          (1e9 * rt_collective_gbs(launch->kernel.call.op, launch->kernel.call.dim[0], link));
+    launch->time_us = time.time_us;
+    launch->roofline_us = time.bound_us;
     return RT_OK;
 }
 
@@ -120,7 +115,8 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
 }
 
 int rt_forecast_time_launches(struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
-                              const uint32_t *of_launch, bool roofline, const struct rt_link *link)
+                              const uint32_t *of_launch, bool roofline,
+                              const struct rt_collectives *collectives)
 {
     int status = RT_OK;
     forecast->error_correlation = queries->error_correlation;
@@ -128,7 +124,7 @@ int rt_forecast_time_launches(struct rt_forecast *forecast, const struct rt_fore
         struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_family_row *family = rt_launch_family(launch);
         if (family->link)
-            status = time_collective(forecast, launch, link);
+            status = time_collective(launch, collectives);
         else if (family->moves)
             time_move(forecast, launch, queries, of_launch[i]);
         else

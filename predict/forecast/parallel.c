@@ -1,38 +1,18 @@
-/* Links, rings and pipelines. See parallel.h. */
+/* Gradient sums and pipelines. See parallel.h. */
 #include "predict/forecast/parallel.h"
 #include "base/status.h"
+#include "predict/forecast/collectives.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe"};
 
-/* Steps of a ring of p devices: p-1 to gather or to scatter, 2 (p-1) for an all-reduce; a message to one peer
- * takes one. */
-static double collective_steps(enum rt_op_id op, int64_t gpus)
-{
-    if (op == RT_OP_SEND_RECEIVE)
-        return 1;
-    return (op == RT_OP_ALL_REDUCE ? 2.0 : 1.0) * (double)(gpus - 1);
-}
-
-double rt_collective_gbs(enum rt_op_id op, int64_t gpus, const struct rt_link *link)
-{
-    return rt_link_gbs(link, op == RT_OP_SEND_RECEIVE ? 1 : gpus - 1);
-}
-
-double rt_collective_us(enum rt_op_id op, int64_t gpus, double bytes, const struct rt_link *link)
-{
-    double steps = collective_steps(op, gpus), gbs = RT_LINK_UTILISATION * rt_collective_gbs(op, gpus, link);
-    return RT_LINK_START_US + steps * RT_LINK_STEP_US + 1e6 * bytes / (1e9 * gbs);
-}
-
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, const struct rt_link *link,
+                           const struct rt_parallel *parallel, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count)
 {
     double limit = parallel->bucket_bytes > 0 ? parallel->bucket_bytes : 25.0 * 1024 * 1024;
-    double ring = 2.0 * (double)(gpus - 1) / (double)gpus; /* sent for each byte of gradient */
     double free_at = 0, bucket = 0;
     size_t done = 0;
     for (size_t i = 0; i < count; i++) {
@@ -41,7 +21,7 @@ double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t c
             continue;
         double start = parallel->no_overlap ? ready_us[count - 1] : ready_us[i];
         start = fmax(free_at, start);
-        free_at = start + rt_collective_us(RT_OP_ALL_REDUCE, gpus, ring * bucket, link);
+        free_at = start + rt_collective_us(collectives, RT_OP_ALL_REDUCE, gpus, bucket);
         if (sums != NULL)
             sums[done] = (struct rt_gradient_sum){start, free_at, bucket};
         done++;

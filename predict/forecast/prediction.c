@@ -160,6 +160,7 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"parallel.overlap", json_boolean(!p->no_overlap)},
         {"parallel.link_gbs", rt_json_number(link.gbs)},
         {"parallel.link_peers", rt_json_number(link.peers)},
+        {"parallel.fabric", json_string(rt_fabrics[p->fabric])},
     };
     for (size_t i = 0; i < RT_COUNT(members); i++)
         rt_report_add_json(report, members[i].key, members[i].value);

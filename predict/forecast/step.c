@@ -122,7 +122,7 @@ static void list_gradients(const struct rt_forecast *forecast, int64_t s, struct
 
 /* When the gradients of a stage are summed over the data-parallel group, since its last backward pass began.
  */
-static double sum_gradients(struct rt_forecast *forecast, int64_t s, const struct rt_link *link)
+static double sum_gradients(struct rt_forecast *forecast, int64_t s, const struct rt_collectives *collectives)
 {
     const struct rt_parallel *parallel = &forecast->options.parallel;
     struct gradients gradients = {0};
@@ -132,7 +132,7 @@ static double sum_gradients(struct rt_forecast *forecast, int64_t s, const struc
         struct rt_gradient_sum *sums = s == 0 ? rt_malloc(gradients.count * sizeof *sums) : NULL;
         size_t count;
         end = rt_gradient_sums_us(gradients.ready_us, gradients.bytes, gradients.count, parallel->data,
-                                  parallel, link, sums, &count);
+                                  parallel, collectives, sums, &count);
         if (s == 0) {
             forecast->sums = sums;
             forecast->sum_count = count;
@@ -154,7 +154,7 @@ static double host_wait(const struct rt_forecast *forecast, const struct stage_t
 }
 
 /* A step of a pipeline, or of one device (a pipeline of one stage, microbatches one after the other). */
-void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *link)
+void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_collectives *collectives)
 {
     const struct rt_graph *graph = forecast->graph;
     const struct rt_parallel *parallel = &forecast->options.parallel;
@@ -174,10 +174,10 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_link *li
         optimizer = fmax(optimizer, times.optimizer_us / (double)stages); /* each steps its own weights */
         link_us = fmax(link_us, times.link_us);
         if (training && parallel->data > 1)
-            late = fmax(late, sum_gradients(forecast, s, link) - times.backward_us);
+            late = fmax(late, sum_gradients(forecast, s, collectives) - times.backward_us);
     }
     double bytes = rt_dtypes[graph->options.dtype].bytes * graph->boundary;
-    double send = stages > 1 ? rt_collective_us(RT_OP_SEND_RECEIVE, 2, bytes, link) : 0;
+    double send = stages > 1 ? rt_collective_us(collectives, RT_OP_SEND_RECEIVE, 2, bytes) : 0;
     double passes = rt_pipeline_us(forward, training ? backward : NULL, stages, microbatches, send,
                                    parallel->schedule, &busy, forecast->pass_ends_us);
     double step_us = rt_runtimes[graph->options.runtime].step_us;

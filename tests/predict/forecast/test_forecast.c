@@ -1,4 +1,5 @@
 /* Forecasts of graphs whose times are known: by the roofline, and by untrained networks. */
+#include "predict/forecast/collectives.h"
 #include "test.h"
 
 #include "models/graph/build.h"
@@ -321,8 +322,12 @@ static void test_pipelines_cut_layers(void)
     rt_graph_release(&graph);
     parallel.pipeline = 2;
     forecast(&o, &parallel, "A100-SXM4-40GB", &graph, &device, &tiling);
-    const struct rt_link link = rt_device_link(&device);
-    double send = rt_collective_us(RT_OP_SEND_RECEIVE, 2, 4.0 * 128 * 256, &link);
+    struct rt_collectives collectives;
+    struct rt_predictor by_roofline;
+    roofline(&by_roofline);
+    rt_collectives_init(&collectives, &by_roofline, &device, &graph, &parallel, 0);
+    double send = rt_collective_us(&collectives, RT_OP_SEND_RECEIVE, 2, 4.0 * 128 * 256);
+    rt_predictor_release(&by_roofline);
     RT_ASSERT_NEAR(tiling.total_us, whole.total_us + 2 * send, 1e-9); /* one microbatch: a chain */
     CU_ASSERT_TRUE(isnan(tiling.forward_us));
     double layer = rt_forecast_node_us(&whole, 1, RT_FORWARD) + rt_forecast_node_us(&whole, 2, RT_FORWARD);
