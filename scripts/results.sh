@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes the tables of docs/results/ again, each into a file of a folder.
 #
-#   scripts/results.sh [--neusight DIR] [--aiconfigurator DIR] [-o FOLDER] [TABLE...]
+#   scripts/results.sh [--neusight DIR] [--aiconfigurator DIR] [--corpora DIR] [-o FOLDER] [TABLE...]
 #   scripts/results.sh --list          the tables: data, page, time, commands
 #
 # Without TABLE: all that the data at hand allows and that take less than an hour. DIR is what `rooftile dataset import`
-# reads; without it ROOFTILE_NEUSIGHT and ROOFTILE_AICONFIGURATOR say where the data is. FOLDER (default results-out) gets
+# reads (corpora: vidur/ and pipeweave/); without it ROOFTILE_NEUSIGHT, ROOFTILE_AICONFIGURATOR and ROOFTILE_CORPORA say
+# where the data is. FOLDER (default results-out) gets
 # TABLE.md or TABLE.txt; FOLDER/work keeps imports, predictors and folds, so that a run that ended goes on.
 # ROOFTILE is the program (default build/rooftile).
 set -eu
@@ -19,6 +20,7 @@ seeds            | n | leave-one-gpu-out                      | 3 min  | crossva
 published        | n | leave-one-gpu-out                      | 3 h    | crossval --leave-out gpu -p neusight --calibrate 0
 dtypes           | a | leave-one-gpu-out, calibration         | 4 min  | train --no-test --hold-out-gpu; evaluate --op gemm --dtype
 kinds            | a | leave-one-gpu-out                      | 4 min  | train --no-test --hold-out-gpu; evaluate --op attention; --op moe --dtype
+collectives      | a, c | collectives                         | 1 min  | train --no-test --hold-out-gpu --family collective; scripts/collective_table.py
 intervals        | n, a | intervals                           | 5 min  | crossval --leave-out gpu -p rooftile --calibrate-split train, test; evaluate
 sessions         | n    | intervals                           | 9 min  | train --no-test --hold-out-gpu; calibrate; evaluate; evaluate --workloads
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
@@ -128,6 +130,29 @@ make_kinds() {
     done
 }
 
+# Collectives of a corpus as a dataset and as CSV: $work/collectives-NAME.h5 and $work/collectives-NAME/.
+collectives() { # vidur | pipeweave
+    local name=$work/collectives-$1
+    [ -e "$name.h5" ] || {
+        "$source_folder/scripts/corpora/collectives.py" "$corpora/$1" -o "$name" >/dev/null
+        "$rooftile" dataset import --format csv "$name" -o "$name.h5" --quiet >/dev/null
+    }
+    echo "$name"
+}
+
+make_collectives() {
+    local vidur pipeweave published gpu file
+    vidur=$(collectives vidur) pipeweave=$(collectives pipeweave) published=$work/collectives-aiconfigurator
+    [ -d "$published" ] || "$rooftile" dataset export "$(data aiconfigurator)" -o "$published" >/dev/null
+    for gpu in A100 H100 H200 L40S A40; do
+        file=$work/collectives-without-$gpu.h5
+        "$rooftile" train "$(data aiconfigurator)" "$vidur.h5" "$pipeweave.h5" --family collective --no-test \
+            --hold-out-gpu "$gpu" --seed 1 --threads 1 --quiet --overwrite -o "$file" >/dev/null
+        "$source_folder/scripts/collective_table.py" "$(dirname "$rooftile")/librooftile.so" "$file" "$gpu" \
+            AIConfigurator="$published" Vidur="$vidur" PipeWeave="$pipeweave" | sed "$([ "$gpu" = A100 ] || echo 1,2d)"
+    done
+}
+
 make_intervals() {
     local name
     for name in $(have_neusight && echo neusight) $(have_aiconfigurator && echo aiconfigurator); do
@@ -217,7 +242,7 @@ make_speed() {
 
 # --- which of them, and where ---
 
-neusight=${ROOFTILE_NEUSIGHT:-} aiconfigurator=${ROOFTILE_AICONFIGURATOR:-} out=results-out wanted=()
+neusight=${ROOFTILE_NEUSIGHT:-} aiconfigurator=${ROOFTILE_AICONFIGURATOR:-} corpora=${ROOFTILE_CORPORA:-} out=results-out wanted=()
 rooftile=${ROOFTILE:-$source_folder/build/rooftile}
 while [ $# -gt 0 ]; do
     case $1 in
@@ -225,6 +250,7 @@ while [ $# -gt 0 ]; do
     --help | -h) sed -n '2,10p' "$0" | sed 's/^# \{0,1\}//' && exit 0 ;;
     --neusight) neusight=${2:?--neusight takes a folder} && shift ;;
     --aiconfigurator) aiconfigurator=${2:?--aiconfigurator takes a folder} && shift ;;
+    --corpora) corpora=${2:?--corpora takes a folder} && shift ;;
     -o) out=${2:?-o takes a folder} && shift ;;
     -*) fail "there is no option $1; see --help" ;;
     *) wanted+=("$1") ;;
@@ -235,11 +261,13 @@ done
 
 have_neusight() { [ -d "$neusight" ]; }
 have_aiconfigurator() { [ -d "$aiconfigurator" ]; }
+have_corpora() { [ -d "$corpora" ]; }
 feasible() { # TABLE
     case $(field "$1" 2) in
     n) have_neusight ;;
     a) have_aiconfigurator ;;
     'n, a') have_neusight || have_aiconfigurator ;;
+    'a, c') have_aiconfigurator && have_corpora ;;
     esac
 }
 
@@ -252,7 +280,7 @@ work=$out/work
 mkdir -p "$work"
 for name in "${wanted[@]}"; do
     [ -n "$(field "$name" 1)" ] || fail "there is no table \"$name\"; there are: $(names | tr '\n' ' ')"
-    feasible "$name" || fail "$name needs data that is not there: say where with --neusight or --aiconfigurator"
+    feasible "$name" || fail "$name needs data that is not there: say where with --neusight, --aiconfigurator or --corpora"
     echo "$name: about $(field "$name" 4)" >&2
     "make_${name//-/_}" >"$work/$name.txt"
     if [ -s "$work/$name.txt" ]; then
