@@ -27,6 +27,7 @@ models           | n | models                                 | 1 min  | train; 
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
 baseline-models  | n | models                                 | 1 min  | train -p linear, wave-scaling --hold-out-gpu AMD; evaluate --workloads --compare
 reproduction     | n | reproduction                           | 5 min  | scripts/reproduce_neusight.sh
+guide            | n | ../guide/evaluate, ../guide/calibrate  | 1 min  | train --hold-out-gpu V100; evaluate --gpu V100; calibrate --gpu V100
 demo             |   | demo                                   | 5 min  | scripts/demo.sh
 speed            |   | speed                                  | 3 min  | tests/bench: bench_train.sh, bench_forecast, bench_predict.sh
 '
@@ -231,6 +232,16 @@ make_baseline_models() {
 }
 
 make_reproduction() { "$source_folder/scripts/reproduce_neusight.sh" "$neusight" "$work/reproduction"; }
+# The examples of the guide, with the names of files that it has.
+make_guide() {
+    local set
+    set=$(data neusight)
+    cp "$(predictor "$set" --hold-out-gpu V100)" "$work/predictor.h5"
+    cd "$work"
+    say evaluate --predictor predictor.h5 neusight.h5 --gpu V100 --quiet
+    say calibrate --predictor predictor.h5 neusight.h5 --gpu V100 --split test -o calibrated.h5 --overwrite
+    cd - >/dev/null
+}
 make_demo() { "$source_folder/scripts/demo.sh" "$work/demo"; }
 make_speed() {
     local build
@@ -257,6 +268,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+rooftile=$(realpath "$rooftile" 2>/dev/null || echo "$rooftile")
 [ -x "$rooftile" ] || fail "$rooftile: there is no such program; build it (scripts/test.sh), or say where it is with ROOFTILE"
 
 have_neusight() { [ -d "$neusight" ]; }
