@@ -64,13 +64,40 @@ static bool knows_alike(const struct rt_device_effects *effects, const struct rt
     return false;
 }
 
+/* Are all devices of training by other vendors? Their libraries say nothing of this one's. */
+static bool is_new_vendor(const struct rt_device_effects *effects, const struct rt_device *device)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < effects->count; i++) {
+        const struct rt_device_effect *known = &effects->known[i];
+        if (known->calibrated)
+            continue;
+        if (known->vendor[0] == '\0' || strcmp(known->vendor, device->vendor) == 0)
+            return false;
+        others++;
+    }
+    return others > 0;
+}
+
+/* Half-widths of GPUs left out with others of their vendor in training, to those left out with all of their
+ * vendor: NeuSight's two AMD GPUs. docs/log/intervals.md */
+static const double NEW_VENDOR = 2;
+
+static double unseen_width(const struct asked *asked, double known, double unseen)
+{
+    const struct rt_device_effects *effects = &asked->net->effects;
+    if (knows_alike(effects, asked->device))
+        return sqrt(known * unseen);
+    return is_new_vendor(effects, asked->device) ? NEW_VENDOR * unseen : unseen;
+}
+
 static double device_width(const struct asked *asked)
 {
     const struct rt_family_net *net = asked->net;
     const struct rt_device_effect *effect = rt_device_effects_find(&net->effects, asked->device->name);
     double known = width(asked, net->intervals.known), unseen = width(asked, net->intervals.unseen);
     if (effect == NULL)
-        return knows_alike(&net->effects, asked->device) ? sqrt(known * unseen) : unseen;
+        return unseen_width(asked, known, unseen);
     if (effect->interval_scale[asked->query->call.dtype] > 0)
         return calibrated_width(asked, effect);
     if (effect->interval[0] > 0)

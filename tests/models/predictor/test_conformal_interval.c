@@ -197,6 +197,21 @@ static void check_widths(const struct rt_predictor *predictor)
     RT_ASSERT_NEAR(width_of(predictor, "Calibrated", 0.8, 2048), 0.5, 1e-12);
 }
 
+/* Nothing is known of a vendor's libraries where no GPU of it was measured. */
+static void test_new_vendors(void)
+{
+    struct rt_predictor predictor;
+    make_predictor(&predictor); /* width_on asks for a T4 of another name */
+    snprintf(predictor.nets[0].effects.known[0].vendor, 32, "AMD");
+    snprintf(predictor.nets[0].effects.known[1].vendor, 32, "NVIDIA"); /* calibrated after training */
+    RT_ASSERT_NEAR(width_on(&predictor, "Nobody's", 0.9), 2 * 0.6, 1e-12);
+    RT_ASSERT_NEAR(width_on(&predictor, "Fitted", 0.9), 0.12, 1e-12);
+    RT_ASSERT_NEAR(width_on(&predictor, "Calibrated", 0.8), 2 * 0.12, 1e-12);
+    snprintf(predictor.nets[0].effects.known[0].vendor, 32, "NVIDIA");
+    RT_ASSERT_NEAR(width_on(&predictor, "Nobody's", 0.9), 0.6, 1e-12);
+    rt_predictor_release(&predictor);
+}
+
 static void test_file(void)
 {
     struct rt_predictor predictor, read;
@@ -274,4 +289,5 @@ static void test_left_out_file(void)
 
 RT_TESTS(RT_TEST(test_known_residuals), RT_TEST(test_few_residuals), RT_TEST(test_groups_count_alike),
          RT_TEST(test_sizes), RT_TEST(test_levels_between), RT_TEST(test_dtypes), RT_TEST(test_student),
-         RT_TEST(test_shared_errors), RT_TEST(test_file), RT_TEST(test_scales), RT_TEST(test_left_out_file))
+         RT_TEST(test_shared_errors), RT_TEST(test_file), RT_TEST(test_new_vendors), RT_TEST(test_scales),
+         RT_TEST(test_left_out_file))
