@@ -5,8 +5,8 @@
 #   scripts/results.sh --list          the tables: data, page, time, commands
 #
 # Without TABLE: all that the data at hand allows and that take less than an hour. DIR is what `rooftile dataset import`
-# reads (corpora: vidur/ and pipeweave/); without it ROOFTILE_NEUSIGHT, ROOFTILE_AICONFIGURATOR and ROOFTILE_CORPORA say
-# where the data is. FOLDER (default results-out) gets
+# reads, of --corpora a folder of repositories that scripts/corpora/ converts (pipeweave, splitwise ...); without it
+# ROOFTILE_NEUSIGHT, ROOFTILE_AICONFIGURATOR and ROOFTILE_CORPORA say where the data is. FOLDER (default results-out) gets
 # TABLE.md or TABLE.txt; FOLDER/work keeps imports, predictors and folds, so that a run that ended goes on.
 # ROOFTILE is the program (default build/rooftile).
 set -eu
@@ -26,6 +26,8 @@ sessions         | n    | intervals                           | 9 min  | train -
 models           | n | models                                 | 1 min  | train; train --no-test; evaluate --workloads
 published-models | n | models                                 | 10 min | train -p neusight --hold-out-gpu AMD; evaluate --workloads --compare; --graphs
 baseline-models  | n | models                                 | 1 min  | train -p linear, wave-scaling --hold-out-gpu AMD; evaluate --workloads --compare
+llm-runs         | a, c | llm-runs                            | 2 min  | evaluate --workloads -p pretrained --compare; --by backend; calibrate --from models
+llm-runs-unseen  | n, a, c | llm-runs                         | 1 h    | train --no-test --hold-out-gpu; evaluate --workloads --compare; --by backend; calibrate --from models
 reproduction     | n | reproduction                           | 5 min  | scripts/reproduce_neusight.sh
 guide            | n | ../guide/evaluate, ../guide/calibrate  | 1 min  | train --hold-out-gpu V100; evaluate --gpu V100; calibrate --gpu V100
 demo             |   | demo                                   | 5 min  | scripts/demo.sh
@@ -48,12 +50,31 @@ list() {
 
 # --- what tables are made of ---
 
-# The imported data: neusight.h5, aiconfigurator.h5.
-data() { # neusight | aiconfigurator
-    local tree=$neusight
-    [ "$1" = neusight ] || tree=$aiconfigurator
-    [ -e "$work/$1.h5" ] || "$rooftile" dataset import --format "$1" "$tree" -o "$work/$1.h5" --quiet >/dev/null
-    echo "$work/$1.h5"
+# The imported data: neusight.h5, aiconfigurator.h5, and what converters of scripts/corpora/ make.
+data() { # neusight | aiconfigurator | CONVERTER
+    local file=$work/$1.h5 format=$1 from=$neusight
+    [ -e "$file" ] && echo "$file" && return
+    case $1 in
+    neusight) ;;
+    aiconfigurator) from=$aiconfigurator ;;
+    *) format=$(convert "$1") && from=$work/$1.converted ;;
+    esac
+    "$rooftile" dataset import --format "$format" "$from" -o "$file" --quiet >/dev/null
+    echo "$file"
+}
+
+# Runs a converter and says in which format it writes.
+convert() { # CONVERTER
+    local from published=()
+    case $1 in
+    pipeweave_runs) from=$corpora/pipeweave published=(--published "$work/published.csv") ;;
+    pipeweave_*) from=$corpora/pipeweave ;;
+    llm_inference_bench) from=$corpora/llm-inference-bench ;;
+    aiconfigurator_serving) from=$aiconfigurator/silicon_sample.csv ;;
+    *) from=$corpora/$1 ;;
+    esac
+    python3 "$source_folder/scripts/corpora/$1.py" "$from" -o "$work/$1.converted" ${published[@]+"${published[@]}"} >&2
+    [ -d "$work/$1.converted" ] && echo csv || echo workloads
 }
 
 # A predictor, fitted once for these options.
@@ -231,7 +252,66 @@ make_baseline_models() {
         -p "$(predictor "$set" -p wave-scaling --hold-out-gpu AMD)" "$set" --quiet ${compare[@]+"${compare[@]}"}
 }
 
+# Converters of runs on a GPU beside PipeWeave's.
+corpora_of() { # GPU
+    case $1 in
+    A100) echo splitwise llm_inference_bench ;;
+    H100) echo splitwise llm_inference_bench aiconfigurator_serving ;;
+    H200) echo aiconfigurator_serving ;;
+    esac
+}
+
+# Runs of LLM servers by a predictor: PipeWeave's beside the forecasts published for them, the others by backend.
+judge_llm_runs() { # PREDICTOR GPU...
+    local file=$1 gpu name
+    shift
+    say evaluate --workloads -p "$file" "$(data pipeweave_runs)" --compare "$work/published.csv" --fallback --quiet "${@/#/--gpu=}"
+    for gpu in "$@"; do
+        for name in $(corpora_of "$gpu"); do
+            say evaluate --workloads -p "$file" "$(data "$name")" --by backend --fallback --quiet --gpu "$gpu" |
+                sed -n '/^\$/p; /^per backend/,/^$/p; /^per model/,/^$/p; /^left out/p'
+        done
+    done
+}
+
+# PipeWeave's runs of each model after one run, its prefill and its decode step, of another model on that GPU.
+judge_after_one_run() { # PREDICTOR GPU
+    local run model other set
+    set=$(data pipeweave_runs)
+    for run in Qwen2.5-14B-arxiv_8 Qwen3-32B-arxiv_12 Llama-3.1-70B-arxiv_16; do
+        sed -n "1p; /^[^,]*$2[ ,-].*,pipeweave,$run\$/p" "$work/pipeweave_runs.converted" | grep -v ',generation,' >"$work/one-run.csv"
+        "$rooftile" dataset import --format workloads "$work/one-run.csv" -o "$work/one-run.h5" --overwrite --quiet >/dev/null
+        "$rooftile" calibrate -p "$1" "$work/one-run.h5" --gpu "$2" --from models -o "$work/one-run.p.h5" --overwrite >/dev/null
+        other=$(tr 'A-Z' 'a-z' <<<"${run%-*}")
+        for model in qwen2.5-14b qwen3-32b llama-3.1-70b; do
+            [ "$model" != "$other" ] || continue
+            echo "$2: $model after $run"
+            say evaluate --workloads -p "$work/one-run.p.h5" "$set" --compare "$work/published.csv" --gpu "$2" --model "$model" \
+                --fallback --quiet | sed -n '/^\$/p; /^per GPU and mode/,/^$/p'
+        done
+    done
+}
+
+make_llm_runs() {
+    local gpu
+    judge_llm_runs pretrained A100 A40 H100 H200 'RTX A6000'
+    for gpu in A100 H100; do judge_after_one_run pretrained "$gpu"; done
+}
+
+make_llm_runs_unseen() {
+    local all=() name gpu file
+    for name in neusight aiconfigurator vidur llmservingsim pipeweave_gemm; do all+=("$(data "$name")"); done
+    for name in vidur pipeweave; do all+=("$(collectives "$name").h5"); done
+    for gpu in A100 H100 H200 A40 'RTX A6000'; do
+        file=$work/predictor-llm-without-${gpu// /-}.h5
+        [ -e "$file" ] || "$rooftile" train "${all[@]}" --no-test --hold-out-gpu "$gpu" --seed 1 --threads 1 --quiet -o "$file" >/dev/null
+        judge_llm_runs "$file" "$gpu"
+        case $gpu in A100 | H100) judge_after_one_run "$file" "$gpu" ;; esac
+    done
+}
+
 make_reproduction() { "$source_folder/scripts/reproduce_neusight.sh" "$neusight" "$work/reproduction"; }
+
 # The examples of the guide, with the names of files that it has.
 make_guide() {
     local set
@@ -273,19 +353,20 @@ rooftile=$(realpath "$rooftile" 2>/dev/null || echo "$rooftile")
 
 have_neusight() { [ -d "$neusight" ]; }
 have_aiconfigurator() { [ -d "$aiconfigurator" ]; }
-have_corpora() { [ -d "$corpora" ]; }
+have_corpora() { [ -d "$corpora/pipeweave" ]; }
 feasible() { # TABLE
     case $(field "$1" 2) in
     n) have_neusight ;;
     a) have_aiconfigurator ;;
     'n, a') have_neusight || have_aiconfigurator ;;
     'a, c') have_aiconfigurator && have_corpora ;;
+    'n, a, c') have_neusight && have_aiconfigurator && have_corpora ;;
     esac
 }
 
 if [ ${#wanted[@]} = 0 ]; then
     for name in $(names); do
-        if [ "$name" != published ] && feasible "$name"; then wanted+=("$name"); fi
+        if [ "$name" != published ] && [ "$name" != llm-runs-unseen ] && feasible "$name"; then wanted+=("$name"); fi
     done
 fi
 work=$out/work
