@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_run_attribute_names[] = {"runtime", "backend", "lengths", "contexts",
-                                              "output",  "prompt",  "quant",   "kv_cache"};
+const char *const rt_run_attribute_names[] = {"runtime", "backend", "lengths", "contexts", "output",
+                                              "prompt",  "fabric",  "quant",   "kv_cache"};
 const size_t rt_run_attribute_count = RT_COUNT(rt_run_attribute_names);
 
 #define MOST_TOKENS ((int64_t)1 << 31) /* of a sequence, and of all of a step: as graphs are built */
@@ -112,6 +112,22 @@ static int check_output(uint8_t mode, const char *output, const char *prompt)
     return RT_OK;
 }
 
+static int read_fabric(const char *text, enum rt_fabric *out)
+{
+    *out = RT_FABRIC_OWN;
+    for (int f = 0; text != NULL && f < RT_FABRIC_COUNT; f++)
+        if (strcmp(rt_fabrics[f], text) == 0) {
+            *out = (enum rt_fabric)f;
+            return RT_OK;
+        }
+    return text == NULL
+               ? RT_OK
+               : rt_fail(RT_EFORMAT,
+                         "its attribute fabric is \"%.40s\"; known are own, switch, mesh, pairs, pcie, "
+                         "pcie-peer and pcie-host",
+                         text);
+}
+
 /* What a mode has no use for is a slip. */
 static int check_mode(const struct rt_workload *workload, const char *lengths, const char *contexts)
 {
@@ -127,7 +143,7 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
                            struct rt_run_attributes *out)
 {
     const char *text[RT_COUNT(rt_run_attribute_names)];
-    enum { RUNTIME, BACKEND, LENGTHS, CONTEXTS, OUTPUT, PROMPT, QUANT, KV_CACHE };
+    enum { RUNTIME, BACKEND, LENGTHS, CONTEXTS, OUTPUT, PROMPT, FABRIC, QUANT, KV_CACHE };
     for (size_t i = 0; i < rt_run_attribute_count; i++)
         text[i] = rt_dataset_attribute(dataset, workload->group, rt_run_attribute_names[i]);
     *out = (struct rt_run_attributes){
@@ -144,6 +160,8 @@ int rt_run_attributes_read(const struct rt_dataset *dataset, const struct rt_wor
         status = read_tokens("output", text[OUTPUT], &out->output);
     if (status == RT_OK)
         status = read_tokens("prompt", text[PROMPT], &out->prompt);
+    if (status == RT_OK)
+        status = read_fabric(text[FABRIC], &out->fabric);
     if (status == RT_OK)
         status = read_dtype("quant", text[QUANT], &out->quant);
     if (status == RT_OK)

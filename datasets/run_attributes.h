@@ -9,6 +9,7 @@
  *   prompt     of a decode step, with output: the mean over a server's steps under steady load, where after
  *              `output` tokens of a sequence another one takes its place, whose prompt of so many tokens is
  *              prefilled between or beside the decode steps
+ *   fabric     what joined its GPUs: switch, mesh, pairs, pcie ... (fabric.h); else as the device says
  *   quant      dtype of the layers' products with weights; else the run's
  *   kv_cache   dtype of cached keys and values; else the run's
  */
@@ -16,6 +17,7 @@
 #define ROOFTILE_DATASETS_RUN_ATTRIBUTES_H
 
 #include "datasets/dataset.h"
+#include "datasets/fabric.h"
 
 /* Their names: what tells two runs of one model apart beside the columns of /workloads. */
 extern const char *const rt_run_attribute_names[];
@@ -26,6 +28,7 @@ struct rt_run_attributes {
     int64_t *lengths, *contexts;   /* (batch); NULL: not said */
     int64_t output, prompt;        /* -1: not said */
     int quant, kv_cache;           /* enum rt_dtype; -1: not said */
+    enum rt_fabric fabric;         /* RT_FABRIC_OWN: not said */
 };
 
 enum { RT_MOST_LISTED = 65536 }; /* sequences of a list */

@@ -352,6 +352,7 @@ static int make(struct making *making, const char *folder)
         status = RT_EFORMAT; /* an unknown model is about this run only */
     if (status != RT_OK)
         return status;
+    making->steps->fabric = making->attributes.fabric;
     making->steps->server = rt_server_find(rt_runtimes[making->runtime].served ? making->name.backend : NULL);
     making->steps->kind = rt_workload_kind_of(making->workload, &making->steps->split, making->runtime);
     bool one = making->workload->mode <= RT_TRAINING && !rt_workload_is_split(&making->steps->split);
@@ -426,7 +427,8 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
         .parallel = {.data = steps->split.data,
                      .pipeline = steps->split.pipeline,
                      .microbatches = steps->split.microbatches,
-                     .link_gbs = NAN},
+                     .link_gbs = NAN,
+                     .fabric = steps->fabric},
         .fallback = fallback,
         .host_us = steps->server->launch_us > 0 ? steps->server->launch_us : NAN,
         .level = level};

@@ -37,6 +37,7 @@ struct rt_run_steps {
     int64_t sequences[RT_MOST_RUN_STEPS];           /* of each graph */
     struct rt_workload_split split;
     enum rt_workload_kind kind;
+    enum rt_fabric fabric;
     const struct rt_server *server; /* what the host adds to each step */
     bool read;                      /* the graph was read from a file, not built */
 };

@@ -33,8 +33,9 @@ static int read_one(enum rt_mode mode, int64_t batch, const char *name, const ch
 static void test_read(void)
 {
     static const char *const names[] = {"runtime", "backend", "lengths", "contexts",
-                                        "output",  "quant",   "kv_cache"};
-    static const char *const values[] = {"serving", "vllm", "7,2648", "0,16", "128", "fp8_block", "fp8"};
+                                        "output",  "fabric",  "quant",   "kv_cache"};
+    static const char *const values[] = {"serving", "vllm", "7,2648",    "0,16",
+                                         "128",     "mesh", "fp8_block", "fp8"};
     struct rt_run_attributes a;
     struct rt_dataset dataset;
     rt_dataset_init(&dataset);
@@ -45,13 +46,15 @@ static void test_read(void)
     CU_ASSERT_STRING_EQUAL(a.backend, "vllm");
     CU_ASSERT_TRUE(a.lengths[0] == 7 && a.lengths[1] == 2648);
     CU_ASSERT_TRUE(a.contexts[0] == 0 && a.contexts[1] == 16);
-    CU_ASSERT_TRUE(a.output == 128 && a.quant == RT_FP8_BLOCK && a.kv_cache == RT_FP8);
+    CU_ASSERT_TRUE(a.output == 128 && a.fabric == RT_FABRIC_MESH && a.quant == RT_FP8_BLOCK &&
+                   a.kv_cache == RT_FP8);
     rt_run_attributes_release(&a);
     workload.group = -1;
     workload.mode = RT_DECODE;
     RT_ASSERT_OK(rt_run_attributes_read(&dataset, &workload, &a));
     CU_ASSERT_TRUE(a.runtime == NULL && a.backend == NULL && a.lengths == NULL && a.contexts == NULL);
-    CU_ASSERT_TRUE(a.output == -1 && a.prompt == -1 && a.quant == -1 && a.kv_cache == -1);
+    CU_ASSERT_TRUE(a.output == -1 && a.prompt == -1 && a.fabric == RT_FABRIC_OWN && a.quant == -1 &&
+                   a.kv_cache == -1);
     rt_run_attributes_release(&a);
     rt_dataset_release(&dataset);
 }
@@ -84,6 +87,7 @@ static void test_refused(void)
         {RT_GENERATION, 1, "output", "0", "output is \"0\""},
         {RT_GENERATION, 1, "output", "many", "output is \"many\""},
         {RT_GENERATION, 1, "backend", "vllm", "a generation without the attribute output"},
+        {RT_DECODE, 1, "fabric", "string", "fabric is \"string\"; known are own, switch, mesh"},
         {RT_DECODE, 1, "quant", "fp9", "quant is \"fp9\", which is no element type"},
         {RT_DECODE, 1, "kv_cache", "x", "kv_cache is \"x\", which is no element type"},
     };
