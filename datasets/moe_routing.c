@@ -24,6 +24,16 @@ static double share_below(const struct power_law *law, double x)
     return integral(1 - law->a, fmax(1, fmin(x, law->x_max))) / integral(1 - law->a, law->x_max);
 }
 
+/* Experts that get a token where there are no more pairs than experts. Shares are rounded; what the rounded
+ * ones lack of all pairs goes to one expert after the other. */
+static double few_touched(const struct power_law *law, double pairs, double all, double least)
+{
+    double rounded = 0, touched = 1 - share_below(law, 0.5 / least);
+    for (double n = 1; n < 32 && (n - 0.5) / least < law->x_max; n++)
+        rounded += 1 - share_below(law, (n - 0.5) / least);
+    return fmax(all * touched, fmin(all, pairs - all * rounded));
+}
+
 static void route_by_power_law(const int64_t *dim, double a, struct rt_moe_routing *out)
 {
     double tokens = (double)dim[TOKENS], all = (double)dim[EXPERTS], gpus = (double)dim[EP];
@@ -38,8 +48,11 @@ static void route_by_power_law(const int64_t *dim, double a, struct rt_moe_routi
     out->busiest = fmax(1, fmin(out->busiest, fmin(gpus, tokens * out->experts / mean_rows)));
     out->rows = mean_rows * out->busiest;
     double least = pairs / all / mean; /* tokens of the least popular expert */
-    out->touched = fmax(1, fmin(out->experts, all) * (1 - share_below(&law, 0.5 / least)));
-    out->touched = fmin(out->touched, fmax(1, fmin(out->rows, out->experts)));
+    out->touched = out->experts * (1 - share_below(&law, 0.5 / least));
+    if (!many)
+        out->touched = few_touched(&law, pairs, all, least) / gpus * out->busiest;
+    out->touched = fmax(out->touched, out->rows / tokens);
+    out->touched = fmax(1, fmin(out->touched, fmin(out->rows, out->experts)));
 }
 
 void rt_moe_routing_of(const int64_t *dim, struct rt_moe_routing *out)

@@ -196,6 +196,19 @@ static double experts_mxfp4_triton(const struct rt_launch *l)
     return l->query->call.dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
 }
 
+static double log2_rows(const struct rt_launch *l)
+{
+    return log2(l->m);
+}
+static double product_swapped(const struct rt_launch *l)
+{
+    return l->kernels.swapped;
+}
+static double product_triton(const struct rt_launch *l)
+{
+    return l->kernels.triton;
+}
+
 static double dtype_width(const struct rt_launch *l)
 {
     return log2(rt_dtypes[l->query->call.dtype].bytes);
@@ -307,6 +320,9 @@ const struct rt_feature rt_features[] = {
     {"log2_cols", "columns of a row op", log2_cols, false},
     {"row_in_registers", "1 up to 1024 columns", row_in_registers, false},
     {"other_library", "another vendor's library", other_library, false},
+    {"log2_rows", "rows of a product", log2_rows, false},
+    {"product_swapped", "1 for few rows of a block-scaled product", product_swapped, false},
+    {"product_triton", "1 for Triton's block-scaled products", product_triton, false},
     {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel, false},
 };
 const size_t rt_feature_count = RT_COUNT(rt_features);

@@ -40,7 +40,9 @@ enum {
     OUT_MEMORY,
     OUT_COMPUTE_WEIGHTS,
     OUT_MEMORY_WEIGHTS = OUT_COMPUTE_WEIGHTS + RT_COMPUTE_TIMES,
-    OUT_COUNT = OUT_MEMORY_WEIGHTS + RT_MEMORY_TIMES
+    OUT_COUNT = OUT_MEMORY_WEIGHTS + RT_MEMORY_TIMES,
+    OUT_HOST = OUT_COUNT, /* of "times_host" */
+    OUT_HOST_COUNT
 };
 
 /* A factor on a time, held between two bounds, and where an output of 0 puts it: what large kernels take. */
@@ -48,7 +50,7 @@ struct factor_range {
     double least, most, start;
 };
 static const struct factor_range start_factor = {0.5, 2, 1}, compute_factor = {0.3, 200, 1.4},
-                                 memory_factor = {0.3, 1.5, 1.1};
+                                 memory_factor = {0.3, 1.5, 1.1}, host_factor = {0.3, 3, 1};
 
 /* ln factor = ln least + R sigmoid(a + 4 out / R), R = ln most - ln least: slope near 1 in the middle. */
 static double factor(const struct factor_range *range, double out, double *slope)
@@ -133,9 +135,49 @@ static void times_gradient(const rt_real *out, const struct rt_bound *bound, dou
                      dout + OUT_MEMORY_WEIGHTS);
 }
 
+/* ---- times_host ---- */
+
+/* How sharply the host takes over from the GPU, which it keeps waiting: 1.09 times either where both take as
+ * long. */
+static const double HOST_OVERLAP = 8;
+
+struct with_host {
+    double host, gpu, time; /* us */
+    double host_slope;
+};
+
+static void host_parts_of(const rt_real *out, const struct rt_times *times, struct parts *p,
+                          struct with_host *h)
+{
+    parts_of(out, times, p);
+    h->gpu = p->start + p->busy;
+    h->host = times->host_us * factor(&host_factor, out[OUT_HOST], &h->host_slope);
+    double longer = fmax(h->host, h->gpu), shorter = fmin(h->host, h->gpu);
+    h->time = longer * pow(1 + pow(shorter / longer, HOST_OVERLAP), 1 / HOST_OVERLAP);
+}
+
+static double host_latency(const rt_real *out, const struct rt_bound *bound)
+{
+    struct parts p;
+    struct with_host h;
+    host_parts_of(out, &bound->times, &p, &h);
+    return bound->dispatch_us + fmax(bound->times.least_us, h.time * exp(bound->shift));
+}
+
+static void host_gradient(const rt_real *out, const struct rt_bound *bound, double dlatency, rt_real *dout)
+{
+    struct parts p;
+    struct with_host h;
+    host_parts_of(out, &bound->times, &p, &h);
+    times_gradient(out, bound, dlatency * pow(h.gpu / h.time, HOST_OVERLAP - 1), dout);
+    double scale = dlatency * exp(bound->shift);
+    dout[OUT_HOST] = (rt_real)(scale * h.time * pow(h.host / h.time, HOST_OVERLAP) * h.host_slope);
+}
+
 const struct rt_head rt_heads[RT_HEAD_COUNT] = {
     {"utilisation", 2, utilisation_latency, utilisation_gradient, false},
     {"times", OUT_COUNT, times_latency, times_gradient, true},
+    {"times_host", OUT_HOST_COUNT, host_latency, host_gradient, true},
 };
 
 int rt_head_find(const char *name)

@@ -21,6 +21,7 @@
 #define PRODUCT_FEATURES                                                                                     \
     "log2_intensity log2_depth log2_narrow log2_wide padding_128x128 padding_128x64 padding_64x64 " \
     "alignment_m alignment_n alignment_k other_library dtype_width dtype_block_scaled dtype_weights_only"
+#define NARROW_FEATURES " log2_rows product_swapped product_triton"
 #define ATTENTION_FEATURES                                                                                   \
     "log2_intensity log2_flops log2_bytes attention_generation attention_encoder dim_batch dim_tokens "      \
     "dim_cached dim_heads dim_kv_heads dim_head_dim dim_window attention_narrow attention_split "            \
@@ -30,11 +31,11 @@
     "experts_weight_share experts_ln_gathered experts_log2_padding experts_log2_blocks dim_ep dim_tp "       \
     "dtype_width dtype_block_scaled dtype_weights_only experts_cutlass experts_cutlass_tensor "              \
     "experts_mxfp4_triton"
-#define ROOFTILE(...) ROOFTILE_BY(RT_TILE_WHOLE, __VA_ARGS__)
-#define ROOFTILE_BY(policy_, family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
+#define ROOFTILE(...) ROOFTILE_BY("times", RT_TILE_WHOLE, __VA_ARGS__)
+#define ROOFTILE_BY(head_, policy_, family_, units_, features_, hidden_, margin_, rows_, small_, epochs_) \
     {.kind = "rooftile", .family = family_, .units = units_, .features = features_, .standardise = true, \
      .clip_margin = margin_, .rows_per_device = rows_, .small_us = small_, .effect_ridge = 1e-2, \
-     .layers = 3, .hidden = hidden_, .activation = "silu", .head = "times", .loss = "log", \
+     .layers = 3, .hidden = hidden_, .activation = "silu", .head = head_, .loss = "log", \
      .policy = policy_, .batch = 512, .epochs = epochs_, .patience = 0, .learning_rate = 3e-3, \
      .weight_decay = 0.01}
 /* Baselines without a network: docs/log/baselines.md. One pass over the rows. */
@@ -51,15 +52,18 @@
 
 const struct rt_recipe rt_recipes[] = {
     ROOFTILE(RT_FAMILY_LINEAR, RT_UNITS_VECTOR, PRODUCT_FEATURES, 64, 0.05, 4500, 0, 24),
-    ROOFTILE(RT_FAMILY_LINEAR, RT_UNITS_MATRIX, PRODUCT_FEATURES, 64, 0.05, 12000, 0, 24),
+    ROOFTILE_BY("times_host", RT_TILE_WHOLE, RT_FAMILY_LINEAR, RT_UNITS_MATRIX,
+                PRODUCT_FEATURES NARROW_FEATURES, 64, 0.05, 12000, 0, 24),
     ROOFTILE(RT_FAMILY_BMM, RT_UNITS_VECTOR, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
     ROOFTILE(RT_FAMILY_BMM, RT_UNITS_MATRIX, PRODUCT_FEATURES " log2_batch", 64, 0.05, 3500, 0, 24),
     ROOFTILE(RT_FAMILY_ELEMENTWISE, RT_UNITS_ANY, "log2_bytes operands", 32, 0, 3500, 20, 12),
     ROOFTILE(RT_FAMILY_SOFTMAX, RT_UNITS_ANY,
              "log2_bytes row_fill row_alignment log2_cols row_in_registers row_other_kernel", 32, 0, 3500, 20,
              12),
-    ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05, 4500, 0, 12),
-    ROOFTILE_BY(RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0, 12),
+    ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_ATTENTION, RT_UNITS_ANY, ATTENTION_FEATURES, 64, 0.05,
+                4500, 0, 12),
+    ROOFTILE_BY("times", RT_TILE_TILING, RT_FAMILY_MOE, RT_UNITS_ANY, EXPERTS_FEATURES, 64, 0.05, 4500, 0,
+                12),
     ROOFTILE(RT_FAMILY_LAYERNORM, RT_UNITS_ANY, "log2_bytes row_fill log2_cols", 32, 0, 3500, 20, 12),
     NEUSIGHT(RT_FAMILY_LINEAR, RT_TILE_NEAREST, 128, 20),
     NEUSIGHT(RT_FAMILY_BMM, RT_TILE_NEAREST, 128, 15),

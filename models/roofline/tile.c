@@ -159,6 +159,9 @@ static void tile_whole(struct rt_launch *launch)
         rates.bandwidth = launch->bandwidth;
         rt_tiling_product((double)batch, (double)m, (double)n, (double)k, launch->bytes, &rates,
                           rt_cycles_us(launch->device, SPLIT_CYCLES), &launch->tiling);
+        if (family == RT_FAMILY_LINEAR)
+            rt_product_kernels_of(query->call.dtype, launch->m, launch->n, launch->k, launch->device,
+                                  &launch->kernels);
     } else if (rt_family_vector(rt_call_family(&query->call))) {
         launch->rows = (double)query->call.dim[0];
         launch->cols = (double)query->call.dim[1];
@@ -183,7 +186,7 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     tile_whole(launch);
     launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
     launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
-    launch->start_us = start_us(launch);
+    launch->start_us = start_us(launch) + launch->kernels.quantise_us;
     launch->bound_us = launch->start_us + fmax(launch->compute_us, launch->memory_us);
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }

@@ -8,6 +8,7 @@
  *   tile          this: queries, launches, the roofline
  *   tiling        how products and row ops are likely tiled where no tile was measured
  *   tiling_fused  the same for attention and mixtures of experts
+ *   product_kernels  products of narrow activations: quantising, library, host
  *   times         how long each resource of the device takes: what networks weigh
  *   target        what is forecast: the measured column, its unit and its bound
  */
@@ -16,6 +17,7 @@
 
 #include "datasets/device.h"
 #include "datasets/call.h"
+#include "models/roofline/product_kernels.h"
 #include "models/roofline/tiling.h"
 #include "models/roofline/tiling_fused.h"
 
@@ -56,12 +58,13 @@ struct rt_launch {
     /* The op as a whole, without tiles. */
     const struct rt_query *query;
     double flops, bytes;
-    double compute_us, memory_us;    /* flops / peak, bytes / bandwidth; the roofline is the larger */
-    double batch, m, n, k;           /* of a product, of a linear layer at least 16 rows and columns, */
-    struct rt_tiling tiling;         /* and its likely tiling */
-    double rows, cols;               /* of a vector op, */
-    struct rt_row_tiling row_tiling; /* and how softmax and layer norm run */
-    double start_us;                 /* of bound_us: what the kernel takes beside its work */
+    double compute_us, memory_us;      /* flops / peak, bytes / bandwidth; the roofline is the larger */
+    double batch, m, n, k;             /* of a product, of a linear layer at least 16 rows and columns, */
+    struct rt_tiling tiling;           /* and its likely tiling */
+    struct rt_product_kernels kernels; /* of one with narrow activations */
+    double rows, cols;                 /* of a vector op, */
+    struct rt_row_tiling row_tiling;   /* and how softmax and layer norm run */
+    double start_us;                   /* of bound_us: what the kernel takes beside its work */
     struct rt_attention_tiling attention;
     struct rt_experts_tiling experts;
 };

@@ -16,6 +16,11 @@ double rt_wave_us(const struct rt_rates *rates, double block_flops)
     return 1e6 * block_flops / (rates->peak_flops / rates->sms);
 }
 
+double rt_stream_us(const struct rt_device *device, double bytes)
+{
+    return rt_cycles_us(device, bytes / 64);
+}
+
 double rt_blocks_us(const struct rt_rates *rates, double blocks, double block_flops)
 {
     return fmax(ceil(blocks / rates->sms) * rt_wave_us(rates, block_flops),

@@ -22,6 +22,10 @@ struct rt_tiling {
  */
 double rt_wave_us(const struct rt_rates *rates, double block_flops);
 
+/* Least time of a block that reads so many bytes, 64 in a cycle of its multiprocessor from the L2 (NVIDIA's
+ * white papers since Volta), however many others wait. */
+double rt_stream_us(const struct rt_device *device, double bytes);
+
 /* Time of `blocks` thread blocks of block_flops each: whole waves, and all of them within the
  * board's power. */
 double rt_blocks_us(const struct rt_rates *rates, double blocks, double block_flops);

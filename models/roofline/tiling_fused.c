@@ -19,11 +19,23 @@ static const double START_CYCLES = 16e3;
  * us on 132, 142 and 108 multiprocessors. */
 static const double BLOCK_US = 3.4;
 
-static void set_memory(const struct rt_device *device, double bytes, struct rt_tiling_time *time)
+/* What these kernels get from the L2: 12 bytes in a cycle of each multiprocessor, which is no more than HBM
+ * gives. Chosen under leave-one-GPU-out: docs/log/attention-and-experts.md. */
+static const double L2_CYCLE_BYTES = 12;
+
+/* Bytes in a second; `held`: bytes between two uses of the same ones, which the L2 has to hold to serve the
+ * second. */
+static double bandwidth(const struct rt_device *device, double held, double *hit)
 {
-    time->l2_hit = rt_l2_hits(device, bytes);
-    double share = sustained[rt_memory_kind_of(device)] * (1 - time->l2_hit) + time->l2_hit / RT_L2_COST;
-    time->memory_us = 1e6 * bytes / (1e9 * device->bandwidth_gbs * share);
+    double memory = 1e9 * device->bandwidth_gbs, sustains = sustained[rt_memory_kind_of(device)] * memory;
+    double l2 = fmin(memory / RT_L2_COST, 1e6 * L2_CYCLE_BYTES * device->sms / rt_cycles_us(device, 1));
+    *hit = rt_l2_hits(device, held);
+    return sustains * (1 - *hit) + fmax(sustains, l2) * *hit;
+}
+
+static void add_memory(const struct rt_device *device, double bytes, double held, struct rt_tiling_time *time)
+{
+    time->memory_us += 1e6 * bytes / bandwidth(device, held, &time->l2_hit);
 }
 
 static void set_time(struct rt_tiling_time *time)
@@ -150,7 +162,8 @@ void rt_tiling_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d
                                    fmax(tiling.tiles, mean * tiling.waves) * rt_wave_us(&rates, tile_flops));
     tiling.fused.start_us = rt_cycles_us(device, START_CYCLES);
     tiling.fused.blocks_us = BLOCK_US * tiling.waves;
-    set_memory(device, rt_ops[op].bytes(dim, a.width), &tiling.fused);
+    double bytes = rt_ops[op].bytes(dim, a.width);
+    add_memory(device, bytes, bytes, &tiling.fused);
     set_time(&tiling.fused);
     *out = tiling;
 }
@@ -167,6 +180,13 @@ static const double LAUNCHES = 7, LAUNCH_CYCLES = 3000;
 static double tile_rows(double rows)
 {
     return rows <= 16 ? 16 : rows <= 48 ? 32 : rows <= 96 ? 64 : 128;
+}
+
+/* A block of few rows waits for weights: few loads are under way at a time (Little's law), so that a
+ * multiprocessor reads about 16 bytes in a cycle, 34 GB/s on Hopper. */
+static double expert_stream_us(const struct rt_device *device, double bytes)
+{
+    return rt_cycles_us(device, bytes / 16);
 }
 
 void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_device *device,
@@ -191,22 +211,32 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     tiling.blocks = tiles * ceil(2 * inter / tile_columns);
     tiling.waves = ceil(tiling.blocks / sms);
     double down_blocks = tiles * ceil(hidden / tile_columns), tile = 2 * tiling.tile_rows * tile_columns;
-    tiling.fused.compute_us =
-        rt_blocks_us(&rates, tiling.blocks, tile * hidden) + rt_blocks_us(&rates, down_blocks, tile * inter);
-    /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. */
-    double row = hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow);
-    double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
-    double bytes = weights + routing->rows * row + fmin(tokens, routing->rows) * hidden * wide;
-    tiling.weight_share = weights / bytes;
-    /* Implementations that gather all tokens on every GPU also move the rows of experts elsewhere. */
-    double elsewhere = fmax(0, tokens * (double)dim[3] - routing->rows);
-    tiling.gathered = 1 + elsewhere * row / bytes;
+    double up_bytes = hidden * (tiling.tile_rows * narrow + tile_columns * rt_dtypes[dtype].bytes);
+    double down_bytes = inter * (tiling.tile_rows * narrow + tile_columns * rt_dtypes[dtype].bytes);
+    tiling.fused.compute_us = fmax(rt_blocks_us(&rates, tiling.blocks, tile * hidden),
+                                   tiling.waves * expert_stream_us(device, up_bytes)) +
+                              fmax(rt_blocks_us(&rates, down_blocks, tile * inter),
+                                   ceil(down_blocks / sms) * expert_stream_us(device, down_bytes));
     /* vLLM's choice of kernels: 8 bits on Hopper by FlashInfer's CUTLASS kernels, block-scaled ones with
      * expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). */
     bool hopper = capability(device) >= 9 && capability(device) < 10;
     tiling.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[6] > 1));
+    /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. Triton's
+     * kernels keep room for the rows of all tokens, those of other GPUs' experts too, and fill it with zeros.
+     */
+    double row = hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow),
+           all_rows = tokens * (double)dim[3];
+    double row_bytes = (tiling.cutlass ? routing->rows : fmax(all_rows, routing->rows)) * row;
+    double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
+    double bytes = weights + row_bytes + fmin(tokens, routing->rows) * hidden * wide;
+    tiling.weight_share = weights / bytes;
+    /* Libraries that keep only their own rows may still move the others. */
+    tiling.gathered = 1 + (tiling.cutlass ? fmax(0, all_rows - routing->rows) * row / bytes : 0);
     tiling.fused.start_us = rt_cycles_us(device, LAUNCHES * LAUNCH_CYCLES);
-    set_memory(device, bytes, &tiling.fused);
+    /* Weights come again in the next run, rows in the next kernel. */
+    double array = row_bytes / row * wide * fmax(hidden, 2 * inter);
+    add_memory(device, weights, weights + row_bytes / 2, &tiling.fused);
+    add_memory(device, bytes - weights, array, &tiling.fused);
     set_time(&tiling.fused);
     *out = tiling;
 }

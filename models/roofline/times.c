@@ -12,6 +12,14 @@ static double tiled_us(const struct rt_launch *launch, const struct rt_rates *ra
     return rt_blocks_us(rates, blocks, 2 * tile_m * tile_n * launch->k);
 }
 
+/* In tiles that a library fixes by the shape. */
+static double unsplit_us(const struct rt_launch *launch, const struct rt_rates *rates)
+{
+    const struct rt_product_kernels *kernels = &launch->kernels;
+    double blocks = launch->batch * ceil(launch->m / kernels->tile_m) * ceil(launch->n / kernels->tile_n);
+    return ceil(blocks / rates->sms) * kernels->block_us;
+}
+
 static void set_compute(const struct rt_launch *launch, const struct rt_rates *rates,
                         double compute_us[RT_COMPUTE_TIMES])
 {
@@ -20,7 +28,7 @@ static void set_compute(const struct rt_launch *launch, const struct rt_rates *r
         compute_us[1] = tiled_us(launch, rates, 128, 128);
         compute_us[2] = tiled_us(launch, rates, 128, 64);
         compute_us[3] = tiled_us(launch, rates, 64, 64);
-        compute_us[4] = launch->tiling.time_us;
+        compute_us[4] = launch->kernels.quantised ? unsplit_us(launch, rates) : launch->tiling.time_us;
     } else if (launch->rows == 0) {
         compute_us[1] = launch->compute_us; /* of the tiling */
     }
@@ -56,4 +64,5 @@ void rt_launch_times(const struct rt_launch *launch, struct rt_times *out)
     out->start_us = launch->start_us;
     double bytes = fmax(RT_L2_COST * rt_query_bytes(launch->query), launch->query->cold_bytes);
     out->least_us = fmax(1e6 * launch->flops / rates.peak_flops, 1e6 * bytes / rates.bandwidth);
+    out->host_us = launch->query->queued ? 0 : launch->kernels.host_us;
 }

@@ -20,7 +20,9 @@ enum { RT_COMPUTE_TIMES = 5 };
 enum { RT_MEMORY_TIMES = 2 };
 
 struct rt_times {
-    double start_us; /* launch, first loads, last stores */
+    double start_us; /* launch, first loads, last stores; kernels before it that quantise */
+    double host_us;  /* of kernels that Python launches op by op, whatever the GPU does; 0 where it does not
+                        show */
     /* ln us; an op with fewer repeats its first. */
     double ln_compute[RT_COMPUTE_TIMES], ln_memory[RT_MEMORY_TIMES];
     /* FLOPs at peak, bytes out of the L2, or cold bytes out of memory, whichever takes longest: nothing is
