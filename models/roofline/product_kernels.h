@@ -1,7 +1,7 @@
 /*
  * Products of narrow activations as servers run them (vLLM): which library multiplies, what quantises the
  * activations before it, and whether the host shows. Nothing here is fitted by training; networks have the
- * result as times and features. Where the constants come from: docs/log/attention-and-experts.md.
+ * result as times and features. Where the constants come from: docs/log/narrow-products.md.
  */
 #ifndef ROOFTILE_MODELS_ROOFLINE_PRODUCT_KERNELS_H
 #define ROOFTILE_MODELS_ROOFLINE_PRODUCT_KERNELS_H

@@ -182,8 +182,9 @@ static double tile_rows(double rows)
     return rows <= 16 ? 16 : rows <= 48 ? 32 : rows <= 96 ? 64 : 128;
 }
 
-/* A block of few rows waits for weights: few loads are under way at a time (Little's law), so that a
- * multiprocessor reads about 16 bytes in a cycle, 34 GB/s on Hopper. */
+/* Least time of a block of experts' products that reads so many bytes: few loads are under way at a time
+ * (Little's law), so that a multiprocessor reads 16 bytes in a cycle, 34 GB/s on Hopper, whatever its peak.
+ */
 static double expert_stream_us(const struct rt_device *device, double bytes)
 {
     return rt_cycles_us(device, bytes / 16);

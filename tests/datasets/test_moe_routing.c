@@ -82,6 +82,19 @@ static void test_power_law(void)
     against_draws(16384, 8, 128, 32, 120);
 }
 
+/* Fewer pairs than experts: no expert gets a token twice, and shares that round to none go round. */
+static void test_few_tokens(void)
+{
+    CU_ASSERT_EQUAL(route(1, 8, 256, 1, 120).touched, 8);
+    struct rt_moe_routing two = route(1, 8, 256, 2, 101);
+    RT_ASSERT_NEAR(two.touched, two.rows, 1e-12);
+    CU_ASSERT_TRUE(two.touched >= 4);
+    CU_ASSERT_EQUAL(route(2, 8, 256, 1, 101).touched, 16);
+    RT_ASSERT_NEAR(route(8, 8, 256, 1, 101).touched, 47, 0.05); /* means of 60 draws */
+    RT_ASSERT_NEAR(route(16, 8, 256, 8, 120).touched, 11.9, 0.2);
+    RT_ASSERT_NEAR(route(8, 22, 512, 8, 120).touched, 17.4, 0.2);
+}
+
 /* What can be at most: every expert of the GPU gets every token; what must be at least: one expert. */
 static void test_bounds(void)
 {
@@ -111,4 +124,5 @@ static void test_counts_of_the_op(void)
     CU_ASSERT_TRUE(op->bytes(dim, 1) <= bytes);
 }
 
-RT_TESTS(RT_TEST(test_even), RT_TEST(test_power_law), RT_TEST(test_bounds), RT_TEST(test_counts_of_the_op))
+RT_TESTS(RT_TEST(test_even), RT_TEST(test_power_law), RT_TEST(test_few_tokens), RT_TEST(test_bounds),
+         RT_TEST(test_counts_of_the_op))

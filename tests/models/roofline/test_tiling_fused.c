@@ -118,8 +118,13 @@ static void test_memory(void)
     dim[2] = 1023; /* 4 MiB */
     tiling = tiling_of(RT_OP_ATTENTION_GENERATION, dim, &h100);
     CU_ASSERT_TRUE(tiling.fused.l2_hit > 0.99);
-    RT_ASSERT_NEAR(tiling.fused.memory_us,
-                   (queries / 64 + 2 * keys / 64 / 64) * 0.3 / (h100.bandwidth_gbs * 1e3), 0.01);
+    double bytes = queries / 64 + 2 * keys / 64 / 64; /* at 12 a cycle of each multiprocessor */
+    RT_ASSERT_NEAR(tiling.fused.memory_us, bytes / (12 * 132 * 1980.0), 0.01);
+    struct rt_device slow = h100; /* whose memory gives less than the L2: up to 1 / 0.3 of it */
+    slow.bandwidth_gbs = 300;
+    CU_ASSERT_TRUE(tiling_of(RT_OP_ATTENTION_GENERATION, dim, &slow).fused.memory_us > 0.29 * bytes / 300e3);
+    RT_ASSERT_NEAR(tiling_of(RT_OP_ATTENTION_GENERATION, dim, &slow).fused.memory_us, 0.3 * bytes / 300e3,
+                   0.01);
     dim[7] = -1; /* not said: as wide as the queries */
     CU_ASSERT_EQUAL(tiling_of(RT_OP_ATTENTION_GENERATION, dim, &h100).fused.memory_us,
                     tiling.fused.memory_us);
@@ -139,7 +144,9 @@ static void test_experts(void)
     CU_ASSERT_EQUAL(tiling.blocks, 8 * 2 * 224.0); /* 2 x 14336 columns */
     CU_ASSERT_EQUAL(tiling.waves, 28);             /* over 132 */
     double down = ceil(8 * 2 * 32.0 / 132), tile = 2.0 * 128 * 128;
-    RT_ASSERT_NEAR(tiling.fused.compute_us, 1e6 * tile * (28 * 4096 + down * 14336) / (peak / 132), 1e-12);
+    double read = (28 * 4096 + down * 14336) * 2 * (128 + 128) / 16; /* bytes at 16 in a cycle */
+    RT_ASSERT_NEAR(tiling.fused.compute_us, read / 1980, 1e-9);
+    CU_ASSERT_TRUE(tiling.fused.compute_us > 1e6 * tile * (28 * 4096 + down * 14336) / (peak / 132));
     double weights = 8 * 3 * 4096.0 * 14336 * width, row = width * (3 * 4096 + 6 * 14336.0);
     RT_ASSERT_NEAR(tiling.weight_share, weights / (weights + 2048 * row + 1024 * 4096 * width), 1e-12);
     CU_ASSERT_EQUAL(tiling.gathered, 1);
@@ -167,8 +174,15 @@ static void test_expert_parallelism(void)
     CU_ASSERT_EQUAL(tiling.rows, 64);
     CU_ASSERT_TRUE(tiling.gathered > 2);
     CU_ASSERT_TRUE(tiling.cutlass);
+    double own = tiling.fused.memory_us * h100.bandwidth_gbs;
     rt_tiling_experts(RT_FP8_BLOCK, dim, &l40s, &tiling);
     CU_ASSERT_FALSE(tiling.cutlass);
+    CU_ASSERT_EQUAL(tiling.gathered, 1); /* Triton moves all tokens' rows */
+    struct rt_device ampere = h100;      /* and would so on it */
+    strcpy(ampere.compute_capability, "8.0");
+    rt_tiling_experts(RT_FP8_BLOCK, dim, &ampere, &tiling);
+    CU_ASSERT_TRUE(tiling.fused.memory_us * h100.bandwidth_gbs > 2 * own);
+    rt_tiling_experts(RT_FP8_BLOCK, dim, &l40s, &tiling);
     const int64_t few[RT_MAX_DIMS] = {1, 2048, 768, 8, 128, 1, 128, 0}; /* the busiest has one to do */
     rt_tiling_experts(RT_BF16, few, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.routing.touched, 1);
