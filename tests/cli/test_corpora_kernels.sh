@@ -53,6 +53,16 @@ keys = {"n_embd": 4096, "n_q_head": 32, "n_kv_head": 8, "num_tensor_parallel_wor
         "kv_cache_size": 96, "is_prefill": True, "time_stats.attn_prefill.median": 0.01}
 table("sim/profiler/v0/perf_models/A6000/meta-llama/Llama-3.1-8B/tp2/attention.csv", [keys, {**keys, "is_prefill": False}])
 
+def messages(op, rows):
+    return [{**{f"time_stats.{op}.{s}": v for s, v in stat(ms).items()}, "num_workers": p, "size": size, "devices_per_node": node}
+            for p, node, size, ms in rows]
+# the second message waited for another rank, the fourth went over the network
+table("links/data/profiling/network/a100_dgx/all_reduce.csv",
+      messages("all_reduce", [(2, 2, 2048, 0.01), (2, 2, 4096, 0.05), (2, 2, 8192, 0.012), (2, 1, 2048, 0.04)]))
+for pair in "a100", "h100":  # the same file twice
+    table(f"links/data/profiling/network/{pair}_pairwise_nvlink/send_recv.csv", messages("send_recv", [(2, 2, 2048, 0.004)]))
+table("links/data/profiling/network/a40_pairwise_nvlink/send_recv.csv", messages("send_recv", [(2, 2, 2048, 0.003)]))
+
 table("fp8/dataset/gemm_fp8_test.csv", [{"M": 4, "N": 576, "K": 256, "avg_duration": 5.5, "hardware": "NVIDIA H200"}])
 EOF
 import_of vidur synthetic
@@ -70,6 +80,14 @@ is vidur_queued "$(grep -c queued vidur.out/samples.csv)" "$(($(wc -l <vidur.out
 holds vidur_unstable "kept: 1 times flagged unstable" vidur.txt
 holds vidur_left_out "left out: 1 times an addition of three tensors" vidur.txt
 holds vidur_corpus "corpus,vidur" vidur.out/groups.csv
+
+import_of collectives links
+is links_ops "$(samples collectives 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "all_reduce2 op1 send_receive1 "
+holds links_dims "all_reduce,fp16,forward,none,NVIDIA A100-SXM4-80GB,0,2,1024,0,0," collectives.out/samples.csv
+holds links_fabric "send_receive,fp16,forward,none,NVIDIA A40,1,2,1024,6,0," collectives.out/samples.csv
+holds links_waited "left out: 1 times waited for another rank" collectives.txt
+holds links_network "left out: 1 times over the network" collectives.txt
+holds links_twice "left out: 2 times the same file under two GPUs" collectives.txt
 
 import_of llmservingsim sim
 is sim_ops "$(samples llmservingsim 1 | uniq -c | awk '{print $2 $1}' | tr '\n' ' ')" "attention_context1 embedding1 gemm4 op1 "

@@ -123,6 +123,13 @@ succeeds "a slow link hurts" less "2 * $dp" "$slow"
 succeeds "four tensor-parallel GPUs are faster" less "$tp" "$plain / 2"
 succeeds "a pipeline of one microbatch is no faster" less "$plain" "$pp"
 succeeds "microbatches fill it" less "$micro" "$pp"
+pairs=$(total -p roofline --gpu A100-PCIE -m gpt2-large --dtype bf16 --batch 4 --tp 2 --fabric pairs)
+own=$(total -p roofline --gpu A100-PCIE -m gpt2-large --dtype bf16 --batch 4 --tp 2)
+host=$(total -p roofline --gpu A100-PCIE -m gpt2-large --dtype bf16 --batch 4 --tp 2 --fabric pcie-host)
+succeeds "a bridge is faster than PCIe" less "$pairs" "0.9 * $own"
+succeeds "PCIe is faster with peer access" less "$own" "0.9 * $host"
+refuses "a bridge that a GPU does not have" 1 "bridge_gbs=X" predict -p roofline --gpu L40S -m gpt2-large --tp 2 --fabric pairs
+refuses "an unknown fabric" 2 "wool" predict -p roofline --gpu L40S -m gpt2-large --tp 2 --fabric wool
 
 # --- the trace
 succeeds "a trace of one GPU" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --optimizer sgd --trace one.json --json

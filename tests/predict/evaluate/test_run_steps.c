@@ -203,6 +203,21 @@ static void test_launches(void)
                    large + 8 * server->sequence_us, 1e-9);
 }
 
+static double time_of_option(enum rt_mode mode, const char *option, const char *const *attributes)
+{
+    struct made_up made;
+    make(&made, "llama-2-7b", mode, 4, 500, option, attributes);
+    return forecast_us(&made);
+}
+
+/* The server's fabric reaches the all-reduces. */
+static void test_fabric_reaches_the_forecast(void)
+{
+    double own = time_of_option(RT_DECODE, "tp2", NULL);
+    RT_ASSERT_NEAR(time_of_option(RT_DECODE, "tp2", WITH("fabric", "switch")), own, 1e-9);
+    CU_ASSERT_TRUE(time_of_option(RT_DECODE, "tp2", WITH("fabric", "pcie-host")) > 1.05 * own);
+}
+
 /* Narrow weights, a narrow cache, experts and attention shared out reach the graph. */
 static void test_options_reach_the_graph(void)
 {
@@ -237,4 +252,5 @@ static void test_refused(void)
 
 RT_TESTS(RT_TEST(test_generation_is_the_sum_of_its_steps), RT_TEST(test_weights_count_every_step),
          RT_TEST(test_lists), RT_TEST(test_waves), RT_TEST(test_steady_load), RT_TEST(test_host),
-         RT_TEST(test_launches), RT_TEST(test_options_reach_the_graph), RT_TEST(test_refused))
+         RT_TEST(test_launches), RT_TEST(test_options_reach_the_graph),
+         RT_TEST(test_fabric_reaches_the_forecast), RT_TEST(test_refused))

@@ -28,7 +28,7 @@ static void check_dims(const struct rt_graph_kernel *kernel, enum rt_op_id op, i
 {
     const int64_t expected[4] = {a, b, c, d};
     CU_ASSERT_EQUAL(kernel->call.op, op);
-    for (int i = 0; i < rt_op_ndims(op) && i < 4; i++)
+    for (int i = 0; i < rt_op_graph_dims(op) && i < 4; i++)
         CU_ASSERT_EQUAL(kernel->call.dim[i], expected[i]);
 }
 

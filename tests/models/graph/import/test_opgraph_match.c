@@ -174,7 +174,7 @@ static int64_t size_of_letter(const struct pair *pair, char letter)
 /* "1,BAS,D": each a product of a number and letters. */
 static bool dims_match(const struct pair *pair, const char *dims, const struct tally *t)
 {
-    int count = rt_op_ndims(t->op);
+    int count = rt_op_graph_dims(t->op);
     for (int d = 0; d < count; d++) {
         char *at = (char *)dims;
         int64_t size = strtoll(dims, &at, 10);
