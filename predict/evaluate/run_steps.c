@@ -417,7 +417,7 @@ static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps 
     sum->kernels_us += times * forecast->compute_us;
     sum->communication_us += times * forecast->communication_us;
     sum->coverage += times * forecast->compute_us * forecast->coverage;
-    sum->half += times * (forecast->interval_high_us + host_us);
+    sum->half += times * (forecast->total_us + host_us) * forecast->interval_high_us / forecast->total_us;
 }
 
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,

@@ -58,7 +58,8 @@ struct rt_run_forecast {
     double forward_us, backward_us; /* of training; NaN for pipelines */
     double kernels_us, communication_us;
     double coverage; /* 0..1, by time */
-    double half;     /* half-width of the interval in ln: steps of a run are wrong alike; NaN: unknown */
+    double half;     /* half-width of the interval in ln: steps of a run are wrong alike, and so are
+                    kernels and host; NaN: unknown */
 };
 
 /* As rt_forecast_graphs; `fallback` and `level` are its options. */

@@ -21,7 +21,6 @@ from runs_csv import Refused, Runs, listed, main, rows
 
 DEVICES = {"A100": "NVIDIA A100-SXM4-80GB", "A40": "NVIDIA A40", "H100": "NVIDIA H100 80GB HBM3", "H200": "NVIDIA H200",
            "RTX_A6000": "NVIDIA RTX A6000"}
-FABRICS = {"H100": "mesh"}  # its collectives: collectives.py
 ATTENTION = {"A100": "fa2", "A40": "fa2", "H100": "fa3", "H200": "fa3", "RTX_A6000": "fa2"}
 FORECASTS = ("pipeweave", "neusight", "habitat", "linear", "roofline")
 PHASES = {"prefill": "inf", "decode": "dec", "total": "gen"}  # of a comparison's column: as evaluate names the run
@@ -69,8 +68,7 @@ def shape(folder, where, tp, name):
     lengths, contexts, made = steps_of(folder, where, tp, name)
     batch = len(lengths)
     common = {"device": DEVICES[where], "model": parts(name)[0].lower(), "batch": batch,
-              "option": f"tp{tp}" if tp > 1 else "", "backend": "sglang", "run": name,
-              "fabric": FABRICS.get(where, "") if tp > 1 else ""}
+              "option": f"tp{tp}" if tp > 1 else "", "backend": "sglang", "run": name}
     prompt, context = -(-sum(lengths) // batch), -(-sum(contexts) // batch)
     return {"prefill": {**common, "mode": "inference", "sequence": prompt, "lengths": listed(lengths)},
             "decode": {**common, "mode": "decode", "sequence": context, "contexts": listed(contexts)},
