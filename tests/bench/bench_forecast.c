@@ -1,7 +1,8 @@
 /*
  * How fast forecasts are, through the library and on one core: GPT-3 2.7B, batch 2, sequence 2048, inference,
- * graph and forecast together; and a sweep over batches and sequences, all different, one after the other and
- * TOGETHER at a time. All are also given as times of a cblas_sgemm of 512 x 512 matrices in the same round.
+ * graph and forecast together; a decode step of a served Qwen3-235B-A22B (94 layers, 128 experts); and a
+ * sweep over batches and sequences, all different, one after the other and TOGETHER at a time. All are also
+ * given as times of a cblas_sgemm of 512 x 512 matrices in the same round.
  *
  *     bench_forecast [ROUNDS [PREDICTOR...]]
  *     bench_forecast -o FILE KIND
@@ -11,8 +12,8 @@
  * time). With -o FILE before it such a predictor is written to FILE, and nothing is timed.
  *
  * One line per predictor, medians of all rounds: us of a forecast, the same over the time of the sgemm,
- * forecasts/s of the sweep one by one and together, both times the time of the sgemm. Lines that begin with #
- * are words.
+ * forecasts/s of the sweep one by one and together, both times the time of the sgemm; us of the decode step,
+ * and over the sgemm. Lines that begin with # are words.
  */
 #include <cblas.h>
 #include <math.h>
@@ -39,7 +40,8 @@
 struct setup {
     const char *name;
     struct rt_predictor predictor;
-    double single[MAX_ROUNDS], alone[MAX_ROUNDS], together[MAX_ROUNDS]; /* seconds, forecasts/s */
+    double single[MAX_ROUNDS], served[MAX_ROUNDS];  /* seconds */
+    double alone[MAX_ROUNDS], together[MAX_ROUNDS]; /* forecasts/s */
 };
 
 static int compare(const void *a, const void *b)
@@ -158,7 +160,7 @@ static double time_sgemm(float *block)
 }
 
 struct subject {
-    struct rt_model model;
+    struct rt_model model, served;
     struct rt_device device;
 };
 
@@ -203,6 +205,35 @@ static double time_single(const struct setup *setup, const struct subject *subje
     return median(seconds, SINGLES);
 }
 
+static void decode(const struct setup *setup, const struct subject *subject, int64_t context)
+{
+    const struct rt_graph_options step = {.step = RT_STEP_DECODE,
+                                          .batch = 16,
+                                          .context = context,
+                                          .tensor_parallel = 8,
+                                          .dtype = RT_BF16,
+                                          .runtime = RT_RUNTIME_SERVING};
+    const struct rt_forecast_options options = {
+        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}, .fallback = true};
+    struct rt_graph graph;
+    struct rt_forecast forecast;
+    stop_where(rt_graph_build(&subject->served, &step, &graph));
+    stop_where(rt_forecast_graph(&graph, &setup->predictor, &subject->device, &options, &forecast));
+    rt_forecast_release(&forecast);
+    rt_graph_release(&graph);
+}
+
+static double time_served(const struct setup *setup, const struct subject *subject)
+{
+    double seconds[SINGLES];
+    for (size_t i = 0; i < SINGLES; i++) {
+        double began = rt_clock();
+        decode(setup, subject, 1000 + (int64_t)i);
+        seconds[i] = rt_clock() - began;
+    }
+    return median(seconds, SINGLES);
+}
+
 /* Forecasts/s, so many a call. */
 static double time_sweep(const struct setup *setup, const struct subject *subject, size_t each)
 {
@@ -229,6 +260,7 @@ static void run_rounds(struct setup *setups, size_t count, const struct subject 
         sgemm[r] = median(products, RT_COUNT(products));
         for (size_t i = 0; i < count; i++) {
             setups[i].single[r] = time_single(&setups[i], subject);
+            setups[i].served[r] = time_served(&setups[i], subject);
             setups[i].alone[r] = time_sweep(&setups[i], subject, 1);
             setups[i].together[r] = time_sweep(&setups[i], subject, TOGETHER);
         }
@@ -240,12 +272,14 @@ static void print_results(struct setup *setups, size_t count, double *sgemm, siz
     double unit = median(sgemm, rounds);
     printf("# %s, kernels for %s; sgemm of %d: %.1f us; %zu rounds\n", rt_blas_library(), rt_blas_core(),
            MATRIX, 1e6 * unit, rounds);
-    printf("# predictor us/forecast over-sgemm forecasts/s per-sgemm together/s per-sgemm\n");
+    printf("# predictor us/forecast over-sgemm forecasts/s per-sgemm together/s per-sgemm us/decode "
+           "over-sgemm\n");
     for (size_t i = 0; i < count; i++) {
         double single = median(setups[i].single, rounds), alone = median(setups[i].alone, rounds);
         double together = median(setups[i].together, rounds);
-        printf("%s %.1f %.4f %.0f %.2f %.0f %.2f\n", setups[i].name, 1e6 * single, single / unit, alone,
-               alone * unit, together, together * unit);
+        double served = median(setups[i].served, rounds);
+        printf("%s %.1f %.4f %.0f %.2f %.0f %.2f %.1f %.4f\n", setups[i].name, 1e6 * single, single / unit,
+               alone, alone * unit, together, together * unit, 1e6 * served, served / unit);
     }
 }
 
@@ -264,6 +298,7 @@ int main(int argc, char **argv)
     }
     struct subject subject;
     stop_where(rt_model_named("gpt3-2.7b", &subject.model));
+    stop_where(rt_model_named("qwen3-235b-a22b", &subject.served));
     stop_where(rt_device_named("H100", &subject.device));
     struct setup *setups = rt_calloc(count, sizeof *setups);
     float *block = rt_calloc(3 * (size_t)MATRIX * MATRIX, sizeof *block);
