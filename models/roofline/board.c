@@ -72,12 +72,28 @@ static double flop_picojoules(double node_nm)
     return node_nm >= 7 ? 0.45 * at_12 : node_nm >= 6 ? 0.40 * at_12 : node_nm > 0 ? 0.31 * at_12 : NAN;
 }
 
+/* The clock at which matrix units stay within the board's power, in MHz; NaN where power or process are
+ * unknown. */
+static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dtype, double flops_a_cycle)
+{
+    const double at_hz = 1650e6, picojoules = 0.5; /* of a 16-bit FLOP in a 5 nm process */
+    double node = flop_picojoules(rt_architecture_of(device)->node_nm) / flop_picojoules(5);
+    double joules = 1e-12 * picojoules * node * rt_dtypes[dtype].input_bytes / 2;
+    double watts = RT_CORE_POWER * device->power_w;
+    return 1e-6 * cbrt(watts * at_hz * at_hz / (flops_a_cycle * joules));
+}
+
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
-    double peak = rt_device_peak_flops(device, family, dtype);
+    double peak = rt_device_peak_flops(device, family, dtype), sustained = peak;
     double watts = RT_CORE_POWER * device->power_w;
-    double sustained = watts / (1e-12 * flop_picojoules(rt_architecture_of(device)->node_nm));
-    return dtype == RT_FP32 && sustained < peak ? sustained : peak;
+    if (dtype == RT_FP32) {
+        sustained = watts / (1e-12 * flop_picojoules(rt_architecture_of(device)->node_nm));
+    } else if (rt_families[family].tensor && device->clock_mhz > 0) {
+        double flops_a_cycle = peak / (1e6 * device->clock_mhz);
+        sustained = 1e6 * matrix_clock_mhz(device, dtype, flops_a_cycle) * flops_a_cycle;
+    }
+    return sustained < peak ? sustained : peak;
 }
 
 struct rt_rates rt_rates_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)

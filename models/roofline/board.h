@@ -34,14 +34,22 @@ double rt_near_l2_bytes(const struct rt_device *device);
 /* Of its row; GDDR where the architecture is unknown, so that no number of the device decides it. */
 enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 
-/* FLOP/s that the board's power sustains: min(peak, RT_CORE_POWER x power / energy per FLOP). The peak where
- * power or process are unknown, and for dtypes other than fp32, whose energy was not measured here.
+/* FLOP/s that the board's power sustains, at most the peak; the peak where power, clock or process are
+ * unknown.
+ *
+ * fp32: RT_CORE_POWER x power / energy per FLOP.
  *
  * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
  * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
  * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
  * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
  * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those.
+ *
+ * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
+ * the square of the clock f and power goes with its cube (dynamic power C V^2 f): RT_CORE_POWER x power =
+ * FLOPs a cycle x f x e (f / 1.65 GHz)^2,   e = 0.5 pJ in 16 bits in a 5 nm process, by process as above, by
+ * the bits of the operands otherwise. 0.5 was chosen by whole runs of LLMs on five GPUs
+ * (docs/log/predictor.md); the form holds boards of one chip apart whose power per peak differs.
  */
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);

@@ -137,6 +137,7 @@ static void test_experts(void)
     int64_t dim[RT_MAX_DIMS] = {1024, 4096, 14336, 2, 8, 1, 1, 0};
     struct rt_experts_tiling tiling;
     double peak = h100.bf16_matrix_tflops * 1e12, width = 2;
+    h100.power_w = NAN; /* sustains its peak */
     rt_tiling_experts(RT_BF16, dim, &h100, &tiling);
     CU_ASSERT_EQUAL(tiling.rows, 256);
     CU_ASSERT_EQUAL(tiling.tile_rows, 128);
