@@ -40,8 +40,13 @@ static bool is_partial(const struct rt_crossval_table *table, const struct rt_cr
 
 static const char *row_name(int row)
 {
-    static const char *const models[RT_KIND_COUNT] = {"end to end inference", "end to end training",
-                                                      "end to end fusion", "end to end distributed"};
+    static const char *const models[] = {
+        [RT_KIND_INFERENCE] = "end to end inference",   [RT_KIND_TRAINING] = "end to end training",
+        [RT_KIND_FUSION] = "end to end fusion",         [RT_KIND_DISTRIBUTED] = "end to end distributed",
+        [RT_KIND_PREFILL] = "end to end prefill",       [RT_KIND_DECODE] = "end to end decode",
+        [RT_KIND_GENERATION] = "end to end generation",
+    };
+    _Static_assert(RT_COUNT(models) == RT_KIND_COUNT, "a name for every kind");
     return row < RT_FAMILY_COUNT ? rt_families[row].name : models[row - RT_FAMILY_COUNT];
 }
 

@@ -81,6 +81,34 @@ assert r["data"]["calibrated_to"] == 2, r["data"]
 assert sorted((x["model"], x["mode"]) for x in r["rows"]) == [("qwen2.5-14b", "decode"), ("qwen2.5-14b", "generation"),
                                                              ("qwen2.5-14b", "inference"), ("qwen3-32b", "generation")]
 END
+
+# Folds over GPUs have rows for what servers run.
+succeeds "kernels of two made-up GPUs" "$ROOFTILE" collect --backend synthetic --count 300 -o synthetic.h5 --quiet
+succeeds "as CSV" "$ROOFTILE" dataset export synthetic.h5 -o kernels
+python3 - <<'END'
+import csv, random
+rows = list(csv.DictReader(open("kernels/samples.csv")))
+plain = {r["device"]: r for r in rows if r["op"] == "softmax"}  # a row of each GPU to fill
+random.seed(1)
+for device, row in plain.items():
+    for i in range(120):
+        op, tokens = ("attention_context", 2 ** random.randint(5, 11)) if i % 2 else ("attention_generation", 1)
+        batch, cached = 2 ** random.randint(0, 5), 0 if i % 2 else 2 ** random.randint(6, 12)
+        dims = [batch, tokens, cached, 40, 8, 128, 0, 0]
+        new = {**row, **{f"dim{d}": v for d, v in enumerate(dims)}, "op": op, "dtype": "bf16", "kernel": "", "kernels": "",
+               "latency_us": 20 + 1e-5 * batch * (tokens + cached) * (tokens * 40 + 8 * 128 * 2)}
+        for key in new:
+            if key.startswith(("latency_", "tile", "grid", "block", "energy")) and key != "latency_us":
+                new[key] = ""
+        rows.append(new)
+with open("kernels/samples.csv", "w", newline="") as file:
+    out = csv.DictWriter(file, rows[0], lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+END
+succeeds "with attention" "$ROOFTILE" dataset import --format csv kernels -o kernels.h5
+succeeds "cross-validation" "$ROOFTILE" crossval kernels.h5 pipeweave_runs.h5 --leave-out gpu -p rooftile --calibrate 0 --epochs 1 -o folds --quiet
+for kind in prefill decode generation; do holds "a row of $kind" "end to end $kind" stdout; done
 rm pipeweave/e2e/real/*
 succeeds_not() { if "${@:2}" >stdout 2>stderr; then not_ok "$1" "it succeeded"; else ok "$1"; fi; }
 succeeds_not "an empty corpus" python3 "$scripts/pipeweave_runs.py" pipeweave -o none.csv
