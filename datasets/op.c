@@ -448,7 +448,7 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_OPTIMIZER] = {"optimizer", RT_FAMILY_MEMORY, {"parameters"}, .flops = optimizer_flops, .bytes = optimizer_bytes},
     [RT_OP_SEND_RECEIVE] = {"send_receive", RT_FAMILY_COLLECTIVE, RING,
         .flops = no_flops, .bytes = send_bytes, .wrong = collective_wrong},
-    [RT_OP_RMSNORM] = {"rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS, .flops = rmsnorm_flops, .bytes = unary_bytes},
+    [RT_OP_RMSNORM] = {"rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS, .flops = rmsnorm_flops, .bytes = unary_bytes, .block_a_row = true},
     [RT_OP_SOFTMAX_BACKWARD] = {"softmax_backward", RT_FAMILY_SOFTMAX, ROWS_COLS,
         .flops = softmax_backward_flops, .bytes = binary_bytes},
     [RT_OP_LAYERNORM_BACKWARD] = {"layernorm_backward", RT_FAMILY_LAYERNORM, ROWS_COLS,
@@ -461,10 +461,10 @@ const struct rt_op rt_ops[RT_OP_COUNT] = {
     [RT_OP_TRANSPOSE] = {"transpose", RT_FAMILY_MEMORY, ROWS_COLS, .flops = no_flops, .bytes = unary_bytes},
     [RT_OP_HOST_TO_DEVICE] = {"host_to_device", RT_FAMILY_HOST, {"bytes"}, .flops = no_flops, .bytes = copied_bytes},
     [RT_OP_DEVICE_TO_HOST] = {"device_to_host", RT_FAMILY_HOST, {"bytes"}, .flops = no_flops, .bytes = copied_bytes},
-    [RT_OP_ROTARY] = {"rotary", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = rotary_flops, .bytes = unary_bytes},
-    [RT_OP_SILU_MUL] = {"silu_mul", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = silu_mul_flops, .bytes = binary_bytes},
+    [RT_OP_ROTARY] = {"rotary", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = rotary_flops, .bytes = unary_bytes, .block_a_row = true},
+    [RT_OP_SILU_MUL] = {"silu_mul", RT_FAMILY_ELEMENTWISE, ROWS_COLS, .flops = silu_mul_flops, .bytes = binary_bytes, .block_a_row = true},
     [RT_OP_RESIDUAL_RMSNORM] = {"residual_rmsnorm", RT_FAMILY_LAYERNORM, ROWS_COLS,
-        .flops = residual_rmsnorm_flops, .bytes = residual_bytes},
+        .flops = residual_rmsnorm_flops, .bytes = residual_bytes, .block_a_row = true},
     [RT_OP_LAUNCH] = {"launch", RT_FAMILY_HOST, {"blocks"}, .flops = no_flops, .bytes = no_bytes},
 };
 /* clang-format on */

@@ -89,7 +89,8 @@ struct rt_op {
     const char *neusight; /* name in NeuSight's files, NULL where it has none */
     /* What is wrong with dims that each lie in their range; NULL where nothing is. NULL: no such check. */
     const char *(*wrong)(const int64_t *dim);
-    bool linear; /* elementwise ops: the gradient of the output is all that theirs needs */
+    bool linear;      /* elementwise ops: the gradient of the output is all that theirs needs */
+    bool block_a_row; /* servers' kernels run it with a thread block for every row */
 };
 
 extern const struct rt_op rt_ops[RT_OP_COUNT];

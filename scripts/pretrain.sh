@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Makes models/predictor/pretrained/rooftile.h5 again from the public measurements that it was fitted to:
 #
-#   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR      two folders, as `rooftile dataset import` reads them
+#   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR VIDUR LLMSERVINGSIM
+#
+# Two folders as `rooftile dataset import` reads them, and two as scripts/corpora reads them: docs/guide/train.md says what of them is used.
 #
 # Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
 set -eu
 . "$(dirname "$0")/setup.sh"
-if [ $# -lt 2 ]; then
-    sed -n '2,7p' "$0" | sed 's/^# \{0,1\}//'
+if [ $# -lt 4 ]; then
+    sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'
     exit 2
 fi
 # shellcheck disable=SC2086  # a list of words
@@ -18,5 +20,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$rooftile" dataset import --format neusight "$1" -o "$work/neusight.h5" --quiet
 "$rooftile" dataset import --format aiconfigurator "$2" -o "$work/aiconfigurator.h5" --quiet
-"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" --no-test --threads 2 --overwrite \
+python3 "$source_folder/scripts/corpora/vidur.py" "$3" -o "$work/vidur" --without attention_context,attention_generation
+python3 "$source_folder/scripts/corpora/llmservingsim.py" "$4" -o "$work/llmservingsim" --without attention_context
+for name in vidur llmservingsim; do
+    "$rooftile" dataset import --format csv "$work/$name" -o "$work/$name.h5" --quiet
+done
+"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" "$work/vidur.h5" "$work/llmservingsim.h5" --no-test --threads 2 --overwrite \
     -o "$source_folder/models/predictor/pretrained/rooftile.h5"

@@ -43,7 +43,23 @@ static double dispatch_of(double *small_us, size_t small, size_t count)
     return fmax(0, fmax(low - 3, low / 2));
 }
 
-/* Devices without small kernels get the median of the others. */
+/* Of the rows of a device and corpus that the host dispatched one by one. `times` has room for all rows. */
+static double session_dispatch(const struct rt_effect_fit *fit, const struct rt_training_rows *train,
+                               int32_t slot, size_t corpus, double *times)
+{
+    size_t count = 0, small = 0;
+    for (size_t i = 0; i < train->count; i++) {
+        if (fit->slot[train->device[i]] != slot || (size_t)(train->corpus[i] + 1) != corpus ||
+            train->bounds[i].queued)
+            continue;
+        count++;
+        if (train->bounds[i].bound_us < SMALL_BOUND_US)
+            times[small++] = train->target[i] - train->bounds[i].start_us;
+    }
+    return dispatch_of(times, small, count);
+}
+
+/* Devices without small kernels get the median of the others; sessions without, that of their device. */
 static void fill_dispatch(struct rt_effect_fit *fit)
 {
     double *known = rt_malloc((fit->device_count + 1) * sizeof *known);
@@ -52,27 +68,38 @@ static void fill_dispatch(struct rt_effect_fit *fit)
         if (!isnan(fit->device[d].dispatch_us))
             known[count++] = fit->device[d].dispatch_us;
     double median = count > 0 ? rt_median(known, count) : 0;
-    for (size_t d = 0; d < fit->device_count; d++)
-        if (isnan(fit->device[d].dispatch_us))
-            fit->device[d].dispatch_us = median;
+    for (size_t d = 0; d < fit->device_count; d++) {
+        struct rt_device_effect *device = &fit->device[d];
+        device->dispatch_us = isnan(device->dispatch_us) ? median : device->dispatch_us;
+        for (size_t c = 0; c < fit->corpora; c++)
+            if (isnan(fit->dispatch_us[d * fit->corpora + c]))
+                fit->dispatch_us[d * fit->corpora + c] = device->dispatch_us;
+    }
     free(known);
+}
+
+static void count_rows(struct rt_effect_fit *fit, const struct rt_training_rows *train)
+{
+    for (size_t i = 0; i < train->count; i++) {
+        struct rt_device_effect *device = &fit->device[fit->slot[train->device[i]]];
+        device->kernels++;
+        rt_device_effect_add_dtype(device, (enum rt_dtype)train->dtype[i]);
+        fit->corpora =
+            (size_t)(train->corpus[i] + 2) > fit->corpora ? (size_t)(train->corpus[i] + 2) : fit->corpora;
+    }
 }
 
 static void set_dispatch(struct rt_effect_fit *fit, const struct rt_training_rows *train)
 {
     double *times = rt_malloc((train->count + 1) * sizeof *times);
+    fit->dispatch_us = rt_malloc((fit->device_count * fit->corpora + 1) * sizeof *fit->dispatch_us);
     for (size_t d = 0; d < fit->device_count; d++) {
-        size_t count = 0, small = 0;
-        for (size_t i = 0; i < train->count; i++) {
-            if (fit->slot[train->device[i]] != (int32_t)d)
-                continue;
-            count++;
-            rt_device_effect_add_dtype(&fit->device[d], (enum rt_dtype)train->dtype[i]);
-            if (train->bounds[i].bound_us < SMALL_BOUND_US)
-                times[small++] = train->target[i] - train->bounds[i].start_us;
+        double *session = fit->dispatch_us + d * fit->corpora;
+        fit->device[d].dispatch_us = NAN;
+        for (size_t c = 0; c < fit->corpora; c++) {
+            session[c] = session_dispatch(fit, train, (int32_t)d, c, times);
+            fit->device[d].dispatch_us = fmax(fit->device[d].dispatch_us, session[c]); /* that is a number */
         }
-        fit->device[d].kernels = (int64_t)count;
-        fit->device[d].dispatch_us = dispatch_of(times, small, count);
     }
     fill_dispatch(fit);
     free(times);
@@ -84,6 +111,7 @@ void rt_effect_fit_init(struct rt_effect_fit *fit, enum rt_family family, const 
     *fit = (struct rt_effect_fit){
         .family = family, .ridge = ridge, .blocks = (batch + RT_TRAIN_STEP_BLOCK - 1) / RT_TRAIN_STEP_BLOCK};
     list_devices(fit, dataset, train);
+    count_rows(fit, train);
     set_dispatch(fit, train);
     size_t count = fit->device_count * PARTS;
     fit->values = rt_calloc(count + 1, sizeof *fit->values);
@@ -98,6 +126,7 @@ void rt_effect_fit_release(struct rt_effect_fit *fit)
 {
     free(fit->slot);
     free(fit->device);
+    free(fit->dispatch_us);
     free(fit->values);
     free(fit->best);
     free(fit->gradient);
@@ -117,6 +146,7 @@ struct rt_bound rt_effect_fit_bound(const struct rt_effect_fit *fit, const struc
     struct rt_device_effect effect = fit->device[slot];
     for (int p = 0; p < PARTS; p++)
         effect.value[p] = fit->values[slot * PARTS + p];
+    effect.dispatch_us = fit->dispatch_us[(size_t)slot * fit->corpora + (size_t)(rows->corpus[row] + 1)];
     rt_bound_set_effect(&bound, &effect);
     return bound;
 }

@@ -14,6 +14,8 @@ struct rt_effect_fit {
     size_t device_count;             /* devices with training rows; 0: the head has no device effects */
     int32_t *slot;                   /* (devices of the dataset): index among those, -1 none */
     struct rt_device_effect *device; /* (device_count): names, dispatch overhead, numbers of kernels */
+    size_t corpora;                  /* of the rows: numbers 0..corpora - 2, and none */
+    double *dispatch_us;             /* (device_count, corpora): dispatch overhead of a device's sessions */
     rt_real *values, *best;          /* (device_count, RT_EFFECT_PARTS) */
     struct rt_optimizer optimizer;
     double ridge;
@@ -21,9 +23,11 @@ struct rt_effect_fit {
     size_t blocks;
 };
 
-/* Effects of 0 for the devices of the rows. The dispatch overhead of a device is the 1% quantile of its
- * training latencies less 3 us for what the shortest kernels compute (at most half of it); the median of the
- * others where a device ran no small kernels. `batch` is the largest batch. */
+/* Effects of 0 for the devices of the rows. Rows of one device and corpus are a session: they share the
+ * device's effects and have a dispatch overhead of their own, that of their host. It is the 1% quantile of
+ * the session's training latencies less 3 us for what the shortest kernels compute (at most half of it); rows
+ * that were timed in a queue have none and say nothing of it. A device's is that of its slowest session, or
+ * the median of the other devices' where no session of it shows one. `batch` is the largest batch. */
 void rt_effect_fit_init(struct rt_effect_fit *fit, enum rt_family family, const struct rt_dataset *dataset,
                         const struct rt_training_rows *train, double ridge, size_t batch);
 void rt_effect_fit_release(struct rt_effect_fit *fit);

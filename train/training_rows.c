@@ -15,12 +15,13 @@ void rt_training_rows_release(struct rt_training_rows *rows)
     free(rows->device);
     free(rows->dtype);
     free(rows->session);
+    free(rows->corpus);
     free(rows->weight);
     *rows = (struct rt_training_rows){0};
 }
 
 static void append(struct rt_training_rows *rows, const struct rt_family_net *net, const rt_real *x,
-                   const struct rt_bound *bound, const struct rt_sample *sample)
+                   const struct rt_bound *bound, const struct rt_sample *sample, int32_t corpus)
 {
     int features = net->feature_count;
     if ((rows->count & (rows->count - 1)) == 0) { /* capacity is the next power of two */
@@ -31,6 +32,7 @@ static void append(struct rt_training_rows *rows, const struct rt_family_net *ne
         rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
         rows->dtype = rt_realloc(rows->dtype, capacity, sizeof *rows->dtype);
         rows->session = rt_realloc(rows->session, capacity, sizeof *rows->session);
+        rows->corpus = rt_realloc(rows->corpus, capacity, sizeof *rows->corpus);
     }
     for (int f = 0; f < features; f++)
         rows->features[rows->count * (size_t)features + (size_t)f] = x[f];
@@ -38,6 +40,7 @@ static void append(struct rt_training_rows *rows, const struct rt_family_net *ne
     rows->device[rows->count] = sample->device;
     rows->dtype[rows->count] = sample->call.dtype;
     rows->session[rows->count] = sample->split;
+    rows->corpus[rows->count] = corpus;
     rows->target[rows->count++] = rt_target_measured(&rt_targets[net->target], sample);
 }
 
@@ -79,6 +82,19 @@ bool rt_training_leaves_out(const struct rt_training_data *data, const struct rt
     return count != NULL;
 }
 
+/* For each group the number of the corpus that it names, -1 where it names none. */
+static int32_t *corpora_of_groups(const struct rt_dataset *dataset)
+{
+    struct rt_strings names = {0};
+    int32_t *corpus = rt_malloc((dataset->group_count + 1) * sizeof *corpus);
+    for (size_t g = 0; g < dataset->group_count; g++) {
+        const char *name = rt_dataset_attribute(dataset, (int32_t)g, "corpus");
+        corpus[g] = name != NULL ? rt_strings_add(&names, name, strlen(name)) : -1;
+    }
+    rt_strings_release(&names);
+    return corpus;
+}
+
 void rt_training_rows_gather(const struct rt_training_data *data, struct rt_family_net *net,
                              struct rt_training_rows *train, struct rt_training_rows *validation,
                              struct rt_training_rows_left_out *left_out)
@@ -86,6 +102,7 @@ void rt_training_rows_gather(const struct rt_training_data *data, struct rt_fami
     const struct rt_dataset *dataset = data->dataset;
     uint32_t *chosen = rt_malloc((dataset->sample_count + 1) * sizeof *chosen);
     size_t chosen_count = 0;
+    int32_t *corpus = corpora_of_groups(dataset);
     *train = *validation = (struct rt_training_rows){0};
     *left_out = (struct rt_training_rows_left_out){0};
     for (size_t i = 0; i < dataset->sample_count; i++) {
@@ -102,13 +119,14 @@ void rt_training_rows_gather(const struct rt_training_data *data, struct rt_fami
         left_out->unknown_tile += skip == RT_SKIP_NO_TILE;
         if (skip != RT_SKIP_NONE)
             continue;
-        append(rt_split_of(data->split, sample) == RT_PART_TRAIN ? train : validation, net, x, &bound,
-               sample);
+        append(rt_split_of(data->split, sample) == RT_PART_TRAIN ? train : validation, net, x, &bound, sample,
+               sample->group >= 0 ? corpus[sample->group] : -1);
         chosen[chosen_count++] = (uint32_t)i;
     }
     if (net->policy == RT_TILE_NEAREST)
         rt_measured_tiles_build(&net->tiles, dataset, chosen, chosen_count);
     free(chosen);
+    free(corpus);
 }
 
 static void move_row(struct rt_training_rows *rows, int features, size_t from, size_t to)
@@ -120,6 +138,7 @@ static void move_row(struct rt_training_rows *rows, int features, size_t from, s
     rows->device[to] = rows->device[from];
     rows->dtype[to] = rows->dtype[from];
     rows->session[to] = rows->session[from];
+    rows->corpus[to] = rows->corpus[from];
 }
 
 void rt_training_rows_drop(struct rt_training_rows *rows, int features, const bool *drop)

@@ -13,8 +13,9 @@ struct rt_training_rows {
     int32_t *device;         /* (count), of the dataset */
     uint8_t *dtype;          /* (count), rt_dtype */
     uint8_t
-        *session;   /* (count), rt_split: splits that a source marks were measured in sessions of their own */
-    double *weight; /* (count), of each in the loss, about 1 on average; NULL: all the same */
+        *session; /* (count), rt_split: splits that a source marks were measured in sessions of their own */
+    int32_t *corpus; /* (count), texts of the attribute "corpus" by number, -1 none: its host and its timer */
+    double *weight;  /* (count), of each in the loss, about 1 on average; NULL: all the same */
 };
 void rt_training_rows_release(struct rt_training_rows *rows);
 

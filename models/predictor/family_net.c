@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "whole", "tiling"};
+const char *const rt_tile_policies[RT_TILE_POLICY_COUNT] = {"nearest", "row", "whole", "tiling", "walk"};
 const char *const rt_units[RT_UNITS_COUNT] = {"any", "vector", "matrix"};
 const char *const rt_skip_words[RT_SKIP_COUNT] = {
     "forecast", "the predictor has no network for this family", "the device descriptor has no peak for it",
@@ -14,8 +14,10 @@ const char *const rt_skip_words[RT_SKIP_COUNT] = {
 
 const char *rt_net_name(enum rt_family family, enum rt_units units)
 {
-    static const char *const on_matrix[RT_FAMILY_COUNT] = {
-        [RT_FAMILY_LINEAR] = "linear matrix", [RT_FAMILY_BMM] = "bmm matrix"};
+    static const char *const on_matrix[RT_FAMILY_COUNT] = {[RT_FAMILY_LINEAR] = "linear matrix",
+                                                           [RT_FAMILY_BMM] = "bmm matrix",
+                                                           [RT_FAMILY_ELEMENTWISE] = "elementwise 16-bit",
+                                                           [RT_FAMILY_LAYERNORM] = "layernorm 16-bit"};
     return units == RT_UNITS_MATRIX && on_matrix[family] != NULL ? on_matrix[family]
                                                                  : rt_families[family].name;
 }
@@ -35,6 +37,8 @@ bool rt_family_net_has_effects(const struct rt_family_net *net)
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query)
 {
     rt_query_init(query, &sample->call);
+    query->queued = (sample->flags & RT_FLAG_QUEUED) != 0;
+    query->scalar_loads = (sample->flags & RT_FLAG_SCALAR_LOADS) != 0;
     if (with_tile)
         memcpy(query->tile, sample->tile, sizeof query->tile);
 }
@@ -76,6 +80,8 @@ enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct 
         return rt_launch_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_TILING)
         return rt_launch_init_tiling(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+    if (net->policy == RT_TILE_WALK)
+        return rt_launch_init_walk(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
     bool tiled = choose_tile(net, query, device, tile) && rt_launch_init(launch, query, tile, device);
     return tiled ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
 }
@@ -94,7 +100,8 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     }
     *bound = (struct rt_bound){.bound_us = rt_targets[net->target].bound(&launch),
                                .waves = launch.waves,
-                               .start_us = launch.start_us};
+                               .start_us = launch.start_us,
+                               .queued = query->queued};
     if (net->forecaster == RT_FORECASTER_LINKS) {
         bound->link_us = rt_link_us(&net->links, &query->call, device, query->queued);
         bound->compute_share = rt_link_start_share(&query->call);
@@ -114,6 +121,11 @@ void rt_bound_set_effect(struct rt_bound *bound, const struct rt_device_effect *
                    bound->depth_share * effect->value[RT_EFFECT_DEPTH] +
                    bound->narrow_share * effect->value[RT_EFFECT_NARROW];
     bound->dispatch_us = effect->dispatch_us;
+    if (!bound->queued)
+        return;
+    bound->shift += bound->compute_share * effect->queued[RT_EFFECT_COMPUTE] +
+                    (1 - bound->compute_share) * effect->queued[RT_EFFECT_MEMORY];
+    bound->dispatch_us = fmin(bound->dispatch_us, RT_QUEUED_US);
 }
 
 /* Distances of 1 in all inputs and in all hidden units: chosen with the rest of the residual correction. */

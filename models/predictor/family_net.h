@@ -25,12 +25,15 @@ enum rt_tile_policy {
     RT_TILE_ROW,     /* one row of the operand (softmax, layer norm) */
     RT_TILE_WHOLE,   /* no tile: features of the whole op, some of them for reference tiles */
     RT_TILE_TILING,  /* as RT_TILE_WHOLE, attention and experts tiled as tiling_fused.h models them */
+    RT_TILE_WALK,    /* as RT_TILE_WHOLE, with blocks that walk along rows (tiling.h) */
     RT_TILE_POLICY_COUNT
 };
-extern const char *const rt_tile_policies[RT_TILE_POLICY_COUNT]; /* "nearest", "row", "whole", "tiling" */
+extern const char
+    *const rt_tile_policies[RT_TILE_POLICY_COUNT]; /* "nearest", "row", "whole", "tiling", "walk" */
 
 /* The dtypes that a net serves. Products in fp32 run on vector lanes, narrower ones on matrix units; what a
- * device reaches on one says little of the other. */
+ * device reaches on one says little of the other. Vector ops of 16 bits were measured as servers run them,
+ * those of fp32 with a host in the way. */
 enum rt_units {
     RT_UNITS_ANY,
     RT_UNITS_VECTOR, /* fp32, fp64 */
@@ -85,7 +88,7 @@ bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dt
 /* Does it take device effects, which calibration fits? */
 bool rt_family_net_has_effects(const struct rt_family_net *net);
 
-/* The query of a sample; its tile is unknown unless `with_tile`. */
+/* The query of a sample, queued where that was timed so; its tile is unknown unless `with_tile`. */
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);
 
 /* Why a kernel was not forecast. */
@@ -107,7 +110,8 @@ enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct 
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *inputs, struct rt_bound *bound);
 
-/* Adds a device's effects: shift and dispatch overhead. */
+/* Adds a device's effects: shift and dispatch overhead. Of a kernel in a queue: other shifts, and the host's
+ * dispatch is hidden. */
 void rt_bound_set_effect(struct rt_bound *bound, const struct rt_device_effect *effect);
 
 /* The feature (of rt_features) that lies farthest outside the range that the net was fitted in, relative to

@@ -252,6 +252,11 @@ static double row_in_registers(const struct rt_launch *l)
 {
     return l->cols <= 1024;
 }
+/* Steps of a block along its row; 1 where blocks do not walk. */
+static double log2_steps(const struct rt_launch *l)
+{
+    return log2(fmax(1, l->walk.steps));
+}
 /* rocBLAS cuts products otherwise than cuBLAS. */
 static double other_library(const struct rt_launch *l)
 {
@@ -318,6 +323,7 @@ const struct rt_feature rt_features[] = {
     {"row_fill", "useful share of a block's passes over its row", row_fill, false},
     {"row_alignment", "1 where 4 divides the columns", row_alignment, false},
     {"log2_cols", "columns of a row op", log2_cols, false},
+    {"log2_steps", "steps of a block along its row", log2_steps, false},
     {"row_in_registers", "1 up to 1024 columns", row_in_registers, false},
     {"other_library", "another vendor's library", other_library, false},
     {"log2_rows", "rows of a product", log2_rows, false},

@@ -46,6 +46,7 @@ struct rt_bound {
     double link_us;       /* of a collective instead: what the model of links makes of it */
     double shift;         /* what they add to ln latency */
     double dispatch_us;   /* dispatch overhead of a kernel that is timed alone */
+    bool queued;          /* it is one of many in a queue */
 };
 
 enum { RT_HEAD_COUNT = 3 };

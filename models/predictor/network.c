@@ -72,15 +72,6 @@ static void forecast_chunk(const struct rt_family_net *net, const struct rt_devi
     chunk->count = 0;
 }
 
-/* Of a kernel in a queue: other shifts, and the host's dispatch is hidden but for what the device itself
- * takes. */
-static void set_queued(struct rt_bound *bound, const struct rt_device_effect *effect)
-{
-    bound->shift += bound->compute_share * effect->queued[RT_EFFECT_COMPUTE] +
-                    (1 - bound->compute_share) * effect->queued[RT_EFFECT_MEMORY];
-    bound->dispatch_us = fmin(bound->dispatch_us, RT_QUEUED_US);
-}
-
 void rt_network_forecast(const struct rt_family_net *net, const struct rt_forecast_batch *batch)
 {
     struct chunk chunk;
@@ -97,8 +88,6 @@ void rt_network_forecast(const struct rt_family_net *net, const struct rt_foreca
             continue;
         if (rt_family_net_has_effects(net))
             rt_bound_set_effect(bound, &effect);
-        if (query->queued)
-            set_queued(bound, &effect);
         chunk.index[chunk.count] = at;
         if (++chunk.count == chunk.room)
             forecast_chunk(net, &effect, batch, &chunk);

@@ -191,6 +191,20 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
+bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
+                         const struct rt_device *device)
+{
+    if (!rt_launch_init_whole(launch, query, device))
+        return false;
+    enum rt_op_id op = query->call.op;
+    if (!rt_ops[op].block_a_row && rt_call_family(&query->call) != RT_FAMILY_LAYERNORM)
+        return true;
+    launch->walk =
+        rt_row_walk_of(device, op, query->scalar_loads, launch->cols, rt_dtypes[query->call.dtype].bytes);
+    launch->walk_us = rt_row_walk_us(device, &launch->walk, launch->rows);
+    return true;
+}
+
 bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
                            const struct rt_device *device)
 {

@@ -34,6 +34,7 @@ struct rt_query {
     double
         cold_bytes; /* of its bytes, those that no cache can hold since they were last read; 0: not known */
     bool queued;    /* one of many in a queue, so that the host's dispatch is hidden */
+    bool scalar_loads; /* of a sample: its kernel reads rows element by element (RT_FLAG_SCALAR_LOADS) */
 };
 
 /* The query of a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes. */
@@ -64,7 +65,9 @@ struct rt_launch {
     struct rt_product_kernels kernels; /* of one with narrow activations */
     double rows, cols;                 /* of a vector op, */
     struct rt_row_tiling row_tiling;   /* and how softmax and layer norm run */
-    double start_us;                   /* of bound_us: what the kernel takes beside its work */
+    struct rt_row_walk walk;           /* of blocks along their rows; no steps: none are known */
+    double walk_us;
+    double start_us; /* of bound_us: what the kernel takes beside its work */
     struct rt_attention_tiling attention;
     struct rt_experts_tiling experts;
 };
@@ -79,8 +82,12 @@ bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, cons
 bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
                           const struct rt_device *device);
 
-/* The same, with attention and experts tiled (tiling_fused.h): bound_us is the time of the tiling, compute_us
- * and memory_us are its parts. */
+/* The same, with the walks of blocks along rows (tiling.h). */
+bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
+                         const struct rt_device *device);
+
+/* As rt_launch_init_whole, with attention and experts tiled (tiling_fused.h): bound_us is the time of the
+ * tiling, compute_us and memory_us are its parts. */
 bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
                            const struct rt_device *device);
 

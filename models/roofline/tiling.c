@@ -111,3 +111,21 @@ double rt_row_tiling_misses(const struct rt_row_tiling *tiling)
 {
     return 1 / (1 + exp(-2 * (tiling->log2_in_l2 + 0.25)));
 }
+
+struct rt_row_walk rt_row_walk_of(const struct rt_device *device, enum rt_op_id op, bool scalar_loads,
+                                  double cols, double width)
+{
+    struct rt_row_tiling tiling = {0};
+    tile_layernorm(is_amd(device), &tiling);
+    bool server = rt_ops[op].block_a_row, norm = rt_ops[op].family == RT_FAMILY_LAYERNORM;
+    double elements = !server ? 4 : scalar_loads ? 1 : 16 / width, loads = ceil(cols / elements);
+    double threads = server ? fmin(1024, 32 * ceil(loads / 32)) : tiling.threads;
+    return (struct rt_row_walk){.threads = threads, .steps = (norm ? 2 : 1) * ceil(loads / threads)};
+}
+
+double rt_row_walk_us(const struct rt_device *device, const struct rt_row_walk *walk, double rows)
+{
+    const double step_cycles = 1000, step_threads = 1024;
+    double turns = fmax(1, rows * walk->threads / (device->sms * step_threads));
+    return turns * walk->steps * rt_cycles_us(device, step_cycles);
+}

@@ -23,7 +23,7 @@ static double unsplit_us(const struct rt_launch *launch, const struct rt_rates *
 static void set_compute(const struct rt_launch *launch, const struct rt_rates *rates,
                         double compute_us[RT_COMPUTE_TIMES])
 {
-    compute_us[0] = 1e6 * launch->flops / rates->sustained_flops;
+    compute_us[0] = fmax(launch->walk_us, 1e6 * launch->flops / rates->sustained_flops);
     if (launch->k > 0) {
         compute_us[1] = tiled_us(launch, rates, 128, 128);
         compute_us[2] = tiled_us(launch, rates, 128, 64);

@@ -34,13 +34,14 @@ def files(folder, pattern):
 
 
 def main(convert, what):
-    """`NAME.py FOLDER -o OUT`: convert(Path) gives an Export, which is written and summed up."""
+    """`NAME.py FOLDER -o OUT [--without OP,OP]`: convert(Path) gives an Export, which is written and summed up."""
     arguments = sys.argv[1:]
-    if len(arguments) != 3 or arguments[1] != "-o":
-        print(f"usage: {Path(sys.argv[0]).name} FOLDER -o OUT\n{what}", file=sys.stderr)
+    if len(arguments) not in (3, 5) or arguments[1] != "-o" or arguments[3:4] not in ([], ["--without"]):
+        print(f"usage: {Path(sys.argv[0]).name} FOLDER -o OUT [--without OP,OP]\n{what}", file=sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
     try:
         export = convert(Path(arguments[0]))
+        export.leave_out("".join(arguments[4:]).split(","))
         export.write(Path(arguments[2]))
     except (Refused, OSError, KeyError, ValueError) as error:
         print(f"{Path(sys.argv[0]).name}: {type(error).__name__}: {error}", file=sys.stderr)
@@ -85,6 +86,11 @@ class Export:
             self.drop("without a time")
             return
         self.samples[op, dtype, device, tuple(dims), group, " ".join(flags)].append(latency_us)
+
+    def leave_out(self, ops):
+        """Samples of these ops."""
+        for key in [key for key in self.samples if key[0] in ops]:
+            self.dropped[f"{key[0]}: not wanted"] += len(self.samples.pop(key))
 
     def _write_table(self, path, header, table):
         with open(path, "w", encoding="utf-8", newline="") as file:

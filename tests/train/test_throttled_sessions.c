@@ -17,7 +17,8 @@ static void make_rows(struct rt_training_rows *rows)
                                       .target = calloc(COUNT, sizeof(double)),
                                       .device = calloc(COUNT, sizeof(int32_t)),
                                       .dtype = calloc(COUNT, sizeof(uint8_t)),
-                                      .session = calloc(COUNT, sizeof(uint8_t))};
+                                      .session = calloc(COUNT, sizeof(uint8_t)),
+                                      .corpus = calloc(COUNT, sizeof(int32_t))};
     for (int i = 0; i < COUNT; i++) {
         rows->device[i] = i % 3;
         rows->bounds[i] = (struct rt_bound){.bound_us = 1000 + i, .waves = 1, .compute_share = 1};

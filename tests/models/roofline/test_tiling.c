@@ -53,7 +53,8 @@ static void test_rows(void)
                    &tiling); /* 512 threads, 4 blocks on each that the bandwidth keeps busy */
     CU_ASSERT_EQUAL(tiling.threads, 512);
     CU_ASSERT_EQUAL(tiling.rereads, 1);
-    RT_ASSERT_NEAR(tiling.log2_in_l2, log2(v100.bandwidth_gbs / 11.5 * 4 * 4096 * 4 / (6 * 1048576.0)), 1e-12);
+    RT_ASSERT_NEAR(tiling.log2_in_l2, log2(v100.bandwidth_gbs / 11.5 * 4 * 4096 * 4 / (6 * 1048576.0)),
+                   1e-12);
     double few = rt_row_tiling_misses(&tiling);
     rt_tiling_rows(&v100, false, 65536, 16384, 4,
                    &tiling); /* 1024 threads: half the blocks, four times the row */
@@ -68,6 +69,28 @@ static void test_rows(void)
     CU_ASSERT_EQUAL(tiling.rereads, 0.5);
 }
 
+/* Blocks that walk along rows: 16 bytes a load and 1,024 threads, or an element a load; norms twice. */
+static void test_walks(void)
+{
+    struct rt_device a100, more;
+    RT_ASSERT_OK(rt_device_find("A100-SXM4-80GB", &a100));
+    struct rt_row_walk old = rt_row_walk_of(&a100, RT_OP_SILU_MUL, true, 28672, 2),
+                       now = rt_row_walk_of(&a100, RT_OP_SILU_MUL, false, 28672, 2),
+                       norm = rt_row_walk_of(&a100, RT_OP_RESIDUAL_RMSNORM, false, 4096, 2),
+                       layernorm = rt_row_walk_of(&a100, RT_OP_LAYERNORM, false, 2560, 2);
+    CU_ASSERT_EQUAL(old.steps, 28);
+    CU_ASSERT_EQUAL(now.steps, 4); /* 3,584 loads */
+    CU_ASSERT_TRUE(norm.threads == 512 && norm.steps == 2);
+    CU_ASSERT_TRUE(layernorm.threads == 128 && layernorm.steps == 10);
+    RT_ASSERT_NEAR(rt_row_walk_us(&a100, &old, 1), 28 * 1000 / 1410.0, 1e-9);
+    RT_ASSERT_NEAR(rt_row_walk_us(&a100, &old, 108), rt_row_walk_us(&a100, &old, 1), 1e-9);
+    RT_ASSERT_NEAR(rt_row_walk_us(&a100, &old, 1080), 10 * rt_row_walk_us(&a100, &old, 1), 1e-9);
+    RT_ASSERT_NEAR(rt_row_walk_us(&a100, &norm, 216), rt_row_walk_us(&a100, &norm, 1), 1e-9);
+    more = a100;
+    more.sms *= 2;
+    RT_ASSERT_NEAR(rt_row_walk_us(&more, &old, 1080), rt_row_walk_us(&a100, &old, 1080) / 2, 1e-9);
+}
+
 /* Whole waves at a block's share of the peak, and no faster than the board's power. */
 static void test_blocks(void)
 {
@@ -75,8 +98,9 @@ static void test_blocks(void)
     RT_ASSERT_NEAR(rt_blocks_us(&rates, 101, 1e9), 1e6 * 2 * 1e9 / 1e11, 1e-12);
     rates.sustained_flops = 4e12;
     RT_ASSERT_NEAR(rt_blocks_us(&rates, 100, 1e9), 1e6 * 100 * 1e9 / 4e12, 1e-12);
-    RT_ASSERT_NEAR(rt_blocks_us(&rates, 1, 1e9), 1e6 * 1e9 / 1e11, 1e-12); /* one block is not short of power */
+    RT_ASSERT_NEAR(rt_blocks_us(&rates, 1, 1e9), 1e6 * 1e9 / 1e11,
+                   1e-12); /* one block is not short of power */
 }
 
-RT_TESTS(RT_TEST(test_blocks), RT_TEST(test_a_large_product), RT_TEST(test_a_long_reduction_is_split), RT_TEST(test_padding),
-         RT_TEST(test_rows))
+RT_TESTS(RT_TEST(test_blocks), RT_TEST(test_a_large_product), RT_TEST(test_a_long_reduction_is_split),
+         RT_TEST(test_padding), RT_TEST(test_rows), RT_TEST(test_walks))
