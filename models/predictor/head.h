@@ -11,8 +11,9 @@
  *   latency = dispatch overhead + max(least, (start x e^z0 + (compute^3 + memory^3)^(1/3)) x e^shift)
  *   compute = weighted geometric mean of the launch's compute times x e^z1,   memory likewise with z2
  *
- * "times_host" is "times" where Python may launch kernels more slowly than the GPU runs them: a host time takes
- * over from the GPU's as compute does from memory, with an eighth power. Another output is its z, 0.3 to 3 times.
+ * "times_host" is "times" where Python may launch kernels more slowly than the GPU runs them: a host time
+ * takes over from the GPU's as compute does from memory, with an eighth power. Another output is its z, 0.3
+ * to 3 times.
  *
  * The network gives z and the weights (softmax); the times are those of models/roofline/times.h. Compute and
  * memory overlap, and the longer takes over in a smooth step. Efficiencies are bounded: compute takes 0.3 to
