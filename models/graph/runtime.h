@@ -24,7 +24,6 @@ struct rt_runtime {
     /* What the host takes to launch a kernel of the forward pass, in us; 0: launches are replayed as a CUDA
      * graph. The backward pass is launched by C++, which was not measured here. */
     double host_us;
-    double step_us; /* of the host, once a step, while the GPU waits: scheduling, inputs, outputs */
 };
 extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
 extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];

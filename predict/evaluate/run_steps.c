@@ -205,7 +205,6 @@ static int add_step(struct making *making, struct part part, double times)
         steps->groups[steps->count] = NULL;
         return status;
     }
-    steps->sequences[steps->count] = part.batch + part.prompts;
     steps->times[steps->count++] = times;
     return RT_OK;
 }
@@ -408,30 +407,28 @@ static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps 
                          const struct rt_forecast *forecast)
 {
     double times = steps->times[s];
-    double host_us =
-        rt_server_step_us(steps->server, steps->sequences[s], rt_workload_is_split(&steps->split));
-    sum->total_us += times * (forecast->total_us + host_us);
+    sum->total_us += times * forecast->total_us;
     sum->roofline_us += times * roofline_us(forecast);
     sum->forward_us += times * forecast->forward_us;
     sum->backward_us += times * forecast->backward_us;
     sum->kernels_us += times * forecast->compute_us;
     sum->communication_us += times * forecast->communication_us;
     sum->coverage += times * forecast->compute_us * forecast->coverage;
-    sum->half += times * (forecast->total_us + host_us) * forecast->interval_high_us / forecast->total_us;
+    sum->half += times * forecast->interval_high_us;
 }
 
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                     const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out)
 {
-    const struct rt_forecast_options options = {
-        .parallel = {.data = steps->split.data,
-                     .pipeline = steps->split.pipeline,
-                     .microbatches = steps->split.microbatches,
-                     .link_gbs = NAN,
-                     .fabric = steps->fabric},
-        .fallback = fallback,
-        .host_us = steps->server->launch_us > 0 ? steps->server->launch_us : NAN,
-        .level = level};
+    const struct rt_forecast_options options = {.parallel = {.data = steps->split.data,
+                                                             .pipeline = steps->split.pipeline,
+                                                             .microbatches = steps->split.microbatches,
+                                                             .link_gbs = NAN,
+                                                             .fabric = steps->fabric},
+                                                .fallback = fallback,
+                                                .host_us = NAN,
+                                                .server = steps->server,
+                                                .level = level};
     const struct rt_graph *graphs[RT_MOST_RUN_STEPS];
     struct rt_forecast forecasts[RT_MOST_RUN_STEPS];
     struct rt_run_forecast sum = {0};

@@ -34,7 +34,6 @@ struct rt_run_steps {
     struct rt_graph graph[RT_MOST_RUN_STEPS];
     double times[RT_MOST_RUN_STEPS];                /* how often each counts */
     struct rt_sequences *groups[RT_MOST_RUN_STEPS]; /* of each graph; NULL: its sequences are alike */
-    int64_t sequences[RT_MOST_RUN_STEPS];           /* of each graph */
     struct rt_workload_split split;
     enum rt_workload_kind kind;
     enum rt_fabric fabric;

@@ -50,6 +50,19 @@ static int read_values(const char *option, const char *text, void *value)
     return status;
 }
 
+static int read_server(const char *option, const char *text, void *value)
+{
+    const struct rt_server *server = rt_server_named(text);
+    if (server == NULL)
+        return rt_fail(
+            RT_EUSAGE,
+            "%s %s: there is no server of that name; there are hidden, sglang, vllm-2024, tensorrt-llm-2024 "
+            "and vllm-2023",
+            option, text);
+    *(const struct rt_server **)value = server;
+    return RT_OK;
+}
+
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
@@ -80,6 +93,10 @@ static const struct rt_option options[] = {
      "What the host takes to launch a kernel, in us; 0: it is never in the way (default: by --runtime; 20 "
      "for eager, which "
      "is Hugging Face's code on an EPYC 7742)"},
+    {"server", 0, "NAME", RT_OWN(struct arguments, forecast.server, read_server),
+     "serving: adds what its host takes: vllm-2024, tensorrt-llm-2024, vllm-2023, sglang or hidden (default: "
+     "hidden behind "
+     "the GPU, as servers of 2025 were measured)"},
     RT_HEADING("Several GPUs:"),
     {"dp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.data, 1, 65536),
      "Data parallel: N parts of the batch"},

@@ -25,6 +25,7 @@
 #include "models/graph/graph.h"
 #include "models/predictor/predictor.h"
 #include "predict/forecast/parallel.h"
+#include "predict/forecast/server.h"
 
 /* Where a kernel's time comes from. */
 enum rt_time_source {
@@ -53,7 +54,8 @@ struct rt_forecast_options {
     bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
     double
         host_us; /* to launch a kernel; NaN: as the graph's runtime has it; 0: the host is never in the way */
-    double level; /* of the interval, above 0 and below 1; 0: none */
+    const struct rt_server *server; /* what its host adds to each step; NULL: nothing */
+    double level;                   /* of the interval, above 0 and below 1; 0: none */
 };
 
 struct rt_forecast {

@@ -13,12 +13,18 @@ static const struct rt_server servers[] = {
     {.name = "vllm-2023", .sequence_us = 300, .launch_us = 37},
 };
 
-const struct rt_server *rt_server_find(const char *name)
+const struct rt_server *rt_server_named(const char *name)
 {
-    for (size_t s = 0; name != NULL && s < sizeof servers / sizeof *servers; s++)
+    for (size_t s = 0; s < sizeof servers / sizeof *servers; s++)
         if (rt_name_equal(servers[s].name, name))
             return &servers[s];
-    return &servers[0];
+    return NULL;
+}
+
+const struct rt_server *rt_server_find(const char *name)
+{
+    const struct rt_server *server = name != NULL ? rt_server_named(name) : NULL;
+    return server != NULL ? server : &servers[0];
 }
 
 double rt_server_step_us(const struct rt_server *server, int64_t sequences, bool parallel)

@@ -26,6 +26,9 @@ struct rt_server {
  * GPU, where there is none of that name or it is NULL or "". */
 const struct rt_server *rt_server_find(const char *name);
 
+/* The same, NULL where there is no such row. */
+const struct rt_server *rt_server_named(const char *name);
+
 /* What the host adds to a step of so many sequences, on several GPUs or one. */
 double rt_server_step_us(const struct rt_server *server, int64_t sequences, bool parallel);
 

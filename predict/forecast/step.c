@@ -147,10 +147,23 @@ static double sum_gradients(struct rt_forecast *forecast, int64_t s, const struc
  * that takes longer than to run them, by the difference. */
 static double host_wait(const struct rt_forecast *forecast, const struct stage_times *times)
 {
+    const struct rt_server *server = forecast->options.server;
     double host_us = forecast->options.host_us;
+    if (isnan(host_us) && server != NULL && server->launch_us > 0)
+        host_us = server->launch_us;
     if (isnan(host_us))
         host_us = rt_runtimes[forecast->graph->options.runtime].host_us;
     return fmax(0, host_us * times->launches - times->forward_us);
+}
+
+/* What a server's host adds once a step. */
+static double server_us(const struct rt_forecast *forecast)
+{
+    const struct rt_graph_options *options = &forecast->graph->options;
+    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_server *server = forecast->options.server;
+    int64_t gpus = options->tensor_parallel * parallel->data * parallel->pipeline;
+    return server != NULL ? rt_server_step_us(server, options->batch, gpus > 1) : 0;
 }
 
 /* A step of a pipeline, or of one device (a pipeline of one stage, microbatches one after the other). */
@@ -180,7 +193,7 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_collecti
     double send = stages > 1 ? rt_collective_us(collectives, RT_OP_SEND_RECEIVE, 2, bytes) : 0;
     double passes = rt_pipeline_us(forward, training ? backward : NULL, stages, microbatches, send,
                                    parallel->schedule, &busy, forecast->pass_ends_us);
-    double step_us = rt_runtimes[graph->options.runtime].step_us;
+    double step_us = server_us(forecast);
     forecast->host_us = (double)microbatches * wait_us + step_us;
     forecast->total_us = passes + late + optimizer + step_us;
     forecast->compute_us = busy - (double)microbatches * (link_us + wait_us) + optimizer;
