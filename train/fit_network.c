@@ -171,6 +171,8 @@ void rt_network_fit_finish(struct rt_network_fit *fit)
     struct rt_family_net *net = &fit->net;
     if (fit->head->effects)
         rt_effect_fit_finish(&fit->effects, &net->effects);
+    for (size_t i = 0; i < fit->train.count; i++)
+        net->dtypes |= INT64_C(1) << fit->train.dtype[i];
     net->rows_train = (int64_t)fit->train.count;
     net->rows_validation = (int64_t)fit->validation.count;
     net->rows_impossible = (int64_t)fit->left_out.impossible;

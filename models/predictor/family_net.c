@@ -34,6 +34,11 @@ bool rt_family_net_has_effects(const struct rt_family_net *net)
            (net->forecaster == RT_FORECASTER_NETWORK && rt_heads[net->head].effects);
 }
 
+bool rt_net_saw(const struct rt_family_net *net, enum rt_dtype dtype)
+{
+    return net->dtypes == 0 || (net->dtypes >> dtype & 1) != 0;
+}
+
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query)
 {
     rt_query_init(query, &sample->call);

@@ -65,6 +65,8 @@ struct rt_family_net {
     int head;                                                     /* index into rt_heads */
     enum rt_tile_policy policy;
     struct rt_mlp mlp;
+    int64_t dtypes; /* that the network was fitted to, bit 1 << dtype; 0: not known, of a file of an earlier
+                       build */
     struct rt_measured_tiles tiles;
     struct rt_device_effects effects; /* none where the head uses none */
     struct rt_intervals intervals;
@@ -87,6 +89,9 @@ bool rt_net_serves(const struct rt_family_net *net, enum rt_op_id op, enum rt_dt
 
 /* Does it take device effects, which calibration fits? */
 bool rt_family_net_has_effects(const struct rt_family_net *net);
+
+/* Was the network fitted to kernels of that dtype? True where the file does not say. */
+bool rt_net_saw(const struct rt_family_net *net, enum rt_dtype dtype);
 
 /* The query of a sample, queued where that was timed so; its tile is unknown unless `with_tile`. */
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query);

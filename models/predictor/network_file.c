@@ -17,6 +17,10 @@ static const struct rt_h5_attribute attributes[] = {
                       RT_ACTIVATION_COUNT),
 };
 
+/* Files of earlier builds have it not. */
+static const struct rt_h5_attribute dtypes_attribute[] = {
+    RT_H5_MEMBER(struct rt_family_net, dtypes, "dtypes", RT_H5_INTEGER)};
+
 static const struct {
     const char *name;
     size_t offset; /* of a uint32_t in struct rt_mlp_shape */
@@ -88,6 +92,8 @@ int rt_network_write(const struct rt_family_net *net, struct rt_h5 *file, const 
     char tiles[128];
     snprintf(tiles, sizeof tiles, "%s/measured_tiles", group);
     int status = rt_h5_write_struct(file, group, attributes, RT_COUNT(attributes), net);
+    if (status == RT_OK && net->dtypes != 0)
+        status = rt_h5_write_struct(file, group, dtypes_attribute, 1, net);
     if (status == RT_OK)
         status = write_features(net, file, group);
     if (status == RT_OK)
@@ -247,6 +253,8 @@ int rt_network_read(struct rt_h5 *file, const char *group, struct rt_family_net 
         status = read_features(file, group, net);
     if (status == RT_OK)
         status = rt_h5_read_struct(file, group, attributes, RT_COUNT(attributes), net);
+    if (status == RT_OK && rt_h5_has(file, group, "dtypes"))
+        status = rt_h5_read_struct(file, group, dtypes_attribute, 1, net);
     if (status == RT_OK)
         status = check_features(file, group, net);
     if (status == RT_OK)

@@ -106,6 +106,10 @@ static double device_width(const struct asked *asked)
     return effect->calibrated ? sqrt(known * unseen) : known;
 }
 
+/* Half-widths of a dtype that no GPU in training had, over those of a GPU that was not:
+ * docs/log/narrow-products.md. */
+static const double OTHER_DTYPE = 1.5;
+
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level)
 {
@@ -121,6 +125,8 @@ double rt_predictor_interval(const struct rt_predictor *predictor, const struct 
                                 .size = rt_interval_size_of(rt_targets[net->target].bound(&launch)),
                                 .level = level};
     double half = device_width(&asked);
+    if (!rt_net_saw(net, (enum rt_dtype)query->call.dtype))
+        return fmax(half, OTHER_DTYPE * width(&asked, net->intervals.unseen));
     /* outside the range of the training features a device is no better known than an unseen one */
     return rt_family_net_launch_beyond(net, &launch) < 0
                ? half

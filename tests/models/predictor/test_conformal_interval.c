@@ -287,7 +287,26 @@ static void test_left_out_file(void)
     rt_predictor_release(&predictor);
 }
 
-RT_TESTS(RT_TEST(test_known_residuals), RT_TEST(test_few_residuals), RT_TEST(test_groups_count_alike),
-         RT_TEST(test_sizes), RT_TEST(test_levels_between), RT_TEST(test_dtypes), RT_TEST(test_student),
-         RT_TEST(test_shared_errors), RT_TEST(test_file), RT_TEST(test_new_vendors), RT_TEST(test_scales),
-         RT_TEST(test_left_out_file))
+/* A dtype that no GPU in training had is less known than a GPU that was not measured; files keep which those
+ * are. */
+static void test_other_dtypes(void)
+{
+    struct rt_predictor predictor, read;
+    const char *path = rt_test_path("dtypes.h5");
+    make_predictor(&predictor);
+    predictor.nets[0].dtypes = 1 << RT_FP16;
+    RT_ASSERT_NEAR(width_on(&predictor, "Fitted", 0.9), 1.5 * 0.6, 1e-12);
+    RT_ASSERT_OK(rt_predictor_save(&predictor, path));
+    RT_ASSERT_OK(rt_predictor_open(path, &read));
+    CU_ASSERT_EQUAL(read.nets[0].dtypes, 1 << RT_FP16);
+    CU_ASSERT_TRUE(rt_net_saw(&read.nets[0], RT_FP16) && !rt_net_saw(&read.nets[0], RT_BF16));
+    rt_predictor_release(&read);
+    predictor.nets[0].dtypes |= 1 << RT_FP32;
+    RT_ASSERT_NEAR(width_on(&predictor, "Fitted", 0.9), 0.12, 1e-12);
+    rt_predictor_release(&predictor);
+}
+
+RT_TESTS(RT_TEST(test_other_dtypes), RT_TEST(test_known_residuals), RT_TEST(test_few_residuals),
+         RT_TEST(test_groups_count_alike), RT_TEST(test_sizes), RT_TEST(test_levels_between),
+         RT_TEST(test_dtypes), RT_TEST(test_student), RT_TEST(test_shared_errors), RT_TEST(test_file),
+         RT_TEST(test_new_vendors), RT_TEST(test_scales), RT_TEST(test_left_out_file))
