@@ -1,6 +1,7 @@
 /* Stages, gradient sums and the step. See step.h. */
 #include "predict/forecast/step.h"
 #include "base/status.h"
+#include "models/graph/sequences.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -163,7 +164,10 @@ static double server_us(const struct rt_forecast *forecast)
     const struct rt_parallel *parallel = &forecast->options.parallel;
     const struct rt_server *server = forecast->options.server;
     int64_t gpus = options->tensor_parallel * parallel->data * parallel->pipeline;
-    return server != NULL ? rt_server_step_us(server, options->batch, gpus > 1) : 0;
+    int64_t sequences = options->groups == NULL
+                            ? options->batch
+                            : rt_sequences_totals(options->groups, options->group_count).sequences;
+    return server != NULL ? rt_server_step_us(server, sequences, gpus > 1) : 0;
 }
 
 /* A step of a pipeline, or of one device (a pipeline of one stage, microbatches one after the other). */

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "models/graph/model.h"
+#include "models/graph/sequences.h"
 #include "predict/evaluate/run_steps.h"
 
 #include <math.h>
@@ -161,7 +162,7 @@ static void test_steady_load(void)
     RT_ASSERT_NEAR(steps.times[1], 0.04, 1e-12);
     CU_ASSERT_PTR_NULL(steps.graph[0].options.groups);
     CU_ASSERT_EQUAL(steps.graph[1].options.group_count, 2);
-    CU_ASSERT_EQUAL(steps.graph[1].options.batch, 9);
+    CU_ASSERT_EQUAL(rt_sequences_totals(steps.graph[1].options.groups, 2).sequences, 9);
     rt_run_steps_release(&steps);
     double alone = time_of(RT_DECODE, 8, 1100, NULL), loaded = forecast_us(&made);
     double prefill = time_of(RT_INFERENCE, 1, 1000, WITH("runtime", "serving"));
