@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Makes models/predictor/pretrained/rooftile.h5 again from the public measurements that it was fitted to:
 #
-#   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR VIDUR LLMSERVINGSIM
+#   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR CORPORA
 #
-# Two folders as `rooftile dataset import` reads them, and two as scripts/corpora reads them: docs/guide/train.md says what of them is used.
+# Two folders as `rooftile dataset import` reads them, and one that holds vidur, llmservingsim and pipeweave as scripts/corpora
+# reads them: docs/guide/train.md says what of them is used.
 #
 # Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
 set -eu
 . "$(dirname "$0")/setup.sh"
-if [ $# -lt 4 ]; then
+if [ $# -lt 3 ]; then
     sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'
     exit 2
 fi
@@ -20,10 +21,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$rooftile" dataset import --format neusight "$1" -o "$work/neusight.h5" --quiet
 "$rooftile" dataset import --format aiconfigurator "$2" -o "$work/aiconfigurator.h5" --quiet
-python3 "$source_folder/scripts/corpora/vidur.py" "$3" -o "$work/vidur" --without attention_context,attention_generation
-python3 "$source_folder/scripts/corpora/llmservingsim.py" "$4" -o "$work/llmservingsim" --without attention_context
-for name in vidur llmservingsim; do
+python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation
+python3 "$source_folder/scripts/corpora/llmservingsim.py" "$3/llmservingsim" -o "$work/llmservingsim" --without attention_context
+python3 "$source_folder/scripts/corpora/collectives.py" "$3/vidur" -o "$work/vidur-links"
+python3 "$source_folder/scripts/corpora/collectives.py" "$3/pipeweave" -o "$work/pipeweave-links"
+files=("$work/neusight.h5" "$work/aiconfigurator.h5")
+for name in vidur llmservingsim vidur-links pipeweave-links; do
     "$rooftile" dataset import --format csv "$work/$name" -o "$work/$name.h5" --quiet
+    files+=("$work/$name.h5")
 done
-"$rooftile" train "$work/neusight.h5" "$work/aiconfigurator.h5" "$work/vidur.h5" "$work/llmservingsim.h5" --no-test --threads 2 --overwrite \
-    -o "$source_folder/models/predictor/pretrained/rooftile.h5"
+"$rooftile" train "${files[@]}" --no-test --threads 2 --overwrite -o "$source_folder/models/predictor/pretrained/rooftile.h5"
