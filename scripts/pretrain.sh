@@ -3,7 +3,7 @@
 #
 #   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR CORPORA
 #
-# Two folders as `rooftile dataset import` reads them, and one that holds vidur, llmservingsim and pipeweave as scripts/corpora
+# Two folders as `rooftile dataset import` reads them, and one that holds vidur and pipeweave as scripts/corpora
 # reads them: docs/guide/train.md says what of them is used.
 #
 # Defaults (seed 1), nothing kept for testing, two threads: the same bytes from the same measurements and OpenBLAS kernels.
@@ -21,12 +21,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$rooftile" dataset import --format neusight "$1" -o "$work/neusight.h5" --quiet
 "$rooftile" dataset import --format aiconfigurator "$2" -o "$work/aiconfigurator.h5" --quiet
-python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation
-python3 "$source_folder/scripts/corpora/llmservingsim.py" "$3/llmservingsim" -o "$work/llmservingsim" --without attention_context
+python3 "$source_folder/scripts/corpora/vidur.py" "$3/vidur" -o "$work/vidur" --without attention_context,attention_generation,gemm
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/vidur" -o "$work/vidur-links"
 python3 "$source_folder/scripts/corpora/collectives.py" "$3/pipeweave" -o "$work/pipeweave-links"
 files=("$work/neusight.h5" "$work/aiconfigurator.h5")
-for name in vidur llmservingsim vidur-links pipeweave-links; do
+for name in vidur vidur-links pipeweave-links; do
     "$rooftile" dataset import --format csv "$work/$name" -o "$work/$name.h5" --quiet
     files+=("$work/$name.h5")
 done

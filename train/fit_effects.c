@@ -59,7 +59,9 @@ static double session_dispatch(const struct rt_effect_fit *fit, const struct rt_
     return dispatch_of(times, small, count);
 }
 
-/* Devices without small kernels get the median of the others; sessions without, that of their device. */
+/* Devices without small kernels get the median of the others; sessions without, that of their device. Where
+ * no kernel shows it, as all were timed on the device, a kernel in a queue still waits for the one before to
+ * end. */
 static void fill_dispatch(struct rt_effect_fit *fit)
 {
     double *known = rt_malloc((fit->device_count + 1) * sizeof *known);
@@ -67,7 +69,7 @@ static void fill_dispatch(struct rt_effect_fit *fit)
     for (size_t d = 0; d < fit->device_count; d++)
         if (!isnan(fit->device[d].dispatch_us))
             known[count++] = fit->device[d].dispatch_us;
-    double median = count > 0 ? rt_median(known, count) : 0;
+    double median = count > 0 ? rt_median(known, count) : RT_QUEUED_US;
     for (size_t d = 0; d < fit->device_count; d++) {
         struct rt_device_effect *device = &fit->device[d];
         device->dispatch_us = isnan(device->dispatch_us) ? median : device->dispatch_us;

@@ -42,7 +42,7 @@ bool rt_net_saw(const struct rt_family_net *net, enum rt_dtype dtype)
 void rt_query_of_sample(const struct rt_sample *sample, bool with_tile, struct rt_query *query)
 {
     rt_query_init(query, &sample->call);
-    query->queued = (sample->flags & RT_FLAG_QUEUED) != 0;
+    query->queued = query->on_device = (sample->flags & RT_FLAG_QUEUED) != 0;
     query->scalar_loads = (sample->flags & RT_FLAG_SCALAR_LOADS) != 0;
     if (with_tile)
         memcpy(query->tile, sample->tile, sizeof query->tile);
@@ -106,7 +106,8 @@ enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct 
     *bound = (struct rt_bound){.bound_us = rt_targets[net->target].bound(&launch),
                                .waves = launch.waves,
                                .start_us = launch.start_us,
-                               .queued = query->queued};
+                               .queued = query->queued,
+                               .on_device = query->on_device};
     if (net->forecaster == RT_FORECASTER_LINKS) {
         bound->link_us = rt_link_us(&net->links, &query->call, device, query->queued);
         bound->compute_share = rt_link_start_share(&query->call);
@@ -130,7 +131,7 @@ void rt_bound_set_effect(struct rt_bound *bound, const struct rt_device_effect *
         return;
     bound->shift += bound->compute_share * effect->queued[RT_EFFECT_COMPUTE] +
                     (1 - bound->compute_share) * effect->queued[RT_EFFECT_MEMORY];
-    bound->dispatch_us = fmin(bound->dispatch_us, RT_QUEUED_US);
+    bound->dispatch_us = bound->on_device ? 0 : fmin(bound->dispatch_us, RT_QUEUED_US);
 }
 
 /* Distances of 1 in all inputs and in all hidden units: chosen with the rest of the residual correction. */

@@ -196,10 +196,6 @@ static double experts_mxfp4_triton(const struct rt_launch *l)
     return l->query->call.dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
 }
 
-static double log2_rows(const struct rt_launch *l)
-{
-    return log2(l->m);
-}
 static double product_swapped(const struct rt_launch *l)
 {
     return l->kernels.swapped;
@@ -326,7 +322,6 @@ const struct rt_feature rt_features[] = {
     {"log2_steps", "steps of a block along its row", log2_steps, false},
     {"row_in_registers", "1 up to 1024 columns", row_in_registers, false},
     {"other_library", "another vendor's library", other_library, false},
-    {"log2_rows", "rows of a product", log2_rows, false},
     {"product_swapped", "1 for few rows of a block-scaled product", product_swapped, false},
     {"product_triton", "1 for Triton's block-scaled products", product_triton, false},
     {"row_other_kernel", "1 for longer rows on AMD", row_other_kernel, false},

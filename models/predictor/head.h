@@ -48,6 +48,7 @@ struct rt_bound {
     double shift;         /* what they add to ln latency */
     double dispatch_us;   /* dispatch overhead of a kernel that is timed alone */
     bool queued;          /* it is one of many in a queue */
+    bool on_device;       /* and timed without the gap to the next */
 };
 
 enum { RT_HEAD_COUNT = 3 };

@@ -33,6 +33,7 @@ struct rt_query {
     double reread_bytes; /* moved beside `bytes`: reads of a broadcast operand that miss the device's L2 */
     double
         cold_bytes; /* of its bytes, those that no cache can hold since they were last read; 0: not known */
+    bool on_device; /* timed from its first block to its last: not even the gap to the next kernel is in it */
     bool queued;    /* one of many in a queue, so that the host's dispatch is hidden */
     bool scalar_loads; /* of a sample: its kernel reads rows element by element (RT_FLAG_SCALAR_LOADS) */
 };

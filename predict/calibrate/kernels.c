@@ -85,7 +85,7 @@ static enum rt_unused try_sample(const struct source *source, const struct rt_sa
     struct rt_query query;
     enum rt_unused reason = rt_unused_of(sample->flags, sample->latency_us);
     rt_query_of_sample(sample, false, &query);
-    query.queued = false; /* a calibration fits the dispatch overhead that its kernels show, be it none */
+    query.queued = query.on_device = false; /* a calibration fits the dispatch overhead that its kernels show, be it none */
     if (reason == RT_UNUSED_COUNT && rt_sample_is_impossible(source->dataset, sample))
         reason = RT_UNUSED_IMPOSSIBLE;
     if (reason == RT_UNUSED_COUNT &&

@@ -73,6 +73,8 @@ static void test_sessions(void)
     RT_ASSERT_NEAR(fit.device[0].dispatch_us, 37.03, 1e-9); /* the slowest session's */
     RT_ASSERT_NEAR(fit.device[1].dispatch_us, 37.03, 1e-9); /* the median of the others */
     RT_ASSERT_NEAR(rt_effect_fit_bound(&fit, &rows, EACH).dispatch_us, RT_QUEUED_US, 1e-9);
+    rows.bounds[EACH].on_device = true; /* without even the gap */
+    CU_ASSERT_EQUAL(rt_effect_fit_bound(&fit, &rows, EACH).dispatch_us, 0);
     CU_ASSERT_EQUAL(fit.device[0].kernels, EACH);
     rt_effect_fit_release(&fit);
     rt_training_rows_release(&rows);
