@@ -65,15 +65,16 @@ data() { # neusight | aiconfigurator | CONVERTER
 
 # Runs a converter and says in which format it writes.
 convert() { # CONVERTER
-    local from published=()
+    local from more=()
     case $1 in
-    pipeweave_runs) from=$corpora/pipeweave published=(--published "$work/published.csv") ;;
+    pipeweave_runs) from=$corpora/pipeweave more=(--published "$work/published.csv") ;;
     pipeweave_*) from=$corpora/pipeweave ;;
     llm_inference_bench) from=$corpora/llm-inference-bench ;;
     aiconfigurator_serving) from=$aiconfigurator/silicon_sample.csv ;;
+    vidur) from=$corpora/vidur more=(--without attention_context,attention_generation,gemm) ;; # as pretrain.sh
     *) from=$corpora/$1 ;;
     esac
-    python3 "$source_folder/scripts/corpora/$1.py" "$from" -o "$work/$1.converted" ${published[@]+"${published[@]}"} >&2
+    python3 "$source_folder/scripts/corpora/$1.py" "$from" -o "$work/$1.converted" ${more[@]+"${more[@]}"} >&2
     [ -d "$work/$1.converted" ] && echo csv || echo workloads
 }
 
@@ -300,9 +301,9 @@ make_llm_runs() {
 
 make_llm_runs_unseen() {
     local all=() name gpu file
-    for name in neusight aiconfigurator vidur llmservingsim pipeweave_gemm; do all+=("$(data "$name")"); done
+    for name in neusight aiconfigurator vidur; do all+=("$(data "$name")"); done
     for name in vidur pipeweave; do all+=("$(collectives "$name").h5"); done
-    for gpu in A100 H100 H200 A40 'RTX A6000'; do
+    for gpu in A100 H100 H200 A40; do # nothing of an RTX A6000 is in training
         file=$work/predictor-llm-without-${gpu// /-}.h5
         [ -e "$file" ] || "$rooftile" train "${all[@]}" --no-test --hold-out-gpu "$gpu" --seed 1 --threads 1 --quiet -o "$file" >/dev/null
         judge_llm_runs "$file" "$gpu"
