@@ -108,9 +108,10 @@ void rt_predictor_seen_dtypes(const struct rt_predictor *predictor, const struct
                               bool *seen)
 {
     for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++) {
-        seen[dtype] = false;
+        seen[dtype] = false; /* collectives count not: what links carry says nothing of kernels */
         for (int op = 0; op < RT_OP_COUNT && !seen[dtype]; op++)
-            seen[dtype] = rt_predictor_has_seen(predictor, device, (enum rt_op_id)op, (enum rt_dtype)dtype);
+            seen[dtype] = !rt_families[rt_ops[op].family].link &&
+                          rt_predictor_has_seen(predictor, device, (enum rt_op_id)op, (enum rt_dtype)dtype);
     }
 }
 
