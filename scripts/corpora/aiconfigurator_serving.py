@@ -20,6 +20,12 @@ def model_of(path):
     return name.removesuffix("-fp8").removesuffix("-instruct")
 
 
+def quant(row):
+    """Qwen's own FP8 checkpoints scale blocks of 128 x 128 (weight_block_size in their config.json), also where the row says fp8."""
+    blocks = row["model_path"].startswith("Qwen/") and row["model_path"].endswith("-FP8")
+    return "fp8_block" if blocks and row["gemm_quant_mode"] == "fp8" else QUANTS[row["gemm_quant_mode"]]
+
+
 def kv_cache(row):
     """NVIDIA's fp8 checkpoints, and TensorRT-LLM's fp8 runs, which are of those, keep keys and values in fp8 (kv_cache_quant_algo)."""
     quantised = row["precision"] == "fp8" and (row["backend"] == "trtllm" or row["model_path"].startswith("nvidia/"))
@@ -47,7 +53,7 @@ def convert(path):
             isl, osl, batch = int(row["isl"]), int(row["osl"]), int(row["batch_size"])
             runs.add(1e3 * float(row["silicon_tpot_ms"]), device=DEVICES[row["system"]], model=model_of(row["model_path"]), batch=batch,
                      sequence=isl + osl // 2, mode="decode", option=option(row), backend=BACKENDS[row["backend"]],
-                     prompt=isl, output=osl, quant=QUANTS[row["gemm_quant_mode"]], kv_cache=kv_cache(row))
+                     prompt=isl, output=osl, quant=quant(row), kv_cache=kv_cache(row))
     return runs
 
 
