@@ -63,6 +63,18 @@ enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
     return kind < RT_MEMORY_KINDS ? kind : RT_MEMORY_GDDR;
 }
 
+double rt_memory_gain(const struct rt_device *device)
+{
+    static const char *const without[] = {"GeForce", "TITAN", "RTX"};
+    const double gain = 1.1;
+    if (rt_memory_kind_of(device) != RT_MEMORY_GDDR || strstr(device->name, "Server") != NULL)
+        return 1;
+    for (size_t i = 0; i < RT_COUNT(without); i++)
+        if (strstr(device->name, without[i]) != NULL)
+            return gain;
+    return 1;
+}
+
 /* pJ of an fp32 FLOP; NaN where the process is unknown. */
 static double flop_picojoules(double node_nm)
 {

@@ -43,6 +43,9 @@ static void set_memory(const struct rt_launch *launch, const struct rt_rates *ra
         memory_us[0] *= 1 - hits + hits * RT_L2_COST;
         memory_us[1] = 1e6 * bytes * (1 + launch->row_tiling.rereads) / rates->bandwidth;
     }
+    double gain = rt_memory_gain(launch->device);
+    for (int i = 0; i < RT_MEMORY_TIMES; i++)
+        memory_us[i] /= gain;
 }
 
 /* Logarithms; times that the op has not are its first. */

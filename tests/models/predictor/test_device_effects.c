@@ -172,6 +172,25 @@ static void test_memory_kinds(void)
     }
 }
 
+/* GDDR without error correction moves 1.1 times as much. */
+static void test_memory_gain(void)
+{
+    static const char *const with[] = {"A40",     "L40S",
+                                       "T4",      "A100-SXM4-80GB",
+                                       "TITAN V", "RTX PRO 6000 Blackwell Server Edition"},
+                             *const without[] = {"RTX A6000", "RTX 3090", "RTX 4090", "RTX 6000 Ada",
+                                                 "Quadro RTX 6000"};
+    struct rt_device device;
+    for (size_t i = 0; i < RT_COUNT(with); i++) {
+        find(with[i], &device);
+        CU_ASSERT_EQUAL(rt_memory_gain(&device), 1);
+    }
+    for (size_t i = 0; i < RT_COUNT(without); i++) {
+        find(without[i], &device);
+        CU_ASSERT_EQUAL(rt_memory_gain(&device), 1.1);
+    }
+}
+
 static void test_sustained_flops(void)
 {
     struct rt_device device;
@@ -345,6 +364,6 @@ static void test_queued_kernels(void)
 
 RT_TESTS(RT_TEST(test_prior), RT_TEST(test_prior_of_products), RT_TEST(test_prior_keeps_to_the_vendor),
          RT_TEST(test_known_in_a_dtype), RT_TEST(test_seen_in_a_dtype), RT_TEST(test_memory_kinds),
-         RT_TEST(test_sustained_flops), RT_TEST(test_sustained_matrix_flops), RT_TEST(test_times_head),
-         RT_TEST(test_host_head), RT_TEST(test_times_are_bounded), RT_TEST(test_gradient_of_times),
-         RT_TEST(test_queued_kernels))
+         RT_TEST(test_memory_gain), RT_TEST(test_sustained_flops), RT_TEST(test_sustained_matrix_flops),
+         RT_TEST(test_times_head), RT_TEST(test_host_head), RT_TEST(test_times_are_bounded),
+         RT_TEST(test_gradient_of_times), RT_TEST(test_queued_kernels))
