@@ -28,6 +28,15 @@ struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph)
     return words;
 }
 
+const char *rt_graph_runtime_words(const struct rt_graph *graph)
+{
+    const struct rt_runtime *runtime = &rt_runtimes[graph->options.runtime];
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        if (rt_call_family(&graph->kernels[k].call) == RT_FAMILY_ATTENTION)
+            return runtime->what;
+    return runtime->unfused;
+}
+
 void rt_graph_release(struct rt_graph *graph)
 {
     for (size_t i = 0; i < graph->text_count; i++)

@@ -151,6 +151,9 @@ struct rt_graph_dtype_words {
 };
 struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph);
 
+/* What runs the graph, for people. */
+const char *rt_graph_runtime_words(const struct rt_graph *graph);
+
 /* How often a node runs in a step. */
 static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)
 {

@@ -8,17 +8,22 @@
 #define PYTORCH_HOST_US 20
 
 const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT] = {
-    [RT_RUNTIME_EAGER_MATH] = {.name = "eager-math", .what = "PyTorch op by op, attention written out"},
+    [RT_RUNTIME_EAGER_MATH] = {.name = "eager-math",
+                               .what = "PyTorch op by op, attention written out",
+                               .unfused = "PyTorch op by op, attention written out"},
     [RT_RUNTIME_EAGER] = {.name = "eager",
                           .what = "PyTorch op by op, attention in one kernel",
+                          .unfused = "PyTorch op by op, attention written out",
                           .fused_attention = true,
                           .host_us = PYTORCH_HOST_US},
     [RT_RUNTIME_COMPILE] = {.name = "compile",
                             .what = "torch.compile, attention in one kernel",
+                            .unfused = "torch.compile, attention written out",
                             .fused_attention = true,
                             .fusion = true},
     [RT_RUNTIME_SERVING] = {.name = "serving",
                             .what = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
+                            .unfused = "an LLM server (vLLM, SGLang, TensorRT-LLM)",
                             .fused_attention = true,
                             .served = true},
 };

@@ -96,7 +96,7 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
     rt_text_add(&title, ", %s%s", rt_graph_dtype_words(&prediction->graph).text,
                 o->kv_bits > 0 ? ", keys and values in 8 bits" : "");
-    rt_text_add(&title, ", by %s%s", rt_runtimes[o->runtime].what,
+    rt_text_add(&title, ", by %s%s", rt_graph_runtime_words(&prediction->graph),
                 o->fusion && !rt_runtimes[o->runtime].fusion ? ", fused" : "");
     if (o->step == RT_STEP_TRAINING && o->optimizer != RT_OPTIMIZER_NONE)
         rt_text_add(&title, ", %s", rt_optimizers[o->optimizer]);
