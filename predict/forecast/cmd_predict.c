@@ -181,6 +181,11 @@ static int settle(const struct rt_command_line *line, const struct rt_model_sour
 static int split_batch(const struct rt_parallel *parallel, int64_t attention, int64_t batch, int64_t *part)
 {
     int64_t parts = parallel->data * parallel->microbatches * attention;
+    if (batch % parts != 0 && attention > 1)
+        return rt_fail(RT_EUSAGE,
+                       "--batch %" PRId64 ": cannot be divided by %" PRId64 " (--attention-dp) x %" PRId64
+                       " (--dp) x %" PRId64 " (--microbatches); give a multiple of %" PRId64,
+                       batch, attention, parallel->data, parallel->microbatches, parts);
     if (batch % parts != 0)
         return rt_fail(RT_EUSAGE,
                        "--batch %" PRId64 ": cannot be divided by %" PRId64 " (--dp) x %" PRId64

@@ -155,10 +155,32 @@ succeeds "they last as long as the forecast" python3 trace.py
 refuses "one trace, one forecast" 2 "--trace shows one forecast" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --trace t.json
 refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p roofline --gpu H100 -m bert-base --trace nowhere/t.json
 
-# --- bad input
 # A build outside of the tree is not beside it.
 [ -e "$(dirname "$ROOFTILE")/../models/predictor/pretrained" ] ||
     export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictor/pretrained/rooftile.h5
+# --- LLM servers
+succeeds "a served decode step" predict --gpu H100 -m qwen3-235b-a22b --mode decode --tp 4 --ep 4 --quant fp8-block --kv-cache fp8 --batch 8
+holds "says its numbers" "fp8_block, beside it bf16, keys and values in 8 bits, by an LLM server" stdout
+succeeds "a mixed step" predict --gpu H100 -m llama-3-8b --lengths 100,50+200x2 --contexts 1000x8 --json
+cp stdout mixed.json
+succeeds "has its groups" python3 -c "
+import json
+d = json.load(open('mixed.json'))
+assert [g['count'] for g in d['sequence_groups']] == [1, 2, 8] and d['runtime'] == 'serving', d['sequence_groups']"
+succeeds "a server's host" predict --gpu H100 -m llama-3-8b --mode decode --batch 64 --server vllm-2024
+holds "takes its time" "host " stdout
+refuses "a server that nobody measured" 2 "there is no server of that name" predict --gpu H100 -m llama-3-8b --mode decode --server nginx
+refuses "a batch that attention cannot share" 2 "(--attention-dp)" predict --gpu H100 -m qwen3-235b-a22b --mode decode --attention-dp 8 --batch 100
+refuses "lists beside a batch" 2 "is for sequences that are alike" predict --gpu H100 -m llama-3-8b --lengths 12 --batch 4
+refuses "a list that is none" 2 "\"x\" (from character 4) is no length" predict --gpu H100 -m llama-3-8b --lengths 12,x
+refuses "a wide quantisation" 2 "is not narrower than 16 bits" predict --gpu H100 -m llama-3-8b --quant bf16
+refuses "a server that trains" 2 "does not train" predict --gpu H100 -m llama-3-8b --runtime serving --mode training
+succeeds "eager PyTorch" predict --gpu H100 -m llama-3-8b --runtime eager --mode decode --dtype bf16
+holds "waits for its host" "that kernels wait to be launched" stdout
+succeeds "without one" predict --gpu H100 -m llama-3-8b --runtime eager --mode decode --dtype bf16 --host-us 0
+lacks "does not" "to be launched" stdout
+
+# --- bad input
 succeeds "without a predictor: the pretrained one" predict --gpu H200 -m gpt3-2.7b
 holds "is named" "by pretrained (rooftile), which was fitted to this GPU only in" stdout # not in fp32
 succeeds "an H200 in bf16" predict --gpu H200 -m gpt3-2.7b --dtype bf16
