@@ -30,7 +30,8 @@ const struct rt_device_field rt_device_fields[] = {
     PEAK(fp4_matrix_tflops, "TFLOP/s", "dense fp4 peak of the matrix units", false),
     PEAK(int8_matrix_tops, "TOP/s", "dense int8 peak of the matrix units", false),
     FIELD(memory_gib, "GiB", "device memory", 0.01, 1e5, true),
-    FIELD(bandwidth_gbs, "GB/s", "peak memory bandwidth", 0.1, 1e6, true),
+    /* from what a CPU that is shared by many is probed at */
+    FIELD(bandwidth_gbs, "GB/s", "peak memory bandwidth", 1e-3, 1e6, true),
     FIELD(l2_mib, "MiB", "last-level cache", 0.01, 1e5, true),
     FIELD(shared_kib_per_sm, "KiB", "shared memory per multiprocessor", 1, 1e5, false),
     FIELD(power_w, "W", "board power", 1, 1e5, false),
