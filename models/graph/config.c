@@ -360,14 +360,6 @@ static int complete_experts(struct rt_model *model, const char *where)
     return status;
 }
 
-static bool has_key(const struct rt_model *model, const char *name)
-{
-    for (const struct rt_config_key *key = model->architecture->keys; key->key != NULL; key++)
-        if (strcmp(key->key, name) == 0)
-            return true;
-    return false;
-}
-
 /* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
 static int complete(struct rt_model *model, const char *where)
 {
@@ -377,7 +369,7 @@ static int complete(struct rt_model *model, const char *where)
         model->embedding = model->hidden;
     if (model->decoder_layers < 0)
         model->decoder_layers = model->layers;
-    if (model->window < 0 || (has_key(model, "use_sliding_window") && !model->slides))
+    if (model->window < 0 || !model->slides)
         model->window = 0;
     if (model->chunk < 0)
         model->chunk = 0;

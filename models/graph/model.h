@@ -42,7 +42,7 @@ struct rt_model {
     int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
     int64_t qk_norm;       /* 1: an RMS norm of every head of queries and keys (Qwen3) */
     int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */
-    int64_t slides;        /* 0: the config has a window and does not use it */
+    int64_t slides;        /* 1: the window is used; configs of Qwen have one that is not */
     int64_t router_bias;   /* 1: the routers' products have a bias */
     int64_t sparse_layers, sparse_decoder_layers; /* as the config gives them; the steps follow from them */
     enum rt_model_head head;

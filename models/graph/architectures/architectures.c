@@ -220,6 +220,7 @@ static const struct rt_config_key mistral_keys[] = {
     LLAMA_KEYS(14336, 32000, 131072),
     NULLABLE("num_key_value_heads", kv_heads, 8),
     NULLABLE("sliding_window", window, 4096),
+    ALWAYS(slides, 1),
     {0},
 };
 static const struct rt_config_key qwen2_keys[] = {
@@ -229,9 +230,10 @@ static const struct rt_config_key qwen2_keys[] = {
     QWEN_WINDOW,
     {0},
 };
-/* Keys of the configuration classes of transformers 4.57. */
+/* Defaults of Qwen3Config, MixtralConfig and Qwen3MoeConfig. */
 static const struct rt_config_key qwen3_keys[] = {
     LLAMA_KEYS(22016, 151936, 32768),
+    SIZE("head_dim", head_dim, 128), /* whatever the hidden size */
     NULLABLE("num_key_value_heads", kv_heads, 32),
     BOOLEAN("attention_bias", qkv_bias, 0),
     BOOLEAN("attention_bias", out_bias, 0),
@@ -243,6 +245,7 @@ static const struct rt_config_key mixtral_keys[] = {
     LLAMA_KEYS(14336, 32000, 131072),
     NULLABLE("num_key_value_heads", kv_heads, 8),
     NULLABLE("sliding_window", window, 0),
+    ALWAYS(slides, 1),
     SIZE("num_local_experts", experts, 8),
     SIZE("num_experts_per_tok", topk, 2),
     SIZE("intermediate_size", expert_inner, 14336),

@@ -3,18 +3,16 @@
  * and one for gate and up; the norm adds the residual; rotary positions in place; keys and values are written
  * into pages; attention over them in one kernel for the sequences that prefill and one for those that decode;
  * experts in one fused op; the head for the last token of each sequence, then a token is sampled. Sources:
- * vLLM 0.11, vllm/model_executor/models/{llama,qwen3,mixtral,qwen3_moe,gpt2,opt}.py, and
+ * vLLM, vllm/model_executor/models/{llama,qwen3,mixtral,qwen3_moe,gpt2,opt}.py, and
  * layers/{layernorm,activation}.py beside.
  */
 #include "models/graph/architectures/stack.h"
 #include "models/graph/build_node.h"
-#include "datasets/moe_routing.h"
 
 #include <math.h>
-#include <string.h>
 
-/* AIConfigurator measures experts under even loads and under loads of a power law; the milder of the two is
- * what servers meet (its own default for decoding). In hundredths of the exponent: moe_routing.h. */
+/* Experts get uneven loads: the milder of the two power laws that AIConfigurator measures beside even loads,
+ * in hundredths of its exponent (moe_routing.h). */
 #define SKEW 101
 
 /* The step on one of the GPUs. */
@@ -75,14 +73,8 @@ static uint32_t attention_kernel(const struct step *step, uint32_t x, enum rt_op
     const struct rt_shape *s = &step->stack->shape;
     const struct rt_model *model = step->stack->model;
     group = within_chunks(group, model->chunk);
-    const int64_t dim[] = {group.count,
-                           group.tokens,
-                           group.cached,
-                           s->heads,
-                           s->kv_heads,
-                           s->head_dim,
-                           model->window > 0 ? model->window : 0,
-                           step->stack->graph->options.kv_bits};
+    const int64_t dim[] = {group.count, group.tokens, group.cached,  s->heads,
+                           s->kv_heads, s->head_dim,  model->window, step->stack->graph->options.kv_bits};
     bool decode = op == RT_OP_ATTENTION_GENERATION;
     return rt_build_fused_attention(step->stack->graph, decode ? "attn.decode" : "attn.prefill", x,
                                     RT_NO_INPUT, RT_NO_INPUT, op, dim,

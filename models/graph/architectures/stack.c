@@ -95,12 +95,6 @@ uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t 
                                            : rt_build_layernorm(stack->graph, name, x, rows, h);
 }
 
-/* Tokens that a query may attend to. */
-static int64_t window_of(const struct rt_stack *stack)
-{
-    return stack->model->window > 0 ? stack->model->window : 0;
-}
-
 static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
                                 const struct rt_operands *in)
 {
@@ -112,7 +106,7 @@ static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_at
             stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
             (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
     const int64_t dim[] = {s->batch,    s->queries,  s->keys - s->queries, s->heads,
-                           s->kv_heads, s->head_dim, window_of(stack),     stack->graph->options.kv_bits};
+                           s->kv_heads, s->head_dim, stack->model->window, stack->graph->options.kv_bits};
     return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
                                     decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
                                     outputs);

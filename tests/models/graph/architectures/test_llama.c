@@ -55,6 +55,14 @@ static void test_config(void)
     m = config(LLAMA("qwen2", ", \"tie_word_embeddings\": true, \"num_key_value_heads\": 4"));
     CU_ASSERT_EQUAL(m.qkv_bias, 1);
     CU_ASSERT_EQUAL(m.tied, 1);
+    CU_ASSERT_EQUAL(m.window, 0); /* 4096 by default, and not used */
+    m = config(LLAMA("qwen2",
+                     ", \"sliding_window\": 512, \"use_sliding_window\": true, \"num_key_value_heads\": 4"));
+    CU_ASSERT_EQUAL(m.window, 512);
+    CU_ASSERT_EQUAL(config(LLAMA("mistral", ", \"num_key_value_heads\": 4")).window, 4096);
+    CU_ASSERT_EQUAL(config(LLAMA("mistral", ", \"num_key_value_heads\": 4, \"sliding_window\": null")).window,
+                    0);
+    CU_ASSERT_EQUAL(config(LLAMA("qwen3", ", \"num_key_value_heads\": 4")).head_dim, 128);
 }
 
 static void test_bad_configs(void)
