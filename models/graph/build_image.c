@@ -24,6 +24,7 @@ static struct rt_conv with_defaults(const struct rt_conv *given)
         conv.padding_w = conv.padding_h;
     }
     conv.stride = conv.stride > 0 ? conv.stride : 1;
+    conv.stride_w = conv.stride_w > 0 ? conv.stride_w : conv.stride;
     conv.dilation = conv.dilation > 0 ? conv.dilation : 1;
     conv.groups = conv.groups > 0 ? conv.groups : 1;
     return conv;
@@ -34,7 +35,7 @@ static struct rt_image conv_output(struct rt_image x, const struct rt_conv *conv
     int64_t reach_h = conv->dilation * (conv->kernel_h - 1) + 1;
     int64_t reach_w = conv->dilation * (conv->kernel_w - 1) + 1;
     x.height = rt_image_windows(x.height, conv->padding_h, reach_h, conv->stride, false);
-    x.width = rt_image_windows(x.width, conv->padding_w, reach_w, conv->stride, false);
+    x.width = rt_image_windows(x.width, conv->padding_w, reach_w, conv->stride_w, false);
     x.channels = conv->out;
     return x;
 }
@@ -45,7 +46,7 @@ static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_i
     rt_graph_add_kernel(graph, phase, RT_OP_CONV2D,
                         (const int64_t[]){x.batch, x.channels, conv->out, x.height, x.width, conv->kernel_h,
                                           conv->kernel_w, conv->stride, conv->padding_h, conv->dilation,
-                                          conv->groups, -1,
+                                          conv->groups, conv->stride_w != conv->stride ? conv->stride_w : -1,
                                           conv->padding_w != conv->padding_h ? conv->padding_w : -1,
                                           graph->options.channels_last ? 1 : -1});
 }

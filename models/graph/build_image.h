@@ -31,9 +31,9 @@ static inline int64_t rt_image_elements(struct rt_image x)
 }
 
 /* nn.Conv2d. Members that are 0: kernel_w (the kernel is square, and padding_w as padding_h), stride,
- * dilation, groups (1). */
+ * dilation, groups (1), stride_w (as stride). */
 struct rt_conv {
-    int64_t out, kernel_h, kernel_w, stride, padding_h, padding_w, dilation, groups;
+    int64_t out, kernel_h, kernel_w, stride, padding_h, padding_w, dilation, groups, stride_w;
     bool bias;
 };
 struct rt_image rt_image_conv(struct rt_graph *graph, const char *name, struct rt_image x,

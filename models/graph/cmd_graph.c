@@ -5,6 +5,7 @@
 #include "models/graph/architectures/architecture.h"
 #include "models/graph/architectures/vision/vision.h"
 #include "models/graph/import/import.h"
+#include "models/graph/import/onnx/report.h"
 #include "models/graph/model.h"
 #include "models/graph/print.h"
 #include "models/graph/step_options.h"
@@ -18,12 +19,14 @@ struct arguments {
     const char *model;
     struct rt_step_options step;
     int64_t layers; /* 0: not given */
-    bool json, dot, list;
+    struct rt_onnx_given onnx;
+    bool json, dot, list, shapes, no_patterns;
 };
 
 static const struct rt_option options[] = {
     {"model", 'm', "MODEL", RT_TEXT(struct arguments, model),
-     "A model by name (--list), a Hugging Face config.json, or an operator graph of NeuSight (.csv)"},
+     "A model by name (--list), a Hugging Face config.json, an operator graph of NeuSight (.csv), or an "
+     "ONNX model (.onnx)"},
     {"batch", 0, "N", RT_INTEGER(struct arguments, step.graph.batch, 1, SIZE_LIMIT),
      "Sequences or images on one device"},
     {"seq", 0, "N", RT_INTEGER(struct arguments, step.graph.sequence, 1, SIZE_LIMIT),
@@ -37,6 +40,15 @@ static const struct rt_option options[] = {
     {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 65536),
      "Operator graphs in which one layer was traced: their number (default: the layers of the model in the "
      "file's name)"},
+    RT_HEADING("ONNX models:"),
+    {"shapes", 0, NULL, RT_FLAG(struct arguments, shapes), "Print every value with its shape"},
+    {"dim", 0, "NAME=N", RT_LIST(struct arguments, onnx.dims),
+     "The size of a dim that has a name, such as batch=8"},
+    {"shape", 0, "VALUE=2x3", RT_LIST(struct arguments, onnx.shapes),
+     "The shape of a value that the file does not tell"},
+    {"no-patterns", 0, NULL, RT_FLAG(struct arguments, no_patterns),
+     "Count the operators as they stand, each by itself"},
+    RT_HEADING("Output:"),
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
     {"dot", 0, NULL, RT_FLAG(struct arguments, dot), "Print a picture's description for Graphviz"},
     {"list", 0, NULL, RT_FLAG(struct arguments, list), "List the models known by name"},
@@ -91,6 +103,8 @@ static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
     struct rt_graph_options *step = &arguments->step.graph;
     struct rt_model_source source;
     int status = rt_model_source_find(arguments->model, &source);
+    source.onnx = &arguments->onnx;
+    source.no_patterns = arguments->no_patterns;
     if (status == RT_OK)
         status = rt_step_options_settle(line, &source, alike, &arguments->step);
     if (status != RT_OK)
@@ -98,8 +112,9 @@ static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
     if (!rt_model_source_traced(&source))
         set_lengths(&source.model, step);
     else if (size != NULL)
-        return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply",
-                       arguments->model, source.importer->what, size);
+        return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply%s",
+                       arguments->model, source.importer->what, size,
+                       rt_model_is_onnx(arguments->model) ? "; --dim NAME=N gives sizes" : "");
     return rt_model_source_graph(&source, step, arguments->layers, out);
 }
 
@@ -120,6 +135,21 @@ static int print_graph(const struct rt_command_line *line)
         status = rt_report_end(rt_graph_report(&graph, arguments->model), arguments->json);
     rt_graph_release(&graph);
     rt_step_options_release(&arguments->step);
+    return status;
+}
+
+/* --- shapes of ONNX models --- */
+
+static int print_shapes(const struct arguments *arguments)
+{
+    struct rt_onnx_model model;
+    if (arguments->model == NULL || !rt_model_is_onnx(arguments->model))
+        return rt_fail(RT_EUSAGE, "--shapes is for ONNX models: give --model NET.onnx");
+    int status = rt_onnx_read(arguments->model, &arguments->onnx, &model);
+    if (status != RT_OK)
+        return status;
+    status = rt_report_end(rt_onnx_report(&model), arguments->json);
+    rt_onnx_release(&model);
     return status;
 }
 
@@ -164,6 +194,12 @@ static int print_zoo(bool json)
 static int run(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
+    if (arguments->shapes)
+        return print_shapes(arguments);
+    bool onnx = arguments->model != NULL && rt_model_is_onnx(arguments->model);
+    if (!onnx && (arguments->no_patterns || arguments->onnx.dims.count + arguments->onnx.shapes.count > 0))
+        return rt_fail(RT_EUSAGE,
+                       "--dim, --shape and --no-patterns are for ONNX models: give --model NET.onnx");
     return arguments->list ? print_zoo(arguments->json) : print_graph(line);
 }
 
@@ -177,7 +213,8 @@ const struct rt_command rt_command_graph = {
                "Examples:\n"
                "  rooftile graph --model gpt2-large --batch 4 --mode training --fusion\n"
                "  rooftile graph --model resnet50 --batch 32 --image 288 --layout nhwc --autocast\n"
-               "  rooftile graph --model config.json --seq 512 --dot | dot -Tsvg > model.svg",
+               "  rooftile graph --model config.json --seq 512 --dot | dot -Tsvg > model.svg\n"
+               "  rooftile graph --model net.onnx --dim batch=8",
     .options = options,
     .option_count = RT_COUNT(options),
     .operands = RT_NO_OPERANDS("name the model with --model"),

@@ -145,8 +145,8 @@ int rt_step_options_settle(const struct rt_command_line *line, const struct rt_m
                                          "attention-dp", "image",    "layout", "autocast", NULL};
     const char *given = rt_given_of(line, served);
     if (traced && given != NULL)
-        return rt_fail(RT_EUSAGE, "an operator graph is forecast as it was traced, so --%s does not apply",
-                       given);
+        return rt_fail(RT_EUSAGE, "an %s is forecast as it is, so --%s does not apply",
+                       source->importer->what, given);
     if (graph->recompute != RT_RECOMPUTE_NONE && graph->step != RT_STEP_TRAINING)
         return rt_fail(RT_EUSAGE, "--recompute is for --mode training");
     int status = traced ? RT_OK : settle_kind(line, source);

@@ -41,7 +41,8 @@ struct arguments {
     double within;
     struct rt_limit_list limits;
     double clock_mhz;
-    bool max_batch, overwrite, json;
+    struct rt_onnx_given onnx;
+    bool max_batch, overwrite, json, no_patterns;
 };
 
 /* "1,2,4" */
@@ -103,8 +104,8 @@ static const struct rt_option options[] = {
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
              .reads = rt_reads_path),
-     "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, or an operator graph of "
-     "NeuSight, .csv"},
+     "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, an operator graph of "
+     "NeuSight, .csv, or an ONNX model, .onnx"},
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
     {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
@@ -119,6 +120,12 @@ static const struct rt_option options[] = {
     {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 65536),
      "Of an operator graph that holds one layer (default: those of the zoo's model that the file is named "
      "after)"},
+    {"dim", 0, "NAME=N", RT_LIST(struct arguments, onnx.dims),
+     "ONNX models: the size of a dim that has a name, such as batch=8"},
+    {"shape", 0, "VALUE=2x3", RT_LIST(struct arguments, onnx.shapes),
+     "ONNX models: the shape of a value that the file does not tell"},
+    {"no-patterns", 0, NULL, RT_FLAG(struct arguments, no_patterns),
+     "ONNX models: count the operators as they stand, each by itself"},
     {"dataset-size", 0, "N", RT_INTEGER(struct arguments, dataset_size, 1, INT64_MAX / 2),
      "Also the time of an epoch: of steps over so many sequences or images"},
     {"server", 0, "NAME", RT_OWN(struct arguments, forecast.server, read_server),
@@ -272,16 +279,17 @@ static int check_arguments(const struct arguments *arguments)
 }
 
 /* A graph that was traced is of one step and size. */
-static int check_traced(const struct arguments *arguments)
+static int check_traced(const struct arguments *arguments, const struct rt_model_source *source)
 {
     if (arguments->batches.count > 0 || arguments->sequences.count > 0 || arguments->max_batch ||
         arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
                 arguments->forecast.parallel.microbatches * arguments->step.graph.tensor_parallel >
             1)
         return rt_fail(RT_EUSAGE,
-                       "%s is forecast as it was traced: --batch, --seq and the options for several GPUs do "
-                       "not apply to an operator graph",
-                       arguments->model);
+                       "%s is forecast as it is: --batch, --seq and the options for several GPUs do not "
+                       "apply to an %s%s",
+                       arguments->model, source->importer->what,
+                       rt_model_is_onnx(arguments->model) ? "; --dim NAME=N gives sizes" : "");
     return RT_OK;
 }
 
@@ -364,6 +372,7 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
     if (status == RT_OK && traced) {
         prediction->batch = prediction->graph.options.batch;
         prediction->sequence = prediction->graph.options.sequence;
+        prediction->image = prediction->graph.options.image;
     }
     return status;
 }
@@ -562,7 +571,7 @@ static int predict_source(struct arguments *arguments, const struct rt_model_sou
 {
     struct rt_predictor predictor;
     bool traced = rt_model_source_traced(source);
-    int status = traced ? check_traced(arguments) : RT_OK;
+    int status = traced ? check_traced(arguments, source) : RT_OK;
     if (status != RT_OK)
         return status;
     if (arguments->batches.count == 0)
@@ -580,6 +589,18 @@ static int predict_source(struct arguments *arguments, const struct rt_model_sou
     return status;
 }
 
+/* What is said of an ONNX model goes with its file. */
+static int take_onnx(struct arguments *arguments, struct rt_model_source *source)
+{
+    bool said = arguments->no_patterns || arguments->onnx.dims.count + arguments->onnx.shapes.count > 0;
+    if (said && !rt_model_is_onnx(arguments->model))
+        return rt_fail(RT_EUSAGE,
+                       "--dim, --shape and --no-patterns are for ONNX models: give --model NET.onnx");
+    source->onnx = &arguments->onnx;
+    source->no_patterns = arguments->no_patterns;
+    return RT_OK;
+}
+
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
@@ -595,6 +616,8 @@ static int run(const struct rt_command_line *line)
         status = rt_outputs_check(line);
     if (status == RT_OK)
         status = rt_model_source_find(arguments->model, &source);
+    if (status == RT_OK)
+        status = take_onnx(arguments, &source);
     if (status == RT_OK)
         status = settle(line, &source);
     if (status == RT_OK && arguments->host_spec != NULL) {

@@ -6,6 +6,8 @@
 #include "datasets/import/import.h"
 #include "datasets/validate.h"
 #include "models/graph/import/import.h"
+#include "models/graph/import/onnx/infer.h"
+#include "models/graph/import/onnx/report.h"
 #include "models/predictor/predictor.h"
 #include "predict/explore/formula.h"
 #include "predict/explore/space.h"
@@ -200,6 +202,43 @@ static void run_opgraph(const uint8_t *data, size_t size)
         rt_graph_release(&graph);
 }
 
+/* Kernels that come of it are all forecastable. */
+static void lower_onnx(const char *path, const struct rt_onnx_given *given)
+{
+    struct rt_model_source source;
+    struct rt_graph_options options = {.dtype = RT_FP32};
+    struct rt_graph graph;
+    if (rt_model_source_find(path, &source) != RT_OK)
+        return;
+    source.onnx = given;
+    if (rt_model_source_graph(&source, &options, 0, &graph) != RT_OK)
+        return;
+    for (size_t k = 0; k < graph.kernel_count; k++)
+        must(graph.kernels[k].bytes >= 0 && graph.kernels[k].flops >= 0);
+    rt_graph_release(&graph);
+}
+
+/* Shapes keep to their bounds, elements to their shapes, and all of it can be printed. */
+static void run_onnx(const uint8_t *data, size_t size)
+{
+    const char *dims[] = {"batch=3"};
+    struct rt_onnx_given given = {.dims = {dims, 1}};
+    struct rt_onnx_model model;
+    const char *path = put("net.onnx", data, size);
+    if (rt_onnx_read(path, &given, &model) != RT_OK && rt_onnx_read(path, NULL, &model) != RT_OK)
+        return;
+    for (size_t i = 0; i < model.value_count; i++) {
+        const struct rt_onnx_value *value = &model.values[i];
+        must(value->shape.rank >= RT_ONNX_UNKNOWN && value->shape.rank <= RT_ONNX_RANK);
+        for (int d = 0; d < value->shape.rank; d++)
+            must(value->shape.dim[d] >= RT_ONNX_UNKNOWN && value->shape.dim[d] <= RT_ONNX_LARGEST);
+        must(value->data == NULL || rt_onnx_count(&value->shape) == (int64_t)value->data->count);
+    }
+    rt_report_free(rt_onnx_report(&model));
+    lower_onnx(path, &given);
+    rt_onnx_release(&model);
+}
+
 /* A list of jobs; what has a slash would name files. */
 static void run_jobs(const uint8_t *data, size_t size)
 {
@@ -382,6 +421,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"host", run_host},
     {"config", run_config},
     {"opgraph", run_opgraph},
+    {"onnx", run_onnx},
     {"neusight", run_neusight},
     {"aiconfigurator", run_aiconfigurator},
     {"workloads", run_workloads},

@@ -5,10 +5,35 @@
 #include <string.h>
 #include <strings.h>
 
+static bool ends_in(const char *spec, const char *ending)
+{
+    size_t length = strlen(spec), tail = strlen(ending);
+    return length > tail && strcasecmp(spec + length - tail, ending) == 0;
+}
+
 static bool is_csv(const char *spec)
 {
-    size_t length = strlen(spec);
-    return length > 4 && strcasecmp(spec + length - 4, ".csv") == 0;
+    return ends_in(spec, ".csv");
+}
+
+bool rt_model_is_onnx(const char *spec)
+{
+    return ends_in(spec, ".onnx");
+}
+
+static int traced_opgraph(const struct rt_model_source *source, const struct rt_graph_options *options,
+                          int64_t layers, struct rt_graph *out)
+{
+    return rt_graph_import_opgraph(source->spec, layers, options->dtype, out);
+}
+
+static int traced_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
+                       int64_t layers, struct rt_graph *out)
+{
+    if (layers > 0)
+        return rt_fail(RT_EUSAGE,
+                       "--layers is for operator graphs (.csv); an ONNX model has all of its layers");
+    return rt_graph_import_onnx(source, options, out);
 }
 
 static bool is_any(const char *spec)
@@ -18,7 +43,8 @@ static bool is_any(const char *spec)
 
 /* The first that recognises a spec imports it. */
 static const struct rt_graph_importer importers[] = {
-    {.what = "operator graph", .recognises = is_csv, .traced = rt_graph_import_opgraph},
+    {.what = "operator graph", .recognises = is_csv, .traced = traced_opgraph},
+    {.what = "ONNX model", .recognises = rt_model_is_onnx, .traced = traced_onnx},
     {.what = "config.json", .recognises = is_any, .model = rt_model_find}, /* or a name of the zoo */
 };
 
@@ -52,12 +78,11 @@ int rt_model_source_graph(const struct rt_model_source *source, const struct rt_
         return rt_graph_build(&source->model, options, out);
     }
     if (rt_dtype_is_narrow(options->dtype))
-        return rt_fail(
-            RT_EUSAGE,
-            "--dtype %s is for the products of a model's layers; all kernels of an operator graph are of "
-            "one dtype, so give fp32, tf32, fp16 or bf16",
-            rt_dtypes[options->dtype].name);
-    int status = source->importer->traced(source->spec, layers, options->dtype, out);
+        return rt_fail(RT_EUSAGE,
+                       "--dtype %s is for the products of a model's layers; all kernels of an %s are of "
+                       "one dtype, so give fp32, tf32, fp16 or bf16",
+                       rt_dtypes[options->dtype].name, source->importer->what);
+    int status = source->importer->traced(source, options, layers, out);
     if (status == RT_OK && options->fusion && !out->options.fusion) {
         out->options.fusion = true;
         rt_graph_fuse(out);

@@ -6,25 +6,34 @@
 #ifndef ROOFTILE_MODELS_GRAPH_IMPORT_IMPORT_H
 #define ROOFTILE_MODELS_GRAPH_IMPORT_IMPORT_H
 
+#include "models/graph/import/onnx/onnx.h"
 #include "models/graph/model.h"
 
+struct rt_model_source;
 struct rt_graph_importer {
     const char *what; /* "operator graph" */
     bool (*recognises)(const char *spec);
     /* One of the two; the other is NULL. `layers` < 1: of the model in the file's name. */
     int (*model)(const char *spec, struct rt_model *out);
-    int (*traced)(const char *path, int64_t layers, enum rt_dtype dtype, struct rt_graph *out);
+    int (*traced)(const struct rt_model_source *source, const struct rt_graph_options *options,
+                  int64_t layers, struct rt_graph *out);
 };
 
 struct rt_model_source {
     const struct rt_graph_importer *importer;
     const char *spec;      /* borrowed */
     struct rt_model model; /* of importer->model */
+    /* Of ONNX models, set by who has found the source: */
+    const struct rt_onnx_given *onnx; /* borrowed; NULL: nothing is given */
+    bool no_patterns;                 /* what stands in the file counts, operator by operator */
 };
 int rt_model_source_find(const char *spec, struct rt_model_source *out); /* warns of sizes that are missing */
 
 /* The dtype of a step that was asked for without one: rt_model_dtype of sizes, else as it is. */
 int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype);
+
+/* Is it an ONNX model (onnx/onnx.h), by its name? */
+bool rt_model_is_onnx(const char *spec);
 
 static inline bool rt_model_source_traced(const struct rt_model_source *source)
 {
@@ -68,5 +77,13 @@ bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out);
  * RT_EIO, or RT_EFORMAT with file, line and column.
  */
 int rt_graph_import_opgraph(const char *path, int64_t layers, enum rt_dtype dtype, struct rt_graph *out);
+
+/* --- ONNX models --- */
+
+/* The kernels of one step of inference (onnx/lower.h), all of options->dtype; batch, sequence and image are
+ * those of the first input. RT_EIO, RT_EUSAGE, or RT_EFORMAT with the file, the node and what is not known of
+ * it. Warns of operators that are forecast by their bytes and of bodies that are counted once. */
+int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
+                         struct rt_graph *out);
 
 #endif

@@ -1,0 +1,486 @@
+/* The walk that makes kernels of a model's nodes. See lower.h. */
+#include "models/graph/import/onnx/lower.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "models/graph/build_node.h"
+#include "models/graph/import/import.h"
+#include "models/graph/import/onnx/control.h"
+#include "models/graph/import/onnx/infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- rows --- */
+
+static const struct rt_onnx_lower_row *find_row(const struct rt_onnx_node *node)
+{
+    static const struct rt_onnx_lower_row *const tables[] = {rt_onnx_lower_image, rt_onnx_lower_math,
+                                                             rt_onnx_lower_moves};
+    for (size_t t = 0; t < RT_COUNT(tables) && node->row != NULL; t++)
+        for (const struct rt_onnx_lower_row *row = tables[t]; row->name != NULL; row++)
+            if (strcmp(row->name, node->op) == 0)
+                return row;
+    return NULL;
+}
+
+static bool in_mask(uint8_t mask, size_t i)
+{
+    return i < 8 && (mask >> i & 1) != 0;
+}
+
+/* --- weights --- */
+
+static bool is_elementwise(const struct rt_onnx_lower_row *row)
+{
+    return in_mask(row->weights, 0) && in_mask(row->weights, 1);
+}
+
+/* Marks, from the last node to the first, what goes into a weight's place, or is turned and then does. */
+static void mark_slots(struct rt_onnx_lowering *l, const struct rt_onnx_graph *graph)
+{
+    for (size_t n = graph->node_count; n-- > 0;) {
+        const struct rt_onnx_node *node = &graph->nodes[n];
+        const struct rt_onnx_lower_row *row = find_row(node);
+        bool passes = row != NULL && node->input_count > 0 && node->inputs[0] != RT_ONNX_NO_VALUE &&
+                      node->output_count > 0 && node->outputs[0] != RT_ONNX_NO_VALUE &&
+                      (strcmp(node->op, "Identity") == 0 || strcmp(node->op, "Transpose") == 0 ||
+                       strcmp(node->op, "Cast") == 0);
+        if (passes)
+            l->made[node->inputs[0]].slot |= l->made[node->outputs[0]].slot;
+        for (size_t i = 0; row != NULL && i < node->input_count; i++) {
+            uint32_t value = node->inputs[i];
+            if (value == RT_ONNX_NO_VALUE || !in_mask(row->weights, i))
+                continue;
+            int rank = l->at.model->values[value].shape.rank;
+            bool fits = is_elementwise(row) ? rank == 1 : strcmp(node->op, "MatMul") != 0 || rank <= 2;
+            l->made[value].slot |= fits;
+        }
+    }
+}
+
+static bool has_names(const struct rt_onnx_value *value)
+{
+    for (int d = 0; value->dim_names != NULL && value->written != NULL && d < value->written->rank; d++)
+        if (value->dim_names[d] != NULL)
+            return true;
+    return false;
+}
+
+/* Initializers, and inputs that stand where operators have their weights: exporters list weights as inputs
+ * when they write none. The first input is never one, nor is what has dims by name. */
+static void find_weights(struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_model *model = l->at.model;
+    for (uint32_t v = 0; v < model->value_count; v++)
+        l->made[v] = (struct rt_onnx_made){.node = RT_NO_INPUT, .origin = v};
+    mark_slots(l, model->graph);
+    for (uint32_t v = 0; v < model->value_count; v++) {
+        l->made[v].weight = model->values[v].initializer;
+        l->made[v].constant = model->values[v].initializer || model->values[v].data != NULL;
+        l->made[v].fixed = l->made[v].constant;
+    }
+    for (size_t i = 1; i < model->graph->input_count; i++) {
+        uint32_t v = model->graph->inputs[i];
+        const struct rt_onnx_value *value = &model->values[v];
+        if (l->made[v].slot && rt_onnx_dtypes[value->dtype].real && !has_names(value))
+            l->made[v].weight = l->made[v].constant = l->made[v].fixed = true;
+    }
+}
+
+static void count_readers(struct rt_onnx_lowering *l, const struct rt_onnx_graph *graph)
+{
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_onnx_node *node = &graph->nodes[n];
+        for (size_t i = 0; i < node->input_count; i++)
+            if (node->inputs[i] != RT_ONNX_NO_VALUE)
+                l->made[node->inputs[i]].readers++;
+        for (size_t i = 0; i < node->output_count; i++)
+            if (node->outputs[i] != RT_ONNX_NO_VALUE)
+                l->made[node->outputs[i]].maker = node;
+        for (size_t a = 0; a < node->attribute_count; a++)
+            if (node->attributes[a].kind == RT_ONNX_A_GRAPH)
+                count_readers(l, node->attributes[a].body);
+    }
+    for (size_t i = 0; i < graph->output_count; i++)
+        l->made[graph->outputs[i]].readers++;
+}
+
+/* Elements of weights that the node is the first to read. */
+static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    double parameters = 0;
+    for (size_t i = 0; i < node->input_count; i++) {
+        uint32_t value = node->inputs[i];
+        if (value == RT_ONNX_NO_VALUE || !l->made[value].weight ||
+            !rt_onnx_dtypes[l->at.model->values[value].dtype].real)
+            continue;
+        struct rt_onnx_made *origin = &l->made[l->made[value].origin];
+        int64_t count = rt_onnx_count(&l->at.model->values[l->made[value].origin].shape);
+        if (!origin->counted && count > 1 && (row == NULL || !in_mask(row->statistics, i)))
+            parameters += (double)count;
+        origin->counted = true;
+    }
+    return parameters;
+}
+
+/* Builders count the weights of their operator; those that nodes share count once. */
+static void set_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row, size_t first)
+{
+    double parameters = new_parameters(l, row);
+    struct rt_graph *graph = l->graph;
+    for (size_t n = first; n < graph->node_count; n++)
+        parameters -= graph->nodes[n].parameters;
+    if (first < graph->node_count)
+        graph->nodes[first].parameters += parameters;
+    else if (l->result != RT_NO_INPUT)
+        graph->nodes[l->result].parameters += parameters;
+}
+
+/* --- nodes --- */
+
+/* What all of its inputs being constants makes of a node: computed once, it is one, too. */
+static bool is_constant(const struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    bool all = true;
+    for (size_t i = 0; i < node->input_count; i++)
+        all &= node->inputs[i] == RT_ONNX_NO_VALUE || l->made[node->inputs[i]].constant;
+    return all;
+}
+
+/* Other forms and parts of a weight are that weight. */
+static bool is_form(const struct rt_onnx_node *node)
+{
+    static const char *const forms[] = {"Cast",  "Flatten", "Gather",    "Reshape",  "Slice",
+                                        "Split", "Squeeze", "Transpose", "Unsqueeze"};
+    for (size_t i = 0; i < RT_COUNT(forms); i++)
+        if (strcmp(node->op, forms[i]) == 0)
+            return true;
+    return false;
+}
+
+static void pass_constant(struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    uint32_t first = node->input_count > 0 ? node->inputs[0] : RT_ONNX_NO_VALUE;
+    bool form = is_form(node);
+    bool whole = form || strcmp(node->op, "Identity") == 0 || strcmp(node->op, "Concat") == 0;
+    for (size_t i = 0; i < node->output_count; i++) {
+        uint32_t out = node->outputs[i];
+        if (out == RT_ONNX_NO_VALUE)
+            continue;
+        l->made[out].constant = true;
+        l->made[out].weight = whole && first != RT_ONNX_NO_VALUE && l->made[first].weight;
+        if (form && first != RT_ONNX_NO_VALUE)
+            l->made[out].origin = l->made[first].origin;
+    }
+}
+
+#define MOST_ELEMENTS ((int64_t)1 << 48) /* of a value: products with a few more of them fit */
+
+static int check_size(const struct rt_onnx_lowering *l, const struct rt_onnx_value *value)
+{
+    if (rt_onnx_count(&value->shape) <= MOST_ELEMENTS)
+        return RT_OK;
+    return rt_fail(RT_EFORMAT, "%s: node '%s' (%s): '%s' is %s, more than 2^48 elements", l->at.model->path,
+                   l->at.node->name, l->at.node->op, value->name, rt_onnx_shape_words(&value->shape).text);
+}
+
+static int fail_unknown(const struct rt_onnx_lowering *l, uint32_t value)
+{
+    char *why = rt_onnx_why_unknown(l->at.model, value);
+    int status =
+        rt_fail(RT_EFORMAT, "%s: node '%s' (%s) cannot be forecast: %s", l->at.model->path, l->at.node->name,
+                l->at.node->op, why != NULL ? why : "a shape depends on a round of a loop or a branch");
+    free(why);
+    return status;
+}
+
+/* RT_EFORMAT where a shape is not known, or larger than any memory. */
+static int check_known(const struct rt_onnx_lowering *l, const uint32_t *values, size_t count)
+{
+    int status = RT_OK;
+    for (size_t i = 0; i < count && status == RT_OK; i++) {
+        if (values[i] == RT_ONNX_NO_VALUE)
+            continue;
+        const struct rt_onnx_value *value = &l->at.model->values[values[i]];
+        if (rt_onnx_shape_known(&value->shape))
+            status = check_size(l, value);
+        else if (value->kind == RT_ONNX_TENSOR)
+            status = fail_unknown(l, values[i]);
+    }
+    return status;
+}
+
+/* Does it make no element? */
+static bool is_empty(const struct rt_onnx_lowering *l)
+{
+    for (size_t i = 0; i < l->at.node->output_count; i++)
+        if (l->at.node->outputs[i] != RT_ONNX_NO_VALUE &&
+            rt_onnx_count(&l->at.model->values[l->at.node->outputs[i]].shape) != 0)
+            return false;
+    return true;
+}
+
+static bool has_output(const struct rt_onnx_node *node)
+{
+    return node->output_count > 0 && node->outputs[0] != RT_ONNX_NO_VALUE;
+}
+
+/* What all that follows a node may know of its outputs. */
+static void set_made(struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    for (size_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != RT_ONNX_NO_VALUE)
+            l->made[node->outputs[i]].node = l->result;
+}
+
+/* Channels are still followed by place: outputs of operators on images, and of elementwise ones on them. */
+static void mark_image(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    if (row == NULL || !has_output(node))
+        return;
+    bool image = false;
+    for (const struct rt_onnx_lower_row *of = rt_onnx_lower_image; of->name != NULL; of++)
+        image |= of == row;
+    int rank = rt_onnx_lower_out_shape(l)->rank;
+    for (size_t i = 0; i < node->input_count && strcmp(node->op, "Transpose") != 0; i++)
+        image |= node->inputs[i] != RT_ONNX_NO_VALUE && l->made[node->inputs[i]].image &&
+                 rank == rt_onnx_lower_shape(l, i)->rank;
+    l->made[node->outputs[0]].image = image;
+}
+
+static uint32_t first_computed(const struct rt_onnx_lowering *l)
+{
+    for (size_t i = 0; i < l->at.node->input_count; i++)
+        if (rt_onnx_lower_node(l, i) != RT_NO_INPUT)
+            return rt_onnx_lower_node(l, i);
+    return RT_NO_INPUT;
+}
+
+struct walk {
+    struct rt_onnx_lowering l;
+    struct rt_strings by_bytes, counted_once; /* operators */
+};
+
+static void add_name(struct rt_strings *names, const struct rt_onnx_node *node)
+{
+    char *name = rt_format("%s%s%s", node->domain, node->domain[0] != '\0' ? "." : "", node->op);
+    rt_strings_add(names, name, strlen(name));
+    free(name);
+}
+
+/* Builders have counted them. */
+static void count_in_pattern(struct rt_onnx_lowering *l, size_t first)
+{
+    for (size_t i = 0; first < l->graph->node_count && i < l->at.model->value_count; i++)
+        if (l->made[i].in_pattern)
+            l->made[l->made[i].origin].counted = true;
+}
+
+static int lower_operator(struct walk *walk)
+{
+    struct rt_onnx_lowering *l = &walk->l;
+    const struct rt_onnx_node *node = l->at.node;
+    const struct rt_onnx_lower_row *row = find_row(node);
+    size_t first = l->graph->node_count;
+    if (is_constant(l) && (node->input_count > 0 || strcmp(node->op, "Constant") == 0)) {
+        pass_constant(l);
+        return RT_OK;
+    }
+    int status = check_known(l, node->inputs, node->input_count);
+    if (status == RT_OK)
+        status = check_known(l, node->outputs, node->output_count);
+    if (status != RT_OK || !has_output(node) || is_empty(l))
+        return status;
+    mark_image(l, row);
+    if (l->made[node->outputs[0]].inside)
+        return RT_OK;
+    l->name = rt_graph_text(l->graph, node->name, strlen(node->name));
+    if (l->made[node->outputs[0]].pattern != NULL) {
+        rt_onnx_lower_pattern(l);
+        count_in_pattern(l, first);
+        return RT_OK;
+    }
+    if (row == NULL || (row->lower != NULL && !row->lower(l, row))) {
+        add_name(&walk->by_bytes, node);
+        rt_onnx_lower_move(l, RT_OP_COPY, rt_onnx_lower_traffic(l));
+    }
+    set_parameters(l, row, first);
+    return RT_OK;
+}
+
+/* --- bodies --- */
+
+static int lower_graph(struct walk *walk, const struct rt_onnx_graph *graph);
+
+static void pass(struct rt_onnx_lowering *l, uint32_t from, uint32_t to)
+{
+    if (from == RT_ONNX_NO_VALUE || to == RT_ONNX_NO_VALUE)
+        return;
+    l->made[to].node = l->made[from].node;
+    l->made[to].image = l->made[from].image;
+}
+
+/* Values go from the node's inputs to the body's, which begin `skip` later, and back from the body's outputs,
+ * of which `ahead` come first that are not the node's. */
+static int lower_body(struct walk *walk, const struct rt_onnx_graph *body, size_t skip, size_t ahead)
+{
+    struct rt_onnx_at at = walk->l.at;
+    for (size_t i = skip; i < body->input_count && i < at.node->input_count; i++)
+        pass(&walk->l, at.node->inputs[i], body->inputs[i]);
+    int status = lower_graph(walk, body);
+    walk->l.at = at;
+    for (size_t i = 0; i < at.node->output_count && i + ahead < body->output_count; i++)
+        pass(&walk->l, body->outputs[i + ahead], at.node->outputs[i]);
+    return status;
+}
+
+static int lower_control(struct walk *walk)
+{
+    const struct rt_onnx_at at = walk->l.at;
+    bool branches = strcmp(at.node->op, "If") == 0;
+    const struct rt_onnx_graph *body = branches ? rt_onnx_branch(&at) : rt_onnx_body(&at, "body");
+    if (!branches || body == NULL)
+        add_name(&walk->counted_once, at.node);
+    if (body == NULL && branches)
+        body = rt_onnx_body(&at, "then_branch");
+    if (body == NULL)
+        return RT_OK;
+    bool loops = strcmp(at.node->op, "Loop") == 0;
+    return lower_body(walk, body, branches ? SIZE_MAX : loops ? 2 : 0, loops ? 1 : 0);
+}
+
+static bool has_body(const struct rt_onnx_node *node)
+{
+    for (size_t a = 0; a < node->attribute_count; a++)
+        if (node->attributes[a].kind == RT_ONNX_A_GRAPH)
+            return true;
+    return false;
+}
+
+static int lower_graph(struct walk *walk, const struct rt_onnx_graph *graph)
+{
+    int status = RT_OK;
+    for (size_t n = 0; n < graph->node_count && status == RT_OK; n++) {
+        walk->l.at.node = &graph->nodes[n];
+        walk->l.result = first_computed(&walk->l);
+        if (has_body(walk->l.at.node)) {
+            status = lower_control(walk);
+            continue;
+        }
+        status = lower_operator(walk);
+        set_made(&walk->l);
+    }
+    return status;
+}
+
+/* --- the graph --- */
+
+static void warn_of(const struct rt_strings *names, const char *path, const char *what)
+{
+    char *list = NULL;
+    for (size_t i = 0; i < names->count; i++) {
+        char *longer = rt_format("%s%s%s", list != NULL ? list : "", list != NULL ? ", " : "",
+                                 rt_strings_get(names, (int32_t)i));
+        free(list);
+        list = longer;
+    }
+    if (list != NULL)
+        rt_warn("%s: %s: %s", path, what, list);
+    free(list);
+}
+
+/* The sizes of a step as far as the first input has them: batch, and tokens or pixels. */
+static void set_sizes(const struct rt_onnx_model *model, struct rt_graph_options *options)
+{
+    options->batch = options->sequence = 1;
+    options->image = 0;
+    if (model->graph->input_count == 0)
+        return;
+    const struct rt_onnx_shape *shape = &model->values[model->graph->inputs[0]].shape;
+    if (!rt_onnx_shape_known(shape) || shape->rank < 1)
+        return;
+    options->batch = shape->dim[0] > 0 ? shape->dim[0] : 1;
+    if (shape->rank == 4)
+        options->image = shape->dim[2];
+    else if (shape->rank > 1 && shape->dim[1] > 0)
+        options->sequence = shape->dim[1];
+}
+
+static void set_ends(const struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_graph *graph = l->at.model->graph;
+    for (size_t i = 0; i < graph->input_count; i++)
+        if (!l->made[graph->inputs[i]].weight)
+            l->graph->input_bytes += rt_onnx_lower_bytes(l, graph->inputs[i]);
+    for (size_t i = 0; i < graph->output_count; i++)
+        l->graph->result_bytes += rt_onnx_lower_bytes(l, graph->outputs[i]);
+    for (size_t n = 0; n < l->graph->node_count; n++)
+        if (l->graph->nodes[n].kernel_count > 0)
+            l->graph->classes = l->graph->nodes[n].outputs;
+}
+
+static int check_kernels(const struct rt_graph *graph, const char *path)
+{
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (uint32_t k = 0; k < graph->nodes[n].kernel_count; k++) {
+            const struct rt_call *call = &graph->kernels[graph->nodes[n].kernel + k].call;
+            int status = rt_op_check((enum rt_op_id)call->op, call->dim);
+            if (status != RT_OK)
+                return rt_fail_context(status, "%s: node '%s'", path, graph->nodes[n].name);
+        }
+    return RT_OK;
+}
+
+static int lower(struct rt_onnx_model *model, bool patterns, struct rt_graph *graph)
+{
+    struct walk walk = {.l = {.at = {.model = model},
+                              .graph = graph,
+                              .made = rt_calloc(model->value_count + 1, sizeof(struct rt_onnx_made)),
+                              .patterns = patterns}};
+    find_weights(&walk.l);
+    count_readers(&walk.l, model->graph);
+    if (patterns)
+        rt_onnx_find_patterns(&walk.l, model->graph);
+    rt_graph_add_block(graph, "all", RT_BLOCK_LAYER, 1);
+    int status = lower_graph(&walk, model->graph);
+    if (status == RT_OK)
+        status = check_kernels(graph, model->path);
+    if (status == RT_OK && graph->kernel_count == 0)
+        status = rt_fail(RT_EFORMAT, "%s: nothing in it runs on a GPU: all values are constants or views",
+                         model->path);
+    set_ends(&walk.l);
+    if (status == RT_OK) {
+        warn_of(&walk.by_bytes, model->path, "forecast by the bytes that they read and write");
+        warn_of(&walk.counted_once, model->path, "bodies that may run several times or not are counted once");
+    }
+    rt_strings_release(&walk.by_bytes);
+    rt_strings_release(&walk.counted_once);
+    free(walk.l.made);
+    return status;
+}
+
+int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
+                         struct rt_graph *out)
+{
+    struct rt_onnx_model model;
+    struct rt_graph_options step = *options;
+    if (options->step != RT_STEP_PREFILL)
+        return rt_fail(RT_EUSAGE, "%s: ONNX models are forecast for inference only, so --mode does not apply",
+                       source->spec);
+    int status = rt_onnx_read(source->spec, source->onnx, &model);
+    if (status != RT_OK)
+        return status;
+    set_sizes(&model, &step);
+    step.fusion = false;
+    rt_graph_init(out, &step);
+    status = lower(&model, !source->no_patterns, out);
+    if (status != RT_OK)
+        rt_graph_release(out);
+    rt_onnx_release(&model);
+    return status;
+}

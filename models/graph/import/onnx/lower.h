@@ -1,0 +1,100 @@
+/*
+ * A model that was read to the kernels that it runs: rows of operators to nodes of a graph. Internal to
+ * models/graph/import/onnx; import.h has the entry.
+ *
+ * Every operator has one of three ways: ops of datasets/op.h with their dims, as the builders of build.h and
+ * build_image.h make them for named models; a move of so many bytes; or nothing, where PyTorch makes a view
+ * (Reshape, Split, Slice, Expand ...) or all inputs are constants, which are computed once. An operator that
+ * has no row here moves the bytes of its inputs and outputs, and its name is told.
+ */
+#ifndef ROOFTILE_MODELS_GRAPH_IMPORT_ONNX_LOWER_H
+#define ROOFTILE_MODELS_GRAPH_IMPORT_ONNX_LOWER_H
+
+#include "models/graph/build_image.h"
+#include "models/graph/import/onnx/rows.h"
+
+struct rt_onnx_pattern {
+    const char *name, *text; /* lower_patterns.c says what it means */
+    enum rt_op_id op;
+};
+
+/* What PyTorch holds where a file transposes (batch, tokens, heads, size): a view, which products of several
+ * sequences and reshapes copy. */
+enum rt_onnx_view {
+    RT_ONNX_PLAIN,
+    RT_ONNX_HEADS,  /* (batch, heads, tokens, size) */
+    RT_ONNX_KEYS,   /* (batch, heads, size, tokens) */
+    RT_ONNX_SWAPPED /* the last two dims, which products take as they are */
+};
+
+/* What is known of a value while nodes are added. */
+struct rt_onnx_made {
+    uint32_t node;    /* of the graph, that makes it; RT_NO_INPUT: none */
+    uint32_t origin;  /* the weight of which it is another form; else itself */
+    uint32_t readers; /* inputs of nodes, and outputs of the model */
+    bool constant;    /* the same in every step */
+    bool weight;      /* constant, and of the file's initializers */
+    bool counted;     /* as parameters of a node */
+    bool image;       /* channels are followed by place */
+    bool product;     /* a product with a weight, to which a bias may be added in the same kernel */
+    bool slot;        /* it goes where operators have their weights */
+    bool fixed;       /* an initializer, or elements are held */
+    /* lower_patterns.c: */
+    const struct rt_onnx_node *maker;
+    const struct rt_onnx_pattern *pattern; /* that ends here; NULL: none */
+    uint32_t reads;                        /* what that pattern reads */
+    bool inside;                           /* of a pattern */
+    bool in_pattern;                       /* a weight that a pattern's kernel reads */
+    enum rt_onnx_view view;
+};
+
+struct rt_onnx_lowering {
+    struct rt_onnx_at at; /* the node that is added */
+    struct rt_graph *graph;
+    struct rt_onnx_made *made; /* (values) */
+    bool patterns;
+    uint32_t result; /* the graph's node that makes the outputs */
+    const char *name;
+};
+
+struct rt_onnx_lower_row {
+    const char *name;
+    /* Adds nodes and sets `result`, which is that of the first computed input before. False, and nothing
+     * added: it is not of a form that the row knows. NULL: nothing runs, as outputs are views. */
+    bool (*lower)(struct rt_onnx_lowering *lowering, const struct rt_onnx_lower_row *row);
+    enum rt_op_id op;
+    uint8_t weights;    /* bit i: input i is a weight's place */
+    uint8_t statistics; /* bit i: what stands there is no parameter */
+};
+
+/* The rows of a kind, ended by one without a name. */
+extern const struct rt_onnx_lower_row rt_onnx_lower_image[], rt_onnx_lower_math[], rt_onnx_lower_moves[];
+
+/* Finds patterns (made->pattern, made->inside), and adds the node of the one that ends at the node. */
+void rt_onnx_find_patterns(struct rt_onnx_lowering *lowering, const struct rt_onnx_graph *graph);
+void rt_onnx_lower_pattern(struct rt_onnx_lowering *lowering);
+
+/* --- what a row may ask --- */
+
+/* Number of the value of an input or output; RT_ONNX_NO_VALUE where it is left out. */
+uint32_t rt_onnx_lower_in(const struct rt_onnx_lowering *l, size_t i);
+const struct rt_onnx_shape *rt_onnx_lower_shape(const struct rt_onnx_lowering *l, size_t input);
+const struct rt_onnx_shape *rt_onnx_lower_out_shape(const struct rt_onnx_lowering *l);
+uint32_t rt_onnx_lower_node(const struct rt_onnx_lowering *l, size_t input); /* RT_NO_INPUT: none */
+bool rt_onnx_lower_is_constant(const struct rt_onnx_lowering *l, size_t input);
+/* The only element of a constant; false where it has more, or is not held. */
+bool rt_onnx_lower_scalar(const struct rt_onnx_lowering *l, size_t input, double *out);
+/* Product of dims from..to - 1. */
+int64_t rt_onnx_dims_product(const struct rt_onnx_shape *shape, int from, int to);
+/* As matrices of neighbours: images as build_image.h has them, else the last dim is the columns. */
+void rt_onnx_lower_matrix(const struct rt_onnx_lowering *l, uint32_t value, int64_t *rows, int64_t *cols);
+/* Batch and channels first; one dim is a width, and of three the first two are the height. */
+struct rt_image rt_onnx_lower_image_of(const struct rt_onnx_lowering *l, size_t input);
+/* Bytes of a value: reals in the graph's dtype, others in their own. */
+double rt_onnx_lower_bytes(const struct rt_onnx_lowering *l, uint32_t value);
+/* Bytes of the node's computed inputs and of its outputs. */
+double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l);
+/* A node of one kernel over the first output, which moves `bytes`. */
+void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes);
+
+#endif

@@ -1,0 +1,102 @@
+/* What rows may ask of the node that is added. See lower.h. */
+#include "models/graph/build_node.h"
+#include "models/graph/import/onnx/lower.h"
+
+uint32_t rt_onnx_lower_in(const struct rt_onnx_lowering *l, size_t i)
+{
+    return i < l->at.node->input_count ? l->at.node->inputs[i] : RT_ONNX_NO_VALUE;
+}
+
+const struct rt_onnx_shape *rt_onnx_lower_shape(const struct rt_onnx_lowering *l, size_t input)
+{
+    return &l->at.model->values[l->at.node->inputs[input]].shape;
+}
+
+const struct rt_onnx_shape *rt_onnx_lower_out_shape(const struct rt_onnx_lowering *l)
+{
+    return &l->at.model->values[l->at.node->outputs[0]].shape;
+}
+
+uint32_t rt_onnx_lower_node(const struct rt_onnx_lowering *l, size_t input)
+{
+    uint32_t value = rt_onnx_lower_in(l, input);
+    return value == RT_ONNX_NO_VALUE ? RT_NO_INPUT : l->made[value].node;
+}
+
+bool rt_onnx_lower_is_constant(const struct rt_onnx_lowering *l, size_t input)
+{
+    uint32_t value = rt_onnx_lower_in(l, input);
+    return value != RT_ONNX_NO_VALUE && l->made[value].constant;
+}
+
+bool rt_onnx_lower_scalar(const struct rt_onnx_lowering *l, size_t input, double *out)
+{
+    uint32_t value = rt_onnx_lower_in(l, input);
+    const struct rt_onnx_data *data = value == RT_ONNX_NO_VALUE ? NULL : l->at.model->values[value].data;
+    if (data == NULL || data->count != 1 || (!data->real && data->element[0].whole == RT_ONNX_UNKNOWN_INT))
+        return false;
+    *out = data->real ? data->element[0].real : (double)data->element[0].whole;
+    return true;
+}
+
+int64_t rt_onnx_dims_product(const struct rt_onnx_shape *shape, int from, int to)
+{
+    int64_t product = 1;
+    for (int d = from; d < to; d++)
+        product = rt_onnx_times(product, shape->dim[d]);
+    return product;
+}
+
+void rt_onnx_lower_matrix(const struct rt_onnx_lowering *l, uint32_t value, int64_t *rows, int64_t *cols)
+{
+    const struct rt_onnx_shape *shape = &l->at.model->values[value].shape;
+    bool image = l->made[value].image && shape->rank > 2 && rt_onnx_dims_product(shape, 2, shape->rank) > 1;
+    int64_t last = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
+    *cols = image ? rt_onnx_dims_product(shape, 2, shape->rank) : last;
+    *rows = rt_onnx_count(shape) / *cols;
+}
+
+struct rt_image rt_onnx_lower_image_of(const struct rt_onnx_lowering *l, size_t input)
+{
+    const struct rt_onnx_shape *shape = rt_onnx_lower_shape(l, input);
+    int rank = shape->rank;
+    return (struct rt_image){.node = rt_onnx_lower_node(l, input),
+                             .batch = shape->dim[0],
+                             .channels = rank > 1 ? shape->dim[1] : 1,
+                             .height = rank > 3 ? rt_onnx_dims_product(shape, 2, rank - 1) : 1,
+                             .width = rank > 2 ? shape->dim[rank - 1] : 1};
+}
+
+double rt_onnx_lower_bytes(const struct rt_onnx_lowering *l, uint32_t value)
+{
+    const struct rt_onnx_value *of = &l->at.model->values[value];
+    const struct rt_onnx_dtype_row *dtype = &rt_onnx_dtypes[of->dtype];
+    if (of->kind != RT_ONNX_TENSOR || !rt_onnx_shape_known(&of->shape))
+        return 0;
+    double width = dtype->real ? rt_dtypes[l->graph->options.dtype].bytes : dtype->bits / 8.0;
+    return width * (double)rt_onnx_count(&of->shape);
+}
+
+double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    double bytes = 0;
+    for (size_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != RT_ONNX_NO_VALUE)
+            bytes += rt_onnx_lower_bytes(l, node->inputs[i]);
+    for (size_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != RT_ONNX_NO_VALUE)
+            bytes += rt_onnx_lower_bytes(l, node->outputs[i]);
+    return bytes;
+}
+
+void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes)
+{
+    int64_t rows, cols;
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    l->result = rt_node_add(l->graph, l->name, RT_NO_INPUT, RT_NO_INPUT, (double)(rows * cols));
+    for (size_t i = 0; i < l->at.node->input_count; i++)
+        if (rt_onnx_lower_node(l, i) != RT_NO_INPUT)
+            rt_graph_add_input(l->graph, rt_onnx_lower_node(l, i));
+    rt_node_add_kernel(l->graph, RT_FORWARD, op, rows, cols)->bytes = bytes;
+}

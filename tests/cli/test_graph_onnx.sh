@@ -1,0 +1,62 @@
+# ONNX models: `rooftile graph --shapes`, text and --json, --dim, --shape; graph and predict; what is refused.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+data="$ROOFTILE_SOURCE/tests/data/onnx"
+cd "$work"
+
+if "$ROOFTILE" graph --shapes --model "$data/weights.onnx" 2>&1 | grep -q "built without ONNX"; then
+    refuses built_without 2 "libprotobuf-c-dev, protobuf-c-compiler and libonnx-dev" "$ROOFTILE" graph --shapes --model "$data/weights.onnx"
+    finish
+fi
+
+succeeds text "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --dim batch=8 --dim seq=33
+holds text_says_what "arithmetic.onnx: ONNX, opset 17, by made 1" "$work/stdout"
+holds text_has_shapes "8x12x33x64" "$work/stdout"
+holds text_knows_all "shapes not known  0" "$work/stdout"
+succeeds json "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --dim batch=8 --dim seq=33 --json
+json_is json_dims "[v['dims'] for v in d['values'] if v['value'] in ('heads', 'positions')]" "[[8, 12, 33, 64], [16]]"
+json_is json_facts "d['opset'], d['producer'], d['nodes'], d['unknown']" "(17, 'made', 31, 0)"
+succeeds open "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --dim batch=8 --json
+json_is open_dims "[v['dims'] for v in d['values'] if v['value'] == 'heads']" "[[8, 12, None, None]]"
+json_is open_reason "'seq=N' in d['reasons'][0]" True
+succeeds weights "$ROOFTILE" graph --shapes --model "$data/weights.onnx"
+holds weights_counted "parameters        165568" "$work/stdout"
+succeeds unknown "$ROOFTILE" graph --shapes --model "$data/unknown.onnx" --dim rows=5 --shape found=2x7 --shape made=3x4
+holds unknown_operator "no row for operator own.Special" "$work/stdout"
+holds unknown_given "shapes not known  0" "$work/stdout"
+
+succeeds network "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 --json
+holds network_names_operators "forecast by the bytes that they read and write: own.Odd" "$work/stderr"
+json_is network_ops "[(k['op'], k['dims'].get('rows', k['dims'].get('m'))) for b in d['blocks'] for n in b['nodes'] for k in n['kernels']]" \
+    "[('fill', 12), ('copy', 12), ('conv2d', None), ('batchnorm_inference', None), ('relu', 32), ('max_pool2d', None), ('reduce', 32), ('linear', 4), ('softmax', 4), ('copy', 4)]"
+json_is network_window "[(k['dims']['height'], k['dims']['padding'], k['dims']['stride'], k['dims']['out_channels']) for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['op'] == 'conv2d']" "[(33, 0, 2, 8)]"
+json_is network_parameters "d['totals']['parameters'], d['options']['batch'], d['options']['image']" "(322.0, 4, 32)"
+succeeds as_it_stands "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 --no-patterns --json
+json_is as_it_stands_bias "[k['op'] for n in d['blocks'][0]['nodes'] for k in n['kernels']][7:9], d['totals']['parameters']" "(['linear', 'add'], 322.0)"
+ops="[(k['op'], k['dims'].get('rows', k['dims'].get('batch'))) for n in d['blocks'][0]['nodes'] for k in n['kernels']]"
+succeeds patterns "$ROOFTILE" graph --model "$data/patterns.onnx" --dim batch=4 --json
+json_is patterns_ops "$ops" "[('linear', 1), ('linear', 1), ('linear', 1), ('copy', 24), ('transpose', 24), ('bmm', 8), ('softmax', 48), ('copy', 24), ('bmm', 8), ('copy', 24), ('gelu', 24), ('silu', 24), ('sigmoid', 24), ('mul', 24)]"
+json_is patterns_parameters "d['totals']['parameters']" "192.0"
+succeeds one_sequence "$ROOFTILE" graph --model "$data/patterns.onnx" --dim batch=1 --json
+json_is one_sequence_copies_no_heads "[op for op, rows in $ops].count('copy')" "1"
+succeeds no_patterns "$ROOFTILE" graph --model "$data/patterns.onnx" --dim batch=4 --no-patterns --json
+json_is no_patterns_as_written "[[op for op, rows in $ops].count(of) for of in ('transpose', 'tanh', 'mul', 'sigmoid', 'gelu')]" "[4, 1, 3, 2, 0]"
+succeeds predict "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 -p roofline
+holds predict_images "4 x 32 x 32 pixels" "$work/stdout"
+refuses forecast 1 "dim 0 of input 'x' is 'batch' in the file; give --dim 'batch=N'" "$ROOFTILE" graph --model "$data/network.onnx"
+refuses forecast_batch 2 "--dim NAME=N gives sizes" "$ROOFTILE" predict --model "$data/network.onnx" --batch 8 --gpu V100
+refuses forecast_training 2 "for inference only" "$ROOFTILE" predict --model "$data/network.onnx" --mode training --dim batch=8 --gpu V100
+refuses forecast_not_onnx 2 "--no-patterns are for ONNX models" "$ROOFTILE" predict --model gpt2 --dim batch=8 --gpu V100
+refuses forecast_loop 1 "a round of a loop or a branch" "$ROOFTILE" graph --model "$data/control.onnx"
+refuses not_onnx 2 "--shapes is for ONNX models" "$ROOFTILE" graph --shapes --model gpt2
+refuses dim_alone 2 "are for ONNX models" "$ROOFTILE" graph --model gpt2 --dim batch=8
+refuses dim_form 2 "--dim batch: write NAME=N" "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --dim batch
+refuses dim_name 2 "no dim of that name" "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --dim bach=8
+refuses dim_twice 2 "give it once" "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --dim batch=8 --dim batch=9
+refuses shape_form 2 "write VALUE=2x3x4" "$ROOFTILE" graph --shapes --model "$data/unknown.onnx" --shape made=3x
+refuses contradiction 1 "node 'MatMul 2' (MatMul): columns of the first matrix and rows of the second: 9 and 16384" \
+    "$ROOFTILE" graph --shapes --model "$data/weights.onnx" --shape f=1x9
+head -c 600 "$data/control.onnx" >cut.onnx
+refuses cut 1 "cut.onnx: byte" "$ROOFTILE" graph --shapes --model cut.onnx
+echo "not a model" >text.onnx
+refuses text_file 1 "text.onnx: byte" "$ROOFTILE" graph --shapes --model text.onnx
+finish

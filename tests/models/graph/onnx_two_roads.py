@@ -1,0 +1,114 @@
+"""Two roads to one graph: models by name or config.json beside the ONNX files that PyTorch exported of them.
+
+    onnx_two_roads.py ROOFTILE FOLDER
+
+Of both roads `rooftile graph --json` tells the kernels, batch 2, sequences of 16; compared is the multiset of those of
+COMPARED with their dims, and the parameters. Elementwise kernels and moves are not: exporters write them out otherwise.
+torch.export's files are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx, transformers there of two layers. A line
+"ok MODEL, EXPORTER: N kernels ..." or "not ok ..." with the differences that FOLDER/differences.txt does not tell. Exit
+status 1: some differ."""
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+BATCH, SEQUENCE = 2, 16
+COMPARED = {"linear", "gemm", "bmm", "conv2d", "softmax", "layernorm", "batchnorm_inference", "max_pool2d", "avg_pool2d",
+            "adaptive_avg_pool2d", "embedding", "relu", "relu6", "tanh"}
+LAYERS = {"gpt2": "n_layer", "bert-large": "num_hidden_layers", "llama-2-7b": "num_hidden_layers"}
+
+
+def kernels_of(program, *words):
+    """Kernels as "OP dim=N ...", how often each runs; parameters."""
+    done = subprocess.run([program, "graph", "--json", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"not ok {' '.join(words)}: {done.stderr.strip()}")
+    graph = json.loads(done.stdout)
+    counts = collections.Counter()
+    for block in graph["blocks"]:
+        for kernel in (kernel for node in block["nodes"] for kernel in node["kernels"]):
+            if kernel["op"] in COMPARED:
+                dims = " ".join(f"{name}={size}" for name, size in kernel["dims"].items() if size >= 0)
+                counts[f"{kernel['op']} {dims}"] += block["repeat"]
+    return counts, int(graph["totals"]["parameters"])
+
+
+def named(program, model, sequences):
+    return kernels_of(program, "--model", model, "--batch", str(BATCH), *(["--seq", str(SEQUENCE)] if sequences else []))
+
+
+def shallow(folder, model, layers):
+    """The zoo's config.json with fewer layers, as the exported file has."""
+    fields = json.loads((SOURCE / "models/graph/zoo" / f"{model}.json").read_text(encoding="utf-8"))
+    fields[LAYERS[model]] = layers
+    path = pathlib.Path(folder) / f"{model}-{layers}.json"
+    path.write_text(json.dumps(fields), encoding="utf-8")
+    return str(path)
+
+
+def exported(program, path, sequences):
+    return kernels_of(program, "--model", str(path), "--dim", f"batch={BATCH}",
+                      *(["--dim", f"seq={SEQUENCE}"] if sequences else []))
+
+
+def by_op(counts):
+    ops = collections.Counter()
+    for words, count in counts.items():
+        ops[words.split()[0]] += count
+    return ops
+
+
+def differences(ours, theirs):
+    """A line for each kernel; one for all of an op that a road has none of."""
+    our_ops, their_ops = by_op(ours), by_op(theirs)
+    alone = {op for op in our_ops | their_ops if 0 in (our_ops[op], their_ops[op])}
+    for op in sorted(alone):
+        yield f"{op}: {our_ops[op]} named, {their_ops[op]} in ONNX"
+    for words in sorted(set(ours) | set(theirs)):
+        if ours[words] != theirs[words] and words.split()[0] not in alone:
+            yield f"{words}: {ours[words]} named, {theirs[words]} in ONNX"
+
+
+def expected(path):
+    """Lines "MODEL, EXPORTER: DIFFERENCE"; those that begin with # tell the cause."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def compare(program, model, exporter, spec, path, told):
+    name = f"{model}, {exporter}"
+    ours, our_parameters = named(program, spec, model in LAYERS)
+    theirs, their_parameters = exported(program, path, model in LAYERS)
+    found = [f"{name}: {line}" for line in differences(ours, theirs)]
+    if our_parameters != their_parameters:
+        found.append(f"{name}: parameters: {our_parameters} named, {their_parameters} in ONNX")
+    wrong = [line for line in found if line not in told]
+    print(f"not ok {name}" if wrong else
+          f"ok {name}: {sum(theirs.values())} kernels, {len(found)} differences of known cause")
+    for line in wrong:
+        print(f"# {line}")
+    return found, bool(wrong)
+
+
+def main():
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    told, seen, failed = expected(folder / "differences.txt"), set(), False
+    with tempfile.TemporaryDirectory() as temporary:
+        for exporter, files in (("dynamo", SOURCE / "models/graph/zoo"), ("torchscript", folder)):
+            for path in sorted(files.glob("*.onnx")):
+                model = path.stem
+                layers = None if exporter == "dynamo" or model not in LAYERS else 2
+                spec = model if layers is None else shallow(temporary, model, layers)
+                found, wrong = compare(program, model, exporter, spec, path, told)
+                seen.update(found)
+                failed |= wrong
+    for line in sorted(told - seen):
+        print(f"# no difference any more, take it off the list: {line}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
