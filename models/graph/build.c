@@ -289,6 +289,9 @@ uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kin
         return gelu_tanh(graph, x, rows, cols);
     case RT_ACT_RELU:
         return rt_build_unary(graph, "mlp.relu", RT_OP_RELU, x, rows, cols);
+    case RT_ACT_RELU_SQUARED:
+        x = rt_build_unary(graph, "mlp.relu", RT_OP_RELU, x, rows, cols);
+        return rt_build_unary(graph, "mlp.square", RT_OP_POW_SCALAR, x, rows, cols);
     case RT_ACT_SILU:
         return rt_build_unary(graph, "mlp.silu", RT_OP_SILU, x, rows, cols);
     default:

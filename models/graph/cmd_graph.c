@@ -20,13 +20,14 @@ struct arguments {
     struct rt_step_options step;
     int64_t layers; /* 0: not given */
     struct rt_onnx_given onnx;
-    bool json, dot, list, shapes, no_patterns;
+    bool json, dot, list, types, shapes, no_patterns;
 };
 
 static const struct rt_option options[] = {
     {"model", 'm', "MODEL", RT_TEXT(struct arguments, model),
      "A model by name (--list), a Hugging Face config.json, an operator graph of NeuSight (.csv), or an "
      "ONNX model (.onnx)"},
+    RT_STEP_AS_OPTION(struct arguments, step),
     {"batch", 0, "N", RT_INTEGER(struct arguments, step.graph.batch, 1, SIZE_LIMIT),
      "Sequences or images on one device"},
     {"seq", 0, "N", RT_INTEGER(struct arguments, step.graph.sequence, 1, SIZE_LIMIT),
@@ -51,7 +52,9 @@ static const struct rt_option options[] = {
     RT_HEADING("Output:"),
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
     {"dot", 0, NULL, RT_FLAG(struct arguments, dot), "Print a picture's description for Graphviz"},
-    {"list", 0, NULL, RT_FLAG(struct arguments, list), "List the models known by name"},
+    {"list", 0, NULL, RT_FLAG(struct arguments, list),
+     "List the models known by name, and the types of config.json files"},
+    {"types", 0, NULL, RT_FLAG(struct arguments, types), "List these types alone"},
 };
 
 static void set_defaults(void *values)
@@ -102,7 +105,7 @@ static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
     const char *size = rt_given_of(line, sizes);
     struct rt_graph_options *step = &arguments->step.graph;
     struct rt_model_source source;
-    int status = rt_model_source_find(arguments->model, &source);
+    int status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);
     source.onnx = &arguments->onnx;
     source.no_patterns = arguments->no_patterns;
     if (status == RT_OK)
@@ -166,6 +169,33 @@ static void add_images(struct rt_table *table)
     }
 }
 
+static const char *stacks_of(const struct rt_architecture *row)
+{
+    if (row->cross != NULL)
+        return "encoder and decoder";
+    return row->attention != NULL && !row->attention->bidirectional ? "decoder" : "encoder";
+}
+
+/* The types of config.json files; the key that they have in JSON, NULL for none. */
+static void add_types(struct rt_report *report, const char *key, const char *title)
+{
+    static const struct rt_column columns[] = {{"model_type", NULL, 's', 0},
+                                               {"models", NULL, 's', 0},
+                                               {"stacks", NULL, 's', 0},
+                                               {"llm_servers", "LLM servers", 's', 0}};
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (const struct rt_architecture *const *row = rt_architectures; *row != NULL; row++)
+        rt_table_row(table, (*row)->model_type, (*row)->what, stacks_of(*row), (*row)->served ? "yes" : NULL);
+    rt_report_add_table(report, key, title, table);
+}
+
+static int print_types(bool json)
+{
+    struct rt_report *report = rt_report_new();
+    add_types(report, "", "");
+    return rt_report_end(report, json);
+}
+
 static int print_zoo(bool json)
 {
     static const struct rt_column columns[] = {{"name", NULL, 's', 0},      {"architecture", NULL, 's', 0},
@@ -185,6 +215,7 @@ static int print_zoo(bool json)
     }
     add_images(table);
     rt_report_add_table(report, "", "", table);
+    add_types(report, NULL, "config.json files of these types");
     if (status == RT_OK)
         return rt_report_end(report, json);
     rt_report_free(report);
@@ -194,6 +225,8 @@ static int print_zoo(bool json)
 static int run(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
+    if (arguments->types)
+        return print_types(arguments->json);
     if (arguments->shapes)
         return print_shapes(arguments);
     bool onnx = arguments->model != NULL && rt_model_is_onnx(arguments->model);

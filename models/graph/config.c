@@ -51,7 +51,7 @@ static const struct {
     {"gelu", RT_ACT_GELU},          {"gelu_pytorch_tanh", RT_ACT_GELU},
     {"gelu_new", RT_ACT_GELU_TANH}, {"gelu_fast", RT_ACT_GELU_TANH},
     {"relu", RT_ACT_RELU},          {"silu", RT_ACT_SILU},
-    {"swish", RT_ACT_SILU},
+    {"swish", RT_ACT_SILU},         {"relu2", RT_ACT_RELU_SQUARED},
 };
 
 static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
@@ -101,6 +101,51 @@ static int read_length(struct rt_model *model, const struct rt_config_key *key, 
     return RT_OK;
 }
 
+/* A share of a head, in thousandths. */
+static int read_share(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                      const json_t *value, const char *where)
+{
+    double share = json_number_value(value);
+    if (!json_is_number(value) || !(share >= 0 && share <= 1))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number in 0..1; correct it", where, name);
+    *size_of(model, key) = llround(1000 * share);
+    return RT_OK;
+}
+
+static int read_present(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                        const json_t *value, const char *where)
+{
+    if (!json_is_number(value))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number or null; correct it", where, name);
+    *size_of(model, key) = json_number_value(value) != 0;
+    return RT_OK;
+}
+
+/* "layer_types": ["sliding_attention", "full_attention", ...] */
+static int read_full(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                     const json_t *value, const char *where)
+{
+    size_t i;
+    const json_t *kind;
+    int64_t full = 0;
+    if (!json_is_array(value))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list; correct it", where, name);
+    json_array_foreach(value, i, kind)
+    {
+        const char *text = json_string_value(kind);
+        bool all = text != NULL && strcmp(text, "full_attention") == 0;
+        if (!all && (text == NULL ||
+                     (strcmp(text, "sliding_attention") != 0 && strcmp(text, "chunked_attention") != 0)))
+            return rt_fail(RT_EFORMAT,
+                           "%s: \"%s\" names \"%.40s\", a kind of layer that is not known here; known are "
+                           "full_attention, sliding_attention and chunked_attention",
+                           where, name, text != NULL ? text : "no text");
+        full += all;
+    }
+    *size_of(model, key) = full;
+    return RT_OK;
+}
+
 /* T5 writes "gated-gelu" where two products share the activation; its GELU is the tanh form then. */
 static int read_activation(struct rt_model *model, const struct rt_config_key *key, const char *name,
                            const json_t *value, const char *where)
@@ -123,7 +168,7 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
     }
     return rt_fail(RT_EFORMAT,
                    "%s: \"%s\" is \"%.60s\", an activation that is not known here; known are gelu, gelu_new, "
-                   "gelu_fast, gelu_pytorch_tanh, relu, silu and swish",
+                   "gelu_fast, gelu_pytorch_tanh, relu, relu2, silu and swish",
                    where, name, text);
 }
 
@@ -131,17 +176,41 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
 static void note_default(struct rt_model *model, const struct rt_config_key *key)
 {
     size_t used = strlen(model->defaulted);
-    snprintf(model->defaulted + used, sizeof model->defaulted - used, "%s%s = %" PRId64, used > 0 ? ", " : "",
-             key->key, key->fallback);
+    snprintf(model->defaulted + used, sizeof model->defaulted - used, "%s%.*s = %" PRId64,
+             used > 0 ? ", " : "", (int)strcspn(key->key, "|"), key->key, key->fallback);
+}
+
+/* The first of a key's spellings that the config has, else the first of all. Rotary shares also stand among
+ * the "rope_parameters" of newer configs. */
+static const json_t *find_key(const struct rt_config_key *key, const json_t *root, char name[64])
+{
+    for (const char *next = key->key; *next != '\0';) {
+        size_t length = strcspn(next, "|");
+        snprintf(name, 64, "%.*s", (int)length, next);
+        const json_t *value = json_object_get(root, name);
+        if (value == NULL && key->kind == RT_KEY_SHARE)
+            value = json_object_get(json_object_get(root, "rope_parameters"), name);
+        if (value != NULL)
+            return value;
+        next += length + (next[length] == '|');
+    }
+    snprintf(name, 64, "%.*s", (int)strcspn(key->key, "|"), key->key);
+    return NULL;
 }
 
 static int read_key(struct rt_model *model, const struct rt_config_key *key, const json_t *root,
                     const char *where)
 {
-    const char *name = key->key, *general = other_name(key->key);
-    if (name[0] == '\0')
+    char spelling[64];
+    const char *name = spelling, *general;
+    if (key->key[0] == '\0')
         return RT_OK;
-    const json_t *value = json_object_get(root, name);
+    const json_t *value = find_key(key, root, spelling);
+    general = other_name(spelling);
+    if (key->kind == RT_KEY_PRESENT && json_is_null(value)) {
+        *size_of(model, key) = 0;
+        return RT_OK;
+    }
     if (json_is_null(value) && key->null_derives) {
         *size_of(model, key) = -1;
         return RT_OK;
@@ -160,6 +229,12 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
         return read_length(model, key, name, value, where);
     case RT_KEY_ACTIVATION:
         return read_activation(model, key, name, value, where);
+    case RT_KEY_SHARE:
+        return read_share(model, key, name, value, where);
+    case RT_KEY_PRESENT:
+        return read_present(model, key, name, value, where);
+    case RT_KEY_FULL:
+        return read_full(model, key, name, value, where);
     default:
         return read_size(model, key, name, value, where);
     }
@@ -191,24 +266,63 @@ static char *known_architectures(void)
     return rt_text_take(&list);
 }
 
+/* Among names such as "RefinedWeb|RefinedWebModel". */
+static bool is_one_of(const char *name, const char *names)
+{
+    size_t length = strlen(name);
+    for (; names != NULL && *names != '\0'; names += strcspn(names, "|"), names += *names == '|')
+        if (strcspn(names, "|") == length && strncmp(names, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* The known model_type that has most letters in common from the start, and fewest behind them. */
+static const char *nearest(const char *type)
+{
+    const char *best = rt_architectures[0]->model_type;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
+        const char *known = rt_architectures[i]->model_type;
+        size_t same = 0, length = strlen(known), other = strnlen(type, 60);
+        while (same < length && same < other &&
+               tolower((unsigned char)known[same]) == tolower((unsigned char)type[same]))
+            same++;
+        size_t distance = 1000 + 2 * (length - same) - 4 * same;
+        if (distance < least) {
+            least = distance;
+            best = known;
+        }
+    }
+    return best;
+}
+
+/* What its classes' names begin with. */
+static const char *class_of(const struct rt_architecture *row)
+{
+    return row->class != NULL ? row->class : row->model_type;
+}
+
 static int find_architecture(const json_t *root, const char *where, const struct rt_architecture **out)
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
     for (size_t i = 0; rt_architectures[i] != NULL; i++) {
-        const char *known = rt_architectures[i]->model_type;
-        if (type != NULL ? strcmp(type, known) == 0 : class != NULL && head_of_class(class, known) != NULL) {
-            *out = rt_architectures[i];
+        const struct rt_architecture *row = rt_architectures[i];
+        if (type != NULL ? strcmp(type, row->model_type) == 0 || is_one_of(type, row->aliases)
+                         : class != NULL && head_of_class(class, class_of(row)) != NULL) {
+            *out = row;
             return RT_OK;
         }
     }
+    if (type != NULL || class != NULL) {
+        const char *near = nearest(type != NULL ? type : class);
+        return rt_fail(RT_ENOTFOUND,
+                       "%s: \"%.60s\" is no architecture that is known here; the nearest by name is %s, as "
+                       "which --as %s reads it (`rooftile graph --types` lists all)",
+                       where, type != NULL ? type : class, near, near);
+    }
     char *known = known_architectures();
-    int status;
-    if (type != NULL || class != NULL)
-        status = rt_fail(RT_ENOTFOUND, "%s: \"%.60s\" is no architecture that is known here; known are %s",
-                         where, type != NULL ? type : class, known);
-    else
-        status = rt_fail(RT_EFORMAT, "%s: \"model_type\" is missing; give one of %s", where, known);
+    int status = rt_fail(RT_EFORMAT, "%s: \"model_type\" is missing; give one of %s", where, known);
     free(known);
     return status;
 }
@@ -262,7 +376,7 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
     int status = read_labels(root, where, &model->labels);
     if (status != RT_OK || class == NULL)
         return status;
-    const char *name = head_of_class(class, row->model_type);
+    const char *name = head_of_class(class, class_of(row));
     model->head = name != NULL ? find_head(name, row->heads) : RT_MODEL_HEAD_OWN;
     if (model->head != RT_MODEL_HEAD_OWN)
         return RT_OK;
@@ -284,8 +398,40 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
 
 /* --- what follows from several keys --- */
 
+/* Latent attention: a head of queries and keys has columns without and with positions. */
+static void complete_latent(struct rt_model *model)
+{
+    if (model->kv_rank > 0) {
+        model->head_dim = model->nope_dim + model->rope_dim;
+        model->rotary_dim = model->rope_dim;
+    } else {
+        model->value_dim = model->head_dim;
+    }
+    if (model->q_rank < 0)
+        model->q_rank = 0;
+}
+
+static int complete_rotary(struct rt_model *model, const char *where)
+{
+    if (model->rotary_dim < 0)
+        model->rotary_dim = model->head_dim * model->rotary_share / 1000;
+    if (model->rotary_dim > model->head_dim)
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"rotary_dim\" is %" PRId64 " of heads that are %" PRId64 " wide; correct either",
+                       where, model->rotary_dim, model->head_dim);
+    if (model->rotary_dim % 2 != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: a head is %" PRId64 " wide, and rotary embedding turns pairs of %" PRId64
+                       " of its columns; correct the hidden "
+                       "size, the heads or \"head_dim\"",
+                       where, model->head_dim, model->rotary_dim);
+    return RT_OK;
+}
+
 static int complete_heads(struct rt_model *model, const char *where)
 {
+    if (model->kv_rank > 0)
+        complete_latent(model);
     if (model->head_dim < 1) {
         if (model->hidden % model->heads != 0)
             return rt_fail(RT_EFORMAT,
@@ -300,12 +446,8 @@ static int complete_heads(struct rt_model *model, const char *where)
         return rt_fail(RT_EFORMAT,
                        "%s: %" PRId64 " key-value heads do not divide %" PRId64 " heads; correct either",
                        where, model->kv_heads, model->heads);
-    if (model->architecture->attention->rotary && model->head_dim % 2 != 0)
-        return rt_fail(RT_EFORMAT,
-                       "%s: a head is %" PRId64 " wide, and rotary embedding turns pairs; correct the hidden "
-                       "size, the heads or \"head_dim\"",
-                       where, model->head_dim);
-    return RT_OK;
+    complete_latent(model);
+    return complete_rotary(model, where);
 }
 
 /* Which layers are sparse: those whose number leaves 1 when divided by the step. As in transformers the step
@@ -338,6 +480,8 @@ static int complete_topk(struct rt_model *model, const char *where)
                        " experts; correct \"num_experts_per_tok\"",
                        where, model->topk, model->experts);
     model->dense_layers += model->layers - model->layers / step;
+    if (model->shared_inner < 1)
+        model->shared_inner = model->shared_experts * model->expert_inner;
     if (model->dense_layers >= model->layers)
         return rt_fail(RT_EFORMAT,
                        "%s: no layer has experts; correct \"decoder_sparse_step\" or \"mlp_only_layers\"",
@@ -362,9 +506,22 @@ static int complete_experts(struct rt_model *model, const char *where)
     return status;
 }
 
+/* How many layers attend to all tokens where others do not; 0: all are alike. */
+static void complete_windows(struct rt_model *model)
+{
+    if (model->window == 0 && model->chunk == 0)
+        model->full_layers = 0;
+    else if (model->full_layers < 0)
+        model->full_layers = model->full_period > 0 ? model->layers / model->full_period : 0;
+    if (model->full_layers > model->layers)
+        model->full_layers = model->layers;
+}
+
 /* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
 static int complete(struct rt_model *model, const char *where)
 {
+    if (model->architecture->complete != NULL)
+        model->architecture->complete(model);
     if (model->inner < 0)
         model->inner = 4 * model->hidden;
     if (model->embedding < 1)
@@ -375,6 +532,7 @@ static int complete(struct rt_model *model, const char *where)
         model->window = 0;
     if (model->chunk < 0)
         model->chunk = 0;
+    complete_windows(model);
     if (model->layers > MOST_LAYERS || model->decoder_layers > MOST_LAYERS)
         return rt_fail(RT_EFORMAT, "%s: %" PRId64 " layers; it may have %d at most, so correct their number",
                        where, model->layers > MOST_LAYERS ? model->layers : model->decoder_layers,
@@ -397,10 +555,20 @@ static int check_product(int64_t a, int64_t b, const char *what, const char *whe
 /* Parameters of the largest matrix that two sizes can make. Builders multiply sizes in 64 bits. */
 static double largest_matrix(const struct rt_model *model)
 {
-    const int64_t sizes[] = {model->hidden,    model->embedding, model->heads * model->head_dim,
-                             model->inner,     model->vocab,     model->expert_inner,
-                             model->positions, model->labels,    model->types,
-                             model->experts};
+    const int64_t sizes[] = {model->hidden,
+                             model->embedding,
+                             model->heads * model->head_dim,
+                             model->inner,
+                             model->vocab,
+                             model->expert_inner,
+                             model->positions,
+                             model->labels,
+                             model->types,
+                             model->experts,
+                             model->q_rank,
+                             model->kv_rank + model->rope_dim,
+                             model->shared_inner,
+                             model->heads * (model->nope_dim + model->value_dim)};
     double width = fmax((double)sizes[0], fmax((double)sizes[1], (double)sizes[2])), most = 0;
     for (size_t i = 0; i < RT_COUNT(sizes); i++)
         most = fmax(most, width * (double)sizes[i]);
@@ -418,6 +586,12 @@ static int check_sizes(const struct rt_model *model, const char *where)
 {
     int status = check_product(model->heads, model->head_dim, "the number of heads times their width", where);
     if (status == RT_OK)
+        status =
+            check_product(model->heads, model->value_dim, "the number of heads times \"v_head_dim\"", where);
+    if (status == RT_OK)
+        status = check_product(model->shared_experts, model->expert_inner,
+                               "the number of shared experts times their width", where);
+    if (status == RT_OK)
         status = check_product(model->inner, 1, "the inner width of the feed-forward layers", where);
     if (status == RT_OK)
         status = check_product(model->experts, model->capacity, "the number of experts times their capacity",
@@ -433,11 +607,23 @@ static int check_sizes(const struct rt_model *model, const char *where)
     return RT_OK;
 }
 
+/* Models of text and images keep the sizes of their decoder in an object of its own. */
+static const json_t *text_of(const json_t *root)
+{
+    static const char *const names[] = {"text_config", "llm_config"};
+    for (size_t i = 0; i < RT_COUNT(names); i++)
+        if (json_is_object(json_object_get(root, names[i])))
+            return json_object_get(root, names[i]);
+    return root;
+}
+
 int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out)
 {
     if (!json_is_object(root))
         return rt_fail(RT_EFORMAT, "%s: a config.json holds one JSON object", where);
     struct rt_model model = {0};
+    const json_t *whole = root;
+    root = text_of(root);
     int status = find_architecture(root, where, &model.architecture);
     if (status != RT_OK)
         return status;
@@ -450,7 +636,7 @@ int rt_model_from_json(const json_t *root, const char *where, struct rt_model *o
         status = read_head(&model, root, where);
     if (status == RT_OK)
         status = complete(&model, where);
-    rt_config_read_dtype(root, where, &model);
+    rt_config_read_dtype(whole, where, &model);
     if (status == RT_OK)
         status = check_sizes(&model, where);
     if (status == RT_OK)
@@ -458,7 +644,35 @@ int rt_model_from_json(const json_t *root, const char *where, struct rt_model *o
     return status;
 }
 
+/* The config as one of another model_type, whose classes' names are none of its own. */
+static int set_type(json_t *root, const char *path, const char *type)
+{
+    struct rt_text known = {0};
+    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
+        const struct rt_architecture *row = rt_architectures[i];
+        if (strcmp(type, row->model_type) == 0 || is_one_of(type, row->aliases)) {
+            rt_text_release(&known);
+            if (!json_is_object(root))
+                return RT_OK;
+            json_t *text = (json_t *)text_of(root);
+            json_object_set_new(text, "model_type", json_string(type));
+            json_object_del(text, "architectures");
+            return RT_OK;
+        }
+        rt_text_item(&known, ", ", "%s", row->model_type);
+    }
+    int status =
+        rt_fail(RT_EUSAGE, "--as %.60s: no architecture for %s; known are %s", type, path, known.text);
+    rt_text_release(&known);
+    return status;
+}
+
 int rt_model_load(const char *path, struct rt_model *out)
+{
+    return rt_model_load_as(path, NULL, out);
+}
+
+int rt_model_load_as(const char *path, const char *type, struct rt_model *out)
 {
     char *text;
     size_t size;
@@ -470,7 +684,9 @@ int rt_model_load(const char *path, struct rt_model *out)
     struct rt_model model;
     if (root == NULL)
         status = rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", path, error.line, error.column, error.text);
-    else
+    else if (type != NULL)
+        status = set_type(root, path, type);
+    if (status == RT_OK)
         status = rt_model_from_json(root, path, &model);
     json_decref(root);
     free(text);

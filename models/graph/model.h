@@ -8,7 +8,23 @@
 
 #include "models/graph/graph.h"
 
-enum rt_activation_kind { RT_ACT_GELU, RT_ACT_GELU_TANH, RT_ACT_RELU, RT_ACT_SILU, RT_ACT_COUNT };
+enum rt_activation_kind {
+    RT_ACT_GELU,
+    RT_ACT_GELU_TANH,
+    RT_ACT_RELU,
+    RT_ACT_SILU,
+    RT_ACT_RELU_SQUARED,
+    RT_ACT_COUNT
+};
+
+/* Norms of queries and keys. */
+enum rt_qk_norm {
+    RT_QK_NORM_NONE,
+    RT_QK_NORM_HEADS, /* of every head, with weights that all heads share (Qwen3) */
+    RT_QK_NORM_WHOLE, /* of all heads together (OLMo 2) */
+    RT_QK_NORM_EACH,  /* of every head, with weights of its own (Command R+) */
+    RT_QK_NORM_BARE,  /* of every head, without weights (Llama 4) */
+};
 
 /* What follows the last layer, as "architectures" of config.json names it. */
 enum rt_model_head {
@@ -43,7 +59,29 @@ struct rt_model {
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
     /* Experts of decoders: each token goes to `topk` of them. */
     int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
-    int64_t qk_norm;       /* 1: an RMS norm of every head of queries and keys (Qwen3) */
+    int64_t shared_experts, shared_inner; /* that every token goes to: their number and width */
+    int64_t shared_gated;                 /* 1: what they put out is weighed by a product (Qwen2-MoE) */
+    int64_t expert_bias;                  /* 1: the products of experts have a bias (gpt-oss) */
+    int64_t qk_norm;                      /* enum rt_qk_norm */
+    int64_t norm_branch;    /* 1: what attention and feed-forward put out is normed before it is added */
+    int64_t parallel;       /* 1: attention and feed-forward read what enters the layer (GPT-J) */
+    int64_t parallel_norms; /* 2: each by a norm of its own (GPT-NeoX); else they share one */
+    int64_t qkv_joined, gate_joined; /* 1: one product for queries, keys and values; for gate and up */
+    int64_t head_bias;               /* 1: the product with the vocabulary has a bias */
+    int64_t rotary_dim;   /* columns of a head that rotary positions turn; 0: none; -1: by rotary_share */
+    int64_t rotary_share; /* the same in thousandths of a head */
+    int64_t alibi;        /* 1: scores get a bias by distance, without parameters (BLOOM) */
+    int64_t score_cap, logit_cap;        /* 1: tanh keeps scores of tokens, of words small (Gemma 2) */
+    int64_t sinks;                       /* 1: each head has a score that no token has (gpt-oss) */
+    int64_t tokens_scaled, words_scaled; /* 1: embeddings, scores of words are multiplied by a number */
+    int64_t branch_scaled;               /* 1: what is added to the residual is (Granite) */
+    /* Latent attention (DeepSeek): ranks of what queries, keys and values are made of; columns of a head
+     * without and with positions, and of its values. 0: none. */
+    int64_t q_rank, kv_rank, nope_dim, rope_dim, value_dim;
+    int64_t full_layers,
+        full_period; /* beyond window and chunk, where others are not; -1: one in full_period */
+    int64_t new_decoder, multi_query; /* Falcon's generations: config.c makes the traits above of them */
+    int64_t unused;                   /* keys that other keys say again */
     int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */
     int64_t slides;        /* 1: the window is used; configs of Qwen have one that is not */
     int64_t router_bias;   /* 1: the routers' products have a bias */
@@ -66,6 +104,8 @@ int rt_model_find(const char *spec, struct rt_model *out);
  * "timm/NAME" is also NAME where timm has no other network of that name. */
 int rt_model_named(const char *name, struct rt_model *out);
 int rt_model_load(const char *path, struct rt_model *out);
+/* Read as if its "model_type" was `type`, and without "architectures"; NULL: as it is. */
+int rt_model_load_as(const char *path, const char *type, struct rt_model *out);
 
 void rt_model_of_images(const struct rt_vision *vision, struct rt_model *out);
 

@@ -14,6 +14,7 @@ enum { RT_DTYPE_NOT_GIVEN = -1, RT_DTYPE_NONE = -2 }; /* beside an enum rt_dtype
 struct rt_step_options {
     struct rt_graph_options graph;
     const char *lengths, *contexts;
+    const char *as;               /* model_type that a config.json is read as; NULL: its own */
     struct rt_sequence_list list; /* of both; graph.groups are in it */
     int quant, cache;             /* enum rt_dtype, or as above */
     bool half;                    /* 16 bits that nobody named: fp16 on GPUs without bf16 */
@@ -26,6 +27,14 @@ struct rt_step_options {
 
 int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
 int rt_read_layout(const char *option, const char *text, void *value);        /* of a bool: channels last */
+
+/* A row beside --model. */
+#define RT_STEP_AS_OPTION(type, member)                                                                      \
+    {                                                                                                        \
+        "as", 0, "TYPE", RT_TEXT(type, member.as),                                                           \
+            "Reads the config.json as one of this model_type (`rooftile graph --types`), where its own is "  \
+            "unknown"                                                                                        \
+    }
 
 /* Rows for `member`, a struct rt_step_options of struct `type`. */
 #define RT_STEP_OPTIONS(type, member)                                                                        \

@@ -106,6 +106,7 @@ static const struct rt_option options[] = {
              .reads = rt_reads_path),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, an operator graph of "
      "NeuSight, .csv, or an ONNX model, .onnx"},
+    RT_STEP_AS_OPTION(struct arguments, step),
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
     {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
@@ -615,7 +616,7 @@ static int run(const struct rt_command_line *line)
     if (status == RT_OK)
         status = rt_outputs_check(line);
     if (status == RT_OK)
-        status = rt_model_source_find(arguments->model, &source);
+        status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);
     if (status == RT_OK)
         status = take_onnx(arguments, &source);
     if (status == RT_OK)

@@ -22,13 +22,16 @@ enum rt_key_kind {
     RT_KEY_BOOLEAN,    /* true, false */
     RT_KEY_LENGTH,     /* a list, of which its length counts */
     RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
+    RT_KEY_SHARE,      /* a number in 0..1, kept in thousandths */
+    RT_KEY_PRESENT,    /* 1 where it is a number but 0 */
+    RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
 };
 
 /* Members of rt_model take the fallback where the key is missing; -1: config.c derives it from other keys.
  * Fallbacks are the defaults of transformers' configuration classes. A row whose key is "" is a constant of
  * the architecture. */
 struct rt_config_key {
-    const char *key; /* NULL ends the list */
+    const char *key; /* its spellings, "num_local_experts|num_experts"; NULL ends the list */
     enum rt_key_kind kind;
     size_t offset; /* of the int64_t (or enum rt_activation_kind) in struct rt_model */
     bool main;     /* a config hardly ever lacks it: where it does, that is said */
@@ -64,7 +67,7 @@ struct rt_attention {
     bool softmax_fp32; /* of narrower scores: computed in fp32 and cast back */
 };
 extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_distilbert,
-    rt_attention_opt, rt_attention_llama, rt_attention_t5, rt_attention_t5_cross;
+    rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross;
 
 /* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
 struct rt_feed_forward_names {
@@ -73,14 +76,24 @@ struct rt_feed_forward_names {
     const char *down;
 };
 
-enum rt_norm_kind { RT_NORM_LAYER, RT_NORM_RMS };
+enum rt_norm_kind {
+    RT_NORM_LAYER,
+    RT_NORM_RMS,
+    RT_NORM_RMS_ONE,      /* its weights are kept less one (Gemma) */
+    RT_NORM_LAYER_WEIGHT, /* without bias (Command R) */
+    RT_NORM_LAYER_BARE,   /* without weight and bias (OLMo) */
+};
 
 struct rt_architecture {
     const char *model_type; /* as config.json names it */
+    const char *aliases;    /* other names, "RefinedWeb|RefinedWebModel"; NULL: none */
+    const char *class;      /* what its classes' names begin with, where that is not the model_type */
     const char *what;       /* "GPT-2, GPT-3" */
     const struct rt_config_key *keys;
     /* Adds blocks and nodes to an empty graph. Sizes are checked. */
     void (*build)(const struct rt_model *model, struct rt_graph *graph);
+    /* Sizes that follow from several keys, after they are read; NULL: none. */
+    void (*complete)(struct rt_model *model);
 
     enum rt_norm_kind norm;
     struct { /* nodes of layer norms; an RMS norm is several nodes with names of their own */
@@ -106,6 +119,12 @@ struct rt_architecture {
     void (*losses)(const struct rt_stack *stack, int64_t layers); /* after a stack with sparse layers */
 };
 extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
+/* Rows of decoders.c, for the table. */
+extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
+    rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,
+    rt_cohere, rt_cohere2, rt_qwen2_moe, rt_gpt_oss, rt_deepseek_v2, rt_deepseek_v3, rt_minimax_m2,
+    rt_glm4_moe, rt_llama4, rt_glm, rt_glm4, rt_ernie4_5, rt_helium, rt_seed_oss, rt_exaone4, rt_arcee,
+    rt_nemotron, rt_stablelm, rt_gpt_bigcode, rt_olmoe, rt_granitemoe;
 
 void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
@@ -120,6 +139,7 @@ void rt_head_bert(const struct rt_stack *stack, uint32_t x);
 void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);
 void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
 
 #endif

@@ -1,29 +1,7 @@
 /* The architectures. See architecture.h. */
-#include "models/graph/architectures/architecture.h"
+#include "models/graph/architectures/keys.h"
 
-/* clang-format off */
-#define KEY(key_, kind_, member_, main_, fallback_) \
-    {key_, kind_, offsetof(struct rt_model, member_), main_, fallback_, false}
-#define MAIN(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, true, fallback_)
-#define SIZE(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, false, fallback_)
-#define NULLABLE(key_, member_, fallback_) \
-    {key_, RT_KEY_SIZE, offsetof(struct rt_model, member_), false, fallback_, true}
-#define COUNT0(key_, member_, fallback_)     KEY(key_, RT_KEY_COUNT0, member_, false, fallback_)
-#define BOOLEAN(key_, member_, fallback_)    KEY(key_, RT_KEY_BOOLEAN, member_, false, fallback_)
-#define ACTIVATION(key_, fallback_)          KEY(key_, RT_KEY_ACTIVATION, activation, false, fallback_)
-#define LENGTH(key_, member_)                KEY(key_, RT_KEY_LENGTH, member_, false, 0)
-#define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
-
-#define GENERAL_KEYS(hidden_, layers_, heads_)     \
-    MAIN("hidden_size", hidden, hidden_),          \
-    MAIN("num_hidden_layers", layers, layers_),    \
-    MAIN("num_attention_heads", heads, heads_)
-
-#define HEAD(kind_)   (1U << RT_MODEL_HEAD_##kind_)
-#define DECODER_HEADS (HEAD(WORDS) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) | HEAD(QUESTION))
-/* clang-format on */
-
-static const struct rt_feed_forward_names plain = {.first = "mlp.up", .down = "mlp.down"};
+const struct rt_feed_forward_names rt_feed_forward_plain = {.first = "mlp.up", .down = "mlp.down"};
 
 /* --- GPT-2LMHeadModel --- */
 
@@ -50,7 +28,7 @@ static const struct rt_architecture gpt2 = {
     .build = rt_build_transformer,
     .norms = {.attention = "ln_1", .feed_forward = "ln_2", .last = "ln_f"},
     .attention = &rt_attention_gpt2,
-    .feed_forward = &plain,
+    .feed_forward = &rt_feed_forward_plain,
     .dropout = true,
     .embedding_dropout = true,
     .learned_positions = true,
@@ -81,7 +59,7 @@ static const struct rt_architecture bert = {
     .build = rt_build_transformer,
     .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},
     .attention = &rt_attention_bert,
-    .feed_forward = &plain,
+    .feed_forward = &rt_feed_forward_plain,
     .dropout = true,
     .embedding_dropout = true,
     .learned_positions = true,
@@ -98,7 +76,7 @@ static const struct rt_architecture bert = {
     .build = rt_build_transformer,                                                                           \
     .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},  \
     .attention = &rt_attention_bert,                                                                         \
-    .feed_forward = &plain,                                                                                  \
+    .feed_forward = &rt_feed_forward_plain,                                                                                  \
     .dropout = true,                                                                                         \
     .embedding_dropout = true,                                                                               \
     .learned_positions = true,                                                                               \
@@ -111,6 +89,9 @@ static const struct rt_architecture bert = {
 static const struct rt_architecture roberta = {.model_type = "roberta", .what = "RoBERTa", ROBERTA_NETWORK};
 static const struct rt_architecture xlm_roberta = {
     .model_type = "xlm-roberta", .what = "XLM-RoBERTa", ROBERTA_NETWORK};
+
+static const struct rt_architecture camembert = {
+    .model_type = "camembert", .what = "CamemBERT", ROBERTA_NETWORK};
 
 static const struct rt_config_key distilbert_keys[] = {
     MAIN("dim", hidden, 768),
@@ -134,7 +115,7 @@ static const struct rt_architecture distilbert = {
     .build = rt_build_transformer,
     .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},
     .attention = &rt_attention_distilbert,
-    .feed_forward = &plain,
+    .feed_forward = &rt_feed_forward_plain,
     .dropout = true,
     .attention_kept = true,
     .embedding_dropout = true,
@@ -167,7 +148,7 @@ static const struct rt_architecture opt = {
     .build = rt_build_transformer,
     .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"},
     .attention = &rt_attention_opt,
-    .feed_forward = &plain,
+    .feed_forward = &rt_feed_forward_plain,
     .dropout = true,
     .learned_positions = true,
     .served = true,
@@ -180,15 +161,14 @@ static const struct rt_architecture opt = {
 /* --- T5 and Switch Transformer: an encoder and a decoder --- */
 
 /* clang-format off */
-#define T5_KEYS(hidden_, layers_, heads_)                  \
+#define T5_KEYS(hidden_, layers_, heads_, inner_, vocab_)          \
     MAIN("d_model", hidden, hidden_),                      \
     SIZE("d_kv", head_dim, 64),                            \
-    MAIN("d_ff", inner, 2048),                             \
+    MAIN("d_ff", inner, inner_),                            \
     MAIN("num_layers", layers, layers_),                   \
     MAIN("num_heads", heads, heads_),                      \
     SIZE("relative_attention_num_buckets", buckets, 32),   \
-    MAIN("vocab_size", vocab, 32128),                      \
-    BOOLEAN("tie_word_embeddings", tied, 1),               \
+    MAIN("vocab_size", vocab, vocab_),                    \
     ALWAYS(norm_first, 1)
 
 #define T5_NETWORK                              \
@@ -205,13 +185,25 @@ static const struct rt_architecture opt = {
 static const struct rt_feed_forward_names t5_feed_forward = {"mlp.up", "mlp.gate", "mlp.product",
                                                              "mlp.inner_dropout", "mlp.down"};
 static const struct rt_config_key t5_keys[] = {
-    T5_KEYS(512, 6, 8),
+    T5_KEYS(512, 6, 8, 2048, 32128),
+    BOOLEAN("tie_word_embeddings", tied, 1),
     SIZE("num_decoder_layers", decoder_layers, -1),
     ACTIVATION("feed_forward_proj", RT_ACT_RELU),
     {0},
 };
+/* transformers 5 ties the embeddings of mT5 whatever the config says (MT5Config.__post_init__). */
+static const struct rt_config_key mt5_keys[] = {
+    T5_KEYS(512, 8, 6, 1024, 250112),
+    SIZE("num_decoder_layers", decoder_layers, -1),
+    ACTIVATION("feed_forward_proj", RT_ACT_GELU_TANH),
+    BOOLEAN("tie_word_embeddings", unused, 1),
+    ALWAYS(tied, 1),
+    ALWAYS(gated, 1),
+    {0},
+};
 static const struct rt_config_key switch_keys[] = {
-    T5_KEYS(768, 12, 12),
+    T5_KEYS(768, 12, 12, 2048, 32128),
+    BOOLEAN("tie_word_embeddings", tied, 1),
     NULLABLE("num_decoder_layers", decoder_layers, 12),
     ACTIVATION("dense_act_fn", RT_ACT_RELU),
     BOOLEAN("router_bias", router_bias, 0),
@@ -225,6 +217,7 @@ static const struct rt_config_key switch_keys[] = {
 };
 
 static const struct rt_architecture t5 = {.model_type = "t5", .what = "T5", .keys = t5_keys, T5_NETWORK};
+static const struct rt_architecture mt5 = {.model_type = "mt5", .what = "mT5", .keys = mt5_keys, T5_NETWORK};
 static const struct rt_architecture switch_transformers = {.model_type = "switch_transformers",
                                                            .what = "Switch Transformer",
                                                            .keys = switch_keys,
@@ -234,30 +227,7 @@ static const struct rt_architecture switch_transformers = {.model_type = "switch
 
 /* --- Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward --- */
 
-/* clang-format off */
-#define LLAMA_KEYS(inner_, vocab_, positions_) GENERAL_KEYS(4096, 32, 32), LLAMA_REST(inner_, vocab_, positions_)
-/* Beyond a window only where the config uses it. */
-#define QWEN_WINDOW NULLABLE("sliding_window", window, 4096), BOOLEAN("use_sliding_window", slides, 0)
-#define LLAMA_REST(inner_, vocab_, positions_)                     \
-    SIZE("head_dim", head_dim, -1),                                \
-    MAIN("intermediate_size", inner, inner_),                      \
-    MAIN("vocab_size", vocab, vocab_),                             \
-    SIZE("max_position_embeddings", positions, positions_),        \
-    ACTIVATION("hidden_act", RT_ACT_SILU),                         \
-    BOOLEAN("tie_word_embeddings", tied, 0),                       \
-    ALWAYS(norm_first, 1),                                         \
-    ALWAYS(gated, 1)
-
-#define LLAMA_NETWORK                     \
-    .build = rt_build_transformer,        \
-    .norm = RT_NORM_RMS,                  \
-    .attention = &rt_attention_llama,     \
-    .feed_forward = &gated,               \
-    .served = true,                       \
-    .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES)
-/* clang-format on */
-
-static const struct rt_feed_forward_names gated = {
+const struct rt_feed_forward_names rt_feed_forward_gated = {
     .first = "mlp.gate", .second = "mlp.up", .product = "mlp.product", .down = "mlp.down"};
 static const struct rt_config_key llama_keys[] = {
     LLAMA_KEYS(11008, 32000, 2048),
@@ -338,7 +308,14 @@ static const struct rt_architecture qwen3_moe = {.model_type = "qwen3_moe",
                                                  .sparse = rt_experts_topk,
                                                  LLAMA_NETWORK};
 
+/* clang-format off */
 const struct rt_architecture *const rt_architectures[] = {
-    &gpt2,    &bert,  &roberta, &xlm_roberta, &distilbert, &opt, &switch_transformers, &t5, &llama,
-    &mistral, &qwen2, &qwen3,   &mixtral,     &qwen3_moe,  NULL,
+    &gpt2, &bert, &roberta, &xlm_roberta, &distilbert, &opt, &switch_transformers, &t5,
+    &llama, &mistral, &qwen2, &qwen3, &mixtral, &qwen3_moe,
+    &rt_gemma, &rt_gemma2, &rt_gemma3, &rt_phi, &rt_phi3, &rt_gpt_neox, &rt_gptj, &rt_gpt_neo, &rt_falcon,
+    &rt_bloom, &rt_olmo, &rt_olmo2, &rt_olmo3, &rt_smollm3, &rt_starcoder2, &rt_granite, &rt_cohere,
+    &rt_cohere2, &rt_qwen2_moe, &rt_gpt_oss, &rt_deepseek_v2, &rt_deepseek_v3, &rt_minimax_m2, &rt_glm4_moe,
+    &rt_llama4, &rt_glm, &rt_glm4, &rt_ernie4_5, &rt_helium, &rt_seed_oss, &rt_exaone4, &rt_arcee, &rt_nemotron,
+    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe, &camembert, &mt5, NULL,
 };
+/* clang-format on */

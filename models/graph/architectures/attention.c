@@ -53,11 +53,12 @@ static uint32_t append_cache(const struct rt_stack *stack, uint32_t x)
         graph->nodes[x].cached = keeps_cache(stack);
         return x;
     }
-    double cached = 2.0 * s->batch * s->keys * s->kv_heads * s->head_dim;
+    int64_t wide = s->head_dim + s->value_dim; /* of a key and its value */
+    double cached = (double)wide * s->batch * s->keys * s->kv_heads;
     graph->cache += cached * (double)graph->blocks[graph->block_count - 1].repeat;
     int64_t copied = graph->options.runtime == RT_RUNTIME_COMPILE ? s->queries : s->keys;
     x = rt_build_move(graph, "attn.append_cache", RT_OP_COPY, x, 2 * s->batch * s->kv_heads,
-                      copied * s->head_dim, 0);
+                      copied * wide / 2, 0);
     graph->nodes[x].cached = copied > s->queries;
     return x;
 }
@@ -207,18 +208,14 @@ const struct rt_attention rt_attention_opt = {
 struct rotary_names {
     const char *heads, *cos;
     struct rt_rotate_names rotate;
-    const char *sin, *add;
+    const char *sin, *add, *join; /* join: with the columns that are not turned */
 };
-static const struct rotary_names of_queries = {"rotary.q_heads",
-                                               "rotary.q_cos",
-                                               {"rotary.q_negate", "rotary.q_rotate_half"},
-                                               "rotary.q_sin",
-                                               "rotary.q_add"};
-static const struct rotary_names of_keys = {"rotary.k_heads",
-                                            "rotary.k_cos",
-                                            {"rotary.k_negate", "rotary.k_rotate_half"},
-                                            "rotary.k_sin",
-                                            "rotary.k_add"};
+static const struct rotary_names of_queries = {
+    "rotary.q_heads", "rotary.q_cos", {"rotary.q_negate", "rotary.q_rotate_half"},
+    "rotary.q_sin",   "rotary.q_add", "rotary.q_join"};
+static const struct rotary_names of_keys = {
+    "rotary.k_heads", "rotary.k_cos", {"rotary.k_negate", "rotary.k_rotate_half"},
+    "rotary.k_sin",   "rotary.k_add", "rotary.k_join"};
 
 /* x cos + rotate_half(x) sin, for x(rows, d). The tables of cosines and sines, (queries, d), are made once a
  * step from a few thousand numbers and left out. */
@@ -226,12 +223,17 @@ static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *
                        int64_t heads, bool transposed)
 {
     struct rt_graph *graph = stack->graph;
-    int64_t d = stack->shape.head_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
-    x = rt_build_copies(graph, name->heads, x, rows, d, RT_COPY_NONE, RT_COPY_ROWS);
+    int64_t d = stack->model->rotary_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
+    x = rt_build_copies(graph, name->heads, x, rows, stack->shape.head_dim, RT_COPY_NONE, RT_COPY_ROWS);
+    if (d == 0)
+        return x;
     uint32_t whole = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, table);
     uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, transposed);
     half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, table);
-    return rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
+    x = rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
+    if (d == stack->shape.head_dim)
+        return x;
+    return rt_build_move(graph, name->join, RT_OP_COPY, x, rows, stack->shape.head_dim, 0);
 }
 
 /* Each key-value head is copied for the heads that share it (repeat_kv); its gradient sums them up again. */
@@ -251,6 +253,39 @@ static uint32_t repeat(const struct rt_stack *stack, const char *name, uint32_t 
     return node;
 }
 
+/* Queries, keys and values of one product, of which each is a view. */
+static void project_joined(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t wide = (s->heads + 2 * s->kv_heads) * s->head_dim;
+    x = rt_build_linear(stack->graph, "attn.qkv", x, s->rows, stack->model->hidden, wide,
+                        stack->model->qkv_bias);
+    out->q = out->k = out->v = rt_build_split(stack->graph, "attn.split", x, s->rows, wide, 0);
+}
+
+/* Of every head or of all of them, with weights that they share, of their own, or none. */
+static uint32_t norm_of_heads(const struct rt_stack *stack, uint32_t x, int64_t heads)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t d = s->head_dim, rows = s->rows * heads;
+    switch (stack->model->qk_norm) {
+    case RT_QK_NORM_NONE:
+        return x;
+    case RT_QK_NORM_WHOLE:
+        return rt_build_rmsnorm(graph, x, s->rows, heads * d);
+    case RT_QK_NORM_EACH:
+        x = rt_build_layernorm(graph, "attn.qk_norm", x, rows, d);
+        graph->nodes[x].parameters = (double)heads * d;
+        return x;
+    default:
+        x = rt_build_rmsnorm(graph, x, rows, d);
+        if (stack->model->qk_norm == RT_QK_NORM_BARE)
+            graph->nodes[x].parameters = 0;
+        return x;
+    }
+}
+
 static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
     const struct rt_shape *s = &stack->shape;
@@ -259,11 +294,12 @@ static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_op
     int64_t sequences = separate_sequences(stack);
     bool own = s->heads == s->kv_heads;  /* what was repeated is one tensor, */
     int64_t parts = own ? sequences : 1; /* so its heads need no copies */
-    project_three(stack, x, out);
-    if (stack->model->qk_norm) { /* of every head */
-        out->q = rt_build_rmsnorm(graph, out->q, s->rows * s->heads, s->head_dim);
-        out->k = rt_build_rmsnorm(graph, out->k, s->rows * s->kv_heads, s->head_dim);
-    }
+    if (stack->model->qkv_joined)
+        project_joined(stack, x, out);
+    else
+        project_three(stack, x, out);
+    out->q = norm_of_heads(stack, out->q, s->heads);
+    out->k = norm_of_heads(stack, out->k, s->kv_heads);
     out->v = rt_build_copies(graph, "attn.rows_v", out->v, s->rows, kv_wide, RT_COPY_NONE, RT_COPY_ROWS);
     out->q = rotary(stack, &of_queries, out->q, s->heads, false);
     /* the product's gradient of keys is transposed; where heads share keys, their sum is not */
@@ -284,6 +320,14 @@ static uint32_t mask_llama(const struct rt_stack *stack, uint32_t x, int64_t row
 {
     struct rt_graph *graph = stack->graph;
     x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+    if (stack->model->score_cap) { /* Gemma 2: scores stay below a cap */
+        x = rt_build_unary(graph, "attn.cap_div", RT_OP_DIV_SCALAR, x, rows, tokens);
+        x = rt_build_unary(graph, "attn.cap_tanh", RT_OP_TANH, x, rows, tokens);
+        x = rt_build_unary(graph, "attn.cap_mul", RT_OP_MUL_SCALAR, x, rows, tokens);
+    }
+    if (stack->model->alibi) /* a slope of each head times the key's position */
+        x = rt_build_binary(graph, "attn.alibi", RT_OP_ADD, x, RT_NO_INPUT, rows, tokens,
+                            stack->shape.batch * stack->shape.heads * tokens);
     x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, RT_NO_INPUT, rows, tokens,
                         stack->shape.rows * tokens);
     rt_build_broadcast(graph, rt_dtypes[graph->options.dtype].bytes, stack->shape.queries * tokens);
@@ -296,6 +340,56 @@ const struct rt_attention rt_attention_llama = {.name = NAMES("attn", "o"),
                                                 .rotary = true,
                                                 .fusable = true,
                                                 .softmax_fp32 = true};
+
+/* --- latent attention (DeepSeek-V2, modeling_deepseek_v3.py): queries, keys and values of all heads are made
+ * of a few columns; the part of keys with positions is one for all heads --- */
+
+/* Queries by way of `q_rank` columns, or by one product. */
+static uint32_t latent_queries(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_shape *s = &stack->shape;
+    const struct rt_model *model = stack->model;
+    int64_t wide = s->heads * s->head_dim, rank = model->q_rank;
+    if (rank == 0)
+        return rt_build_linear(stack->graph, "attn.q", x, s->rows, model->hidden, wide, false);
+    x = rt_build_linear(stack->graph, "attn.q_down", x, s->rows, model->hidden, rank, model->qkv_bias);
+    x = rt_build_rmsnorm(stack->graph, x, s->rows, rank);
+    return rt_build_linear(stack->graph, "attn.q", x, s->rows, rank, wide, false);
+}
+
+static void project_latent(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_shape *s = &stack->shape;
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rank = model->kv_rank, sequences = separate_sequences(stack), tokens = s->batch * s->keys;
+    int64_t wide = s->heads * s->head_dim, values = s->heads * s->value_dim;
+    uint32_t q = latent_queries(stack, x);
+    uint32_t latent = rt_build_linear(graph, "attn.kv_down", x, s->rows, model->hidden,
+                                      rank + model->rope_dim, model->qkv_bias);
+    uint32_t normed = rt_build_rmsnorm(graph, latent, s->rows, rank);
+    uint32_t kv = rt_build_linear(graph, "attn.kv", normed, s->rows, rank,
+                                  s->heads * (model->nope_dim + s->value_dim), false);
+    out->q = rotary(stack, &of_queries, q, s->heads, false);
+    out->k = rotary(stack, &of_keys, latent, 1, false);
+    out->k = rt_build_move(graph, "attn.join_k", RT_OP_COPY, out->k, s->rows, wide, 0);
+    rt_graph_add_input(graph, kv);
+    out->v = kv;
+    cache_operands(stack, out);
+    out->q = rt_build_copies(graph, "attn.heads_q", out->q, s->rows, wide, rt_copy_values(sequences),
+                             RT_COPY_NONE);
+    out->k =
+        rt_build_copies(graph, "attn.heads_k", out->k, tokens, wide, rt_copy_keys(sequences), RT_COPY_NONE);
+    out->v = rt_build_copies(graph, "attn.heads_v", out->v, tokens, values, rt_copy_values(sequences),
+                             RT_COPY_NONE);
+}
+
+const struct rt_attention rt_attention_latent = {.name = NAMES("attn", "o"),
+                                                 .project = project_latent,
+                                                 .mask = mask_llama,
+                                                 .rotary = true,
+                                                 .fusable = true,
+                                                 .softmax_fp32 = true};
 
 /* --- T5: a bias by the distance of two tokens; the decoder also attends to the encoder's tokens --- */
 

@@ -73,8 +73,30 @@ void rt_losses_switch(const struct rt_stack *stack, int64_t layers)
     rt_build_binary(graph, "losses.balance", RT_OP_MUL, share, x, batch, experts, batch * experts);
 }
 
+/* Experts that every token goes to, as one feed-forward, added to what the others put out. */
+static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_t out)
+{
+    static const struct rt_feed_forward_names name = {
+        .first = "shared.gate", .second = "shared.up", .product = "shared.product", .down = "shared.down"};
+    const struct rt_model *model = stack->model;
+    struct rt_stack shared = *stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = model->hidden;
+    if (model->shared_experts == 0)
+        return out;
+    shared.shape.inner = rt_build_shard(model->shared_inner, graph->options.tensor_parallel);
+    uint32_t y = rt_build_feed_forward(&shared, &name, x, rows);
+    if (model->shared_gated) { /* Qwen2-MoE: sigmoid(x W) y */
+        uint32_t gate = rt_build_linear(graph, "shared.weight", x, rows, h, 1, false);
+        gate = rt_build_unary(graph, "shared.sigmoid", RT_OP_TANH, gate, rows, 1);
+        y = rt_build_binary(graph, "shared.weigh", RT_OP_MUL, y, gate, rows, h, rows);
+    }
+    return rt_build_binary(graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
+}
+
 /* Mixtral, Qwen3-MoE (modeling_mixtral.py, MixtralSparseMoeBlock): experts one after the other, each over the
- * tokens that chose it; here, loads are even. Experts that no token chose do not run; their weights are
+ * tokens that chose it; here, loads are as even as whole tokens
+ * allow. Experts that no token chose do not run; their weights are
  * counted with those of the others. */
 uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
 {
@@ -85,9 +107,12 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
     struct rt_stack expert = *stack;
     struct rt_model sizes = *model;
     int64_t rows = stack->shape.rows, h = model->hidden, pairs = rows * model->topk;
-    int64_t chosen = pairs < model->experts ? pairs : model->experts, each = rt_build_shard(pairs, chosen);
+    uint32_t in = x;
+    int64_t chosen = pairs < model->experts ? pairs : model->experts;
+    int64_t least = pairs / chosen, more = pairs % chosen; /* experts that get one token more */
     expert.shape.inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
-    sizes.mlp_bias = 0;
+    sizes.mlp_bias = model->expert_bias;
+    sizes.gate_joined = 0;
     expert.model = &sizes;
     uint32_t scores = rt_build_linear(graph, "router", x, rows, h, model->experts, model->router_bias);
     scores = rt_build_softmax(graph, "router.softmax", scores, rows, model->experts);
@@ -96,6 +121,8 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
     uint32_t out = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, rows, h);
     for (int64_t e = 0; e < chosen; e++) {
         uint32_t first = (uint32_t)graph->node_count;
+        int64_t each = least + (e < more);
+        int64_t held = model->experts / chosen + (e < model->experts % chosen);
         uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, each, h, 0);
         y = rt_build_feed_forward(&expert, &name, y, each);
         y = rt_build_binary(graph, "expert.weigh", RT_OP_MUL, y, scores, each, h, each);
@@ -103,7 +130,32 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
         rt_graph_add_input(graph, out);
         out = y;
         for (uint32_t n = first; n < graph->node_count; n++)
-            graph->nodes[n].parameters *= (double)model->experts / (double)chosen;
+            graph->nodes[n].parameters *= (double)held;
     }
-    return out;
+    return shared_experts(stack, in, out);
+}
+
+/* Llama 4 (modeling_llama4.py, Llama4TextMoe): every expert runs over every token, weighed by its score,
+ * which is 0 where it was not chosen. */
+uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = model->hidden, experts = model->experts, all = experts * rows;
+    int64_t inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
+    uint32_t in = x, scores = rt_build_linear(graph, "router", x, rows, h, experts, false);
+    scores = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, scores, rows, experts);
+    scores = rt_build_unary(graph, "router.sigmoid", RT_OP_TANH, scores, rows, experts);
+    x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
+    x = rt_build_move(graph, "experts.repeat", RT_OP_COPY, x, all, h, 0);
+    x = rt_build_binary(graph, "experts.weigh", RT_OP_MUL, x, scores, all, h, all);
+    x = rt_build_bmm(graph, "experts.gate_up", x, RT_NO_INPUT, experts, rows, h, 2 * inner);
+    graph->nodes[x].parameters = 2.0 * (double)experts * h * inner;
+    uint32_t y = rt_build_activation(graph, model->activation, x, all, inner);
+    y = rt_build_binary(graph, "experts.product", RT_OP_MUL, y, x, all, inner, all * inner);
+    y = rt_build_bmm(graph, "experts.down", y, RT_NO_INPUT, experts, rows, inner, h);
+    graph->nodes[y].parameters = (double)experts * h * inner;
+    y = rt_build_move(graph, "experts.sum", RT_OP_REDUCE, y, rows, experts * h, 0);
+    graph->nodes[y].outputs = (double)rows * h;
+    return shared_experts(stack, in, y);
 }

@@ -32,7 +32,8 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                              .kv_heads = model->kv_heads >= parts ? model->kv_heads / parts : 1,
                              .inner = rt_build_shard(model->inner, parts),
                              .vocab = rt_build_shard(model->vocab, parts),
-                             .head_dim = model->head_dim};
+                             .head_dim = model->head_dim,
+                             .value_dim = model->value_dim};
     shape.rows = shape.batch * shape.queries;
     if (options->groups != NULL)
         count_groups(options, &shape);
@@ -42,6 +43,8 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                                .shape = shape,
                                .fused = fuses_attention(model->architecture, options),
                                .mask = RT_NO_INPUT,
+                               .window = model->window,
+                               .chunk = model->chunk,
                                .source = decode ? options->context : shape.queries,
                                .states = RT_NO_INPUT,
                                .source_mask = RT_NO_INPUT};
@@ -83,6 +86,8 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
         x = add_positions(stack, x, positions);
     if (row->norms.embedding != NULL)
         x = rt_build_norm(stack, row->norms.embedding, x);
+    if (model->tokens_scaled)
+        x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, h);
     return row->embedding_dropout ? rt_build_dropout(stack->graph, "dropout", x, rows, h) : x;
 }
 
@@ -91,22 +96,35 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x)
 {
     int64_t rows = stack->shape.rows, h = stack->model->hidden;
-    return stack->row->norm == RT_NORM_RMS ? rt_build_rmsnorm(stack->graph, x, rows, h)
-                                           : rt_build_layernorm(stack->graph, name, x, rows, h);
+    enum rt_norm_kind kind = stack->row->norm;
+    if (kind == RT_NORM_RMS_ONE)
+        rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
+    if (kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE)
+        return rt_build_rmsnorm(stack->graph, x, rows, h);
+    x = rt_build_layernorm(stack->graph, name, x, rows, h);
+    if (kind != RT_NORM_LAYER)
+        stack->graph->nodes[x].parameters = kind == RT_NORM_LAYER_WEIGHT ? (double)h : 0;
+    return x;
+}
+
+/* A kernel's one width of heads, where values differ from keys: as many FLOPs and as many bytes. */
+static int64_t mean_dim(const struct rt_shape *s)
+{
+    return (s->head_dim + s->value_dim) / 2;
 }
 
 static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
                                 const struct rt_operands *in)
 {
     const struct rt_shape *s = &stack->shape;
-    double outputs = (double)s->rows * s->heads * s->head_dim;
+    double outputs = (double)s->rows * s->heads * s->value_dim;
     bool decode = stack->graph->options.step == RT_STEP_DECODE;
     if (attention->bidirectional)
         return rt_build_fused_attention(
             stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
             (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
     const int64_t dim[] = {s->batch,    s->queries,  s->keys - s->queries, s->heads,
-                           s->kv_heads, s->head_dim, stack->model->window, stack->graph->options.kv_bits};
+                           s->kv_heads, mean_dim(s), stack->window,        stack->graph->options.kv_bits};
     return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
                                     decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
                                     outputs);
@@ -121,6 +139,10 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
     int64_t pairs = s->batch * s->heads, rows = pairs * s->queries;
     uint32_t x = rt_build_bmm(graph, name->scores, in->q, in->k, pairs, s->queries, s->head_dim, in->tokens);
     x = attention->mask(stack, x, rows, in->tokens);
+    if (stack->model->sinks) { /* one more score of each query, which the softmax counts */
+        x = rt_build_move(graph, "attn.sinks", RT_OP_COPY, x, rows, in->tokens + 1, 0);
+        graph->nodes[x].parameters = (double)s->heads;
+    }
     uint32_t softmax = x = rt_build_softmax(graph, name->softmax, x, rows, in->tokens);
     double width = rt_dtypes[graph->options.dtype].bytes;
     if (attention->softmax_fp32 && width < 4) {
@@ -130,8 +152,8 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
     }
     if (stack->row->dropout)
         x = rt_build_dropout(graph, name->dropout, x, rows, in->tokens);
-    x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->head_dim);
-    return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->head_dim);
+    x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->value_dim);
+    return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->value_dim);
 }
 
 uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x)
@@ -140,7 +162,9 @@ uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attent
     struct rt_operands in = {.tokens = s->keys};
     attention->project(stack, x, &in);
     x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
-    return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->head_dim,
+    if (stack->model->sinks && stack->fused)
+        stack->graph->nodes[x].parameters = (double)s->heads;
+    return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->value_dim,
                            stack->model->hidden, stack->model->out_bias);
 }
 
@@ -150,10 +174,16 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t h = model->hidden, inner = stack->shape.inner;
-    bool bias = model->mlp_bias;
-    uint32_t y = rt_build_linear(graph, name->first, x, rows, h, inner, bias);
+    bool bias = model->mlp_bias, joined = model->gated && model->gate_joined;
+    uint32_t y = rt_build_linear(graph, joined ? "mlp.gate_up" : name->first, x, rows, h,
+                                 joined ? 2 * inner : inner, bias);
+    if (joined)
+        y = rt_build_split(graph, "mlp.split", y, rows, 2 * inner, 0);
+    uint32_t both = y;
     y = rt_build_activation(graph, model->activation, y, rows, inner);
-    if (model->gated) {
+    if (joined) {
+        y = rt_build_binary(graph, name->product, RT_OP_MUL, y, both, rows, inner, rows * inner);
+    } else if (model->gated) {
         uint32_t other = rt_build_linear(graph, name->second, x, rows, h, inner, bias);
         y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, inner, rows * inner);
     }
@@ -191,6 +221,17 @@ static const struct sublayer cross_sublayer = {cross_attention, "cross.gradient_
 static const struct sublayer dense_sublayer = {feed_forward, "mlp.gradient_all_reduce", "mlp.all_reduce",
                                                "mlp.dropout", "mlp.residual"};
 
+/* What a branch puts out, before it is added to the residual. */
+static uint32_t finish_branch(const struct rt_stack *stack, const char *norm, uint32_t x)
+{
+    if (stack->model->norm_branch)
+        x = rt_build_norm(stack, norm, x);
+    if (stack->model->branch_scaled)
+        x = rt_build_unary(stack->graph, "branch.scale", RT_OP_MUL_SCALAR, x, stack->shape.rows,
+                           stack->model->hidden);
+    return x;
+}
+
 /* in + run(norm(in)), or norm(in + run(in)) where the norm comes last */
 static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer *sublayer, const char *norm,
                              uint32_t in)
@@ -205,13 +246,39 @@ static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer
     x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
     if (stack->row->dropout && !(stack->row->attention_kept && sublayer == &attention_sublayer))
         x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
+    x = finish_branch(stack, norm, x);
     x = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
-    return first ? x : rt_build_norm(stack, norm, x);
+    return first || stack->model->norm_branch ? x : rt_build_norm(stack, norm, x);
+}
+
+/* in + attention(norm(in)) + feed-forward(norm(in)), of one norm or of two */
+static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_architecture *row = stack->row;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    const struct sublayer *sublayers[] = {&attention_sublayer, &dense_sublayer};
+    uint32_t norm = rt_build_norm(stack, row->norms.attention, in), out = in;
+    for (int i = 0; i < 2; i++) {
+        const struct sublayer *sublayer = sublayers[i];
+        uint32_t x = i == 0 || stack->model->parallel_norms < 2
+                         ? norm
+                         : rt_build_norm(stack, row->norms.feed_forward, in);
+        x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
+        x = sublayer->run(stack, x);
+        x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
+        if (row->dropout)
+            x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
+        out = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, out, rows, h, rows * h);
+    }
+    return out;
 }
 
 uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
 {
     struct sublayer last = dense_sublayer;
+    if (stack->model->parallel && !sparse)
+        return parallel_layer(stack, x);
     if (sparse) {
         last.run = stack->row->sparse;
         last.gradient_all_reduce = NULL;
@@ -220,4 +287,33 @@ uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
     if (stack->cross)
         x = add_sublayer(stack, &cross_sublayer, stack->row->norms.attention, x);
     return add_sublayer(stack, &last, stack->row->norms.feed_forward, x);
+}
+
+/* --- kinds of layers --- */
+
+int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS])
+{
+    int64_t dense = model->experts > 0 ? model->dense_layers : 0;
+    int64_t windowed = model->layers - model->full_layers;
+    int64_t first =
+        dense < windowed ? dense : windowed; /* a layer without experts has a window where any has */
+    bool mixed = windowed > 0 && model->full_layers > 0, sparse = model->experts > 0;
+    const struct rt_layers all[RT_LAYER_KINDS] = {
+        {mixed ? "dense_window_layer" : "dense_layer", first, false, true},
+        {"dense_layer", dense - first, false, false},
+        {mixed ? "window_layer" : "layer", windowed - first, sparse, true},
+        {"layer", model->layers - dense - (windowed - first), sparse, false},
+    };
+    int count = 0;
+    for (int i = 0; i < RT_LAYER_KINDS; i++)
+        if (all[i].count > 0)
+            kinds[count++] = all[i];
+    return count;
+}
+
+void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind)
+{
+    stack->window = kind->windowed ? stack->model->window : 0;
+    stack->chunk = kind->windowed ? stack->model->chunk : 0;
+    rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
 }

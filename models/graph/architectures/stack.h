@@ -15,7 +15,7 @@ struct rt_shape {
     int64_t rows;          /* batch x queries */
     int64_t heads, kv_heads, inner; /* of this device's shard */
     int64_t vocab;                  /* of this device's shard, rounded up */
-    int64_t head_dim;
+    int64_t head_dim, value_dim;    /* of queries and keys; of values */
 };
 
 /* A stack while it is built. */
@@ -24,8 +24,9 @@ struct rt_stack {
     const struct rt_architecture *row;
     struct rt_graph *graph;
     struct rt_shape shape;
-    bool fused;    /* attention is one kernel */
-    uint32_t mask; /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
+    bool fused;            /* attention is one kernel */
+    int64_t window, chunk; /* of the layers that are built */
+    uint32_t mask;         /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
     /* Of an encoder-decoder: */
     bool cross;           /* the decoder: layers attend to the encoder's tokens, too */
     int64_t source;       /* the encoder's tokens */
@@ -39,6 +40,18 @@ uint32_t rt_build_tokens(const struct rt_stack *stack);
 
 /* One layer. `sparse`: its feed-forward is the row's sparse one. */
 uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse);
+
+/* Layers that are alike, which are one block. */
+struct rt_layers {
+    const char *name;
+    int64_t count;
+    bool sparse, windowed;
+};
+enum { RT_LAYER_KINDS = 4 };
+/* The kinds of a decoder's layers, those without experts first. */
+int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS]);
+/* Adds a block for layers of a kind, and sets window and chunk to theirs. */
+void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind);
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x);
 uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x);

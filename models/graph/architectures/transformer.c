@@ -46,6 +46,19 @@ static void score(const struct rt_stack *stack, const char *name, uint32_t x, in
     rt_build_linear(stack->graph, name, x, rows, width, classes, bias);
 }
 
+/* Scores of words that are scaled, or kept small by tanh. */
+static void finish_words(const struct rt_stack *stack, uint32_t x)
+{
+    int64_t rows = stack->shape.rows, vocab = stack->shape.vocab;
+    if (stack->model->words_scaled)
+        x = rt_build_unary(stack->graph, "lm_head.scale", RT_OP_MUL_SCALAR, x, rows, vocab);
+    if (!stack->model->logit_cap)
+        return;
+    x = rt_build_unary(stack->graph, "lm_head.cap_div", RT_OP_DIV_SCALAR, x, rows, vocab);
+    x = rt_build_unary(stack->graph, "lm_head.cap_tanh", RT_OP_TANH, x, rows, vocab);
+    rt_build_unary(stack->graph, "lm_head.cap_mul", RT_OP_MUL_SCALAR, x, rows, vocab);
+}
+
 /* What follows the last layer of a decoder: transformers' ForSequenceClassification scores every token and
  * takes the last one's. */
 static void decoder_head(const struct rt_stack *stack, uint32_t x)
@@ -53,7 +66,7 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
-    if (model->norm_first)
+    if (model->norm_first || model->norm_branch)
         x = rt_build_norm(stack, stack->row->norms.last, x);
     if (width != h)
         x = rt_build_linear(graph, "project_out", x, rows, h, width, false);
@@ -72,7 +85,8 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
         return;
     default:
         x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * width, false, true);
-        rt_build_linear(graph, "lm_head", x, rows, width, stack->shape.vocab, false);
+        x = rt_build_linear(graph, "lm_head", x, rows, width, stack->shape.vocab, model->head_bias);
+        finish_words(stack, x);
         graph->shared = model->tied ? (double)stack->shape.vocab * width : 0;
         graph->fp32_scores = stack->row->attention->rotary; /* logits.float() in modeling_llama.py */
     }
@@ -179,13 +193,12 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
     if (row->mask != NULL)
         stack.mask = row->mask(&stack);
     uint32_t x = rt_build_tokens(&stack);
-    int64_t dense = model->experts > 0 ? model->dense_layers : 0;
-    if (dense > 0) {
-        rt_graph_add_block(graph, "dense_layer", RT_BLOCK_LAYER, dense);
-        x = rt_build_layer(&stack, x, false);
+    struct rt_layers kinds[RT_LAYER_KINDS];
+    int count = rt_stack_layers(model, kinds);
+    for (int i = 0; i < count; i++) {
+        rt_stack_begin_layers(&stack, &kinds[i]);
+        x = rt_build_layer(&stack, x, kinds[i].sparse);
     }
-    rt_graph_add_block(graph, "layer", RT_BLOCK_LAYER, model->layers - dense);
-    x = rt_build_layer(&stack, x, model->experts > 0);
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
     if (row->head != NULL)
         row->head(&stack, x);

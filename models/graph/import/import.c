@@ -50,10 +50,21 @@ static const struct rt_graph_importer importers[] = {
 
 int rt_model_source_find(const char *spec, struct rt_model_source *out)
 {
+    return rt_model_source_find_as(spec, NULL, out);
+}
+
+int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_source *out)
+{
     struct rt_model_source source = {.importer = importers, .spec = spec, .model.defaulted = ""};
     while (!source.importer->recognises(spec))
         source.importer++;
-    int status = rt_model_source_traced(&source) ? RT_OK : source.importer->model(spec, &source.model);
+    int status;
+    if (type != NULL && rt_model_source_traced(&source))
+        return rt_fail(RT_EUSAGE, "--as is for a config.json; %s is an operator graph", spec);
+    if (type != NULL)
+        status = rt_model_load_as(spec, type, &source.model);
+    else
+        status = rt_model_source_traced(&source) ? RT_OK : source.importer->model(spec, &source.model);
     if (status != RT_OK)
         return status;
     if (source.model.defaulted[0] != '\0')

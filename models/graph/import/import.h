@@ -28,6 +28,8 @@ struct rt_model_source {
     bool no_patterns;                 /* what stands in the file counts, operator by operator */
 };
 int rt_model_source_find(const char *spec, struct rt_model_source *out); /* warns of sizes that are missing */
+/* The config.json `spec` as one of model_type `type`; NULL: as it is. */
+int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_source *out);
 
 /* The dtype of a step that was asked for without one: rt_model_dtype of sizes, else as it is. */
 int rt_model_source_dtype(const struct rt_model_source *source, enum rt_dtype *dtype);

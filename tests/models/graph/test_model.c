@@ -165,8 +165,8 @@ static void test_config_other_names(void)
     CU_ASSERT_EQUAL(model.heads, 2);
     CU_ASSERT_EQUAL(model.positions, 99);
     RT_ASSERT_FAILS(
-        rt_model_load(rt_test_write("moe.json", "{\"architectures\": [\"Qwen2MoeForCausalLM\"]}"), &model),
-        RT_ENOTFOUND, "\"Qwen2MoeForCausalLM\" is no architecture that is known here; known are gpt2");
+        rt_model_load(rt_test_write("moe.json", "{\"architectures\": [\"Qwen2AudioForCausalLM\"]}"), &model),
+        RT_ENOTFOUND, "\"Qwen2AudioForCausalLM\" is no architecture that is known here; the nearest by name is qwen2,");
 }
 
 /* The folder of a downloaded checkpoint. */
@@ -193,7 +193,7 @@ static void test_bad_configs(void)
         {"[1, 2]", RT_EFORMAT, "one JSON object"},
         {GPT2(", \"n_embd\": 64"), RT_EFORMAT, "duplicate object key"},
         {"{\"model_type\": \"mamba\"}", RT_ENOTFOUND,
-         "\"mamba\" is no architecture that is known here; known are"},
+         "\"mamba\" is no architecture that is known here; the nearest by name is "},
         {"{\"n_embd\": 64}", RT_EFORMAT, "\"model_type\" is missing; give one of gpt2 (GPT-2, GPT-3); "},
         {"{\"model_type\": 3}", RT_EFORMAT, "\"model_type\" is missing"},
         {GPT2(", \"n_inner\": 0"), RT_EFORMAT, "\"n_inner\" is 0; it must be a whole number in 1..2^31"},

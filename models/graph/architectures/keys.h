@@ -1,0 +1,65 @@
+/*
+ * How keys of config.json are written down in the rows of architectures.c and decoders.c. Internal to
+ * models/graph/architectures.
+ */
+#ifndef ROOFTILE_MODELS_GRAPH_ARCHITECTURES_KEYS_H
+#define ROOFTILE_MODELS_GRAPH_ARCHITECTURES_KEYS_H
+
+#include "models/graph/architectures/architecture.h"
+
+/* clang-format off */
+#define KEY(key_, kind_, member_, main_, fallback_) \
+    {key_, kind_, offsetof(struct rt_model, member_), main_, fallback_, false}
+#define MAIN(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, true, fallback_)
+#define SIZE(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, false, fallback_)
+#define NULLABLE(key_, member_, fallback_) \
+    {key_, RT_KEY_SIZE, offsetof(struct rt_model, member_), false, fallback_, true}
+#define COUNT0(key_, member_, fallback_)     KEY(key_, RT_KEY_COUNT0, member_, false, fallback_)
+#define BOOLEAN(key_, member_, fallback_)    KEY(key_, RT_KEY_BOOLEAN, member_, false, fallback_)
+#define ACTIVATION(key_, fallback_)          KEY(key_, RT_KEY_ACTIVATION, activation, false, fallback_)
+#define SHARE(key_, member_, fallback_)      KEY(key_, RT_KEY_SHARE, member_, false, fallback_)
+#define PRESENT(key_, member_, fallback_)    KEY(key_, RT_KEY_PRESENT, member_, false, fallback_)
+#define FULL_LAYERS                          KEY("layer_types", RT_KEY_FULL, full_layers, false, -1)
+#define LENGTH(key_, member_)                KEY(key_, RT_KEY_LENGTH, member_, false, 0)
+#define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
+
+#define GENERAL_KEYS(hidden_, layers_, heads_)     \
+    MAIN("hidden_size", hidden, hidden_),          \
+    MAIN("num_hidden_layers", layers, layers_),    \
+    MAIN("num_attention_heads", heads, heads_)
+
+#define HEAD(kind_)   (1U << RT_MODEL_HEAD_##kind_)
+#define DECODER_HEADS (HEAD(WORDS) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) | HEAD(QUESTION))
+/* clang-format on */
+
+/* Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward. */
+/* clang-format off */
+#define LLAMA_KEYS(inner_, vocab_, positions_) GENERAL_KEYS(4096, 32, 32), LLAMA_REST(inner_, vocab_, positions_)
+/* Beyond a window only where the config uses it. */
+#define QWEN_WINDOW NULLABLE("sliding_window", window, 4096), BOOLEAN("use_sliding_window", slides, 0)
+#define LLAMA_REST(inner_, vocab_, positions_)                     \
+    SIZE("head_dim", head_dim, -1),                                \
+    MAIN("intermediate_size", inner, inner_),                      \
+    MAIN("vocab_size", vocab, vocab_),                             \
+    SIZE("max_position_embeddings", positions, positions_),        \
+    ACTIVATION("hidden_act", RT_ACT_SILU),                         \
+    BOOLEAN("tie_word_embeddings", tied, 0),                       \
+    ALWAYS(norm_first, 1),                                         \
+    ALWAYS(rotary_dim, -1),                                        \
+    ALWAYS(rotary_share, 1000),                                    \
+    ALWAYS(gated, 1)
+
+#define LLAMA_BUT_FEED_FORWARD LLAMA_BUT_ALL, .norm = RT_NORM_RMS, .attention = &rt_attention_llama
+#define LLAMA_BUT_BOTH         LLAMA_BUT_ALL, .feed_forward = &rt_feed_forward_gated
+#define LLAMA_BUT_ALL                           \
+    .build = rt_build_transformer,              \
+    .served = true,                             \
+    .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES)
+#define LLAMA_BUT_NORM      LLAMA_BUT_BOTH, .attention = &rt_attention_llama
+#define LLAMA_BUT_ATTENTION LLAMA_BUT_BOTH, .norm = RT_NORM_RMS
+#define LLAMA_NETWORK       LLAMA_BUT_NORM, .norm = RT_NORM_RMS
+/* clang-format on */
+
+extern const struct rt_feed_forward_names rt_feed_forward_plain, rt_feed_forward_gated;
+
+#endif

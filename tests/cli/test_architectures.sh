@@ -1,0 +1,42 @@
+# Parameters and FLOPs of configs beside what transformers counted, tests/data/configs/reference.csv
+# (scripts/architectures_table.py): what was equal when that was written stays so.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$ROOFTILE_SOURCE" || exit 1
+command -v python3 >/dev/null || skip_all architectures "no python3"
+export PYTHONDONTWRITEBYTECODE=1
+configs=tests/data/configs
+compare() { python3 scripts/architectures_table.py "$ROOFTILE" "$@" --keep; }
+
+compare models/graph/zoo $configs --reference $configs/reference.csv -o "$work/page.md" >"$work/stdout" 2>"$work/stderr"
+is equal "$?" 0
+grep '^not ok' "$work/stdout"
+cat "$work/stderr"
+is all_compared "$(grep -cE '^ok|^not ok' "$work/stdout")" "$(($(wc -l <$configs/reference.csv) - 2))"
+states=$(grep ',equal$' $configs/reference.csv)
+is many_are_equal "$(($(wc -l <<<"$states") >= 130)):$(($(cut -d, -f2 <<<"$states" | sort -u | wc -l) >= 54))" 1:1
+holds page_has_the_row "| gpt2 | gpt2 | GPT2LMHeadModel | --seq 512 | 124,439,808 | 124,439,808 | 136.160 | 136.160 |" "$work/page.md"
+
+# The guide is made from the rows of the program and these numbers.
+python3 scripts/models_page.py "$ROOFTILE" $configs/reference.csv docs/results/architectures.md >"$work/models.md"
+if cmp -s "$work/models.md" docs/guide/models.md; then ok guide_is_made; else
+    not_ok guide_is_made "docs/guide/models.md is not what scripts/models_page.py prints; make it again:" \
+        "$(diff docs/guide/models.md "$work/models.md" | head -n 5)"
+fi
+succeeds types "$ROOFTILE" graph --types --json
+json_is types_gpt2 "[(t['models'], t['stacks'], t['llm_servers']) for t in d if t['model_type'] == 'gpt2']" \
+    "[('GPT-2, GPT-3', 'decoder', 'yes')]"
+succeeds list "$ROOFTILE" graph --list
+holds list_has_types "config.json files of these types" "$work/stdout"
+
+# One parameter and 0.2% of the FLOPs are noticed.
+sed 's/,124439808,/,124439809,/' $configs/reference.csv >"$work/changed.csv"
+compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
+is parameter_notices "$?:$(cat "$work/stdout")" "1:not ok gpt2: differs: parameters -1"
+sed 's/,136160477184,/,135888156230,/' $configs/reference.csv >"$work/changed.csv"
+compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
+is flops_notice "$?:$(cat "$work/stdout")" "1:not ok gpt2: differs: forward FLOPs +0.20%"
+grep -v '^gpt2,' $configs/reference.csv >"$work/changed.csv"
+compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout" 2>"$work/stderr"
+is missing_row "$?" 1
+holds missing_row_says "models/graph/zoo/gpt2.json: not in" "$work/stderr"
+finish
