@@ -119,7 +119,7 @@ struct rt_architecture {
     void (*losses)(const struct rt_stack *stack, int64_t layers); /* after a stack with sparse layers */
 };
 extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
-/* Rows of decoders.c, for the table. */
+/* Rows of decoders*.c, for the table. */
 extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
     rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,
     rt_cohere, rt_cohere2, rt_qwen2_moe, rt_gpt_oss, rt_deepseek_v2, rt_deepseek_v3, rt_minimax_m2,

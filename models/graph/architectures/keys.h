@@ -1,5 +1,5 @@
 /*
- * How keys of config.json are written down in the rows of architectures.c and decoders.c. Internal to
+ * How keys of config.json are written down in the rows of architectures.c and decoders*.c. Internal to
  * models/graph/architectures.
  */
 #ifndef ROOFTILE_MODELS_GRAPH_ARCHITECTURES_KEYS_H
@@ -58,6 +58,48 @@
 #define LLAMA_BUT_NORM      LLAMA_BUT_BOTH, .attention = &rt_attention_llama
 #define LLAMA_BUT_ATTENTION LLAMA_BUT_BOTH, .norm = RT_NORM_RMS
 #define LLAMA_NETWORK       LLAMA_BUT_NORM, .norm = RT_NORM_RMS
+/* clang-format on */
+
+/* Of decoders. */
+/* clang-format off */
+#define LAYER_NORMS {.attention = "attn.norm", .feed_forward = "mlp.norm", .last = "norm"}
+#define TIED        BOOLEAN("tie_word_embeddings", tied, 1)
+#define BIASES(key_) BOOLEAN(key_, qkv_bias, 0), BOOLEAN(key_, out_bias, 0)
+/* Layers that attend to a window, but for one in `period_` or those that "layer_types" lists. */
+#define WINDOWS(window_, period_)               \
+    NULLABLE("sliding_window", window, window_), \
+    ALWAYS(slides, 1), FULL_LAYERS,              \
+    SIZE("sliding_window_pattern|_sliding_window_pattern", full_period, period_)
+#define KV_HEADS(kv_heads_) NULLABLE("num_key_value_heads", kv_heads, kv_heads_)
+/* Rows of LayerNorm without gates: GPT-2's traits. */
+#define PLAIN_NETWORK PLAIN_BUT_NORMS, .norms = LAYER_NORMS
+#define PLAIN_BUT_NORMS                         \
+    .build = rt_build_transformer,              \
+    .attention = &rt_attention_llama,           \
+    .feed_forward = &rt_feed_forward_plain,     \
+    .dropout = true,                            \
+    .served = true,                             \
+    .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES)
+#define GEMMA_KEYS(hidden_, layers_, heads_, kv_heads_, inner_, vocab_, positions_)  \
+    GENERAL_KEYS(hidden_, layers_, heads_),                    \
+    LLAMA_REST(inner_, vocab_, positions_),                    \
+    SIZE("head_dim", head_dim, 256),                           \
+    ACTIVATION("hidden_activation|hidden_act", RT_ACT_GELU),   \
+    BIASES("attention_bias"),                                  \
+    KV_HEADS(kv_heads_),                                       \
+    TIED,                                                      \
+    ALWAYS(tokens_scaled, 1)
+#define DEEPSEEK_KEYS                                                                \
+    NULLABLE("q_lora_rank", q_rank, 1536),                                           \
+    SIZE("kv_lora_rank", kv_rank, 512),                                              \
+    SIZE("qk_nope_head_dim", nope_dim, 128),                                         \
+    SIZE("qk_rope_head_dim", rope_dim, 64),                                          \
+    SIZE("v_head_dim", value_dim, 128),                                              \
+    SIZE("head_dim", unused, 64),                                                    \
+    SIZE("num_key_value_heads", unused, 1),                                          \
+    ALWAYS(head_dim, -1), ALWAYS(kv_heads, -1),                                      \
+    BIASES("attention_bias"),                                                        \
+    SIZE("moe_layer_freq", sparse_step, 1)
 /* clang-format on */
 
 extern const struct rt_feed_forward_names rt_feed_forward_plain, rt_feed_forward_gated;

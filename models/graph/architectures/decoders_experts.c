@@ -1,0 +1,187 @@
+/* Decoders as rows of traits in which each token goes to some of many experts. As decoders.c. */
+#include "models/graph/architectures/keys.h"
+
+static const struct rt_config_key qwen2_moe_keys[] = {
+    GENERAL_KEYS(2048, 24, 16),
+    LLAMA_REST(5632, 151936, 32768),
+    KV_HEADS(16),
+    BOOLEAN("qkv_bias", qkv_bias, 1),
+    COUNT0("sliding_window", window, 0),
+    BOOLEAN("use_sliding_window", slides, 0),
+    SIZE("num_experts", experts, 60),
+    SIZE("num_experts_per_tok", topk, 4),
+    SIZE("moe_intermediate_size", expert_inner, 1408),
+    SIZE("shared_expert_intermediate_size", shared_inner, 5632),
+    ALWAYS(shared_experts, 1),
+    ALWAYS(shared_gated, 1),
+    SIZE("decoder_sparse_step", sparse_step, 1),
+    LENGTH("mlp_only_layers", dense_layers),
+    {0},
+};
+const struct rt_architecture rt_qwen2_moe = {.model_type = "qwen2_moe",
+                                             .what = "Qwen1.5-MoE, Qwen2-MoE",
+                                             .keys = qwen2_moe_keys,
+                                             .sparse = rt_experts_topk,
+                                             LLAMA_NETWORK};
+
+static const struct rt_config_key gpt_oss_keys[] = {
+    GENERAL_KEYS(2880, 36, 64),
+    LLAMA_REST(2880, 201088, 131072),
+    SIZE("head_dim", head_dim, 64),
+    KV_HEADS(8),
+    BOOLEAN("attention_bias", qkv_bias, 1),
+    BOOLEAN("attention_bias", out_bias, 1),
+    WINDOWS(128, 2),
+    SIZE("num_local_experts|num_experts", experts, 128),
+    SIZE("num_experts_per_tok|experts_per_token", topk, 4),
+    SIZE("intermediate_size", expert_inner, 2880),
+    ALWAYS(expert_bias, 1),
+    ALWAYS(router_bias, 1),
+    ALWAYS(sinks, 1),
+    {0},
+};
+const struct rt_architecture rt_gpt_oss = {.model_type = "gpt_oss",
+                                           .what = "gpt-oss",
+                                           .keys = gpt_oss_keys,
+                                           .sparse = rt_experts_topk,
+                                           LLAMA_NETWORK};
+
+static const struct rt_config_key deepseek_v2_keys[] = {
+    LLAMA_KEYS(11008, 102400, 2048),
+    DEEPSEEK_KEYS,
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    SIZE("n_routed_experts|num_experts|num_local_experts", experts, 64),
+    SIZE("num_experts_per_tok", topk, 6),
+    SIZE("moe_intermediate_size", expert_inner, 1407),
+    COUNT0("n_shared_experts", shared_experts, 2),
+    COUNT0("first_k_dense_replace", dense_layers, 0),
+    {0},
+};
+const struct rt_architecture rt_deepseek_v2 = {.model_type = "deepseek_v2",
+                                               .what = "DeepSeek-V2",
+                                               .keys = deepseek_v2_keys,
+                                               .sparse = rt_experts_topk,
+                                               LLAMA_BUT_ATTENTION,
+                                               .attention = &rt_attention_latent};
+
+static const struct rt_config_key deepseek_v3_keys[] = {
+    GENERAL_KEYS(7168, 61, 128),
+    LLAMA_REST(18432, 129280, 4096),
+    DEEPSEEK_KEYS,
+    SIZE("n_routed_experts|num_experts|num_local_experts", experts, 256),
+    SIZE("num_experts_per_tok", topk, 8),
+    SIZE("moe_intermediate_size", expert_inner, 2048),
+    COUNT0("n_shared_experts", shared_experts, 1),
+    COUNT0("first_k_dense_replace", dense_layers, 3),
+    {0},
+};
+const struct rt_architecture rt_deepseek_v3 = {.model_type = "deepseek_v3",
+                                               .aliases = "kimi_k2",
+                                               .what = "DeepSeek-V3, DeepSeek-R1, Kimi-K2",
+                                               .keys = deepseek_v3_keys,
+                                               .sparse = rt_experts_topk,
+                                               LLAMA_BUT_ATTENTION,
+                                               .attention = &rt_attention_latent};
+
+static const struct rt_config_key minimax_m2_keys[] = {
+    GENERAL_KEYS(3072, 62, 48),
+    LLAMA_REST(1536, 200064, 196608),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    SIZE("rotary_dim", rotary_dim, -1),
+    SHARE("partial_rotary_factor", rotary_share, 1000),
+    SIZE("num_local_experts|num_experts", experts, 256),
+    SIZE("num_experts_per_tok", topk, 8),
+    SIZE("intermediate_size", expert_inner, 1536),
+    ALWAYS(qk_norm, RT_QK_NORM_WHOLE),
+    {0},
+};
+const struct rt_architecture rt_minimax_m2 = {.model_type = "minimax_m2",
+                                              .what = "MiniMax-M2",
+                                              .keys = minimax_m2_keys,
+                                              .sparse = rt_experts_topk,
+                                              LLAMA_NETWORK};
+
+static const struct rt_config_key glm4_moe_keys[] = {
+    GENERAL_KEYS(4096, 46, 96),
+    LLAMA_REST(10944, 151552, 131072),
+    KV_HEADS(8),
+    BOOLEAN("attention_bias", qkv_bias, 0),
+    BOOLEAN("use_qk_norm", qk_norm, 0),
+    SHARE("partial_rotary_factor", rotary_share, 500),
+    SIZE("n_routed_experts|num_experts|num_local_experts", experts, 128),
+    SIZE("num_experts_per_tok", topk, 8),
+    SIZE("moe_intermediate_size", expert_inner, 1408),
+    COUNT0("n_shared_experts", shared_experts, 1),
+    COUNT0("first_k_dense_replace", dense_layers, 1),
+    {0},
+};
+const struct rt_architecture rt_glm4_moe = {.model_type = "glm4_moe",
+                                            .what = "GLM-4.5, GLM-4.6",
+                                            .keys = glm4_moe_keys,
+                                            .sparse = rt_experts_topk,
+                                            LLAMA_NETWORK};
+
+static const struct rt_config_key llama4_keys[] = {
+    GENERAL_KEYS(5120, 48, 40),
+    LLAMA_REST(16384, 202048, 131072),
+    SIZE("intermediate_size_mlp", inner, 16384),
+    SIZE("intermediate_size", expert_inner, 8192),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    BIASES("attention_bias"),
+    BOOLEAN("use_qk_norm", qk_norm, 1),
+    SIZE("num_local_experts|num_experts", experts, 16),
+    SIZE("num_experts_per_tok", topk, 1),
+    SIZE("interleave_moe_layer_step", sparse_step, 1),
+    NULLABLE("attention_chunk_size", chunk, 8192),
+    FULL_LAYERS,
+    SIZE("no_rope_layer_interval", full_period, 4),
+    ALWAYS(shared_experts, 1),
+    {0},
+};
+
+static void complete_llama4(struct rt_model *model)
+{
+    model->qk_norm = model->qk_norm ? RT_QK_NORM_BARE : RT_QK_NORM_NONE;
+}
+
+const struct rt_architecture rt_llama4 = {.model_type = "llama4_text",
+                                          .class = "llama4",
+                                          .what = "Llama 4",
+                                          .keys = llama4_keys,
+                                          .complete = complete_llama4,
+                                          .sparse = rt_experts_all,
+                                          LLAMA_NETWORK};
+
+static const struct rt_config_key olmoe_keys[] = {
+    GENERAL_KEYS(2048, 16, 16),
+    LLAMA_REST(2048, 50304, 4096),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    SIZE("num_experts", experts, 64),
+    SIZE("num_experts_per_tok", topk, 8),
+    SIZE("intermediate_size", expert_inner, 2048),
+    ALWAYS(qk_norm, RT_QK_NORM_WHOLE),
+    {0},
+};
+const struct rt_architecture rt_olmoe = {
+    .model_type = "olmoe", .what = "OLMoE", .keys = olmoe_keys, .sparse = rt_experts_topk, LLAMA_NETWORK};
+
+static const struct rt_config_key granitemoe_keys[] = {
+    LLAMA_KEYS(11008, 32000, 2048),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    SIZE("num_local_experts|num_experts", experts, 8),
+    SIZE("num_experts_per_tok", topk, 2),
+    SIZE("intermediate_size", expert_inner, 11008),
+    ALWAYS(tokens_scaled, 1),
+    ALWAYS(words_scaled, 1),
+    ALWAYS(branch_scaled, 1),
+    {0},
+};
+const struct rt_architecture rt_granitemoe = {.model_type = "granitemoe",
+                                              .what = "Granite 3 MoE",
+                                              .keys = granitemoe_keys,
+                                              .sparse = rt_experts_topk,
+                                              LLAMA_NETWORK};
