@@ -90,13 +90,24 @@ static struct rt_image even_padding(struct rt_onnx_lowering *l, struct rt_image 
 
 /* --- convolutions --- */
 
+/* torch.export's exporter writes zeros where PyTorch has no bias. */
+static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
+{
+    uint32_t value = rt_onnx_lower_in(l, input);
+    const struct rt_onnx_data *data = value == RT_ONNX_NO_VALUE ? NULL : l->at.model->values[value].data;
+    for (size_t i = 0; data != NULL && i < data->count; i++)
+        if (!data->real || data->element[i].real != 0)
+            return true;
+    return value != RT_ONNX_NO_VALUE && data == NULL;
+}
+
 /* A convolution that conv2d has no dims for, as the product that it is: of every output with its window. */
 static bool conv_as_product(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *w = rt_onnx_lower_shape(l, 1), *out = rt_onnx_lower_out_shape(l);
-    l->result = rt_build_linear(
-        l->graph, l->name, rt_onnx_lower_node(l, 0), out->dim[0] * rt_onnx_dims_product(out, 2, out->rank),
-        rt_onnx_dims_product(w, 1, w->rank), w->dim[0], rt_onnx_lower_in(l, 2) != RT_ONNX_NO_VALUE);
+    l->result = rt_build_linear(l->graph, l->name, rt_onnx_lower_node(l, 0),
+                                out->dim[0] * rt_onnx_dims_product(out, 2, out->rank),
+                                rt_onnx_dims_product(w, 1, w->rank), w->dim[0], has_bias(l, 2));
     return true;
 }
 
@@ -118,7 +129,7 @@ static bool conv(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
                          .padding_w = w.before[1],
                          .dilation = w.kernel[1] > 1 ? w.dilation[1] : w.dilation[0],
                          .groups = rt_onnx_int(&l->at, "group", 1),
-                         .bias = rt_onnx_lower_in(l, 2) != RT_ONNX_NO_VALUE};
+                         .bias = has_bias(l, 2)};
     l->result = rt_image_conv(l->graph, l->name, x, &to).node;
     return true;
 }
@@ -148,7 +159,7 @@ static bool conv_transpose(struct rt_onnx_lowering *l, const struct rt_onnx_lowe
                      -1};
     l->result = rt_node_add(l->graph, l->name, x.node, RT_NO_INPUT, (double)rt_onnx_count(out));
     rt_graph_add_kernel(l->graph, RT_FORWARD, row->op, dim);
-    if (rt_onnx_lower_in(l, 2) != RT_ONNX_NO_VALUE)
+    if (has_bias(l, 2))
         l->result =
             rt_build_binary(l->graph, rt_image_name(l->graph, l->name, "bias"), RT_OP_ADD, l->result,
                             RT_NO_INPUT, out->dim[0] * out->dim[1], out->dim[2] * out->dim[3], out->dim[1]);
@@ -189,7 +200,8 @@ static bool response_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower
 
 /* --- pools and sizes --- */
 
-/* Windows that are no squares move their bytes. */
+/* Windows that are no squares move their bytes. An average of 1 x 1 is how exporters write an adaptive pool
+ * of images that have its size already. */
 static bool pool(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     int64_t kernel[RT_ONNX_RANK];
@@ -205,6 +217,10 @@ static bool pool(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
         return true;
     }
     x = even_padding(l, x, &w);
+    if (row->op == RT_OP_AVG_POOL2D && w.kernel[0] * w.stride[0] == 1 && w.before[0] == 0) {
+        l->result = rt_image_adaptive_avg_pool(l->graph, l->name, x, x.height, x.width).node;
+        return true;
+    }
     struct rt_window window = {.kernel = w.kernel[0],
                                .stride = w.stride[0],
                                .padding = w.before[0],

@@ -75,6 +75,8 @@ static bool cast(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
     return move(l, row);
 }
 
+/* Along the last dim, as halves of heads are swapped, it is the copy that rt_build_rotate_half makes of it;
+ * what joins channels or tokens is as rt_image_concat. */
 static bool concat(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     const struct rt_onnx_shape *out = rt_onnx_lower_out_shape(l);
@@ -87,7 +89,8 @@ static bool concat(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
         if (rt_onnx_lower_node(l, i) != RT_NO_INPUT)
             rt_graph_add_input(l->graph, rt_onnx_lower_node(l, i));
     l->graph->nodes[l->result].fusable = true;
-    rt_node_add_kernel(l->graph, RT_FORWARD, row->op, rows, all / rows)->bytes =
+    bool last = axis == out->rank - 1 && !l->made[l->at.node->outputs[0]].image;
+    rt_node_add_kernel(l->graph, RT_FORWARD, last ? RT_OP_COPY : row->op, rows, all / rows)->bytes =
         2 * rt_onnx_lower_bytes(l, l->at.node->outputs[0]);
     return true;
 }
