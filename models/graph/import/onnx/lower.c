@@ -15,7 +15,7 @@
 static const struct rt_onnx_lower_row *find_row(const struct rt_onnx_node *node)
 {
     static const struct rt_onnx_lower_row *const tables[] = {rt_onnx_lower_image, rt_onnx_lower_math,
-                                                             rt_onnx_lower_moves};
+                                                             rt_onnx_lower_moves, rt_onnx_lower_product};
     for (size_t t = 0; t < RT_COUNT(tables) && node->row != NULL; t++)
         for (const struct rt_onnx_lower_row *row = tables[t]; row->name != NULL; row++)
             if (strcmp(row->name, node->op) == 0)

@@ -68,7 +68,8 @@ struct rt_onnx_lower_row {
 };
 
 /* The rows of a kind, ended by one without a name. */
-extern const struct rt_onnx_lower_row rt_onnx_lower_image[], rt_onnx_lower_math[], rt_onnx_lower_moves[];
+extern const struct rt_onnx_lower_row rt_onnx_lower_image[], rt_onnx_lower_math[], rt_onnx_lower_moves[],
+    rt_onnx_lower_product[];
 
 /* Finds patterns (made->pattern, made->inside), and adds the node of the one that ends at the node. */
 void rt_onnx_find_patterns(struct rt_onnx_lowering *lowering, const struct rt_onnx_graph *graph);
