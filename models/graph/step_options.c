@@ -136,17 +136,36 @@ static int settle_kind(const struct rt_command_line *line, const struct rt_model
                          source->model.name, given);
 }
 
+/* What was traced is what it is; an ONNX model says which operators run, and not what runs them. */
+static int settle_traced(const struct rt_command_line *line, const struct rt_model_source *source,
+                         struct rt_graph_options *graph)
+{
+    static const char *const served[] = {"lengths",      "contexts", "quant",  "kv-cache", "ep",
+                                         "attention-dp", "image",    "layout", "autocast", NULL};
+    const char *given = rt_given_of(line, served);
+    bool onnx = rt_model_is_onnx(source->spec);
+    if (given == NULL && !onnx && rt_given(line, "runtime"))
+        given = "runtime";
+    if (given != NULL)
+        return rt_fail(RT_EUSAGE, "an %s is forecast as it is, so --%s does not apply",
+                       source->importer->what, given);
+    if (onnx && rt_runtimes[graph->runtime].served)
+        return rt_fail(RT_EUSAGE,
+                       "--runtime %s: LLM servers read checkpoints, not ONNX models; give the model's "
+                       "config.json, or another runtime",
+                       rt_runtimes[graph->runtime].name);
+    if (onnx && !rt_given(line, "runtime"))
+        graph->runtime = RT_RUNTIME_EAGER;
+    return RT_OK;
+}
+
 int rt_step_options_settle(const struct rt_command_line *line, const struct rt_model_source *source,
                            const char *const *alike, struct rt_step_options *options)
 {
     struct rt_graph_options *graph = &options->graph;
     bool traced = rt_model_source_traced(source);
-    static const char *const served[] = {"lengths",      "contexts", "quant",  "kv-cache", "runtime", "ep",
-                                         "attention-dp", "image",    "layout", "autocast", NULL};
-    const char *given = rt_given_of(line, served);
-    if (traced && given != NULL)
-        return rt_fail(RT_EUSAGE, "an %s is forecast as it is, so --%s does not apply",
-                       source->importer->what, given);
+    if (traced && settle_traced(line, source, graph) != RT_OK)
+        return RT_EUSAGE;
     if (graph->recompute != RT_RECOMPUTE_NONE && graph->step != RT_STEP_TRAINING)
         return rt_fail(RT_EUSAGE, "--recompute is for --mode training");
     int status = traced ? RT_OK : settle_kind(line, source);

@@ -42,6 +42,11 @@ succeeds no_patterns "$ROOFTILE" graph --model "$data/patterns.onnx" --dim batch
 json_is no_patterns_as_written "[[op for op, rows in $ops].count(of) for of in ('transpose', 'tanh', 'mul', 'sigmoid', 'gelu')]" "[4, 1, 3, 2, 0]"
 succeeds predict "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 -p roofline
 holds predict_images "4 x 32 x 32 pixels" "$work/stdout"
+succeeds compiled "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 --runtime compile --json
+json_is compiled_chains "[n['name'] for n in d['blocks'][0]['nodes'] if '+' in n['name']], d['options']['fusion'], d['options']['channels_last']" \
+    "(['BatchNormalization 1+Relu 2'], True, True)"
+json_is compiled_turns_images "[k['dims']['rows'] for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['op'] == 'relu']" "[1024]"
+refuses forecast_served 2 "LLM servers read checkpoints, not ONNX models" "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 --runtime serving
 refuses forecast 1 "dim 0 of input 'x' is 'batch' in the file; give --dim 'batch=N'" "$ROOFTILE" graph --model "$data/network.onnx"
 refuses forecast_batch 2 "--dim NAME=N gives sizes" "$ROOFTILE" predict --model "$data/network.onnx" --batch 8 --gpu V100
 refuses forecast_training 2 "for inference only" "$ROOFTILE" predict --model "$data/network.onnx" --mode training --dim batch=8 --gpu V100

@@ -82,8 +82,8 @@ int rt_graph_import_opgraph(const char *path, int64_t layers, enum rt_dtype dtyp
 
 /* --- ONNX models --- */
 
-/* The kernels of one step of inference (onnx/lower.h), all of options->dtype; batch, sequence and image are
- * those of the first input. RT_EIO, RT_EUSAGE, or RT_EFORMAT with the file, the node and what is not known of
+/* The kernels of one step of inference (onnx/lower.h), all of options->dtype, as options->runtime runs them
+ * (no server's); batch, sequence and image are those of the first input. RT_EIO, RT_EUSAGE, or RT_EFORMAT with the file, the node and what is not known of
  * it. Warns of operators that are forecast by their bytes and of bodies that are counted once. */
 int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
                          struct rt_graph *out);

@@ -6,6 +6,8 @@
 #include "models/graph/import/import.h"
 #include "models/graph/import/onnx/control.h"
 #include "models/graph/import/onnx/infer.h"
+#include "models/graph/layout.h"
+#include "models/graph/scalar_loads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -436,32 +438,48 @@ static int check_kernels(const struct rt_graph *graph, const char *path)
     return RT_OK;
 }
 
-static int lower(struct rt_onnx_model *model, bool patterns, struct rt_graph *graph)
+static int lower(struct walk *walk, struct rt_graph *graph)
 {
-    struct walk walk = {.l = {.at = {.model = model},
-                              .graph = graph,
-                              .made = rt_calloc(model->value_count + 1, sizeof(struct rt_onnx_made)),
-                              .patterns = patterns}};
-    find_weights(&walk.l);
-    count_readers(&walk.l, model->graph);
-    if (patterns)
-        rt_onnx_find_patterns(&walk.l, model->graph);
+    struct rt_onnx_model *model = walk->l.at.model;
+    walk->l.graph = graph;
+    walk->l.made = rt_calloc(model->value_count + 1, sizeof(struct rt_onnx_made));
+    find_weights(&walk->l);
+    count_readers(&walk->l, model->graph);
+    if (walk->l.patterns)
+        rt_onnx_find_patterns(&walk->l, model->graph);
     rt_graph_add_block(graph, "all", RT_BLOCK_LAYER, 1);
-    int status = lower_graph(&walk, model->graph);
+    int status = lower_graph(walk, model->graph);
     if (status == RT_OK)
         status = check_kernels(graph, model->path);
     if (status == RT_OK && graph->kernel_count == 0)
         status = rt_fail(RT_EFORMAT, "%s: nothing in it runs on a GPU: all values are constants or views",
                          model->path);
-    set_ends(&walk.l);
-    if (status == RT_OK) {
-        warn_of(&walk.by_bytes, model->path, "forecast by the bytes that they read and write");
-        warn_of(&walk.counted_once, model->path, "bodies that may run several times or not are counted once");
-    }
-    rt_strings_release(&walk.by_bytes);
-    rt_strings_release(&walk.counted_once);
-    free(walk.l.made);
+    set_ends(&walk->l);
+    free(walk->l.made);
     return status;
+}
+
+/* As rt_graph_build does of named models: compiled code may store images channels last. */
+static int lower_for_runtime(struct walk *walk, struct rt_graph_options *step, struct rt_graph *out)
+{
+    step->fusion |= rt_runtimes[step->runtime].fusion;
+    rt_graph_init(out, step);
+    int status = lower(walk, out);
+    if (status == RT_OK && step->image > 0 && step->runtime == RT_RUNTIME_COMPILE &&
+        rt_graph_prefers_channels_last(out)) {
+        rt_graph_release(out);
+        step->channels_last = true;
+        rt_graph_init(out, step);
+        status = lower(walk, out);
+    }
+    if (status != RT_OK) {
+        rt_graph_release(out);
+        return status;
+    }
+    rt_graph_mark_scalar_loads(out);
+    if (step->fusion)
+        rt_graph_fuse(out);
+    return RT_OK;
 }
 
 int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
@@ -476,11 +494,14 @@ int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_g
     if (status != RT_OK)
         return status;
     set_sizes(&model, &step);
-    step.fusion = false;
-    rt_graph_init(out, &step);
-    status = lower(&model, !source->no_patterns, out);
-    if (status != RT_OK)
-        rt_graph_release(out);
+    struct walk walk = {.l = {.at = {.model = &model}, .patterns = !source->no_patterns}};
+    status = lower_for_runtime(&walk, &step, out);
+    if (status == RT_OK) {
+        warn_of(&walk.by_bytes, model.path, "forecast by the bytes that they read and write");
+        warn_of(&walk.counted_once, model.path, "bodies that may run several times or not are counted once");
+    }
+    rt_strings_release(&walk.by_bytes);
+    rt_strings_release(&walk.counted_once);
     rt_onnx_release(&model);
     return status;
 }

@@ -50,9 +50,11 @@ int64_t rt_onnx_dims_product(const struct rt_onnx_shape *shape, int from, int to
 void rt_onnx_lower_matrix(const struct rt_onnx_lowering *l, uint32_t value, int64_t *rows, int64_t *cols)
 {
     const struct rt_onnx_shape *shape = &l->at.model->values[value].shape;
-    bool image = l->made[value].image && shape->rank > 2 && rt_onnx_dims_product(shape, 2, shape->rank) > 1;
+    int64_t pixels = shape->rank > 2 ? rt_onnx_dims_product(shape, 2, shape->rank) : 1;
     int64_t last = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
-    *cols = image ? rt_onnx_dims_product(shape, 2, shape->rank) : last;
+    if (l->made[value].image && pixels > 1)
+        last = l->graph->options.channels_last ? shape->dim[1] : pixels;
+    *cols = last;
     *rows = rt_onnx_count(shape) / *cols;
 }
 

@@ -135,6 +135,17 @@ static bool reshape(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
     return true;
 }
 
+/* A view; images that are stored channels last are turned before they are rows of numbers. */
+static bool flatten(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    const struct rt_onnx_shape *in = rt_onnx_lower_shape(l, 0);
+    bool image = l->made[rt_onnx_lower_in(l, 0)].image && in->rank == 4;
+    if (!image || rt_onnx_lower_out_shape(l)->rank != 2)
+        return strcmp(row->name, "Reshape") != 0 || reshape(l, row);
+    l->result = rt_image_flatten(l->graph, l->name, rt_onnx_lower_image_of(l, 0)).node;
+    return true;
+}
+
 /* A part of a view is one. */
 static bool part(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
@@ -168,12 +179,12 @@ const struct rt_onnx_lower_row rt_onnx_lower_moves[] = {
     VIEW("Constant"),
     {"Dropout", part, RT_OP_COPY, 0, 0}, /* at inference */
     VIEW("Expand"),
-    VIEW("Flatten"),
+    {"Flatten", flatten, RT_OP_COPY, 0, 0},
     {"Identity", part, RT_OP_COPY, 0, 0},
     VIEW("Optional"),
     VIEW("OptionalGetElement"),
     VIEW("OptionalHasElement"),
-    {"Reshape", reshape, RT_OP_COPY, 0, 0},
+    {"Reshape", flatten, RT_OP_COPY, 0, 0},
     VIEW("SequenceAt"),
     VIEW("SequenceConstruct"),
     VIEW("SequenceEmpty"),
