@@ -7,6 +7,7 @@
 # Works on Debian 12 and Ubuntu 24.04. Elsewhere it names the packages and goes on.
 source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages="gcc make cmake pkg-config libc6-dev libopenblas-dev libhdf5-dev libcsv-dev libjansson-dev libcunit1-dev"
+build_packages+=" libprotobuf-c-dev protobuf-c-compiler libonnx-dev" # ONNX models; without them the rest builds
 
 setup_packages() {
     local missing=() package as_root=()

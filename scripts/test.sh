@@ -10,7 +10,7 @@ set -eu
 build=$source_folder/${ROOFTILE_BUILD:-build}
 
 # shellcheck disable=SC2086  # lists of words
-setup_packages $build_packages python3 ${ROOFTILE_PACKAGES:-} # python3 reads --json in tests
+setup_packages $build_packages python3 libonnx-testdata ${ROOFTILE_PACKAGES:-} # python3 reads --json in tests
 # shellcheck disable=SC2086
 setup_build "$build" -DCMAKE_BUILD_TYPE=Release ${ROOFTILE_CMAKE:-}
 

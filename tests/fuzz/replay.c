@@ -115,9 +115,14 @@ static void run_changed(const struct fuzz_target *target, struct rt_random *rand
 {
     static uint8_t bytes[MOST + 64];
     const struct input *input = &inputs[below(random, input_count)];
-    size_t size = input->size;
+    size_t size = input->size, changed = 0;
     memcpy(bytes, input->bytes, size);
-    for (size_t i = 1 + below(random, CHANGES_OF_ONE); i > 0; i--)
+    if (target->change != NULL && below(random, 4) > 0) {
+        const struct input *other = &inputs[below(random, input_count)];
+        changed = target->change(bytes, size, MOST, other->bytes, other->size, rt_random_next(random));
+    }
+    size = changed > 0 ? changed : size;
+    for (size_t i = 1 + below(random, CHANGES_OF_ONE); i > 0 && changed == 0; i--)
         size = change(random, bytes, size);
     uint8_t *exact = rt_malloc(size); /* so that reading beyond it is seen */
     memcpy(exact, bytes, size);

@@ -1,5 +1,6 @@
 /* A row per format. See targets.h. */
 #include "targets.h"
+#include "input_limits.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "datasets/export_csv.h"
@@ -219,12 +220,11 @@ static void lower_onnx(const char *path, const struct rt_onnx_given *given)
 }
 
 /* Shapes keep to their bounds, elements to their shapes, and all of it can be printed. */
-static void run_onnx(const uint8_t *data, size_t size)
+static void read_onnx(const char *path)
 {
     const char *dims[] = {"batch=3"};
     struct rt_onnx_given given = {.dims = {dims, 1}};
     struct rt_onnx_model model;
-    const char *path = put("net.onnx", data, size);
     if (rt_onnx_read(path, &given, &model) != RT_OK && rt_onnx_read(path, NULL, &model) != RT_OK)
         return;
     for (size_t i = 0; i < model.value_count; i++) {
@@ -238,6 +238,22 @@ static void run_onnx(const uint8_t *data, size_t size)
     lower_onnx(path, &given);
     rt_onnx_release(&model);
 }
+
+static void run_onnx(const uint8_t *data, size_t size)
+{
+    static const struct fuzz_limits limits = {
+        .seconds = 4, .seconds_a_byte = 200e-6, .bytes = 32 << 20, .bytes_a_byte = 4096};
+    const char *path = put("net.onnx", data, size);
+    fuzz_limits_begin();
+    read_onnx(path);
+    fuzz_limits_end(&limits, size);
+}
+
+#ifdef FUZZ_ONNX
+#define CHANGE_ONNX fuzz_onnx_change
+#else
+#define CHANGE_ONNX NULL
+#endif
 
 /* A list of jobs; what has a slash would name files. */
 static void run_jobs(const uint8_t *data, size_t size)
@@ -413,24 +429,24 @@ static void run_checkpoint(const uint8_t *data, size_t size)
 }
 
 const struct fuzz_target fuzz_targets[] = {
-    {"call", run_call},
-    {"spec", run_spec},
-    {"options", run_options},
-    {"explore", run_explore},
-    {"device", run_device},
-    {"host", run_host},
-    {"config", run_config},
-    {"opgraph", run_opgraph},
-    {"onnx", run_onnx},
-    {"neusight", run_neusight},
-    {"aiconfigurator", run_aiconfigurator},
-    {"workloads", run_workloads},
-    {"jobs", run_jobs},
-    {"shares", run_shares},
-    {"csv", run_csv},
-    {"dataset", run_dataset},
-    {"predictor", run_predictor},
-    {"checkpoint", run_checkpoint},
+    {"call", run_call, NULL},
+    {"spec", run_spec, NULL},
+    {"options", run_options, NULL},
+    {"explore", run_explore, NULL},
+    {"device", run_device, NULL},
+    {"host", run_host, NULL},
+    {"config", run_config, NULL},
+    {"opgraph", run_opgraph, NULL},
+    {"onnx", run_onnx, CHANGE_ONNX},
+    {"neusight", run_neusight, NULL},
+    {"aiconfigurator", run_aiconfigurator, NULL},
+    {"workloads", run_workloads, NULL},
+    {"jobs", run_jobs, NULL},
+    {"shares", run_shares, NULL},
+    {"csv", run_csv, NULL},
+    {"dataset", run_dataset, NULL},
+    {"predictor", run_predictor, NULL},
+    {"checkpoint", run_checkpoint, NULL},
 };
 
 const struct fuzz_target *fuzz_target_find(const char *name)

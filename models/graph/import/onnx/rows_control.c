@@ -353,5 +353,5 @@ const struct rt_onnx_op rt_onnx_control_rows[] = {
     {"Loop", loop, NULL, 0, 0},
     {"Scan", scan_over, NULL, 0, 0},
     {"SequenceMap", sequence_map, NULL, 0, 1},
-    {NULL},
+    {.name = NULL},
 };

@@ -497,5 +497,5 @@ const struct rt_onnx_op rt_onnx_image_rows[] = {
     {"Col2Im", col_to_image, NULL, 0, 3},
     {"CenterCropPad", center_crop_pad, NULL, 0, 2},
     {"ImageDecoder", decoded_image, NULL, 0, 1},
-    {NULL},
+    {.name = NULL},
 };

@@ -38,7 +38,7 @@ static int gradient(const struct rt_onnx_at *at)
 const struct rt_onnx_op rt_onnx_loss_rows[] = {
     {"NegativeLogLikelihoodLoss", loss, NULL, 0, 2},
     {"SoftmaxCrossEntropyLoss", loss, NULL, 0, 2},
-    {NULL},
+    {.name = NULL},
 };
 
 const struct rt_onnx_op rt_onnx_preview_rows[] = {
@@ -46,7 +46,7 @@ const struct rt_onnx_op rt_onnx_preview_rows[] = {
     {"Adam", optimizer, NULL, 3, 3},
     {"Momentum", optimizer, NULL, 2, 3},
     {"Gradient", gradient, NULL, 0, 1},
-    {NULL},
+    {.name = NULL},
 };
 
 /* --- ai.onnx.ml --- */
@@ -97,5 +97,5 @@ const struct rt_onnx_op rt_onnx_ml_rows[] = {
     {"Normalizer", rt_onnx_same, NULL, RT_ONNX_FLOAT, 1},
     {"TreeEnsemble", trees, NULL, 0, 1},
     {"Scaler", rt_onnx_same, NULL, RT_ONNX_FLOAT, 1},
-    {NULL},
+    {.name = NULL},
 };

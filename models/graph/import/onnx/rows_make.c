@@ -205,5 +205,5 @@ const struct rt_onnx_op rt_onnx_make_rows[] = {
     {"QuantizeLinear", quantise, NULL, 0, 2},
     {"DequantizeLinear", cast_as, NULL, 1, 2},
     {"DynamicQuantizeLinear", dynamic_quantise, NULL, 0, 1},
-    {NULL},
+    {.name = NULL},
 };

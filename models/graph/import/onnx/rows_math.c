@@ -110,5 +110,5 @@ const struct rt_onnx_op rt_onnx_math_rows[] = {
     COMPARE("Or"),
     COMPARE("Xor"),
     {"Where", choose, rt_onnx_fold_where, 0, 3},
-    {NULL},
+    {.name = NULL},
 };

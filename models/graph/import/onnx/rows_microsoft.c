@@ -284,5 +284,5 @@ const struct rt_onnx_op rt_onnx_microsoft_rows[] = {
     SAME("Trilu"),
     {"DequantizeLinear", as_scale, NULL, 0, 2},
     {"QuantizeLinear", quantise, NULL, 0, 2},
-    {NULL},
+    {.name = NULL},
 };

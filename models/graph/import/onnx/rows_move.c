@@ -449,5 +449,5 @@ const struct rt_onnx_op rt_onnx_move_rows[] = {
     {"OneHot", one_hot, NULL, 0, 3},
     {"DepthToSpace", space_depth, NULL, 0, 1},
     {"SpaceToDepth", space_depth, NULL, 1, 1},
-    {NULL},
+    {.name = NULL},
 };

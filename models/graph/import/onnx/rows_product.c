@@ -262,5 +262,5 @@ const struct rt_onnx_op rt_onnx_product_rows[] = {
     {"Einsum", einsum, NULL, 0, 1},
     {"Attention", attention, NULL, 0, 3},
     {"RotaryEmbedding", rt_onnx_same, NULL, 0, 3},
-    {NULL},
+    {.name = NULL},
 };

@@ -31,5 +31,5 @@ const struct rt_onnx_op rt_onnx_recurrent_rows[] = {
     {"RNN", recurrent, NULL, 0, 3},
     {"GRU", recurrent, NULL, 0, 3},
     {"LSTM", recurrent, NULL, 0, 3},
-    {NULL},
+    {.name = NULL},
 };

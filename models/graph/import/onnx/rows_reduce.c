@@ -200,5 +200,5 @@ const struct rt_onnx_op rt_onnx_reduce_rows[] = {
     {"NonMaxSuppression", boxes, NULL, 0, 2},
     {"Shape", shape_of, rt_onnx_fold_shape, 0, 1},
     {"Size", size_of, rt_onnx_fold_size, 0, 1},
-    {NULL},
+    {.name = NULL},
 };

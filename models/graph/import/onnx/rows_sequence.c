@@ -164,5 +164,5 @@ const struct rt_onnx_op rt_onnx_sequence_rows[] = {
     {"Optional", optional, NULL, 0, 0},
     {"OptionalGetElement", held, NULL, 0, 1},
     {"OptionalHasElement", scalar_of, NULL, RT_ONNX_BOOL, 0},
-    {NULL},
+    {.name = NULL},
 };

@@ -112,5 +112,5 @@ const struct rt_onnx_op rt_onnx_text_rows[] = {
     {"TfIdfVectorizer", count_ngrams, NULL, 0, 1},
     {"DFT", dft, NULL, 0, 1},
     {"STFT", stft, NULL, 0, 2},
-    {NULL},
+    {.name = NULL},
 };
