@@ -251,7 +251,7 @@ static const char *head_of_class(const char *class, const char *model_type)
         if (strchr("_-", *model_type) == NULL &&
             tolower((unsigned char)*class ++) != tolower((unsigned char)*model_type))
             return NULL;
-    static const char *const heads[] = {"For", "LMHead", "Model", "DoubleHeads", "EncoderModel"};
+    static const char *const heads[] = {"For", "LMHead", "Model", "DoubleHeads", "EncoderModel", "MTModel"};
     for (size_t i = 0; i < RT_COUNT(heads); i++)
         if (strncmp(class, heads[i], strlen(heads[i])) == 0)
             return class;
@@ -337,12 +337,13 @@ static const char *const head_names[RT_MODEL_HEAD_COUNT] = {
     [RT_MODEL_HEAD_MASKED_WORDS] = "ForMaskedLM",
     [RT_MODEL_HEAD_PRETRAINING] = "ForPreTraining",
     [RT_MODEL_HEAD_NEXT_SENTENCE] = "ForNextSentencePrediction",
+    [RT_MODEL_HEAD_ENCODER] = "EncoderModel",
 };
 
 /* The rest of BERT's row has the words of its ForMaskedLM, and so has its LMHeadModel. */
 static enum rt_model_head find_head(const char *name, unsigned built)
 {
-    static const char *const words[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
+    static const char *const words[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel"};
     for (size_t i = 0; i < RT_COUNT(words); i++)
         if (strcmp(name, words[i]) == 0)
             return built & (1U << RT_MODEL_HEAD_WORDS) ? RT_MODEL_HEAD_WORDS : RT_MODEL_HEAD_MASKED_WORDS;
@@ -352,11 +353,12 @@ static enum rt_model_head find_head(const char *name, unsigned built)
     return RT_MODEL_HEAD_OWN;
 }
 
-/* As transformers has it: of "id2label" where that is there, else "num_labels", else 2. */
-static int read_labels(const json_t *root, const char *where, int64_t *labels)
+/* As transformers has it: of "id2label" where that is there, else "num_labels", else 2, BART's 3. */
+static int read_labels(const json_t *root, const char *where, const struct rt_architecture *row,
+                       int64_t *labels)
 {
     const json_t *names = json_object_get(root, "id2label"), *count = json_object_get(root, "num_labels");
-    *labels = 2;
+    *labels = row->labels > 0 ? row->labels : 2;
     if (json_is_object(names))
         *labels = (int64_t)json_object_size(names);
     else if (json_is_integer(count))
@@ -373,7 +375,7 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
 {
     const struct rt_architecture *row = model->architecture;
     const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
-    int status = read_labels(root, where, &model->labels);
+    int status = read_labels(root, where, row, &model->labels);
     if (status != RT_OK || class == NULL)
         return status;
     const char *name = head_of_class(class, class_of(row));
@@ -446,6 +448,11 @@ static int complete_heads(struct rt_model *model, const char *where)
         return rt_fail(RT_EFORMAT,
                        "%s: %" PRId64 " key-value heads do not divide %" PRId64 " heads; correct either",
                        where, model->kv_heads, model->heads);
+    if (model->decoder_heads > 0 && model->hidden % model->decoder_heads != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: %" PRId64 " heads of the decoder do not divide the hidden size %" PRId64
+                       "; correct either",
+                       where, model->decoder_heads, model->hidden);
     complete_latent(model);
     return complete_rotary(model, where);
 }
@@ -559,6 +566,7 @@ static double largest_matrix(const struct rt_model *model)
                              model->embedding,
                              model->heads * model->head_dim,
                              model->inner,
+                             model->decoder_inner,
                              model->vocab,
                              model->expert_inner,
                              model->positions,

@@ -26,7 +26,8 @@ static int check_option(const char *option, int64_t value)
 /* Every device holds whole heads, and whole key-value heads or a copy of one. */
 static bool divides_heads(const struct rt_model *model, int64_t parts)
 {
-    return model->heads % parts == 0 && (model->kv_heads % parts == 0 || parts % model->kv_heads == 0);
+    return model->heads % parts == 0 && model->decoder_heads % parts == 0 &&
+           (model->kv_heads % parts == 0 || parts % model->kv_heads == 0);
 }
 
 static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
@@ -55,6 +56,7 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
     double widest = fmax(fmax((double)model->hidden, (double)model->inner),
                          fmax((double)model->vocab, fmax(heads * head_dim, keys)));
     widest = fmax(widest, fmax((double)model->experts * (double)model->capacity, heads * keys));
+    widest = fmax(widest, fmax((double)model->decoder_inner, (double)model->decoder_heads * keys));
     if (batch * heads * keys <= MOST_DIM && keys * head_dim <= MOST_DIM && rows * widest <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
@@ -69,6 +71,9 @@ static int check_head(const struct rt_model *model, const struct rt_graph_option
 {
     bool classifies = model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES ||
                       model->head == RT_MODEL_HEAD_TOKEN_CLASSES || model->head == RT_MODEL_HEAD_QUESTION;
+    if (options->step == RT_STEP_DECODE && model->head == RT_MODEL_HEAD_ENCODER)
+        return rt_fail(RT_EUSAGE, "%s is an encoder, it does not decode token by token; use --mode inference",
+                       model->name);
     if (options->step != RT_STEP_DECODE || !classifies)
         return RT_OK;
     return rt_fail(RT_EUSAGE, "%s classifies, it does not decode token by token; use --mode inference",

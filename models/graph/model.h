@@ -37,6 +37,7 @@ enum rt_model_head {
     RT_MODEL_HEAD_MASKED_WORDS,     /* ForMaskedLM */
     RT_MODEL_HEAD_PRETRAINING,      /* ForPreTraining: masked words and the next sentence */
     RT_MODEL_HEAD_NEXT_SENTENCE,    /* ForNextSentencePrediction */
+    RT_MODEL_HEAD_ENCODER,          /* EncoderModel: the encoder of an encoder-decoder alone */
     RT_MODEL_HEAD_COUNT
 };
 
@@ -55,8 +56,10 @@ struct rt_model {
     int64_t gated;      /* 1: the feed-forward multiplies two products */
     int64_t qkv_bias, out_bias, mlp_bias; /* 1: the products of attention, of feed-forward have a bias */
     enum rt_activation_kind activation;
-    /* Encoder-decoders (T5, Switch): `layers` is the encoder's. */
+    /* Encoder-decoders (T5, BART): `layers`, `heads` and `inner` are the encoder's. */
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
+    int64_t decoder_heads, decoder_inner; /* 0: as the encoder's */
+    int64_t output_scaled;                /* 1: what the decoder puts out is scaled (T5) */
     /* Experts of decoders: each token goes to `topk` of them. */
     int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
     int64_t shared_experts, shared_inner; /* that every token goes to: their number and width */

@@ -4,7 +4,7 @@
  * new kind of attention is a row and two functions (attention.c); a network of another make is a builder.
  *
  * Two builders serve all rows: rt_build_transformer (one stack of layers: decoders such as GPT-2 and Llama,
- * the encoder BERT) and rt_build_encoder_decoder (T5, Switch Transformer). Both make their layers by stack.c.
+ * the encoder BERT) and rt_build_encoder_decoder (T5, BART). Both make their layers by stack.c.
  *
  * Graphs follow Hugging Face's "eager" code, which writes attention out op by op: where a model copies,
  * scales, masks and splits is part of its row, since each of these is a kernel.
@@ -67,7 +67,8 @@ struct rt_attention {
     bool softmax_fp32; /* of narrower scores: computed in fp32 and cast back */
 };
 extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_distilbert,
-    rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross;
+    rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross,
+    rt_attention_bart, rt_attention_bart_cross;
 
 /* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
 struct rt_feed_forward_names {
@@ -98,7 +99,7 @@ struct rt_architecture {
     enum rt_norm_kind norm;
     struct { /* nodes of layer norms; an RMS norm is several nodes with names of their own */
         const char *embedding; /* NULL: none there */
-        const char *attention, *feed_forward, *last;
+        const char *attention, *cross, *feed_forward, *last;
     } norms;
     const struct rt_attention *attention;
     const struct rt_attention *cross; /* of an encoder-decoder: over the encoder's tokens */
@@ -108,7 +109,11 @@ struct rt_architecture {
     bool attention_kept;      /* what attention puts out has no dropout of its own (DistilBERT) */
     bool embedding_dropout;   /* of what enters the first layer */
     bool learned_positions;   /* a table of positions is added to the embedding of tokens */
+    bool computed_positions;  /* that table holds sinusoids and is no parameter (M2M-100) */
     int64_t unused_positions; /* rows of that table that no token uses */
+    bool end_dropout;         /* behind the last norm of an encoder, of a decoder (T5) */
+    bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
+    int64_t labels;           /* of a config that does not say how many; 0: 2 */
     unsigned heads;           /* that it is built with: 1 << enum rt_model_head */
 
     /* Where the row has none of these, NULL. */
@@ -125,6 +130,10 @@ extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_p
     rt_cohere, rt_cohere2, rt_qwen2_moe, rt_gpt_oss, rt_deepseek_v2, rt_deepseek_v3, rt_minimax_m2,
     rt_glm4_moe, rt_llama4, rt_glm, rt_glm4, rt_ernie4_5, rt_helium, rt_seed_oss, rt_exaone4, rt_arcee,
     rt_nemotron, rt_stablelm, rt_gpt_bigcode, rt_olmoe, rt_granitemoe;
+
+/* Rows of encoder_decoders.c. */
+extern const struct rt_architecture rt_t5, rt_mt5, rt_switch_transformers, rt_bart, rt_mbart, rt_pegasus,
+    rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
 
 void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);

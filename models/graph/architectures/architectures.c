@@ -158,73 +158,6 @@ static const struct rt_architecture opt = {
     .heads = DECODER_HEADS,
 };
 
-/* --- T5 and Switch Transformer: an encoder and a decoder --- */
-
-/* clang-format off */
-#define T5_KEYS(hidden_, layers_, heads_, inner_, vocab_)          \
-    MAIN("d_model", hidden, hidden_),                      \
-    SIZE("d_kv", head_dim, 64),                            \
-    MAIN("d_ff", inner, inner_),                            \
-    MAIN("num_layers", layers, layers_),                   \
-    MAIN("num_heads", heads, heads_),                      \
-    SIZE("relative_attention_num_buckets", buckets, 32),   \
-    MAIN("vocab_size", vocab, vocab_),                    \
-    ALWAYS(norm_first, 1)
-
-#define T5_NETWORK                              \
-    .build = rt_build_encoder_decoder,          \
-    .norm = RT_NORM_RMS,                        \
-    .attention = &rt_attention_t5,              \
-    .cross = &rt_attention_t5_cross,            \
-    .feed_forward = &t5_feed_forward,           \
-    .dropout = true,                            \
-    .embedding_dropout = true,                  \
-    .heads = HEAD(WORDS) | HEAD(NONE)
-/* clang-format on */
-
-static const struct rt_feed_forward_names t5_feed_forward = {"mlp.up", "mlp.gate", "mlp.product",
-                                                             "mlp.inner_dropout", "mlp.down"};
-static const struct rt_config_key t5_keys[] = {
-    T5_KEYS(512, 6, 8, 2048, 32128),
-    BOOLEAN("tie_word_embeddings", tied, 1),
-    SIZE("num_decoder_layers", decoder_layers, -1),
-    ACTIVATION("feed_forward_proj", RT_ACT_RELU),
-    {0},
-};
-/* transformers 5 ties the embeddings of mT5 whatever the config says (MT5Config.__post_init__). */
-static const struct rt_config_key mt5_keys[] = {
-    T5_KEYS(512, 8, 6, 1024, 250112),
-    SIZE("num_decoder_layers", decoder_layers, -1),
-    ACTIVATION("feed_forward_proj", RT_ACT_GELU_TANH),
-    BOOLEAN("tie_word_embeddings", unused, 1),
-    ALWAYS(tied, 1),
-    ALWAYS(gated, 1),
-    {0},
-};
-static const struct rt_config_key switch_keys[] = {
-    T5_KEYS(768, 12, 12, 2048, 32128),
-    BOOLEAN("tie_word_embeddings", tied, 1),
-    NULLABLE("num_decoder_layers", decoder_layers, 12),
-    ACTIVATION("dense_act_fn", RT_ACT_RELU),
-    BOOLEAN("router_bias", router_bias, 0),
-    SIZE("num_experts", experts, 8),
-    SIZE("expert_capacity", capacity, 64),
-    COUNT0("encoder_sparse_step", encoder_sparse_step, -1),
-    COUNT0("decoder_sparse_step", decoder_sparse_step, -1),
-    COUNT0("num_sparse_encoder_layers", sparse_layers, -1),
-    COUNT0("num_sparse_decoder_layers", sparse_decoder_layers, -1),
-    {0},
-};
-
-static const struct rt_architecture t5 = {.model_type = "t5", .what = "T5", .keys = t5_keys, T5_NETWORK};
-static const struct rt_architecture mt5 = {.model_type = "mt5", .what = "mT5", .keys = mt5_keys, T5_NETWORK};
-static const struct rt_architecture switch_transformers = {.model_type = "switch_transformers",
-                                                           .what = "Switch Transformer",
-                                                           .keys = switch_keys,
-                                                           .sparse = rt_experts_switch,
-                                                           .losses = rt_losses_switch,
-                                                           T5_NETWORK};
-
 /* --- Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward --- */
 
 const struct rt_feed_forward_names rt_feed_forward_gated = {
@@ -310,12 +243,13 @@ static const struct rt_architecture qwen3_moe = {.model_type = "qwen3_moe",
 
 /* clang-format off */
 const struct rt_architecture *const rt_architectures[] = {
-    &gpt2, &bert, &roberta, &xlm_roberta, &distilbert, &opt, &switch_transformers, &t5,
+    &gpt2, &bert, &roberta, &xlm_roberta, &distilbert, &opt, &rt_switch_transformers, &rt_t5,
     &llama, &mistral, &qwen2, &qwen3, &mixtral, &qwen3_moe,
     &rt_gemma, &rt_gemma2, &rt_gemma3, &rt_phi, &rt_phi3, &rt_gpt_neox, &rt_gptj, &rt_gpt_neo, &rt_falcon,
     &rt_bloom, &rt_olmo, &rt_olmo2, &rt_olmo3, &rt_smollm3, &rt_starcoder2, &rt_granite, &rt_cohere,
     &rt_cohere2, &rt_qwen2_moe, &rt_gpt_oss, &rt_deepseek_v2, &rt_deepseek_v3, &rt_minimax_m2, &rt_glm4_moe,
     &rt_llama4, &rt_glm, &rt_glm4, &rt_ernie4_5, &rt_helium, &rt_seed_oss, &rt_exaone4, &rt_arcee, &rt_nemotron,
-    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe, &camembert, &mt5, NULL,
+    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe, &camembert, &rt_mt5,
+    &rt_bart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small, NULL,
 };
 /* clang-format on */

@@ -86,6 +86,26 @@ static void copy_heads(const struct rt_stack *stack, const struct rt_attention_n
     operands->v = rt_build_heads(stack->graph, name->heads_v, operands->v, sequences, rows, wide, false);
 }
 
+/* Queries of x, keys and values of the encoder's tokens. Decode: these were computed with the first token and
+ * are cached. */
+static void project_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    const struct rt_attention_names *name = &stack->row->cross->name;
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, rows = s->batch * stack->source;
+    bool bias = stack->model->qkv_bias;
+    *out = (struct rt_operands){.k = RT_NO_INPUT, .v = RT_NO_INPUT, .tokens = stack->source};
+    out->q = rt_build_linear(graph, name->q, x, s->rows, h, wide, bias);
+    if (decodes(stack)) {
+        graph->cache += 2.0 * rows * wide * (double)graph->blocks[graph->block_count - 1].repeat;
+        return;
+    }
+    x = rt_build_all_reduce(graph, "cross.states_all_reduce", stack->states, rows * h, false, true);
+    out->k = rt_build_linear(graph, name->k, x, rows, h, wide, bias);
+    out->v = rt_build_linear(graph, name->v, x, rows, h, wide, bias);
+}
+
 /* --- GPT-2: one product for queries, keys and values --- */
 
 static void project_gpt2(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
@@ -413,23 +433,10 @@ static uint32_t mask_t5(const struct rt_stack *stack, uint32_t x, int64_t rows, 
 const struct rt_attention rt_attention_t5 = {
     .name = NAMES("attn", "output"), .project = project_t5, .mask = mask_t5};
 
-/* Decode: keys and values of the encoder's tokens were computed with the first token and are cached. */
 static void project_t5_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
-    const struct rt_attention_names *name = &rt_attention_t5_cross.name;
-    const struct rt_shape *s = &stack->shape;
-    struct rt_graph *graph = stack->graph;
-    int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, rows = s->batch * stack->source;
-    *out = (struct rt_operands){.k = RT_NO_INPUT, .v = RT_NO_INPUT, .tokens = stack->source};
-    out->q = rt_build_linear(graph, name->q, x, s->rows, h, wide, false);
-    if (decodes(stack)) {
-        graph->cache += 2.0 * rows * wide * (double)graph->blocks[graph->block_count - 1].repeat;
-    } else {
-        x = rt_build_all_reduce(graph, "cross.states_all_reduce", stack->states, rows * h, false, true);
-        out->k = rt_build_linear(graph, name->k, x, rows, h, wide, false);
-        out->v = rt_build_linear(graph, name->v, x, rows, h, wide, false);
-    }
-    copy_heads(stack, name, separate_sequences(stack), out);
+    project_cross(stack, x, out);
+    copy_heads(stack, &rt_attention_t5_cross.name, separate_sequences(stack), out);
 }
 
 static uint32_t mask_t5_cross(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
@@ -440,3 +447,46 @@ static uint32_t mask_t5_cross(const struct rt_stack *stack, uint32_t x, int64_t 
 
 const struct rt_attention rt_attention_t5_cross = {
     .name = NAMES("cross", "output"), .project = project_t5_cross, .mask = mask_t5_cross};
+
+/* --- BART: as T5, but scores are scaled, and only those of the decoder's own tokens are masked; without
+ * padding transformers makes no mask for the others (create_bidirectional_mask) --- */
+
+static void project_bart(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    project_three(stack, x, out);
+    if (stack->cross)
+        cache_operands(stack, out);
+    copy_heads(stack, &rt_attention_bart.name, separate_sequences(stack), out);
+}
+
+/* The decoder's mask, (batch, 1, queries, keys), is made once a step and left out. */
+static uint32_t mask_bart(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    struct rt_graph *graph = stack->graph;
+    x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+    if (!stack->cross)
+        return x;
+    x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, RT_NO_INPUT, rows, tokens,
+                        stack->shape.rows * tokens);
+    rt_build_broadcast(graph, rt_dtypes[graph->options.dtype].bytes, stack->shape.queries * tokens);
+    return x;
+}
+
+const struct rt_attention rt_attention_bart = {
+    .name = NAMES("attn", "output"), .project = project_bart, .mask = mask_bart, .fusable = true};
+
+static void project_bart_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    project_cross(stack, x, out);
+    copy_heads(stack, &rt_attention_bart_cross.name, separate_sequences(stack), out);
+}
+
+static uint32_t mask_bart_cross(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    return rt_build_unary(stack->graph, "cross.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+}
+
+const struct rt_attention rt_attention_bart_cross = {.name = NAMES("cross", "output"),
+                                                     .project = project_bart_cross,
+                                                     .mask = mask_bart_cross,
+                                                     .fusable = true};

@@ -1,9 +1,9 @@
-/* An encoder and a decoder, both over the same number of tokens: T5 and Switch Transformer as Hugging Face's
+/* An encoder and a decoder, both over the same number of tokens: T5 and BART as Hugging Face's
  * ForConditionalGeneration classes run them. Decoding runs the decoder alone: keys and values of the
  * encoder's tokens (as many as the decoder has cached) were computed with the first token.
  *
- * Scores get a bias that is looked up by the distance of two tokens. Each stack computes it once, together
- * with its mask, in front of its first layer, and all layers add it. */
+ * T5's scores get a bias that is looked up by the distance of two tokens. Each stack computes it once,
+ * together with its mask, in front of its first layer, and all layers add it. */
 #include "models/graph/architectures/stack.h"
 
 /* One of the two stacks. Every sparse_step-th layer is sparse: those whose number, from 0, leaves 1 when
@@ -11,6 +11,7 @@
 struct part {
     struct rt_stack stack;
     int64_t layers, sparse_step;
+    bool relative;         /* scores get a bias by distance, which the first layer makes */
     const char *blocks[3]; /* names: the first layer, those that repeat, the rest */
 };
 
@@ -111,12 +112,11 @@ static uint32_t add_layers(const struct part *part, uint32_t x, int64_t count, b
 
 /* Layer 0 is dense unless all are sparse; from layer 1 on, one sparse layer and step - 1 dense ones repeat.
  */
-static uint32_t add_blocks(const struct part *part, uint32_t x)
+static uint32_t add_others(const struct part *part, uint32_t x)
 {
     struct rt_graph *graph = part->stack.graph;
     int64_t period = part->sparse_step > 1 ? part->sparse_step : 1, others = part->layers - 1;
     bool sparse = part->sparse_step > 0;
-    x = add_layers(part, x, 1, part->sparse_step == 1);
     if (others / period > 0) {
         rt_graph_add_block(graph, part->blocks[1], RT_BLOCK_LAYER, others / period);
         x = add_layers(part, x, period, sparse);
@@ -128,11 +128,27 @@ static uint32_t add_blocks(const struct part *part, uint32_t x)
     return x;
 }
 
+/* All layers: alike, or behind a first one that makes the biases of scores. */
+static uint32_t add_blocks(struct part *part, uint32_t x, uint32_t mask, uint32_t source_mask)
+{
+    struct rt_stack *stack = &part->stack;
+    rt_graph_add_block(stack->graph, part->blocks[part->relative ? 0 : 1], RT_BLOCK_LAYER,
+                       part->relative ? 1 : part->layers);
+    if (!part->relative)
+        return add_layers(part, x, 1, false);
+    stack->mask = add_bias(stack, mask);
+    if (stack->cross)
+        stack->source_mask = add_source_bias(stack, source_mask);
+    return add_others(part, add_layers(part, x, 1, part->sparse_step == 1));
+}
+
 static uint32_t add_end(const struct part *part, uint32_t x)
 {
     const struct rt_stack *stack = &part->stack;
-    x = rt_build_norm(stack, stack->row->norms.last, x);
-    x = rt_build_dropout(stack->graph, "end_dropout", x, stack->shape.rows, stack->model->hidden);
+    if (stack->model->norm_first)
+        x = rt_build_norm(stack, stack->row->norms.last, x);
+    if (stack->row->end_dropout)
+        x = rt_build_dropout(stack->graph, "end_dropout", x, stack->shape.rows, stack->model->hidden);
     if (stack->row->losses != NULL)
         stack->row->losses(stack, sparse_layers(part));
     return x;
@@ -142,15 +158,15 @@ static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
 {
     struct part part = {.layers = model->layers,
                         .sparse_step = model->encoder_sparse_step,
+                        .relative = model->buckets > 0,
                         .blocks = {"encoder.first", "encoder.layers", "encoder.rest"}};
     struct rt_stack *stack = &part.stack;
     rt_stack_init(stack, model, graph);
     rt_graph_add_block(graph, "embedding", RT_BLOCK_FIRST, 1);
-    uint32_t mask = padding(stack, "mask", stack->shape.keys), x = rt_build_tokens(stack);
-    rt_graph_add_block(graph, part.blocks[0], RT_BLOCK_LAYER, 1);
-    stack->mask = add_bias(stack, mask);
-    x = add_blocks(&part, x);
-    rt_graph_add_block(graph, "encoder.end", RT_BLOCK_LAYER, 1);
+    uint32_t mask = part.relative ? padding(stack, "mask", stack->shape.keys) : RT_NO_INPUT;
+    uint32_t x = add_blocks(&part, rt_build_tokens(stack), mask, RT_NO_INPUT);
+    if (model->norm_first || stack->row->end_dropout)
+        rt_graph_add_block(graph, "encoder.end", RT_BLOCK_LAYER, 1);
     return add_end(&part, x);
 }
 
@@ -159,37 +175,92 @@ static uint32_t decoder(const struct rt_model *model, struct rt_graph *graph, ui
 {
     struct part part = {.layers = model->decoder_layers,
                         .sparse_step = model->decoder_sparse_step,
+                        .relative = model->buckets > 0,
                         .blocks = {"decoder.first", "decoder.layers", "decoder.rest"}};
     struct rt_stack *stack = &part.stack;
+    uint32_t mask = RT_NO_INPUT, source_mask = RT_NO_INPUT;
     rt_stack_init(stack, model, graph);
     stack->cross = true;
     stack->states = states;
     rt_graph_add_block(graph, "decoder.embedding", RT_BLOCK_FIRST, 1);
-    uint32_t mask = causal(stack), source_mask = padding(stack, "source_mask", stack->source);
-    uint32_t x = rt_build_tokens(stack);
-    rt_graph_add_block(graph, part.blocks[0], RT_BLOCK_LAYER, 1);
-    stack->mask = add_bias(stack, mask);
-    stack->source_mask = add_source_bias(stack, source_mask);
-    x = add_blocks(&part, x);
+    if (part.relative) {
+        mask = causal(stack);
+        source_mask = padding(stack, "source_mask", stack->source);
+    }
+    uint32_t x = add_blocks(&part, rt_build_tokens(stack), mask, source_mask);
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
     return add_end(&part, x);
 }
 
+/* The decoder's own sizes, where they differ. */
+static struct rt_model decoder_of(const struct rt_model *model)
+{
+    struct rt_model decoder = *model;
+    if (model->decoder_heads > 0) {
+        decoder.heads = decoder.kv_heads = model->decoder_heads;
+        decoder.head_dim = decoder.value_dim = model->hidden / model->decoder_heads;
+    }
+    if (model->decoder_inner > 0)
+        decoder.inner = model->decoder_inner;
+    return decoder;
+}
+
+/* --- the head --- */
+
+enum { ANSWER = 2 }; /* scores of a token: where the answer starts, where it ends */
+
+/* Of each sequence's last token, by way of tanh (BartClassificationHead, T5ClassificationHead). */
+static void sequence_classes(const struct rt_model *model, struct rt_graph *graph, uint32_t x)
+{
+    int64_t batch = graph->options.batch, h = model->hidden;
+    x = rt_build_move(graph, "last_token", RT_OP_INDEX, x, batch, h, 0);
+    x = rt_build_linear(graph, "classifier.dense", x, batch, h, h, true);
+    x = rt_build_unary(graph, "classifier.tanh", RT_OP_TANH, x, batch, h);
+    rt_build_linear(graph, "classifier", x, batch, h, model->labels, true);
+}
+
+static void words(const struct rt_model *model, struct rt_graph *graph, uint32_t x, int64_t rows)
+{
+    int64_t h = model->hidden, vocab = rt_build_shard(model->vocab, graph->options.tensor_parallel);
+    if (model->output_scaled)
+        x = rt_build_unary(graph, "scale", RT_OP_MUL_SCALAR, x, rows, h);
+    x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * h, false, true);
+    x = rt_build_linear(graph, "lm_head", x, rows, h, vocab, false);
+    if (model->architecture->words_biased)
+        rt_build_binary(graph, "lm_head.bias", RT_OP_ADD, x, RT_NO_INPUT, rows, vocab, vocab);
+    graph->shared += model->tied ? (double)vocab * h : 0;
+}
+
+static void head(const struct rt_model *model, struct rt_graph *graph, uint32_t x, int64_t rows)
+{
+    switch (model->head) {
+    case RT_MODEL_HEAD_NONE:
+        return;
+    case RT_MODEL_HEAD_SEQUENCE_CLASSES:
+        sequence_classes(model, graph, x);
+        return;
+    case RT_MODEL_HEAD_QUESTION:
+        rt_build_linear(graph, "answer", x, rows, model->hidden, ANSWER, true);
+        return;
+    default:
+        words(model, graph, x, rows);
+    }
+}
+
+/* --- the whole --- */
+
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph)
 {
     const struct rt_graph_options *options = &graph->options;
-    bool decode = options->step == RT_STEP_DECODE;
-    int64_t h = model->hidden, rows = options->batch * (decode ? 1 : options->sequence);
-    int64_t vocab = rt_build_shard(model->vocab, options->tensor_parallel);
+    bool decode = options->step == RT_STEP_DECODE, alone = model->head == RT_MODEL_HEAD_ENCODER;
+    int64_t rows = options->batch * (decode ? 1 : options->sequence);
+    struct rt_model of_decoder = decoder_of(model);
     uint32_t states = decode ? RT_NO_INPUT : encoder(model, graph);
-    uint32_t x = decoder(model, graph, states);
-    graph->boundary = (double)rows * h;
-    graph->shared = (double)vocab * h * (decode ? 0 : 1); /* one embedding for both stacks */
-    if (model->head == RT_MODEL_HEAD_NONE)
+    graph->boundary = (double)rows * model->hidden;
+    if (alone)
         return;
-    if (model->tied)
-        x = rt_build_unary(graph, "scale", RT_OP_MUL_SCALAR, x, rows, h);
-    x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * h, false, true);
-    rt_build_linear(graph, "lm_head", x, rows, h, vocab, false);
-    graph->shared += model->tied ? (double)vocab * h : 0;
+    uint32_t x = decoder(&of_decoder, graph, states);
+    if (!decode) /* one embedding for both stacks */
+        graph->shared = (double)rt_build_shard(model->vocab, options->tensor_parallel) * model->hidden;
+    head(&of_decoder, graph, x, rows);
 }

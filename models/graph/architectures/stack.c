@@ -66,8 +66,9 @@ static uint32_t add_table(const struct rt_stack *stack, const char *name, uint32
 static uint32_t add_positions(const struct rt_stack *stack, uint32_t x, uint32_t positions)
 {
     int64_t rows = positions == RT_NO_INPUT ? stack->shape.queries : stack->shape.rows;
+    int64_t table = stack->model->positions + stack->row->unused_positions;
     return add_table(stack, "add_positions", x, positions, rows * stack->model->hidden,
-                     stack->model->positions + stack->row->unused_positions);
+                     stack->row->computed_positions ? 0 : table);
 }
 
 uint32_t rt_build_tokens(const struct rt_stack *stack)
@@ -77,6 +78,8 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
     uint32_t x = rt_build_embedding(stack->graph, "tokens", rows, stack->shape.vocab, width);
     x = rt_build_all_reduce(stack->graph, "all_reduce", x, rows * width, true, false);
+    if (model->tokens_scaled)
+        x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, width);
     uint32_t positions = row->positions != NULL ? row->positions(stack) : RT_NO_INPUT;
     if (width != h)
         x = rt_build_linear(stack->graph, "project_in", x, rows, width, h, false);
@@ -86,8 +89,6 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
         x = add_positions(stack, x, positions);
     if (row->norms.embedding != NULL)
         x = rt_build_norm(stack, row->norms.embedding, x);
-    if (model->tokens_scaled)
-        x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, h);
     return row->embedding_dropout ? rt_build_dropout(stack->graph, "dropout", x, rows, h) : x;
 }
 
@@ -113,13 +114,39 @@ static int64_t mean_dim(const struct rt_shape *s)
     return (s->head_dim + s->value_dim) / 2;
 }
 
+/* The encoder of an encoder-decoder sees what follows a token, too. */
+static bool attends_to_all(const struct rt_stack *stack, const struct rt_attention *attention)
+{
+    return attention->bidirectional || (stack->row->cross != NULL && !stack->cross);
+}
+
+/* Every query over the encoder's tokens. Of prefill it is a causal call whose cached tokens make as many
+ * scores: query i of q sees cached + i of them, so all see q (cached + (q + 1) / 2). */
+static uint32_t fused_cross_attention(const struct rt_stack *stack, const struct rt_attention *attention,
+                                      const struct rt_operands *in, double outputs)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t cached = in->tokens - (s->queries + 1) / 2;
+    bool one = s->queries == 1;
+    if (in->tokens == s->queries && !one)
+        return rt_build_fused_attention(
+            stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
+            (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
+    const int64_t dim[] = {s->batch,    s->queries, cached > 0 ? cached : 0,      s->heads, s->heads,
+                           s->head_dim, 0,          stack->graph->options.kv_bits};
+    return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                    one ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim, outputs);
+}
+
 static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
                                 const struct rt_operands *in)
 {
     const struct rt_shape *s = &stack->shape;
     double outputs = (double)s->rows * s->heads * s->value_dim;
     bool decode = stack->graph->options.step == RT_STEP_DECODE;
-    if (attention->bidirectional)
+    if (attention == stack->row->cross)
+        return fused_cross_attention(stack, attention, in, outputs);
+    if (attends_to_all(stack, attention))
         return rt_build_fused_attention(
             stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
             (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
@@ -285,7 +312,7 @@ uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
     }
     x = add_sublayer(stack, &attention_sublayer, stack->row->norms.attention, x);
     if (stack->cross)
-        x = add_sublayer(stack, &cross_sublayer, stack->row->norms.attention, x);
+        x = add_sublayer(stack, &cross_sublayer, stack->row->norms.cross, x);
     return add_sublayer(stack, &last, stack->row->norms.feed_forward, x);
 }
 

@@ -119,7 +119,7 @@ static void test_heads(void)
     struct rt_graph none;
     RT_ASSERT_FAILS(rt_graph_build(&classifier, &decode, &none), RT_EUSAGE, "classifies, it does not decode");
     static const char *const unknown[] = {HEAD("bert", "BertForMultipleChoice"),
-                                          HEAD("gpt2", "GPT2DoubleHeadsModel"), HEAD("t5", "T5EncoderModel"),
+                                          HEAD("gpt2", "GPT2DoubleHeadsModel"), HEAD("t5", "T5ForTokenClassification"),
                                           HEAD("llama", "LlavaForCausalLM")};
     struct rt_model m;
     for (size_t i = 0; i < RT_COUNT(unknown); i++)
