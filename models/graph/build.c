@@ -29,8 +29,9 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     if (!rt_node_begin_backward(graph, node))
         return node;
     rt_node_keep(graph, x);
-    product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
-    product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in); /* dW^T = dy^T x */
+    if (x != RT_NO_INPUT)
+        product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
+    product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in);     /* dW^T = dy^T x */
     rt_node_cast_gradient(graph, in * out);
     if (bias) {
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, out); /* db = sum of dy over rows */
@@ -53,8 +54,10 @@ uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint
         return node;
     rt_node_keep(graph, a);
     rt_node_keep(graph, b);
-    product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, m, n, k); /* da = dc b^T */
-    product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, k, m, n); /* db = a^T dc */
+    if (a != RT_NO_INPUT)
+        product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, m, n, k); /* da = dc b^T */
+    if (b != RT_NO_INPUT)
+        product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, k, m, n); /* db = a^T dc */
     return node;
 }
 
@@ -215,12 +218,13 @@ uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, 
     return node;
 }
 
-uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                            int64_t channels)
 {
     x = rt_node_cast(graph, x, (double)rows * cols, RT_FP32);
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
-    graph->nodes[node].parameters = 2.0 * cols;
+    graph->nodes[node].parameters = 2.0 * channels;
     graph->nodes[node].gradient = true;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
     if (rt_node_begin_backward(graph, node)) {
@@ -228,16 +232,21 @@ uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
         /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu) */
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
-        rt_node_accumulate(graph, cols);
-        rt_node_accumulate(graph, cols);
+        rt_node_accumulate(graph, channels);
+        rt_node_accumulate(graph, channels);
     }
     return node;
 }
 
-/* (rows, 1). Backward: the gradient of each row's mean, divided by the columns, for all of them. */
-static uint32_t mean_of_rows(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    uint32_t node = rt_node_add(graph, "norm.mean", x, RT_NO_INPUT, (double)rows);
+    return rt_build_groupnorm(graph, name, x, rows, cols, cols);
+}
+
+/* Backward: the gradient of each row's mean, divided by the columns, for all of them. */
+uint32_t rt_build_mean(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows);
     graph->nodes[node].fusable = true; /* row-wise, as layer norm is */
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols);
     if (rt_node_begin_backward(graph, node))
@@ -250,20 +259,13 @@ static uint32_t mean_of_rows(struct rt_graph *graph, uint32_t x, int64_t rows, i
 uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
     uint32_t squares = rt_build_unary(graph, "norm.pow", RT_OP_POW_SCALAR, x, rows, cols);
-    uint32_t mean = mean_of_rows(graph, squares, rows, cols);
+    uint32_t mean = rt_build_mean(graph, "norm.mean", squares, rows, cols);
     uint32_t shifted = rt_build_unary(graph, "norm.add_eps", RT_OP_ADD_SCALAR, mean, rows, 1);
     uint32_t root = rt_build_unary(graph, "norm.rsqrt", RT_OP_RSQRT, shifted, rows, 1);
     uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
     uint32_t node = rt_build_binary(graph, "norm.weight", RT_OP_MUL, scaled, RT_NO_INPUT, rows, cols, cols);
     graph->nodes[node].parameters = (double)cols;
-    if (rt_graph_trains(graph)) {
-        /* the gradient of the weight: dy times what it scales, summed over rows */
-        graph->nodes[node].gradient = true;
-        rt_node_keep(graph, scaled);
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
-        rt_node_accumulate(graph, cols);
-    }
+    rt_node_weight_gradient(graph, RT_OP_MUL, scaled, rows, cols, cols);
     return node;
 }
 

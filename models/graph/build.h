@@ -44,10 +44,16 @@ uint32_t rt_build_maximum(struct rt_graph *graph, const char *name, uint32_t x, 
 
 uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
 uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+/* The same of groups of channels of images, a row each; weight and bias have a number for each channel. */
+uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                            int64_t channels);
 
 /* x / sqrt(mean(x^2) + eps) * weight, as frameworks write it without a fused kernel: pow, mean, add, rsqrt,
  * two multiplications. Adds six nodes. */
 uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols);
+
+/* The means of x(rows, cols): (rows, 1) */
+uint32_t rt_build_mean(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
 
 /* The activation of a feed-forward layer; GELU's tanh form is eight ops, as Hugging Face writes it. */
 uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kind, uint32_t x, int64_t rows,

@@ -336,13 +336,7 @@ struct rt_image rt_image_scale_channels(struct rt_graph *graph, const char *name
     rt_image_matrix(graph, x, &rows, &cols);
     y.node = rt_build_binary(graph, name, RT_OP_MUL, x.node, RT_NO_INPUT, rows, cols, x.channels);
     graph->nodes[y.node].parameters = (double)x.channels;
-    graph->nodes[y.node].gradient = true;
-    if (rt_graph_trains(graph)) { /* the gradient of the numbers: dy x, summed over all but channels */
-        rt_node_keep(graph, x.node);
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x);
-        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, x);
-        rt_node_accumulate(graph, x.channels);
-    }
+    rt_node_weight_gradient(graph, RT_OP_MUL, x.node, rows, cols, x.channels);
     return y;
 }
 

@@ -92,6 +92,20 @@ void rt_node_accumulate(struct rt_graph *graph, int64_t elements)
         rt_graph_set_dtype(addition, RT_FP32);
 }
 
+void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t read, int64_t rows,
+                             int64_t cols, int64_t elements)
+{
+    graph->nodes[graph->node_count - 1].gradient = true;
+    if (!rt_graph_trains(graph))
+        return;
+    if (op != RT_OP_ADD) {
+        rt_node_keep(graph, read);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
+    }
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
+    rt_node_accumulate(graph, elements);
+}
+
 void rt_node_keep(struct rt_graph *graph, uint32_t node)
 {
     if (node == RT_NO_INPUT || graph->nodes[node].kept)

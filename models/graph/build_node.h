@@ -38,6 +38,11 @@ void rt_node_narrow_gradient(struct rt_graph *graph, uint32_t input);
 /* gradient += new gradient, of one weight of the last node */
 void rt_node_accumulate(struct rt_graph *graph, int64_t elements);
 
+/* The gradient of a weight of `elements` that the last node, rows x cols, adds to `read` or multiplies it by:
+ * dy or dy `read`, summed over the dims that the weight is broadcast along. */
+void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t read, int64_t rows,
+                             int64_t cols, int64_t elements);
+
 /* Does a gradient flow into the node? RT_NO_INPUT: no. */
 bool rt_node_has_gradient(const struct rt_graph *graph, uint32_t node);
 

@@ -99,10 +99,12 @@ static void set_lengths(const struct rt_model *model, struct rt_graph_options *s
 /* A graph that was traced has its sizes already. */
 static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
 {
-    static const char *const sizes[] = {"batch", "seq", "context", "mode", "tp", "optimizer", NULL};
+    static const char *const sizes[] = {"batch", "seq", "context", "tp", "mode", "optimizer", NULL};
+    static const char *const fixed[] = {"batch", "seq", "context", "tp", NULL}; /* of ONNX models */
     static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
     struct arguments *arguments = line->options;
-    const char *size = rt_given_of(line, sizes);
+    bool onnx = rt_model_is_onnx(arguments->model);
+    const char *size = rt_given_of(line, onnx ? fixed : sizes);
     struct rt_graph_options *step = &arguments->step.graph;
     struct rt_model_source source;
     int status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);

@@ -32,21 +32,12 @@ struct rt_tokens rt_tokens_add(struct rt_graph *graph, const char *name, struct 
     return x;
 }
 
-/* The gradient of a weight of `elements` that the last node adds to x or multiplies it by. */
-static void weight_gradient(struct rt_graph *graph, enum rt_op_id op, struct rt_tokens x, uint32_t read,
-                            int64_t elements)
+/* The last node adds a weight of `elements` to x, or multiplies it by one. */
+static void with_weight(struct rt_graph *graph, enum rt_op_id op, struct rt_tokens x, uint32_t read,
+                        int64_t elements)
 {
-    struct rt_node *node = &graph->nodes[graph->node_count - 1];
-    node->parameters = (double)elements;
-    node->gradient = true;
-    if (!rt_graph_trains(graph))
-        return;
-    if (op == RT_OP_MUL) {
-        rt_node_keep(graph, read);
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rt_tokens_rows(x), x.width);
-    }
-    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rt_tokens_rows(x), x.width);
-    rt_node_accumulate(graph, elements);
+    graph->nodes[graph->node_count - 1].parameters = (double)elements;
+    rt_node_weight_gradient(graph, op, read, rt_tokens_rows(x), x.width, elements);
 }
 
 struct rt_tokens rt_tokens_positions(struct rt_graph *graph, const char *name, struct rt_tokens x)
@@ -54,7 +45,7 @@ struct rt_tokens rt_tokens_positions(struct rt_graph *graph, const char *name, s
     int64_t table = x.count * x.width;
     uint32_t read = x.node;
     x.node = rt_build_binary(graph, name, RT_OP_ADD, x.node, RT_NO_INPUT, rt_tokens_rows(x), x.width, table);
-    weight_gradient(graph, RT_OP_ADD, x, read, table);
+    with_weight(graph, RT_OP_ADD, x, read, table);
     return x;
 }
 
@@ -65,7 +56,7 @@ struct rt_tokens rt_tokens_layer_scale(struct rt_graph *graph, const char *name,
         return x;
     x.node =
         rt_build_binary(graph, name, RT_OP_MUL, x.node, RT_NO_INPUT, rt_tokens_rows(x), x.width, x.width);
-    weight_gradient(graph, RT_OP_MUL, x, read, x.width);
+    with_weight(graph, RT_OP_MUL, x, read, x.width);
     return x;
 }
 

@@ -94,8 +94,10 @@ static void count_readers(struct rt_onnx_lowering *l, const struct rt_onnx_graph
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_onnx_node *node = &graph->nodes[n];
         for (size_t i = 0; i < node->input_count; i++)
-            if (node->inputs[i] != RT_ONNX_NO_VALUE)
+            if (node->inputs[i] != RT_ONNX_NO_VALUE) {
                 l->made[node->inputs[i]].readers++;
+                l->made[node->inputs[i]].reader = node;
+            }
         for (size_t i = 0; i < node->output_count; i++)
             if (node->outputs[i] != RT_ONNX_NO_VALUE)
                 l->made[node->outputs[i]].maker = node;
@@ -119,9 +121,14 @@ static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lo
             continue;
         struct rt_onnx_made *origin = &l->made[l->made[value].origin];
         int64_t count = rt_onnx_count(&l->at.model->values[l->made[value].origin].shape);
-        if (!origin->counted && count > 1 && (row == NULL || !in_mask(row->statistics, i)))
+        bool trained = count > 1 && (row == NULL || !in_mask(row->statistics, i));
+        bool tied = origin->table && origin->counted && rt_graph_trains(l->graph);
+        if (trained && (tied || !origin->counted))
             parameters += (double)count;
+        if (trained && tied) /* both nodes count it, as in named models */
+            l->graph->shared += (double)count;
         origin->counted = true;
+        origin->table |= strcmp(node->op, "Gather") == 0;
     }
     return parameters;
 }
@@ -235,7 +242,7 @@ static void set_made(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_node *node = l->at.node;
     for (size_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != RT_ONNX_NO_VALUE)
+        if (node->outputs[i] != RT_ONNX_NO_VALUE && l->made[node->outputs[i]].node == RT_NO_INPUT)
             l->made[node->outputs[i]].node = l->result;
 }
 
@@ -311,6 +318,7 @@ static int lower_operator(struct walk *walk)
         add_name(&walk->by_bytes, node);
         rt_onnx_lower_move(l, RT_OP_COPY, rt_onnx_lower_traffic(l));
     }
+    rt_onnx_lower_weights(l, row, first);
     set_parameters(l, row, first);
     return RT_OK;
 }
@@ -438,6 +446,14 @@ static int check_kernels(const struct rt_graph *graph, const char *path)
     return RT_OK;
 }
 
+static int check_trained(const struct rt_graph *graph, const char *path)
+{
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        if (graph->kernels[k].call.phase == RT_ACCUMULATE)
+            return RT_OK;
+    return rt_fail(RT_EFORMAT, "%s: it has no weights that could be trained", path);
+}
+
 static int lower(struct walk *walk, struct rt_graph *graph)
 {
     struct rt_onnx_model *model = walk->l.at.model;
@@ -454,6 +470,8 @@ static int lower(struct walk *walk, struct rt_graph *graph)
     if (status == RT_OK && graph->kernel_count == 0)
         status = rt_fail(RT_EFORMAT, "%s: nothing in it runs on a GPU: all values are constants or views",
                          model->path);
+    if (status == RT_OK && rt_graph_trains(graph))
+        status = check_trained(graph, model->path);
     set_ends(&walk->l);
     free(walk->l.made);
     return status;
@@ -477,6 +495,7 @@ static int lower_for_runtime(struct walk *walk, struct rt_graph_options *step, s
         return status;
     }
     rt_graph_mark_scalar_loads(out);
+    rt_build_optimizer(out);
     if (step->fusion)
         rt_graph_fuse(out);
     return RT_OK;
@@ -487,8 +506,10 @@ int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_g
 {
     struct rt_onnx_model model;
     struct rt_graph_options step = *options;
-    if (options->step != RT_STEP_PREFILL)
-        return rt_fail(RT_EUSAGE, "%s: ONNX models are forecast for inference only, so --mode does not apply",
+    if (options->step == RT_STEP_DECODE)
+        return rt_fail(RT_EUSAGE,
+                       "%s: --mode decode is for models by name or config.json; a file that decodes is "
+                       "--mode inference",
                        source->spec);
     int status = rt_onnx_read(source->spec, source->onnx, &model);
     if (status != RT_OK)

@@ -37,15 +37,19 @@ struct rt_onnx_made {
     bool counted;     /* as parameters of a node */
     bool image;       /* channels are followed by place */
     bool product;     /* a product with a weight, to which a bias may be added in the same kernel */
+    bool table;       /* rows of it are looked up */
     bool slot;        /* it goes where operators have their weights */
     bool fixed;       /* an initializer, or elements are held */
     /* lower_patterns.c: */
-    const struct rt_onnx_node *maker;
-    const struct rt_onnx_pattern *pattern; /* that ends here; NULL: none */
-    uint32_t reads;                        /* what that pattern reads */
-    bool inside;                           /* of a pattern */
-    bool in_pattern;                       /* a weight that a pattern's kernel reads */
+    const struct rt_onnx_node *maker, *reader; /* reader: the last one */
+    const struct rt_onnx_pattern *pattern;     /* that ends here; NULL: none */
+    uint32_t reads;                            /* what that pattern reads */
+    bool inside;                               /* of a pattern */
+    bool in_pattern;                           /* a weight that a pattern's kernel reads */
     enum rt_onnx_view view;
+    /* Training: */
+    bool ordered; /* the gradient of a view by heads is put in order before it comes here */
+    bool part;    /* of a Split, whose gradients are concatenated */
 };
 
 struct rt_onnx_lowering {
@@ -95,7 +99,30 @@ struct rt_image rt_onnx_lower_image_of(const struct rt_onnx_lowering *l, size_t 
 double rt_onnx_lower_bytes(const struct rt_onnx_lowering *l, uint32_t value);
 /* Bytes of the node's computed inputs and of its outputs. */
 double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l);
-/* A node of one kernel over the first output, which moves `bytes`. */
+/* A node of one kernel over the first output, which moves `bytes`; its gradient moves as many. */
 void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes);
+
+/* --- lower_backward.c: training, where no builder of build.h and build_image.h knows the backward pass ---
+ */
+
+/* Is the input a weight that is trained? All weights of more than one element are. */
+bool rt_onnx_lower_trains(const struct rt_onnx_lowering *l, size_t input);
+/* A node that reads all computed inputs. It gets a gradient where it makes reals and reads a weight that is
+ * trained, or a node that gets one. */
+uint32_t rt_onnx_lower_add(struct rt_onnx_lowering *l, double outputs);
+/* The gradient of the last node: its forward kernels once more. */
+void rt_onnx_lower_again(struct rt_onnx_lowering *l);
+/* The gradient of a mean, sum, maximum ... of rows of `cols`, the last node. */
+void rt_onnx_lower_reduced(struct rt_onnx_lowering *l, int64_t rows, int64_t cols);
+/* The gradient of a norm of rows in one kernel, the last node, and of its weight. */
+void rt_onnx_lower_normed(struct rt_onnx_lowering *l, int64_t rows, int64_t cols);
+/* A view whose gradient is not one: outputs that are parts of the first input. Nothing at inference. */
+void rt_onnx_lower_parts(struct rt_onnx_lowering *l);
+/* Expand, whose gradient is summed. Nothing at inference. */
+void rt_onnx_lower_expand(struct rt_onnx_lowering *l);
+/* A view by heads that others than a product read: its gradient is copied. */
+void rt_onnx_lower_heads(struct rt_onnx_lowering *l);
+/* The gradients of weights that none of the nodes from `first` on accumulates. */
+void rt_onnx_lower_weights(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row, size_t first);
 
 #endif

@@ -96,9 +96,7 @@ void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double byt
 {
     int64_t rows, cols;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
-    l->result = rt_node_add(l->graph, l->name, RT_NO_INPUT, RT_NO_INPUT, (double)(rows * cols));
-    for (size_t i = 0; i < l->at.node->input_count; i++)
-        if (rt_onnx_lower_node(l, i) != RT_NO_INPUT)
-            rt_graph_add_input(l->graph, rt_onnx_lower_node(l, i));
+    l->result = rt_onnx_lower_add(l, (double)(rows * cols));
     rt_node_add_kernel(l->graph, RT_FORWARD, op, rows, cols)->bytes = bytes;
+    rt_onnx_lower_again(l);
 }

@@ -158,7 +158,15 @@ static bool conv_transpose(struct rt_onnx_lowering *l, const struct rt_onnx_lowe
                      w.before[1],
                      -1};
     l->result = rt_node_add(l->graph, l->name, x.node, RT_NO_INPUT, (double)rt_onnx_count(out));
+    l->graph->nodes[l->result].gradient = true;
     rt_graph_add_kernel(l->graph, RT_FORWARD, row->op, dim);
+    if (rt_node_begin_backward(l->graph, l->result)) {
+        rt_node_keep(l->graph, x.node);
+        if (x.node != RT_NO_INPUT)
+            rt_graph_add_kernel(l->graph, RT_BACKWARD, row->op, dim);
+        rt_graph_add_kernel(l->graph, RT_ACCUMULATE, row->op, dim);
+        rt_node_accumulate(l->graph, rt_onnx_count(weight));
+    }
     if (has_bias(l, 2))
         l->result =
             rt_build_binary(l->graph, rt_image_name(l->graph, l->name, "bias"), RT_OP_ADD, l->result,
@@ -184,7 +192,7 @@ static bool group_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_ro
     struct rt_image x = rt_onnx_lower_image_of(l, 0);
     int64_t groups = rt_onnx_int(&l->at, "num_groups", rt_onnx_int(&l->at, "groups", x.channels));
     int64_t rows = x.batch * (groups > 0 ? groups : x.channels);
-    l->result = rt_build_layernorm(l->graph, l->name, x.node, rows, rt_image_elements(x) / rows);
+    l->result = rt_build_groupnorm(l->graph, l->name, x.node, rows, rt_image_elements(x) / rows, x.channels);
     return true;
 }
 
@@ -195,6 +203,7 @@ static bool response_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower
     rt_graph_add_kernel(
         l->graph, RT_FORWARD, row->op,
         (const int64_t[]){x.batch, x.channels, x.height, x.width, rt_onnx_int(&l->at, "size", 1)});
+    rt_onnx_lower_again(l);
     return true;
 }
 
@@ -248,6 +257,7 @@ static bool resize(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
     rt_graph_add_kernel(
         l->graph, RT_FORWARD, row->op,
         (const int64_t[]){in->dim[0], in->dim[1], in->dim[2], in->dim[3], out->dim[2], out->dim[3]});
+    rt_onnx_lower_again(l);
     return true;
 }
 

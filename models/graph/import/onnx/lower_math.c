@@ -10,8 +10,10 @@
 /* Elementwise kernels write in the order that they read (TensorIterator). */
 static void keep_view(struct rt_onnx_lowering *l, size_t input)
 {
-    if (rt_onnx_lower_shape(l, input)->rank == 4)
-        l->made[l->at.node->outputs[0]].view = l->made[rt_onnx_lower_in(l, input)].view;
+    if (rt_onnx_lower_shape(l, input)->rank != 4)
+        return;
+    l->made[l->at.node->outputs[0]].view = l->made[rt_onnx_lower_in(l, input)].view;
+    l->made[l->at.node->outputs[0]].ordered = true;
 }
 
 static bool unary(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
@@ -79,11 +81,16 @@ static void binary_of(struct rt_onnx_lowering *l, enum rt_op_id op, size_t x, si
         l->result = rt_onnx_lower_node(l, x);
         return;
     }
-    if (other == 1 && rt_onnx_lower_is_constant(l, z))
+    if (other == 1 && rt_onnx_lower_is_constant(l, z)) {
         l->result = rt_build_unary(l->graph, l->name, by_scalar(op), rt_onnx_lower_node(l, x), rows, cols);
-    else
-        l->result = rt_build_binary(l->graph, l->name, op == RT_OP_CLAMP ? RT_OP_MUL : op,
-                                    rt_onnx_lower_node(l, x), rt_onnx_lower_node(l, z), rows, cols, other);
+        return;
+    }
+    op = op == RT_OP_CLAMP ? RT_OP_MUL : op;
+    l->result = rt_build_binary(l->graph, l->name, op, rt_onnx_lower_node(l, x), rt_onnx_lower_node(l, z),
+                                rows, cols, other);
+    /* What meets only inputs is none of a layer's: means of pixels, frequencies of positions. */
+    if (rt_onnx_lower_trains(l, z) && rt_node_has_gradient(l->graph, rt_onnx_lower_node(l, x)))
+        rt_node_weight_gradient(l->graph, op, rt_onnx_lower_node(l, x), rows, cols, other);
 }
 
 /* Of two and more inputs, one after the other. */
@@ -140,8 +147,9 @@ static bool norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
         l->result = rt_build_layernorm(l->graph, l->name, rt_onnx_lower_node(l, 0), rows, cols);
         return true;
     }
-    l->result = rt_node_add(l->graph, l->name, rt_onnx_lower_node(l, 0), RT_NO_INPUT, (double)(rows * cols));
+    l->result = rt_onnx_lower_add(l, (double)(rows * cols));
     rt_node_add_kernel(l->graph, RT_FORWARD, row->op, rows, cols);
+    rt_onnx_lower_normed(l, rows, cols);
     return true;
 }
 
@@ -152,8 +160,9 @@ static bool skip_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
     rt_onnx_lower_matrix(l, rt_onnx_lower_in(l, 0), &rows, &cols);
     uint32_t x = rt_onnx_lower_node(l, 0), skip = rt_onnx_lower_node(l, 1);
     if (row->op == RT_OP_RESIDUAL_RMSNORM) {
-        l->result = rt_node_add(l->graph, l->name, x, skip, (double)(rows * cols));
+        l->result = rt_onnx_lower_add(l, (double)(rows * cols));
         rt_node_add_kernel(l->graph, RT_FORWARD, row->op, rows, cols);
+        rt_onnx_lower_normed(l, rows, cols);
         return true;
     }
     x = rt_build_binary(l->graph, rt_image_name(l->graph, l->name, "add"), RT_OP_ADD, x, skip, rows, cols,
@@ -165,9 +174,14 @@ static bool skip_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
 static bool reduce(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     int64_t in = rt_onnx_count(rt_onnx_lower_shape(l, 0)), rows = rt_onnx_count(rt_onnx_lower_out_shape(l));
-    l->result = rt_node_add(l->graph, l->name, rt_onnx_lower_node(l, 0), RT_NO_INPUT, (double)rows);
+    if (strcmp(l->at.node->op, "ReduceMean") == 0) {
+        l->result = rt_build_mean(l->graph, l->name, rt_onnx_lower_node(l, 0), rows, in / rows);
+        return true;
+    }
+    l->result = rt_onnx_lower_add(l, (double)rows);
     l->graph->nodes[l->result].fusable = true;
     rt_node_add_kernel(l->graph, RT_FORWARD, row->op, rows, in / rows);
+    rt_onnx_lower_reduced(l, rows, in / rows);
     return true;
 }
 

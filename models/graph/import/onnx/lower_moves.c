@@ -41,6 +41,16 @@ static bool view_of(enum rt_onnx_view before, const int64_t *order, enum rt_onnx
     return false;
 }
 
+/* An output is in the order of the input. */
+static void pass_view(struct rt_onnx_lowering *l, size_t output)
+{
+    const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    struct rt_onnx_made *out = &l->made[l->at.node->outputs[output]];
+    out->view = in->view;
+    out->ordered = in->ordered;
+    out->part = in->part;
+}
+
 /* Nothing where neither order nor place changes: only dims of one element move. */
 static bool transpose(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
@@ -59,17 +69,21 @@ static bool transpose(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
     if (!moves)
         return true;
     struct rt_onnx_made *out = &l->made[l->at.node->outputs[0]];
-    if (l->patterns && shape->rank == 4 && !l->made[rt_onnx_lower_in(l, 0)].image &&
-        view_of(l->made[rt_onnx_lower_in(l, 0)].view, order, &out->view))
-        return true;
-    return make(l, row);
+    const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    if (!l->patterns || shape->rank != 4 || in->image || !view_of(in->view, order, &out->view))
+        return make(l, row);
+    out->ordered = in->view != RT_ONNX_PLAIN && in->ordered;
+    out->part = in->part;
+    if (in->view == RT_ONNX_PLAIN)
+        rt_onnx_lower_heads(l);
+    return true;
 }
 
 /* Between reals all is in the dtype of the step. */
 static bool cast(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     const struct rt_onnx_value *in = rt_onnx_in(&l->at, 0), *out = rt_onnx_out(&l->at, 0);
-    l->made[l->at.node->outputs[0]].view = l->made[rt_onnx_lower_in(l, 0)].view;
+    pass_view(l, 0);
     if (in->dtype == out->dtype || (rt_onnx_dtypes[in->dtype].real && rt_onnx_dtypes[out->dtype].real))
         return true;
     return move(l, row);
@@ -84,14 +98,12 @@ static bool concat(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
     if (rt_onnx_axis(rt_onnx_int(&l->at, "axis", 1), out->rank, &axis) != RT_OK)
         return false;
     int64_t rows = rt_onnx_dims_product(out, 0, axis), all = rt_onnx_count(out);
-    l->result = rt_node_add(l->graph, l->name, RT_NO_INPUT, RT_NO_INPUT, (double)all);
-    for (size_t i = 0; i < l->at.node->input_count; i++)
-        if (rt_onnx_lower_node(l, i) != RT_NO_INPUT)
-            rt_graph_add_input(l->graph, rt_onnx_lower_node(l, i));
+    l->result = rt_onnx_lower_add(l, (double)all);
     l->graph->nodes[l->result].fusable = true;
     bool last = axis == out->rank - 1 && !l->made[l->at.node->outputs[0]].image;
     rt_node_add_kernel(l->graph, RT_FORWARD, last ? RT_OP_COPY : row->op, rows, all / rows)->bytes =
         2 * rt_onnx_lower_bytes(l, l->at.node->outputs[0]);
+    rt_node_begin_backward(l->graph, l->result); /* parts of the gradient are views */
     return true;
 }
 
@@ -99,8 +111,10 @@ static bool concat(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
 static bool gather(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     const struct rt_onnx_shape *table = rt_onnx_lower_shape(l, 0), *index = rt_onnx_lower_shape(l, 1);
-    if (rt_onnx_lower_is_constant(l, 1) && rt_onnx_count(index) == 1)
+    if (rt_onnx_lower_is_constant(l, 1) && rt_onnx_count(index) == 1) {
+        rt_onnx_lower_parts(l);
         return true;
+    }
     bool rows = rt_onnx_int(&l->at, "axis", 0) == 0 && table->rank == 2;
     if (!rows || !rt_onnx_lower_is_constant(l, 0))
         return make(l, row);
@@ -115,10 +129,17 @@ static bool pad(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
     if (rt_onnx_count(rt_onnx_lower_shape(l, 0)) == rt_onnx_count(rt_onnx_lower_out_shape(l)))
         return true; /* of nothing */
     int64_t rows, cols;
-    rt_onnx_lower_move(l, RT_OP_FILL, rt_onnx_lower_bytes(l, l->at.node->outputs[0]));
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    l->result = rt_onnx_lower_add(l, (double)(rows * cols));
+    rt_node_add_kernel(l->graph, RT_FORWARD, RT_OP_FILL, rows, cols)->bytes =
+        rt_onnx_lower_bytes(l, l->at.node->outputs[0]);
     rt_onnx_lower_matrix(l, rt_onnx_lower_in(l, 0), &rows, &cols);
     rt_node_add_kernel(l->graph, RT_FORWARD, RT_OP_COPY, rows, cols)->bytes =
         2 * rt_onnx_lower_bytes(l, rt_onnx_lower_in(l, 0));
+    if (rt_node_begin_backward(l->graph, l->result)) { /* of a negative padding */
+        rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_FILL, rows, cols);
+        rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_COPY, rows, cols);
+    }
     return true;
 }
 
@@ -127,11 +148,19 @@ static bool reshape(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
 {
     (void)row;
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    l->made[l->at.node->outputs[0]].part = in->part;
     if (in->view == RT_ONNX_PLAIN)
         return true;
     int64_t rows, cols;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
-    l->result = rt_build_merge(l->graph, l->name, in->node, 1, rows, cols);
+    l->result = rt_build_merge(l->graph, l->name, in->node, rt_onnx_lower_shape(l, 0)->dim[0], rows, cols);
+    return true;
+}
+
+static bool same(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    pass_view(l, 0);
     return true;
 }
 
@@ -152,7 +181,27 @@ static bool part(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
     (void)row;
     for (size_t i = 0; i < l->at.node->output_count; i++)
         if (l->at.node->outputs[i] != RT_ONNX_NO_VALUE)
-            l->made[l->at.node->outputs[i]].view = l->made[rt_onnx_lower_in(l, 0)].view;
+            pass_view(l, i);
+    rt_onnx_lower_parts(l);
+    return true;
+}
+
+static bool expand(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    rt_onnx_lower_expand(l);
+    return true;
+}
+
+/* Exports for inference leave it out; one that stands there runs in training. */
+static bool dropout(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    int64_t rows, cols;
+    pass_view(l, 0);
+    rt_onnx_lower_matrix(l, rt_onnx_lower_in(l, 0), &rows, &cols);
+    if (rt_onnx_lower_node(l, 0) != RT_NO_INPUT)
+        l->result = rt_build_dropout(l->graph, l->name, rt_onnx_lower_node(l, 0), rows, cols);
     return true;
 }
 
@@ -177,10 +226,10 @@ const struct rt_onnx_lower_row rt_onnx_lower_moves[] = {
     {"Pad", pad, RT_OP_PAD, 0, 0},
     {"Transpose", transpose, RT_OP_TRANSPOSE, 0, 0},
     VIEW("Constant"),
-    {"Dropout", part, RT_OP_COPY, 0, 0}, /* at inference */
-    VIEW("Expand"),
+    {"Dropout", dropout, RT_OP_DROPOUT, 0, 0},
+    {"Expand", expand, RT_OP_COPY, 0, 0},
     {"Flatten", flatten, RT_OP_COPY, 0, 0},
-    {"Identity", part, RT_OP_COPY, 0, 0},
+    {"Identity", same, RT_OP_COPY, 0, 0},
     VIEW("Optional"),
     VIEW("OptionalGetElement"),
     VIEW("OptionalHasElement"),

@@ -2,6 +2,8 @@
 #include "models/graph/build_node.h"
 #include "models/graph/import/onnx/lower.h"
 
+#include <string.h>
+
 /* --- products --- */
 
 /* x(rows, in) times a weight of two dims. */
@@ -9,6 +11,18 @@ static void with_weight(struct rt_onnx_lowering *l, size_t x, int64_t in, int64_
 {
     int64_t rows = rt_onnx_count(rt_onnx_lower_out_shape(l)) / out;
     l->result = rt_build_linear(l->graph, l->name, rt_onnx_lower_node(l, x), rows, in, out, bias);
+}
+
+/* Is a weight of one number a column added to the product, its bias? */
+static bool gains_bias(const struct rt_onnx_lowering *l, int64_t cols)
+{
+    const struct rt_onnx_made *made = &l->made[l->at.node->outputs[0]];
+    const struct rt_onnx_node *reader = made->reader;
+    if (!l->patterns || made->readers != 1 || reader == NULL || strcmp(reader->op, "Add") != 0)
+        return false;
+    uint32_t z = reader->inputs[reader->inputs[0] == l->at.node->outputs[0] ? 1 : 0];
+    return z != RT_ONNX_NO_VALUE && l->made[z].constant && cols > 1 &&
+           rt_onnx_count(&l->at.model->values[z].shape) == cols;
 }
 
 /* Dims of an operand as a batch of matrices; vectors are matrices of one row or column. */
@@ -33,8 +47,19 @@ static uint32_t operand(struct rt_onnx_lowering *l, size_t input, const char *pa
     if (!keys && made->view != RT_ONNX_HEADS)
         return made->node;
     int64_t rows = shape->dim[0] * shape->dim[keys ? 3 : 2];
-    return rt_build_heads(l->graph, rt_image_name(l->graph, l->name, part), made->node, shape->dim[0], rows,
-                          rt_onnx_count(shape) / rows, keys);
+    int64_t cols = rt_onnx_count(shape) / rows;
+    part = rt_image_name(l->graph, l->name, part);
+    if (made->ordered || (made->part && keys)) /* parts' gradients are put in order by what joins them */
+        return rt_build_copies(l->graph, part, made->node, rows, cols,
+                               keys ? rt_copy_keys(shape->dim[0]) : rt_copy_values(shape->dim[0]),
+                               RT_COPY_NONE);
+    return rt_build_heads(l->graph, part, made->node, shape->dim[0], rows, cols, keys);
+}
+
+/* A product with what is the same in every step; in training such as is trained. */
+static bool is_layer(const struct rt_onnx_lowering *l, size_t input)
+{
+    return rt_graph_trains(l->graph) ? rt_onnx_lower_trains(l, input) : rt_onnx_lower_is_constant(l, input);
 }
 
 /* numpy's matmul. What has one matrix for the whole batch is a linear layer where that is a weight, and one
@@ -45,10 +70,10 @@ static bool matmul(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
     struct matrices a = matrices_of(rt_onnx_lower_shape(l, 0), true);
     struct matrices b = matrices_of(rt_onnx_lower_shape(l, 1), false);
     int64_t all = rt_onnx_count(rt_onnx_lower_out_shape(l));
-    bool weight = rt_onnx_lower_is_constant(l, 1) && b.batch == 1;
+    bool weight = is_layer(l, 1) && b.batch == 1;
     if (weight)
-        with_weight(l, 0, b.rows, b.cols, false);
-    else if (rt_onnx_lower_is_constant(l, 0) && a.batch == 1 && b.batch == 1)
+        with_weight(l, 0, b.rows, b.cols, gains_bias(l, b.cols));
+    else if (is_layer(l, 0) && a.batch == 1 && b.batch == 1)
         with_weight(l, 1, a.cols, a.rows, false); /* its transpose */
     else {
         int64_t m = b.batch == 1 ? all / b.cols : a.rows;
