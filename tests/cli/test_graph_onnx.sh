@@ -40,6 +40,15 @@ succeeds one_sequence "$ROOFTILE" graph --model "$data/patterns.onnx" --dim batc
 json_is one_sequence_copies_no_heads "[op for op, rows in $ops].count('copy')" "1"
 succeeds no_patterns "$ROOFTILE" graph --model "$data/patterns.onnx" --dim batch=4 --no-patterns --json
 json_is no_patterns_as_written "[[op for op, rows in $ops].count(of) for of in ('transpose', 'tanh', 'mul', 'sigmoid', 'gelu')]" "[4, 1, 3, 2, 0]"
+succeeds trains "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 --mode training --optimizer sgd --json
+backward="[[k['op'] for n in b['nodes'] for k in n['kernels'] if k['phase'] == of] for b in d['blocks']]"
+json_is trains_backward "(lambda of: $backward)('backward')" \
+    "[['batchnorm_backward', 'mul', 'fill', 'max_pool2d_backward', 'div_scalar', 'linear', 'linear', 'reduce', 'mul', 'softmax_backward', 'copy'], []]"
+json_is trains_accumulate "(lambda of: $backward)('accumulate')" \
+    "[['conv2d', 'add', 'add', 'add', 'add', 'add'], ['optimizer']]"
+json_is trains_parameters "d['blocks'][1]['nodes'][0]['kernels'][0]['dims']['parameters']" 322
+succeeds trains_time "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --mode training --optimizer adamw --gpu V100 -p roofline --json
+json_is trains_memory "d['memory']['gradients_gib'] > 0 and d['memory']['optimizer_gib'] > 0 and d['backward_ms'] > 0" True
 succeeds predict "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 -p roofline
 holds predict_images "4 x 32 x 32 pixels" "$work/stdout"
 succeeds compiled "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 --runtime compile --json
@@ -49,7 +58,7 @@ json_is compiled_turns_images "[k['dims']['rows'] for n in d['blocks'][0]['nodes
 refuses forecast_served 2 "LLM servers read checkpoints, not ONNX models" "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 --runtime serving
 refuses forecast 1 "dim 0 of input 'x' is 'batch' in the file; give --dim 'batch=N'" "$ROOFTILE" graph --model "$data/network.onnx"
 refuses forecast_batch 2 "--dim NAME=N gives sizes" "$ROOFTILE" predict --model "$data/network.onnx" --batch 8 --gpu V100
-refuses forecast_training 2 "for inference only" "$ROOFTILE" predict --model "$data/network.onnx" --mode training --dim batch=8 --gpu V100
+refuses forecast_decode 2 "--mode decode is for models by name" "$ROOFTILE" graph --model "$data/network.onnx" --mode decode --dim batch=8
 refuses forecast_not_onnx 2 "--no-patterns are for ONNX models" "$ROOFTILE" predict --model gpt2 --dim batch=8 --gpu V100
 refuses forecast_loop 1 "a round of a loop or a branch" "$ROOFTILE" graph --model "$data/control.onnx"
 refuses not_onnx 2 "--shapes is for ONNX models" "$ROOFTILE" graph --shapes --model gpt2

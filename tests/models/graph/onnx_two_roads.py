@@ -1,11 +1,11 @@
 """Two roads to one graph: models by name or config.json beside the ONNX files that PyTorch exported of them.
 
-    onnx_two_roads.py ROOFTILE FOLDER
+    onnx_two_roads.py ROOFTILE FOLDER [training]
 
 Of both roads `rooftile graph --json` tells the kernels, batch 2, sequences of 16; compared is the multiset of all of them
-with their dims, and the parameters. torch.export's files are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx,
+with their dims, and the parameters; of training those of the backward pass and of the sums of gradients. torch.export's files are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx,
 transformers there of two layers. A line "ok MODEL, EXPORTER: N kernels ..." or "not ok ..." with the differences that
-FOLDER/differences.txt does not tell, and those that it tells and that are gone. Exit status 1: there are such."""
+FOLDER/differences.txt (training.txt) does not tell, and those that it tells and that are gone. Exit status 1: there are such."""
 import collections
 import json
 import pathlib
@@ -16,38 +16,43 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 BATCH, SEQUENCE = 2, 16
 EXPORTERS = "dynamo", "torchscript"
+MODES = {"inference": ("differences.txt", {"forward"}), "training": ("training.txt", {"backward", "accumulate"})}
 LAYERS = {"gpt2": "n_layer", "bert-large": "num_hidden_layers", "llama-2-7b": "num_hidden_layers"}
 
 
-def kernels_of(program, *words):
+def kernels_of(program, mode, *words):
     """Kernels as "OP dim=N ...", how often each runs; parameters."""
-    done = subprocess.run([program, "graph", "--json", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "graph", "--json", "--mode", mode, *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"not ok {' '.join(words)}: {done.stderr.strip()}")
     graph = json.loads(done.stdout)
     counts = collections.Counter()
     for block in graph["blocks"]:
         for kernel in (kernel for node in block["nodes"] for kernel in node["kernels"]):
+            if kernel["phase"] not in MODES[mode][1]:
+                continue
             dims = " ".join(f"{name}={size}" for name, size in kernel["dims"].items() if size >= 0)
             counts[f"{kernel['op']} {dims}"] += block["repeat"]
     return counts, int(graph["totals"]["parameters"])
 
 
-def named(program, model, sequences):
-    return kernels_of(program, "--model", model, "--batch", str(BATCH), *(["--seq", str(SEQUENCE)] if sequences else []))
+def named(program, mode, model, sequences):
+    return kernels_of(program, mode, "--model", model, "--batch", str(BATCH), *(["--seq", str(SEQUENCE)] if sequences else []))
 
 
 def shallow(folder, model, layers):
-    """The zoo's config.json with fewer layers, as the exported file has."""
+    """The zoo's config.json with the layers (None: all) and the head that the exported file has."""
     fields = json.loads((SOURCE / "models/graph/zoo" / f"{model}.json").read_text(encoding="utf-8"))
-    fields[LAYERS[model]] = layers
+    fields[LAYERS[model]] = layers or fields[LAYERS[model]]
+    if model == "bert-large":
+        fields["architectures"] = ["BertForSequenceClassification"]
     path = pathlib.Path(folder) / f"{model}-{layers}.json"
     path.write_text(json.dumps(fields), encoding="utf-8")
     return str(path)
 
 
-def exported(program, path, sequences):
-    return kernels_of(program, "--model", str(path), "--dim", f"batch={BATCH}",
+def exported(program, mode, path, sequences):
+    return kernels_of(program, mode, "--model", str(path), "--dim", f"batch={BATCH}",
                       *(["--dim", f"seq={SEQUENCE}"] if sequences else []))
 
 
@@ -71,10 +76,10 @@ def expected(path):
     return told
 
 
-def compare(program, model, exporter, spec, path, told):
+def compare(program, mode, model, exporter, spec, path, told):
     name = f"{model}, {exporter}"
-    ours, our_parameters = named(program, spec, model in LAYERS)
-    theirs, their_parameters = exported(program, path, model in LAYERS)
+    ours, our_parameters = named(program, mode, spec, model in LAYERS)
+    theirs, their_parameters = exported(program, mode, path, model in LAYERS)
     found = [f"{name}: {line}" for line in differences(ours, theirs)]
     if our_parameters != their_parameters:
         found.append(f"{name}: parameters: {our_parameters} named, {their_parameters} in ONNX")
@@ -88,14 +93,15 @@ def compare(program, model, exporter, spec, path, told):
 
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    told, seen, failed = expected(folder / "differences.txt"), set(), False
+    mode = sys.argv[3] if len(sys.argv) > 3 else "inference"
+    told, seen, failed = expected(folder / MODES[mode][0]), set(), False
     with tempfile.TemporaryDirectory() as temporary:
         for exporter, files in zip(EXPORTERS, (SOURCE / "models/graph/zoo", folder)):
             for path in sorted(files.glob("*.onnx")):
                 model = path.stem
                 layers = None if exporter == "dynamo" or model not in LAYERS else 2
-                spec = model if layers is None else shallow(temporary, model, layers)
-                found, wrong = compare(program, model, exporter, spec, path, told)
+                spec = shallow(temporary, model, layers) if model in LAYERS else model
+                found, wrong = compare(program, mode, model, exporter, spec, path, told)
                 seen.update(found)
                 failed |= wrong
     for line in sorted(told - seen):

@@ -93,8 +93,9 @@ static void count_readers(struct rt_onnx_lowering *l, const struct rt_onnx_graph
 {
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_onnx_node *node = &graph->nodes[n];
+        bool sizes = strcmp(node->op, "Shape") == 0 || strcmp(node->op, "Size") == 0;
         for (size_t i = 0; i < node->input_count; i++)
-            if (node->inputs[i] != RT_ONNX_NO_VALUE) {
+            if (node->inputs[i] != RT_ONNX_NO_VALUE && !sizes) {
                 l->made[node->inputs[i]].readers++;
                 l->made[node->inputs[i]].reader = node;
             }
@@ -317,6 +318,8 @@ static int lower_operator(struct walk *walk)
     if (row == NULL || (row->lower != NULL && !row->lower(l, row))) {
         add_name(&walk->by_bytes, node);
         rt_onnx_lower_move(l, RT_OP_COPY, rt_onnx_lower_traffic(l));
+        if (rt_node_has_gradient(l->graph, l->result))
+            rt_onnx_lower_keep(l);
     }
     rt_onnx_lower_weights(l, row, first);
     set_parameters(l, row, first);
@@ -454,6 +457,29 @@ static int check_trained(const struct rt_graph *graph, const char *path)
     return rt_fail(RT_EFORMAT, "%s: it has no weights that could be trained", path);
 }
 
+static bool has_op(const struct rt_graph *graph, enum rt_op_id op)
+{
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        if (graph->kernels[k].call.op == op)
+            return true;
+    return false;
+}
+
+/* Exports for inference leave out what only training runs. */
+static void warn_of_training(const struct rt_graph *graph, const char *path)
+{
+    bool folded = has_op(graph, RT_OP_CONV2D) && !has_op(graph, RT_OP_BATCHNORM) &&
+                  !has_op(graph, RT_OP_BATCHNORM_INFERENCE) && !has_op(graph, RT_OP_LAYERNORM);
+    if (folded)
+        rt_warn("%s has convolutions and no norm; where its exporter folded batch norm into them, training "
+                "runs more than forecast: export it without folding (docs/guide/onnx.md)",
+                path);
+    if (!has_op(graph, RT_OP_DROPOUT) && has_op(graph, RT_OP_SOFTMAX) && has_op(graph, RT_OP_LAYERNORM))
+        rt_warn("%s has no dropout, which exports for inference leave out; training with it runs more than "
+                "forecast (docs/guide/onnx.md)",
+                path);
+}
+
 static int lower(struct walk *walk, struct rt_graph *graph)
 {
     struct rt_onnx_model *model = walk->l.at.model;
@@ -517,6 +543,8 @@ int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_g
     set_sizes(&model, &step);
     struct walk walk = {.l = {.at = {.model = &model}, .patterns = !source->no_patterns}};
     status = lower_for_runtime(&walk, &step, out);
+    if (status == RT_OK && rt_graph_trains(out))
+        warn_of_training(out, model.path);
     if (status == RT_OK) {
         warn_of(&walk.by_bytes, model.path, "forecast by the bytes that they read and write");
         warn_of(&walk.counted_once, model.path, "bodies that may run several times or not are counted once");

@@ -31,7 +31,7 @@ enum rt_onnx_view {
 struct rt_onnx_made {
     uint32_t node;    /* of the graph, that makes it; RT_NO_INPUT: none */
     uint32_t origin;  /* the weight of which it is another form; else itself */
-    uint32_t readers; /* inputs of nodes, and outputs of the model */
+    uint32_t readers; /* inputs of nodes that read elements, and outputs of the model */
     bool constant;    /* the same in every step */
     bool weight;      /* constant, and of the file's initializers */
     bool counted;     /* as parameters of a node */
@@ -99,17 +99,20 @@ struct rt_image rt_onnx_lower_image_of(const struct rt_onnx_lowering *l, size_t 
 double rt_onnx_lower_bytes(const struct rt_onnx_lowering *l, uint32_t value);
 /* Bytes of the node's computed inputs and of its outputs. */
 double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l);
-/* A node of one kernel over the first output, which moves `bytes`; its gradient moves as many. */
-void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes);
-
 /* --- lower_backward.c: training, where no builder of build.h and build_image.h knows the backward pass ---
  */
 
 /* Is the input a weight that is trained? All weights of more than one element are. */
 bool rt_onnx_lower_trains(const struct rt_onnx_lowering *l, size_t input);
+/* Elements of the weight that the input is, or of which it is a part or another form. */
+int64_t rt_onnx_lower_weight(const struct rt_onnx_lowering *l, size_t input);
 /* A node that reads all computed inputs. It gets a gradient where it makes reals and reads a weight that is
  * trained, or a node that gets one. */
 uint32_t rt_onnx_lower_add(struct rt_onnx_lowering *l, double outputs);
+/* A node of one kernel over the first output, which moves `bytes`; its gradient moves as many. */
+void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes);
+/* The backward pass reads the node's inputs. */
+void rt_onnx_lower_keep(struct rt_onnx_lowering *l);
 /* The gradient of the last node: its forward kernels once more. */
 void rt_onnx_lower_again(struct rt_onnx_lowering *l);
 /* The gradient of a mean, sum, maximum ... of rows of `cols`, the last node. */

@@ -1,5 +1,4 @@
 /* What rows may ask of the node that is added. See lower.h. */
-#include "models/graph/build_node.h"
 #include "models/graph/import/onnx/lower.h"
 
 uint32_t rt_onnx_lower_in(const struct rt_onnx_lowering *l, size_t i)
@@ -20,7 +19,7 @@ const struct rt_onnx_shape *rt_onnx_lower_out_shape(const struct rt_onnx_lowerin
 uint32_t rt_onnx_lower_node(const struct rt_onnx_lowering *l, size_t input)
 {
     uint32_t value = rt_onnx_lower_in(l, input);
-    return value == RT_ONNX_NO_VALUE ? RT_NO_INPUT : l->made[value].node;
+    return value == RT_ONNX_NO_VALUE || l->made[value].constant ? RT_NO_INPUT : l->made[value].node;
 }
 
 bool rt_onnx_lower_is_constant(const struct rt_onnx_lowering *l, size_t input)
@@ -90,13 +89,4 @@ double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l)
         if (node->outputs[i] != RT_ONNX_NO_VALUE)
             bytes += rt_onnx_lower_bytes(l, node->outputs[i]);
     return bytes;
-}
-
-void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes)
-{
-    int64_t rows, cols;
-    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
-    l->result = rt_onnx_lower_add(l, (double)(rows * cols));
-    rt_node_add_kernel(l->graph, RT_FORWARD, op, rows, cols)->bytes = bytes;
-    rt_onnx_lower_again(l);
 }

@@ -18,7 +18,12 @@ bool rt_onnx_lower_trains(const struct rt_onnx_lowering *l, size_t input)
     uint32_t value = rt_onnx_lower_in(l, input);
     if (!rt_graph_trains(l->graph) || value == RT_ONNX_NO_VALUE || !l->made[value].weight)
         return false;
-    return is_real(l, value) && rt_onnx_count(&l->at.model->values[l->made[value].origin].shape) > 1;
+    return is_real(l, value) && rt_onnx_lower_weight(l, input) > 1;
+}
+
+int64_t rt_onnx_lower_weight(const struct rt_onnx_lowering *l, size_t input)
+{
+    return rt_onnx_count(&l->at.model->values[l->made[rt_onnx_lower_in(l, input)].origin].shape);
 }
 
 uint32_t rt_onnx_lower_add(struct rt_onnx_lowering *l, double outputs)
@@ -44,7 +49,7 @@ static bool flows_back(const struct rt_onnx_lowering *l)
 
 /* --- operators with kernels of their own --- */
 
-static void keep_inputs(struct rt_onnx_lowering *l)
+void rt_onnx_lower_keep(struct rt_onnx_lowering *l)
 {
     for (size_t i = 0; i < l->at.node->input_count; i++)
         rt_node_keep(l->graph, rt_onnx_lower_node(l, i));
@@ -61,9 +66,18 @@ void rt_onnx_lower_again(struct rt_onnx_lowering *l)
         const struct rt_graph_kernel forward = graph->kernels[k];
         enum rt_op_id op = (enum rt_op_id)forward.call.op;
         if (rt_op_keeps(op) == RT_KEEPS_INPUTS)
-            keep_inputs(l);
+            rt_onnx_lower_keep(l);
         rt_graph_add_kernel(graph, RT_BACKWARD, op, forward.call.dim)->bytes = forward.bytes;
     }
+}
+
+void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes)
+{
+    int64_t rows, cols;
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    l->result = rt_onnx_lower_add(l, (double)(rows * cols));
+    rt_node_add_kernel(l->graph, RT_FORWARD, op, rows, cols)->bytes = bytes;
+    rt_onnx_lower_again(l);
 }
 
 /* A sum's is a view of dy. Others read dy and what they were given (tools/autograd/derivatives.yaml). */
@@ -71,7 +85,7 @@ void rt_onnx_lower_reduced(struct rt_onnx_lowering *l, int64_t rows, int64_t col
 {
     if (!rt_node_begin_backward(l->graph, l->result) || strcmp(l->at.node->op, "ReduceSum") == 0)
         return;
-    keep_inputs(l);
+    rt_onnx_lower_keep(l);
     rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
 }
 
@@ -82,7 +96,7 @@ void rt_onnx_lower_normed(struct rt_onnx_lowering *l, int64_t rows, int64_t cols
     bool trains = false;
     if (!rt_node_begin_backward(graph, l->result))
         return;
-    keep_inputs(l);
+    rt_onnx_lower_keep(l);
     rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_RMSNORM_BACKWARD, rows, cols);
     for (size_t i = 0; i < l->at.node->input_count; i++)
         trains |= rt_onnx_lower_trains(l, i);
@@ -90,7 +104,7 @@ void rt_onnx_lower_normed(struct rt_onnx_lowering *l, int64_t rows, int64_t cols
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
     for (size_t i = 0; i < l->at.node->input_count; i++)
         if (rt_onnx_lower_trains(l, i))
-            rt_node_accumulate(graph, rt_onnx_count(rt_onnx_lower_shape(l, i)));
+            rt_node_accumulate(graph, rt_onnx_lower_weight(l, i));
 }
 
 /* --- views --- */
@@ -189,6 +203,6 @@ void rt_onnx_lower_weights(struct rt_onnx_lowering *l, const struct rt_onnx_lowe
         if (!rt_onnx_lower_trains(l, i) || statistics)
             continue;
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
-        rt_node_accumulate(graph, rt_onnx_count(rt_onnx_lower_shape(l, i)));
+        rt_node_accumulate(graph, rt_onnx_lower_weight(l, i));
     }
 }

@@ -90,7 +90,8 @@ static void binary_of(struct rt_onnx_lowering *l, enum rt_op_id op, size_t x, si
                                 rows, cols, other);
     /* What meets only inputs is none of a layer's: means of pixels, frequencies of positions. */
     if (rt_onnx_lower_trains(l, z) && rt_node_has_gradient(l->graph, rt_onnx_lower_node(l, x)))
-        rt_node_weight_gradient(l->graph, op, rt_onnx_lower_node(l, x), rows, cols, other);
+        rt_node_weight_gradient(l->graph, op, rt_onnx_lower_node(l, x), rows, cols,
+                                rt_onnx_lower_weight(l, z));
 }
 
 /* Of two and more inputs, one after the other. */
