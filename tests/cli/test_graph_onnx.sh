@@ -55,6 +55,7 @@ succeeds compiled "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 -
 json_is compiled_chains "[n['name'] for n in d['blocks'][0]['nodes'] if '+' in n['name']], d['options']['fusion'], d['options']['channels_last']" \
     "(['BatchNormalization 1+Relu 2'], True, True)"
 json_is compiled_turns_images "[k['dims']['rows'] for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['op'] == 'relu']" "[1024]"
+refuses functions_that_double 1 "more than 18927 nodes, with functions written out" "$ROOFTILE" graph --model "$ROOFTILE_SOURCE/tests/data/onnx_limits/functions_that_double.onnx"
 refuses forecast_served 2 "LLM servers read checkpoints, not ONNX models" "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 --runtime serving
 refuses forecast 1 "dim 0 of input 'x' is 'batch' in the file; give --dim 'batch=N'" "$ROOFTILE" graph --model "$data/network.onnx"
 refuses forecast_batch 2 "--dim NAME=N gives sizes" "$ROOFTILE" predict --model "$data/network.onnx" --batch 8 --gpu V100

@@ -176,3 +176,14 @@ away = TensorProto(name="m", data_type=TensorProto.FLOAT, dims=[16384, 10], data
 away.external_data.add(key="location", value="missing.bin")
 weights.graph.initializer.extend([raw, away])
 onnx.save(weights, HERE / "weights.onnx")
+
+# Thirty functions, each of which calls the next one twice: two kilobytes that would be half a billion nodes. Its own folder, for it
+# takes a fuzzer too long.
+domains = [helper.make_opsetid("", 20), helper.make_opsetid("f", 1)]
+calls = [[helper.make_node(f"f{i + 1}", [a], [b], domain="f") for a, b in ("ab", "bc")] for i in range(29)]
+bodies = calls + [[helper.make_node("Relu", ["a"], ["c"])]]
+ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy"]
+graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], domain="f")], "functions", ends[:1], ends[1:])
+onnx.save(helper.make_model(graph, opset_imports=domains, functions=[
+    helper.make_function("f", f"f{i}", ["a"], ["c"], body, domains) for i, body in enumerate(bodies)]),
+    HERE.parent / "onnx_limits" / "functions_that_double.onnx")

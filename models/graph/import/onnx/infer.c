@@ -177,7 +177,7 @@ int rt_onnx_infer_graph(struct rt_onnx_model *model, const struct rt_onnx_graph 
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct rt_onnx_at at = {model, &graph->nodes[i], depth};
-        if (model->visits++ >= MOST_VISITS)
+        if (model->visits++ >= rt_onnx_most(model, MOST_VISITS))
             return rt_fail(RT_EFORMAT, "its loops are too many, one in another");
         int status = infer_node(&at);
         if (status != RT_OK)

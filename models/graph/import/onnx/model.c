@@ -48,6 +48,12 @@ struct rt_onnx_block {
     _Alignas(16) unsigned char bytes[];
 };
 
+size_t rt_onnx_most(const struct rt_onnx_model *model, size_t limit)
+{
+    size_t share = model->bytes + 16384;
+    return share < RT_ONNX_MOST_NODES ? limit / RT_ONNX_MOST_NODES * share : limit;
+}
+
 void *rt_onnx_room(struct rt_onnx_model *model, size_t count, size_t size)
 {
     size_t bytes = (count * size + 15) / 16 * 16;
@@ -86,7 +92,7 @@ uint32_t rt_onnx_add_value(struct rt_onnx_model *model, const char *name)
 struct rt_onnx_data *rt_onnx_new_data(struct rt_onnx_model *model, size_t count, bool real)
 {
     size_t bytes = sizeof(struct rt_onnx_data) + count * sizeof(union rt_onnx_element);
-    if (count > RT_ONNX_HELD || model->data_bytes + bytes > RT_ONNX_MOST_DATA)
+    if (count > RT_ONNX_HELD || model->data_bytes + bytes > rt_onnx_most(model, RT_ONNX_MOST_DATA))
         return NULL;
     model->data_bytes += bytes;
     struct rt_onnx_data *data = rt_onnx_room(model, bytes, 1);

@@ -76,7 +76,8 @@ enum { RT_ONNX_RANK = 16 };                    /* most dims; more are refused */
 #define RT_ONNX_HELD        4096               /* most elements that a value holds */
 #define RT_ONNX_UNKNOWN_INT INT64_MIN          /* a whole number that is not known, among others that are */
 #define RT_ONNX_NO_VALUE    UINT32_MAX         /* an input or output that is left out */
-#define RT_ONNX_MOST_NODES  ((size_t)1 << 18)  /* with functions written out */
+/* Most of a model, with functions written out; a small file's has less (rt_onnx_most). */
+#define RT_ONNX_MOST_NODES  ((size_t)1 << 18)
 #define RT_ONNX_MOST_VALUES ((size_t)1 << 19)
 #define RT_ONNX_MOST_INPUTS ((size_t)1 << 21)   /* and outputs, of all nodes */
 #define RT_ONNX_MOST_DATA   ((size_t)128 << 20) /* bytes of elements held, all values */
@@ -194,6 +195,7 @@ struct rt_onnx_model {
     struct rt_onnx_value *values; /* of all graphs */
     size_t value_count, value_capacity;
     size_t node_count, operand_count; /* of all graphs */
+    size_t bytes;                     /* of the file without weights */
     struct rt_onnx_dim *dims;
     size_t dim_count;
     const struct rt_onnx_given *given;
@@ -212,6 +214,10 @@ void rt_onnx_release(struct rt_onnx_model *model);
 
 /* --- model.c: while it is built --- */
 
+/* The part of one of the limits above that a file of this one's size has: as many nodes as 16384 and its
+ * bytes, and of all else in proportion. Functions that call functions would else make a gigabyte of one
+ * kilobyte. */
+size_t rt_onnx_most(const struct rt_onnx_model *model, size_t limit);
 /* Zeroed memory that lives as long as the model. */
 void *rt_onnx_room(struct rt_onnx_model *model, size_t count, size_t size);
 const char *rt_onnx_copy(struct rt_onnx_model *model, const char *text, size_t length);

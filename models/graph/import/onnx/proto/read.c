@@ -45,6 +45,13 @@ struct reader {
     uint32_t scope;
 };
 
+static int too_many(const struct rt_onnx_model *model, const char *what, size_t limit)
+{
+    return rt_fail(RT_EFORMAT,
+                   "more than %zu %s, with functions written out; no network's file of its size has so many",
+                   rt_onnx_most(model, limit), what);
+}
+
 /* --- names --- */
 
 static int32_t name_of(struct reader *reader, const char *text)
@@ -104,8 +111,8 @@ static int make_value(struct reader *reader, const char *text, uint32_t *out)
     const struct binding *bound = binding_of(reader, text);
     if (bound->value != RT_ONNX_NO_VALUE && bound->scope == reader->scope)
         return rt_fail(RT_EFORMAT, "value '%s' is made twice; in ONNX every value has one maker", text);
-    if (reader->model->value_count >= RT_ONNX_MOST_VALUES)
-        return rt_fail(RT_EFORMAT, "more than %zu values, with functions written out", RT_ONNX_MOST_VALUES);
+    if (reader->model->value_count >= rt_onnx_most(reader->model, RT_ONNX_MOST_VALUES))
+        return too_many(reader->model, "values", RT_ONNX_MOST_VALUES);
     *out = rt_onnx_add_value(reader->model, text);
     bind(reader, text, *out);
     return RT_OK;
@@ -130,8 +137,8 @@ static void read_texts(struct rt_onnx_model *model, const ProtobufCBinaryData *f
 
 static int read_tensor(struct reader *reader, const Onnx__TensorProto *tensor, uint32_t *out)
 {
-    if (reader->model->value_count >= RT_ONNX_MOST_VALUES)
-        return rt_fail(RT_EFORMAT, "more than %zu values, with functions written out", RT_ONNX_MOST_VALUES);
+    if (reader->model->value_count >= rt_onnx_most(reader->model, RT_ONNX_MOST_VALUES))
+        return too_many(reader->model, "values", RT_ONNX_MOST_VALUES);
     *out = rt_onnx_add_value(reader->model, rt_onnx_text(tensor->name));
     return rt_onnx_read_tensor(reader->model, tensor, *out);
 }
@@ -252,9 +259,8 @@ static int read_operands(struct reader *reader, const struct frame *frame, const
     struct rt_onnx_model *model = reader->model;
     uint32_t *inputs = rt_onnx_room(model, from->n_input, sizeof *inputs);
     model->operand_count += from->n_input + from->n_output;
-    if (model->operand_count > RT_ONNX_MOST_INPUTS)
-        return rt_fail(RT_EFORMAT, "nodes have more than %zu inputs and outputs, with functions written out",
-                       RT_ONNX_MOST_INPUTS);
+    if (model->operand_count > rt_onnx_most(model, RT_ONNX_MOST_INPUTS))
+        return too_many(model, "inputs and outputs of nodes", RT_ONNX_MOST_INPUTS);
     node->inputs = inputs;
     node->input_count = from->n_input;
     for (size_t i = 0; i < from->n_input; i++) {
@@ -313,8 +319,8 @@ static int read_node(struct reader *reader, const struct frame *frame, const Onn
     struct rt_onnx_node node = {.name = node_name(model, from),
                                 .op = rt_onnx_text(from->op_type),
                                 .domain = rt_onnx_text(from->domain)};
-    if (model->node_count++ >= RT_ONNX_MOST_NODES)
-        return rt_fail(RT_EFORMAT, "more than %zu nodes, with functions written out", RT_ONNX_MOST_NODES);
+    if (model->node_count++ >= rt_onnx_most(model, RT_ONNX_MOST_NODES))
+        return too_many(model, "nodes", RT_ONNX_MOST_NODES);
     node.domain = is_standard(node.domain) ? "" : node.domain;
     node.opset = opset_of(frame, node.domain);
     node.row = rt_onnx_find_op(node.domain, node.op);
@@ -387,8 +393,8 @@ static int read_call(struct reader *reader, const struct frame *caller, const On
     if (frame.depth > CALL_DEPTH)
         return rt_fail(RT_EFORMAT, "function '%s' is called %d deep; functions may not call themselves",
                        rt_onnx_text(function->name), CALL_DEPTH);
-    if (reader->model->node_count++ >= RT_ONNX_MOST_NODES)
-        return rt_fail(RT_EFORMAT, "more than %zu nodes, with functions written out", RT_ONNX_MOST_NODES);
+    if (reader->model->node_count++ >= rt_onnx_most(reader->model, RT_ONNX_MOST_NODES))
+        return too_many(reader->model, "nodes", RT_ONNX_MOST_NODES);
     uint32_t *made = rt_onnx_room(reader->model, call->n_output, sizeof *made);
     int status = bind_call(reader, caller, call, function);
     if (status == RT_OK)
@@ -534,6 +540,7 @@ static int unpack(const char *path, struct rt_onnx_model *out)
     if (file == NULL)
         return rt_fail(RT_EFORMAT, "%s: protobuf-c cannot read it as an ONNX model; the file is corrupt",
                        path);
+    out->bytes = size;
     out->source = file;
     out->release_source = release_source;
     if (file->graph == NULL)
