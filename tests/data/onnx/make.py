@@ -187,3 +187,79 @@ graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], domain="f")], "f
 onnx.save(helper.make_model(graph, opset_imports=domains, functions=[
     helper.make_function("f", f"f{i}", ["a"], ["c"], body, domains) for i, body in enumerate(bodies)]),
     HERE.parent / "onnx_limits" / "functions_that_double.onnx")
+
+def away_weights(model, **weights):
+    """Initializers in a file that is not there: NAME=(dtype, dims)."""
+    for name, (dtype, dims) in weights.items():
+        tensor = model.graph.initializer.add(name=name, data_type=dtype, dims=dims, data_location=TensorProto.EXTERNAL)
+        tensor.external_data.add(key="location", value="missing.bin")
+
+
+# Products that are no MatMul: einsum of weights and of computed values, 8 and 4 bits.
+products = parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+products (float[2, 5, 3, 8] x, float[2, 7, 3, 8] z, float[6, 32] r, uint8[6, 32] q, uint8[6, 32] q2, uint8[2, 4, 9, 9] image) => (
+        float[n] y0, float[n] y1, float[n] y2, float[n] y3, float[n] y4, int32[n] y5, int32[n] y6, uint8[n] y7, uint8[n] y8,
+        float[n] y9, float[n] y10, float[n] y11, float[n] y12, uint8[n] y13) {
+    y0 = Einsum <equation = "bthd,bshd->bhts"> (x, z)
+    y1 = Einsum <equation = "bthd,hde->bte"> (x, heads)
+    y2 = Einsum <equation = "bhts,bshd->bthd"> (y0, z)
+    y3 = Einsum <equation = "bthd->th"> (x)
+    y4 = Einsum <equation = "...d,d->...d"> (x, last)
+    y5 = MatMulInteger (q, w)
+    y6 = ConvInteger <kernel_shape = [3, 3]> (image, kernels)
+    y7 = QLinearMatMul (q, s, o, w, s, o, s, o)
+    y8 = QLinearConv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (image, s, o, kernels, s, o, s, o, bias)
+    y9 = com.microsoft.MatMulNBits <K = 32, N = 16, bits = 4, block_size = 32> (r, packed, scales)
+    y10 = com.microsoft.DynamicQuantizeMatMul (r, w, s, o)
+    y11 = com.microsoft.FusedMatMul <transB = 1, alpha = 0.5> (r, wt)
+    q2t = Transpose (q2)
+    y12 = com.microsoft.MatMulIntegerToFloat (q, q2t, s, s)
+    y13 = com.microsoft.QGemm <transB = 1> (q, s, o, wq, s, o, bias16, s, o)
+}
+""")
+away_weights(products, heads=(TensorProto.FLOAT, [3, 8, 16]), last=(TensorProto.FLOAT, [8]), w=(TensorProto.UINT8, [32, 16]),
+             kernels=(TensorProto.UINT8, [8, 4, 3, 3]), bias=(TensorProto.INT32, [8]), packed=(TensorProto.UINT8, [16, 1, 16]),
+             scales=(TensorProto.FLOAT, [16]), wt=(TensorProto.FLOAT, [16, 32]), wq=(TensorProto.UINT8, [16, 32]),
+             bias16=(TensorProto.INT32, [16]))
+products.graph.initializer.extend([helper.make_tensor("s", TensorProto.FLOAT, [], [0.5]),
+                                   helper.make_tensor("o", TensorProto.UINT8, [], [0])])
+onnx.save(products, HERE / "products.onnx")
+
+# Recurrent layers: 5 tokens of 2 sequences, both directions; one of which only the last state is read; GRU.
+recurrent = parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 17]>
+recurrent (float[5, 2, 8] x) => (float[n] y, float[n] last, float[n] z) {
+    y = LSTM <hidden_size = 4, direction = "bidirectional"> (x, w, r, b)
+    dropped, last = GRU <hidden_size = 4> (x, gw, gr)
+    s = Relu (last)
+    z = RNN <hidden_size = 4, layout = 1> (x, rw, rr)
+}
+""")
+recurrent.graph.node[1].output[0] = ""
+away_weights(recurrent, w=(TensorProto.FLOAT, [2, 16, 8]), r=(TensorProto.FLOAT, [2, 16, 4]), b=(TensorProto.FLOAT, [2, 32]),
+             gw=(TensorProto.FLOAT, [1, 12, 8]), gr=(TensorProto.FLOAT, [1, 12, 4]), rw=(TensorProto.FLOAT, [1, 4, 8]),
+             rr=(TensorProto.FLOAT, [1, 4, 4]))
+onnx.save(recurrent, HERE / "recurrent.onnx")
+
+# Operators that stand for several: attention of ai.onnx 23 and of com.microsoft, what stands around it.
+fused = parser.parse_model("""
+<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
+fused (float[2, 6, 16] x, float[2, 6, 8] k, float[2, 6, 8] v, float[2, 4, 6, 4] q4, float[2, 2, 6, 4] k4, float[2, 1, 16] token,
+       float[2, 2, 9, 4] past, int32[2, 6] ids, float[2, 1, 8] k1, float[2, 6, 3] router) => (
+        float[n] y0, float[n] y1, float[n] y2, float[n] y3, float[n] y4, float[n] y5, float[n] y6, float[n] y7, float[n] y8) {
+    y0 = Attention <is_causal = 1, q_num_heads = 4, kv_num_heads = 2> (x, k, v)
+    y1 = Attention (q4, q4, q4)
+    y2 = RotaryEmbedding (q4, table, table)
+    y3 = com.microsoft.Attention <num_heads = 4> (x, wqkv, bqkv)
+    y4 = com.microsoft.MultiHeadAttention <num_heads = 4> (x, x, x, bqkv)
+    y5, present, present2 = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2, do_rotary = 1> (token, k1, k1, past, past)
+    y6 = com.microsoft.EmbedLayerNormalization (ids, ids, words, places, segments, gain, gain)
+    y7 = RMSNormalization (x, gain)
+    y8 = com.microsoft.MoE <k = 2, activation_type = "swiglu"> (x, router, up, , down)
+}
+""")
+away_weights(fused, wqkv=(TensorProto.FLOAT, [16, 48]), bqkv=(TensorProto.FLOAT, [48]), words=(TensorProto.FLOAT, [100, 16]),
+             places=(TensorProto.FLOAT, [32, 16]), segments=(TensorProto.FLOAT, [2, 16]), gain=(TensorProto.FLOAT, [16]),
+             table=(TensorProto.FLOAT, [6, 2]), up=(TensorProto.FLOAT, [3, 64, 16]), down=(TensorProto.FLOAT, [3, 16, 32]))
+onnx.save(fused, HERE / "fused.onnx")

@@ -16,8 +16,9 @@
 
 static const struct rt_onnx_lower_row *find_row(const struct rt_onnx_node *node)
 {
-    static const struct rt_onnx_lower_row *const tables[] = {rt_onnx_lower_image, rt_onnx_lower_math,
-                                                             rt_onnx_lower_moves, rt_onnx_lower_product};
+    static const struct rt_onnx_lower_row *const tables[] = {rt_onnx_lower_image,     rt_onnx_lower_math,
+                                                             rt_onnx_lower_moves,     rt_onnx_lower_product,
+                                                             rt_onnx_lower_recurrent, rt_onnx_lower_fused};
     for (size_t t = 0; t < RT_COUNT(tables) && node->row != NULL; t++)
         for (const struct rt_onnx_lower_row *row = tables[t]; row->name != NULL; row++)
             if (strcmp(row->name, node->op) == 0)
@@ -110,6 +111,15 @@ static void count_readers(struct rt_onnx_lowering *l, const struct rt_onnx_graph
         l->made[graph->outputs[i]].readers++;
 }
 
+/* Reals, quantised weights, and the whole numbers that are added to products of these. */
+static bool may_be_parameter(const struct rt_onnx_lower_row *row, enum rt_onnx_dtype dtype)
+{
+    const struct rt_onnx_dtype_row *of = &rt_onnx_dtypes[dtype];
+    bool product = row != NULL && (row->op == RT_OP_LINEAR || row->op == RT_OP_CONV2D);
+    return of->real || (of->bits > 0 && of->bits <= 8 && dtype != RT_ONNX_BOOL) ||
+           (product && dtype == RT_ONNX_INT32);
+}
+
 /* Elements of weights that the node is the first to read. */
 static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
@@ -118,7 +128,7 @@ static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lo
     for (size_t i = 0; i < node->input_count; i++) {
         uint32_t value = node->inputs[i];
         if (value == RT_ONNX_NO_VALUE || !l->made[value].weight ||
-            !rt_onnx_dtypes[l->at.model->values[value].dtype].real)
+            !may_be_parameter(row, l->at.model->values[value].dtype))
             continue;
         struct rt_onnx_made *origin = &l->made[l->made[value].origin];
         int64_t count = rt_onnx_count(&l->at.model->values[l->made[value].origin].shape);
@@ -137,7 +147,8 @@ static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lo
 /* Builders count the weights of their operator; those that nodes share count once. */
 static void set_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row, size_t first)
 {
-    double parameters = new_parameters(l, row);
+    double parameters = new_parameters(l, row) + l->packed;
+    l->packed = 0;
     struct rt_graph *graph = l->graph;
     for (size_t n = first; n < graph->node_count; n++)
         parameters -= graph->nodes[n].parameters;
@@ -291,7 +302,7 @@ static void count_in_pattern(struct rt_onnx_lowering *l, size_t first)
             l->made[l->made[i].origin].counted = true;
 }
 
-static int lower_operator(struct walk *walk)
+static int lower_present(struct walk *walk)
 {
     struct rt_onnx_lowering *l = &walk->l;
     const struct rt_onnx_node *node = l->at.node;
@@ -324,6 +335,21 @@ static int lower_operator(struct walk *walk)
     rt_onnx_lower_weights(l, row, first);
     set_parameters(l, row, first);
     return RT_OK;
+}
+
+/* Rows find at their first output what the node makes: those before it that are left out are passed over. */
+static int lower_operator(struct walk *walk)
+{
+    const struct rt_onnx_node *whole = walk->l.at.node;
+    struct rt_onnx_node node = *whole;
+    while (node.output_count > 1 && node.outputs[0] == RT_ONNX_NO_VALUE) {
+        node.outputs++;
+        node.output_count--;
+    }
+    walk->l.at.node = &node;
+    int status = lower_present(walk);
+    walk->l.at.node = whole;
+    return status;
 }
 
 /* --- bodies --- */

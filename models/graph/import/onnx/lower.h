@@ -59,6 +59,7 @@ struct rt_onnx_lowering {
     bool patterns;
     uint32_t result; /* the graph's node that makes the outputs */
     const char *name;
+    double packed; /* elements of weights of which several are in one of a tensor, which the row counts */
 };
 
 struct rt_onnx_lower_row {
@@ -73,7 +74,8 @@ struct rt_onnx_lower_row {
 
 /* The rows of a kind, ended by one without a name. */
 extern const struct rt_onnx_lower_row rt_onnx_lower_image[], rt_onnx_lower_math[], rt_onnx_lower_moves[],
-    rt_onnx_lower_product[];
+    rt_onnx_lower_product[], rt_onnx_lower_recurrent[], rt_onnx_lower_fused[];
+bool rt_onnx_lower_einsum(struct rt_onnx_lowering *lowering, const struct rt_onnx_lower_row *row);
 
 /* Finds patterns (made->pattern, made->inside), and adds the node of the one that ends at the node. */
 void rt_onnx_find_patterns(struct rt_onnx_lowering *lowering, const struct rt_onnx_graph *graph);
@@ -99,6 +101,14 @@ struct rt_image rt_onnx_lower_image_of(const struct rt_onnx_lowering *l, size_t 
 double rt_onnx_lower_bytes(const struct rt_onnx_lowering *l, uint32_t value);
 /* Bytes of the node's computed inputs and of its outputs. */
 double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l);
+/* Kernels of the node `result` in another dtype than the graph's. */
+void rt_onnx_lower_set_dtype(struct rt_onnx_lowering *l, enum rt_dtype dtype);
+/* Does the runtime compute attention in one kernel? Kernels that do are of 16 bits (architectures/stack.c).
+ */
+bool rt_onnx_lower_fuses_attention(const struct rt_onnx_lowering *l);
+/* Is the operator one of com.microsoft? */
+bool rt_onnx_lower_is_microsoft(const struct rt_onnx_lowering *l);
+
 /* --- lower_backward.c: training, where no builder of build.h and build_image.h knows the backward pass ---
  */
 

@@ -1,6 +1,8 @@
 /* What rows may ask of the node that is added. See lower.h. */
 #include "models/graph/import/onnx/lower.h"
 
+#include <string.h>
+
 uint32_t rt_onnx_lower_in(const struct rt_onnx_lowering *l, size_t i)
 {
     return i < l->at.node->input_count ? l->at.node->inputs[i] : RT_ONNX_NO_VALUE;
@@ -89,4 +91,23 @@ double rt_onnx_lower_traffic(const struct rt_onnx_lowering *l)
         if (node->outputs[i] != RT_ONNX_NO_VALUE)
             bytes += rt_onnx_lower_bytes(l, node->outputs[i]);
     return bytes;
+}
+
+void rt_onnx_lower_set_dtype(struct rt_onnx_lowering *l, enum rt_dtype dtype)
+{
+    const struct rt_node *node = &l->graph->nodes[l->result];
+    for (uint32_t k = 0; k < node->kernel_count; k++)
+        rt_graph_set_dtype(&l->graph->kernels[node->kernel + k], dtype);
+}
+
+bool rt_onnx_lower_fuses_attention(const struct rt_onnx_lowering *l)
+{
+    const struct rt_graph_options *options = &l->graph->options;
+    bool half = options->dtype == RT_FP16 || options->dtype == RT_BF16;
+    return rt_runtimes[options->runtime].fused_attention && half;
+}
+
+bool rt_onnx_lower_is_microsoft(const struct rt_onnx_lowering *l)
+{
+    return strcmp(l->at.node->domain, "com.microsoft") == 0;
 }

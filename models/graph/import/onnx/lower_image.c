@@ -102,23 +102,22 @@ static bool has_bias(const struct rt_onnx_lowering *l, size_t input)
 }
 
 /* A convolution that conv2d has no dims for, as the product that it is: of every output with its window. */
-static bool conv_as_product(struct rt_onnx_lowering *l)
+static bool conv_as_product(struct rt_onnx_lowering *l, size_t weight, bool bias)
 {
-    const struct rt_onnx_shape *w = rt_onnx_lower_shape(l, 1), *out = rt_onnx_lower_out_shape(l);
+    const struct rt_onnx_shape *w = rt_onnx_lower_shape(l, weight);
     l->result = rt_build_linear(l->graph, l->name, rt_onnx_lower_node(l, 0),
-                                out->dim[0] * rt_onnx_dims_product(out, 2, out->rank),
-                                rt_onnx_dims_product(w, 1, w->rank), w->dim[0], has_bias(l, 2));
+                                rt_onnx_count(rt_onnx_lower_out_shape(l)) / w->dim[0],
+                                rt_onnx_dims_product(w, 1, w->rank), w->dim[0], bias);
     return true;
 }
 
-static bool conv(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool conv_of(struct rt_onnx_lowering *l, size_t input, bool bias)
 {
-    (void)row;
-    const struct rt_onnx_shape *weight = rt_onnx_lower_shape(l, 1);
+    const struct rt_onnx_shape *weight = rt_onnx_lower_shape(l, input);
     struct windows w;
-    if (!take_windows(l, weight->dim + 2, &w) ||
+    if (rt_onnx_int(&l->at, "channels_last", 0) != 0 || !take_windows(l, weight->dim + 2, &w) ||
         (w.dilation[0] != w.dilation[1] && w.kernel[0] > 1 && w.kernel[1] > 1))
-        return conv_as_product(l);
+        return conv_as_product(l, input, bias);
     struct rt_image x = even_padding(l, rt_onnx_lower_image_of(l, 0), &w);
     struct rt_conv to = {.out = weight->dim[0],
                          .kernel_h = w.kernel[0],
@@ -129,8 +128,29 @@ static bool conv(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
                          .padding_w = w.before[1],
                          .dilation = w.kernel[1] > 1 ? w.dilation[1] : w.dilation[0],
                          .groups = rt_onnx_int(&l->at, "group", 1),
-                         .bias = has_bias(l, 2)};
+                         .bias = bias};
     l->result = rt_image_conv(l->graph, l->name, x, &to).node;
+    return true;
+}
+
+static bool conv(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    return conv_of(l, 1, has_bias(l, 2));
+}
+
+/* Channels last. */
+static bool conv_of_rows(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    return conv_as_product(l, 1, has_bias(l, 2));
+}
+
+/* The bias is added in the same kernel, as the sums are rounded there. */
+static bool quantised_conv(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    conv_of(l, strcmp(row->name, "QLinearConv") == 0 ? 3 : 1, false);
+    rt_onnx_lower_set_dtype(l, RT_INT8);
     return true;
 }
 
@@ -266,7 +286,9 @@ const struct rt_onnx_lower_row rt_onnx_lower_image[] = {
     {"BatchNormalization", batch_norm, RT_OP_BATCHNORM_INFERENCE, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4,
      1 << 3 | 1 << 4},
     {"Conv", conv, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
+    {"ConvInteger", quantised_conv, RT_OP_CONV2D, 1 << 1, 1 << 2 | 1 << 3},
     {"ConvTranspose", conv_transpose, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
+    {"FusedConv", conv, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
     {"GlobalAveragePool", global_pool, RT_OP_REDUCE, 0, 0},
     {"GlobalLpPool", global_pool, RT_OP_REDUCE, 0, 0},
     {"GlobalMaxPool", global_pool, RT_OP_REDUCE, 0, 0},
@@ -276,6 +298,10 @@ const struct rt_onnx_lower_row rt_onnx_lower_image[] = {
     {"LRN", response_norm, RT_OP_LOCAL_RESPONSE_NORM, 0, 0},
     {"LpPool", pool, RT_OP_AVG_POOL2D, 0, 0},
     {"MaxPool", pool, RT_OP_MAX_POOL2D, 0, 0},
+    {"NhwcConv", conv_of_rows, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
+    {"NhwcFusedConv", conv_of_rows, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
+    {"QLinearConv", quantised_conv, RT_OP_CONV2D, 1 << 3,
+     1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7},
     {"Resize", resize, RT_OP_RESIZE, 0, 0},
     {"Upsample", resize, RT_OP_RESIZE, 0, 0},
     {0},

@@ -62,25 +62,45 @@ static bool is_layer(const struct rt_onnx_lowering *l, size_t input)
     return rt_graph_trains(l->graph) ? rt_onnx_lower_trains(l, input) : rt_onnx_lower_is_constant(l, input);
 }
 
-/* numpy's matmul. What has one matrix for the whole batch is a linear layer where that is a weight, and one
- * product of all rows else. */
+/* The shape of an operand whose last two dims may be swapped. */
+static struct rt_onnx_shape taken(const struct rt_onnx_lowering *l, size_t input, const char *attribute)
+{
+    struct rt_onnx_shape shape = *rt_onnx_lower_shape(l, input);
+    if (shape.rank > 1 && rt_onnx_int(&l->at, attribute, 0) != 0) {
+        int64_t last = shape.dim[shape.rank - 1];
+        shape.dim[shape.rank - 1] = shape.dim[shape.rank - 2];
+        shape.dim[shape.rank - 2] = last;
+    }
+    return shape;
+}
+
+/* numpy's matmul of the first input and input `second`. What has one matrix for the whole batch is a linear
+ * layer where that is a weight, and one product of all rows else. */
+static void product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
+{
+    struct rt_onnx_shape first = taken(l, 0, "transA"), other = taken(l, second, "transB");
+    struct matrices a = matrices_of(&first, true), b = matrices_of(&other, false);
+    int64_t all = rt_onnx_count(rt_onnx_lower_out_shape(l));
+    bool weight = is_layer(l, second) && b.batch == 1;
+    if (weight)
+        with_weight(l, 0, b.rows, b.cols, bias || gains_bias(l, b.cols));
+    else if (is_layer(l, 0) && a.batch == 1 && b.batch == 1)
+        with_weight(l, second, a.cols, a.rows, bias); /* its transpose */
+    else {
+        int64_t m = b.batch == 1 ? all / b.cols : a.rows;
+        uint32_t left = operand(l, 0, "left"), right = operand(l, second, "right");
+        l->result = rt_build_bmm(l->graph, l->name, left, right, all / (m * b.cols), m, a.cols, b.cols);
+    }
+    l->made[l->at.node->outputs[0]].product = weight && !bias;
+}
+
+/* Batches of dims in another order are not told apart. */
 static bool matmul(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     (void)row;
-    struct matrices a = matrices_of(rt_onnx_lower_shape(l, 0), true);
-    struct matrices b = matrices_of(rt_onnx_lower_shape(l, 1), false);
-    int64_t all = rt_onnx_count(rt_onnx_lower_out_shape(l));
-    bool weight = is_layer(l, 1) && b.batch == 1;
-    if (weight)
-        with_weight(l, 0, b.rows, b.cols, gains_bias(l, b.cols));
-    else if (is_layer(l, 0) && a.batch == 1 && b.batch == 1)
-        with_weight(l, 1, a.cols, a.rows, false); /* its transpose */
-    else {
-        int64_t m = b.batch == 1 ? all / b.cols : a.rows;
-        uint32_t left = operand(l, 0, "left"), right = operand(l, 1, "right");
-        l->result = rt_build_bmm(l->graph, l->name, left, right, all / (m * b.cols), m, a.cols, b.cols);
-    }
-    l->made[l->at.node->outputs[0]].product = weight;
+    if (rt_onnx_int(&l->at, "transBatchA", 0) != 0 || rt_onnx_int(&l->at, "transBatchB", 0) != 0)
+        return false;
+    product_of(l, 1, false);
     return true;
 }
 
@@ -100,9 +120,84 @@ static bool gemm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
     return true;
 }
 
+/* --- quantised --- */
+
+/* Kernels of the product, its scales and the rounding of its result in the same kernel (cuBLASLt). */
+static void as_quantised(struct rt_onnx_lowering *l, enum rt_dtype dtype)
+{
+    rt_onnx_lower_set_dtype(l, dtype);
+    l->made[l->at.node->outputs[0]].product = false;
+}
+
+/* Scale and zero point stand behind each operand: the second is input 3. */
+static bool quantised_apart(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    bool bias = strcmp(row->name, "QGemm") == 0 && rt_onnx_lower_in(l, 6) != RT_ONNX_NO_VALUE;
+    product_of(l, 3, bias);
+    as_quantised(l, RT_INT8);
+    return true;
+}
+
+/* Both operands first, then scales and zero points. */
+static bool quantised(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    product_of(l, 1, false);
+    as_quantised(l, strcmp(row->name, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
+    return true;
+}
+
+/* The first operand is of reals: it is rounded to 8 bits first, by what its largest elements are. */
+static bool quantises(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    int64_t rows, cols;
+    uint32_t x = rt_onnx_lower_node(l, 0);
+    rt_onnx_lower_matrix(l, rt_onnx_lower_in(l, 0), &rows, &cols);
+    double bytes = rt_onnx_lower_bytes(l, rt_onnx_lower_in(l, 0));
+    x = rt_build_move(l->graph, rt_image_name(l->graph, l->name, "quantise"), RT_OP_COPY, x, rows, cols,
+                      bytes + (double)rows * (double)cols);
+    struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    uint32_t before = in->node;
+    in->node = x;
+    quantised(l, row);
+    in->node = before;
+    return true;
+}
+
+/* Weights of few bits, packed, with activations of 16: N columns of K rows, as attributes say. */
+static bool packed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    int64_t k = rt_onnx_int(&l->at, "K", 0), n = rt_onnx_int(&l->at, "N", 0);
+    int64_t bits = rt_onnx_int(&l->at, "bits", 4);
+    const struct rt_onnx_shape *in = rt_onnx_lower_shape(l, 0);
+    if ((bits != 4 && bits != 8) || n < 1 || in->rank < 1 || in->dim[in->rank - 1] != k)
+        return false;
+    uint32_t weight = rt_onnx_lower_in(l, 1);
+    bool counted = l->made[l->made[weight].origin].counted;
+    with_weight(l, 0, k, n,
+                strcmp(row->name, "MatMulNBits") == 0 && rt_onnx_lower_in(l, 5) != RT_ONNX_NO_VALUE);
+    as_quantised(l, bits == 4 ? RT_INT4 : RT_INT8_WO);
+    l->packed = counted || !l->made[weight].weight ? 0 : (double)k * (double)n;
+    return true;
+}
+
+/* Scales, zero points and the rest of what is no parameter. */
+#define APART  (1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7)
+#define BEHIND (1 << 2 | 1 << 3 | 1 << 4 | 1 << 5)
+
 const struct rt_onnx_lower_row rt_onnx_lower_product[] = {
     {"FusedGemm", gemm, RT_OP_LINEAR, 1 << 1 | 1 << 2, 0},
     {"Gemm", gemm, RT_OP_LINEAR, 1 << 1 | 1 << 2, 0},
     {"MatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
+    {"FusedMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
+    {"TransposeMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
+    {"Einsum", rt_onnx_lower_einsum, RT_OP_LINEAR, 1 << 1, 0},
+    {"DynamicQuantizeMatMul", quantises, RT_OP_LINEAR, 1 << 1, 1 << 2 | 1 << 3},
+    {"GemmFloat8", quantised, RT_OP_LINEAR, 1 << 1, 1 << 3 | 1 << 4 | 1 << 5},
+    {"MatMulBnb4", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2},
+    {"MatMulInteger", quantised, RT_OP_LINEAR, 1 << 1, BEHIND},
+    {"MatMulIntegerToFloat", quantised, RT_OP_LINEAR, 1 << 1, BEHIND},
+    {"MatMulNBits", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4},
+    {"QGemm", quantised_apart, RT_OP_LINEAR, 1 << 3, APART & ~(1 << 6)},
+    {"QLinearMatMul", quantised_apart, RT_OP_LINEAR, 1 << 3, APART},
     {0},
 };
