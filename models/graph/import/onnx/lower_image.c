@@ -281,6 +281,35 @@ static bool resize(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
     return true;
 }
 
+/* A mix of neighbours for each place of the grid, as resizing has one; the grid is read too. */
+static bool grid_sample(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    const struct rt_onnx_shape *in = rt_onnx_lower_shape(l, 0), *out = rt_onnx_lower_out_shape(l);
+    if (in->rank != 4)
+        return false;
+    l->result = rt_node_add(l->graph, l->name, rt_onnx_lower_node(l, 0), rt_onnx_lower_node(l, 1),
+                            (double)rt_onnx_count(out));
+    rt_graph_add_kernel(
+        l->graph, RT_FORWARD, row->op,
+        (const int64_t[]){in->dim[0], in->dim[1], in->dim[2], in->dim[3], out->dim[2], out->dim[3]})
+        ->bytes = rt_onnx_lower_traffic(l);
+    return true;
+}
+
+/* As torchvision runs it: the windows are copied out from where the offsets say, then multiplied. */
+static bool deformable_conv(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    const struct rt_onnx_shape *w = rt_onnx_lower_shape(l, 1);
+    int64_t rows = rt_onnx_count(rt_onnx_lower_out_shape(l)) / w->dim[0];
+    int64_t cols = rt_onnx_dims_product(w, 1, w->rank);
+    uint32_t windows = rt_build_move(l->graph, rt_image_name(l->graph, l->name, "windows"), RT_OP_INDEX,
+                                     rt_onnx_lower_node(l, 0), rows, cols, 0);
+    l->result = rt_build_linear(l->graph, l->name, windows, rows, cols, w->dim[0],
+                                rt_onnx_lower_in(l, 3) != RT_ONNX_NO_VALUE);
+    return true;
+}
+
 const struct rt_onnx_lower_row rt_onnx_lower_image[] = {
     {"AveragePool", pool, RT_OP_AVG_POOL2D, 0, 0},
     {"BatchNormalization", batch_norm, RT_OP_BATCHNORM_INFERENCE, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4,
@@ -288,10 +317,12 @@ const struct rt_onnx_lower_row rt_onnx_lower_image[] = {
     {"Conv", conv, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
     {"ConvInteger", quantised_conv, RT_OP_CONV2D, 1 << 1, 1 << 2 | 1 << 3},
     {"ConvTranspose", conv_transpose, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
+    {"DeformConv", deformable_conv, RT_OP_LINEAR, 1 << 1 | 1 << 3, 0},
     {"FusedConv", conv, RT_OP_CONV2D, 1 << 1 | 1 << 2, 0},
     {"GlobalAveragePool", global_pool, RT_OP_REDUCE, 0, 0},
     {"GlobalLpPool", global_pool, RT_OP_REDUCE, 0, 0},
     {"GlobalMaxPool", global_pool, RT_OP_REDUCE, 0, 0},
+    {"GridSample", grid_sample, RT_OP_RESIZE, 0, 0},
     {"GroupNorm", group_norm, RT_OP_LAYERNORM, 1 << 1 | 1 << 2, 0},
     {"GroupNormalization", group_norm, RT_OP_LAYERNORM, 1 << 1 | 1 << 2, 0},
     {"InstanceNormalization", group_norm, RT_OP_LAYERNORM, 1 << 1 | 1 << 2, 0},

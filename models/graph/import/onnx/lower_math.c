@@ -112,7 +112,7 @@ static bool binary(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
     return true;
 }
 
-/* Comparisons and operators of bits: their bytes are those of the dtypes. */
+/* Comparisons, operators of bits and of quantised numbers: their bytes are those of the dtypes. */
 static bool compare(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     rt_onnx_lower_move(l, row->op, rt_onnx_lower_traffic(l));
@@ -172,6 +172,20 @@ static bool skip_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
     return true;
 }
 
+/* (batch, classes, ...): PyTorch's cross entropy is log softmax, then the labels' mean. */
+static bool loss(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    const struct rt_onnx_shape *scores = rt_onnx_lower_shape(l, 0);
+    uint32_t x = rt_onnx_lower_node(l, 0);
+    if (scores->rank < 2 || rt_onnx_count(scores) < 1)
+        return false;
+    int64_t cols = scores->dim[1], rows = rt_onnx_count(scores) / cols;
+    if (row->op == RT_OP_SOFTMAX)
+        x = rt_build_softmax(l->graph, rt_image_name(l->graph, l->name, "softmax"), x, rows, cols);
+    l->result = rt_build_move(l->graph, l->name, RT_OP_REDUCE, x, 1, rows, 0);
+    return true;
+}
+
 static bool reduce(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     int64_t in = rt_onnx_count(rt_onnx_lower_shape(l, 0)), rows = rt_onnx_count(rt_onnx_lower_out_shape(l));
@@ -194,6 +208,10 @@ static bool reduce(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
     {                                                                                                        \
         name, binary, op, 1 << 0 | 1 << 1, 0                                                                 \
     }
+#define BYTES(name, op)                                                                                      \
+    {                                                                                                        \
+        name, compare, op, 0, 0                                                                              \
+    }
 #define COMPARE(name)                                                                                        \
     {                                                                                                        \
         name, compare, RT_OP_ADD, 0, 0                                                                       \
@@ -212,6 +230,7 @@ const struct rt_onnx_lower_row rt_onnx_lower_math[] = {
     UNARY("Asinh", RT_OP_TANH),
     UNARY("Atan", RT_OP_TANH),
     UNARY("Atanh", RT_OP_TANH),
+    UNARY("BiasGelu", RT_OP_GELU),
     UNARY("Ceil", RT_OP_MUL_SCALAR),
     UNARY("Celu", RT_OP_RELU),
     {"Clip", clip, RT_OP_CLAMP, 0, 0},
@@ -235,6 +254,7 @@ const struct rt_onnx_lower_row rt_onnx_lower_math[] = {
     UNARY("Relu", RT_OP_RELU),
     UNARY("Round", RT_OP_MUL_SCALAR),
     UNARY("Selu", RT_OP_RELU),
+    UNARY("Shrink", RT_OP_RELU),
     UNARY("Sigmoid", RT_OP_SIGMOID),
     UNARY("Sign", RT_OP_MUL_SCALAR),
     UNARY("Sin", RT_OP_TANH),
@@ -272,9 +292,25 @@ const struct rt_onnx_lower_row rt_onnx_lower_math[] = {
     COMPARE("Not"),
     COMPARE("Or"),
     COMPARE("Xor"),
+    BYTES("BiasAdd", RT_OP_ADD),
+    BYTES("BiasDropout", RT_OP_ADD),
+    BYTES("BiasSoftmax", RT_OP_SOFTMAX),
+    BYTES("BiasSplitGelu", RT_OP_GELU),
+    BYTES("MeanVarianceNormalization", RT_OP_LAYERNORM),
+    BYTES("QLinearAdd", RT_OP_ADD),
+    BYTES("QLinearAveragePool", RT_OP_REDUCE),
+    BYTES("QLinearConcat", RT_OP_CONCAT),
+    BYTES("QLinearGlobalAveragePool", RT_OP_REDUCE),
+    BYTES("QLinearLeakyRelu", RT_OP_RELU),
+    BYTES("QLinearMul", RT_OP_MUL),
+    BYTES("QLinearSigmoid", RT_OP_SIGMOID),
+    BYTES("QLinearSoftmax", RT_OP_SOFTMAX),
+    BYTES("SkipGroupNorm", RT_OP_LAYERNORM),
     {"Hardmax", softmax, RT_OP_SOFTMAX, 0, 0},
     {"LayerNormalization", norm, RT_OP_LAYERNORM, 1 << 1 | 1 << 2, 0},
     {"LogSoftmax", softmax, RT_OP_SOFTMAX, 0, 0},
+    {"NegativeLogLikelihoodLoss", loss, RT_OP_REDUCE, 0, 0},
+    {"SoftmaxCrossEntropyLoss", loss, RT_OP_SOFTMAX, 0, 0},
     {"LpNormalization", norm, RT_OP_RMSNORM, 0, 0},
     {"RMSNormalization", norm, RT_OP_RMSNORM, 1 << 1, 0},
     {"SimplifiedLayerNormalization", norm, RT_OP_RMSNORM, 1 << 1, 0},
