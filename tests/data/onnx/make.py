@@ -263,3 +263,25 @@ away_weights(fused, wqkv=(TensorProto.FLOAT, [16, 48]), bqkv=(TensorProto.FLOAT,
              places=(TensorProto.FLOAT, [32, 16]), segments=(TensorProto.FLOAT, [2, 16]), gain=(TensorProto.FLOAT, [16]),
              table=(TensorProto.FLOAT, [6, 2]), up=(TensorProto.FLOAT, [3, 64, 16]), down=(TensorProto.FLOAT, [3, 16, 32]))
 onnx.save(fused, HERE / "fused.onnx")
+
+# What PyTorch runs otherwise than it is written: an average of 1 x 1, a bias of zeros, rows that are joined; losses and samples.
+sampled = parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 20, "com.microsoft" : 1]>
+sampled (float[2, 4, 8, 8] x, float[2, 5, 5, 2] grid, float[2, 18, 6, 6] offset, float[2, 10, 3] scores, int64[2, 3] labels,
+         float[2, 6, 32] h, uint8[4, 16] q) => (
+        float[n] y0, float[n] y1, float[n] y2, float[n] y3, uint8[n] y4, float[n] y5, float[n] y6, float[n] y7, float[n] y8) {
+    y0 = GridSample (x, grid)
+    y1 = DeformConv <kernel_shape = [3, 3]> (x, w, offset)
+    y2 = SoftmaxCrossEntropyLoss (scores, labels)
+    y3 = com.microsoft.BiasGelu (h, b)
+    y4 = com.microsoft.QLinearAdd (q, s, o, q, s, o, s, o)
+    y5 = AveragePool <kernel_shape = [1, 1], strides = [1, 1]> (x)
+    y6 = Conv <kernel_shape = [3, 3]> (x, w, zeros)
+    y7 = Concat <axis = -1> (h, h)
+    y8 = Concat <axis = 1> (h, h)
+}
+""")
+away_weights(sampled, w=(TensorProto.FLOAT, [6, 4, 3, 3]), b=(TensorProto.FLOAT, [32]))
+sampled.graph.initializer.extend([helper.make_tensor("s", TensorProto.FLOAT, [], [0.5]), helper.make_tensor("o", TensorProto.UINT8, [], [0]),
+                                  helper.make_tensor("zeros", TensorProto.FLOAT, [6], [0] * 6)])
+onnx.save(sampled, HERE / "sampled.onnx")

@@ -26,9 +26,9 @@ static const struct rt_onnx_lower_row *find_row(const struct rt_onnx_node *node)
     return NULL;
 }
 
-static bool in_mask(uint8_t mask, size_t i)
+static bool in_mask(uint16_t mask, size_t i)
 {
-    return i < 8 && (mask >> i & 1) != 0;
+    return i < 16 && (mask >> i & 1) != 0;
 }
 
 /* --- weights --- */
@@ -517,6 +517,8 @@ static int lower(struct walk *walk, struct rt_graph *graph)
         rt_onnx_find_patterns(&walk->l, model->graph);
     rt_graph_add_block(graph, "all", RT_BLOCK_LAYER, 1);
     int status = lower_graph(walk, model->graph);
+    if (graph->block_count > 1 && graph->blocks[graph->block_count - 1].node_count == 0)
+        graph->block_count--; /* nothing stands behind the last recurrent layer */
     if (status == RT_OK)
         status = check_kernels(graph, model->path);
     if (status == RT_OK && graph->kernel_count == 0)

@@ -68,8 +68,8 @@ struct rt_onnx_lower_row {
      * added: it is not of a form that the row knows. NULL: nothing runs, as outputs are views. */
     bool (*lower)(struct rt_onnx_lowering *lowering, const struct rt_onnx_lower_row *row);
     enum rt_op_id op;
-    uint8_t weights;    /* bit i: input i is a weight's place */
-    uint8_t statistics; /* bit i: what stands there is no parameter */
+    uint16_t weights;    /* bit i: input i is a weight's place */
+    uint16_t statistics; /* bit i: what stands there is no parameter */
 };
 
 /* The rows of a kind, ended by one without a name. */

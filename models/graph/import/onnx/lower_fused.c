@@ -349,10 +349,10 @@ static bool experts(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
 const struct rt_onnx_lower_row rt_onnx_lower_fused[] = {
     {"Attention", attention, RT_OP_LINEAR, 0, 0},
     {"EmbedLayerNormalization", embed, RT_OP_LAYERNORM, 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6, 0},
-    {"GroupQueryAttention", grouped, RT_OP_ATTENTION_CONTEXT, 0, 0},
+    {"GroupQueryAttention", grouped, RT_OP_ATTENTION_CONTEXT, 0, 1 << 7 | 1 << 8},
     {"MoE", experts, RT_OP_MOE, 1 << 2 | 1 << 4 | 1 << 6, 0},
     {"MultiHeadAttention", multi_head, RT_OP_ATTENTION_ENCODER, 1 << 3, 0},
     {"QAttention", quantised_attention, RT_OP_LINEAR, 1 << 1 | 1 << 2, 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7},
-    {"RotaryEmbedding", rotary, RT_OP_ROTARY, 0, 0},
+    {"RotaryEmbedding", rotary, RT_OP_ROTARY, 0, 1 << 1 | 1 << 2 | 1 << 3},
     {0},
 };

@@ -190,7 +190,7 @@ const struct rt_onnx_lower_row rt_onnx_lower_product[] = {
     {"MatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
     {"FusedMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
     {"TransposeMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
-    {"Einsum", rt_onnx_lower_einsum, RT_OP_LINEAR, 1 << 1, 0},
+    {"Einsum", rt_onnx_lower_einsum, RT_OP_LINEAR, 0, 0},
     {"DynamicQuantizeMatMul", quantises, RT_OP_LINEAR, 1 << 1, 1 << 2 | 1 << 3},
     {"GemmFloat8", quantised, RT_OP_LINEAR, 1 << 1, 1 << 3 | 1 << 4 | 1 << 5},
     {"MatMulBnb4", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2},

@@ -73,9 +73,11 @@ extern const struct rt_onnx_dtype_row rt_onnx_dtypes[RT_ONNX_DTYPES];
 enum { RT_ONNX_RANK = 16 };                    /* most dims; more are refused */
 #define RT_ONNX_UNKNOWN     (-1)               /* of a dim, a rank, a length */
 #define RT_ONNX_LARGEST     ((int64_t)1 << 40) /* of a dim; larger ones are refused */
-#define RT_ONNX_HELD        4096               /* most elements that a value holds */
-#define RT_ONNX_UNKNOWN_INT INT64_MIN          /* a whole number that is not known, among others that are */
-#define RT_ONNX_NO_VALUE    UINT32_MAX         /* an input or output that is left out */
+#define RT_ONNX_OLDEST      7                  /* opsets of ai.onnx that the rows are of */
+#define RT_ONNX_NEWEST      23
+#define RT_ONNX_HELD        4096       /* most elements that a value holds */
+#define RT_ONNX_UNKNOWN_INT INT64_MIN  /* a whole number that is not known, among others that are */
+#define RT_ONNX_NO_VALUE    UINT32_MAX /* an input or output that is left out */
 /* Most of a model, with functions written out; a small file's has less (rt_onnx_most). */
 #define RT_ONNX_MOST_NODES  ((size_t)1 << 18)
 #define RT_ONNX_MOST_VALUES ((size_t)1 << 19)

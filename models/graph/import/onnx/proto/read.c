@@ -565,6 +565,18 @@ static int read_model(struct rt_onnx_model *out)
     return status == RT_OK ? RT_OK : rt_fail_context(status, "%s", out->path);
 }
 
+static void warn_of_opset(const struct rt_onnx_model *model)
+{
+    if (model->opset > RT_ONNX_NEWEST)
+        rt_warn("%s: opset %" PRId64 " is newer than %d, the last that rooftile knows; operators that have "
+                "changed since may be taken wrongly",
+                model->path, model->opset, RT_ONNX_NEWEST);
+    else if (model->opset > 0 && model->opset < RT_ONNX_OLDEST)
+        rt_warn("%s: opset %" PRId64 " is older than %d, the first that rooftile knows; operators that have "
+                "changed since may be taken wrongly",
+                model->path, model->opset, RT_ONNX_OLDEST);
+}
+
 int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_onnx_model *out)
 {
     *out = (struct rt_onnx_model){.path = path, .given = given, .producer = "", .producer_version = ""};
@@ -577,7 +589,9 @@ int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_
         status = rt_onnx_take_shapes(out);
     if (status == RT_OK && (status = rt_onnx_infer(out)) != RT_OK)
         status = rt_fail_context(status, "%s", path);
-    if (status != RT_OK)
+    if (status == RT_OK)
+        warn_of_opset(out);
+    else
         rt_onnx_release(out);
     return status;
 }
