@@ -24,6 +24,19 @@ succeeds unknown "$ROOFTILE" graph --shapes --model "$data/unknown.onnx" --dim r
 holds unknown_operator "no row for operator own.Special" "$work/stdout"
 holds unknown_given "shapes not known  0" "$work/stdout"
 
+# with_opset OUT N: arithmetic.onnx of another opset, a number of one byte at its end.
+with_opset() { head -c -1 "$data/arithmetic.onnx" >"$1" && printf '%b' "\\0$(printf %o "$2")" >>"$1"; }
+for opset in 6 7 23 24; do with_opset "opset$opset.onnx" "$opset"; done
+succeeds opset_newer "$ROOFTILE" graph --shapes --model opset24.onnx --dim batch=8 --dim seq=33
+holds opset_newer_is_said "opset24.onnx: opset 24 is newer than 23" "$work/stderr"
+holds opset_newer_is_read "shapes not known  0" "$work/stdout"
+"$ROOFTILE" graph --shapes --model opset6.onnx --dim batch=8 --dim seq=33 >"$work/stdout" 2>"$work/stderr"
+holds opset_older_is_said "opset6.onnx: opset 6 is older than 7" "$work/stderr"
+"$ROOFTILE" graph --shapes --model opset7.onnx --dim batch=8 --dim seq=33 >"$work/stdout" 2>"$work/stderr"
+lacks opset_7_is_known "older" "$work/stderr"
+"$ROOFTILE" graph --shapes --model opset23.onnx --dim batch=8 --dim seq=33 >"$work/stdout" 2>"$work/stderr"
+lacks opset_23_is_known "newer" "$work/stderr"
+
 succeeds network "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 --json
 holds network_names_operators "forecast by the bytes that they read and write: own.Odd" "$work/stderr"
 json_is network_ops "[(k['op'], k['dims'].get('rows', k['dims'].get('m'))) for b in d['blocks'] for n in b['nodes'] for k in n['kernels']]" \

@@ -199,7 +199,7 @@ void rt_onnx_lower_weights(struct rt_onnx_lowering *l, const struct rt_onnx_lowe
         return;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
     for (size_t i = 0; i < l->at.node->input_count; i++) {
-        bool statistics = row != NULL && i < 8 && (row->statistics >> i & 1) != 0;
+        bool statistics = row != NULL && i < 16 && (row->statistics >> i & 1) != 0;
         if (!rt_onnx_lower_trains(l, i) || statistics)
             continue;
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);

@@ -249,6 +249,8 @@ static uint32_t rotate(struct rt_onnx_lowering *l, const char *name, uint32_t x,
 {
     uint32_t node = rt_node_add(l->graph, name, x, RT_NO_INPUT, (double)rows * (double)cols);
     rt_node_add_kernel(l->graph, RT_FORWARD, RT_OP_ROTARY, rows, cols);
+    if (rt_node_begin_backward(l->graph, node)) /* the same in the other direction */
+        rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_ROTARY, rows, cols);
     return node;
 }
 
@@ -339,10 +341,10 @@ static bool experts(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
     if (!gated || router == NULL || router->rank < 1 || down == NULL || down->rank != 3 || down->dim[0] < 1)
         return false;
     int64_t inner = rt_onnx_count(down) / rt_onnx_times(down->dim[0], cols);
-    l->result = rt_node_add(l->graph, l->name, rt_onnx_lower_node(l, 0), rt_onnx_lower_node(l, 1),
-                            (double)rows * (double)cols);
+    l->result = rt_onnx_lower_add(l, (double)rows * (double)cols);
     rt_graph_add_kernel(l->graph, RT_FORWARD, row->op,
                         (const int64_t[]){rows, cols, inner, each, router->dim[router->rank - 1], 1, 1, 0});
+    rt_onnx_lower_again(l);
     return true;
 }
 

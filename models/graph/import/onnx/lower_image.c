@@ -287,12 +287,12 @@ static bool grid_sample(struct rt_onnx_lowering *l, const struct rt_onnx_lower_r
     const struct rt_onnx_shape *in = rt_onnx_lower_shape(l, 0), *out = rt_onnx_lower_out_shape(l);
     if (in->rank != 4)
         return false;
-    l->result = rt_node_add(l->graph, l->name, rt_onnx_lower_node(l, 0), rt_onnx_lower_node(l, 1),
-                            (double)rt_onnx_count(out));
+    l->result = rt_onnx_lower_add(l, (double)rt_onnx_count(out));
     rt_graph_add_kernel(
         l->graph, RT_FORWARD, row->op,
         (const int64_t[]){in->dim[0], in->dim[1], in->dim[2], in->dim[3], out->dim[2], out->dim[3]})
         ->bytes = rt_onnx_lower_traffic(l);
+    rt_onnx_lower_again(l);
     return true;
 }
 

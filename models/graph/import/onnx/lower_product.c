@@ -122,19 +122,13 @@ static bool gemm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
 
 /* --- quantised --- */
 
-/* Kernels of the product, its scales and the rounding of its result in the same kernel (cuBLASLt). */
-static void as_quantised(struct rt_onnx_lowering *l, enum rt_dtype dtype)
-{
-    rt_onnx_lower_set_dtype(l, dtype);
-    l->made[l->at.node->outputs[0]].product = false;
-}
-
-/* Scale and zero point stand behind each operand: the second is input 3. */
+/* Scale and zero point stand behind each operand: the second is input 3. Scales and the rounding of the
+ * result are in the product's kernel (cuBLASLt). */
 static bool quantised_apart(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     bool bias = strcmp(row->name, "QGemm") == 0 && rt_onnx_lower_in(l, 6) != RT_ONNX_NO_VALUE;
     product_of(l, 3, bias);
-    as_quantised(l, RT_INT8);
+    rt_onnx_lower_set_dtype(l, RT_INT8);
     return true;
 }
 
@@ -142,7 +136,7 @@ static bool quantised_apart(struct rt_onnx_lowering *l, const struct rt_onnx_low
 static bool quantised(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     product_of(l, 1, false);
-    as_quantised(l, strcmp(row->name, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
+    rt_onnx_lower_set_dtype(l, strcmp(row->name, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
     return true;
 }
 
@@ -173,9 +167,10 @@ static bool packed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
         return false;
     uint32_t weight = rt_onnx_lower_in(l, 1);
     bool counted = l->made[l->made[weight].origin].counted;
-    with_weight(l, 0, k, n,
-                strcmp(row->name, "MatMulNBits") == 0 && rt_onnx_lower_in(l, 5) != RT_ONNX_NO_VALUE);
-    as_quantised(l, bits == 4 ? RT_INT4 : RT_INT8_WO);
+    bool bias = strcmp(row->name, "MatMulNBits") == 0 && rt_onnx_lower_in(l, 5) != RT_ONNX_NO_VALUE;
+    with_weight(l, 0, k, n, bias || gains_bias(l, n));
+    l->made[l->at.node->outputs[0]].product = !bias;
+    rt_onnx_lower_set_dtype(l, bits == 4 ? RT_INT4 : RT_INT8_WO);
     l->packed = counted || !l->made[weight].weight ? 0 : (double)k * (double)n;
     return true;
 }
