@@ -9,6 +9,7 @@
 #include "models/graph/import/import.h"
 #include "models/graph/import/onnx/infer.h"
 #include "models/graph/import/onnx/report.h"
+#include "models/graph/memory.h"
 #include "models/predictor/predictor.h"
 #include "predict/explore/formula.h"
 #include "predict/explore/space.h"
@@ -203,20 +204,35 @@ static void run_opgraph(const uint8_t *data, size_t size)
         rt_graph_release(&graph);
 }
 
-/* Kernels that come of it are all forecastable. */
+static void check_graph(const struct rt_graph *graph)
+{
+    struct rt_graph_memory memory;
+    for (size_t k = 0; k < graph->kernel_count; k++) {
+        const struct rt_graph_kernel *kernel = &graph->kernels[k];
+        must(kernel->bytes >= 0 && isfinite(kernel->bytes) && kernel->flops >= 0 && isfinite(kernel->flops));
+    }
+    rt_graph_memory(graph, NULL, &memory);
+    must(memory.total >= 0 && isfinite(memory.total));
+}
+
+/* Kernels that come of it are all forecastable, whatever runs it. */
 static void lower_onnx(const char *path, const struct rt_onnx_given *given)
 {
+    static const struct rt_graph_options ways[] = {
+        {.dtype = RT_FP32},
+        {.dtype = RT_FP16, .runtime = RT_RUNTIME_COMPILE},
+        {.dtype = RT_BF16, .step = RT_STEP_TRAINING, .optimizer = RT_OPTIMIZER_ADAMW}};
     struct rt_model_source source;
-    struct rt_graph_options options = {.dtype = RT_FP32};
     struct rt_graph graph;
     if (rt_model_source_find(path, &source) != RT_OK)
         return;
     source.onnx = given;
-    if (rt_model_source_graph(&source, &options, 0, &graph) != RT_OK)
-        return;
-    for (size_t k = 0; k < graph.kernel_count; k++)
-        must(graph.kernels[k].bytes >= 0 && graph.kernels[k].flops >= 0);
-    rt_graph_release(&graph);
+    for (size_t w = 0; w < RT_COUNT(ways); w++) {
+        if (rt_model_source_graph(&source, &ways[w], 0, &graph) != RT_OK)
+            continue;
+        check_graph(&graph);
+        rt_graph_release(&graph);
+    }
 }
 
 /* Shapes keep to their bounds, elements to their shapes, and all of it can be printed. */
