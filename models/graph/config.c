@@ -54,6 +54,16 @@ static const struct {
     {"swish", RT_ACT_SILU},         {"relu2", RT_ACT_RELU_SQUARED},
 };
 
+/* Among names such as "RefinedWeb|RefinedWebModel". */
+static bool is_one_of(const char *name, const char *names)
+{
+    size_t length = strlen(name);
+    for (; names != NULL && *names != '\0'; names += strcspn(names, "|"), names += *names == '|')
+        if (strcspn(names, "|") == length && strncmp(names, name, length) == 0)
+            return true;
+    return false;
+}
+
 static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
 {
     return (int64_t *)((char *)model + key->offset);
@@ -70,7 +80,7 @@ static void set_fallback(struct rt_model *model, const struct rt_config_key *key
 static int read_size(struct rt_model *model, const struct rt_config_key *key, const char *name,
                      const json_t *value, const char *where)
 {
-    int64_t least = key->kind == RT_KEY_COUNT0 ? 0 : 1;
+    int64_t least = key->kind == RT_KEY_OPTIONAL ? -1 : key->kind == RT_KEY_COUNT0 ? 0 : 1;
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     int status = RT_OK;
     if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > MOST_SIZE)
@@ -118,6 +128,21 @@ static int read_present(struct rt_model *model, const struct rt_config_key *key,
     if (!json_is_number(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number or null; correct it", where, name);
     *size_of(model, key) = json_number_value(value) != 0;
+    return RT_OK;
+}
+
+/* Among "p2c|c2p", or the texts of a list. */
+static int read_named(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                      const json_t *value, const char *where)
+{
+    size_t i;
+    const json_t *item;
+    bool named = json_is_string(value) && is_one_of(key->name, json_string_value(value));
+    if (!json_is_string(value) && !json_is_array(value))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text or a list of texts; correct it", where, name);
+    json_array_foreach(value, i, item) named |=
+        json_is_string(item) && is_one_of(key->name, json_string_value(item));
+    *size_of(model, key) = named;
     return RT_OK;
 }
 
@@ -233,6 +258,8 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
         return read_share(model, key, name, value, where);
     case RT_KEY_PRESENT:
         return read_present(model, key, name, value, where);
+    case RT_KEY_NAMED:
+        return read_named(model, key, name, value, where);
     case RT_KEY_FULL:
         return read_full(model, key, name, value, where);
     default:
@@ -264,16 +291,6 @@ static char *known_architectures(void)
     for (size_t i = 0; rt_architectures[i] != NULL; i++)
         rt_text_item(&list, "; ", "%s (%s)", rt_architectures[i]->model_type, rt_architectures[i]->what);
     return rt_text_take(&list);
-}
-
-/* Among names such as "RefinedWeb|RefinedWebModel". */
-static bool is_one_of(const char *name, const char *names)
-{
-    size_t length = strlen(name);
-    for (; names != NULL && *names != '\0'; names += strcspn(names, "|"), names += *names == '|')
-        if (strcspn(names, "|") == length && strncmp(names, name, length) == 0)
-            return true;
-    return false;
 }
 
 /* The known model_type that has most letters in common from the start, and fewest behind them. */

@@ -182,7 +182,7 @@ void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_node *node = &graph->nodes[n];
         double repeat = (double)rt_graph_repeat(graph, node);
-        totals.parameters += repeat * node->parameters;
+        totals.parameters += (double)rt_block_distinct(&graph->blocks[node->block]) * node->parameters;
         totals.nodes += (size_t)repeat;
         for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
             size_t count = rt_node_launches(graph, node, phase, launches);

@@ -127,6 +127,7 @@ struct rt_block {
     const char *name; /* "embedding", "layer", "head" */
     uint32_t node, node_count;
     int64_t repeat;
+    int64_t distinct; /* repetitions with weights of their own, the others share them (ALBERT); 0: all */
     enum rt_block_role role; /* the pipeline stages that run it: the first, any, the last */
 };
 
@@ -192,6 +193,12 @@ struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph);
 
 /* What runs the graph, for people. */
 const char *rt_graph_runtime_words(const struct rt_graph *graph);
+
+/* Repetitions of a block that have weights of their own. */
+static inline int64_t rt_block_distinct(const struct rt_block *block)
+{
+    return block->distinct > 0 ? block->distinct : block->repeat;
+}
 
 /* How often a node runs in a step. */
 static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)

@@ -371,6 +371,8 @@ static double own_parameters(struct walk *walk, uint32_t n, double *shared)
     double share = block->role == RT_BLOCK_LAYER
                        ? (double)block->repeat * walk->options->layers / (double)walk->repeats[node->block]
                        : 1;
+    if (block->distinct > 0) /* every stage of a pipeline holds the weights that layers share */
+        share = (double)block->distinct / (double)walk->repeats[node->block];
     return (node->parameters - tied) * share;
 }
 
@@ -551,6 +553,16 @@ static void pass_gradients(struct walk *walk, uint32_t run)
     }
 }
 
+/* Layers that share weights add to one gradient of them, of which each counts as much. */
+static void make_shared_gradient(struct walk *walk, const struct rt_block *block, double bytes)
+{
+    uint32_t whole = make(walk, RT_MEMORY_ACTIVATIONS, bytes);
+    if (!walk->options->accumulates)
+        make(walk, RT_MEMORY_GRADIENTS,
+             bytes * (double)block->distinct / (double)block->repeat / parts(walk, RT_SHARD_GRADIENTS));
+    let_go(walk, &whole);
+}
+
 /* The gradient of the node's weights: it stays, or is added to what is there, or all but a share goes to
  * other GPUs. */
 static void make_weight_gradient(struct walk *walk, uint32_t run)
@@ -559,6 +571,10 @@ static void make_weight_gradient(struct walk *walk, uint32_t run)
     const struct rt_node *node = node_of(walk, run);
     double bytes = node->parameters * rt_dtypes[rt_graph_weight_dtype(graph)].bytes;
     double shards = parts(walk, RT_SHARD_GRADIENTS);
+    if (graph->blocks[node->block].distinct > 0) {
+        make_shared_gradient(walk, &graph->blocks[node->block], bytes);
+        return;
+    }
     bool tied = tied_parameters(graph, node, &walk->shared) > 0;
     bool stays = !tied && !walk->options->accumulates;
     uint32_t whole = make(walk, stays && !(shards > 1) ? RT_MEMORY_GRADIENTS : RT_MEMORY_ACTIVATIONS, bytes);

@@ -83,6 +83,22 @@ struct rt_model {
     int64_t q_rank, kv_rank, nope_dim, rope_dim, value_dim;
     int64_t full_layers,
         full_period; /* beyond window and chunk, where others are not; -1: one in full_period */
+    /* Encoders: */
+    int64_t distinct_layers;  /* layers with weights of their own, which others repeat (ALBERT); 0: all */
+    int64_t layers_of_group;  /* ALBERT: that follow one another; the above are in groups then */
+    int64_t embedding_mapped; /* 1: the embedding is widened by a product even to the same width */
+    int64_t norm_bias;        /* 1: layer norms have a bias where the row says that they have none */
+    int64_t classifier_bias;  /* 1: the product before the last of a head has a bias (ModernBERT) */
+    int64_t biased_input,
+        no_positions;        /* DeBERTa: 1, 0: a table of positions is added to tokens; 0, 1: none */
+    int64_t legacy;          /* 0: DeBERTa scores words by the embedding's matrix, tied or not */
+    int64_t relative;        /* 1: scores by distance, too: DeBERTa's disentangled attention, */
+    int64_t c2p, p2c;        /* 1: of contents to positions, of positions to contents; */
+    int64_t shares_qk;       /* 1: by the products of queries and keys, not by products of their own; */
+    int64_t span, most_span; /* distances to either side that differ, in buckets and in tokens; */
+    int64_t span_normed;     /* 1: their embedding is normed */
+    int64_t conv_kernel, conv_groups,
+        conv_gelu;                    /* of a convolution over tokens beside the first layer; 0: none */
     int64_t new_decoder, multi_query; /* Falcon's generations: config.c makes the traits above of them */
     int64_t unused;                   /* keys that other keys say again */
     int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */

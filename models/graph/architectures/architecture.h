@@ -19,11 +19,13 @@
 enum rt_key_kind {
     RT_KEY_SIZE,       /* a whole number, 1..2^31 */
     RT_KEY_COUNT0,     /* a whole number, 0..2^31 */
+    RT_KEY_OPTIONAL,   /* a whole number, of which -1 says none */
     RT_KEY_BOOLEAN,    /* true, false */
     RT_KEY_LENGTH,     /* a list, of which its length counts */
     RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
     RT_KEY_SHARE,      /* a number in 0..1, kept in thousandths */
     RT_KEY_PRESENT,    /* 1 where it is a number but 0 */
+    RT_KEY_NAMED,      /* 1 where a text, "p2c|c2p", or a list of texts names what `name` says */
     RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
 };
 
@@ -37,6 +39,7 @@ struct rt_config_key {
     bool main;     /* a config hardly ever lacks it: where it does, that is said */
     int64_t fallback;
     bool null_derives; /* null is not the fallback, but derived from other keys */
+    const char *name;  /* RT_KEY_NAMED: what is looked for */
 };
 
 /* --- the network --- */
@@ -47,6 +50,8 @@ struct rt_stack;
 struct rt_operands {
     uint32_t q, k, v; /* nodes */
     int64_t tokens;   /* of keys and values */
+    bool biased;      /* `bias` is added to the scores */
+    uint32_t bias;
 };
 
 struct rt_attention_names {
@@ -69,6 +74,8 @@ struct rt_attention {
 extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_distilbert,
     rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross,
     rt_attention_bart, rt_attention_bart_cross;
+/* encoder_attention.c */
+extern const struct rt_attention rt_attention_mpnet, rt_attention_deberta, rt_attention_modernbert;
 
 /* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
 struct rt_feed_forward_names {
@@ -83,6 +90,13 @@ enum rt_norm_kind {
     RT_NORM_RMS_ONE,      /* its weights are kept less one (Gemma) */
     RT_NORM_LAYER_WEIGHT, /* without bias (Command R) */
     RT_NORM_LAYER_BARE,   /* without weight and bias (OLMo) */
+};
+
+/* Where the embedding of tokens becomes as wide as the layers, if it is not. */
+enum rt_widening {
+    RT_WIDEN_TOKENS, /* before other tables are added (OPT) */
+    RT_WIDEN_TABLES, /* behind these, before the norm (DeBERTa) */
+    RT_WIDEN_NORMED, /* behind norm and dropout, with a bias (ALBERT, ELECTRA) */
 };
 
 struct rt_architecture {
@@ -114,16 +128,26 @@ struct rt_architecture {
     bool end_dropout;         /* behind the last norm of an encoder, of a decoder (T5) */
     bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
     int64_t labels;           /* of a config that does not say how many; 0: 2 */
-    unsigned heads;           /* that it is built with: 1 << enum rt_model_head */
+    enum rt_widening widening;
+    bool first_bare;  /* the first layer has no norm before its attention (ModernBERT) */
+    bool second_bias; /* where words are not scored by the embedding's matrix, their bias is there twice */
+    bool pools_to_classes; /* a head that classifies pools the first tokens, by GELU; no other does */
+    unsigned heads;        /* that it is built with: 1 << enum rt_model_head */
 
     /* Where the row has none of these, NULL. */
     uint32_t (*mask)(const struct rt_stack *stack);      /* what attention adds to scores, made once a step */
     uint32_t (*positions)(const struct rt_stack *stack); /* positions counted on the device */
+    uint32_t (*bias)(const struct rt_stack *stack);      /* what all layers make biases of scores of */
+    /* Beside the first layer, of what enters it: is added to what the layer puts out, x. */
+    uint32_t (*beside_first)(const struct rt_stack *stack, uint32_t in, uint32_t x);
     void (*head)(const struct rt_stack *stack, uint32_t x); /* instead of the product with the vocabulary */
     uint32_t (*sparse)(const struct rt_stack *stack, uint32_t x); /* feed-forward of the sparse layers */
     void (*losses)(const struct rt_stack *stack, int64_t layers); /* after a stack with sparse layers */
 };
 extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
+/* Rows of encoders.c, for the table. */
+extern const struct rt_architecture rt_bert, rt_roberta, rt_xlm_roberta, rt_camembert, rt_distilbert,
+    rt_albert, rt_electra, rt_mpnet, rt_deberta_v2, rt_modernbert;
 /* Rows of decoders*.c, for the table. */
 extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
     rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,
@@ -146,6 +170,11 @@ uint32_t rt_mask_opt(const struct rt_stack *stack);
 uint32_t rt_positions_opt(const struct rt_stack *stack);
 void rt_head_bert(const struct rt_stack *stack, uint32_t x);
 void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
+void rt_head_electra(const struct rt_stack *stack, uint32_t x);
+void rt_head_modernbert(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_bias_mpnet(const struct rt_stack *stack);
+uint32_t rt_bias_deberta(const struct rt_stack *stack);
+uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x);
 uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);

@@ -36,94 +36,6 @@ static const struct rt_architecture gpt2 = {
     .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES),
 };
 
-/* --- BERT: an encoder --- */
-
-static const struct rt_config_key bert_keys[] = {
-    GENERAL_KEYS(768, 12, 12),
-    MAIN("intermediate_size", inner, 3072),
-    SIZE("max_position_embeddings", positions, 512),
-    MAIN("vocab_size", vocab, 30522),
-    SIZE("type_vocab_size", types, 2),
-    ACTIVATION("hidden_act", RT_ACT_GELU),
-    BOOLEAN("tie_word_embeddings", tied, 1),
-    ALWAYS(qkv_bias, 1),
-    ALWAYS(out_bias, 1),
-    ALWAYS(mlp_bias, 1),
-    {0},
-};
-
-static const struct rt_architecture bert = {
-    .model_type = "bert",
-    .what = "BERT",
-    .keys = bert_keys,
-    .build = rt_build_transformer,
-    .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},
-    .attention = &rt_attention_bert,
-    .feed_forward = &rt_feed_forward_plain,
-    .dropout = true,
-    .embedding_dropout = true,
-    .learned_positions = true,
-    .mask = rt_mask_bert,
-    .head = rt_head_bert,
-    .heads = HEAD(MASKED_WORDS) | HEAD(PRETRAINING) | HEAD(SEQUENCE_CLASSES) | HEAD(TOKEN_CLASSES) |
-             HEAD(QUESTION) | HEAD(NEXT_SENTENCE) | HEAD(NONE),
-};
-
-/* RoBERTa and XLM-RoBERTa: BERT whose positions are counted on the device, without a next sentence. */
-/* clang-format off */
-#define ROBERTA_NETWORK                                                                                       \
-    .keys = bert_keys,                                                                                       \
-    .build = rt_build_transformer,                                                                           \
-    .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},  \
-    .attention = &rt_attention_bert,                                                                         \
-    .feed_forward = &rt_feed_forward_plain,                                                                                  \
-    .dropout = true,                                                                                         \
-    .embedding_dropout = true,                                                                               \
-    .learned_positions = true,                                                                               \
-    .mask = rt_mask_bert,                                                                                    \
-    .positions = rt_positions_opt,                                                                           \
-    .head = rt_head_bert,                                                                                    \
-    .heads = HEAD(MASKED_WORDS) | HEAD(SEQUENCE_CLASSES) | HEAD(TOKEN_CLASSES) | HEAD(QUESTION) | HEAD(NONE)
-/* clang-format on */
-
-static const struct rt_architecture roberta = {.model_type = "roberta", .what = "RoBERTa", ROBERTA_NETWORK};
-static const struct rt_architecture xlm_roberta = {
-    .model_type = "xlm-roberta", .what = "XLM-RoBERTa", ROBERTA_NETWORK};
-
-static const struct rt_architecture camembert = {
-    .model_type = "camembert", .what = "CamemBERT", ROBERTA_NETWORK};
-
-static const struct rt_config_key distilbert_keys[] = {
-    MAIN("dim", hidden, 768),
-    MAIN("n_layers", layers, 6),
-    MAIN("n_heads", heads, 12),
-    MAIN("hidden_dim", inner, 3072),
-    SIZE("max_position_embeddings", positions, 512),
-    MAIN("vocab_size", vocab, 30522),
-    ACTIVATION("activation", RT_ACT_GELU),
-    BOOLEAN("tie_word_embeddings", tied, 1),
-    ALWAYS(qkv_bias, 1),
-    ALWAYS(out_bias, 1),
-    ALWAYS(mlp_bias, 1),
-    {0},
-};
-
-static const struct rt_architecture distilbert = {
-    .model_type = "distilbert",
-    .what = "DistilBERT",
-    .keys = distilbert_keys,
-    .build = rt_build_transformer,
-    .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},
-    .attention = &rt_attention_distilbert,
-    .feed_forward = &rt_feed_forward_plain,
-    .dropout = true,
-    .attention_kept = true,
-    .embedding_dropout = true,
-    .learned_positions = true,
-    .head = rt_head_distilbert,
-    .heads = HEAD(MASKED_WORDS) | HEAD(SEQUENCE_CLASSES) | HEAD(TOKEN_CLASSES) | HEAD(QUESTION) | HEAD(NONE),
-};
-
 /* --- OPTForCausalLM --- */
 
 static const struct rt_config_key opt_keys[] = {
@@ -243,13 +155,14 @@ static const struct rt_architecture qwen3_moe = {.model_type = "qwen3_moe",
 
 /* clang-format off */
 const struct rt_architecture *const rt_architectures[] = {
-    &gpt2, &bert, &roberta, &xlm_roberta, &distilbert, &opt, &rt_switch_transformers, &rt_t5,
+    &gpt2, &rt_bert, &rt_roberta, &rt_xlm_roberta, &rt_distilbert, &opt, &rt_switch_transformers, &rt_t5,
     &llama, &mistral, &qwen2, &qwen3, &mixtral, &qwen3_moe,
     &rt_gemma, &rt_gemma2, &rt_gemma3, &rt_phi, &rt_phi3, &rt_gpt_neox, &rt_gptj, &rt_gpt_neo, &rt_falcon,
     &rt_bloom, &rt_olmo, &rt_olmo2, &rt_olmo3, &rt_smollm3, &rt_starcoder2, &rt_granite, &rt_cohere,
     &rt_cohere2, &rt_qwen2_moe, &rt_gpt_oss, &rt_deepseek_v2, &rt_deepseek_v3, &rt_minimax_m2, &rt_glm4_moe,
     &rt_llama4, &rt_glm, &rt_glm4, &rt_ernie4_5, &rt_helium, &rt_seed_oss, &rt_exaone4, &rt_arcee, &rt_nemotron,
-    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe, &camembert, &rt_mt5,
-    &rt_bart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small, NULL,
+    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe, &rt_camembert, &rt_mt5,
+    &rt_bart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small,
+    &rt_albert, &rt_electra, &rt_mpnet, &rt_deberta_v2, &rt_modernbert, NULL,
 };
 /* clang-format on */

@@ -2,14 +2,6 @@
  * are projected and copied, how scores are scaled and masked. See architecture.h. */
 #include "models/graph/architectures/stack.h"
 
-#define NAMES(p, output_)                                                                                    \
-    {                                                                                                        \
-        .q = p ".q", .k = p ".k", .v = p ".v", .heads_q = p ".heads_q", .heads_k = p ".heads_k",             \
-        .heads_v = p ".heads_v", .scores = p ".scores", .softmax = p ".softmax", .cast = p ".softmax_cast",  \
-        .dropout = p ".dropout", .values = p ".values", .merge = p ".merge_heads", .fused = p ".attention",  \
-        .output = p "." output_                                                                              \
-    }
-
 /* --- what several kinds share --- */
 
 /* Three products of x(rows, hidden). */
@@ -49,6 +41,8 @@ static uint32_t append_cache(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
+    if (stack->row->attention->bidirectional) /* an encoder keeps none */
+        return x;
     if (!decodes(stack)) {
         graph->nodes[x].cached = keeps_cache(stack);
         return x;
@@ -134,8 +128,10 @@ static uint32_t mask_gpt2(const struct rt_stack *stack, uint32_t x, int64_t rows
     return x;
 }
 
-const struct rt_attention rt_attention_gpt2 = {
-    .name = NAMES("attn", "projection"), .project = project_gpt2, .mask = mask_gpt2, .fusable = true};
+const struct rt_attention rt_attention_gpt2 = {.name = RT_ATTENTION_NAMES("attn", "projection"),
+                                               .project = project_gpt2,
+                                               .mask = mask_gpt2,
+                                               .fusable = true};
 
 /* --- BERT --- */
 
@@ -153,7 +149,7 @@ static uint32_t mask_bert(const struct rt_stack *stack, uint32_t x, int64_t rows
                            stack->shape.batch * tokens);
 }
 
-const struct rt_attention rt_attention_bert = {.name = NAMES("attn", "output"),
+const struct rt_attention rt_attention_bert = {.name = RT_ATTENTION_NAMES("attn", "output"),
                                                .project = project_bert,
                                                .mask = mask_bert,
                                                .bidirectional = true,
@@ -183,7 +179,7 @@ static uint32_t mask_distilbert(const struct rt_stack *stack, uint32_t x, int64_
                          2 * width * (double)rows * tokens + (double)mask);
 }
 
-const struct rt_attention rt_attention_distilbert = {.name = NAMES("attn", "output"),
+const struct rt_attention rt_attention_distilbert = {.name = RT_ATTENTION_NAMES("attn", "output"),
                                                      .project = project_distilbert,
                                                      .mask = mask_distilbert,
                                                      .bidirectional = true,
@@ -221,7 +217,7 @@ static uint32_t mask_opt(const struct rt_stack *stack, uint32_t x, int64_t rows,
 }
 
 const struct rt_attention rt_attention_opt = {
-    .name = NAMES("attn", "output"), .project = project_opt, .mask = mask_opt, .fusable = true};
+    .name = RT_ATTENTION_NAMES("attn", "output"), .project = project_opt, .mask = mask_opt, .fusable = true};
 
 /* --- Llama: rotary positions, key-value heads that several query heads share --- */
 
@@ -354,7 +350,7 @@ static uint32_t mask_llama(const struct rt_stack *stack, uint32_t x, int64_t row
     return x;
 }
 
-const struct rt_attention rt_attention_llama = {.name = NAMES("attn", "o"),
+const struct rt_attention rt_attention_llama = {.name = RT_ATTENTION_NAMES("attn", "o"),
                                                 .project = project_llama,
                                                 .mask = mask_llama,
                                                 .rotary = true,
@@ -404,7 +400,7 @@ static void project_latent(const struct rt_stack *stack, uint32_t x, struct rt_o
                              RT_COPY_NONE);
 }
 
-const struct rt_attention rt_attention_latent = {.name = NAMES("attn", "o"),
+const struct rt_attention rt_attention_latent = {.name = RT_ATTENTION_NAMES("attn", "o"),
                                                  .project = project_latent,
                                                  .mask = mask_llama,
                                                  .rotary = true,
@@ -431,7 +427,7 @@ static uint32_t mask_t5(const struct rt_stack *stack, uint32_t x, int64_t rows, 
 }
 
 const struct rt_attention rt_attention_t5 = {
-    .name = NAMES("attn", "output"), .project = project_t5, .mask = mask_t5};
+    .name = RT_ATTENTION_NAMES("attn", "output"), .project = project_t5, .mask = mask_t5};
 
 static void project_t5_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
@@ -446,7 +442,7 @@ static uint32_t mask_t5_cross(const struct rt_stack *stack, uint32_t x, int64_t 
 }
 
 const struct rt_attention rt_attention_t5_cross = {
-    .name = NAMES("cross", "output"), .project = project_t5_cross, .mask = mask_t5_cross};
+    .name = RT_ATTENTION_NAMES("cross", "output"), .project = project_t5_cross, .mask = mask_t5_cross};
 
 /* --- BART: as T5, but scores are scaled, and only those of the decoder's own tokens are masked; without
  * padding transformers makes no mask for the others (create_bidirectional_mask) --- */
@@ -472,8 +468,10 @@ static uint32_t mask_bart(const struct rt_stack *stack, uint32_t x, int64_t rows
     return x;
 }
 
-const struct rt_attention rt_attention_bart = {
-    .name = NAMES("attn", "output"), .project = project_bart, .mask = mask_bart, .fusable = true};
+const struct rt_attention rt_attention_bart = {.name = RT_ATTENTION_NAMES("attn", "output"),
+                                               .project = project_bart,
+                                               .mask = mask_bart,
+                                               .fusable = true};
 
 static void project_bart_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
@@ -486,7 +484,7 @@ static uint32_t mask_bart_cross(const struct rt_stack *stack, uint32_t x, int64_
     return rt_build_unary(stack->graph, "cross.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
 }
 
-const struct rt_attention rt_attention_bart_cross = {.name = NAMES("cross", "output"),
+const struct rt_attention rt_attention_bart_cross = {.name = RT_ATTENTION_NAMES("cross", "output"),
                                                      .project = project_bart_cross,
                                                      .mask = mask_bart_cross,
                                                      .fusable = true};

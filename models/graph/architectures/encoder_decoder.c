@@ -25,7 +25,7 @@ static int64_t sparse_layers(const struct part *part)
 
 /* The bucket of each distance, (queries, keys): near distances have one each, far ones share buckets that
  * grow as a logarithm. The encoder's differ by the sign of the distance. */
-static uint32_t buckets(const struct rt_stack *stack)
+uint32_t rt_build_buckets(const struct rt_stack *stack)
 {
     struct rt_graph *graph = stack->graph;
     int64_t q = stack->shape.queries, k = stack->shape.keys;
@@ -78,7 +78,7 @@ static uint32_t add_mask(const struct rt_stack *stack, const char *name, uint32_
 static uint32_t add_bias(const struct rt_stack *stack, uint32_t mask)
 {
     const struct rt_shape *s = &stack->shape;
-    uint32_t x = buckets(stack);
+    uint32_t x = rt_build_buckets(stack);
     uint32_t table = rt_build_embedding(stack->graph, "relative_bias", s->queries * s->keys,
                                         stack->model->buckets, s->heads);
     rt_graph_add_input(stack->graph, x);

@@ -9,17 +9,20 @@
 
 /* clang-format off */
 #define KEY(key_, kind_, member_, main_, fallback_) \
-    {key_, kind_, offsetof(struct rt_model, member_), main_, fallback_, false}
+    {key_, kind_, offsetof(struct rt_model, member_), main_, fallback_, false, NULL}
 #define MAIN(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, true, fallback_)
 #define SIZE(key_, member_, fallback_)       KEY(key_, RT_KEY_SIZE, member_, false, fallback_)
 #define NULLABLE(key_, member_, fallback_) \
-    {key_, RT_KEY_SIZE, offsetof(struct rt_model, member_), false, fallback_, true}
+    {key_, RT_KEY_SIZE, offsetof(struct rt_model, member_), false, fallback_, true, NULL}
 #define COUNT0(key_, member_, fallback_)     KEY(key_, RT_KEY_COUNT0, member_, false, fallback_)
 #define BOOLEAN(key_, member_, fallback_)    KEY(key_, RT_KEY_BOOLEAN, member_, false, fallback_)
 #define ACTIVATION(key_, fallback_)          KEY(key_, RT_KEY_ACTIVATION, activation, false, fallback_)
 #define SHARE(key_, member_, fallback_)      KEY(key_, RT_KEY_SHARE, member_, false, fallback_)
 #define PRESENT(key_, member_, fallback_)    KEY(key_, RT_KEY_PRESENT, member_, false, fallback_)
 #define FULL_LAYERS                          KEY("layer_types", RT_KEY_FULL, full_layers, false, -1)
+#define OPTIONAL(key_, member_, fallback_)   KEY(key_, RT_KEY_OPTIONAL, member_, false, fallback_)
+#define NAMED(key_, name_, member_) \
+    {key_, RT_KEY_NAMED, offsetof(struct rt_model, member_), false, 0, false, name_}
 #define LENGTH(key_, member_)                KEY(key_, RT_KEY_LENGTH, member_, false, 0)
 #define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
 

@@ -42,6 +42,7 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                                .graph = graph,
                                .shape = shape,
                                .fused = fuses_attention(model->architecture, options),
+                               .bias = RT_NO_INPUT,
                                .mask = RT_NO_INPUT,
                                .window = model->window,
                                .chunk = model->chunk,
@@ -52,13 +53,19 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
 
 /* --- embedding --- */
 
-/* A table that is added to every token of x(rows, hidden): `other` elements of it are read. */
-static uint32_t add_table(const struct rt_stack *stack, const char *name, uint32_t x, uint32_t index,
-                          int64_t other, int64_t table_rows)
+/* How wide x is when tables are added. */
+static int64_t table_width(const struct rt_stack *stack)
 {
-    int64_t h = stack->model->hidden;
-    x = rt_build_binary(stack->graph, name, RT_OP_ADD, x, index, stack->shape.rows, h, other);
-    stack->graph->nodes[x].parameters = (double)table_rows * h;
+    return stack->row->widening == RT_WIDEN_TOKENS ? stack->model->hidden : stack->model->embedding;
+}
+
+/* A table that is added to every token of x(rows, width): `read` rows of it are read. */
+static uint32_t add_table(const struct rt_stack *stack, const char *name, uint32_t x, uint32_t index,
+                          int64_t read, int64_t table_rows)
+{
+    int64_t width = table_width(stack);
+    x = rt_build_binary(stack->graph, name, RT_OP_ADD, x, index, stack->shape.rows, width, read * width);
+    stack->graph->nodes[x].parameters = (double)table_rows * width;
     return x;
 }
 
@@ -67,8 +74,17 @@ static uint32_t add_positions(const struct rt_stack *stack, uint32_t x, uint32_t
 {
     int64_t rows = positions == RT_NO_INPUT ? stack->shape.queries : stack->shape.rows;
     int64_t table = stack->model->positions + stack->row->unused_positions;
-    return add_table(stack, "add_positions", x, positions, rows * stack->model->hidden,
-                     stack->row->computed_positions ? 0 : table);
+    return add_table(stack, "add_positions", x, positions, rows, stack->row->computed_positions ? 0 : table);
+}
+
+/* x(rows, hidden) of x(rows, embedding), where the row has it here. */
+static uint32_t widen(const struct rt_stack *stack, enum rt_widening here, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    if (stack->row->widening != here || (model->embedding == model->hidden && !model->embedding_mapped))
+        return x;
+    return rt_build_linear(stack->graph, "project_in", x, stack->shape.rows, model->embedding, model->hidden,
+                           here == RT_WIDEN_NORMED);
 }
 
 uint32_t rt_build_tokens(const struct rt_stack *stack)
@@ -81,22 +97,30 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     if (model->tokens_scaled)
         x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, width);
     uint32_t positions = row->positions != NULL ? row->positions(stack) : RT_NO_INPUT;
-    if (width != h)
-        x = rt_build_linear(stack->graph, "project_in", x, rows, width, h, false);
+    x = widen(stack, RT_WIDEN_TOKENS, x);
     if (model->types > 0)
-        x = add_table(stack, "add_types", x, RT_NO_INPUT, model->types * h, model->types);
-    if (row->learned_positions)
+        x = add_table(stack, "add_types", x, RT_NO_INPUT, model->types, model->types);
+    if (row->learned_positions && !model->no_positions)
         x = add_positions(stack, x, positions);
+    x = widen(stack, RT_WIDEN_TABLES, x);
+    if (row->widening != RT_WIDEN_NORMED)
+        width = h;
     if (row->norms.embedding != NULL)
-        x = rt_build_norm(stack, row->norms.embedding, x);
-    return row->embedding_dropout ? rt_build_dropout(stack->graph, "dropout", x, rows, h) : x;
+        x = rt_build_norm_of(stack, row->norms.embedding, x, rows, width);
+    if (row->embedding_dropout)
+        x = rt_build_dropout(stack->graph, "dropout", x, rows, width);
+    return widen(stack, RT_WIDEN_NORMED, x);
 }
 
 /* --- a layer --- */
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x)
 {
-    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    return rt_build_norm_of(stack, name, x, stack->shape.rows, stack->model->hidden);
+}
+
+uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t h)
+{
     enum rt_norm_kind kind = stack->row->norm;
     if (kind == RT_NORM_RMS_ONE)
         rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
@@ -104,7 +128,8 @@ uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t 
         return rt_build_rmsnorm(stack->graph, x, rows, h);
     x = rt_build_layernorm(stack->graph, name, x, rows, h);
     if (kind != RT_NORM_LAYER)
-        stack->graph->nodes[x].parameters = kind == RT_NORM_LAYER_WEIGHT ? (double)h : 0;
+        stack->graph->nodes[x].parameters =
+            kind == RT_NORM_LAYER_WEIGHT ? (double)h * (stack->model->norm_bias ? 2 : 1) : 0;
     return x;
 }
 
@@ -138,6 +163,16 @@ static uint32_t fused_cross_attention(const struct rt_stack *stack, const struct
                                     one ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim, outputs);
 }
 
+/* A window to both sides is as many FLOPs as attention within parts of the sequence as long as the window,
+ * and the same queries, keys and values: that is the call, `count` sequences of the tokens returned. */
+static int64_t encoder_window(const struct rt_stack *stack, int64_t *count)
+{
+    const struct rt_shape *s = &stack->shape;
+    bool whole = stack->window == 0 || stack->window >= s->queries;
+    *count = whole ? s->batch : rt_build_shard(s->batch * s->queries, stack->window);
+    return whole ? s->queries : stack->window;
+}
+
 static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
                                 const struct rt_operands *in)
 {
@@ -146,10 +181,12 @@ static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_at
     bool decode = stack->graph->options.step == RT_STEP_DECODE;
     if (attention == stack->row->cross)
         return fused_cross_attention(stack, attention, in, outputs);
-    if (attends_to_all(stack, attention))
-        return rt_build_fused_attention(
-            stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
-            (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
+    if (attends_to_all(stack, attention)) {
+        int64_t count, tokens = encoder_window(stack, &count);
+        return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                        RT_OP_ATTENTION_ENCODER,
+                                        (const int64_t[]){count, tokens, s->heads, s->head_dim}, outputs);
+    }
     const int64_t dim[] = {s->batch,    s->queries,  s->keys - s->queries, s->heads,
                            s->kv_heads, mean_dim(s), stack->window,        stack->graph->options.kv_bits};
     return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
@@ -165,6 +202,8 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
     struct rt_graph *graph = stack->graph;
     int64_t pairs = s->batch * s->heads, rows = pairs * s->queries;
     uint32_t x = rt_build_bmm(graph, name->scores, in->q, in->k, pairs, s->queries, s->head_dim, in->tokens);
+    if (in->biased)
+        x = rt_build_binary(graph, "attn.bias", RT_OP_ADD, x, in->bias, rows, in->tokens, rows * in->tokens);
     x = attention->mask(stack, x, rows, in->tokens);
     if (stack->model->sinks) { /* one more score of each query, which the softmax counts */
         x = rt_build_move(graph, "attn.sinks", RT_OP_COPY, x, rows, in->tokens + 1, 0);
@@ -266,7 +305,8 @@ static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = stack->model->hidden;
     bool first = stack->model->norm_first;
-    uint32_t x = first ? rt_build_norm(stack, norm, in) : in;
+    bool bare = stack->first && stack->row->first_bare && sublayer == &attention_sublayer;
+    uint32_t x = first && !bare ? rt_build_norm(stack, norm, in) : in;
     if (sublayer->gradient_all_reduce != NULL)
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
     x = sublayer->run(stack, x);
@@ -325,11 +365,15 @@ int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYE
     int64_t first =
         dense < windowed ? dense : windowed; /* a layer without experts has a window where any has */
     bool mixed = windowed > 0 && model->full_layers > 0, sparse = model->experts > 0;
+    /* a first layer that differs attends to all tokens where any does (ModernBERT) */
+    int64_t differs = model->architecture->first_bare || model->conv_kernel > 0;
+    int64_t narrow = model->full_layers > 0 ? 0 : differs;
     const struct rt_layers all[RT_LAYER_KINDS] = {
-        {mixed ? "dense_window_layer" : "dense_layer", first, false, true},
-        {"dense_layer", dense - first, false, false},
-        {mixed ? "window_layer" : "layer", windowed - first, sparse, true},
-        {"layer", model->layers - dense - (windowed - first), sparse, false},
+        {"first_layer", differs, false, narrow > 0, true},
+        {mixed ? "dense_window_layer" : "dense_layer", first, false, true, false},
+        {"dense_layer", dense - first, false, false, false},
+        {mixed ? "window_layer" : "layer", windowed - first - narrow, sparse, true, false},
+        {"layer", model->layers - dense - (windowed - first) - (differs - narrow), sparse, false, false},
     };
     int count = 0;
     for (int i = 0; i < RT_LAYER_KINDS; i++)
@@ -342,5 +386,7 @@ void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind)
 {
     stack->window = kind->windowed ? stack->model->window : 0;
     stack->chunk = kind->windowed ? stack->model->chunk : 0;
-    rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
+    stack->first = kind->first;
+    uint32_t block = rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
+    stack->graph->blocks[block].distinct = stack->model->distinct_layers;
 }

@@ -8,6 +8,14 @@
 #include "models/graph/architectures/architecture.h"
 #include "models/graph/build.h"
 
+#define RT_ATTENTION_NAMES(p, output_)                                                                       \
+    {                                                                                                        \
+        .q = p ".q", .k = p ".k", .v = p ".v", .heads_q = p ".heads_q", .heads_k = p ".heads_k",             \
+        .heads_v = p ".heads_v", .scores = p ".scores", .softmax = p ".softmax", .cast = p ".softmax_cast",  \
+        .dropout = p ".dropout", .values = p ".values", .merge = p ".merge_heads", .fused = p ".attention",  \
+        .output = p "." output_                                                                              \
+    }
+
 /* The sizes of a step on one of the devices that share the tensors. */
 struct rt_shape {
     int64_t batch;
@@ -26,6 +34,8 @@ struct rt_stack {
     struct rt_shape shape;
     bool fused;            /* attention is one kernel */
     int64_t window, chunk; /* of the layers that are built */
+    bool first;            /* the first of all layers, where it is a kind of its own */
+    uint32_t bias;         /* node that the row's `bias` made; RT_NO_INPUT: none */
     uint32_t mask;         /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
     /* Of an encoder-decoder: */
     bool cross;           /* the decoder: layers attend to the encoder's tokens, too */
@@ -46,14 +56,20 @@ struct rt_layers {
     const char *name;
     int64_t count;
     bool sparse, windowed;
+    bool first;
 };
-enum { RT_LAYER_KINDS = 4 };
-/* The kinds of a decoder's layers, those without experts first. */
+enum { RT_LAYER_KINDS = 5 };
+/* The kinds of a stack's layers: a first one that differs, those without experts, the rest. */
 int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS]);
 /* Adds a block for layers of a kind, and sets window and chunk to theirs. */
 void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind);
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x);
+/* Of x(rows, width) */
+uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows,
+                          int64_t width);
+/* (queries, keys): the bucket of each distance, of T5's make; an encoder's differ by its sign. */
+uint32_t rt_build_buckets(const struct rt_stack *stack);
 uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x);
 
 /* y(rows, hidden) of x(rows, hidden): of a layer, or of one expert */

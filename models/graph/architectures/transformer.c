@@ -1,9 +1,8 @@
-/* One stack of layers between an embedding and a head: decoders (GPT-2, OPT, Llama ...) and the encoder BERT.
- * See architecture.h. */
+/* One stack of layers between an embedding and a head: decoders (GPT-2, OPT, Llama ...)
+ * and encoders (BERT and those after it). See architecture.h. */
 #include "models/graph/architectures/stack.h"
 
-/* Scores of a head: the start and the end of an answer; is the second sentence the next one. */
-enum { ANSWER = 2, NEXT_SENTENCE = 2 };
+enum { ANSWER = 2 }; /* scores of each token: the start and the end of an answer */
 
 /* --- masks and positions, where the device computes them --- */
 
@@ -39,13 +38,6 @@ uint32_t rt_positions_opt(const struct rt_stack *stack)
 
 /* --- heads --- */
 
-/* Scores of classes of x(rows, width) */
-static void score(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t width,
-                  int64_t classes, bool bias)
-{
-    rt_build_linear(stack->graph, name, x, rows, width, classes, bias);
-}
-
 /* Scores of words that are scaled, or kept small by tanh. */
 static void finish_words(const struct rt_stack *stack, uint32_t x)
 {
@@ -74,14 +66,14 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
     case RT_MODEL_HEAD_NONE:
         return;
     case RT_MODEL_HEAD_SEQUENCE_CLASSES:
-        score(stack, "score", x, rows, width, model->labels, false);
+        rt_build_linear(graph, "score", x, rows, width, model->labels, false);
         return;
     case RT_MODEL_HEAD_TOKEN_CLASSES:
         x = rt_build_dropout(graph, "head_dropout", x, rows, width);
-        score(stack, "score", x, rows, width, model->labels, true);
+        rt_build_linear(graph, "score", x, rows, width, model->labels, true);
         return;
     case RT_MODEL_HEAD_QUESTION:
-        score(stack, "answer", x, rows, width, ANSWER, true);
+        rt_build_linear(graph, "answer", x, rows, width, ANSWER, true);
         return;
     default:
         x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * width, false, true);
@@ -89,96 +81,6 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
         finish_words(stack, x);
         graph->shared = model->tied ? (double)stack->shape.vocab * width : 0;
         graph->fp32_scores = stack->row->attention->rotary; /* logits.float() in modeling_llama.py */
-    }
-}
-
-/* Of the first tokens */
-static uint32_t pooler(const struct rt_stack *stack, uint32_t x)
-{
-    int64_t batch = stack->shape.batch, h = stack->model->hidden;
-    uint32_t pooled = rt_build_linear(stack->graph, "pooler", x, batch, h, h, true);
-    return rt_build_unary(stack->graph, "pooler.tanh", RT_OP_TANH, pooled, batch, h);
-}
-
-static void masked_words(const struct rt_stack *stack, uint32_t x)
-{
-    const struct rt_model *model = stack->model;
-    struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, h = model->hidden;
-    x = rt_build_linear(graph, "transform", x, rows, h, h, true);
-    x = rt_build_activation(graph, model->activation, x, rows, h);
-    x = rt_build_norm(stack, "layer_norm", x);
-    x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * h, false, true);
-    rt_build_linear(graph, "words", x, rows, h, stack->shape.vocab, true);
-    graph->shared = model->tied ? (double)stack->shape.vocab * h : 0;
-}
-
-/* Of the pooled first tokens: classes, or is the second sentence the next one. */
-static void pooled_classes(const struct rt_stack *stack, uint32_t pooled)
-{
-    const struct rt_model *model = stack->model;
-    struct rt_graph *graph = stack->graph;
-    int64_t batch = stack->shape.batch, h = model->hidden;
-    bool sentence = model->head == RT_MODEL_HEAD_NEXT_SENTENCE;
-    if (model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES)
-        pooled = rt_build_dropout(graph, "head_dropout", pooled, batch, h);
-    score(stack, sentence ? "next_sentence" : "classifier", pooled, batch, h,
-          sentence ? NEXT_SENTENCE : model->labels, true);
-}
-
-/* Of every token */
-static void token_classes(const struct rt_stack *stack, uint32_t x)
-{
-    const struct rt_model *model = stack->model;
-    int64_t rows = stack->shape.rows, h = model->hidden;
-    bool question = model->head == RT_MODEL_HEAD_QUESTION;
-    if (!question)
-        x = rt_build_dropout(stack->graph, "head_dropout", x, rows, h);
-    score(stack, question ? "answer" : "classifier", x, rows, h, question ? ANSWER : model->labels, true);
-}
-
-/* Where the config does not say which, inference is BertForSequenceClassification with two labels, training
- * BertForPreTraining: the two that NeuSight published measurements of. RoBERTa has no next sentence; its
- * classes are scored by the same products. Words are scored last, so that the
- * scores are the model's last output; the order costs nothing. */
-void rt_head_bert(const struct rt_stack *stack, uint32_t x)
-{
-    enum rt_model_head head = stack->model->head;
-    int64_t batch = stack->shape.batch, h = stack->model->hidden;
-    if (head == RT_MODEL_HEAD_OWN && rt_graph_trains(stack->graph))
-        head = stack->row->heads & (1U << RT_MODEL_HEAD_PRETRAINING) ? RT_MODEL_HEAD_PRETRAINING
-                                                                     : RT_MODEL_HEAD_MASKED_WORDS;
-    if (head == RT_MODEL_HEAD_TOKEN_CLASSES || head == RT_MODEL_HEAD_QUESTION) {
-        token_classes(stack, x);
-        return;
-    }
-    uint32_t pooled = head == RT_MODEL_HEAD_MASKED_WORDS ? RT_NO_INPUT : pooler(stack, x);
-    if (head == RT_MODEL_HEAD_PRETRAINING)
-        score(stack, "next_sentence", pooled, batch, h, NEXT_SENTENCE, true);
-    if (head == RT_MODEL_HEAD_PRETRAINING || head == RT_MODEL_HEAD_MASKED_WORDS)
-        masked_words(stack, x);
-    else if (head != RT_MODEL_HEAD_NONE)
-        pooled_classes(stack, pooled);
-}
-
-/* Classes of the first tokens by way of a ReLU. Where the config does not say which: as BERT's. */
-void rt_head_distilbert(const struct rt_stack *stack, uint32_t x)
-{
-    enum rt_model_head head = stack->model->head;
-    struct rt_graph *graph = stack->graph;
-    int64_t batch = stack->shape.batch, h = stack->model->hidden;
-    bool trains = rt_graph_trains(graph);
-    if (head == RT_MODEL_HEAD_NONE)
-        return;
-    if (head == RT_MODEL_HEAD_TOKEN_CLASSES || head == RT_MODEL_HEAD_QUESTION) {
-        token_classes(stack, x);
-    } else if (head == RT_MODEL_HEAD_MASKED_WORDS || (head == RT_MODEL_HEAD_OWN && trains)) {
-        masked_words(stack, x);
-    } else {
-        x = rt_build_linear(graph, "pre_classifier", x, batch, h, h, true);
-        x = rt_build_unary(graph, "pre_classifier.relu", RT_OP_RELU, x, batch, h);
-        x = rt_build_dropout(graph, "head_dropout", x, batch, h);
-        score(stack, "classifier", x, batch, h, stack->model->labels, true);
     }
 }
 
@@ -193,11 +95,16 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
     if (row->mask != NULL)
         stack.mask = row->mask(&stack);
     uint32_t x = rt_build_tokens(&stack);
+    if (row->bias != NULL)
+        stack.bias = row->bias(&stack);
     struct rt_layers kinds[RT_LAYER_KINDS];
     int count = rt_stack_layers(model, kinds);
     for (int i = 0; i < count; i++) {
         rt_stack_begin_layers(&stack, &kinds[i]);
-        x = rt_build_layer(&stack, x, kinds[i].sparse);
+        uint32_t in = x;
+        x = rt_build_layer(&stack, in, kinds[i].sparse);
+        if (kinds[i].first && row->beside_first != NULL)
+            x = row->beside_first(&stack, in, x);
     }
     rt_graph_add_block(graph, "head", RT_BLOCK_LAST, 1);
     if (row->head != NULL)
