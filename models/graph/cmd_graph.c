@@ -100,7 +100,7 @@ static void set_lengths(const struct rt_model *model, struct rt_graph_options *s
 static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
 {
     static const char *const sizes[] = {"batch", "seq", "context", "tp", "mode", "optimizer", NULL};
-    static const char *const fixed[] = {"batch", "seq", "context", "tp", NULL}; /* of ONNX models */
+    static const char *const fixed[] = {"context", NULL}; /* of ONNX models */
     static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
     struct arguments *arguments = line->options;
     bool onnx = rt_model_is_onnx(arguments->model);
@@ -110,6 +110,8 @@ static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
     int status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);
     source.onnx = &arguments->onnx;
     source.no_patterns = arguments->no_patterns;
+    source.batch_asked = rt_given(line, "batch");
+    source.sequence_asked = rt_given(line, "seq");
     if (status == RT_OK)
         status = rt_step_options_settle(line, &source, alike, &arguments->step);
     if (status != RT_OK)
@@ -117,9 +119,8 @@ static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
     if (!rt_model_source_traced(&source))
         set_lengths(&source.model, step);
     else if (size != NULL)
-        return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply%s",
-                       arguments->model, source.importer->what, size,
-                       rt_model_is_onnx(arguments->model) ? "; --dim NAME=N gives sizes" : "");
+        return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply",
+                       arguments->model, source.importer->what, size);
     return rt_model_source_graph(&source, step, arguments->layers, out);
 }
 

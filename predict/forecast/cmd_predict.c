@@ -279,18 +279,31 @@ static int check_arguments(const struct arguments *arguments)
     return check_copies(arguments);
 }
 
-/* A graph that was traced is of one step and size. */
+/* Whole layers are nobody's in the graph of a file: it is one block. */
+static int check_onnx(const struct arguments *arguments)
+{
+    const struct rt_parallel *parallel = &arguments->forecast.parallel;
+    if (parallel->pipeline > 1 || parallel->shard == RT_SHARD_PARAMETERS)
+        return rt_fail(RT_EUSAGE,
+                       "%s: the layers of an ONNX model are not known, so --%s does not apply; share the "
+                       "batch out with --dp",
+                       arguments->model, parallel->pipeline > 1 ? "pp" : "shard parameters");
+    return RT_OK;
+}
+
+/* An operator graph is of one step and size. */
 static int check_traced(const struct arguments *arguments, const struct rt_model_source *source)
 {
+    if (rt_model_is_onnx(arguments->model))
+        return check_onnx(arguments);
     if (arguments->batches.count > 0 || arguments->sequences.count > 0 || arguments->max_batch ||
         arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
                 arguments->forecast.parallel.microbatches * arguments->step.graph.tensor_parallel >
             1)
         return rt_fail(RT_EUSAGE,
                        "%s is forecast as it is: --batch, --seq and the options for several GPUs do not "
-                       "apply to an %s%s",
-                       arguments->model, source->importer->what,
-                       rt_model_is_onnx(arguments->model) ? "; --dim NAME=N gives sizes" : "");
+                       "apply to an %s",
+                       arguments->model, source->importer->what);
     return RT_OK;
 }
 
@@ -335,7 +348,7 @@ static struct rt_fit_case case_of(const struct arguments *arguments, const struc
     step.fp16_beside |= !rt_device_has_bf16(&prediction->device);
     if (arguments->step.half && !rt_device_has_bf16(&prediction->device))
         step.dtype = RT_FP16;
-    if (step.groups == NULL && !rt_model_source_traced(source)) {
+    if (step.groups == NULL && (!rt_model_source_traced(source) || source->sequence_asked)) {
         step.sequence = prediction->sequence;
         step.image = prediction->image;
         step.context = arguments->context > 0 ? arguments->context : prediction->sequence;
@@ -362,7 +375,8 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
                        struct rt_prediction *prediction)
 {
     struct rt_fit_case fit = case_of(arguments, source, prediction);
-    bool traced = rt_model_source_traced(source), alike = fit.step.groups == NULL && !traced;
+    bool traced = rt_model_source_traced(source);
+    bool alike = fit.step.groups == NULL && (!traced || source->batch_asked);
     int status = arguments->max_batch ? find_batch(&fit, prediction) : alike ? check_batch(&fit) : RT_OK;
     if (status == RT_OK && alike)
         fit.step.batch = fit.batch / rt_fit_parts(&fit);
@@ -371,7 +385,7 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
     if (status == RT_OK)
         status = rt_model_source_graph(source, &fit.step, arguments->layers, &prediction->graph);
     if (status == RT_OK && traced) {
-        prediction->batch = prediction->graph.options.batch;
+        prediction->batch = prediction->graph.options.batch * rt_fit_parts(&fit);
         prediction->sequence = prediction->graph.options.sequence;
         prediction->image = prediction->graph.options.image;
     }
@@ -475,6 +489,7 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
     size_t each = sizes->count, count = arguments->batches.count * each;
     const struct rt_graph **graphs = rt_malloc(count * sizeof *graphs);
     struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
+    struct rt_model_source said = *source;
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         struct rt_prediction *prediction = &predictions[i];
@@ -487,7 +502,8 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         *(sizes == &arguments->images ? &prediction->image : &prediction->sequence) = sizes->value[i % each];
         prediction->dataset_size = arguments->dataset_size;
         prediction->electricity = arguments->electricity;
-        status = build_graph(arguments, source, prediction);
+        status = build_graph(arguments, &said, prediction);
+        said.quiet = true;
         graphs[i] = &prediction->graph;
     }
     if (status == RT_OK) {
@@ -599,6 +615,8 @@ static int take_onnx(struct arguments *arguments, struct rt_model_source *source
                        "--dim, --shape and --no-patterns are for ONNX models: give --model NET.onnx");
     source->onnx = &arguments->onnx;
     source->no_patterns = arguments->no_patterns;
+    source->batch_asked = arguments->batches.count > 0 || arguments->max_batch;
+    source->sequence_asked = arguments->sequences.count > 0;
     return RT_OK;
 }
 

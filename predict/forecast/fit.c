@@ -25,7 +25,9 @@ int rt_fit_of(const struct rt_fit_case *fit, struct rt_fit_memory *out)
         return rt_fail(RT_EUSAGE, "a batch of %" PRId64 " cannot be divided into %" PRId64 " parts",
                        fit->batch, rt_fit_parts(fit));
     step.batch = fit->batch / rt_fit_parts(fit);
-    int status = rt_model_source_graph(fit->source, &step, fit->layers, &graph);
+    struct rt_model_source source = *fit->source;
+    source.quiet = true;
+    int status = rt_model_source_graph(&source, &step, fit->layers, &graph);
     if (status != RT_OK)
         return status;
     struct rt_forecast forecast = {.graph = &graph, .device = fit->device, .options = fit->options};
@@ -252,7 +254,8 @@ size_t rt_fit_changes(const struct rt_fit_case *fit, struct rt_fit_change out[RT
     bool any = false;
     struct rt_fit_memory now;
     _Static_assert(RT_COUNT(changes) < RT_FIT_CHANGES, "room for every change, and for several together");
-    if (rt_model_source_traced(fit->source) || rt_fit_of(fit, &now) != RT_OK)
+    bool sized = !rt_model_source_traced(fit->source) || fit->source->batch_asked;
+    if (!sized || rt_fit_of(fit, &now) != RT_OK)
         return 0;
     for (size_t c = 0; c < RT_COUNT(changes); c++)
         add_change(fit, changes[c], now.used_bytes, out, &count);

@@ -71,7 +71,26 @@ json_is compiled_turns_images "[k['dims']['rows'] for n in d['blocks'][0]['nodes
 refuses functions_that_double 1 "more than 18927 nodes, with functions written out" "$ROOFTILE" graph --model "$ROOFTILE_SOURCE/tests/data/onnx_limits/functions_that_double.onnx"
 refuses forecast_served 2 "LLM servers read checkpoints, not ONNX models" "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 --runtime serving
 refuses forecast 1 "dim 0 of input 'x' is 'batch' in the file; give --dim 'batch=N'" "$ROOFTILE" graph --model "$data/network.onnx"
-refuses forecast_batch 2 "--dim NAME=N gives sizes" "$ROOFTILE" predict --model "$data/network.onnx" --batch 8 --gpu V100
+# --batch and --seq size the dims that are named so; --dp shares the batch out.
+succeeds sized "$ROOFTILE" graph --model "$data/network.onnx" --batch 4 --json
+json_is sized_batch "d['options']['batch'], d['blocks'][0]['nodes'][1]['kernels'][0]['dims']['batch']" "(4, 4)"
+refuses sized_twice 2 "--batch 8 is for dims whose names begin with 'batch', and the first input has 4" "$ROOFTILE" graph --model "$data/network.onnx" --batch 8 --dim batch=4
+predict="$ROOFTILE predict --gpu V100 -p roofline --host-us 0 --model"
+succeeds sweep $predict "$data/network.onnx" --batch 1,2 --mode training --json
+json_is sweep_batches "[row['batch'] for row in d], len({row['total_ms'] for row in d})" "([1, 2], 2)"
+json_is sweep_is_said_once "open('$work/stderr').read().count('own.Odd')" 1
+succeeds parts $predict "$data/network.onnx" --batch 8 --dp 2 --mode training --json
+json_is parts_batch "d['batch'], d['parallel']['data'], d['communication_ms'] > 0" "(8, 2, True)"
+succeeds parts_dim $predict "$data/network.onnx" --dim batch=4 --dp 2 --mode training --json
+json_is parts_dim_batch "d['batch']" 8
+succeeds largest $predict "$data/network.onnx" --max-batch --json
+json_is largest_batch "d['batch'] > 64" True
+refuses parts_uneven 2 "cannot be divided by 2 (--dp)" $predict "$data/network.onnx" --batch 7 --dp 2
+refuses sized_seq 2 "--seq 128 is for dims whose names begin with 'seq'" $predict "$data/network.onnx" --batch 4 --seq 128
+refuses sized_pipeline 2 "the layers of an ONNX model are not known, so --pp does not apply" $predict "$data/network.onnx" --batch 4 --pp 2
+refuses sized_shard 2 "so --shard parameters does not apply" $predict "$data/network.onnx" --batch 4 --dp 2 --mode training --shard parameters
+refuses sized_tensor 2 "so --tp does not apply" $predict "$data/network.onnx" --batch 4 --tp 2
+refuses sized_recompute 2 "so --recompute does not apply" $predict "$data/network.onnx" --batch 4 --mode training --recompute layers
 refuses forecast_decode 2 "--mode decode is for models by name" "$ROOFTILE" graph --model "$data/network.onnx" --mode decode --dim batch=8
 refuses forecast_not_onnx 2 "--no-patterns are for ONNX models" "$ROOFTILE" predict --model gpt2 --dim batch=8 --gpu V100
 refuses forecast_loop 1 "a round of a loop or a branch" "$ROOFTILE" graph --model "$data/control.onnx"

@@ -26,6 +26,8 @@ struct rt_model_source {
     /* Of ONNX models, set by who has found the source: */
     const struct rt_onnx_given *onnx; /* borrowed; NULL: nothing is given */
     bool no_patterns;                 /* what stands in the file counts, operator by operator */
+    bool batch_asked, sequence_asked; /* those of a graph's options are what somebody wants */
+    bool quiet;                       /* what there is to warn of was said before */
 };
 int rt_model_source_find(const char *spec, struct rt_model_source *out); /* warns of sizes that are missing */
 /* The config.json `spec` as one of model_type `type`; NULL: as it is. */
@@ -82,9 +84,12 @@ int rt_graph_import_opgraph(const char *path, int64_t layers, enum rt_dtype dtyp
 
 /* --- ONNX models --- */
 
-/* The kernels of one step of inference (onnx/lower.h), all of options->dtype, as options->runtime runs them
- * (no server's); batch, sequence and image are those of the first input. RT_EIO, RT_EUSAGE, or RT_EFORMAT with the file, the node and what is not known of
- * it. Warns of operators that are forecast by their bytes and of bodies that are counted once. */
+/* The kernels of one step of inference or training (onnx/lower.h), all of options->dtype, as options->runtime
+ * runs them (no server's); batch, sequence and image are those of the first input. Where the source asks for
+ * them, options->batch and options->sequence are the sizes of dims named so (rt_onnx_given), and RT_EUSAGE is
+ * returned where the file has no such dim and another size. RT_EIO, or RT_EFORMAT with the file, the node and
+ * what is not known of it. Warns of operators that are forecast by their bytes and of bodies that are counted
+ * once. */
 int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
                          struct rt_graph *out);
 

@@ -9,6 +9,7 @@
 #include "models/graph/layout.h"
 #include "models/graph/scalar_loads.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -433,21 +434,43 @@ static void warn_of(const struct rt_strings *names, const char *path, const char
     free(list);
 }
 
-/* The sizes of a step as far as the first input has them: batch, and tokens or pixels. */
+/* The sizes of a step: those asked for, else as far as the first input has them. */
 static void set_sizes(const struct rt_onnx_model *model, struct rt_graph_options *options)
 {
-    options->batch = options->sequence = 1;
+    options->batch = model->has_batch ? model->given->batch : 1;
+    options->sequence = model->has_sequence ? model->given->sequence : 1;
     options->image = 0;
     if (model->graph->input_count == 0)
         return;
     const struct rt_onnx_shape *shape = &model->values[model->graph->inputs[0]].shape;
     if (!rt_onnx_shape_known(shape) || shape->rank < 1)
         return;
-    options->batch = shape->dim[0] > 0 ? shape->dim[0] : 1;
+    if (!model->has_batch && shape->dim[0] > 0)
+        options->batch = shape->dim[0];
     if (shape->rank == 4)
         options->image = shape->dim[2];
-    else if (shape->rank > 1 && shape->dim[1] > 0)
+    else if (shape->rank > 1 && shape->dim[1] > 0 && !model->has_sequence)
         options->sequence = shape->dim[1];
+}
+
+/* A file that is of one size is forecast where that is what was asked for. */
+static int check_size_asked(const struct rt_onnx_model *model, const char *option, const char *begins,
+                            int64_t asked, int64_t size)
+{
+    if (asked == 0 || asked == size)
+        return RT_OK;
+    return rt_fail(RT_EUSAGE,
+                   "%s: --%s %" PRId64
+                   " is for dims whose names begin with '%s', and the first input has %" PRId64
+                   " there; --dim NAME=N sizes dims of other names",
+                   model->path, option, asked, begins, size);
+}
+
+static int check_sizes(const struct rt_onnx_model *model, const struct rt_graph_options *step)
+{
+    int status = check_size_asked(model, "batch", "batch", model->given->batch, step->batch);
+    return status == RT_OK ? check_size_asked(model, "seq", "seq", model->given->sequence, step->sequence)
+                           : status;
 }
 
 static void set_ends(const struct rt_onnx_lowering *l)
@@ -555,28 +578,56 @@ static int lower_for_runtime(struct walk *walk, struct rt_graph_options *step, s
     return RT_OK;
 }
 
-int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
-                         struct rt_graph *out)
+/* What is of models whose layers are known. */
+static int check_options(const struct rt_model_source *source, const struct rt_graph_options *options)
 {
-    struct rt_onnx_model model;
-    struct rt_graph_options step = *options;
     if (options->step == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE,
                        "%s: --mode decode is for models by name or config.json; a file that decodes is "
                        "--mode inference",
                        source->spec);
-    int status = rt_onnx_read(source->spec, source->onnx, &model);
+    if (options->recompute != RT_RECOMPUTE_NONE)
+        return rt_fail(RT_EUSAGE,
+                       "%s: the layers of an ONNX model are not known, so --recompute does not apply",
+                       source->spec);
+    if (options->tensor_parallel > 1)
+        return rt_fail(RT_EUSAGE,
+                       "%s: the layers of an ONNX model are not cut, so --tp does not apply; share the batch "
+                       "out with --dp",
+                       source->spec);
+    return RT_OK;
+}
+
+static void warn(const struct walk *walk, const struct rt_graph *graph, const char *path)
+{
+    warn_of(&walk->by_bytes, path, "forecast by the bytes that they read and write");
+    warn_of(&walk->counted_once, path, "bodies that may run several times or not are counted once");
+    if (rt_graph_trains(graph))
+        warn_of_training(graph, path);
+}
+
+int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
+                         struct rt_graph *out)
+{
+    struct rt_onnx_model model;
+    struct rt_graph_options step = *options;
+    struct rt_onnx_given given = {0};
+    int status = check_options(source, options);
+    if (source->onnx != NULL)
+        given = *source->onnx;
+    given.batch = source->batch_asked ? options->batch : 0;
+    given.sequence = source->sequence_asked ? options->sequence : 0;
+    if (status == RT_OK)
+        status = rt_onnx_read(source->spec, &given, &model);
     if (status != RT_OK)
         return status;
     set_sizes(&model, &step);
     struct walk walk = {.l = {.at = {.model = &model}, .patterns = !source->no_patterns}};
     status = lower_for_runtime(&walk, &step, out);
-    if (status == RT_OK && rt_graph_trains(out))
-        warn_of_training(out, model.path);
-    if (status == RT_OK) {
-        warn_of(&walk.by_bytes, model.path, "forecast by the bytes that they read and write");
-        warn_of(&walk.counted_once, model.path, "bodies that may run several times or not are counted once");
-    }
+    if (status == RT_OK && (status = check_sizes(&model, &step)) != RT_OK)
+        rt_graph_release(out);
+    if (status == RT_OK && !source->quiet)
+        warn(&walk, out, model.path);
     rt_strings_release(&walk.by_bytes);
     rt_strings_release(&walk.counted_once);
     rt_onnx_release(&model);

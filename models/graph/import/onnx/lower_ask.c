@@ -53,8 +53,8 @@ void rt_onnx_lower_matrix(const struct rt_onnx_lowering *l, uint32_t value, int6
     const struct rt_onnx_shape *shape = &l->at.model->values[value].shape;
     int64_t pixels = shape->rank > 2 ? rt_onnx_dims_product(shape, 2, shape->rank) : 1;
     int64_t last = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
-    if (l->made[value].image && pixels > 1)
-        last = l->graph->options.channels_last ? shape->dim[1] : pixels;
+    if (l->made[value].image && shape->rank > 2) /* rt_image_matrix */
+        last = l->graph->options.channels_last || pixels == 1 ? shape->dim[1] : pixels;
     *cols = last;
     *rows = rt_onnx_count(shape) / *cols;
 }

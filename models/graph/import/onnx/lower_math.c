@@ -16,10 +16,22 @@ static void keep_view(struct rt_onnx_lowering *l, size_t input)
     l->made[l->at.node->outputs[0]].ordered = true;
 }
 
+/* Those of rt_image_activation, which keeps what their gradients read. */
+static bool is_activation(enum rt_op_id op)
+{
+    return op == RT_OP_RELU || op == RT_OP_RELU6 || op == RT_OP_HARDSWISH || op == RT_OP_HARDSIGMOID ||
+           op == RT_OP_SIGMOID || op == RT_OP_SILU || op == RT_OP_GELU || op == RT_OP_TANH;
+}
+
 static bool unary(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     int64_t rows, cols;
     keep_view(l, 0);
+    if (l->made[rt_onnx_lower_in(l, 0)].image && is_activation(row->op)) {
+        struct rt_image x = rt_onnx_lower_image_of(l, 0);
+        l->result = rt_image_activation(l->graph, l->name, row->op, x, false).node;
+        return true;
+    }
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
     l->result = rt_build_unary(l->graph, l->name, row->op, rt_onnx_lower_node(l, 0), rows, cols);
     return true;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const struct rt_onnx_dtype_row rt_onnx_dtypes[RT_ONNX_DTYPES] = {
     [RT_ONNX_UNDEFINED] = {"?", 0, false, false},
@@ -188,6 +189,17 @@ int rt_onnx_take_dims(struct rt_onnx_model *model)
     return status;
 }
 
+/* "batch", "batch_size"; "seq", "seq_len", "sequence_length" */
+static int64_t size_by_kind(struct rt_onnx_model *model, const char *name)
+{
+    const struct rt_onnx_given *given = model->given;
+    bool batch = given != NULL && given->batch > 0 && strncasecmp(name, "batch", 5) == 0;
+    bool sequence = given != NULL && given->sequence > 0 && strncasecmp(name, "seq", 3) == 0;
+    model->has_batch |= batch;
+    model->has_sequence |= sequence;
+    return batch ? given->batch : sequence ? given->sequence : RT_ONNX_UNKNOWN;
+}
+
 int64_t rt_onnx_dim_size(struct rt_onnx_model *model, const char *name)
 {
     for (size_t i = 0; i < model->dim_count; i++)
@@ -195,7 +207,7 @@ int64_t rt_onnx_dim_size(struct rt_onnx_model *model, const char *name)
             model->dims[i].used = true;
             return model->dims[i].size;
         }
-    return RT_ONNX_UNKNOWN;
+    return size_by_kind(model, name);
 }
 
 static int bad_shape(const char *text)

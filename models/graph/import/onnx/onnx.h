@@ -178,6 +178,9 @@ struct rt_onnx_graph {
 struct rt_onnx_given {
     struct rt_names dims;   /* "batch=8" */
     struct rt_names shapes; /* "pixels=1x3x224x224" */
+    /* Of dims that `dims` does not name and whose names begin with "batch", with "seq" (batch_size,
+     * sequence_length); 0: not given. */
+    int64_t batch, sequence;
 };
 
 /* --- models --- */
@@ -200,6 +203,7 @@ struct rt_onnx_model {
     size_t bytes;                     /* of the file without weights */
     struct rt_onnx_dim *dims;
     size_t dim_count;
+    bool has_batch, has_sequence; /* a dim took that size of `given` */
     const struct rt_onnx_given *given;
     struct rt_onnx_block *blocks;
     size_t data_bytes; /* of elements */
