@@ -130,6 +130,7 @@ static const struct rt_config_key deberta_v2_keys[] = {
     BERT_KEYS(1536, 24, 24, 6144, 128100, 0),
     ACTIVATION("hidden_act", RT_ACT_GELU),
     SIZE("embedding_size", embedding, -1),
+    SIZE("attention_head_size", head_dim, -1),
     BOOLEAN("position_biased_input", biased_input, 1),
     BOOLEAN("relative_attention", relative, 0),
     BOOLEAN("legacy", legacy, 1),
