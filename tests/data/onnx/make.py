@@ -247,7 +247,7 @@ fused = parser.parse_model("""
 <ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
 fused (float[2, 6, 16] x, float[2, 6, 8] k, float[2, 6, 8] v, float[2, 4, 6, 4] q4, float[2, 2, 6, 4] k4, float[2, 1, 16] token,
        float[2, 2, 9, 4] past, int32[2, 6] ids, float[2, 1, 8] k1, float[2, 6, 3] router) => (
-        float[n] y0, float[n] y1, float[n] y2, float[n] y3, float[n] y4, float[n] y5, float[n] y6, float[n] y7, float[n] y8) {
+        float[n] y0, float[n] y1, float[n] y2, float[n] y3, float[n] y4, float[n] y5, float[n] y6, float[n] y7, float[n] y8, float[n] y9) {
     y0 = Attention <is_causal = 1, q_num_heads = 4, kv_num_heads = 2> (x, k, v)
     y1 = Attention (q4, q4, q4)
     y2 = RotaryEmbedding (q4, table, table)
@@ -257,6 +257,9 @@ fused (float[2, 6, 16] x, float[2, 6, 8] k, float[2, 6, 8] v, float[2, 4, 6, 4] 
     y6 = com.microsoft.EmbedLayerNormalization (ids, ids, words, places, segments, gain, gain)
     y7 = RMSNormalization (x, gain)
     y8 = com.microsoft.MoE <k = 2, activation_type = "swiglu"> (x, router, up, , down)
+    turned = Transpose <perm = [0, 2, 1, 3]> (y1)
+    rows = Constant <value_ints = [2, 6, 16]> ()
+    y9 = Reshape (turned, rows)
 }
 """)
 away_weights(fused, wqkv=(TensorProto.FLOAT, [16, 48]), bqkv=(TensorProto.FLOAT, [48]), words=(TensorProto.FLOAT, [100, 16]),
@@ -285,3 +288,46 @@ away_weights(sampled, w=(TensorProto.FLOAT, [6, 4, 3, 3]), b=(TensorProto.FLOAT,
 sampled.graph.initializer.extend([helper.make_tensor("s", TensorProto.FLOAT, [], [0.5]), helper.make_tensor("o", TensorProto.UINT8, [], [0]),
                                   helper.make_tensor("zeros", TensorProto.FLOAT, [6], [0] * 6)])
 onnx.save(sampled, HERE / "sampled.onnx")
+
+# Operators that are seldom, and forms of others.
+others = parser.parse_model("""
+<ir_version: 9, opset_import: ["" : 20, "com.microsoft" : 1]>
+others (float[6, 32] r, float[2, 4, 9, 9] image, float[2, 9, 9, 4] rows, float[2, 6, 16] x, float[2, 6, 4, 3, 4] packed, float[2, 6, 32] joint,
+        uint8[2, 4, 9, 9] q, float[2, 10] scores, int64[2] labels, float[2, 2, 3] angles, float[2, 16, 4] patches, float[6, 32] r2) => (
+        float[n] y0, float[n] y1, float[n] y2, float[n] y3, float[n] y4, float[n] y5, float[n] y6, float[n] y7, float[n] y8, uint8[n] y9,
+        uint8[n] y10, uint8[n] y11, float[n] y12, float[n] y13, float[n] y14, float[n] y15, float[n] y16, float[n] y17, float[n] y18,
+        float[n] y19, float[n] y20) {
+    square = MatMul (r, narrow)
+    qx = QuantizeLinear (x, s, o)
+    y0 = com.microsoft.MatMulBnb4 <K = 32, N = 16, block_size = 32, quant_type = 1> (r, bits, scales)
+    y1 = com.microsoft.GemmFloat8 (r, w)
+    y2 = com.microsoft.TransposeMatMul <transA = 1> (r, r2)
+    y3 = com.microsoft.FusedConv <kernel_shape = [3, 3], activation = "Relu"> (image, kernels)
+    y4 = com.microsoft.NhwcConv <kernel_shape = [3, 3]> (rows, rowwise)
+    y5 = com.microsoft.QAttention <num_heads = 4> (qx, qw, bqkv, s, s, , o, o)
+    y6 = com.microsoft.MultiHeadAttention <num_heads = 4> (packed)
+    y7 = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> (joint)
+    y8 = NegativeLogLikelihoodLoss (scores, labels)
+    y9 = com.microsoft.QLinearLeakyRelu (q, s, o, s, o)
+    y10 = com.microsoft.QLinearGlobalAveragePool (q, s, o, s, o)
+    y11 = com.microsoft.QLinearConcat <axis = 1> (s, o, q, s, o, q, s, o)
+    y12 = com.microsoft.MatMulNBits <K = 32, N = 16, bits = 8, block_size = 32> (r, bytes, scales)
+    y13 = com.microsoft.MatMulNBits <K = 32, N = 16, bits = 2, block_size = 32> (r, twos, scales)
+    y14 = AffineGrid (angles, grid_size)
+    y15 = Col2Im (patches, image_size, block)
+    y16 = Shrink (r)
+    y17 = Einsum <equation = "ii->i"> (square)
+    y18 = Einsum <equation = "bc,ncd,bd->bn"> (r, cube, r2)
+    y19 = RandomNormalLike (r)
+    y20 = com.microsoft.SkipLayerNormalization (x, x, gain, gain)
+}
+""")
+away_weights(others, bits=(TensorProto.UINT8, [256]), bytes=(TensorProto.UINT8, [16, 1, 32]), twos=(TensorProto.UINT8, [16, 1, 8]),
+             scales=(TensorProto.FLOAT, [16]), w=(TensorProto.FLOAT8E4M3FN, [32, 16]), kernels=(TensorProto.FLOAT, [8, 4, 3, 3]),
+             rowwise=(TensorProto.FLOAT, [8, 3, 3, 4]), qw=(TensorProto.UINT8, [16, 48]), bqkv=(TensorProto.FLOAT, [48]),
+             narrow=(TensorProto.FLOAT, [32, 6]), cube=(TensorProto.FLOAT, [5, 32, 32]), gain=(TensorProto.FLOAT, [16]))
+others.graph.initializer.extend([
+    helper.make_tensor("s", TensorProto.FLOAT, [], [0.5]), helper.make_tensor("o", TensorProto.UINT8, [], [0]),
+    helper.make_tensor("grid_size", TensorProto.INT64, [4], [2, 3, 5, 7]),
+    helper.make_tensor("image_size", TensorProto.INT64, [2], [5, 5]), helper.make_tensor("block", TensorProto.INT64, [2], [2, 2])])
+onnx.save(others, HERE / "others.onnx")

@@ -15,7 +15,8 @@ struct attention {
     uint32_t q, k, v, mask;
     int64_t batch, tokens, keys, heads, kv_heads, size, value_size, window;
     bool causal, masked; /* the mask is an input */
-    bool rows;           /* heads lie side by side in (batch, tokens, heads * size), as their result does */
+    bool rows;           /* the result has heads side by side: (batch, tokens, heads * size) */
+    bool split[3];       /* queries, keys, values are views by heads of such */
 };
 
 static bool is_sound(const struct attention *a)
@@ -29,7 +30,8 @@ static const char *part(struct rt_onnx_lowering *l, const char *name)
     return rt_image_name(l->graph, l->name, name);
 }
 
-/* One kernel; its width of heads is the mean of keys' and values'. False: there is none for these sizes. */
+/* One kernel; its width of heads is the mean of keys' and values'. A result with heads as a dim is a view of
+ * (batch, tokens, heads, size), as FlashAttention writes it. False: there is no such kernel. */
 static bool in_one(struct rt_onnx_lowering *l, const struct attention *a)
 {
     bool context = a->causal && a->tokens > 1 && a->keys >= a->tokens;
@@ -46,6 +48,8 @@ static bool in_one(struct rt_onnx_lowering *l, const struct attention *a)
                                          : generation ? RT_OP_ATTENTION_GENERATION
                                                       : RT_OP_ATTENTION_ENCODER,
                                          context || generation ? dim : encoder, outputs);
+    if (!a->rows && l->patterns)
+        l->made[l->at.node->outputs[0]].view = RT_ONNX_HEADS;
     return true;
 }
 
@@ -57,7 +61,7 @@ static uint32_t spread(struct rt_onnx_lowering *l, const struct attention *a, co
     if (a->kv_heads < a->heads)
         x = rt_build_copies(l->graph, part(l, name), x, rt_onnx_times(rows, a->heads), size, RT_COPY_ROWS,
                             RT_COPY_ROWS);
-    else if (a->rows)
+    else if (a->split[keys ? 1 : 2])
         x = rt_build_heads(l->graph, part(l, name), x, a->batch, rows, rt_onnx_times(a->heads, size), keys);
     return x;
 }
@@ -68,7 +72,7 @@ static void written_out(struct rt_onnx_lowering *l, const struct attention *a)
     int64_t pairs = rt_onnx_times(a->batch, a->heads), rows = rt_onnx_times(pairs, a->tokens);
     int64_t tokens = rt_onnx_times(a->batch, a->tokens);
     uint32_t q = a->q, k, v;
-    if (a->rows)
+    if (a->split[0])
         q = rt_build_heads(graph, part(l, "heads_q"), q, a->batch, tokens, rt_onnx_times(a->heads, a->size),
                            false);
     k = spread(l, a, "heads_k", a->k, a->size, true);
@@ -137,6 +141,9 @@ static void take_inputs(const struct rt_onnx_lowering *l, struct attention *a, i
     a->tokens = q->dim[q->rank - 2];
     a->keys = rt_onnx_plus(k->dim[k->rank - 2], past_tokens(l, past));
     a->rows = q->rank == 3;
+    for (size_t i = 0; i < 3; i++)
+        a->split[i] =
+            rt_onnx_lower_shape(l, i)->rank == 3 || l->made[rt_onnx_lower_in(l, i)].view == RT_ONNX_HEADS;
     take_heads(q, heads, &a->heads, &a->size);
     take_heads(k, kv_heads, &a->kv_heads, &values);
     take_heads(v, kv_heads, &values, &a->value_size);
@@ -190,7 +197,8 @@ static bool packed_attention(struct rt_onnx_lowering *l, size_t mask, size_t pas
                           .mask = rt_onnx_lower_node(l, mask),
                           .masked = has(l, mask),
                           .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0,
-                          .rows = true};
+                          .rows = true,
+                          .split = {true, true, true}};
     if (!is_sound(&a))
         return false;
     l->result = rt_build_linear(l->graph, part(l, "qkv"), rt_onnx_lower_node(l, 0),
@@ -221,6 +229,22 @@ static uint32_t add_bias(struct rt_onnx_lowering *l, const char *name, uint32_t 
     return rt_build_binary(l->graph, part(l, name), RT_OP_ADD, x, RT_NO_INPUT, rows, cols, cols);
 }
 
+/* Queries, keys and values in one: batch, tokens, heads, 3, size. */
+static bool packed_heads(struct rt_onnx_lowering *l, const struct attention *as)
+{
+    const struct rt_onnx_shape *x = rt_onnx_lower_shape(l, 0);
+    struct attention a = *as;
+    if (x->rank != 5 || has(l, 1) || has(l, 3))
+        return false;
+    a.q = a.k = a.v = rt_onnx_lower_node(l, 0);
+    a.batch = x->dim[0];
+    a.tokens = a.keys = x->dim[1];
+    a.heads = a.kv_heads = x->dim[2];
+    a.size = a.value_size = x->dim[4];
+    a.rows = a.split[0] = a.split[1] = a.split[2] = true;
+    return attend(l, &a);
+}
+
 /* query, key, value, bias, mask, bias of scores, past keys, past values */
 static bool multi_head(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
@@ -229,8 +253,8 @@ static bool multi_head(struct rt_onnx_lowering *l, const struct rt_onnx_lower_ro
     struct attention a = {.mask = rt_onnx_lower_node(l, has(l, 4) ? 4 : 5),
                           .masked = has(l, 4) || has(l, 5),
                           .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0};
-    if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2)) /* packed: by bytes */
-        return false;
+    if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2))
+        return packed_heads(l, &a);
     take_inputs(l, &a, heads, heads, 6);
     if (!is_sound(&a))
         return false;
@@ -275,7 +299,8 @@ static bool grouped(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
                           .size = q->dim[2] / (has(l, 1) ? heads : heads + 2 * groups),
                           .window = window > 0 ? window : 0,
                           .causal = true,
-                          .rows = true};
+                          .rows = true,
+                          .split = {true, true, true}};
     a.value_size = a.size;
     if (!is_sound(&a))
         return false;
@@ -291,12 +316,14 @@ static bool grouped(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
 
 /* --- what stands around it --- */
 
+/* Positions are not in the order of the other domain, which no size depends on. */
 static bool rotary(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     (void)row;
     int64_t rows, cols;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
     l->result = rotate(l, l->name, rt_onnx_lower_node(l, 0), rows, cols);
+    l->made[l->at.node->outputs[0]].view = l->made[rt_onnx_lower_in(l, 0)].view;
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* Operators of ONNX models as kernels: what a row makes, with its dims and dtype, and the parameters. */
 #include "find.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "models/graph/import/import.h"
 
@@ -125,6 +126,8 @@ static void test_fused_written_out(void)
                   "softmax 48 6; bmm 8 6 4 6; copy 12 16");
     check_kernels(&graph, "EmbedLayerNormalization 6",
                   "embedding 12 16; embedding 12 16; add 12 16; embedding 12 16; add 12 16; layernorm 12 16");
+    /* products made rows of heads, which the reshape copies */
+    check_kernels(&graph, "Reshape 11", "copy 12 16");
     CU_ASSERT_EQUAL(parameters_of(&graph), 768 + 48 + 1600 + 512 + 32 + 16 + 3072 + 1536);
     rt_graph_release(&graph);
 }
@@ -146,6 +149,7 @@ static void test_fused(void)
                   "rotary 2 16; rotary 2 8; attention_generation 2 1 9 4 2 4 0 0; copy 40 4; copy 40 4");
     check_kernels(&graph, "RMSNormalization 7", "rmsnorm 12 16");
     check_kernels(&graph, "MoE 8", "moe 12 16 32 2 3 1 1 0");
+    check_kernels(&graph, "Reshape 11", ""); /* the one kernel writes them in order */
     rt_graph_release(&graph);
 }
 
@@ -166,5 +170,54 @@ static void test_sampled(void)
     rt_graph_release(&graph);
 }
 
+static void test_others(void)
+{
+    static const char *const expected[][2] = {
+        {"QuantizeLinear 1", "copy 12 16"},
+        {"MatMulBnb4 2", "linear 1 6 16 32 int4"},
+        {"GemmFloat8 3", "linear 1 6 16 32 fp8"},
+        {"TransposeMatMul 4", "linear 1 32 32 6"}, /* 6 rows of 32 are turned */
+        {"FusedConv 5", "conv2d 2 4 8 9 9 3 3 1 0 1 1"},
+        {"NhwcConv 6", "linear 1 98 8 36"}, /* 7 x 7 places of windows of 3 x 3 x 4 */
+        {"QAttention 7", "linear 1 12 48 16 int8; attention_encoder 2 6 4 4"},
+        {"MultiHeadAttention 8", "attention_encoder 2 6 4 4"},
+        {"GroupQueryAttention 9", "attention_context 2 6 0 4 2 4 0 0"},
+        {"NegativeLogLikelihoodLoss 10", "reduce 1 2"},
+        {"QLinearLeakyRelu 11", "relu 72 9"},
+        {"QLinearGlobalAveragePool 12", "reduce 8 1"},
+        {"QLinearConcat 13", "concat 144 9"},
+        {"MatMulNBits 14", "linear 1 6 16 32 int8_wo"},
+        {"MatMulNBits 15", "copy 6 16"}, /* of 2 bits: by its bytes */
+        {"AffineGrid 16", "fill 70 2"},
+        {"Col2Im 17", "copy 40 5"},
+        {"Shrink 18", "relu 6 32"},
+        {"Einsum 19", "copy 1 6"}, /* a diagonal: by its bytes */
+        {"Einsum 20", "copy 32 160; linear 1 6 160 32; bmm 6 5 1 32"},
+        {"RandomNormalLike 21", "fill 6 32"},
+        {"SkipLayerNormalization 22", "add 12 16; layernorm 12 16"},
+    };
+    struct rt_graph graph;
+    if (!graph_of("others.onnx", RT_FP16, &graph))
+        return;
+    for (size_t i = 0; i < RT_COUNT(expected); i++)
+        check_kernels(&graph, expected[i][0], expected[i][1]);
+    rt_graph_release(&graph);
+}
+
+/* What quantised operators read and write is counted by the width of their numbers. */
+static void test_bytes(void)
+{
+    struct rt_graph graph;
+    if (!graph_of("others.onnx", RT_FP32, &graph))
+        return;
+    const struct rt_graph_kernel *kernel = find_kernel(&graph, "QLinearLeakyRelu 11", RT_FORWARD, 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(kernel);
+    CU_ASSERT_EQUAL(kernel->bytes, 2 * (2 * 4 * 9 * 9) + 2 * (4 + 1)); /* scales and zero points */
+    kernel = find_kernel(&graph, "MatMulBnb4 2", RT_FORWARD, 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(kernel);
+    CU_ASSERT_TRUE(kernel->bytes < 4 * (6 * 32 + 32 * 16 + 6 * 16));
+    rt_graph_release(&graph);
+}
+
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_recurrent), RT_TEST(test_fused_written_out),
-         RT_TEST(test_fused), RT_TEST(test_sampled))
+         RT_TEST(test_fused), RT_TEST(test_sampled), RT_TEST(test_others), RT_TEST(test_bytes))
