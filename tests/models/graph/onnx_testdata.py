@@ -94,7 +94,8 @@ def tensor(path):
 def run(command):
     """Standard output; None and the sentence where it is refused; None and None where it is neither."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    sentences = [line for line in done.stderr.splitlines() if line.startswith("rooftile: ") and "rooftile: note" not in line]
+    sentences = [line for line in done.stderr.splitlines()
+                 if line.startswith("rooftile: ") and not line.startswith(("rooftile: note", "rooftile: warning"))]
     if done.returncode == 0:
         return done.stdout, None
     return None, sentences[0] if done.returncode == 1 and len(sentences) == 1 else None
