@@ -21,28 +21,6 @@
 
 /* --- one key --- */
 
-/* Hugging Face's attribute_map: the names that all its configs answer to. */
-static const struct {
-    const char *general, *key;
-} other_names[] = {
-    {"hidden_size", "n_embd"},
-    {"hidden_size", "d_model"},
-    {"num_hidden_layers", "n_layer"},
-    {"num_hidden_layers", "num_layers"},
-    {"num_attention_heads", "n_head"},
-    {"num_attention_heads", "num_heads"},
-    {"max_position_embeddings", "n_positions"},
-    {"head_dim", "d_kv"},
-};
-
-static const char *other_name(const char *key)
-{
-    for (size_t i = 0; i < RT_COUNT(other_names); i++)
-        if (strcmp(other_names[i].key, key) == 0)
-            return other_names[i].general;
-    return NULL;
-}
-
 /* Names as Hugging Face's ACT2FN has them; what differs is how many kernels run. */
 static const struct {
     const char *name;
@@ -53,16 +31,6 @@ static const struct {
     {"relu", RT_ACT_RELU},          {"silu", RT_ACT_SILU},
     {"swish", RT_ACT_SILU},         {"relu2", RT_ACT_RELU_SQUARED},
 };
-
-/* Among names such as "RefinedWeb|RefinedWebModel". */
-static bool is_one_of(const char *name, const char *names)
-{
-    size_t length = strlen(name);
-    for (; names != NULL && *names != '\0'; names += strcspn(names, "|"), names += *names == '|')
-        if (strcspn(names, "|") == length && strncmp(names, name, length) == 0)
-            return true;
-    return false;
-}
 
 static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
 {
@@ -137,37 +105,78 @@ static int read_named(struct rt_model *model, const struct rt_config_key *key, c
 {
     size_t i;
     const json_t *item;
-    bool named = json_is_string(value) && is_one_of(key->name, json_string_value(value));
+    bool named = json_is_string(value) && rt_config_is_one_of(key->name, json_string_value(value));
     if (!json_is_string(value) && !json_is_array(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text or a list of texts; correct it", where, name);
     json_array_foreach(value, i, item) named |=
-        json_is_string(item) && is_one_of(key->name, json_string_value(item));
+        json_is_string(item) && rt_config_is_one_of(key->name, json_string_value(item));
     *size_of(model, key) = named;
     return RT_OK;
 }
 
-/* "layer_types": ["sliding_attention", "full_attention", ...] */
-static int read_full(struct rt_model *model, const struct rt_config_key *key, const char *name,
-                     const json_t *value, const char *where)
+/* Words for the kinds of layers in a list: those that count, and the others. */
+struct kinds {
+    const char *counted, *others;
+};
+static const struct kinds full_kinds = {"full_attention|global", "sliding_attention|chunked_attention|local"};
+static const struct kinds dense_kinds = {"dense", "sparse"};
+
+/* "layer_types": ["sliding_attention", "full_attention", ...]; GPT-Neo writes [[["global", "local"], 12]] for
+ * twelve times both. */
+static int count_kinds(const json_t *value, const struct kinds *kinds, const char *name, const char *where,
+                       int depth, int64_t *count)
 {
-    size_t i;
-    const json_t *kind;
-    int64_t full = 0;
+    const char *text = json_string_value(value);
+    const json_t *times = json_array_get(value, 1);
+    int64_t before = *count;
+    int status = RT_OK;
+    if (depth > 0 && json_array_size(value) == 2 && json_is_integer(times)) {
+        status = count_kinds(json_array_get(value, 0), kinds, name, where, depth + 1, count);
+        int64_t repeated = json_integer_value(times);
+        *count = before + (*count - before) * (repeated >= 0 && repeated <= MOST_LAYERS ? repeated : 0);
+        return status;
+    }
+    for (size_t i = 0; i < json_array_size(value) && status == RT_OK && depth < 3; i++)
+        status = count_kinds(json_array_get(value, i), kinds, name, where, depth + 1, count);
+    if (json_is_array(value) && depth < 3)
+        return status;
+    if (text == NULL ||
+        (!rt_config_is_one_of(text, kinds->counted) && !rt_config_is_one_of(text, kinds->others)))
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"%s\" names \"%.40s\", a kind of layer that is not known here; known are %s|%s",
+                       where, name, text != NULL ? text : "no text", kinds->counted, kinds->others);
+    *count += rt_config_is_one_of(text, kinds->counted);
+    return RT_OK;
+}
+
+static int read_kinds(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                      const json_t *value, const char *where)
+{
+    int64_t count = 0;
     if (!json_is_array(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list; correct it", where, name);
-    json_array_foreach(value, i, kind)
+    int status =
+        count_kinds(value, key->kind == RT_KEY_FULL ? &full_kinds : &dense_kinds, name, where, 0, &count);
+    if (status == RT_OK)
+        *size_of(model, key) = count;
+    return status;
+}
+
+/* "no_rope_layers": [1, 1, 1, 0, ...] */
+static int read_zeros(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                      const json_t *value, const char *where)
+{
+    size_t i;
+    const json_t *item;
+    int64_t zeros = 0;
+    if (!json_is_array(value))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list; correct it", where, name);
+    json_array_foreach(value, i, item)
     {
-        const char *text = json_string_value(kind);
-        bool all = text != NULL && strcmp(text, "full_attention") == 0;
-        if (!all && (text == NULL ||
-                     (strcmp(text, "sliding_attention") != 0 && strcmp(text, "chunked_attention") != 0)))
-            return rt_fail(RT_EFORMAT,
-                           "%s: \"%s\" names \"%.40s\", a kind of layer that is not known here; known are "
-                           "full_attention, sliding_attention and chunked_attention",
-                           where, name, text != NULL ? text : "no text");
-        full += all;
+        zeros += json_is_false(item) || (json_is_integer(item) && json_integer_value(item) == 0);
     }
-    *size_of(model, key) = full;
+    if (json_array_size(value) > 0)
+        *size_of(model, key) = zeros;
     return RT_OK;
 }
 
@@ -231,7 +240,7 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
     if (key->key[0] == '\0')
         return RT_OK;
     const json_t *value = find_key(key, root, spelling);
-    general = other_name(spelling);
+    general = rt_config_other_name(spelling);
     if (key->kind == RT_KEY_PRESENT && json_is_null(value)) {
         *size_of(model, key) = 0;
         return RT_OK;
@@ -261,7 +270,10 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
     case RT_KEY_NAMED:
         return read_named(model, key, name, value, where);
     case RT_KEY_FULL:
-        return read_full(model, key, name, value, where);
+    case RT_KEY_DENSE:
+        return read_kinds(model, key, name, value, where);
+    case RT_KEY_ZEROS:
+        return read_zeros(model, key, name, value, where);
     default:
         return read_size(model, key, name, value, where);
     }
@@ -274,10 +286,13 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
  * model_type: "Qwen2MoeForCausalLM" is none of "qwen2". */
 static const char *head_of_class(const char *class, const char *model_type)
 {
-    for (; *model_type != '\0'; model_type++)
-        if (strchr("_-", *model_type) == NULL &&
-            tolower((unsigned char)*class ++) != tolower((unsigned char)*model_type))
+    for (; *model_type != '\0'; model_type++) {
+        if (strchr("_-", *model_type) != NULL)
+            continue;
+        class += *class == '_'; /* "Ernie4_5ForCausalLM" */
+        if (tolower((unsigned char)*class ++) != tolower((unsigned char)*model_type))
             return NULL;
+    }
     static const char *const heads[] = {"For", "LMHead", "Model", "DoubleHeads", "EncoderModel", "MTModel"};
     for (size_t i = 0; i < RT_COUNT(heads); i++)
         if (strncmp(class, heads[i], strlen(heads[i])) == 0)
@@ -293,24 +308,77 @@ static char *known_architectures(void)
     return rt_text_take(&list);
 }
 
-/* The known model_type that has most letters in common from the start, and fewest behind them. */
-static const char *nearest(const char *type)
+/* The row of a type, or of a type of models whose language part the row is. */
+static const struct rt_architecture *row_of(const char *type, bool wrapper)
 {
-    const char *best = rt_architectures[0]->model_type;
+    for (size_t i = 0; type != NULL && rt_architectures[i] != NULL; i++) {
+        const struct rt_architecture *row = rt_architectures[i];
+        if (wrapper ? rt_config_is_one_of(type, row->wrappers)
+                    : strcmp(type, row->model_type) == 0 || rt_config_is_one_of(type, row->aliases))
+            return row;
+    }
+    return NULL;
+}
+
+/* Letters that two names have in common from the start. */
+static size_t common_letters(const char *a, const char *b)
+{
+    size_t same = 0;
+    while (a[same] != '\0' && tolower((unsigned char)a[same]) == tolower((unsigned char)b[same]))
+        same++;
+    return same;
+}
+
+/* The row whose type has most letters in common with a name from the start, and fewest behind them; NULL
+ * where none has three. */
+static const struct rt_architecture *nearest_by_name(const char *name)
+{
+    const struct rt_architecture *best = NULL;
     size_t least = SIZE_MAX;
     for (size_t i = 0; rt_architectures[i] != NULL; i++) {
         const char *known = rt_architectures[i]->model_type;
-        size_t same = 0, length = strlen(known), other = strnlen(type, 60);
-        while (same < length && same < other &&
-               tolower((unsigned char)known[same]) == tolower((unsigned char)type[same]))
-            same++;
-        size_t distance = 1000 + 2 * (length - same) - 4 * same;
-        if (distance < least) {
+        size_t same = common_letters(known, name), distance = 1000 + 2 * (strlen(known) - same) - 4 * same;
+        if (same >= 3 && distance < least) {
             least = distance;
-            best = known;
+            best = rt_architectures[i];
         }
     }
     return best;
+}
+
+/* How many keys of a config a row reads. */
+static int common_keys(const struct rt_architecture *row, const json_t *root)
+{
+    int common = 0;
+    for (const struct rt_config_key *key = row->keys; key->key != NULL; key++) {
+        char name[64];
+        bool found =
+            find_key(key, root, name) != NULL ||
+            (rt_config_other_name(name) != NULL && json_object_get(root, rt_config_other_name(name)) != NULL);
+        common += found;
+    }
+    return common;
+}
+
+static const struct rt_architecture *nearest_by_keys(const json_t *root)
+{
+    const struct rt_architecture *best = row_of("llama", false);
+    for (size_t i = 0; rt_architectures[i] != NULL; i++)
+        if (common_keys(rt_architectures[i], root) > common_keys(best, root))
+            best = rt_architectures[i];
+    return best;
+}
+
+static int refuse_type(const char *type, const json_t *root, const char *where)
+{
+    const struct rt_architecture *near = nearest_by_name(type);
+    const char *by = near != NULL ? "name" : "its keys";
+    if (near == NULL)
+        near = nearest_by_keys(root);
+    return rt_fail(RT_ENOTFOUND,
+                   "%s: \"%.60s\" is no architecture that is known here; the nearest by %s is %s, as "
+                   "which --as %s reads it (`rooftile graph --types` lists all)",
+                   where, type, by, near->model_type, near->model_type);
 }
 
 /* What its classes' names begin with. */
@@ -319,29 +387,60 @@ static const char *class_of(const struct rt_architecture *row)
     return row->class != NULL ? row->class : row->model_type;
 }
 
+/* Of a config without "model_type": the row of its class. */
+static const struct rt_architecture *row_of_class(const char *class)
+{
+    for (size_t i = 0; class != NULL && rt_architectures[i] != NULL; i++)
+        if (head_of_class(class, class_of(rt_architectures[i])) != NULL)
+            return rt_architectures[i];
+    return NULL;
+}
+
 static int find_architecture(const json_t *root, const char *where, const struct rt_architecture **out)
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
-    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
-        const struct rt_architecture *row = rt_architectures[i];
-        if (type != NULL ? strcmp(type, row->model_type) == 0 || is_one_of(type, row->aliases)
-                         : class != NULL && head_of_class(class, class_of(row)) != NULL) {
-            *out = row;
-            return RT_OK;
-        }
-    }
-    if (type != NULL || class != NULL) {
-        const char *near = nearest(type != NULL ? type : class);
-        return rt_fail(RT_ENOTFOUND,
-                       "%s: \"%.60s\" is no architecture that is known here; the nearest by name is %s, as "
-                       "which --as %s reads it (`rooftile graph --types` lists all)",
-                       where, type != NULL ? type : class, near, near);
-    }
+    *out = type != NULL ? row_of(type, false) : row_of_class(class);
+    if (*out != NULL)
+        return RT_OK;
+    if (type != NULL || class != NULL)
+        return refuse_type(type != NULL ? type : class, root, where);
     char *known = known_architectures();
     int status = rt_fail(RT_EFORMAT, "%s: \"model_type\" is missing; give one of %s", where, known);
     free(known);
     return status;
+}
+
+/* Models of text and images keep the sizes of their decoder in an object of its own. */
+static const json_t *text_of(const json_t *root)
+{
+    static const char *const names[] = {"text_config", "llm_config", "language_config"};
+    if (row_of(json_string_value(json_object_get(root, "model_type")), false) != NULL)
+        return root;
+    for (size_t i = 0; i < RT_COUNT(names); i++)
+        if (json_is_object(json_object_get(root, names[i])))
+            return json_object_get(root, names[i]);
+    return root;
+}
+
+/* Row and keys of the config, or of the language part of one whose type is another's: `part_of` is that type
+ * then. */
+static int find_part(const json_t *root, const char *where, struct rt_model *model, const json_t **part)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const struct rt_architecture *row = row_of(type, true);
+    *part = text_of(root);
+    bool typed = json_is_string(json_object_get(*part, "model_type"));
+    if (*part == root ? row == NULL : row == NULL || typed) {
+        int status = find_architecture(*part, where, &row);
+        if (status != RT_OK)
+            return status;
+    }
+    model->architecture = row;
+    if (*part != root || row_of(type, true) == row)
+        snprintf(model->part_of, sizeof model->part_of, "%s",
+                 type != NULL ? type : "a model of several parts");
+    return RT_OK;
 }
 
 /* --- the head --- */
@@ -397,7 +496,8 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
         return status;
     const char *name = head_of_class(class, class_of(row));
     model->head = name != NULL ? find_head(name, row->heads) : RT_MODEL_HEAD_OWN;
-    if (model->head != RT_MODEL_HEAD_OWN)
+    if (model->head != RT_MODEL_HEAD_OWN ||
+        model->part_of[0] != '\0') /* the class of the whole is none of the part's */
         return RT_OK;
     struct rt_text known = {0};
     if (row->heads & (1U << RT_MODEL_HEAD_WORDS))
@@ -530,10 +630,12 @@ static int complete_experts(struct rt_model *model, const char *where)
     return status;
 }
 
-/* How many layers attend to all tokens where others do not; 0: all are alike. */
+/* How many layers attend to all tokens where others do not, or have no rotary positions where others do; 0:
+ * all are alike. */
 static void complete_windows(struct rt_model *model)
 {
-    if (model->window == 0 && model->chunk == 0)
+    bool windows = model->window > 0 || model->chunk > 0;
+    if (!windows && model->unrotated != RT_UNROTATED_ALWAYS)
         model->full_layers = 0;
     else if (model->full_layers < 0)
         model->full_layers = model->full_period > 0 ? model->layers / model->full_period : 0;
@@ -632,24 +734,13 @@ static int check_sizes(const struct rt_model *model, const char *where)
     return RT_OK;
 }
 
-/* Models of text and images keep the sizes of their decoder in an object of its own. */
-static const json_t *text_of(const json_t *root)
-{
-    static const char *const names[] = {"text_config", "llm_config"};
-    for (size_t i = 0; i < RT_COUNT(names); i++)
-        if (json_is_object(json_object_get(root, names[i])))
-            return json_object_get(root, names[i]);
-    return root;
-}
-
 int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out)
 {
     if (!json_is_object(root))
         return rt_fail(RT_EFORMAT, "%s: a config.json holds one JSON object", where);
     struct rt_model model = {0};
     const json_t *whole = root;
-    root = text_of(root);
-    int status = find_architecture(root, where, &model.architecture);
+    int status = find_part(whole, where, &model, &root);
     if (status != RT_OK)
         return status;
     const struct rt_config_key *keys = model.architecture->keys;
@@ -662,6 +753,7 @@ int rt_model_from_json(const json_t *root, const char *where, struct rt_model *o
     if (status == RT_OK)
         status = complete(&model, where);
     rt_config_read_dtype(whole, where, &model);
+    rt_config_note_unread(root, &model);
     if (status == RT_OK)
         status = check_sizes(&model, where);
     if (status == RT_OK)
@@ -675,7 +767,7 @@ static int set_type(json_t *root, const char *path, const char *type)
     struct rt_text known = {0};
     for (size_t i = 0; rt_architectures[i] != NULL; i++) {
         const struct rt_architecture *row = rt_architectures[i];
-        if (strcmp(type, row->model_type) == 0 || is_one_of(type, row->aliases)) {
+        if (strcmp(type, row->model_type) == 0 || rt_config_is_one_of(type, row->aliases)) {
             rt_text_release(&known);
             if (!json_is_object(root))
                 return RT_OK;

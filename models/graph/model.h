@@ -24,6 +24,14 @@ enum rt_qk_norm {
     RT_QK_NORM_WHOLE, /* of all heads together (OLMo 2) */
     RT_QK_NORM_EACH,  /* of every head, with weights of its own (Command R+) */
     RT_QK_NORM_BARE,  /* of every head, without weights (Llama 4) */
+    RT_QK_NORM_LAYER, /* of every head, layer norms with weights and biases that all heads share (Phi) */
+};
+
+/* Layers without rotary positions. */
+enum rt_unrotated {
+    RT_UNROTATED_NONE,
+    RT_UNROTATED_FULL,   /* those that attend to all tokens, where others have a window (Command R7B) */
+    RT_UNROTATED_ALWAYS, /* the same, windows or not (SmolLM3, Llama 4) */
 };
 
 /* What follows the last layer, as "architectures" of config.json names it. */
@@ -99,6 +107,7 @@ struct rt_model {
     int64_t span_normed;     /* 1: their embedding is normed */
     int64_t conv_kernel, conv_groups,
         conv_gelu;                    /* of a convolution over tokens beside the first layer; 0: none */
+    int64_t unrotated;                /* enum rt_unrotated: full_layers are not turned */
     int64_t new_decoder, multi_query; /* Falcon's generations: config.c makes the traits above of them */
     int64_t unused;                   /* keys that other keys say again */
     int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */
@@ -114,6 +123,10 @@ struct rt_model {
     char unknown_dtype[320];
     /* Main sizes that the config lacks, so that they are transformers' defaults: "hidden_size = 768, ..." */
     char defaulted[240];
+    /* Keys of the config that are not read and may change the graph: "\"one\", \"another\""; "": none */
+    char unread[240];
+    /* The type of the model of text and images that this is the language part of; "": none */
+    char part_of[64];
 };
 
 /* A model of the zoo or of images by name or alias (case and "-_. " alike), or the path of a config.json.

@@ -27,6 +27,8 @@ enum rt_key_kind {
     RT_KEY_PRESENT,    /* 1 where it is a number but 0 */
     RT_KEY_NAMED,      /* 1 where a text, "p2c|c2p", or a list of texts names what `name` says */
     RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
+    RT_KEY_DENSE,      /* a list of the layers' kinds, of which those count that have no experts */
+    RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
 };
 
 /* Members of rt_model take the fallback where the key is missing; -1: config.c derives it from other keys.
@@ -104,6 +106,9 @@ struct rt_architecture {
     const char *aliases;    /* other names, "RefinedWeb|RefinedWebModel"; NULL: none */
     const char *class;      /* what its classes' names begin with, where that is not the model_type */
     const char *what;       /* "GPT-2, GPT-3" */
+    const char *wrappers;   /* types of models whose language part it is, "llava|llava_next"; NULL: none */
+    const char
+        *ignored; /* keys of config.json that leave its graph as it is, beside those of config_keys.c */
     const struct rt_config_key *keys;
     /* Adds blocks and nodes to an empty graph. Sizes are checked. */
     void (*build)(const struct rt_model *model, struct rt_graph *graph);
@@ -153,7 +158,8 @@ extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_p
     rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,
     rt_cohere, rt_cohere2, rt_qwen2_moe, rt_gpt_oss, rt_deepseek_v2, rt_deepseek_v3, rt_minimax_m2,
     rt_glm4_moe, rt_llama4, rt_glm, rt_glm4, rt_ernie4_5, rt_helium, rt_seed_oss, rt_exaone4, rt_arcee,
-    rt_nemotron, rt_stablelm, rt_gpt_bigcode, rt_olmoe, rt_granitemoe;
+    rt_nemotron, rt_stablelm, rt_gpt_bigcode, rt_olmoe, rt_granitemoe, rt_codegen, rt_openai_gpt, rt_biogpt,
+    rt_mpt, rt_persimmon, rt_jais2;
 
 /* Rows of encoder_decoders.c. */
 extern const struct rt_architecture rt_t5, rt_mt5, rt_switch_transformers, rt_bart, rt_mbart, rt_pegasus,

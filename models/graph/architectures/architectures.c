@@ -125,7 +125,7 @@ static const struct rt_config_key qwen3_moe_keys[] = {
     BOOLEAN("attention_bias", qkv_bias, 0),
     BOOLEAN("attention_bias", out_bias, 0),
     ALWAYS(qk_norm, 1),
-    QWEN_WINDOW,
+    QWEN3_MOE_WINDOW,
     SIZE("num_experts", experts, 128),
     SIZE("num_experts_per_tok", topk, 8),
     SIZE("moe_intermediate_size", expert_inner, 768),
@@ -150,6 +150,8 @@ static const struct rt_architecture mixtral = {.model_type = "mixtral",
 static const struct rt_architecture qwen3_moe = {.model_type = "qwen3_moe",
                                                  .what = "Qwen3-MoE",
                                                  .keys = qwen3_moe_keys,
+                                                 .ignored = "num_local_experts|max_window_layers|"
+                                                            "shared_expert_intermediate_size",
                                                  .sparse = rt_experts_topk,
                                                  LLAMA_NETWORK};
 
@@ -161,7 +163,9 @@ const struct rt_architecture *const rt_architectures[] = {
     &rt_bloom, &rt_olmo, &rt_olmo2, &rt_olmo3, &rt_smollm3, &rt_starcoder2, &rt_granite, &rt_cohere,
     &rt_cohere2, &rt_qwen2_moe, &rt_gpt_oss, &rt_deepseek_v2, &rt_deepseek_v3, &rt_minimax_m2, &rt_glm4_moe,
     &rt_llama4, &rt_glm, &rt_glm4, &rt_ernie4_5, &rt_helium, &rt_seed_oss, &rt_exaone4, &rt_arcee, &rt_nemotron,
-    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe, &rt_camembert, &rt_mt5,
+    &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe,
+    &rt_codegen, &rt_openai_gpt, &rt_biogpt, &rt_mpt, &rt_persimmon, &rt_jais2,
+    &rt_camembert, &rt_mt5,
     &rt_bart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small,
     &rt_albert, &rt_electra, &rt_mpnet, &rt_deberta_v2, &rt_modernbert, NULL,
 };

@@ -239,7 +239,7 @@ static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *
                        int64_t heads, bool transposed)
 {
     struct rt_graph *graph = stack->graph;
-    int64_t d = stack->model->rotary_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
+    int64_t d = stack->rotary_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
     x = rt_build_copies(graph, name->heads, x, rows, stack->shape.head_dim, RT_COPY_NONE, RT_COPY_ROWS);
     if (d == 0)
         return x;
@@ -294,6 +294,8 @@ static uint32_t norm_of_heads(const struct rt_stack *stack, uint32_t x, int64_t 
         x = rt_build_layernorm(graph, "attn.qk_norm", x, rows, d);
         graph->nodes[x].parameters = (double)heads * d;
         return x;
+    case RT_QK_NORM_LAYER:
+        return rt_build_layernorm(graph, "attn.qk_norm", x, rows, d);
     default:
         x = rt_build_rmsnorm(graph, x, rows, d);
         if (stack->model->qk_norm == RT_QK_NORM_BARE)

@@ -29,6 +29,7 @@ static const struct rt_config_key gemma3_keys[] = {
 };
 const struct rt_architecture rt_gemma3 = {.model_type = "gemma3_text",
                                           .class = "gemma3",
+                                          .wrappers = "gemma3",
                                           .what = "Gemma 3",
                                           .keys = gemma3_keys,
                                           LLAMA_BUT_NORM,
@@ -93,9 +94,9 @@ static const struct rt_config_key smollm3_keys[] = {
     BIASES("attention_bias"),
     BOOLEAN("mlp_bias", mlp_bias, 0),
     TIED,
-    NULLABLE("sliding_window", window, 0),
-    BOOLEAN("use_sliding_window", slides, 0),
-    FULL_LAYERS,
+    ZEROS("no_rope_layers", full_layers),
+    COUNT0("no_rope_layer_interval", full_period, 4),
+    ALWAYS(unrotated, RT_UNROTATED_ALWAYS),
     {0},
 };
 const struct rt_architecture rt_smollm3 = {
@@ -123,7 +124,8 @@ const struct rt_architecture rt_granite = {
 
 static const struct rt_config_key cohere_keys[] = {
     COHERE_KEYS(22528), BOOLEAN("use_qk_norm", qk_norm, 0), {0}};
-static const struct rt_config_key cohere2_keys[] = {COHERE_KEYS(22528), WINDOWS(4096, 4), {0}};
+static const struct rt_config_key cohere2_keys[] = {
+    COHERE_KEYS(22528), WINDOWS(4096, 4), ALWAYS(unrotated, RT_UNROTATED_FULL), {0}};
 
 static void complete_cohere(struct rt_model *model)
 {
@@ -203,6 +205,7 @@ static const struct rt_config_key exaone4_keys[] = {
     ALWAYS(norm_first, 0),
     ALWAYS(norm_branch, 1),
     ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    ALWAYS(unrotated, RT_UNROTATED_FULL),
     {0},
 };
 const struct rt_architecture rt_exaone4 = {

@@ -8,6 +8,8 @@ static const struct rt_config_key qwen2_moe_keys[] = {
     BOOLEAN("qkv_bias", qkv_bias, 1),
     COUNT0("sliding_window", window, 0),
     BOOLEAN("use_sliding_window", slides, 0),
+    FULL_LAYERS,
+    ALWAYS(full_period, 2),
     SIZE("num_experts", experts, 60),
     SIZE("num_experts_per_tok", topk, 4),
     SIZE("moe_intermediate_size", expert_inner, 1408),
@@ -21,6 +23,7 @@ static const struct rt_config_key qwen2_moe_keys[] = {
 const struct rt_architecture rt_qwen2_moe = {.model_type = "qwen2_moe",
                                              .what = "Qwen1.5-MoE, Qwen2-MoE",
                                              .keys = qwen2_moe_keys,
+                                             .ignored = "max_window_layers",
                                              .sparse = rt_experts_topk,
                                              LLAMA_NETWORK};
 
@@ -59,6 +62,7 @@ static const struct rt_config_key deepseek_v2_keys[] = {
 };
 const struct rt_architecture rt_deepseek_v2 = {.model_type = "deepseek_v2",
                                                .what = "DeepSeek-V2",
+                                               .ignored = DEEPSEEK_IGNORED,
                                                .keys = deepseek_v2_keys,
                                                .sparse = rt_experts_topk,
                                                LLAMA_BUT_ATTENTION,
@@ -78,6 +82,7 @@ static const struct rt_config_key deepseek_v3_keys[] = {
 const struct rt_architecture rt_deepseek_v3 = {.model_type = "deepseek_v3",
                                                .aliases = "kimi_k2",
                                                .what = "DeepSeek-V3, DeepSeek-R1, Kimi-K2",
+                                               .ignored = DEEPSEEK_IGNORED,
                                                .keys = deepseek_v3_keys,
                                                .sparse = rt_experts_topk,
                                                LLAMA_BUT_ATTENTION,
@@ -99,6 +104,9 @@ static const struct rt_config_key minimax_m2_keys[] = {
 const struct rt_architecture rt_minimax_m2 = {.model_type = "minimax_m2",
                                               .what = "MiniMax-M2",
                                               .keys = minimax_m2_keys,
+                                              .ignored =
+                                                  "use_qk_norm|qk_norm_type|use_routing_bias|attn_type_list|"
+                                                  "rotary_dim|shared_intermediate_size|qk_norm",
                                               .sparse = rt_experts_topk,
                                               LLAMA_NETWORK};
 
@@ -116,9 +124,19 @@ static const struct rt_config_key glm4_moe_keys[] = {
     COUNT0("first_k_dense_replace", dense_layers, 1),
     {0},
 };
+
+/* modeling_glm4_moe.py: heads are as wide as fits, and pairs of columns are turned. */
+static void complete_glm4_moe(struct rt_model *model)
+{
+    if (model->head_dim < 1 && model->heads <= model->hidden)
+        model->head_dim = model->hidden / model->heads;
+    model->rotary_dim = (model->head_dim * model->rotary_share / 1000 + 1) / 2 * 2;
+}
+
 const struct rt_architecture rt_glm4_moe = {.model_type = "glm4_moe",
                                             .what = "GLM-4.5, GLM-4.6",
                                             .keys = glm4_moe_keys,
+                                            .complete = complete_glm4_moe,
                                             .sparse = rt_experts_topk,
                                             LLAMA_NETWORK};
 
@@ -138,6 +156,8 @@ static const struct rt_config_key llama4_keys[] = {
     FULL_LAYERS,
     SIZE("no_rope_layer_interval", full_period, 4),
     ALWAYS(shared_experts, 1),
+    ZEROS("no_rope_layers", full_layers),
+    ALWAYS(unrotated, RT_UNROTATED_ALWAYS),
     {0},
 };
 
@@ -148,6 +168,8 @@ static void complete_llama4(struct rt_model *model)
 
 const struct rt_architecture rt_llama4 = {.model_type = "llama4_text",
                                           .class = "llama4",
+                                          .wrappers = "llama4",
+                                          .ignored = "moe_layers|for_llm_compressor",
                                           .what = "Llama 4",
                                           .keys = llama4_keys,
                                           .complete = complete_llama4,

@@ -65,14 +65,24 @@ static const struct rt_config_key switch_keys[] = {
     {0},
 };
 
-const struct rt_architecture rt_t5 = {.model_type = "t5", .what = "T5, Flan-T5", .keys = t5_keys, T5_NETWORK};
-const struct rt_architecture rt_mt5 = {.model_type = "mt5", .what = "mT5", .keys = mt5_keys, T5_NETWORK};
-const struct rt_architecture rt_switch_transformers = {.model_type = "switch_transformers",
-                                                       .what = "Switch Transformer",
-                                                       .keys = switch_keys,
-                                                       .sparse = rt_experts_switch,
-                                                       .losses = rt_losses_switch,
-                                                       T5_NETWORK};
+const struct rt_architecture rt_t5 = {.model_type = "t5",
+                                      .what = "T5, Flan-T5",
+                                      .ignored = "is_gated_act|dense_act_fn|scale_decoder_outputs",
+                                      .keys = t5_keys,
+                                      T5_NETWORK};
+const struct rt_architecture rt_mt5 = {.model_type = "mt5",
+                                       .what = "mT5",
+                                       .ignored = "is_gated_act|dense_act_fn|scale_decoder_outputs",
+                                       .keys = mt5_keys,
+                                       T5_NETWORK};
+const struct rt_architecture rt_switch_transformers = {
+    .model_type = "switch_transformers",
+    .what = "Switch Transformer",
+    .ignored = "is_gated_act|feed_forward_proj|add_router_probs|router_type",
+    .keys = switch_keys,
+    .sparse = rt_experts_switch,
+    .losses = rt_losses_switch,
+    T5_NETWORK};
 
 /* --- BART: layer norms, a table of positions; words are scored with a bias that nobody trains --- */
 

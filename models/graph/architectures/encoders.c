@@ -57,6 +57,7 @@ const struct rt_architecture rt_camembert = {
     .model_type = "camembert", .what = "CamemBERT", .keys = bert_keys, ROBERTA_NETWORK};
 const struct rt_architecture rt_distilbert = {.model_type = "distilbert",
                                               .what = "DistilBERT",
+                                              .ignored = "sinusoidal_pos_embds",
                                               .keys = distilbert_keys,
                                               ENCODER_BUT_MASK,
                                               .attention = &rt_attention_distilbert,

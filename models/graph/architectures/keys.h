@@ -23,6 +23,8 @@
 #define OPTIONAL(key_, member_, fallback_)   KEY(key_, RT_KEY_OPTIONAL, member_, false, fallback_)
 #define NAMED(key_, name_, member_) \
     {key_, RT_KEY_NAMED, offsetof(struct rt_model, member_), false, 0, false, name_}
+#define ZEROS(key_, member_)                 KEY(key_, RT_KEY_ZEROS, member_, false, -1)
+#define DENSE_LAYERS(fallback_)              KEY("mlp_layer_types", RT_KEY_DENSE, dense_layers, false, fallback_)
 #define LENGTH(key_, member_)                KEY(key_, RT_KEY_LENGTH, member_, false, 0)
 #define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
 
@@ -38,8 +40,10 @@
 /* Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward. */
 /* clang-format off */
 #define LLAMA_KEYS(inner_, vocab_, positions_) GENERAL_KEYS(4096, 32, 32), LLAMA_REST(inner_, vocab_, positions_)
-/* Beyond a window only where the config uses it. */
-#define QWEN_WINDOW NULLABLE("sliding_window", window, 4096), BOOLEAN("use_sliding_window", slides, 0)
+/* Beyond a window only where the config uses it, and then behind the first layers. */
+#define QWEN_WINDOW QWEN3_MOE_WINDOW, COUNT0("max_window_layers", full_layers, 28), \
+    KEY("layer_types", RT_KEY_FULL, full_layers, false, 28)
+#define QWEN3_MOE_WINDOW NULLABLE("sliding_window", window, 4096), BOOLEAN("use_sliding_window", slides, 0)
 #define LLAMA_REST(inner_, vocab_, positions_)                     \
     SIZE("head_dim", head_dim, -1),                                \
     MAIN("intermediate_size", inner, inner_),                      \
@@ -72,13 +76,13 @@
 #define WINDOWS(window_, period_)               \
     NULLABLE("sliding_window", window, window_), \
     ALWAYS(slides, 1), FULL_LAYERS,              \
-    SIZE("sliding_window_pattern|_sliding_window_pattern", full_period, period_)
+    COUNT0("sliding_window_pattern|_sliding_window_pattern", full_period, period_)
 #define KV_HEADS(kv_heads_) NULLABLE("num_key_value_heads", kv_heads, kv_heads_)
 /* Rows of LayerNorm without gates: GPT-2's traits. */
 #define PLAIN_NETWORK PLAIN_BUT_NORMS, .norms = LAYER_NORMS
-#define PLAIN_BUT_NORMS                         \
+#define PLAIN_BUT_NORMS     PLAIN_BUT_BOTH, .attention = &rt_attention_llama
+#define PLAIN_BUT_BOTH                          \
     .build = rt_build_transformer,              \
-    .attention = &rt_attention_llama,           \
     .feed_forward = &rt_feed_forward_plain,     \
     .dropout = true,                            \
     .served = true,                             \
@@ -92,6 +96,7 @@
     KV_HEADS(kv_heads_),                                       \
     TIED,                                                      \
     ALWAYS(tokens_scaled, 1)
+#define DEEPSEEK_IGNORED "qk_head_dim|rope_interleave|attn_module_list_cfg"
 #define DEEPSEEK_KEYS                                                                \
     NULLABLE("q_lora_rank", q_rank, 1536),                                           \
     SIZE("kv_lora_rank", kv_rank, 512),                                              \

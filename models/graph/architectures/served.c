@@ -161,8 +161,10 @@ static uint32_t norm_heads(const struct step *step, uint32_t x)
         int64_t heads = i == 0 ? s->heads : s->kv_heads, whole = kind == RT_QK_NORM_WHOLE ? heads : 1;
         x = vector_node(graph, i == 0 ? "attn.q_norm" : "attn.k_norm", RT_OP_RMSNORM, x, RT_NO_INPUT,
                         s->rows * heads / whole, s->head_dim * whole);
-        graph->nodes[x].parameters =
-            kind == RT_QK_NORM_BARE ? 0 : (double)s->head_dim * (own ? (double)heads : 1);
+        graph->nodes[x].parameters = kind == RT_QK_NORM_BARE ? 0
+                                     : kind == RT_QK_NORM_LAYER
+                                         ? 2 * (double)s->head_dim
+                                         : (double)s->head_dim * (own ? (double)heads : 1);
     }
     return x;
 }
@@ -266,9 +268,9 @@ static uint32_t attention(struct step *step, uint32_t x)
         return latent_attention(step, x);
     x = rt_build_linear(graph, "attn.qkv", x, s->rows, model->hidden, wide + 2 * kv_wide, model->qkv_bias);
     x = norm_heads(step, x);
-    if (model->rotary_dim > 0)
+    if (stack->rotary_dim > 0)
         x = vector_node(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
-                        (s->heads + s->kv_heads) * model->rotary_dim);
+                        (s->heads + s->kv_heads) * stack->rotary_dim);
     x = write_cache(step, x, 2 * kv_wide);
     x = attend(step, x);
     if (model->sinks)

@@ -46,6 +46,7 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                                .mask = RT_NO_INPUT,
                                .window = model->window,
                                .chunk = model->chunk,
+                               .rotary_dim = model->rotary_dim,
                                .source = decode ? options->context : shape.queries,
                                .states = RT_NO_INPUT,
                                .source_mask = RT_NO_INPUT};
@@ -368,12 +369,14 @@ int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYE
     /* a first layer that differs attends to all tokens where any does (ModernBERT) */
     int64_t differs = model->architecture->first_bare || model->conv_kernel > 0;
     int64_t narrow = model->full_layers > 0 ? 0 : differs;
+    bool windows = mixed && (model->window > 0 || model->chunk > 0);
     const struct rt_layers all[RT_LAYER_KINDS] = {
         {"first_layer", differs, false, narrow > 0, true},
-        {mixed ? "dense_window_layer" : "dense_layer", first, false, true, false},
-        {"dense_layer", dense - first, false, false, false},
-        {mixed ? "window_layer" : "layer", windowed - first - narrow, sparse, true, false},
-        {"layer", model->layers - dense - (windowed - first) - (differs - narrow), sparse, false, false},
+        {windows ? "dense_window_layer" : "dense_layer", first, false, true, false},
+        {mixed && !windows ? "dense_unrotated_layer" : "dense_layer", dense - first, false, false, false},
+        {windows ? "window_layer" : "layer", windowed - first - narrow, sparse, true, false},
+        {mixed && !windows ? "unrotated_layer" : "layer",
+         model->layers - dense - (windowed - first) - (differs - narrow), sparse, false, false},
     };
     int count = 0;
     for (int i = 0; i < RT_LAYER_KINDS; i++)
@@ -386,6 +389,9 @@ void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind)
 {
     stack->window = kind->windowed ? stack->model->window : 0;
     stack->chunk = kind->windowed ? stack->model->chunk : 0;
+    stack->rotary_dim = stack->model->unrotated && stack->model->full_layers > 0 && !kind->windowed
+                            ? 0
+                            : stack->model->rotary_dim;
     stack->first = kind->first;
     uint32_t block = rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
     stack->graph->blocks[block].distinct = stack->model->distinct_layers;

@@ -36,6 +36,7 @@ struct rt_stack {
     int64_t window, chunk; /* of the layers that are built */
     bool first;            /* the first of all layers, where it is a kind of its own */
     uint32_t bias;         /* node that the row's `bias` made; RT_NO_INPUT: none */
+    int64_t rotary_dim;    /* of these: columns of a head that are turned */
     uint32_t mask;         /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
     /* Of an encoder-decoder: */
     bool cross;           /* the decoder: layers attend to the encoder's tokens, too */
@@ -61,7 +62,7 @@ struct rt_layers {
 enum { RT_LAYER_KINDS = 5 };
 /* The kinds of a stack's layers: a first one that differs, those without experts, the rest. */
 int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS]);
-/* Adds a block for layers of a kind, and sets window and chunk to theirs. */
+/* Adds a block for layers of a kind, and sets window, chunk and rotary columns to theirs. */
 void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind);
 
 uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x);

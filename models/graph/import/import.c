@@ -1,6 +1,7 @@
 /* The table of importers. See import.h. */
 #include "models/graph/import/import.h"
 #include "base/status.h"
+#include "models/graph/architectures/architecture.h"
 
 #include <string.h>
 #include <strings.h>
@@ -70,6 +71,12 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
     if (source.model.defaulted[0] != '\0')
         rt_warn("%s does not give all sizes of the model; as transformers does, this takes %s", spec,
                 source.model.defaulted);
+    if (source.model.unread[0] != '\0')
+        rt_warn("%s: of %s these keys are not read, and may change the graph: %s", spec,
+                source.model.architecture->model_type, source.model.unread);
+    if (source.model.part_of[0] != '\0')
+        rt_warn("%s: of %s the language part alone is forecast, as %s", spec, source.model.part_of,
+                source.model.architecture->model_type);
     *out = source;
     return RT_OK;
 }

@@ -61,6 +61,15 @@ static const struct {
     {"llama4_text", "", 107769861120, 27340235079680},
     {"llama4_text", ", \"num_local_experts\": 128, \"interleave_moe_layer_step\": 2", 400711848960,
      102333383966720},
+    {"phi", ", \"qk_layernorm\": true", 1418276864, 339302416384},
+    {"stablelm", ", \"qk_layernorm\": true", 2795607040, 687949742080},
+    {"glm4_moe", "", 103481200640, 2426732019712},
+    {"codegen", "", 6050882784, 1503473434624},
+    {"openai-gpt", "", 116534784, 30305550336},
+    {"biogpt", "", 346763264, 90030735360},
+    {"mpt", "", 1311213568, 338866208768},
+    {"persimmon", "", 9397175296, 2139967455232},
+    {"jais2", "", 8090401280, 1949629939712},
 };
 
 static double products(const struct rt_graph *graph)
@@ -126,6 +135,8 @@ static void test_steps(void)
                                                .sequence = 128,
                                                .context = 128,
                                                .tensor_parallel = 1};
+            if (rt_runtimes[options.runtime].served && !m.architecture->served)
+                continue;
             RT_ASSERT_NEAR(parameters_of(&m, &options), rows[i].parameters, 1e-12);
         }
 }
@@ -181,6 +192,105 @@ static void test_text_config(void)
     CU_ASSERT_EQUAL(m.dtype, RT_BF16);
 }
 
+/* Of other types than the part's: in an object of their own, with and without its type, and flat. */
+static void test_language_parts(void)
+{
+    static const struct {
+        const char *text, *part_of, *type;
+        int64_t layers;
+    } parts[] = {
+        {"{\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"mistral\", \"num_hidden_layers\": "
+         "3}}",
+         "llava", "mistral", 3},
+        {"{\"model_type\": \"gemma3\", \"text_config\": {\"num_hidden_layers\": 5}}", "gemma3", "gemma3_text",
+         5},
+        {"{\"model_type\": \"gemma3\"}", "gemma3", "gemma3_text", 26},
+        {"{\"model_type\": \"llama4\", \"vision_config\": {}, \"image_size\": 3}", "llama4", "llama4_text",
+         48},
+        {"{\"model_type\": \"llama\", \"num_hidden_layers\": 4}", "", "llama", 4},
+    };
+    for (size_t i = 0; i < RT_COUNT(parts); i++) {
+        struct rt_model m = {0};
+        RT_ASSERT_OK(rt_model_load(rt_test_write("part.json", parts[i].text), &m));
+        CU_ASSERT_STRING_EQUAL(m.part_of, parts[i].part_of);
+        CU_ASSERT_STRING_EQUAL(m.architecture->model_type, parts[i].type);
+        CU_ASSERT_EQUAL(m.layers, parts[i].layers);
+        CU_ASSERT_STRING_EQUAL(m.unread, "");
+    }
+}
+
+/* Keys that may change the graph and are not read are named; those that do not, or say the usual, are not. */
+static void test_unread(void)
+{
+    static const struct {
+        const char *type, *rest, *unread;
+    } configs[] = {
+        {"llama",
+         ", \"rope_theta\": 5e5, \"bos_token_id\": 1, \"attention_dropout\": 0.1, \"temperature\": 1", ""},
+        {"llama", ", \"new_trick\": 3, \"sliding_window\": 64, \"other\": null",
+         "\"new_trick\", \"sliding_window\""},
+        {"llama", ", \"sliding_window\": null, \"alibi\": false, \"layer_types\": [\"full_attention\"]", ""},
+        {"llama", ", \"alibi\": true, \"layer_types\": [\"sliding_attention\"]",
+         "\"alibi\", \"layer_types\""},
+        {"llama", ", \"rope_parameters\": {\"partial_rotary_factor\": 0.5}", "\"partial_rotary_factor\""},
+        {"phi", ", \"rope_parameters\": {\"partial_rotary_factor\": 0.5}", ""},
+        {"gpt2", ", \"hidden_size\": 768, \"n_ctx\": 1024, \"vision_config\": {}", "\"vision_config\""},
+        {"gpt2", ", \"is_decoder\": true", "\"is_decoder\""},
+        {"deepseek_v3", ", \"qk_head_dim\": 192, \"n_group\": 8", ""},
+    };
+    for (size_t i = 0; i < RT_COUNT(configs); i++)
+        CU_ASSERT_STRING_EQUAL(config(configs[i].type, configs[i].rest).unread, configs[i].unread);
+    char many[900] = "";
+    for (int i = 0; i < 30; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), ", \"a_key_of_some_length_%d\": 1", i);
+    struct rt_model m = config("llama", many);
+    CU_ASSERT(strlen(m.unread) < sizeof m.unread);
+    CU_ASSERT_STRING_EQUAL(m.unread + strlen(m.unread) - 4, " ...");
+}
+
+static double rotations(const struct rt_model *model)
+{
+    struct rt_graph graph = {0};
+    RT_ASSERT_OK(rt_graph_build(
+        model, &(struct rt_graph_options){.batch = 1, .sequence = 64, .tensor_parallel = 1}, &graph));
+    double layers = 0;
+    for (size_t b = 0; b < graph.block_count; b++)
+        for (uint32_t n = 0; n < graph.blocks[b].node_count; n++)
+            if (strcmp(graph.nodes[graph.blocks[b].node + n].name, "rotary.q_cos") == 0)
+                layers += (double)graph.blocks[b].repeat;
+    rt_graph_release(&graph);
+    return layers;
+}
+
+/* Layers whose heads are not turned, and layers with windows. */
+static void test_unrotated(void)
+{
+    static const struct {
+        const char *type, *rest;
+        double rotated;
+        int64_t full;
+    } configs[] = {
+        {"smollm3", "", 27, 9},
+        {"smollm3", ", \"num_hidden_layers\": 4, \"no_rope_layers\": [1, 0, 0, 1]", 2, 2},
+        {"llama4_text", ", \"num_hidden_layers\": 8, \"no_rope_layers\": []", 6, 2},
+        {"cohere2", ", \"num_hidden_layers\": 8", 6, 2},
+        {"exaone4", ", \"num_hidden_layers\": 8", 6, 2},
+        {"exaone4", ", \"num_hidden_layers\": 8, \"sliding_window\": null, \"sliding_window_pattern\": 0", 8,
+         0},
+        {"gemma2", ", \"num_hidden_layers\": 8", 8, 4},
+        {"gpt_neo",
+         ", \"attention_types\": [[[\"global\", \"local\"], 4], [[\"global\"], 2]], \"num_layers\": 10", 0,
+         6},
+        {"qwen2", ", \"use_sliding_window\": true, \"max_window_layers\": 20", 32, 20},
+        {"qwen2", ", \"max_window_layers\": 20", 32, 0},
+    };
+    for (size_t i = 0; i < RT_COUNT(configs); i++) {
+        struct rt_model m = config(configs[i].type, configs[i].rest);
+        CU_ASSERT_EQUAL(m.full_layers, configs[i].full);
+        CU_ASSERT_EQUAL(rotations(&m), configs[i].rotated);
+    }
+}
+
 /* An unknown type names the nearest known one, as which it can be read. */
 static void test_as(void)
 {
@@ -216,4 +326,5 @@ static void test_refused(void)
 }
 
 RT_TESTS(RT_TEST(test_parameters_and_flops), RT_TEST(test_steps), RT_TEST(test_windows),
-         RT_TEST(test_latent_cache), RT_TEST(test_text_config), RT_TEST(test_as), RT_TEST(test_refused))
+         RT_TEST(test_latent_cache), RT_TEST(test_text_config), RT_TEST(test_language_parts),
+         RT_TEST(test_unread), RT_TEST(test_unrotated), RT_TEST(test_as), RT_TEST(test_refused))
