@@ -95,7 +95,7 @@ static const char *const neutral[] = {
     "num_nextn_predict_layers", "num_mtp_layers", "mtp_layer_types", "mtp_mlp_layer_types", "use_mtp",
     "mtp_transformer_layers", "num_mtp_modules", "pad_token", "loss_type", "tensor_parallel_size",
     "add_bos_token", "add_eos_token", "attn_temperature_tuning", "attn_scale", "floor_scale",
-    "apply_residual_connection_post_layernorm", "relative_attention_max_distance", "padded_vocab_size", "cache_implementation", "hidden_act_param", "mask_valid_idx",
+    "apply_residual_connection_post_layernorm", "scale_embedding", "relative_attention_max_distance", "padded_vocab_size", "cache_implementation", "hidden_act_param", "mask_valid_idx",
 };
 /* clang-format on */
 
@@ -191,6 +191,8 @@ static bool row_knows(const struct rt_architecture *row, const char *key)
     for (const struct rt_config_key *known = row->keys; known->key != NULL; known++)
         if (rt_config_is_one_of(key, known->key) || rt_config_reads_as(known, key))
             return true;
+    if (row->cross != NULL && strcmp(key, "is_decoder") == 0) /* such configs say so of their decoder */
+        return true;
     return rt_config_is_one_of(key, row->ignored);
 }
 
