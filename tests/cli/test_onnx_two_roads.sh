@@ -25,10 +25,12 @@ grep "^not ok\|^#" "$work/stdout"
 for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do
     for exporter in dynamo torchscript; do holds "same_${model}_$exporter" "ok $model, $exporter: " "$work/stdout"; done
 done
-succeeds same_training $compare "$ROOFTILE" "$data" training
-grep "^not ok\|^#" "$work/stdout"
-for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do
-    for exporter in dynamo torchscript; do holds "same_training_${model}_$exporter" "ok $model, $exporter: " "$work/stdout"; done
+for mode in training fused compiled; do
+    succeeds "same_$mode" $compare "$ROOFTILE" "$data" "$mode"
+    grep "^not ok\|^#" "$work/stdout"
+    for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do
+        for exporter in dynamo torchscript; do holds "same_${mode}_${model}_$exporter" "ok $model, $exporter: " "$work/stdout"; done
+    done
 done
 
 # notices NAME SED WORDS: the comparison reports, in these words, what SED has changed.

@@ -1,11 +1,13 @@
 """Two roads to one graph: models by name or config.json beside the ONNX files that PyTorch exported of them.
 
-    onnx_two_roads.py ROOFTILE FOLDER [training]
+    onnx_two_roads.py ROOFTILE FOLDER [training|fused|compiled]
 
 Of both roads `rooftile graph --json` tells the kernels, batch 2, sequences of 16; compared is the multiset of all of them
-with their dims, and the parameters; of training those of the backward pass and of the sums of gradients. torch.export's files are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx,
-transformers there of two layers. A line "ok MODEL, EXPORTER: N kernels ..." or "not ok ..." with the differences that
-FOLDER/differences.txt (training.txt) does not tell, and those that it tells and that are gone. Exit status 1: there are such."""
+with their dims, and the parameters; of training those of the backward pass and of the sums of gradients; fused and
+compiled are inference in bf16, with attention in one kernel, by eager PyTorch and by torch.compile. torch.export's files
+are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx, transformers there of two layers. A line "ok MODEL, EXPORTER: N
+kernels ..." or "not ok ..." with the differences that the mode's file in FOLDER does not tell, and those that it tells and
+that are gone. Exit status 1: there are such."""
 import collections
 import json
 import pathlib
@@ -16,13 +18,17 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 BATCH, SEQUENCE = 2, 16
 EXPORTERS = "dynamo", "torchscript"
-MODES = {"inference": ("differences.txt", {"forward"}), "training": ("training.txt", {"backward", "accumulate"})}
+INFERENCE = ["--mode", "inference", "--dtype"]
+MODES = {"inference": ("differences.txt", {"forward"}, [*INFERENCE, "fp32"]),
+         "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training"]),
+         "fused": ("fused.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "eager"]),
+         "compiled": ("compiled.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "compile"])}
 LAYERS = {"gpt2": "n_layer", "bert-large": "num_hidden_layers", "llama-2-7b": "num_hidden_layers"}
 
 
 def kernels_of(program, mode, *words):
     """Kernels as "OP dim=N ...", how often each runs; parameters."""
-    done = subprocess.run([program, "graph", "--json", "--mode", mode, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "graph", "--json", *MODES[mode][2], *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"not ok {' '.join(words)}: {done.stderr.strip()}")
     graph = json.loads(done.stdout)

@@ -15,18 +15,6 @@
 
 /* --- rows --- */
 
-static const struct rt_onnx_lower_row *find_row(const struct rt_onnx_node *node)
-{
-    static const struct rt_onnx_lower_row *const tables[] = {rt_onnx_lower_image,     rt_onnx_lower_math,
-                                                             rt_onnx_lower_moves,     rt_onnx_lower_product,
-                                                             rt_onnx_lower_recurrent, rt_onnx_lower_fused};
-    for (size_t t = 0; t < RT_COUNT(tables) && node->row != NULL; t++)
-        for (const struct rt_onnx_lower_row *row = tables[t]; row->name != NULL; row++)
-            if (strcmp(row->name, node->op) == 0)
-                return row;
-    return NULL;
-}
-
 static bool in_mask(uint16_t mask, size_t i)
 {
     return i < 16 && (mask >> i & 1) != 0;
@@ -44,7 +32,7 @@ static void mark_slots(struct rt_onnx_lowering *l, const struct rt_onnx_graph *g
 {
     for (size_t n = graph->node_count; n-- > 0;) {
         const struct rt_onnx_node *node = &graph->nodes[n];
-        const struct rt_onnx_lower_row *row = find_row(node);
+        const struct rt_onnx_lower_row *row = rt_onnx_lower_row_of(node);
         bool passes = row != NULL && node->input_count > 0 && node->inputs[0] != RT_ONNX_NO_VALUE &&
                       node->output_count > 0 && node->outputs[0] != RT_ONNX_NO_VALUE &&
                       (strcmp(node->op, "Identity") == 0 || strcmp(node->op, "Transpose") == 0 ||
@@ -95,9 +83,8 @@ static void count_readers(struct rt_onnx_lowering *l, const struct rt_onnx_graph
 {
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct rt_onnx_node *node = &graph->nodes[n];
-        bool sizes = strcmp(node->op, "Shape") == 0 || strcmp(node->op, "Size") == 0;
-        for (size_t i = 0; i < node->input_count; i++)
-            if (node->inputs[i] != RT_ONNX_NO_VALUE && !sizes) {
+        for (size_t i = 0; i < node->input_count && rt_onnx_reads_elements(node); i++)
+            if (node->inputs[i] != RT_ONNX_NO_VALUE) {
                 l->made[node->inputs[i]].readers++;
                 l->made[node->inputs[i]].reader = node;
             }
@@ -121,34 +108,34 @@ static bool may_be_parameter(const struct rt_onnx_lower_row *row, enum rt_onnx_d
            (product && dtype == RT_ONNX_INT32);
 }
 
-/* Elements of weights that the node is the first to read. */
-static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+/* Elements of weights among `values`, the row's inputs, that are read for the first time. */
+static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row,
+                             const uint32_t *values, size_t count)
 {
-    const struct rt_onnx_node *node = l->at.node;
     double parameters = 0;
-    for (size_t i = 0; i < node->input_count; i++) {
-        uint32_t value = node->inputs[i];
+    for (size_t i = 0; i < count; i++) {
+        uint32_t value = values[i];
         if (value == RT_ONNX_NO_VALUE || !l->made[value].weight ||
             !may_be_parameter(row, l->at.model->values[value].dtype))
             continue;
         struct rt_onnx_made *origin = &l->made[l->made[value].origin];
-        int64_t count = rt_onnx_count(&l->at.model->values[l->made[value].origin].shape);
-        bool trained = count > 1 && (row == NULL || !in_mask(row->statistics, i));
+        int64_t elements = rt_onnx_count(&l->at.model->values[l->made[value].origin].shape);
+        bool trained = elements > 1 && (row == NULL || !in_mask(row->statistics, i));
         bool tied = origin->table && origin->counted && rt_graph_trains(l->graph);
         if (trained && (tied || !origin->counted))
-            parameters += (double)count;
+            parameters += (double)elements;
         if (trained && tied) /* both nodes count it, as in named models */
-            l->graph->shared += (double)count;
+            l->graph->shared += (double)elements;
         origin->counted = true;
-        origin->table |= strcmp(node->op, "Gather") == 0;
+        origin->table |= strcmp(l->at.node->op, "Gather") == 0;
     }
     return parameters;
 }
 
 /* Builders count the weights of their operator; those that nodes share count once. */
-static void set_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row, size_t first)
+static void set_parameters(struct rt_onnx_lowering *l, double parameters, size_t first)
 {
-    double parameters = new_parameters(l, row) + l->packed;
+    parameters += l->packed;
     l->packed = 0;
     struct rt_graph *graph = l->graph;
     for (size_t n = first; n < graph->node_count; n++)
@@ -174,8 +161,9 @@ static bool is_constant(const struct rt_onnx_lowering *l)
 /* Other forms and parts of a weight are that weight. */
 static bool is_form(const struct rt_onnx_node *node)
 {
-    static const char *const forms[] = {"Cast",  "Flatten", "Gather",    "Reshape",  "Slice",
-                                        "Split", "Squeeze", "Transpose", "Unsqueeze"};
+    static const char *const forms[] = {"Cast",           "DequantizeLinear", "Flatten",  "Gather",
+                                        "QuantizeLinear", "Reshape",          "Slice",    "Split",
+                                        "Squeeze",        "Transpose",        "Unsqueeze"};
     for (size_t i = 0; i < RT_COUNT(forms); i++)
         if (strcmp(node->op, forms[i]) == 0)
             return true;
@@ -295,19 +283,11 @@ static void add_name(struct rt_strings *names, const struct rt_onnx_node *node)
     free(name);
 }
 
-/* Builders have counted them. */
-static void count_in_pattern(struct rt_onnx_lowering *l, size_t first)
-{
-    for (size_t i = 0; first < l->graph->node_count && i < l->at.model->value_count; i++)
-        if (l->made[i].in_pattern)
-            l->made[l->made[i].origin].counted = true;
-}
-
 static int lower_present(struct walk *walk)
 {
     struct rt_onnx_lowering *l = &walk->l;
     const struct rt_onnx_node *node = l->at.node;
-    const struct rt_onnx_lower_row *row = find_row(node);
+    const struct rt_onnx_lower_row *row = rt_onnx_lower_row_of(node);
     size_t first = l->graph->node_count;
     if (is_constant(l) && (node->input_count > 0 || strcmp(node->op, "Constant") == 0)) {
         pass_constant(l);
@@ -322,9 +302,10 @@ static int lower_present(struct walk *walk)
     if (l->made[node->outputs[0]].inside)
         return RT_OK;
     l->name = rt_graph_text(l->graph, node->name, strlen(node->name));
-    if (l->made[node->outputs[0]].pattern != NULL) {
-        rt_onnx_lower_pattern(l);
-        count_in_pattern(l, first);
+    const struct rt_onnx_found *found = l->made[node->outputs[0]].found;
+    if (found != NULL) {
+        found->pattern->lower(l, found);
+        set_parameters(l, new_parameters(l, NULL, found->weight, found->weight_count), first);
         return RT_OK;
     }
     if (row == NULL || (row->lower != NULL && !row->lower(l, row))) {
@@ -334,7 +315,7 @@ static int lower_present(struct walk *walk)
             rt_onnx_lower_keep(l);
     }
     rt_onnx_lower_weights(l, row, first);
-    set_parameters(l, row, first);
+    set_parameters(l, new_parameters(l, row, node->inputs, node->input_count), first);
     return RT_OK;
 }
 
@@ -394,21 +375,13 @@ static int lower_control(struct walk *walk)
     return lower_body(walk, body, branches ? SIZE_MAX : loops ? 2 : 0, loops ? 1 : 0);
 }
 
-static bool has_body(const struct rt_onnx_node *node)
-{
-    for (size_t a = 0; a < node->attribute_count; a++)
-        if (node->attributes[a].kind == RT_ONNX_A_GRAPH)
-            return true;
-    return false;
-}
-
 static int lower_graph(struct walk *walk, const struct rt_onnx_graph *graph)
 {
     int status = RT_OK;
     for (size_t n = 0; n < graph->node_count && status == RT_OK; n++) {
         walk->l.at.node = &graph->nodes[n];
         walk->l.result = first_computed(&walk->l);
-        if (has_body(walk->l.at.node)) {
+        if (rt_onnx_has_body(walk->l.at.node)) {
             status = lower_control(walk);
             continue;
         }

@@ -13,9 +13,26 @@
 #include "models/graph/build_image.h"
 #include "models/graph/import/onnx/rows.h"
 
+struct rt_onnx_lowering;
+struct rt_onnx_pattern;
+/* A pattern that ends at a node. */
+struct rt_onnx_found {
+    const struct rt_onnx_pattern *pattern;
+    uint32_t letter[26]; /* values that the letters of its expression stand for */
+    const uint32_t *weight;
+    size_t weight_count; /* constants that it reads */
+};
+
+/* What exporters write as several operators, a row of lower_patterns.c. */
 struct rt_onnx_pattern {
-    const char *name, *text; /* lower_patterns.c says what it means */
+    const char *name, *text; /* an expression: match.h */
     enum rt_op_id op;
+    /* Adds nodes and sets `result`, as rows of operators do; at.node is the last operator. */
+    void (*lower)(struct rt_onnx_lowering *lowering, const struct rt_onnx_found *found);
+    /* What the expression does not say; it may change what letters stand for. NULL: nothing. */
+    bool (*holds)(const struct rt_onnx_lowering *lowering, uint32_t *letter);
+    /* Is told when it is found; NULL: nothing follows. */
+    void (*claimed)(struct rt_onnx_lowering *lowering, const struct rt_onnx_found *found);
 };
 
 /* What PyTorch holds where a file transposes (batch, tokens, heads, size): a view, which products of several
@@ -39,13 +56,11 @@ struct rt_onnx_made {
     bool product;     /* a product with a weight, to which a bias may be added in the same kernel */
     bool table;       /* rows of it are looked up */
     bool slot;        /* it goes where operators have their weights */
-    bool fixed;       /* an initializer, or elements are held */
+    bool fixed;       /* an initializer, elements are held, or made of such */
     /* lower_patterns.c: */
     const struct rt_onnx_node *maker, *reader; /* reader: the last one */
-    const struct rt_onnx_pattern *pattern;     /* that ends here; NULL: none */
-    uint32_t reads;                            /* what that pattern reads */
+    const struct rt_onnx_found *found;         /* the pattern that ends here; NULL: none */
     bool inside;                               /* of a pattern */
-    bool in_pattern;                           /* a weight that a pattern's kernel reads */
     enum rt_onnx_view view;
     /* Training: */
     bool ordered; /* the gradient of a view by heads is put in order before it comes here */
@@ -77,9 +92,33 @@ extern const struct rt_onnx_lower_row rt_onnx_lower_image[], rt_onnx_lower_math[
     rt_onnx_lower_product[], rt_onnx_lower_recurrent[], rt_onnx_lower_fused[];
 bool rt_onnx_lower_einsum(struct rt_onnx_lowering *lowering, const struct rt_onnx_lower_row *row);
 
-/* Finds patterns (made->pattern, made->inside), and adds the node of the one that ends at the node. */
+/* Finds patterns: made->found, made->inside. */
 void rt_onnx_find_patterns(struct rt_onnx_lowering *lowering, const struct rt_onnx_graph *graph);
-void rt_onnx_lower_pattern(struct rt_onnx_lowering *lowering);
+
+/* One reader less of a value: what is left without readers does not run. */
+void rt_onnx_unread(struct rt_onnx_lowering *lowering, uint32_t value);
+
+/* All but Shape and Size. */
+bool rt_onnx_reads_elements(const struct rt_onnx_node *node);
+bool rt_onnx_has_body(const struct rt_onnx_node *node);
+/* The row of an operator; NULL: none. */
+const struct rt_onnx_lower_row *rt_onnx_lower_row_of(const struct rt_onnx_node *node);
+
+/* Does the runtime run softmax(q k^T) v in one kernel? Kernels that do are of 16 bits, as for named models.
+ */
+bool rt_onnx_lower_fuses_attention(const struct rt_onnx_lowering *l);
+/* Of patterns of lower_attention.c. */
+bool rt_onnx_is_attention(const struct rt_onnx_lowering *l, uint32_t *letter);
+void rt_onnx_claim_attention(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+void rt_onnx_lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+bool rt_onnx_is_turned(const struct rt_onnx_lowering *l, uint32_t *letter);
+void rt_onnx_lower_turned(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+bool rt_onnx_is_repeat(const struct rt_onnx_lowering *l, uint32_t *letter);
+void rt_onnx_lower_repeat(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+bool rt_onnx_is_rotary(const struct rt_onnx_lowering *l, uint32_t *letter);
+void rt_onnx_claim_rotary(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+void rt_onnx_lower_rotary(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+#define RT_ONNX_LETTER(letters, c) ((letters)[(c) - 'a'])
 
 /* --- what a row may ask --- */
 

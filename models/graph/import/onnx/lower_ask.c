@@ -1,6 +1,8 @@
 /* What rows may ask of the node that is added. See lower.h. */
+#include "base/status.h"
 #include "models/graph/import/onnx/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t rt_onnx_lower_in(const struct rt_onnx_lowering *l, size_t i)
@@ -110,4 +112,51 @@ bool rt_onnx_lower_fuses_attention(const struct rt_onnx_lowering *l)
 bool rt_onnx_lower_is_microsoft(const struct rt_onnx_lowering *l)
 {
     return strcmp(l->at.node->domain, "com.microsoft") == 0;
+}
+
+const struct rt_onnx_lower_row *rt_onnx_lower_row_of(const struct rt_onnx_node *node)
+{
+    static const struct rt_onnx_lower_row *const tables[] = {rt_onnx_lower_image,     rt_onnx_lower_math,
+                                                             rt_onnx_lower_moves,     rt_onnx_lower_product,
+                                                             rt_onnx_lower_recurrent, rt_onnx_lower_fused};
+    for (size_t t = 0; t < RT_COUNT(tables) && node->row != NULL; t++)
+        for (const struct rt_onnx_lower_row *row = tables[t]; row->name != NULL; row++)
+            if (strcmp(row->name, node->op) == 0)
+                return row;
+    return NULL;
+}
+
+bool rt_onnx_reads_elements(const struct rt_onnx_node *node)
+{
+    return strcmp(node->op, "Shape") != 0 && strcmp(node->op, "Size") != 0;
+}
+
+bool rt_onnx_has_body(const struct rt_onnx_node *node)
+{
+    for (size_t a = 0; a < node->attribute_count; a++)
+        if (node->attributes[a].kind == RT_ONNX_A_GRAPH)
+            return true;
+    return false;
+}
+
+void rt_onnx_unread(struct rt_onnx_lowering *l, uint32_t value)
+{
+    size_t count = 1, room = 64;
+    uint32_t *unread = rt_malloc(room * sizeof *unread);
+    unread[0] = value;
+    while (count > 0) {
+        struct rt_onnx_made *made = &l->made[unread[--count]];
+        const struct rt_onnx_node *node = made->maker;
+        made->readers -= made->readers > 0;
+        if (made->readers > 0 || made->inside || made->found != NULL || node == NULL ||
+            node->output_count != 1 || rt_onnx_has_body(node))
+            continue;
+        made->inside = true;
+        if (count + node->input_count > room)
+            unread = rt_realloc(unread, (room = 2 * (count + node->input_count)), sizeof *unread);
+        for (size_t i = 0; i < node->input_count && rt_onnx_reads_elements(node); i++)
+            if (node->inputs[i] != RT_ONNX_NO_VALUE)
+                unread[count++] = node->inputs[i];
+    }
+    free(unread);
 }

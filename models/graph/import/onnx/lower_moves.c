@@ -148,8 +148,12 @@ static bool reshape(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
 {
     (void)row;
     const struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    const struct rt_onnx_shape *from = rt_onnx_lower_shape(l, 0), *to = rt_onnx_lower_out_shape(l);
+    bool same = from->rank == to->rank && memcmp(from->dim, to->dim, (size_t)to->rank * sizeof *to->dim) == 0;
     l->made[l->at.node->outputs[0]].part = in->part;
-    if (in->view == RT_ONNX_PLAIN)
+    if (same)
+        l->made[l->at.node->outputs[0]].view = in->view;
+    if (same || in->view == RT_ONNX_PLAIN)
         return true;
     int64_t rows, cols;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);

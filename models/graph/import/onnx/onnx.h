@@ -15,7 +15,9 @@
  *   fold.[ch]        elements of small values: shape arithmetic; fold_moves.c those that only move
  *   infer.[ch]       the walk over the nodes; why a shape is not known
  *   report.c         every value with its shape, printed
- *   lower.[ch]       nodes to kernels; lower_*.c: how an operator is forecast, a row each, and patterns
+ *   lower.[ch]       nodes to kernels; lower_*.c: how an operator is forecast, a row each
+ *   match.[ch]       expressions of operators; lower_patterns.c, lower_attention.c: what they become, a row
+ * each
  *
  * Formats and rules are those of ONNX: onnx.proto, Operators.md (https://onnx.ai/onnx/operators), and
  * ContribOperators.md of ONNX Runtime for com.microsoft.
