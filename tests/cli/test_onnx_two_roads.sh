@@ -31,6 +31,8 @@ for mode in training fused compiled; do
     for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do
         for exporter in dynamo torchscript; do holds "same_${mode}_${model}_$exporter" "ok $model, $exporter: " "$work/stdout"; done
     done
+    [ $mode = fused ] || continue
+    for model in gpt2 bert-large llama-2-7b; do holds "same_${model}_sdpa" "ok $model, sdpa: " "$work/stdout"; done
 done
 
 # notices NAME SED WORDS: the comparison reports, in these words, what SED has changed.

@@ -5,9 +5,10 @@
 Of both roads `rooftile graph --json` tells the kernels, batch 2, sequences of 16; compared is the multiset of all of them
 with their dims, and the parameters; of training those of the backward pass and of the sums of gradients; fused and
 compiled are inference in bf16, with attention in one kernel, by eager PyTorch and by torch.compile. torch.export's files
-are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx, transformers there of two layers. A line "ok MODEL, EXPORTER: N
-kernels ..." or "not ok ..." with the differences that the mode's file in FOLDER does not tell, and those that it tells and
-that are gone. Exit status 1: there are such."""
+are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx, transformers there of two layers; "sdpa" are torch.export's with
+attention as one operator (FOLDER/../onnx_sdpa), of the mode fused alone. A line "ok MODEL, EXPORTER: N kernels ..." or "not
+ok ..." with the differences that the mode's file in FOLDER does not tell, and those that it tells and that are gone. Exit
+status 1: there are such."""
 import collections
 import json
 import pathlib
@@ -17,7 +18,7 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 BATCH, SEQUENCE = 2, 16
-EXPORTERS = "dynamo", "torchscript"
+EXPORTERS = "dynamo", "torchscript", "sdpa"
 INFERENCE = ["--mode", "inference", "--dtype"]
 MODES = {"inference": ("differences.txt", {"forward"}, [*INFERENCE, "fp32"]),
          "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training"]),
@@ -102,7 +103,8 @@ def main():
     mode = sys.argv[3] if len(sys.argv) > 3 else "inference"
     told, seen, failed = expected(folder / MODES[mode][0]), set(), False
     with tempfile.TemporaryDirectory() as temporary:
-        for exporter, files in zip(EXPORTERS, (SOURCE / "models/graph/zoo", folder)):
+        folders = [SOURCE / "models/graph/zoo", folder, *([folder.parent / "onnx_sdpa"] if mode == "fused" else [])]
+        for exporter, files in zip(EXPORTERS, folders):
             for path in sorted(files.glob("*.onnx")):
                 model = path.stem
                 layers = None if exporter == "dynamo" or model not in LAYERS else 2

@@ -55,6 +55,7 @@ struct rt_onnx_made {
     bool image;       /* channels are followed by place */
     bool product;     /* a product with a weight, to which a bias may be added in the same kernel */
     bool table;       /* rows of it are looked up */
+    bool causal;      /* of an Attention without its mask */
     bool slot;        /* it goes where operators have their weights */
     bool fixed;       /* an initializer, elements are held, or made of such */
     /* lower_patterns.c: */
@@ -97,6 +98,12 @@ void rt_onnx_find_patterns(struct rt_onnx_lowering *lowering, const struct rt_on
 
 /* One reader less of a value: what is left without readers does not run. */
 void rt_onnx_unread(struct rt_onnx_lowering *lowering, uint32_t value);
+
+/* Does a mask of scores tell queries from keys, as padding alone does not? */
+bool rt_onnx_is_causal(const struct rt_onnx_lowering *l, uint32_t mask, int64_t queries, int64_t keys);
+/* The operator Attention (ai.onnx) whose kernel reads no mask, as it is causal or of one query: what only
+ * makes the mask does not run. */
+void rt_onnx_claim_mask(struct rt_onnx_lowering *l, const struct rt_onnx_node *node);
 
 /* All but Shape and Size. */
 bool rt_onnx_reads_elements(const struct rt_onnx_node *node);

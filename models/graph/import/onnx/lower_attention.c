@@ -68,7 +68,7 @@ static size_t add_inputs(const struct rt_onnx_node *node, uint32_t *visited, siz
     return count;
 }
 
-static bool is_causal(const struct rt_onnx_lowering *l, uint32_t mask, int64_t queries, int64_t keys)
+bool rt_onnx_is_causal(const struct rt_onnx_lowering *l, uint32_t mask, int64_t queries, int64_t keys)
 {
     uint32_t visited[MOST_VISITED] = {mask};
     size_t count = mask != RT_ONNX_NO_VALUE ? 1 : 0;
@@ -115,7 +115,7 @@ static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *let
                               .kv_heads = of_k[1],
                               .head_dim = of_q[3],
                               .value_dim = of_v[3],
-                              .causal = is_causal(l, RT_ONNX_LETTER(letter, 'm'), of_s[2], of_s[3])};
+                              .causal = rt_onnx_is_causal(l, RT_ONNX_LETTER(letter, 'm'), of_s[2], of_s[3])};
     bool same = of_q[0] == out->batch && of_k[0] == out->batch && of_v[0] == out->batch &&
                 of_q[1] == out->heads && of_v[1] == out->kv_heads && of_v[2] == out->keys;
     return same && out->heads % out->kv_heads == 0 && of_k[2] * of_k[3] == out->keys * out->head_dim;

@@ -162,12 +162,30 @@ static bool has(const struct rt_onnx_lowering *l, size_t input)
     return rt_onnx_lower_in(l, input) != RT_ONNX_NO_VALUE;
 }
 
+void rt_onnx_claim_mask(struct rt_onnx_lowering *l, const struct rt_onnx_node *node)
+{
+    bool attention = strcmp(node->op, "Attention") == 0 && node->domain[0] == '\0';
+    if (!attention || node->input_count < 4 || node->inputs[0] == RT_ONNX_NO_VALUE ||
+        node->inputs[3] == RT_ONNX_NO_VALUE || !rt_onnx_lower_fuses_attention(l))
+        return;
+    const struct rt_onnx_value *values = l->at.model->values;
+    const struct rt_onnx_shape *q = &values[node->inputs[0]].shape, *mask = &values[node->inputs[3]].shape;
+    if (q->rank < 3 || mask->rank < 2 || !rt_onnx_shape_known(q) || !rt_onnx_shape_known(mask))
+        return;
+    int64_t queries = q->dim[q->rank - 2], keys = mask->dim[mask->rank - 1];
+    bool causal = keys >= queries && rt_onnx_is_causal(l, node->inputs[3], queries, keys);
+    l->made[node->outputs[0]].causal = causal;
+    if (causal || queries == 1)
+        rt_onnx_unread(l, node->inputs[3]);
+}
+
 /* ai.onnx 23: q, k, v, mask, past keys, past values */
 static bool plain_attention(struct rt_onnx_lowering *l)
 {
     struct attention a = {.mask = rt_onnx_lower_node(l, 3),
                           .masked = has(l, 3),
-                          .causal = rt_onnx_int(&l->at, "is_causal", 0) != 0};
+                          .causal = rt_onnx_int(&l->at, "is_causal", 0) != 0 ||
+                                    l->made[l->at.node->outputs[0]].causal};
     if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2))
         return false;
     take_inputs(l, &a, rt_onnx_int(&l->at, "q_num_heads", 0), rt_onnx_int(&l->at, "kv_num_heads", 0), 4);

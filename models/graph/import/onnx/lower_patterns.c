@@ -259,6 +259,8 @@ void rt_onnx_find_patterns(struct rt_onnx_lowering *l, const struct rt_onnx_grap
         const struct rt_onnx_node *node = &graph->nodes[n];
         uint32_t value = node->output_count > 0 ? node->outputs[0] : RT_ONNX_NO_VALUE;
         bool open = value != RT_ONNX_NO_VALUE && !l->made[value].fixed;
+        if (open)
+            rt_onnx_claim_mask(l, node);
         for (size_t p = 0; p < RT_COUNT(patterns) && open; p++)
             if (rt_onnx_match(&match, patterns[p].text, value) &&
                 (patterns[p].holds == NULL || patterns[p].holds(l, match.letter))) {
