@@ -92,7 +92,7 @@ static struct group *gather(const struct rt_dataset *dataset, size_t *count)
 
 static int steps_of(const struct rt_dataset *dataset, const struct entry *entry, struct rt_run_steps *out)
 {
-    return isinf(entry->measured_us) ? rt_run_steps_untimed(dataset, entry->run, &entry->device, out)
+    return isinf(entry->measured_us) ? rt_run_steps_untimed(dataset, entry->run, &entry->device, NULL, out)
                                      : rt_run_steps(dataset, entry->run, &entry->device, NULL, out);
 }
 

@@ -94,7 +94,9 @@ static const struct rt_option options[] = {
     {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true, .reads = rt_reads_path),
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
     {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true, .reads = rt_reads_path),
-     "Take operator graphs (NeuSight's CSV) out of FOLDER where they are there, not those built here"},
+     "Take graphs out of FOLDER where they are there, not those built here: ONNX models (MODEL.onnx), "
+     "operator "
+     "graphs (NeuSight's CSV)"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
      "Take the roofline where a predictor has no network for an op"},
     {"from-whole", 0, NULL, RT_FLAG(struct arguments, from_whole),
@@ -190,7 +192,7 @@ static int check_folder(const char *graphs)
     struct stat file;
     if (graphs != NULL && (stat(graphs, &file) != 0 || !S_ISDIR(file.st_mode)))
         return rt_fail(RT_EIO,
-                       "--graphs %s: is no folder; name one with operator graphs such as "
+                       "--graphs %s: is no folder; name one with ONNX models or with operator graphs such as "
                        "gpt2_large-inf-1024-4.csv",
                        graphs);
     return RT_OK;

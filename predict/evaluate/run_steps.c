@@ -6,6 +6,7 @@
 #include "models/graph/import/import.h"
 #include "models/graph/memory.h"
 #include "models/graph/model.h"
+#include "predict/evaluate/run_onnx.h"
 #include "predict/forecast/power_limit.h"
 #include "predict/forecast/step.h"
 
@@ -17,6 +18,7 @@
 
 /* A run while its steps are made. */
 struct making {
+    const struct rt_dataset *dataset;
     const struct rt_workload *workload;
     bool untimed; /* it was out of memory */
     const struct rt_device *device;
@@ -355,6 +357,20 @@ static char *graph_file(const char *folder, const struct making *making)
     return NULL;
 }
 
+/* The one step of a model that is a file. */
+static int read_onnx(struct making *making, const char *path)
+{
+    struct part part = {making->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL,
+                        making->workload->batch, 0, 0};
+    int status = rt_run_onnx_graph(path, making->dataset, making->workload, &making->attributes,
+                                   options_of(making, &part), &making->steps->graph[0]);
+    if (status != RT_OK)
+        return status;
+    making->steps->read = true;
+    making->steps->times[making->steps->count++] = 1;
+    return RT_OK;
+}
+
 /* A file that was asked for: not about this run only. */
 static int read_graph(struct making *making, const char *path)
 {
@@ -400,13 +416,29 @@ static int find_host(struct making *making)
     return status;
 }
 
+/* By its name; an unknown one is about this run only. */
+static int find_model(struct making *making)
+{
+    int status = rt_model_named(making->name.model, &making->model);
+    if (status == RT_ENOTFOUND)
+        return RT_EFORMAT;
+    return status == RT_OK ? check_kind(making) : status;
+}
+
+static int make_named(struct making *making, const char *folder)
+{
+    bool one = making->workload->mode <= RT_TRAINING && !rt_workload_is_split(&making->steps->split);
+    char *path = folder != NULL && one && !making->untimed ? graph_file(folder, making) : NULL;
+    int status = find_model(making);
+    if (status == RT_OK)
+        status = path != NULL ? read_graph(making, path) : add_steps(making);
+    free(path);
+    return status;
+}
+
 static int make(struct making *making, const char *folder)
 {
     int status = check(making);
-    if (status == RT_OK && (status = rt_model_named(making->name.model, &making->model)) == RT_ENOTFOUND)
-        status = RT_EFORMAT; /* an unknown model is about this run only */
-    if (status == RT_OK)
-        status = check_kind(making);
     if (status == RT_OK)
         status = find_optimizer(making);
     if (status == RT_OK)
@@ -416,17 +448,17 @@ static int make(struct making *making, const char *folder)
     making->steps->fabric = making->attributes.fabric;
     making->steps->server = rt_server_find(rt_runtimes[making->runtime].served ? making->name.backend : NULL);
     making->steps->kind = rt_workload_kind_of(making->workload, &making->steps->split, making->runtime);
-    bool one = making->workload->mode <= RT_TRAINING && !rt_workload_is_split(&making->steps->split);
-    char *path = folder != NULL && one ? graph_file(folder, making) : NULL;
-    status = path != NULL ? read_graph(making, path) : add_steps(making);
-    free(path);
+    char *onnx = folder != NULL ? rt_run_onnx_file(folder, making->name.model) : NULL;
+    status = onnx != NULL ? read_onnx(making, onnx) : make_named(making, folder);
+    free(onnx);
     return status;
 }
 
 static int make_run(const struct rt_dataset *dataset, const struct rt_workload *workload, bool untimed,
                     const struct rt_device *device, const char *folder, struct rt_run_steps *out)
 {
-    struct making making = {.workload = workload,
+    struct making making = {.dataset = dataset,
+                            .workload = workload,
                             .untimed = untimed,
                             .device = device,
                             .name = rt_workload_name(dataset, workload),
@@ -450,9 +482,9 @@ int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *wor
 }
 
 int rt_run_steps_untimed(const struct rt_dataset *dataset, const struct rt_workload *workload,
-                         const struct rt_device *device, struct rt_run_steps *out)
+                         const struct rt_device *device, const char *folder, struct rt_run_steps *out)
 {
-    return make_run(dataset, workload, true, device, NULL, out);
+    return make_run(dataset, workload, true, device, folder, out);
 }
 
 bool rt_run_was_out_of_memory(const struct rt_dataset *dataset, const struct rt_workload *workload)

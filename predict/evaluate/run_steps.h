@@ -49,14 +49,15 @@ struct rt_run_steps {
 /* The steps of a run as it was measured. RT_EFORMAT or RT_EUSAGE where the run cannot be forecast: the
  * measurement failed, its option, model or attributes are unknown or malformed, the split does not fit.
  * `device`: whose memory says how many sequences run at once.
- * `folder` may be NULL: where it holds the operator graph "TITLE.csv" and the run was on one GPU, that is
- * read (graphs of several hold their all-reduces as nodes); RT_EIO where it cannot be. */
+ * `folder` may be NULL: where it holds the ONNX model of the run's model (run_onnx.h), or the operator graph
+ * "TITLE.csv" and the run was on one GPU, that is read (graphs of several hold their all-reduces as nodes);
+ * RT_EIO where it cannot be. */
 int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload,
                  const struct rt_device *device, const char *folder, struct rt_run_steps *out);
 
 /* The same of a run that was out of memory (datasets/run_attributes.h) and so has no time. */
 int rt_run_steps_untimed(const struct rt_dataset *dataset, const struct rt_workload *workload,
-                         const struct rt_device *device, struct rt_run_steps *out);
+                         const struct rt_device *device, const char *folder, struct rt_run_steps *out);
 bool rt_run_was_out_of_memory(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
 void rt_run_steps_release(struct rt_run_steps *steps);

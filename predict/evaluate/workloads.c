@@ -173,7 +173,8 @@ static int judge_out_of_memory(struct workloads *workloads, struct rt_judged_run
     const struct rt_device *device = &workloads->devices[run->workload->device];
     struct rt_run_steps steps;
     struct rt_run_forecast forecast;
-    int status = rt_run_steps_untimed(workloads->dataset, run->workload, device, &steps);
+    int status =
+        rt_run_steps_untimed(workloads->dataset, run->workload, device, evaluation->options.graphs, &steps);
     if (status != RT_OK)
         return status;
     run->kind = steps.kind;

@@ -84,7 +84,7 @@ static void test_out_of_memory(void)
     made.run->end_to_end_us = NAN;
     CU_ASSERT_TRUE(rt_run_was_out_of_memory(&made.dataset, made.run));
     RT_ASSERT_FAILS(steps_of(&made, &steps), RT_EFORMAT, "its measurement failed");
-    RT_ASSERT_OK(rt_run_steps_untimed(&made.dataset, made.run, &made.device, &steps));
+    RT_ASSERT_OK(rt_run_steps_untimed(&made.dataset, made.run, &made.device, NULL, &steps));
     RT_ASSERT_OK(rt_predictor_open("roofline", &roofline));
     RT_ASSERT_OK(rt_run_forecast(&steps, &roofline, &made.device, false, 0, &forecast));
     CU_ASSERT_FALSE(forecast.fits);
