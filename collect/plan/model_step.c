@@ -1,6 +1,7 @@
 /* A model's graph as tasks. See model_step.h. */
 #include "collect/plan/model_step.h"
 #include "base/status.h"
+#include "models/graph/import/import.h"
 #include "models/graph/model.h"
 
 #include <stdio.h>
@@ -117,6 +118,12 @@ int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
                                        .image = step->image,
                                        .tensor_parallel = 1,
                                        .dtype = step->dtype};
+    if (rt_model_is_onnx(step->model))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: ONNX models are forecast, not measured; collect the kernels of a model by name or "
+            "config.json",
+            step->model);
     int status = rt_model_find(step->model, &model);
     bool images = status == RT_OK && model.vision != NULL;
     if (status == RT_OK && (images ? step->sequence : step->image) != 0)

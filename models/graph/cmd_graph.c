@@ -227,7 +227,11 @@ static int print_zoo(bool json)
 
 static int run(const struct rt_command_line *line)
 {
-    const struct arguments *arguments = line->options;
+    struct arguments *arguments = line->options;
+    if (rt_given(line, "batch"))
+        arguments->onnx.batch = arguments->step.graph.batch;
+    if (rt_given(line, "seq"))
+        arguments->onnx.sequence = arguments->step.graph.sequence;
     if (arguments->types)
         return print_types(arguments->json);
     if (arguments->shapes)

@@ -34,7 +34,7 @@ static const struct rt_option options[] = {
      "Advise what gives the GPU most, not the smallest profile"},
     RT_HEADING("Of one model:"),
     {"model", 'm', "NAME", RT_TEXT(struct arguments, model, .reads = rt_reads_path),
-     "A model of the zoo (`rooftile graph --list`) or a Hugging Face config.json"},
+     "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json or an ONNX model"},
     {"batch", 'b', "N", RT_INTEGER(struct arguments, batch, 1, INT32_MAX), "Sequences or images of a step"},
     {"seq", 's', "N", RT_INTEGER(struct arguments, sequence, 1, INT32_MAX),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
@@ -129,6 +129,10 @@ static int settle_job(const struct rt_command_line *line, struct rt_gpu_job *job
     if (job->options.groups != NULL)
         return RT_OK;
     job->options.batch = arguments->batch;
+    if (rt_model_source_traced(&job->source)) {
+        job->options.sequence = arguments->sequence;
+        return rt_job_size_file(job);
+    }
     job->options.sequence = arguments->sequence > 0 || job->source.model.vision != NULL
                                 ? arguments->sequence
                                 : rt_model_default_sequence(&job->source.model);
@@ -152,7 +156,7 @@ static int advise_model(const struct rt_command_line *line, const struct rt_pred
         status = read_target(arguments->targets.name[0], &job.latency_us);
     if (status == RT_OK)
         status = rt_model_source_find(arguments->model, &job.source);
-    if (status == RT_OK && rt_model_source_traced(&job.source))
+    if (status == RT_OK && !rt_model_source_sized(&job.source))
         return rt_fail(RT_EUSAGE, "--model %s: an operator graph is of one GPU; name a model of sizes",
                        arguments->model);
     if (status == RT_OK)

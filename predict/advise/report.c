@@ -27,7 +27,7 @@ static char *words_of(const struct rt_gpu_job *job)
     const struct rt_graph_options *o = &job->options;
     struct rt_text words = {0};
     rt_text_add(&words, "%s, %s, %lld x ", job->name, rt_steps[o->step], (long long)o->batch);
-    if (job->source.model.vision != NULL)
+    if (job->options.image > 0)
         rt_text_add(&words, "%lld x %lld pixels", (long long)o->image, (long long)o->image);
     else
         rt_text_add(&words, "%lld tokens", (long long)o->sequence);

@@ -60,7 +60,8 @@ static const struct rt_option options[] = {
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
              .reads = rt_reads_path),
-     "A model of the zoo, a config.json or an operator graph; of several the geometric mean of their times "
+     "A model of the zoo, a config.json, an operator graph or an ONNX model; of several the geometric mean "
+     "of their times "
      "counts"},
     {"energy", 0, NULL, RT_FLAG(struct arguments, how.energy),
      "Joules of a step are an objective beside time: the front is over both"},
@@ -154,6 +155,8 @@ static int build_model(const struct rt_command_line *line, const char *name, con
     struct rt_step_options step = arguments->step;
     struct rt_model_source source;
     int status = rt_model_source_find(name, &source);
+    source.batch_asked = rt_given(line, "batch");
+    source.sequence_asked = rt_given(line, "seq");
     if (status == RT_OK)
         status = rt_step_options_settle(line, &source, alike, &step);
     if (status == RT_OK)

@@ -109,12 +109,41 @@ static int read_batches(struct reading *r, struct rt_gpu_job *job)
     return status;
 }
 
+int rt_job_size_file(struct rt_gpu_job *job)
+{
+    struct rt_graph graph;
+    job->source.batch_asked = true;
+    job->source.sequence_asked = job->options.sequence > 0;
+    int status = rt_model_source_graph(&job->source, &job->options, 0, &graph);
+    if (status != RT_OK)
+        return status;
+    job->source.quiet = true;
+    job->options.sequence = graph.options.sequence;
+    job->options.image = graph.options.image;
+    rt_graph_release(&graph);
+    return RT_OK;
+}
+
+/* A file's own sizes, and eager as `predict` runs it. */
+static int settle_file(struct reading *r, struct rt_gpu_job *job, int runtime)
+{
+    job->options.runtime = runtime >= 0 ? (enum rt_runtime_id)runtime : RT_RUNTIME_EAGER;
+    if (rt_runtimes[job->options.runtime].served)
+        return rt_csv_fail(r->csv, "LLM servers do not run ONNX models; leave the runtime of %s empty",
+                           job->model);
+    int status = rt_job_size_file(job);
+    return status == RT_OK ? RT_OK
+                           : rt_fail_context(status, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
+}
+
 /* What the row leaves out is the model's. */
 static int settle(struct reading *r, struct rt_gpu_job *job, int runtime)
 {
     const struct rt_model_source *source = &job->source;
     struct rt_graph_options *options = &job->options;
     int status = RT_OK;
+    if (rt_model_source_traced(source))
+        return settle_file(r, job, runtime);
     if (r->cell[DTYPE] == NULL)
         status = rt_model_source_dtype(source, &options->dtype);
     if (status != RT_OK)
@@ -137,11 +166,14 @@ static int settle(struct reading *r, struct rt_gpu_job *job, int runtime)
 
 static int read_sizes(struct reading *r, struct rt_gpu_job *job)
 {
-    bool of_images = job->source.model.vision != NULL;
+    bool of_images = job->source.model.vision != NULL, file = rt_model_source_traced(&job->source);
     enum column other = of_images ? SEQ : IMAGE;
     if (r->cell[other] != NULL)
         return rt_csv_fail(r->csv, "%s is a %s, which has no %s; leave the cell empty", job->model,
-                           of_images ? "model of images" : "language model", columns[other]);
+                           of_images ? "model of images"
+                           : file    ? "file"
+                                     : "language model",
+                           columns[other]);
     int status = read_batches(r, job);
     if (status == RT_OK)
         status = read_count(r, SEQ, &job->options.sequence);
@@ -159,7 +191,7 @@ static int read_model(struct reading *r, struct rt_gpu_job *job)
     job->model = rt_strdup(r->cell[MODEL]->text);
     job->name = rt_strdup(r->cell[NAME] != NULL ? r->cell[NAME]->text : job->model);
     int status = rt_model_source_find(job->model, &job->source);
-    if (status == RT_OK && rt_model_source_traced(&job->source))
+    if (status == RT_OK && !rt_model_source_sized(&job->source))
         return rt_csv_fail(r->csv, "%s is an operator graph; jobs name models of sizes", job->model);
     return status == RT_OK ? RT_OK
                            : rt_fail_context(status, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));

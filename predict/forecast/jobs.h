@@ -2,7 +2,7 @@
  * Jobs that share a GPU: a list in CSV, a job a row. Columns, in any order, all but `model` may be missing:
  *
  *   name        how reports call it (default: the model)
- *   model       as --model of `rooftile predict`: a name of the zoo or a config.json
+ *   model       as --model of `rooftile predict`: a name of the zoo, a config.json or an ONNX model
  *   batch       sequences or images of a step (default 1); several, of which `rooftile pack` chooses: 1 2 4 8
  *   seq, image  tokens of a sequence, the side of images (default: as `rooftile predict` has them)
  *   mode        inference, training or decode
@@ -22,7 +22,7 @@ enum { RT_JOB_BATCHES = 16 };
 
 struct rt_gpu_job {
     char *name, *model;              /* source.spec is model */
-    struct rt_model_source source;   /* of sizes, nothing traced */
+    struct rt_model_source source;   /* of sizes, or an ONNX model */
     struct rt_graph_options options; /* in the first of its batches */
     int64_t batches[RT_JOB_BATCHES];
     size_t batch_count;
@@ -41,6 +41,10 @@ struct rt_gpu_jobs {
  * columns that do not exist and for a file without jobs; RT_ENOTFOUND for models that are not known. */
 int rt_jobs_read(const char *path, struct rt_gpu_jobs *out);
 void rt_jobs_release(struct rt_gpu_jobs *jobs);
+
+/* Of a job whose model is a file, with its options: tells whether the file has the first of its batches (and
+ * the sequence, where it is above 0), warns of what there is to say of the file, and takes its sizes. */
+int rt_job_size_file(struct rt_gpu_job *job);
 
 /* The graph of a job's step on a device; release with rt_graph_release. */
 int rt_job_graph(const struct rt_gpu_job *job, const struct rt_device *device, struct rt_graph *out);

@@ -87,6 +87,23 @@ succeeds largest $predict "$data/network.onnx" --max-batch --json
 json_is largest_batch "d['batch'] > 64" True
 refuses parts_uneven 2 "cannot be divided by 2 (--dp)" $predict "$data/network.onnx" --batch 7 --dp 2
 refuses sized_seq 2 "--seq 128 is for dims whose names begin with 'seq'" $predict "$data/network.onnx" --batch 4 --seq 128
+succeeds sized_shapes "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --batch 8 --seq 33
+holds sized_all_known "shapes not known  0" "$work/stdout"
+# Other commands give the model's figures for the file, too.
+zoo="$ROOFTILE_SOURCE/models/graph/zoo"
+for command in "advise --gpu A100-SXM4-40GB" "explore --gpu A100-SXM4-40GB --vary sms=60:108:48 --cost sms"; do
+    succeeds "${command%% *}_named" "$ROOFTILE" $command -p roofline --model resnet50 --batch 8 --json
+    sed 's/resnet50/NAME/g' "$work/stdout" >named.json
+    succeeds "${command%% *}_file" "$ROOFTILE" $command -p roofline --model "$zoo/resnet50.onnx" --batch 8 --json
+    sed "s|$zoo/resnet50.onnx|NAME|g" "$work/stdout" >file.json
+    if cmp -s named.json file.json; then ok "${command%% *}_same"; else not_ok "${command%% *}_same" "$(diff named.json file.json | head -5)"; fi
+done
+printf 'name,model,batch,seq\neyes,%s,1 2,\nchat,%s,2,64\n' "$zoo/resnet50.onnx" "$zoo/gpt2.onnx" >jobs.csv
+succeeds pack_files "$ROOFTILE" pack -p roofline --gpu A100-SXM4-40GB jobs.csv
+holds pack_names "chat" "$work/stdout"
+printf 'name,model,batch\nsmall,%s,1 2\n' "$data/arithmetic.onnx" >jobs.csv
+refuses pack_unknown_dim 1 "give --dim 'seq=N' or --seq N" "$ROOFTILE" pack -p roofline --gpu A100-SXM4-40GB jobs.csv
+refuses collect_file 2 "ONNX models are forecast, not measured" "$ROOFTILE" collect --backend synthetic --model "$zoo/gpt2.onnx" -o c.h5
 refuses sized_pipeline 2 "the layers of an ONNX model are not known, so --pp does not apply" $predict "$data/network.onnx" --batch 4 --pp 2
 refuses sized_shard 2 "so --shard parameters does not apply" $predict "$data/network.onnx" --batch 4 --dp 2 --mode training --shard parameters
 refuses sized_tensor 2 "so --tp does not apply" $predict "$data/network.onnx" --batch 4 --tp 2

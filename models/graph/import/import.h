@@ -44,6 +44,12 @@ static inline bool rt_model_source_traced(const struct rt_model_source *source)
     return source->importer->traced != NULL;
 }
 
+/* Are its graphs of any batch and sequence? ONNX models' are by names of dims. */
+static inline bool rt_model_source_sized(const struct rt_model_source *source)
+{
+    return !rt_model_source_traced(source) || rt_model_is_onnx(source->spec);
+}
+
 /* RT_EUSAGE where `layers` (0: not given) or the options do not fit. Of what was traced, only dtype and
  * fusion matter; layers are for that alone. */
 int rt_model_source_graph(const struct rt_model_source *source, const struct rt_graph_options *options,

@@ -199,6 +199,15 @@ int rt_onnx_infer(struct rt_onnx_model *model)
 
 /* --- why --- */
 
+static char *why_dim(const struct rt_onnx_value *value, int d)
+{
+    const char *name = value->dim_names[d], *option = rt_onnx_size_option(name);
+    return option != NULL ? rt_format("dim %d of input '%s' is '%s' in the file; give --dim '%s=N' or --%s N",
+                                      d, value->name, name, name, option)
+                          : rt_format("dim %d of input '%s' is '%s' in the file; give --dim '%s=N'", d,
+                                      value->name, name, name);
+}
+
 static char *why_input(const struct rt_onnx_value *value)
 {
     if (value->shape.rank == RT_ONNX_UNKNOWN)
@@ -206,8 +215,7 @@ static char *why_input(const struct rt_onnx_value *value)
                          value->name, value->name);
     for (int i = 0; i < value->shape.rank; i++)
         if (value->shape.dim[i] == RT_ONNX_UNKNOWN && value->dim_names != NULL && value->dim_names[i] != NULL)
-            return rt_format("dim %d of input '%s' is '%s' in the file; give --dim '%s=N'", i, value->name,
-                             value->dim_names[i], value->dim_names[i]);
+            return why_dim(value, i);
     return rt_format("input '%s' is %s in the file; give --shape '%s=...' with every dim", value->name,
                      rt_onnx_shape_words(&value->shape).text, value->name);
 }

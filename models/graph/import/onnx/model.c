@@ -190,14 +190,20 @@ int rt_onnx_take_dims(struct rt_onnx_model *model)
 }
 
 /* "batch", "batch_size"; "seq", "seq_len", "sequence_length" */
-static int64_t size_by_kind(struct rt_onnx_model *model, const char *name)
+const char *rt_onnx_size_option(const char *name)
 {
-    const struct rt_onnx_given *given = model->given;
-    bool batch = given != NULL && given->batch > 0 && strncasecmp(name, "batch", 5) == 0;
-    bool sequence = given != NULL && given->sequence > 0 && strncasecmp(name, "seq", 3) == 0;
-    model->has_batch |= batch;
-    model->has_sequence |= sequence;
-    return batch ? given->batch : sequence ? given->sequence : RT_ONNX_UNKNOWN;
+    return strncasecmp(name, "batch", 5) == 0 ? "batch" : strncasecmp(name, "seq", 3) == 0 ? "seq" : NULL;
+}
+
+static int64_t size_by_option(struct rt_onnx_model *model, const char *name)
+{
+    const char *option = rt_onnx_size_option(name);
+    if (model->given == NULL || option == NULL)
+        return RT_ONNX_UNKNOWN;
+    bool batch = strcmp(option, "batch") == 0;
+    int64_t size = batch ? model->given->batch : model->given->sequence;
+    *(batch ? &model->has_batch : &model->has_sequence) |= size > 0;
+    return size > 0 ? size : RT_ONNX_UNKNOWN;
 }
 
 int64_t rt_onnx_dim_size(struct rt_onnx_model *model, const char *name)
@@ -207,7 +213,7 @@ int64_t rt_onnx_dim_size(struct rt_onnx_model *model, const char *name)
             model->dims[i].used = true;
             return model->dims[i].size;
         }
-    return size_by_kind(model, name);
+    return size_by_option(model, name);
 }
 
 static int bad_shape(const char *text)
