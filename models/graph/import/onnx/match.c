@@ -166,6 +166,26 @@ static bool match_letter(struct rt_onnx_match *match, const char **text, uint32_
     return true;
 }
 
+static bool has_letter(const struct rt_onnx_match *match, uint32_t value)
+{
+    for (size_t i = 0; i < sizeof match->letter / sizeof *match->letter; i++)
+        if (match->letter[i] == value)
+            return true;
+    return false;
+}
+
+/* Do others read what was made from inner value `first` on? What has a letter may be met again. */
+static bool is_read_elsewhere(const struct rt_onnx_match *match, size_t first, bool whole)
+{
+    for (size_t i = first; i < match->inner_count; i++) {
+        const struct rt_onnx_made *made = made_of(match, match->inner[i]);
+        if (match->reads[i] != made->readers && !rt_onnx_may_be_shared(made->maker) &&
+            (whole || !has_letter(match, match->inner[i])))
+            return true;
+    }
+    return false;
+}
+
 static bool match_part(struct rt_onnx_match *match, const char **text, uint32_t value)
 {
     const char *name = *text + 1;
@@ -177,7 +197,8 @@ static bool match_part(struct rt_onnx_match *match, const char **text, uint32_t 
         if (strlen(part->name) != length || strncmp(part->name, name, length) != 0)
             continue;
         *match = before;
-        if (match_value(match, &inside, value))
+        size_t first = before.inner_count > 0 ? before.inner_count : 1; /* the last operator may be read */
+        if (match_value(match, &inside, value) && !is_read_elsewhere(match, first, false))
             return true;
     }
     return false;
@@ -201,10 +222,5 @@ bool rt_onnx_match(struct rt_onnx_match *match, const char *text, uint32_t value
     match->inner_count = match->constant_count = 0;
     if (!match_value(match, &text, value) || match->inner_count == 0)
         return false;
-    for (size_t i = 1; i < match->inner_count; i++) {
-        const struct rt_onnx_made *made = made_of(match, match->inner[i]);
-        if (match->reads[i] != made->readers && !rt_onnx_may_be_shared(made->maker))
-            return false;
-    }
-    return true;
+    return !is_read_elsewhere(match, 1, true);
 }
