@@ -84,7 +84,7 @@ static int check_arguments(const struct arguments *arguments)
 static void set_lengths(const struct rt_model *model, struct rt_graph_options *step)
 {
     int64_t length = rt_model_default_sequence(model);
-    if (model->vision != NULL)
+    if (!rt_model_reads_text(model))
         return;
     if (step->sequence < 1)
         step->sequence = length;

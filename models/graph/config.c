@@ -70,6 +70,25 @@ static int read_boolean(struct rt_model *model, const struct rt_config_key *key,
     return RT_OK;
 }
 
+static int read_sizes(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                      const json_t *value, const char *where)
+{
+    struct rt_sizes *sizes = (struct rt_sizes *)size_of(model, key);
+    size_t count = json_array_size(value);
+    if (count < 1 || count > RT_MOST_CONVOLUTIONS)
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list of 1 to %d whole numbers; correct it", where,
+                       name, RT_MOST_CONVOLUTIONS);
+    sizes->count = (int64_t)count;
+    for (size_t i = 0; i < count; i++) {
+        json_int_t size = json_integer_value(json_array_get(value, i));
+        if (size < 1 || size > MOST_SIZE)
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must hold whole numbers in 1..2^31; correct number %zu",
+                           where, name, i + 1);
+        sizes->of[i] = size;
+    }
+    return RT_OK;
+}
+
 static int read_length(struct rt_model *model, const struct rt_config_key *key, const char *name,
                        const json_t *value, const char *where)
 {
@@ -259,6 +278,8 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
     switch (key->kind) {
     case RT_KEY_BOOLEAN:
         return read_boolean(model, key, name, value, where);
+    case RT_KEY_SIZES:
+        return read_sizes(model, key, name, value, where);
     case RT_KEY_LENGTH:
         return read_length(model, key, name, value, where);
     case RT_KEY_ACTIVATION:
@@ -454,6 +475,16 @@ static const char *const head_names[RT_MODEL_HEAD_COUNT] = {
     [RT_MODEL_HEAD_PRETRAINING] = "ForPreTraining",
     [RT_MODEL_HEAD_NEXT_SENTENCE] = "ForNextSentencePrediction",
     [RT_MODEL_HEAD_ENCODER] = "EncoderModel",
+    [RT_MODEL_HEAD_CTC] = "ForCTC",
+};
+
+/* What heads of models that read something else than text are called. */
+static const struct {
+    const char *name;
+    enum rt_model_head head;
+} other_heads[] = {
+    {"ForAudioClassification", RT_MODEL_HEAD_SEQUENCE_CLASSES},
+    {"ForAudioFrameClassification", RT_MODEL_HEAD_TOKEN_CLASSES},
 };
 
 /* The rest of BERT's row has the words of its ForMaskedLM, and so has its LMHeadModel. */
@@ -463,6 +494,9 @@ static enum rt_model_head find_head(const char *name, unsigned built)
     for (size_t i = 0; i < RT_COUNT(words); i++)
         if (strcmp(name, words[i]) == 0)
             return built & (1U << RT_MODEL_HEAD_WORDS) ? RT_MODEL_HEAD_WORDS : RT_MODEL_HEAD_MASKED_WORDS;
+    for (size_t i = 0; i < RT_COUNT(other_heads); i++)
+        if (strcmp(name, other_heads[i].name) == 0)
+            name = head_names[other_heads[i].head];
     for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
         if (head_names[head] != NULL && (built & (1U << head)) && strcmp(name, head_names[head]) == 0)
             return (enum rt_model_head)head;
@@ -643,6 +677,28 @@ static void complete_windows(struct rt_model *model)
         model->full_layers = model->layers;
 }
 
+/* Convolutions over sound: a width, a kernel and a stride each. */
+static int complete_convolutions(const struct rt_model *model, const char *where)
+{
+    int64_t count = model->sound_dim.count;
+    if (model->sound_kernel.count != count || model->sound_stride.count != count)
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"conv_dim\", \"conv_kernel\" and \"conv_stride\" list %" PRId64 ", %" PRId64
+                       " and %" PRId64 " convolutions; make them as many",
+                       where, count, model->sound_kernel.count, model->sound_stride.count);
+    if (model->position_groups > 0 && model->hidden % model->position_groups != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"num_conv_pos_embedding_groups\" is %" PRId64
+                       ", which does not divide the hidden size %" PRId64 "; correct either",
+                       where, model->position_groups, model->hidden);
+    if (model->codebooks > 0 && model->code_width % model->codebooks != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"num_codevector_groups\" is %" PRId64
+                       ", which does not divide \"codevector_dim\" %" PRId64 "; correct either",
+                       where, model->codebooks, model->code_width);
+    return RT_OK;
+}
+
 /* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
 static int complete(struct rt_model *model, const char *where)
 {
@@ -664,6 +720,8 @@ static int complete(struct rt_model *model, const char *where)
                        where, model->layers > MOST_LAYERS ? model->layers : model->decoder_layers,
                        MOST_LAYERS);
     int status = complete_heads(model, where);
+    if (status == RT_OK)
+        status = complete_convolutions(model, where);
     return status == RT_OK ? complete_experts(model, where) : status;
 }
 
@@ -678,6 +736,14 @@ static int check_product(int64_t a, int64_t b, const char *what, const char *whe
                    (double)a * (double)b);
 }
 
+static int64_t largest_size(const struct rt_sizes *sizes)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < sizes->count; i++)
+        most = sizes->of[i] > most ? sizes->of[i] : most;
+    return most;
+}
+
 /* Parameters of the largest matrix that two sizes can make. Builders multiply sizes in 64 bits. */
 static double largest_matrix(const struct rt_model *model)
 {
@@ -686,6 +752,14 @@ static double largest_matrix(const struct rt_model *model)
                              model->heads * model->head_dim,
                              model->inner,
                              model->decoder_inner,
+                             model->source_positions,
+                             model->mel_bins,
+                             model->projection,
+                             model->code_projection,
+                             model->codebooks * model->code_entries,
+                             model->position_kernel,
+                             largest_size(&model->sound_dim),
+                             largest_size(&model->sound_kernel),
                              model->vocab,
                              model->expert_inner,
                              model->positions,

@@ -64,6 +64,7 @@ struct rt_graph_options {
     int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
     int64_t sequence; /* tokens of each; ignored when decoding, and of models of images */
     int64_t image;    /* models of images: side of a square image in pixels; 0: the model's own */
+    double seconds;   /* models of sound: of each recording, at 16 kHz; 0: rt_model_seconds */
     int64_t context;  /* decode: tokens already in the cache, >= 1 */
     /* Inference of sequences that differ: their groups, instead of batch, sequence and context, which are
      * their number and means then. Not owned. NULL: all alike. */

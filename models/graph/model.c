@@ -13,8 +13,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define MOST_SIZE ((int64_t)1 << 31)
-#define MOST_DIM  ((double)((int64_t)1 << 40)) /* rt_op_check's */
+#define MOST_SIZE            ((int64_t)1 << 31)
+#define SECONDS_PER_POSITION 0.02 /* Whisper: two spectra, 10 ms apart */
+#define USUAL_SECONDS        10
+#define MOST_DIM             ((double)((int64_t)1 << 40)) /* rt_op_check's */
 
 static int check_option(const char *option, int64_t value)
 {
@@ -219,6 +221,33 @@ static int check_image_options(const struct rt_model *model, const struct rt_gra
     return status != RT_OK ? status : check_image_size(model, options);
 }
 
+/* --- models of sound --- */
+
+/* A window that the encoder has is filled with silence; without one, the convolutions need a token's samples.
+ */
+static int check_sound(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    double most = model->source_positions > 0 ? rt_model_seconds(model) : RT_MOST_SECONDS;
+    if (!model->architecture->sound)
+        return RT_OK;
+    if (!rt_model_reads_text(model) && options->step == RT_STEP_DECODE)
+        return rt_fail(RT_EUSAGE,
+                       "%s keeps no keys and values, so it does not decode token by token; use --mode "
+                       "inference",
+                       model->name);
+    if (!(options->seconds > 0 && options->seconds <= RT_MOST_SECONDS))
+        return rt_fail(RT_EUSAGE, "--seconds is %g; it must be more than 0 and at most %d", options->seconds,
+                       RT_MOST_SECONDS);
+    if (options->seconds > most)
+        return rt_fail(RT_EUSAGE,
+                       "--seconds %g: %s hears %g seconds at a time; give a larger --batch for more windows",
+                       options->seconds, model->name, most);
+    if (!rt_model_reads_text(model) && rt_model_sequence(model, options) < 1)
+        return rt_fail(RT_EUSAGE, "--seconds %g is less than the convolutions of %s reach over; give more",
+                       options->seconds, model->name);
+    return RT_OK;
+}
+
 /* The kernel that its dims do not allow; NULL where there is none. */
 static const struct rt_graph_kernel *wrong_kernel(const struct rt_graph *graph)
 {
@@ -325,6 +354,9 @@ static double input_bytes(const struct rt_graph *graph, bool images)
 {
     const struct rt_graph_options *options = &graph->options;
     double width = rt_dtypes[options->autocast ? RT_FP32 : options->dtype].bytes;
+    const struct rt_graph_kernel *first = graph->kernel_count > 0 ? &graph->kernels[0] : NULL;
+    if (options->seconds > 0 && first != NULL && first->call.op == RT_OP_CONV2D)
+        return width * (double)options->batch * (double)first->call.dim[1] * (double)first->call.dim[4];
     if (options->groups != NULL)
         return 8 * rt_sequences_totals(options->groups, options->group_count).tokens;
     if (!images)
@@ -348,8 +380,13 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     struct rt_graph graph;
     struct rt_graph_options step = *options;
     bool images = model->vision != NULL;
+    if (step.seconds == 0)
+        step.seconds = rt_model_seconds(model);
+    step.sequence = rt_model_sequence(model, &step);
     step.image = !images ? 0 : options->image != 0 ? options->image : model->vision->image;
-    int status = images ? check_image_options(model, &step) : check_options(model, &step);
+    int status = images ? check_image_options(model, &step) : check_sound(model, &step);
+    if (status == RT_OK && !images)
+        status = check_options(model, &step);
     if (status == RT_OK && step.autocast && step.dtype != RT_FP16 && step.dtype != RT_BF16)
         status = rt_fail(RT_EUSAGE, "autocast is to fp16 or bf16, not to %s", rt_dtypes[step.dtype].name);
     if (status != RT_OK)
@@ -388,8 +425,30 @@ enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum r
     return served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
 }
 
+bool rt_model_reads_text(const struct rt_model *model)
+{
+    return model->vision == NULL && model->architecture->sequence == NULL;
+}
+
+double rt_model_seconds(const struct rt_model *model)
+{
+    bool sound = model->vision == NULL && model->architecture->sound;
+    return !sound                        ? 0
+           : model->source_positions > 0 ? SECONDS_PER_POSITION * (double)model->source_positions
+                                         : USUAL_SECONDS;
+}
+
+int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    bool own = model->vision == NULL && model->architecture->sequence != NULL;
+    return own ? model->architecture->sequence(model, options) : options->sequence;
+}
+
 int64_t rt_model_default_sequence(const struct rt_model *model)
 {
+    const struct rt_graph_options usual = {.seconds = rt_model_seconds(model)};
+    if (!rt_model_reads_text(model) && model->vision == NULL)
+        return rt_model_sequence(model, &usual);
     return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;
 }
 
@@ -404,6 +463,7 @@ double rt_model_parameters(const struct rt_model *model)
     struct rt_graph_options one = {.batch = 1, .sequence = 1, .tensor_parallel = 1};
     struct rt_graph graph;
     struct rt_graph_totals totals;
+    one.seconds = rt_model_seconds(model);
     one.image = model->vision != NULL ? model->vision->image : 0;
     rt_graph_init(&graph, &one);
     build(model, &graph);

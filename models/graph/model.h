@@ -45,12 +45,20 @@ enum rt_model_head {
     RT_MODEL_HEAD_MASKED_WORDS,     /* ForMaskedLM */
     RT_MODEL_HEAD_PRETRAINING,      /* ForPreTraining: masked words and the next sentence */
     RT_MODEL_HEAD_NEXT_SENTENCE,    /* ForNextSentencePrediction */
+    RT_MODEL_HEAD_CTC,              /* ForCTC: scores of letters at each time */
     RT_MODEL_HEAD_ENCODER,          /* EncoderModel: the encoder of an encoder-decoder alone */
     RT_MODEL_HEAD_COUNT
 };
 
 struct rt_architecture;
 struct rt_vision;
+
+enum { RT_MOST_CONVOLUTIONS = 16, RT_MOST_SECONDS = 86400 };
+
+/* Sizes that a config lists: as many as `count`. */
+struct rt_sizes {
+    int64_t count, of[RT_MOST_CONVOLUTIONS];
+};
 
 struct rt_model {
     char name[96];                  /* of the zoo, or the file's path */
@@ -67,7 +75,17 @@ struct rt_model {
     /* Encoder-decoders (T5, BART): `layers`, `heads` and `inner` are the encoder's. */
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
     int64_t decoder_heads, decoder_inner; /* 0: as the encoder's */
-    int64_t output_scaled;                /* 1: what the decoder puts out is scaled (T5) */
+    /* Sound: spectra's lines and the encoder's tokens (Whisper); convolutions over samples (wav2vec2). */
+    int64_t mel_bins, source_positions; /* 0: none */
+    struct rt_sizes sound_dim, sound_kernel, sound_stride;
+    int64_t conv_bias, conv_normed;           /* 1: each has a bias; a norm of its own, not the first alone */
+    int64_t position_kernel, position_groups; /* of the convolution that makes positions */
+    int64_t features_normed, positions_normed; /* 1: features; what that convolution reads, in batches */
+    int64_t masked_time, masked_columns;       /* 1: training masks some; either makes a parameter */
+    int64_t projection, layers_weighed;        /* of heads that classify: width; 1: all layers' outputs */
+    /* ForPreTraining: codebooks, entries of each, width of an entry of all, width that it is compared in. */
+    int64_t codebooks, code_entries, code_width, code_projection;
+    int64_t output_scaled; /* 1: what the decoder puts out is scaled (T5) */
     /* Experts of decoders: each token goes to `topk` of them. */
     int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
     int64_t shared_experts, shared_inner; /* that every token goes to: their number and width */
@@ -160,7 +178,17 @@ int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
 enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step,
                                             enum rt_dtype dtype);
 
-/* 1024, or the model's positions where those are fewer. */
+/* False of models of images by name, and of sound without a decoder: --seq is not for these. */
+bool rt_model_reads_text(const struct rt_model *model);
+
+/* Seconds of sound that are read where none are asked for: the window of an encoder that has one (Whisper's
+ * 30), else 10; 0: the model reads no sound. */
+double rt_model_seconds(const struct rt_model *model);
+
+/* Tokens of the step: options->sequence, or what a model that reads no text makes of what it reads. */
+int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_options *options);
+
+/* 1024, or the model's positions where those are fewer; what a model makes that reads no text. */
 int64_t rt_model_default_sequence(const struct rt_model *model);
 
 /* True where the step reads more positions than the model was trained for. */

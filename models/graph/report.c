@@ -116,6 +116,8 @@ static void add_title(struct rt_report *report, const struct rt_graph *graph, co
                     options->image > 0 ? "image" : "sequence",
                     options->image > 0 ? options->image : options->sequence);
     free(groups);
+    if (options->seconds > 0)
+        rt_text_add(&title, ", %g s of sound", options->seconds);
     rt_text_add(&title, "%s%s", options->channels_last ? ", channels last" : "",
                 options->autocast ? ", autocast" : "");
     if (options->tensor_parallel > 1)
@@ -213,7 +215,7 @@ static json_t *options_json(const struct rt_graph *graph)
 {
     const struct rt_graph_options *options = &graph->options;
     bool decode = options->step == RT_STEP_DECODE, image = options->image > 0;
-    return json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:s, s:s, s:b, s:b, s:b}", "runtime",
+    return json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:o, s:I, s:s, s:s, s:b, s:b, s:b}", "runtime",
                      rt_runtimes[options->runtime].name, "kv_bits",
                      options->kv_bits > 0 ? json_integer(options->kv_bits) : json_null(), "sequence_groups",
                      rt_sequences_json(options->groups, options->group_count), "mode",
@@ -224,6 +226,7 @@ static json_t *options_json(const struct rt_graph *graph)
                      (json_int_t)(image    ? options->image
                                   : decode ? options->context
                                            : options->sequence),
+                     "seconds", options->seconds > 0 ? json_real(options->seconds) : json_null(),
                      "tensor_parallel", (json_int_t)options->tensor_parallel, "dtype",
                      rt_dtypes[graph->products].name, "optimizer", rt_optimizers[options->optimizer],
                      "fusion", options->fusion, "channels_last", options->channels_last, "autocast",

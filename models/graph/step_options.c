@@ -118,30 +118,39 @@ static int settle_lists(const struct rt_command_line *line, const char *const *a
     return RT_OK;
 }
 
-/* Sequences are of language models, images of models of images. */
+/* Sequences are of language models, images of models of images, seconds of those that read sound. */
 static int settle_kind(const struct rt_command_line *line, const struct rt_model_source *source)
 {
     static const char *const tokens[] = {"seq", "context", "lengths", "contexts", "quant", "kv-cache", NULL};
     static const char *const images[] = {"image", "layout", NULL};
-    bool of_images = source->model.vision != NULL;
-    const char *given = rt_given_of(line, of_images ? tokens : images);
+    const struct rt_model *model = &source->model;
+    bool of_images = model->vision != NULL, text = rt_model_reads_text(model);
+    const char *given = rt_given_of(line, text ? images : tokens);
+    if (rt_given(line, "seconds") && !(rt_model_seconds(model) > 0))
+        return rt_fail(RT_EUSAGE, "%s hears nothing, so --seconds is not for it; --%s is its size",
+                       model->name, of_images ? "image" : "seq");
+    if (given == NULL && !text && !of_images)
+        given = rt_given_of(line, images);
     if (given == NULL)
         return RT_OK;
+    if (!text && !of_images)
+        return rt_fail(RT_EUSAGE, "%s is a model of sound, which --%s is not for; --seconds is its length",
+                       model->name, given);
     return of_images
                ? rt_fail(RT_EUSAGE, "%s is a model of images, which --%s is not for; --image is their side",
-                         source->model.name, given)
+                         model->name, given)
                : rt_fail(RT_EUSAGE,
                          "%s is a language model, which --%s is not for; --seq is the length of "
                          "sequences",
-                         source->model.name, given);
+                         model->name, given);
 }
 
 /* What was traced is what it is; an ONNX model says which operators run, and not what runs them. */
 static int settle_traced(const struct rt_command_line *line, const struct rt_model_source *source,
                          struct rt_graph_options *graph)
 {
-    static const char *const served[] = {"lengths",      "contexts", "quant",  "kv-cache", "ep",
-                                         "attention-dp", "image",    "layout", "autocast", NULL};
+    static const char *const served[] = {"lengths", "contexts", "quant",   "kv-cache", "ep", "attention-dp",
+                                         "image",   "layout",   "seconds", "autocast", NULL};
     const char *given = rt_given_of(line, served);
     bool onnx = rt_model_is_onnx(source->spec);
     if (given == NULL && !onnx && rt_given(line, "runtime"))

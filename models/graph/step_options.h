@@ -65,6 +65,8 @@ int rt_read_layout(const char *option, const char *text, void *value);        /*
          "Chains of elementwise ops run as one kernel, as torch.compile does"},                              \
         {"layout", 0, "NAME", RT_OWN(type, member.graph.channels_last, rt_read_layout),                      \
          "images: how they are stored: nchw (default) or nhwc (channels last)"},                             \
+        {"seconds", 0, "S", RT_NUMBER(type, member.graph.seconds, 1e-3, RT_MOST_SECONDS),                    \
+         "speech: seconds of sound, at 16 kHz (default 10; Whisper hears a window, of 30, and no more)"},    \
         {"autocast", 0, NULL, RT_FLAG(type, member.graph.autocast),                                          \
          "torch.autocast in --dtype (default fp16): weights in fp32, cast in every step"},                   \
         {"recompute", 0, "WHAT", RT_CHOICE(type, member.graph.recompute, rt_recomputes),                     \

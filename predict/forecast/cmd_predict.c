@@ -381,7 +381,8 @@ static int build_graph(const struct arguments *arguments, const struct rt_model_
     if (status == RT_OK && alike)
         fit.step.batch = fit.batch / rt_fit_parts(&fit);
     if (!traced)
-        prediction->overlong = source->model.vision == NULL && rt_model_overlong(&source->model, &fit.step);
+        prediction->overlong =
+            rt_model_reads_text(&source->model) && rt_model_overlong(&source->model, &fit.step);
     if (status == RT_OK)
         status = rt_model_source_graph(source, &fit.step, arguments->layers, &prediction->graph);
     if (status == RT_OK && traced) {
@@ -584,6 +585,14 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     return status;
 }
 
+/* Of sound without text, its tokens. */
+static int64_t usual_sequence(const struct arguments *arguments, const struct rt_model_source *source)
+{
+    struct rt_graph_options step = arguments->step.graph;
+    step.sequence = rt_model_default_sequence(&source->model);
+    return step.seconds > 0 ? rt_model_sequence(&source->model, &step) : step.sequence;
+}
+
 static int predict_source(struct arguments *arguments, const struct rt_model_source *source)
 {
     struct rt_predictor predictor;
@@ -596,7 +605,7 @@ static int predict_source(struct arguments *arguments, const struct rt_model_sou
     if (source->model.vision != NULL && arguments->images.count == 0)
         arguments->images = (struct values){{source->model.vision->image}, 1};
     if (arguments->sequences.count == 0)
-        arguments->sequences = (struct values){{traced ? 1 : rt_model_default_sequence(&source->model)}, 1};
+        arguments->sequences = (struct values){{traced ? 1 : usual_sequence(arguments, source)}, 1};
     if ((status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
         return status;
     arguments->forecast.memo = rt_network_memo_new(); /* most GPUs ask networks the same */

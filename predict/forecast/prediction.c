@@ -105,6 +105,8 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
                     o->image, o->channels_last ? ", channels last" : "");
     else
         rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
+    if (o->seconds > 0)
+        rt_text_add(&title, " and %g s of sound", o->seconds);
     rt_text_add(&title, ", %s%s%s", rt_graph_dtype_words(&prediction->graph).text,
                 o->autocast ? " by autocast" : "", o->kv_bits > 0 ? ", keys and values in 8 bits" : "");
     rt_text_add(&title, ", by %s%s", rt_graph_runtime_words(&prediction->graph),
@@ -158,6 +160,7 @@ static void add_subject(struct rt_report *report, const struct rt_prediction *pr
         {"batch", json_integer(prediction->batch)},
         {"sequence", images ? json_null() : json_integer(prediction->sequence)},
         {"image", images ? json_integer(o->image) : json_null()},
+        {"seconds", o->seconds > 0 ? json_real(o->seconds) : json_null()},
         {"layout", images ? json_string(o->channels_last ? "nhwc" : "nchw") : json_null()},
         {"autocast", json_boolean(o->autocast)},
         {"context", o->step == RT_STEP_DECODE ? json_integer(o->context) : json_null()},

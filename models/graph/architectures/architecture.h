@@ -22,6 +22,7 @@ enum rt_key_kind {
     RT_KEY_OPTIONAL,   /* a whole number, of which -1 says none */
     RT_KEY_BOOLEAN,    /* true, false */
     RT_KEY_LENGTH,     /* a list, of which its length counts */
+    RT_KEY_SIZES,      /* a list of whole numbers from 1, a struct rt_sizes */
     RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
     RT_KEY_SHARE,      /* a number in 0..1, kept in thousandths */
     RT_KEY_PRESENT,    /* 1 where it is a number but 0 */
@@ -71,11 +72,13 @@ struct rt_attention {
     bool rotary;        /* heads must have an even width */
     bool bidirectional; /* every token attends to all: no causal mask */
     bool fusable; /* scaled_dot_product_attention computes it; not so where a bias is added by distance */
-    bool softmax_fp32; /* of narrower scores: computed in fp32 and cast back */
+    bool keys_unbiased; /* where queries and values have a bias (Whisper) */
+    bool softmax_fp32;  /* of narrower scores: computed in fp32 and cast back */
 };
 extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_distilbert,
     rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross,
-    rt_attention_bart, rt_attention_bart_cross;
+    rt_attention_bart, rt_attention_bart_cross, rt_attention_whisper, rt_attention_whisper_cross,
+    rt_attention_sound;
 /* encoder_attention.c */
 extern const struct rt_attention rt_attention_mpnet, rt_attention_deberta, rt_attention_modernbert;
 
@@ -133,6 +136,8 @@ struct rt_architecture {
     bool end_dropout;         /* behind the last norm of an encoder, of a decoder (T5) */
     bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
     int64_t labels;           /* of a config that does not say how many; 0: 2 */
+    bool sound;               /* reads sound; --seconds of it */
+    bool embeds_columns;      /* `embed` makes a token a column, so layer norms copy (Whisper) */
     enum rt_widening widening;
     bool first_bare;  /* the first layer has no norm before its attention (ModernBERT) */
     bool second_bias; /* where words are not scored by the embedding's matrix, their bias is there twice */
@@ -140,6 +145,9 @@ struct rt_architecture {
     unsigned heads;        /* that it is built with: 1 << enum rt_model_head */
 
     /* Where the row has none of these, NULL. */
+    uint32_t (*embed)(const struct rt_stack *stack); /* what enters the first layer, instead of tokens */
+    /* Tokens of a model that reads no text. */
+    int64_t (*sequence)(const struct rt_model *model, const struct rt_graph_options *options);
     uint32_t (*mask)(const struct rt_stack *stack);      /* what attention adds to scores, made once a step */
     uint32_t (*positions)(const struct rt_stack *stack); /* positions counted on the device */
     uint32_t (*bias)(const struct rt_stack *stack);      /* what all layers make biases of scores of */
@@ -162,8 +170,11 @@ extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_p
     rt_mpt, rt_persimmon, rt_jais2;
 
 /* Rows of encoder_decoders.c. */
-extern const struct rt_architecture rt_t5, rt_mt5, rt_switch_transformers, rt_bart, rt_mbart, rt_pegasus,
-    rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
+extern const struct rt_architecture rt_t5, rt_mt5, rt_switch_transformers, rt_bart, rt_plbart, rt_mbart,
+    rt_pegasus, rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
+
+/* Rows of speech.c. */
+extern const struct rt_architecture rt_whisper, rt_wav2vec2, rt_hubert;
 
 void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
@@ -184,6 +195,8 @@ uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x
 uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);
+void rt_head_sound(const struct rt_stack *stack, uint32_t x);
+void rt_head_pooled_sound(const struct rt_stack *stack, uint32_t x); /* classes of all tokens' mean */
 void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
 
 #endif

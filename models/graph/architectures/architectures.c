@@ -166,7 +166,9 @@ const struct rt_architecture *const rt_architectures[] = {
     &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe,
     &rt_codegen, &rt_openai_gpt, &rt_biogpt, &rt_mpt, &rt_persimmon, &rt_jais2,
     &rt_camembert, &rt_mt5,
-    &rt_bart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small,
-    &rt_albert, &rt_electra, &rt_mpnet, &rt_deberta_v2, &rt_modernbert, NULL,
+    &rt_bart, &rt_plbart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small,
+    &rt_albert, &rt_electra, &rt_mpnet, &rt_deberta_v2, &rt_modernbert,
+    &rt_whisper, &rt_wav2vec2, &rt_hubert,
+    NULL,
 };
 /* clang-format on */

@@ -11,7 +11,8 @@ static void project_three(const struct rt_stack *stack, uint32_t x, struct rt_op
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim;
     bool bias = stack->model->qkv_bias;
     out->q = rt_build_linear(stack->graph, "attn.q", x, s->rows, h, wide, bias);
-    out->k = rt_build_linear(stack->graph, "attn.k", x, s->rows, h, kv_wide, bias);
+    out->k = rt_build_linear(stack->graph, "attn.k", x, s->rows, h, kv_wide,
+                             bias && !stack->row->attention->keys_unbiased);
     out->v = rt_build_linear(stack->graph, "attn.v", x, s->rows, h, kv_wide, bias);
 }
 
@@ -96,7 +97,7 @@ static void project_cross(const struct rt_stack *stack, uint32_t x, struct rt_op
         return;
     }
     x = rt_build_all_reduce(graph, "cross.states_all_reduce", stack->states, rows * h, false, true);
-    out->k = rt_build_linear(graph, name->k, x, rows, h, wide, bias);
+    out->k = rt_build_linear(graph, name->k, x, rows, h, wide, bias && !stack->row->cross->keys_unbiased);
     out->v = rt_build_linear(graph, name->v, x, rows, h, wide, bias);
 }
 
@@ -490,3 +491,59 @@ const struct rt_attention rt_attention_bart_cross = {.name = RT_ATTENTION_NAMES(
                                                      .project = project_bart_cross,
                                                      .mask = mask_bart_cross,
                                                      .fusable = true};
+
+/* wav2vec2, HuBERT: no causal mask. */
+const struct rt_attention rt_attention_sound = {.name = RT_ATTENTION_NAMES("attn", "output"),
+                                                .project = project_bart,
+                                                .mask = mask_bart,
+                                                .bidirectional = true,
+                                                .fusable = true};
+
+/* --- Whisper: queries are scaled before the product and by 1 behind it, keys have no bias, and each is
+ * copied into (batch, heads, tokens, d) --- */
+
+static uint32_t copy_in_order(const struct rt_stack *stack, const char *name, uint32_t x, int64_t tokens)
+{
+    const struct rt_shape *s = &stack->shape;
+    if (x == RT_NO_INPUT || tokens == 1) /* one token is in order already */
+        return x;
+    return rt_build_copies(stack->graph, name, x, s->batch * tokens, s->heads * s->head_dim, RT_COPY_ROWS,
+                           RT_COPY_ROWS);
+}
+
+static void order_whisper(const struct rt_stack *stack, const struct rt_attention_names *name,
+                          const char *scale, int64_t tokens, struct rt_operands *operands)
+{
+    const struct rt_shape *s = &stack->shape;
+    operands->q =
+        rt_build_unary(stack->graph, scale, RT_OP_MUL_SCALAR, operands->q, s->rows, s->heads * s->head_dim);
+    operands->q = copy_in_order(stack, name->heads_q, operands->q, s->queries);
+    operands->k = copy_in_order(stack, name->heads_k, operands->k, tokens);
+    operands->v = copy_in_order(stack, name->heads_v, operands->v, tokens);
+}
+
+static void project_whisper(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    project_three(stack, x, out);
+    order_whisper(stack, &rt_attention_whisper.name, "attn.scale_q", stack->shape.queries, out);
+    if (stack->cross)
+        cache_operands(stack, out);
+}
+
+const struct rt_attention rt_attention_whisper = {.name = RT_ATTENTION_NAMES("attn", "output"),
+                                                  .project = project_whisper,
+                                                  .mask = mask_bart,
+                                                  .keys_unbiased = true,
+                                                  .fusable = true};
+
+static void project_whisper_cross(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    project_cross(stack, x, out);
+    order_whisper(stack, &rt_attention_whisper_cross.name, "cross.scale_q", stack->source, out);
+}
+
+const struct rt_attention rt_attention_whisper_cross = {.name = RT_ATTENTION_NAMES("cross", "output"),
+                                                        .project = project_whisper_cross,
+                                                        .mask = mask_bart_cross,
+                                                        .keys_unbiased = true,
+                                                        .fusable = true};

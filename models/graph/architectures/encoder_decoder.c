@@ -154,6 +154,24 @@ static uint32_t add_end(const struct part *part, uint32_t x)
     return x;
 }
 
+/* T5EncoderModel; WhisperForAudioClassification. */
+static bool encodes_alone(const struct rt_model *model)
+{
+    return model->head == RT_MODEL_HEAD_ENCODER ||
+           (model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES && model->architecture->sound);
+}
+
+/* An encoder that has a number of tokens of its own, of whatever else it reads (Whisper's window). */
+static void set_source(struct rt_stack *stack)
+{
+    int64_t tokens = stack->model->source_positions;
+    stack->columns = stack->row->embeds_columns && !stack->graph->options.fusion;
+    if (tokens == 0)
+        return;
+    stack->shape.queries = stack->shape.keys = stack->source = tokens;
+    stack->shape.rows = stack->shape.batch * tokens;
+}
+
 static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
 {
     struct part part = {.layers = model->layers,
@@ -162,12 +180,18 @@ static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
                         .blocks = {"encoder.first", "encoder.layers", "encoder.rest"}};
     struct rt_stack *stack = &part.stack;
     rt_stack_init(stack, model, graph);
+    set_source(stack);
     rt_graph_add_block(graph, "embedding", RT_BLOCK_FIRST, 1);
     uint32_t mask = part.relative ? padding(stack, "mask", stack->shape.keys) : RT_NO_INPUT;
-    uint32_t x = add_blocks(&part, rt_build_tokens(stack), mask, RT_NO_INPUT);
-    if (model->norm_first || stack->row->end_dropout)
-        rt_graph_add_block(graph, "encoder.end", RT_BLOCK_LAYER, 1);
-    return add_end(&part, x);
+    uint32_t x = stack->row->embed != NULL ? stack->row->embed(stack) : rt_build_tokens(stack);
+    x = add_blocks(&part, x, mask, RT_NO_INPUT);
+    bool alone = encodes_alone(model), ends = model->norm_first || stack->row->end_dropout;
+    if (alone || ends)
+        rt_graph_add_block(graph, alone ? "head" : "encoder.end", alone ? RT_BLOCK_LAST : RT_BLOCK_LAYER, 1);
+    x = add_end(&part, x);
+    if (alone && stack->row->sound)
+        rt_head_pooled_sound(stack, x);
+    return x;
 }
 
 /* The decoder's embedding is the encoder's table. */
@@ -182,6 +206,8 @@ static uint32_t decoder(const struct rt_model *model, struct rt_graph *graph, ui
     rt_stack_init(stack, model, graph);
     stack->cross = true;
     stack->states = states;
+    if (model->source_positions > 0)
+        stack->source = model->source_positions;
     rt_graph_add_block(graph, "decoder.embedding", RT_BLOCK_FIRST, 1);
     if (part.relative) {
         mask = causal(stack);
@@ -252,7 +278,7 @@ static void head(const struct rt_model *model, struct rt_graph *graph, uint32_t 
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph)
 {
     const struct rt_graph_options *options = &graph->options;
-    bool decode = options->step == RT_STEP_DECODE, alone = model->head == RT_MODEL_HEAD_ENCODER;
+    bool decode = options->step == RT_STEP_DECODE, alone = encodes_alone(model);
     int64_t rows = options->batch * (decode ? 1 : options->sequence);
     struct rt_model of_decoder = decoder_of(model);
     uint32_t states = decode ? RT_NO_INPUT : encoder(model, graph);
@@ -260,7 +286,7 @@ void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *gra
     if (alone)
         return;
     uint32_t x = decoder(&of_decoder, graph, states);
-    if (!decode) /* one embedding for both stacks */
+    if (!decode && model->architecture->embed == NULL) /* one embedding for both stacks */
         graph->shared = (double)rt_build_shard(model->vocab, options->tensor_parallel) * model->hidden;
     head(&of_decoder, graph, x, rows);
 }

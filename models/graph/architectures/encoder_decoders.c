@@ -124,6 +124,8 @@ static const struct rt_feed_forward_names bart_feed_forward = {
     .first = "mlp.up", .dropout = "mlp.inner_dropout", .down = "mlp.down"};
 static const struct rt_config_key bart_keys[] = {BART_KEYS(1024, 12, 12, 16, 4096, 50265, 1024, RT_ACT_GELU),
                                                  {0}};
+static const struct rt_config_key plbart_keys[] = {BART_KEYS(768, 6, 6, 12, 3072, 50005, 1024, RT_ACT_GELU),
+                                                   {0}};
 static const struct rt_config_key pre_norm_keys[] = {
     BART_KEYS(1024, 12, 12, 16, 4096, 50265, 1024, RT_ACT_GELU), ALWAYS(norm_first, 1), {0}};
 static const struct rt_config_key marian_keys[] = {
@@ -144,6 +146,14 @@ const struct rt_architecture rt_bart = {.model_type = "bart",
                                         .words_biased = true,
                                         .heads = WRITES | CLASSIFIES,
                                         BART_NETWORK};
+const struct rt_architecture rt_plbart = {.model_type = "plbart",
+                                          .what = "PLBART",
+                                          .keys = plbart_keys,
+                                          BART_NORMS("layer_norm", NULL),
+                                          .unused_positions = 2,
+                                          .words_biased = true,
+                                          .heads = WRITES | CLASSIFIES,
+                                          BART_NETWORK};
 const struct rt_architecture rt_mbart = {.model_type = "mbart",
                                          .what = "mBART, mBART-50",
                                          .keys = pre_norm_keys,

@@ -25,6 +25,7 @@
     {key_, RT_KEY_NAMED, offsetof(struct rt_model, member_), false, 0, false, name_}
 #define ZEROS(key_, member_)                 KEY(key_, RT_KEY_ZEROS, member_, false, -1)
 #define DENSE_LAYERS(fallback_)              KEY("mlp_layer_types", RT_KEY_DENSE, dense_layers, false, fallback_)
+#define SIZES(key_, member_)                 KEY(key_, RT_KEY_SIZES, member_, false, 0)
 #define LENGTH(key_, member_)                KEY(key_, RT_KEY_LENGTH, member_, false, 0)
 #define ALWAYS(member_, value_)              KEY("", RT_KEY_SIZE, member_, false, value_)
 

@@ -125,6 +125,8 @@ uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32
     enum rt_norm_kind kind = stack->row->norm;
     if (kind == RT_NORM_RMS_ONE)
         rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
+    if (stack->columns)
+        x = rt_build_copies(stack->graph, "norm.order", x, rows, h, RT_COPY_TRANSPOSED, RT_COPY_NONE);
     if (kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE)
         return rt_build_rmsnorm(stack->graph, x, rows, h);
     x = rt_build_layernorm(stack->graph, name, x, rows, h);

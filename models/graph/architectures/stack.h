@@ -39,6 +39,7 @@ struct rt_stack {
     int64_t rotary_dim;    /* of these: columns of a head that are turned */
     uint32_t mask;         /* node that attention adds to its scores; RT_NO_INPUT: none, or a constant */
     /* Of an encoder-decoder: */
+    bool columns;         /* tokens are columns, and so is every sum with them: norms copy them into rows */
     bool cross;           /* the decoder: layers attend to the encoder's tokens, too */
     int64_t source;       /* the encoder's tokens */
     uint32_t states;      /* what the encoder made of them */
