@@ -29,7 +29,7 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     if (!rt_node_begin_backward(graph, node))
         return node;
     rt_node_keep(graph, x);
-    if (x != RT_NO_INPUT)
+    if (rt_node_has_gradient(graph, x))
         product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in);     /* dW^T = dy^T x */
     rt_node_cast_gradient(graph, in * out);

@@ -60,6 +60,10 @@ json_is trains_backward "(lambda of: $backward)('backward')" \
 json_is trains_accumulate "(lambda of: $backward)('accumulate')" \
     "[['conv2d', 'add', 'add', 'add', 'add', 'add'], ['optimizer']]"
 json_is trains_parameters "d['blocks'][1]['nodes'][0]['kernels'][0]['dims']['parameters']" 322
+succeeds own_backward "$ROOFTILE" graph --model "$data/backward.onnx" --batch 4 --mode training --json
+json_is own_backward_kernels "[(n['name'], k['op'], k['dims'].get('cols', k['dims'].get('k'))) for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['phase'] == 'backward']" \
+    "[('MatMul 1', 'linear', 4), ('Mul 2', 'mul', 4), ('Mul 2', 'mul', 4), ('Mul 2', 'reduce', 4), ('Add 3', 'reduce', 4), ('PRelu 4', 'mul', 4), ('PRelu 4', 'reduce', 4), ('Split 5.1', 'copy', 4), ('Slice 6', 'add', 16), ('Slice 6', 'fill', 4), ('Slice 6', 'copy', 3), ('Gather 7', 'add', 16), ('Gather 7', 'fill', 4), ('Gather 7', 'copy', 4), ('ReduceSum 9', 'add', 16), ('Expand 10', 'reduce', 4), ('ReduceMax 11', 'add', 16), ('ReduceMax 11', 'mul', 4), ('ReduceMean 12', 'add', 16), ('ReduceMean 12', 'div_scalar', 4), ('Dropout 14', 'dropout', 14), ('Pad 15', 'fill', 14), ('Pad 15', 'copy', 14)]"
+json_is own_accumulate "[k['dims']['cols'] for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['phase'] == 'accumulate'], d['totals']['parameters']" "([8, 4, 4, 4], 22.0)"
 succeeds trains_time "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --mode training --optimizer adamw --gpu V100 -p roofline --json
 json_is trains_memory "d['memory']['gradients_gib'] > 0 and d['memory']['optimizer_gib'] > 0 and d['backward_ms'] > 0" True
 succeeds predict "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 -p roofline

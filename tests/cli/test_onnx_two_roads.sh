@@ -25,7 +25,7 @@ grep "^not ok\|^#" "$work/stdout"
 for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do
     for exporter in dynamo torchscript; do holds "same_${model}_$exporter" "ok $model, $exporter: " "$work/stdout"; done
 done
-for mode in training fused compiled; do
+for mode in training fused-training fused compiled; do
     succeeds "same_$mode" $compare "$ROOFTILE" "$data" "$mode"
     grep "^not ok\|^#" "$work/stdout"
     for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do

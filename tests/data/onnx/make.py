@@ -54,6 +54,33 @@ arithmetic (float[batch, seq, 768] x) => (float[a, b, c, d] heads, float[e, f] m
 }
 """)
 
+# What has a backward pass of its own: weights beside a product, parts, reductions, sums over what was broadcast. Numbers
+# that meet only the input are no weights of a layer.
+save("backward.onnx", """
+<ir_version: 8, opset_import: ["" : 18]>
+backward (float[batch, 2] pixels) => (float[batch, 16] y)
+<float[2] means = {1.0, 2.0}, float[2, 4] weight = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0}, float[4] scale = {1.0, 2.0, 3.0, 4.0},
+ float[4] shift = {1.0, 2.0, 3.0, 4.0}, float[4] slope = {1.0, 2.0, 3.0, 4.0}, int64[1] zero = {0}, int64[1] three = {3},
+ int64[1] one = {1}, int64 index = {1}, int64[2] wide = {1, 4}, int64[4] around = {0, 1, 0, 1}> {
+    x = Sub (pixels, means)
+    product = MatMul (x, weight)
+    scaled = Mul (product, scale)
+    shifted = Add (scaled, shift)
+    bent = PRelu (shifted, slope)
+    left, right = Split <axis = 1, num_outputs = 2> (bent)
+    part = Slice (bent, zero, three, one)
+    column = Gather <axis = 1> (bent, index)
+    taken = Unsqueeze (column, one)
+    sum = ReduceSum <keepdims = 1> (bent, one)
+    all = Expand (sum, wide)
+    most = ReduceMax <keepdims = 1> (bent, one)
+    mean = ReduceMean <keepdims = 1> (bent, one)
+    joined = Concat <axis = 1> (right, left, part, taken, all, most, mean)
+    bounded = Dropout (joined)
+    y = Pad (bounded, around)
+}
+""")
+
 # A network whose weights are inputs, as PyTorch writes one without them: a window with one more zero at its end, a bias
 # behind a product, an operator that nobody knows.
 save("network.onnx", """

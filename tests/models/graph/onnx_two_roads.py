@@ -1,10 +1,11 @@
 """Two roads to one graph: models by name or config.json beside the ONNX files that PyTorch exported of them.
 
-    onnx_two_roads.py ROOFTILE FOLDER [training|fused|compiled]
+    onnx_two_roads.py ROOFTILE FOLDER [training|fused|compiled|fused-training]
 
 Of both roads `rooftile graph --json` tells the kernels, batch 2, sequences of 16; compared is the multiset of all of them
 with their dims, and the parameters; of training those of the backward pass and of the sums of gradients; fused and
-compiled are inference in bf16, with attention in one kernel, by eager PyTorch and by torch.compile. torch.export's files
+compiled are inference in bf16, with attention in one kernel, by eager PyTorch and by torch.compile, fused-training is
+training in bf16. torch.export's files
 are models/graph/zoo/*.onnx, TorchScript's FOLDER/*.onnx, transformers there of two layers; "sdpa" are torch.export's with
 attention as one operator (FOLDER/../onnx_sdpa), of the mode fused alone. A line "ok MODEL, EXPORTER: N kernels ..." or "not
 ok ..." with the differences that the mode's file in FOLDER does not tell, and those that it tells and that are gone. Exit
@@ -22,6 +23,7 @@ EXPORTERS = "dynamo", "torchscript", "sdpa"
 INFERENCE = ["--mode", "inference", "--dtype"]
 MODES = {"inference": ("differences.txt", {"forward"}, [*INFERENCE, "fp32"]),
          "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training"]),
+         "fused-training": ("fused-training.txt", {"backward", "accumulate"}, ["--mode", "training", "--dtype", "bf16"]),
          "fused": ("fused.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "eager"]),
          "compiled": ("compiled.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "compile"])}
 LAYERS = {"gpt2": "n_layer", "bert-large": "num_hidden_layers", "llama-2-7b": "num_hidden_layers"}

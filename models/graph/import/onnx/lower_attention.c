@@ -143,13 +143,25 @@ void rt_onnx_claim_attention(struct rt_onnx_lowering *l, const struct rt_onnx_fo
         rt_onnx_unread(l, mask);
 }
 
+/* A view by heads, whose gradient is copied into rows where nothing before has done so. */
+static uint32_t rows_of(struct rt_onnx_lowering *l, uint32_t value, const char *part)
+{
+    const struct rt_onnx_made *made = &l->made[value];
+    const struct rt_onnx_shape *shape = shape_of(l, value);
+    int64_t rows = shape->dim[0] * shape->dim[2];
+    if (made->view != RT_ONNX_HEADS || made->ordered)
+        return made->node;
+    return rt_build_heads(l->graph, rt_image_name(l->graph, l->name, part), made->node, 1, rows,
+                          rt_onnx_count(shape) / rows, false);
+}
+
 void rt_onnx_lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
 {
     struct attention a = {0};
     take_attention(l, found->letter, &a);
-    uint32_t q = l->made[RT_ONNX_LETTER(found->letter, 'q')].node,
+    uint32_t q = rows_of(l, RT_ONNX_LETTER(found->letter, 'q'), "heads_q"),
              k = l->made[RT_ONNX_LETTER(found->letter, 'k')].node,
-             v = l->made[RT_ONNX_LETTER(found->letter, 'v')].node;
+             v = rows_of(l, RT_ONNX_LETTER(found->letter, 'v'), "heads_v");
     int64_t mean = (a.head_dim + a.value_dim) / 2; /* as many FLOPs and bytes where they differ */
     const int64_t encoder[] = {a.batch, a.queries, a.heads, mean};
     const int64_t dim[] = {a.batch, a.queries, a.keys - a.queries, a.heads, a.kv_heads, mean, 0, 0};
