@@ -125,8 +125,9 @@ int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
             "config.json",
             step->model);
     int status = rt_model_find(step->model, &model);
-    bool images = status == RT_OK && model.vision != NULL;
-    if (status == RT_OK && (images ? step->sequence : step->image) != 0)
+    bool images = status == RT_OK && rt_model_image(&model) > 0;
+    bool text = status == RT_OK && rt_model_reads_text(&model);
+    if (status == RT_OK && ((!text && step->sequence != 0) || (!images && step->image != 0)))
         return rt_fail(RT_EUSAGE,
                        images ? "%s is a model of images, which --seq is not for; --image is their side"
                               : "%s is a language model, which --image is not for; --seq is the length "

@@ -283,6 +283,13 @@ static uint32_t gelu_tanh(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     return rt_build_binary(graph, "gelu.product", RT_OP_MUL, half, curve, rows, cols, all);
 }
 
+static uint32_t quick_gelu(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t gate = rt_build_unary(graph, "gelu.scale", RT_OP_MUL_SCALAR, x, rows, cols);
+    gate = rt_build_unary(graph, "gelu.sigmoid", RT_OP_SIGMOID, gate, rows, cols);
+    return rt_build_binary(graph, "gelu.product", RT_OP_MUL, x, gate, rows, cols, rows * cols);
+}
+
 uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kind, uint32_t x, int64_t rows,
                              int64_t cols)
 {
@@ -291,6 +298,8 @@ uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kin
         return gelu_tanh(graph, x, rows, cols);
     case RT_ACT_RELU:
         return rt_build_unary(graph, "mlp.relu", RT_OP_RELU, x, rows, cols);
+    case RT_ACT_QUICK_GELU: /* x sigmoid(1.702 x) */
+        return quick_gelu(graph, x, rows, cols);
     case RT_ACT_RELU_SQUARED:
         x = rt_build_unary(graph, "mlp.relu", RT_OP_RELU, x, rows, cols);
         return rt_build_unary(graph, "mlp.square", RT_OP_POW_SCALAR, x, rows, cols);

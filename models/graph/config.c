@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "datasets/run_attributes.h"
 #include "models/graph/architectures/architecture.h"
 
 #include <ctype.h>
@@ -26,10 +27,15 @@ static const struct {
     const char *name;
     enum rt_activation_kind kind;
 } activations[] = {
-    {"gelu", RT_ACT_GELU},          {"gelu_pytorch_tanh", RT_ACT_GELU},
-    {"gelu_new", RT_ACT_GELU_TANH}, {"gelu_fast", RT_ACT_GELU_TANH},
-    {"relu", RT_ACT_RELU},          {"silu", RT_ACT_SILU},
-    {"swish", RT_ACT_SILU},         {"relu2", RT_ACT_RELU_SQUARED},
+    {"gelu", RT_ACT_GELU},
+    {"gelu_pytorch_tanh", RT_ACT_GELU},
+    {"gelu_new", RT_ACT_GELU_TANH},
+    {"gelu_fast", RT_ACT_GELU_TANH},
+    {"relu", RT_ACT_RELU},
+    {"silu", RT_ACT_SILU},
+    {"swish", RT_ACT_SILU},
+    {"relu2", RT_ACT_RELU_SQUARED},
+    {"quick_gelu", RT_ACT_QUICK_GELU},
 };
 
 static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
@@ -116,6 +122,19 @@ static int read_present(struct rt_model *model, const struct rt_config_key *key,
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number or null; correct it", where, name);
     *size_of(model, key) = json_number_value(value) != 0;
     return RT_OK;
+}
+
+/* Images and patches are squares here. */
+static int read_side(struct rt_model *model, const struct rt_config_key *key, const char *name,
+                     const json_t *value, const char *where)
+{
+    const json_t *first = json_array_get(value, 0);
+    if (!json_is_array(value))
+        return read_size(model, key, name, value, where);
+    if (json_array_size(value) != 2 || !json_equal(first, json_array_get(value, 1)))
+        return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a whole number, or two that are equal; correct it",
+                       where, name);
+    return read_size(model, key, name, first, where);
 }
 
 /* Among "p2c|c2p", or the texts of a list. */
@@ -221,7 +240,7 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
     }
     return rt_fail(RT_EFORMAT,
                    "%s: \"%s\" is \"%.60s\", an activation that is not known here; known are gelu, gelu_new, "
-                   "gelu_fast, gelu_pytorch_tanh, relu, relu2, silu and swish",
+                   "gelu_fast, gelu_pytorch_tanh, quick_gelu, relu, relu2, silu and swish",
                    where, name, text);
 }
 
@@ -233,6 +252,17 @@ static void note_default(struct rt_model *model, const struct rt_config_key *key
              used > 0 ? ", " : "", (int)strcspn(key->key, "|"), key->key, key->fallback);
 }
 
+/* "vision_config.image_size" is in an object of its own. */
+static const json_t *value_of(const json_t *root, const char *name)
+{
+    char object[64];
+    const char *dot = strchr(name, '.');
+    if (dot == NULL)
+        return json_object_get(root, name);
+    snprintf(object, sizeof object, "%.*s", (int)(dot - name), name);
+    return json_object_get(json_object_get(root, object), dot + 1);
+}
+
 /* The first of a key's spellings that the config has, else the first of all. Rotary shares also stand among
  * the "rope_parameters" of newer configs. */
 static const json_t *find_key(const struct rt_config_key *key, const json_t *root, char name[64])
@@ -240,7 +270,7 @@ static const json_t *find_key(const struct rt_config_key *key, const json_t *roo
     for (const char *next = key->key; *next != '\0';) {
         size_t length = strcspn(next, "|");
         snprintf(name, 64, "%.*s", (int)length, next);
-        const json_t *value = json_object_get(root, name);
+        const json_t *value = value_of(root, name);
         if (value == NULL && key->kind == RT_KEY_SHARE)
             value = json_object_get(json_object_get(root, "rope_parameters"), name);
         if (value != NULL)
@@ -288,6 +318,8 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
         return read_share(model, key, name, value, where);
     case RT_KEY_PRESENT:
         return read_present(model, key, name, value, where);
+    case RT_KEY_SIDE:
+        return read_side(model, key, name, value, where);
     case RT_KEY_NAMED:
         return read_named(model, key, name, value, where);
     case RT_KEY_FULL:
@@ -474,6 +506,9 @@ static const char *const head_names[RT_MODEL_HEAD_COUNT] = {
     [RT_MODEL_HEAD_MASKED_WORDS] = "ForMaskedLM",
     [RT_MODEL_HEAD_PRETRAINING] = "ForPreTraining",
     [RT_MODEL_HEAD_NEXT_SENTENCE] = "ForNextSentencePrediction",
+    [RT_MODEL_HEAD_IMAGE_CLASSES] = "ForImageClassification",
+    [RT_MODEL_HEAD_TEACHER] = "ForImageClassificationWithTeacher",
+    [RT_MODEL_HEAD_PROJECTION] = "ModelWithProjection",
     [RT_MODEL_HEAD_ENCODER] = "EncoderModel",
     [RT_MODEL_HEAD_CTC] = "ForCTC",
 };
@@ -699,6 +734,40 @@ static int complete_convolutions(const struct rt_model *model, const char *where
     return RT_OK;
 }
 
+/* Patches of images, and the heads of a second tower. */
+static int complete_images(const struct rt_model *model, const char *where)
+{
+    if (model->image > RT_MOST_PIXELS)
+        return rt_fail(RT_EFORMAT,
+                       "%s: \"image_size\" is %" PRId64 "; a side may have %d pixels at most, so correct it",
+                       where, model->image, RT_MOST_PIXELS);
+    if (model->patch > model->image)
+        return rt_fail(RT_EFORMAT,
+                       "%s: patches of %" PRId64 " pixels do not fit into images of %" PRId64
+                       "; correct \"patch_size\" or \"image_size\"",
+                       where, model->patch, model->image);
+    if (model->tower_heads > 0 && model->tower_hidden % model->tower_heads != 0)
+        return rt_fail(RT_EFORMAT,
+                       "%s: %" PRId64 " heads do not divide the hidden size %" PRId64
+                       " of \"vision_config\"; correct either",
+                       where, model->tower_heads, model->tower_hidden);
+    if (model->tower_layers > MOST_LAYERS)
+        return rt_fail(RT_EFORMAT, "%s: %" PRId64 " layers; it may have %d at most, so correct their number",
+                       where, model->tower_layers, MOST_LAYERS);
+    return RT_OK;
+}
+
+/* A convolution over tokens leaves as many. */
+static int complete_token_convolution(const struct rt_model *model, const char *where)
+{
+    if (model->conv_kernel == 0 || (model->conv_kernel % 2 == 1 && model->hidden % model->conv_groups == 0))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT,
+                   "%s: \"conv_kernel_size\" is %" PRId64 " and \"conv_groups\" %" PRId64
+                   "; the first must be odd, the second divide the hidden size, so correct them",
+                   where, model->conv_kernel, model->conv_groups);
+}
+
 /* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
 static int complete(struct rt_model *model, const char *where)
 {
@@ -722,6 +791,10 @@ static int complete(struct rt_model *model, const char *where)
     int status = complete_heads(model, where);
     if (status == RT_OK)
         status = complete_convolutions(model, where);
+    if (status == RT_OK)
+        status = complete_images(model, where);
+    if (status == RT_OK)
+        status = complete_token_convolution(model, where);
     return status == RT_OK ? complete_experts(model, where) : status;
 }
 
@@ -769,8 +842,16 @@ static double largest_matrix(const struct rt_model *model)
                              model->q_rank,
                              model->kv_rank + model->rope_dim,
                              model->shared_inner,
+                             2 * model->span,
+                             model->conv_kernel * model->hidden,
+                             model->tower_hidden,
+                             model->tower_inner,
+                             model->pooled_width,
+                             model->projection,
+                             model->channels * model->patch * model->patch,
                              model->heads * (model->nope_dim + model->value_dim)};
     double width = fmax((double)sizes[0], fmax((double)sizes[1], (double)sizes[2])), most = 0;
+    width = fmax(width, (double)model->tower_hidden);
     for (size_t i = 0; i < RT_COUNT(sizes); i++)
         most = fmax(most, width * (double)sizes[i]);
     return most;

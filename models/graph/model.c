@@ -29,7 +29,7 @@ static int check_option(const char *option, int64_t value)
 static bool divides_heads(const struct rt_model *model, int64_t parts)
 {
     return model->heads % parts == 0 && model->decoder_heads % parts == 0 &&
-           (model->kv_heads % parts == 0 || parts % model->kv_heads == 0);
+           model->tower_heads % parts == 0 && (model->kv_heads % parts == 0 || parts % model->kv_heads == 0);
 }
 
 static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
@@ -48,6 +48,23 @@ static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
     return status;
 }
 
+/* Tokens that an image becomes: of patches, and learned ones before them. */
+static int check_patches(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    double side = model->patch > 0 ? (double)(options->image / model->patch) : 0;
+    double tokens = side * side + (double)model->prefix_tokens;
+    double heads = fmax((double)model->heads, (double)model->tower_heads);
+    double width = fmax(fmax((double)model->hidden, (double)model->tower_hidden),
+                        fmax((double)model->inner, (double)model->tower_inner));
+    if ((double)options->batch * heads * tokens <= MOST_DIM &&
+        (double)options->batch * tokens * fmax(heads * tokens, width) <= 0x1p60)
+        return RT_OK;
+    return rt_fail(RT_EUSAGE,
+                   "--batch %" PRId64 " with --image %" PRId64
+                   " makes kernels of %s of more than 2^40 rows; give less of either",
+                   options->batch, options->image, model->name);
+}
+
 /* Builders multiply in 64 bits: this keeps their products below 2^62. check_kernels checks the dims. */
 static int check_volume(const struct rt_model *model, const struct rt_graph_options *options)
 {
@@ -59,6 +76,7 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
                          fmax((double)model->vocab, fmax(heads * head_dim, keys)));
     widest = fmax(widest, fmax((double)model->experts * (double)model->capacity, heads * keys));
     widest = fmax(widest, fmax((double)model->decoder_inner, (double)model->decoder_heads * keys));
+    widest = fmax(widest, fmax((double)model->tower_inner, (double)model->tower_hidden));
     if (batch * heads * keys <= MOST_DIM && keys * head_dim <= MOST_DIM && rows * widest <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
@@ -137,6 +155,10 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
 
 static int check_options(const struct rt_model *model, const struct rt_graph_options *options)
 {
+    if (options->step == RT_STEP_DECODE && !rt_model_reads_text(model))
+        return rt_fail(RT_EUSAGE,
+                       "%s reads no text, so it does not decode token by token; use --mode inference",
+                       model->name);
     int status = check_option("batch", options->batch);
     if (options->groups != NULL)
         status = check_groups(options);
@@ -156,6 +178,8 @@ static int check_options(const struct rt_model *model, const struct rt_graph_opt
         status = check_served(model, options);
     if (status == RT_OK)
         status = check_head(model, options);
+    if (status == RT_OK)
+        status = check_patches(model, options);
     if (status == RT_OK && options->groups == NULL)
         status = check_volume(model, options);
     return status;
@@ -192,18 +216,20 @@ static int check_image_step(const struct rt_model *model, const struct rt_graph_
  * channels, or 2^20 for each of the batch. check_kernels checks the dims. */
 static int check_image_size(const struct rt_model *model, const struct rt_graph_options *options)
 {
-    int64_t image = options->image, own = model->vision->image;
+    int64_t image = options->image, own = rt_model_image(model);
+    int64_t multiple = model->vision != NULL ? model->vision->multiple : model->patch;
+    bool fixed = model->vision != NULL && model->vision->fixed_image;
     if (image < 1 || image > RT_MOST_PIXELS)
         return rt_fail(RT_EUSAGE, "--image is %" PRId64 "; it must lie in 1..%d", image, RT_MOST_PIXELS);
-    if (model->vision->fixed_image && image != own)
+    if (fixed && image != own)
         return rt_fail(RT_EUSAGE,
                        "--image %" PRId64 ": %s takes images of %" PRId64 " pixels a side and no others",
                        image, model->name, own);
-    if (model->vision->multiple > 1 && image != own && image % model->vision->multiple != 0)
+    if (multiple > 1 && image != own && image % multiple != 0)
         return rt_fail(RT_EUSAGE,
                        "--image %" PRId64 ": %s cuts images into patches of %" PRId64
                        " pixels a side; give a multiple",
-                       image, model->name, model->vision->multiple);
+                       image, model->name, multiple);
     double pixels = (double)options->batch * (double)image * (double)image;
     if (pixels <= 0x1p40)
         return RT_OK;
@@ -216,9 +242,7 @@ static int check_image_size(const struct rt_model *model, const struct rt_graph_
 static int check_image_options(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int status = check_option("batch", options->batch);
-    if (status == RT_OK)
-        status = check_image_step(model, options);
-    return status != RT_OK ? status : check_image_size(model, options);
+    return status != RT_OK ? status : check_image_step(model, options);
 }
 
 /* --- models of sound --- */
@@ -349,19 +373,11 @@ static void build(const struct rt_model *model, struct rt_graph *graph)
         model->architecture->build(model, graph);
 }
 
-/* Numbers of the image that the first convolution reads, or of tokens, of 8 bytes each in PyTorch. */
-static double input_bytes(const struct rt_graph *graph, bool images)
+/* Numbers of the image that the first convolution reads. */
+static double pixel_bytes(const struct rt_graph *graph)
 {
     const struct rt_graph_options *options = &graph->options;
     double width = rt_dtypes[options->autocast ? RT_FP32 : options->dtype].bytes;
-    const struct rt_graph_kernel *first = graph->kernel_count > 0 ? &graph->kernels[0] : NULL;
-    if (options->seconds > 0 && first != NULL && first->call.op == RT_OP_CONV2D)
-        return width * (double)options->batch * (double)first->call.dim[1] * (double)first->call.dim[4];
-    if (options->groups != NULL)
-        return 8 * rt_sequences_totals(options->groups, options->group_count).tokens;
-    if (!images)
-        return 8.0 * (double)options->batch *
-               (options->step == RT_STEP_DECODE ? 1 : (double)options->sequence);
     for (size_t k = 0; k < graph->kernel_count; k++)
         if (graph->kernels[k].call.op == RT_OP_CONV2D && graph->kernels[k].call.phase == RT_FORWARD)
             return width * (double)options->batch * (double)graph->kernels[k].call.dim[1] *
@@ -369,9 +385,34 @@ static double input_bytes(const struct rt_graph *graph, bool images)
     return 0;
 }
 
-static void set_copies(struct rt_graph *graph, bool images)
+/* Of what the first convolution over sound reads. */
+static double sound_bytes(const struct rt_graph *graph)
 {
-    graph->input_bytes = input_bytes(graph, images);
+    const struct rt_graph_options *options = &graph->options;
+    const struct rt_graph_kernel *first = graph->kernel_count > 0 ? &graph->kernels[0] : NULL;
+    double width = rt_dtypes[options->autocast ? RT_FP32 : options->dtype].bytes;
+    return first != NULL && first->call.op == RT_OP_CONV2D
+               ? width * (double)options->batch * (double)first->call.dim[1] * (double)first->call.dim[4]
+               : 0;
+}
+
+/* Of tokens, 8 bytes each in PyTorch, of images, or of sound. */
+static double input_bytes(const struct rt_model *model, const struct rt_graph *graph)
+{
+    const struct rt_graph_options *options = &graph->options;
+    double tokens = options->step == RT_STEP_DECODE ? 1 : (double)options->sequence;
+    double sound = options->seconds > 0 ? sound_bytes(graph) : 0;
+    if (sound > 0)
+        return sound;
+    if (options->groups != NULL)
+        return 8 * rt_sequences_totals(options->groups, options->group_count).tokens;
+    return (rt_model_reads_text(model) ? 8 * (double)options->batch * tokens : 0) +
+           (rt_model_image(model) > 0 ? pixel_bytes(graph) : 0);
+}
+
+static void set_copies(const struct rt_model *model, struct rt_graph *graph)
+{
+    graph->input_bytes = input_bytes(model, graph);
     graph->result_bytes = rt_dtypes[graph->options.dtype].bytes * graph->classes;
 }
 
@@ -380,11 +421,15 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     struct rt_graph graph;
     struct rt_graph_options step = *options;
     bool images = model->vision != NULL;
+    step.image = rt_model_image(model) == 0 ? 0
+                 : options->image != 0      ? options->image
+                                            : rt_model_image(model);
     if (step.seconds == 0)
         step.seconds = rt_model_seconds(model);
+    int status = step.image != 0 ? check_image_size(model, &step) : RT_OK;
     step.sequence = rt_model_sequence(model, &step);
-    step.image = !images ? 0 : options->image != 0 ? options->image : model->vision->image;
-    int status = images ? check_image_options(model, &step) : check_sound(model, &step);
+    if (status == RT_OK)
+        status = images ? check_image_options(model, &step) : check_sound(model, &step);
     if (status == RT_OK && !images)
         status = check_options(model, &step);
     if (status == RT_OK && step.autocast && step.dtype != RT_FP16 && step.dtype != RT_BF16)
@@ -403,7 +448,7 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
         build(model, &graph);
     }
     graph.classes = graph.nodes[graph.node_count - 1].outputs;
-    set_copies(&graph, images);
+    set_copies(model, &graph);
     rt_graph_mark_scalar_loads(&graph);
     rt_build_optimizer(&graph);
     status = images ? check_image_kernels(model, &graph) : check_kernels(model, &graph);
@@ -427,7 +472,12 @@ enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum r
 
 bool rt_model_reads_text(const struct rt_model *model)
 {
-    return model->vision == NULL && model->architecture->sequence == NULL;
+    return model->vision == NULL && (model->architecture == NULL || model->architecture->sequence == NULL);
+}
+
+int64_t rt_model_image(const struct rt_model *model)
+{
+    return model->vision != NULL ? model->vision->image : model->image;
 }
 
 double rt_model_seconds(const struct rt_model *model)
@@ -446,7 +496,8 @@ int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_op
 
 int64_t rt_model_default_sequence(const struct rt_model *model)
 {
-    const struct rt_graph_options usual = {.seconds = rt_model_seconds(model)};
+    const struct rt_graph_options usual = {.image = rt_model_image(model),
+                                           .seconds = rt_model_seconds(model)};
     if (!rt_model_reads_text(model) && model->vision == NULL)
         return rt_model_sequence(model, &usual);
     return model->positions > 0 && model->positions < 1024 ? model->positions : 1024;
@@ -464,7 +515,8 @@ double rt_model_parameters(const struct rt_model *model)
     struct rt_graph graph;
     struct rt_graph_totals totals;
     one.seconds = rt_model_seconds(model);
-    one.image = model->vision != NULL ? model->vision->image : 0;
+    one.image = rt_model_image(model);
+    one.sequence = rt_model_reads_text(model) ? 1 : rt_model_sequence(model, &one);
     rt_graph_init(&graph, &one);
     build(model, &graph);
     rt_graph_totals(&graph, &totals);

@@ -14,6 +14,7 @@ enum rt_activation_kind {
     RT_ACT_RELU,
     RT_ACT_SILU,
     RT_ACT_RELU_SQUARED,
+    RT_ACT_QUICK_GELU,
     RT_ACT_COUNT
 };
 
@@ -47,6 +48,9 @@ enum rt_model_head {
     RT_MODEL_HEAD_NEXT_SENTENCE,    /* ForNextSentencePrediction */
     RT_MODEL_HEAD_CTC,              /* ForCTC: scores of letters at each time */
     RT_MODEL_HEAD_ENCODER,          /* EncoderModel: the encoder of an encoder-decoder alone */
+    RT_MODEL_HEAD_IMAGE_CLASSES,    /* ForImageClassification */
+    RT_MODEL_HEAD_TEACHER,          /* ForImageClassificationWithTeacher: of two tokens */
+    RT_MODEL_HEAD_PROJECTION,       /* ModelWithProjection: a product over one token (CLIP) */
     RT_MODEL_HEAD_COUNT
 };
 
@@ -82,7 +86,8 @@ struct rt_model {
     int64_t position_kernel, position_groups; /* of the convolution that makes positions */
     int64_t features_normed, positions_normed; /* 1: features; what that convolution reads, in batches */
     int64_t masked_time, masked_columns;       /* 1: training masks some; either makes a parameter */
-    int64_t projection, layers_weighed;        /* of heads that classify: width; 1: all layers' outputs */
+    int64_t projection,
+        layers_weighed; /* of heads that classify, of what CLIP compares: width; 1: all layers' outputs */
     /* ForPreTraining: codebooks, entries of each, width of an entry of all, width that it is compared in. */
     int64_t codebooks, code_entries, code_width, code_projection;
     int64_t output_scaled; /* 1: what the decoder puts out is scaled (T5) */
@@ -109,6 +114,12 @@ struct rt_model {
     int64_t q_rank, kv_rank, nope_dim, rope_dim, value_dim;
     int64_t full_layers,
         full_period; /* beyond window and chunk, where others are not; -1: one in full_period */
+    /* Images: side in pixels, side of a patch, channels; learned tokens before the patches. 0: none. */
+    int64_t image, patch, channels, prefix_tokens;
+    int64_t patches_unbiased; /* 1: the convolution of patches has no bias (CLIP) */
+    int64_t pooled_width;     /* of what Model puts out; 0: as hidden */
+    int64_t tower_hidden, tower_layers, tower_heads, tower_inner; /* CLIP's encoder of images */
+    enum rt_activation_kind tower_activation;
     /* Encoders: */
     int64_t distinct_layers;  /* layers with weights of their own, which others repeat (ALBERT); 0: all */
     int64_t layers_of_group;  /* ALBERT: that follow one another; the above are in groups then */
@@ -184,6 +195,8 @@ bool rt_model_reads_text(const struct rt_model *model);
 /* Seconds of sound that are read where none are asked for: the window of an encoder that has one (Whisper's
  * 30), else 10; 0: the model reads no sound. */
 double rt_model_seconds(const struct rt_model *model);
+/* Side in pixels of the images that the model was made for; 0: it reads none. CLIP reads text, too. */
+int64_t rt_model_image(const struct rt_model *model);
 
 /* Tokens of the step: options->sequence, or what a model that reads no text makes of what it reads. */
 int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_options *options);

@@ -124,8 +124,8 @@ static int settle_kind(const struct rt_command_line *line, const struct rt_model
     static const char *const tokens[] = {"seq", "context", "lengths", "contexts", "quant", "kv-cache", NULL};
     static const char *const images[] = {"image", "layout", NULL};
     const struct rt_model *model = &source->model;
-    bool of_images = model->vision != NULL, text = rt_model_reads_text(model);
-    const char *given = rt_given_of(line, text ? images : tokens);
+    bool of_images = rt_model_image(model) > 0, text = rt_model_reads_text(model);
+    const char *given = text && of_images ? NULL : rt_given_of(line, text ? images : tokens); /* CLIP: both */
     if (rt_given(line, "seconds") && !(rt_model_seconds(model) > 0))
         return rt_fail(RT_EUSAGE, "%s hears nothing, so --seconds is not for it; --%s is its size",
                        model->name, of_images ? "image" : "seq");

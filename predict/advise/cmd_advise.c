@@ -133,11 +133,11 @@ static int settle_job(const struct rt_command_line *line, struct rt_gpu_job *job
         job->options.sequence = arguments->sequence;
         return rt_job_size_file(job);
     }
-    job->options.sequence = arguments->sequence > 0 || job->source.model.vision != NULL
+    job->options.sequence = arguments->sequence > 0 || !rt_model_reads_text(&job->source.model)
                                 ? arguments->sequence
                                 : rt_model_default_sequence(&job->source.model);
-    if (job->source.model.vision != NULL)
-        job->options.image = arguments->image > 0 ? arguments->image : job->source.model.vision->image;
+    if (rt_model_image(&job->source.model) > 0)
+        job->options.image = arguments->image > 0 ? arguments->image : rt_model_image(&job->source.model);
     job->options.context = job->options.sequence;
     return RT_OK;
 }

@@ -81,11 +81,11 @@ static int check(struct making *making)
 static int check_kind(const struct making *making)
 {
     const struct rt_run_attributes *a = &making->attributes;
-    bool images = making->model.vision != NULL;
+    bool images = rt_model_image(&making->model) > 0, text = rt_model_reads_text(&making->model);
     if (!images && (a->image >= 0 || a->channels_last))
         return rt_fail(RT_EFORMAT, "it has an attribute %s, but %s is no model of images; leave it out",
                        a->image >= 0 ? "image" : "layout", making->name.model);
-    if (!images && making->workload->sequence < 1)
+    if (text && making->workload->sequence < 1)
         return rt_fail(RT_EFORMAT, "its sequence is missing");
     return RT_OK;
 }

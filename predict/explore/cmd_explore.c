@@ -125,7 +125,7 @@ static int set_step(const struct arguments *arguments, const struct rt_model_sou
                     const struct rt_device *device, struct rt_step_options *step)
 {
     struct rt_graph_options *graph = &step->graph;
-    int64_t usual = rt_model_source_traced(source) || source->model.vision != NULL
+    int64_t usual = rt_model_source_traced(source) || !rt_model_reads_text(&source->model)
                         ? 1
                         : rt_model_default_sequence(&source->model);
     int64_t parts = arguments->how.parallel.data *
@@ -142,8 +142,8 @@ static int set_step(const struct arguments *arguments, const struct rt_model_sou
     graph->batch = arguments->batch / parts;
     graph->sequence = arguments->sequence > 0 ? arguments->sequence : usual;
     graph->context = arguments->context > 0 ? arguments->context : graph->sequence;
-    if (source->model.vision != NULL)
-        graph->image = arguments->image > 0 ? arguments->image : source->model.vision->image;
+    if (!rt_model_source_traced(source) && rt_model_image(&source->model) > 0)
+        graph->image = arguments->image > 0 ? arguments->image : rt_model_image(&source->model);
     return RT_OK;
 }
 

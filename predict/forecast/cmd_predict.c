@@ -500,6 +500,7 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         prediction->device = *device;
         prediction->gpu_changes = changes;
         prediction->batch = arguments->batches.value[i / each];
+        prediction->sequence = arguments->sequences.value[0];
         *(sizes == &arguments->images ? &prediction->image : &prediction->sequence) = sizes->value[i % each];
         prediction->dataset_size = arguments->dataset_size;
         prediction->electricity = arguments->electricity;
@@ -602,8 +603,10 @@ static int predict_source(struct arguments *arguments, const struct rt_model_sou
         return status;
     if (arguments->batches.count == 0)
         arguments->batches = (struct values){{1}, 1};
-    if (source->model.vision != NULL && arguments->images.count == 0)
-        arguments->images = (struct values){{source->model.vision->image}, 1};
+    if (!traced && rt_model_image(&source->model) > 0 && arguments->images.count == 0)
+        arguments->images = (struct values){{rt_model_image(&source->model)}, 1};
+    if (arguments->images.count > 0 && arguments->sequences.count > 1)
+        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->model);
     if (arguments->sequences.count == 0)
         arguments->sequences = (struct values){{traced ? 1 : usual_sequence(arguments, source)}, 1};
     if ((status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)

@@ -154,7 +154,7 @@ static bool narrower_dtype(struct rt_fit_case *fit, char *words, size_t size)
 static bool narrower_weights(struct rt_fit_case *fit, enum rt_dtype dtype, char *words, size_t size)
 {
     double bytes = rt_dtypes[fit->step.dtype].bytes;
-    if (fit->step.step == RT_STEP_TRAINING || fit->source->model.vision != NULL || bytes > 2 ||
+    if (fit->step.step == RT_STEP_TRAINING || !rt_model_reads_text(&fit->source->model) || bytes > 2 ||
         bytes <= rt_dtypes[dtype].bytes)
         return false;
     fit->step.fp16_beside |= fit->step.dtype == RT_FP16;

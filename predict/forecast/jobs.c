@@ -156,19 +156,21 @@ static int settle(struct reading *r, struct rt_gpu_job *job, int runtime)
         options->dtype = RT_BF16;
     options->runtime = runtime >= 0 ? (enum rt_runtime_id)runtime
                                     : rt_model_default_runtime(&source->model, options->step, options->dtype);
-    if (source->model.vision == NULL && options->sequence < 1)
+    if (rt_model_reads_text(&source->model) && options->sequence < 1)
         options->sequence = rt_model_default_sequence(&source->model);
-    if (source->model.vision != NULL && options->image < 1)
-        options->image = source->model.vision->image;
+    if (rt_model_image(&source->model) > 0 && options->image < 1)
+        options->image = rt_model_image(&source->model);
     options->context = options->sequence;
     return RT_OK;
 }
 
 static int read_sizes(struct reading *r, struct rt_gpu_job *job)
 {
-    bool of_images = job->source.model.vision != NULL, file = rt_model_source_traced(&job->source);
+    bool file = rt_model_source_traced(&job->source);
+    bool of_images = !file && rt_model_image(&job->source.model) > 0;
+    bool both = of_images && rt_model_reads_text(&job->source.model);
     enum column other = of_images ? SEQ : IMAGE;
-    if (r->cell[other] != NULL)
+    if (r->cell[other] != NULL && !both)
         return rt_csv_fail(r->csv, "%s is a %s, which has no %s; leave the cell empty", job->model,
                            of_images ? "model of images"
                            : file    ? "file"

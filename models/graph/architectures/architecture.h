@@ -26,6 +26,7 @@ enum rt_key_kind {
     RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
     RT_KEY_SHARE,      /* a number in 0..1, kept in thousandths */
     RT_KEY_PRESENT,    /* 1 where it is a number but 0 */
+    RT_KEY_SIDE,       /* a whole number from 1, or a list of two that are equal */
     RT_KEY_NAMED,      /* 1 where a text, "p2c|c2p", or a list of texts names what `name` says */
     RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
     RT_KEY_DENSE,      /* a list of the layers' kinds, of which those count that have no experts */
@@ -80,7 +81,8 @@ extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attent
     rt_attention_bart, rt_attention_bart_cross, rt_attention_whisper, rt_attention_whisper_cross,
     rt_attention_sound;
 /* encoder_attention.c */
-extern const struct rt_attention rt_attention_mpnet, rt_attention_deberta, rt_attention_modernbert;
+extern const struct rt_attention rt_attention_mpnet, rt_attention_deberta, rt_attention_modernbert,
+    rt_attention_vit, rt_attention_clip_text;
 
 /* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
 struct rt_feed_forward_names {
@@ -161,6 +163,8 @@ extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it *
 /* Rows of encoders.c, for the table. */
 extern const struct rt_architecture rt_bert, rt_roberta, rt_xlm_roberta, rt_camembert, rt_distilbert,
     rt_albert, rt_electra, rt_mpnet, rt_deberta_v2, rt_modernbert;
+/* Rows of vision_encoders.c. */
+extern const struct rt_architecture rt_vit, rt_deit, rt_clip, rt_clip_text, rt_clip_vision;
 /* Rows of decoders*.c, for the table. */
 extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
     rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,

@@ -210,3 +210,33 @@ uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x
     y.node = rt_build_binary(graph, "conv.residual", RT_OP_ADD, y.node, x, rows, h, rows * h);
     return rt_build_norm(stack, "conv.layer_norm", y.node);
 }
+
+/* --- ViT, CLIP: BERT's without a mask, and with the mask of a decoder --- */
+
+static void project_vit(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
+{
+    rt_attention_bert.project(stack, x, out);
+}
+
+static uint32_t mask_vit(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    return rt_build_unary(stack->graph, "attn.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+}
+
+const struct rt_attention rt_attention_vit = {.name = RT_ATTENTION_NAMES("attn", "output"),
+                                              .project = project_vit,
+                                              .mask = mask_vit,
+                                              .bidirectional = true,
+                                              .fusable = true,
+                                              .softmax_fp32 = true};
+
+static uint32_t mask_clip_text(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
+{
+    return rt_attention_llama.mask(stack, x, rows, tokens);
+}
+
+const struct rt_attention rt_attention_clip_text = {.name = RT_ATTENTION_NAMES("attn", "output"),
+                                                    .project = project_vit,
+                                                    .mask = mask_clip_text,
+                                                    .fusable = true,
+                                                    .softmax_fp32 = true};
