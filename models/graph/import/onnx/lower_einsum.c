@@ -21,6 +21,7 @@ struct einsum {
     struct rt_onnx_lowering *l;
     int64_t dim[LETTERS];
     struct term out, left; /* of what is computed so far */
+    struct term order;     /* of all letters: those of the result, then the rest */
     uint32_t node;         /* that computes it */
     bool weight;           /* `left` is one */
 };
@@ -106,15 +107,11 @@ struct product {
 static void sort_letters(const struct einsum *sum, const struct term *right, const struct term *later,
                          struct product *product)
 {
-    struct term all = sum->out;
-    for (int letter = 0; letter < LETTERS; letter++)
-        if (has(&sum->left, (unsigned char)letter) || has(right, (unsigned char)letter))
-            append(&all, (unsigned char)letter);
     memset(product, 0, sizeof *product);
     for (int k = 0; k < KINDS; k++)
         product->size[k] = 1;
-    for (int i = 0; i < all.count; i++) {
-        unsigned char letter = all.letter[i];
+    for (int i = 0; i < sum->order.count; i++) {
+        unsigned char letter = sum->order.letter[i];
         bool in_left = has(&sum->left, letter), in_right = has(right, letter);
         bool kept = has(&sum->out, letter) || has(later, letter);
         if (!in_left && !in_right)
@@ -127,7 +124,7 @@ static void sort_letters(const struct einsum *sum, const struct term *right, con
 }
 
 /* May the operand be seen as (batch, rows, columns) as it lies? The letters of a kind must be side by side in
- * their order, and the last letter must not be one of the batch. */
+ * their order. A matrix of which no dim lies in a row is copied by cuBLAS's caller (cuda/Blas.cpp). */
 static bool lies_right(const struct einsum *sum, const struct product *product, const struct term *term)
 {
     int at[KINDS] = {0}, last = -1;
@@ -166,23 +163,26 @@ static uint32_t operand(const struct einsum *sum, const struct product *product,
                            cols, moves ? RT_COPY_TRANSPOSED : RT_COPY_ROWS, RT_COPY_ROWS);
 }
 
-/* Sums over letters that no other operand and no result has. */
+/* Sums over letters that no other operand and no result has; `always`: also over dims of 1. The sums lie in
+ * the order of the letters. */
 static uint32_t reduce_alone(struct einsum *sum, struct term *term, const struct term *other,
-                             const struct term *later, uint32_t node)
+                             const struct term *later, uint32_t node, bool always)
 {
     struct term kept = {.count = 0};
     int64_t rows = 1, cols = 1;
-    for (int i = 0; i < term->count; i++) {
-        unsigned char letter = term->letter[i];
+    for (int i = 0; i < sum->order.count; i++) {
+        unsigned char letter = sum->order.letter[i];
         bool stays = has(other, letter) || has(later, letter) || has(&sum->out, letter);
+        if (!has(term, letter))
+            continue;
         if (stays)
             append(&kept, letter);
         rows = rt_onnx_times(rows, stays ? sum->dim[letter] : 1);
         cols = rt_onnx_times(cols, stays ? 1 : sum->dim[letter]);
     }
-    *term = kept;
-    if (cols == 1)
+    if (cols == 1 && (!always || kept.count == term->count))
         return node;
+    *term = kept;
     struct rt_graph *graph = sum->l->graph;
     return rt_build_move(graph, rt_image_name(graph, sum->l->name, "sum"), RT_OP_REDUCE, node, rows, cols, 0);
 }
@@ -193,6 +193,36 @@ static int64_t elements(const struct einsum *sum, const struct term *term)
     for (int i = 0; i < term->count; i++)
         count = rt_onnx_times(count, sum->dim[term->letter[i]]);
     return count;
+}
+
+/* Which of two dims of an elementwise result lies outside the other: as in the first operand that has both;
+ * 0: neither says (TensorIterator). */
+static int compare_dims(const struct einsum *sum, const struct term *right, unsigned char a, unsigned char b)
+{
+    const struct term *operands[] = {&sum->left, right};
+    for (int i = 0; i < 2; i++) {
+        const unsigned char *letters = operands[i]->letter;
+        size_t count = (size_t)operands[i]->count;
+        const unsigned char *at_a = memchr(letters, a, count), *at_b = memchr(letters, b, count);
+        if (at_a != NULL && at_b != NULL && sum->dim[a] > 1 && sum->dim[b] > 1)
+            return at_a < at_b ? -1 : 1;
+    }
+    return 0;
+}
+
+/* The order in memory of an elementwise result: an insertion sort of `made`, as TensorIterator sorts dims. */
+static void sort_elementwise(const struct einsum *sum, const struct term *right, struct term *made)
+{
+    for (int i = made->count - 2; i >= 0; i--)
+        for (int at = i, other = i + 1, order = 0; other < made->count && order <= 0; other++) {
+            order = -compare_dims(sum, right, made->letter[at], made->letter[other]);
+            if (order >= 0)
+                continue;
+            unsigned char letter = made->letter[at];
+            made->letter[at] = made->letter[other];
+            made->letter[other] = letter;
+            at = other;
+        }
 }
 
 /* Without a sum: one after the other is broadcast. */
@@ -230,17 +260,22 @@ static void combine(struct einsum *sum, struct term *right, const struct term *l
                     bool weight)
 {
     struct product product;
-    sum->node = reduce_alone(sum, &sum->left, right, later, sum->node);
-    node = reduce_alone(sum, right, &sum->left, later, node);
-    sort_letters(sum, right, later, &product);
-    if (product.size[SUMMED] == 1)
-        multiply(sum, right, node, &product);
-    else
-        contract(sum, right, node, weight, &product);
     struct term made = {.count = 0};
-    for (int k = BATCH; k < SUMMED; k++)
-        for (int i = 0; i < product.order[k].count; i++)
-            append(&made, product.order[k].letter[i]);
+    sum->node = reduce_alone(sum, &sum->left, right, later, sum->node, false);
+    node = reduce_alone(sum, right, &sum->left, later, node, false);
+    sort_letters(sum, right, later, &product);
+    if (product.size[SUMMED] == 1) {
+        for (int i = 0; i < sum->order.count; i++)
+            if (has(&sum->left, sum->order.letter[i]) || has(right, sum->order.letter[i]))
+                append(&made, sum->order.letter[i]);
+        sort_elementwise(sum, right, &made);
+        multiply(sum, right, node, &product);
+    } else {
+        for (int k = BATCH; k < SUMMED; k++)
+            for (int i = 0; i < product.order[k].count; i++)
+                append(&made, product.order[k].letter[i]);
+        contract(sum, right, node, weight, &product);
+    }
     sum->left = made;
     sum->weight = false;
 }
@@ -296,11 +331,15 @@ bool rt_onnx_lower_einsum(struct rt_onnx_lowering *l, const struct rt_onnx_lower
     if (count > MOST_OPERANDS || !read_equation(&sum, terms, count))
         return false;
     struct term none = {.count = 0};
+    sum.order = sum.out;
+    for (int letter = 0; letter < LETTERS; letter++)
+        if (count_in(terms, count, (unsigned char)letter) > 0)
+            append(&sum.order, (unsigned char)letter);
     sum.left = terms[0];
     sum.node = rt_onnx_lower_node(l, 0);
     sum.weight = rt_onnx_lower_is_constant(l, 0);
     if (count == 1)
-        sum.node = reduce_alone(&sum, &sum.left, &none, &none, sum.node);
+        sum.node = reduce_alone(&sum, &sum.left, &none, &none, sum.node, true);
     for (size_t i = 1; i < count; i++) {
         struct term later = none;
         for (size_t j = i + 1; j < count; j++)
