@@ -120,6 +120,8 @@ void rt_onnx_claim_attention(struct rt_onnx_lowering *l, const struct rt_onnx_fo
 void rt_onnx_lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
 bool rt_onnx_is_turned(const struct rt_onnx_lowering *l, uint32_t *letter);
 void rt_onnx_lower_turned(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
+bool rt_onnx_is_parted(const struct rt_onnx_lowering *l, uint32_t *letter);
+void rt_onnx_lower_parted(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
 bool rt_onnx_is_repeat(const struct rt_onnx_lowering *l, uint32_t *letter);
 void rt_onnx_lower_repeat(struct rt_onnx_lowering *l, const struct rt_onnx_found *found);
 bool rt_onnx_is_rotary(const struct rt_onnx_lowering *l, uint32_t *letter);

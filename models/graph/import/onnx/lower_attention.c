@@ -118,7 +118,8 @@ static bool take_attention(const struct rt_onnx_lowering *l, const uint32_t *let
                               .causal = rt_onnx_is_causal(l, RT_ONNX_LETTER(letter, 'm'), of_s[2], of_s[3])};
     bool same = of_q[0] == out->batch && of_k[0] == out->batch && of_v[0] == out->batch &&
                 of_q[1] == out->heads && of_v[1] == out->kv_heads && of_v[2] == out->keys;
-    return same && out->heads % out->kv_heads == 0 && of_k[2] * of_k[3] == out->keys * out->head_dim;
+    return same && out->heads % out->kv_heads == 0 &&
+           rt_onnx_times(of_k[2], of_k[3]) == rt_onnx_times(out->keys, out->head_dim);
 }
 
 /* Kernels take causal masks over what is cached and new, and all tokens of sequences among themselves. */
@@ -205,7 +206,7 @@ bool rt_onnx_is_turned(const struct rt_onnx_lowering *l, uint32_t *letter)
     uint32_t x = RT_ONNX_LETTER(letter, 'x'), t = RT_ONNX_LETTER(letter, 't');
     const struct rt_onnx_shape *in = shape_of(l, x), *turned = shape_of(l, t);
     return is_known_4d(l, x) && rt_onnx_shape_known(turned) && turned->rank == 3 &&
-           turned->dim[0] == in->dim[0] * in->dim[1] && turned->dim[1] == in->dim[3] &&
+           turned->dim[0] == rt_onnx_times(in->dim[0], in->dim[1]) && turned->dim[1] == in->dim[3] &&
            turned->dim[2] == in->dim[2];
 }
 
@@ -214,6 +215,28 @@ void rt_onnx_lower_turned(struct rt_onnx_lowering *l, const struct rt_onnx_found
     const struct rt_onnx_made *x = &l->made[RT_ONNX_LETTER(found->letter, 'x')];
     l->result = x->node;
     l->made[l->at.node->outputs[0]].view = x->view == RT_ONNX_HEADS ? RT_ONNX_KEYS : RT_ONNX_SWAPPED;
+}
+
+/* --- heads of tokens that lie before sequences (torch.nn.MultiheadAttention) --- */
+
+/* (tokens, sequences, heads x size) as (sequences, heads, tokens, size): sequences and heads lie side by
+ * side, so that products take them as one dim. */
+bool rt_onnx_is_parted(const struct rt_onnx_lowering *l, uint32_t *letter)
+{
+    const struct rt_onnx_shape *in = shape_of(l, RT_ONNX_LETTER(letter, 'x')),
+                               *turned = shape_of(l, RT_ONNX_LETTER(letter, 't')),
+                               *out = shape_of(l, RT_ONNX_LETTER(letter, 'o'));
+    if (!is_known_4d(l, RT_ONNX_LETTER(letter, 'o')) || in->rank != 3 || turned->rank != 3 ||
+        !rt_onnx_shape_known(in) || !rt_onnx_shape_known(turned))
+        return false;
+    return out->dim[0] == in->dim[1] && out->dim[2] == in->dim[0] &&
+           rt_onnx_times(out->dim[1], out->dim[3]) == in->dim[2] && turned->dim[1] == in->dim[0] &&
+           turned->dim[2] == out->dim[3];
+}
+
+void rt_onnx_lower_parted(struct rt_onnx_lowering *l, const struct rt_onnx_found *found)
+{
+    l->result = l->made[RT_ONNX_LETTER(found->letter, 'x')].node;
 }
 
 /* --- rotary positions --- */
@@ -225,7 +248,7 @@ static bool is_half_of(const struct rt_onnx_lowering *l, uint32_t half, uint32_t
     return maker != NULL && maker->input_count > 0 && maker->inputs[0] == x && rt_onnx_shape_known(part) &&
            rt_onnx_shape_known(whole) && part->rank == whole->rank && part->rank > 1 &&
            2 * part->dim[part->rank - 1] == whole->dim[whole->rank - 1] &&
-           2 * rt_onnx_count(part) == rt_onnx_count(whole);
+           rt_onnx_times(2, rt_onnx_count(part)) == rt_onnx_count(whole);
 }
 
 /* x c + rotate_half(x) s. x and c may change places: x is of which both halves are. */

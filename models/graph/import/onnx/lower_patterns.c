@@ -184,6 +184,8 @@ static const struct rt_onnx_pattern patterns[] = {
      NULL},
     {"last dims swapped", "Reshape(t=Transpose(Reshape(x)))", RT_OP_COPY, rt_onnx_lower_turned,
      rt_onnx_is_turned, NULL},
+    {"heads of tokens before sequences", "o=Reshape(t=Transpose(Reshape(x)))", RT_OP_COPY,
+     rt_onnx_lower_parted, rt_onnx_is_parted, NULL},
     ONE("softmax of rows that may be masked as a whole", RT_OP_SOFTMAX, "Where(IsNaN(s=Softmax(x)),#,s)"),
     QUANTISED("QuantizeLinear(<product>)"),
     QUANTISED("QuantizeLinear(Add(<product>,@))"),

@@ -302,6 +302,17 @@ static void test_turned_keys(void)
             "transpose 48 16; tanh 48 16"); /* other columns: elements move */
 }
 
+/* Heads of torch.nn.MultiheadAttention, which has 6 tokens before 2 sequences. */
+static void test_tokens_first(void)
+{
+    becomes("input x 6x2x64; output y; list three 6,8,16; list four 2,4,6,16; a = Reshape x three;"
+            "b = Transpose a perm=1,0,2; c = Reshape b four; y = Softmax c",
+            "softmax 48 16");
+    becomes("input x 6x2x64; output y; list three 6,8,16; list four 4,2,6,16; a = Reshape x three;"
+            "b = Transpose a perm=1,0,2; c = Reshape b four; y = Softmax c",
+            "transpose 48 16; softmax 48 16"); /* sequences and heads in another order */
+}
+
 #define ROTARY_INPUTS                                                                                        \
     "input x 2x4x6x16; input z 2x4x6x16; input cos 6x16; input sin 6x16; output y;"                          \
     "list no 0,; list mid 8,; list end 16,; list last -1,;"
@@ -380,5 +391,5 @@ static void test_convolution(void)
 
 RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_layer_norm),
          RT_TEST(test_rms_norm), RT_TEST(test_attention), RT_TEST(test_masks), RT_TEST(test_no_attention),
-         RT_TEST(test_shared_heads), RT_TEST(test_decoding), RT_TEST(test_turned_keys), RT_TEST(test_rotary),
-         RT_TEST(test_quantised), RT_TEST(test_convolution))
+         RT_TEST(test_shared_heads), RT_TEST(test_decoding), RT_TEST(test_turned_keys),
+         RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised), RT_TEST(test_convolution))
