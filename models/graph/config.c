@@ -522,18 +522,26 @@ static const struct {
     {"ForAudioFrameClassification", RT_MODEL_HEAD_TOKEN_CLASSES},
 };
 
-/* The rest of BERT's row has the words of its ForMaskedLM, and so has its LMHeadModel. */
-static enum rt_model_head find_head(const char *name, unsigned built)
+/* Scores of words, of a row that has them: BERT's LMHeadModel has those of its ForMaskedLM; a decoder alone
+ * (BartForCausalLM) is none of an encoder-decoder's. */
+static bool scores_words(const char *name, const struct rt_architecture *row)
 {
-    static const char *const words[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel"};
+    static const char *const words[] = {"LMHeadModel", "ForConditionalGeneration", "MTModel"};
+    bool found = strcmp(name, "ForCausalLM") == 0 && row->cross == NULL;
     for (size_t i = 0; i < RT_COUNT(words); i++)
-        if (strcmp(name, words[i]) == 0)
-            return built & (1U << RT_MODEL_HEAD_WORDS) ? RT_MODEL_HEAD_WORDS : RT_MODEL_HEAD_MASKED_WORDS;
+        found |= strcmp(name, words[i]) == 0;
+    return found && (row->heads & (1U << RT_MODEL_HEAD_WORDS | 1U << RT_MODEL_HEAD_MASKED_WORDS)) != 0;
+}
+
+static enum rt_model_head find_head(const char *name, const struct rt_architecture *row)
+{
+    if (scores_words(name, row))
+        return row->heads & (1U << RT_MODEL_HEAD_WORDS) ? RT_MODEL_HEAD_WORDS : RT_MODEL_HEAD_MASKED_WORDS;
     for (size_t i = 0; i < RT_COUNT(other_heads); i++)
         if (strcmp(name, other_heads[i].name) == 0)
             name = head_names[other_heads[i].head];
     for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
-        if (head_names[head] != NULL && (built & (1U << head)) && strcmp(name, head_names[head]) == 0)
+        if (head_names[head] != NULL && (row->heads & (1U << head)) && strcmp(name, head_names[head]) == 0)
             return (enum rt_model_head)head;
     return RT_MODEL_HEAD_OWN;
 }
@@ -564,7 +572,7 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
     if (status != RT_OK || class == NULL)
         return status;
     const char *name = head_of_class(class, class_of(row));
-    model->head = name != NULL ? find_head(name, row->heads) : RT_MODEL_HEAD_OWN;
+    model->head = name != NULL ? find_head(name, row) : RT_MODEL_HEAD_OWN;
     if (model->head != RT_MODEL_HEAD_OWN ||
         model->part_of[0] != '\0') /* the class of the whole is none of the part's */
         return RT_OK;

@@ -135,6 +135,7 @@ static const struct {
     {"moe_layer_freq", "1"},
     {"embedding_fraction", "1.0"},
     {"expansion_ratio", "4"},
+    {"add_adapter", "false"},
 };
 
 static bool ends_with(const char *text, const char *end)

@@ -78,13 +78,15 @@ struct rt_model {
     enum rt_activation_kind activation;
     /* Encoder-decoders (T5, BART): `layers`, `heads` and `inner` are the encoder's. */
     int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
-    int64_t decoder_heads, decoder_inner; /* 0: as the encoder's */
+    int64_t decoder_heads, decoder_inner, decoder_vocab; /* 0: as the encoder's */
+    int64_t shared_tables, separate_tables;              /* one embedding for both; one for each (Marian) */
     /* Sound: spectra's lines and the encoder's tokens (Whisper); convolutions over samples (wav2vec2). */
     int64_t mel_bins, source_positions; /* 0: none */
     struct rt_sizes sound_dim, sound_kernel, sound_stride;
     int64_t conv_bias, conv_normed;           /* 1: each has a bias; a norm of its own, not the first alone */
     int64_t position_kernel, position_groups; /* of the convolution that makes positions */
     int64_t features_normed, positions_normed; /* 1: features; what that convolution reads, in batches */
+    enum rt_activation_kind sound_activation;  /* of these convolutions */
     int64_t masked_time, masked_columns;       /* 1: training masks some; either makes a parameter */
     int64_t projection,
         layers_weighed; /* of heads that classify, of what CLIP compares: width; 1: all layers' outputs */

@@ -135,6 +135,7 @@ struct rt_architecture {
     bool learned_positions;   /* a table of positions is added to the embedding of tokens */
     bool computed_positions;  /* that table holds sinusoids and is no parameter (M2M-100) */
     int64_t unused_positions; /* rows of that table that no token uses */
+    bool biases_each;         /* every layer of an encoder-decoder makes biases of its own (umT5) */
     bool end_dropout;         /* behind the last norm of an encoder, of a decoder (T5) */
     bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
     int64_t labels;           /* of a config that does not say how many; 0: 2 */
@@ -174,11 +175,11 @@ extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_p
     rt_mpt, rt_persimmon, rt_jais2;
 
 /* Rows of encoder_decoders.c. */
-extern const struct rt_architecture rt_t5, rt_mt5, rt_switch_transformers, rt_bart, rt_plbart, rt_mbart,
-    rt_pegasus, rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
+extern const struct rt_architecture rt_t5, rt_mt5, rt_umt5, rt_switch_transformers, rt_bart, rt_plbart,
+    rt_mbart, rt_pegasus, rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
 
 /* Rows of speech.c. */
-extern const struct rt_architecture rt_whisper, rt_wav2vec2, rt_hubert;
+extern const struct rt_architecture rt_whisper, rt_wav2vec2, rt_hubert, rt_unispeech, rt_unispeech_sat;
 
 void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);

@@ -11,7 +11,8 @@
 struct part {
     struct rt_stack stack;
     int64_t layers, sparse_step;
-    bool relative;         /* scores get a bias by distance, which the first layer makes */
+    bool relative;         /* scores get a bias by distance, which the first layer makes, */
+    bool each;             /* or each of them */
     const char *blocks[3]; /* names: the first layer, those that repeat, the rest */
 };
 
@@ -132,13 +133,15 @@ static uint32_t add_others(const struct part *part, uint32_t x)
 static uint32_t add_blocks(struct part *part, uint32_t x, uint32_t mask, uint32_t source_mask)
 {
     struct rt_stack *stack = &part->stack;
-    rt_graph_add_block(stack->graph, part->blocks[part->relative ? 0 : 1], RT_BLOCK_LAYER,
-                       part->relative ? 1 : part->layers);
-    if (!part->relative)
+    bool first = part->relative && !part->each;
+    rt_graph_add_block(stack->graph, part->blocks[first ? 0 : 1], RT_BLOCK_LAYER, first ? 1 : part->layers);
+    if (part->relative) {
+        stack->mask = add_bias(stack, mask);
+        if (stack->cross)
+            stack->source_mask = add_source_bias(stack, source_mask);
+    }
+    if (!first)
         return add_layers(part, x, 1, false);
-    stack->mask = add_bias(stack, mask);
-    if (stack->cross)
-        stack->source_mask = add_source_bias(stack, source_mask);
     return add_others(part, add_layers(part, x, 1, part->sparse_step == 1));
 }
 
@@ -177,6 +180,7 @@ static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
     struct part part = {.layers = model->layers,
                         .sparse_step = model->encoder_sparse_step,
                         .relative = model->buckets > 0,
+                        .each = model->architecture->biases_each,
                         .blocks = {"encoder.first", "encoder.layers", "encoder.rest"}};
     struct rt_stack *stack = &part.stack;
     rt_stack_init(stack, model, graph);
@@ -200,6 +204,7 @@ static uint32_t decoder(const struct rt_model *model, struct rt_graph *graph, ui
     struct part part = {.layers = model->decoder_layers,
                         .sparse_step = model->decoder_sparse_step,
                         .relative = model->buckets > 0,
+                        .each = model->architecture->biases_each,
                         .blocks = {"decoder.first", "decoder.layers", "decoder.rest"}};
     struct rt_stack *stack = &part.stack;
     uint32_t mask = RT_NO_INPUT, source_mask = RT_NO_INPUT;
@@ -228,6 +233,8 @@ static struct rt_model decoder_of(const struct rt_model *model)
     }
     if (model->decoder_inner > 0)
         decoder.inner = model->decoder_inner;
+    if (model->decoder_vocab > 0)
+        decoder.vocab = model->decoder_vocab;
     return decoder;
 }
 
@@ -286,7 +293,8 @@ void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *gra
     if (alone)
         return;
     uint32_t x = decoder(&of_decoder, graph, states);
-    if (!decode && model->architecture->embed == NULL) /* one embedding for both stacks */
+    bool one = model->architecture->embed == NULL && !model->separate_tables;
+    if (!decode && one) /* one embedding for both stacks */
         graph->shared = (double)rt_build_shard(model->vocab, options->tensor_parallel) * model->hidden;
     head(&of_decoder, graph, x, rows);
 }

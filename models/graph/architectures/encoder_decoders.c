@@ -49,6 +49,16 @@ static const struct rt_config_key mt5_keys[] = {
     ALWAYS(gated, 1),
     {0},
 };
+/* As mT5's, but every layer has a table of biases. */
+static const struct rt_config_key umt5_keys[] = {
+    T5_KEYS(512, 8, 6, 1024, 250112),
+    BOOLEAN("tie_word_embeddings", unused, 1),
+    ALWAYS(tied, 1),
+    SIZE("num_decoder_layers", decoder_layers, -1),
+    ACTIVATION("feed_forward_proj", RT_ACT_GELU_TANH),
+    ALWAYS(gated, 1),
+    {0},
+};
 static const struct rt_config_key switch_keys[] = {
     T5_KEYS(768, 12, 12, 2048, 32128),
     BOOLEAN("tie_word_embeddings", tied, 1),
@@ -75,6 +85,12 @@ const struct rt_architecture rt_mt5 = {.model_type = "mt5",
                                        .ignored = "is_gated_act|dense_act_fn|scale_decoder_outputs",
                                        .keys = mt5_keys,
                                        T5_NETWORK};
+const struct rt_architecture rt_umt5 = {.model_type = "umt5",
+                                        .what = "umT5",
+                                        .keys = umt5_keys,
+                                        .ignored = "is_gated_act|dense_act_fn|scale_decoder_outputs",
+                                        .biases_each = true,
+                                        T5_NETWORK};
 const struct rt_architecture rt_switch_transformers = {
     .model_type = "switch_transformers",
     .what = "Switch Transformer",
@@ -129,13 +145,25 @@ static const struct rt_config_key plbart_keys[] = {BART_KEYS(768, 6, 6, 12, 3072
 static const struct rt_config_key pre_norm_keys[] = {
     BART_KEYS(1024, 12, 12, 16, 4096, 50265, 1024, RT_ACT_GELU), ALWAYS(norm_first, 1), {0}};
 static const struct rt_config_key marian_keys[] = {
-    BART_KEYS(1024, 12, 12, 16, 4096, 58101, 1024, RT_ACT_GELU), {0}};
+    BART_KEYS(1024, 12, 12, 16, 4096, 58101, 1024, RT_ACT_GELU),
+    BOOLEAN("share_encoder_decoder_embeddings", shared_tables, 1),
+    SIZE("decoder_vocab_size", decoder_vocab, 0),
+    {0},
+};
 static const struct rt_config_key m2m_100_keys[] = {
     BART_KEYS(1024, 12, 12, 16, 4096, 128112, 1024, RT_ACT_RELU), ALWAYS(norm_first, 1), {0}};
 static const struct rt_config_key blenderbot_keys[] = {
     BART_KEYS(2560, 2, 24, 32, 10240, 8008, 128, RT_ACT_GELU), ALWAYS(norm_first, 1), {0}};
 static const struct rt_config_key blenderbot_small_keys[] = {
     BART_KEYS(512, 8, 8, 16, 2048, 50265, 512, RT_ACT_GELU), {0}};
+
+/* A vocabulary of the decoder's own goes with a table of its own. */
+static void complete_marian(struct rt_model *model)
+{
+    model->separate_tables = !model->shared_tables;
+    if (model->shared_tables)
+        model->decoder_vocab = 0;
+}
 
 const struct rt_architecture rt_bart = {.model_type = "bart",
                                         .what = "BART",
@@ -172,6 +200,8 @@ const struct rt_architecture rt_pegasus = {.model_type = "pegasus",
 const struct rt_architecture rt_marian = {.model_type = "marian",
                                           .what = "Marian, OPUS-MT",
                                           .keys = marian_keys,
+                                          .ignored = "static_position_embeddings",
+                                          .complete = complete_marian,
                                           BART_NORMS(NULL, NULL),
                                           .words_biased = true,
                                           .heads = WRITES,

@@ -11,6 +11,11 @@
 
 enum { SAMPLES_PER_SECOND = 16000, SPECTRA_PER_TOKEN = 2 };
 
+/* clang-format off */
+/* Of masks in training. */
+#define MASKS "apply_spec_augment|mask_time_length|mask_time_min_masks|mask_feature_length|mask_feature_min_masks"
+/* clang-format on */
+
 /* --- Whisper --- */
 
 /* Two convolutions over the spectra of the whole window, each with its GELU; the second halves their number.
@@ -61,6 +66,7 @@ static const struct rt_config_key whisper_keys[] = {
 const struct rt_architecture rt_whisper = {
     .model_type = "whisper",
     .what = "Whisper",
+    .ignored = "mask_time_prob|mask_feature_prob|median_filter_width|" MASKS,
     .keys = whisper_keys,
     .build = rt_build_encoder_decoder,
     .sound = true,
@@ -88,6 +94,19 @@ static int64_t windows(int64_t in, int64_t kernel, int64_t stride)
 static int64_t samples(const struct rt_graph_options *options)
 {
     return llround(SAMPLES_PER_SECOND * options->seconds);
+}
+
+/* As one kernel; transformers' names of GELU's tanh form are GELU's. */
+static enum rt_op_id activation_of(const struct rt_model *model)
+{
+    switch (model->sound_activation) {
+    case RT_ACT_RELU:
+        return RT_OP_RELU;
+    case RT_ACT_SILU:
+        return RT_OP_SILU;
+    default:
+        return RT_OP_GELU;
+    }
 }
 
 /* Tokens: what the convolutions leave of the samples. */
@@ -142,7 +161,7 @@ static struct rt_image add_features(const struct rt_stack *stack)
             norm_times(graph, i, &x);
         else if (i == 0)
             norm_channels(graph, feature_name(graph, i, "norm"), &x);
-        x = rt_image_activation(graph, feature_name(graph, i, "gelu"), RT_OP_GELU, x, false);
+        x = rt_image_activation(graph, feature_name(graph, i, "gelu"), activation_of(model), x, false);
         if (model->conv_normed ? !last : last)
             x.node = rt_build_copies(graph, feature_name(graph, i, "order_back"), x.node, x.batch * x.width,
                                      x.channels, RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
@@ -205,7 +224,7 @@ static uint32_t add_conv_positions(const struct rt_stack *stack, uint32_t x)
         norm_weight(graph, h * (h / conv.groups), kernel);
     y = rt_image_conv(graph, "positions.conv", y, &conv);
     y.width = stack->shape.queries; /* an even kernel makes one more, which is cut off */
-    y = rt_image_activation(graph, "positions.gelu", RT_OP_GELU, y, false);
+    y = rt_image_activation(graph, "positions.gelu", activation_of(model), y, false);
     return rt_build_binary(graph, "add_positions", RT_OP_ADD, x, y.node, rows, h, rows * h);
 }
 
@@ -233,6 +252,11 @@ static void complete_sound(struct rt_model *model)
 }
 
 /* clang-format off */
+/* Of losses and of ForXVector, which is not built here. */
+#define SOUND_IGNORED                                                                                     \
+    MASKS "|ctc_loss_reduction|ctc_zero_infinity|num_feat_extract_layers|contrastive_logits_temperature|" \
+          "num_negatives|diversity_loss_weight|tdnn_dim|tdnn_kernel|tdnn_dilation|xvector_output_dim|"    \
+          "adapter_kernel_size|adapter_stride|num_adapter_layers|output_hidden_size|replace_prob|num_ctc_classes|num_clusters|feat_quantizer_dropout"
 #define SOUND_KEYS                                                \
     GENERAL_KEYS(768, 12, 12),                                    \
     MAIN("intermediate_size", inner, 3072),                       \
@@ -246,6 +270,7 @@ static void complete_sound(struct rt_model *model)
     SIZE("num_conv_pos_embeddings", position_kernel, 128),        \
     SIZE("num_conv_pos_embedding_groups", position_groups, 16),   \
     BOOLEAN("do_stable_layer_norm", norm_first, 0),               \
+    KEY("feat_extract_activation", RT_KEY_ACTIVATION, sound_activation, false, RT_ACT_GELU), \
     PRESENT("mask_time_prob", masked_time, 1),                    \
     PRESENT("mask_feature_prob", masked_columns, 0),              \
     BOOLEAN("use_weighted_layer_sum", layers_weighed, 0),         \
@@ -256,6 +281,7 @@ static void complete_sound(struct rt_model *model)
 #define SOUND_NETWORK                                             \
     .build = rt_build_transformer,                                \
     .complete = complete_sound,                                   \
+    .ignored = SOUND_IGNORED,                                     \
     .sound = true,                                                \
     .embed = embed_sound,                                         \
     .sequence = tokens_of_sound,                                  \
@@ -297,3 +323,15 @@ const struct rt_architecture rt_hubert = {.model_type = "hubert",
                                           .keys = hubert_keys,
                                           .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
                                           SOUND_NETWORK};
+/* As wav2vec 2.0, but for what they are trained by. */
+const struct rt_architecture rt_unispeech = {.model_type = "unispeech",
+                                             .what = "UniSpeech",
+                                             .keys = wav2vec2_keys,
+                                             .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
+                                             SOUND_NETWORK};
+const struct rt_architecture rt_unispeech_sat = {.model_type = "unispeech-sat",
+                                                 .what = "UniSpeech-SAT",
+                                                 .keys = wav2vec2_keys,
+                                                 .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) |
+                                                          HEAD(TOKEN_CLASSES),
+                                                 SOUND_NETWORK};

@@ -188,9 +188,32 @@ static void test_odd_heads_are_refused(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "5 heads of the decoder do not divide the hidden size 64"));
 }
 
-/* Helsinki's configs name MarianMTModel. */
-static void test_marian_class(void)
+/* umT5: a table of biases in every layer; mT5: one in each stack. 32 buckets, 4 heads. */
+static void test_biases_of_each_layer(void)
 {
+#define SMALL(type) "{\"model_type\": \"" type "\", \"d_model\": 64, \"num_layers\": 3, \"num_heads\": 4}"
+    CU_ASSERT_EQUAL(parameters(SMALL("umt5")) - parameters(SMALL("mt5")), 2 * 2 * 32 * 4);
+    struct rt_graph graph = build(SMALL("umt5"), prefill(1, 8));
+    CU_ASSERT_EQUAL(graph.blocks[find_node(&graph, "relative_bias")->block].repeat, 3);
+    rt_graph_release(&graph);
+}
+
+/* A decoder alone is another network than the one that is built. */
+static void test_decoder_alone_is_refused(void)
+{
+    struct rt_model model;
+    RT_ASSERT_FAILS(rt_model_load(rt_test_write("alone.json", CLASS("bart", "BartForCausalLM")), &model),
+                    RT_EFORMAT, "a class that is not known here");
+}
+
+/* Helsinki's configs name MarianMTModel; a decoder may have words and a table of its own. */
+static void test_marian(void)
+{
+    double one = parameters(CONFIG("marian", "")), more = 120;
+    CU_ASSERT_EQUAL(parameters(CONFIG("marian", ", \"decoder_vocab_size\": 120")), one);
+    CU_ASSERT_EQUAL(parameters(CONFIG("marian", ", \"decoder_vocab_size\": 120,"
+                                                "\"share_encoder_decoder_embeddings\": false")),
+                    one + more * H);
     struct rt_model model = config(CLASS("marian", "MarianMTModel"));
     CU_ASSERT_EQUAL(model.head, RT_MODEL_HEAD_WORDS);
 }
@@ -198,4 +221,4 @@ static void test_marian_class(void)
 RT_TESTS(RT_TEST(test_parameters), RT_TEST(test_stacks_have_their_own_sizes), RT_TEST(test_masks),
          RT_TEST(test_decoding), RT_TEST(test_fused_attention), RT_TEST(test_tensor_parallel),
          RT_TEST(test_t5_is_tied), RT_TEST(test_encoder_alone), RT_TEST(test_odd_heads_are_refused),
-         RT_TEST(test_marian_class))
+         RT_TEST(test_biases_of_each_layer), RT_TEST(test_decoder_alone_is_refused), RT_TEST(test_marian))

@@ -56,6 +56,8 @@ static void test_parameters(void)
     } known[] = {
         {CLASS("wav2vec2", "Wav2Vec2Model"), BODY + 2 * 32},
         {CLASS("wav2vec2", "Wav2Vec2ForCTC"), BODY + 2 * 32 + 32 * (H + 1)},
+        {CLASS("unispeech", "UniSpeechForCTC"), BODY + 2 * 32 + 32 * (H + 1)},
+        {CLASS("unispeech-sat", "UniSpeechSatModel"), BODY + 2 * 32},
         {CLASS("hubert", "HubertForCTC"), BODY + 2 * 32 + 32 * (H + 1)},
         {SOUND("hubert", LARGE), BODY + 2 * (32 + 48) + 32 + 48 + 32 * (H + 1)},
         {CLASS("wav2vec2", "Wav2Vec2ForSequenceClassification"),
