@@ -149,12 +149,13 @@ static int settle_kind(const struct rt_command_line *line, const struct rt_model
 static int settle_traced(const struct rt_command_line *line, const struct rt_model_source *source,
                          struct rt_graph_options *graph)
 {
-    static const char *const served[] = {"lengths", "contexts", "quant",   "kv-cache", "ep", "attention-dp",
-                                         "image",   "layout",   "seconds", "autocast", NULL};
+    static const char *const served[] = {"lengths",      "contexts", "quant",   "kv-cache", "ep",
+                                         "attention-dp", "image",    "seconds", NULL};
+    static const char *const runs[] = {"runtime", "layout", "autocast", NULL};
     const char *given = rt_given_of(line, served);
     bool onnx = rt_model_is_onnx(source->spec);
-    if (given == NULL && !onnx && rt_given(line, "runtime"))
-        given = "runtime";
+    if (given == NULL && !onnx)
+        given = rt_given_of(line, runs);
     if (given != NULL)
         return rt_fail(RT_EUSAGE, "an %s is forecast as it is, so --%s does not apply",
                        source->importer->what, given);

@@ -29,10 +29,9 @@ static int check_run(const struct rt_workload *workload, const struct rt_run_att
                                    "forecast");
     if (rt_runtimes[runtime].served)
         return rt_fail(RT_EFORMAT, "LLM servers do not run ONNX models; leave its attribute runtime out");
-    if (a->quant >= 0 || a->autocast || a->lengths != NULL || a->contexts != NULL)
+    if (a->quant >= 0 || a->lengths != NULL || a->contexts != NULL)
         return rt_fail(RT_EFORMAT, "it has an attribute %s, which is not forecast of ONNX models",
                        a->quant >= 0        ? "quant"
-                       : a->autocast        ? "autocast"
                        : a->lengths != NULL ? "lengths"
                                             : "contexts");
     return RT_OK;

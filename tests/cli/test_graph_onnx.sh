@@ -106,6 +106,16 @@ printf 'name,model,batch,seq\neyes,%s,1 2,\nchat,%s,2,64\n' "$zoo/resnet50.onnx"
 succeeds pack_files "$ROOFTILE" pack -p roofline --gpu A100-SXM4-40GB jobs.csv
 holds pack_names "chat" "$work/stdout"
 printf 'name,model,batch\nsmall,%s,1 2\n' "$data/arithmetic.onnx" >jobs.csv
+# Autocast and channels last: the kernels of the model by name.
+for words in "--autocast" "--layout nhwc" "--mode training --autocast --layout nhwc"; do
+    for model in resnet50 "$zoo/resnet50.onnx"; do
+        succeeds "as_named" "$ROOFTILE" graph --model "$model" --batch 4 $words --json
+        python3 -c 'import json, sys; print(sorted([k["op"], k["phase"], str(k["dims"]), k["bytes"]] for b in json.load(sys.stdin)["blocks"] for n in b["nodes"] for k in n["kernels"] for _ in range(b["repeat"])).__repr__())' <"$work/stdout" >"$(basename "$model").kernels" 2>err || cat err
+    done
+    if cmp -s resnet50.kernels resnet50.onnx.kernels; then ok "same_kernels $words"; else not_ok "same_kernels $words" "other kernels"; fi
+done
+refuses layout_of_words 2 "its first input is no image, so --layout does not apply" "$ROOFTILE" graph --model "$zoo/gpt2.onnx" --batch 1 --seq 8 --layout nhwc
+refuses autocast_to_fp32 2 "autocast is to fp16 or bf16" "$ROOFTILE" graph --model "$zoo/gpt2.onnx" --batch 1 --seq 8 --autocast --dtype fp32
 refuses pack_unknown_dim 1 "give --dim 'seq=N' or --seq N" "$ROOFTILE" pack -p roofline --gpu A100-SXM4-40GB jobs.csv
 refuses collect_file 2 "ONNX models are forecast, not measured" "$ROOFTILE" collect --backend synthetic --model "$zoo/gpt2.onnx" -o c.h5
 refuses sized_pipeline 2 "the layers of an ONNX model are not known, so --pp does not apply" $predict "$data/network.onnx" --batch 4 --pp 2

@@ -439,8 +439,11 @@ static int check_size_asked(const struct rt_onnx_model *model, const char *optio
                    model->path, option, asked, begins, size);
 }
 
-static int check_sizes(const struct rt_onnx_model *model, const struct rt_graph_options *step)
+static int check_sizes(const struct rt_onnx_model *model, bool layout, const struct rt_graph_options *step)
 {
+    if (layout && step->image == 0)
+        return rt_fail(RT_EUSAGE, "%s: its first input is no image, so --layout does not apply",
+                       model->path);
     int status = check_size_asked(model, "batch", "batch", model->given->batch, step->batch);
     return status == RT_OK ? check_size_asked(model, "seq", "seq", model->given->sequence, step->sequence)
                            : status;
@@ -559,6 +562,8 @@ static int check_options(const struct rt_model_source *source, const struct rt_g
                        "%s: --mode decode is for models by name or config.json; a file that decodes is "
                        "--mode inference",
                        source->spec);
+    if (options->autocast && options->dtype != RT_FP16 && options->dtype != RT_BF16)
+        return rt_fail(RT_EUSAGE, "autocast is to fp16 or bf16, not to %s", rt_dtypes[options->dtype].name);
     if (options->recompute != RT_RECOMPUTE_NONE)
         return rt_fail(RT_EUSAGE,
                        "%s: the layers of an ONNX model are not known, so --recompute does not apply",
@@ -597,7 +602,7 @@ int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_g
     set_sizes(&model, &step);
     struct walk walk = {.l = {.at = {.model = &model}, .patterns = !source->no_patterns}};
     status = lower_for_runtime(&walk, &step, out);
-    if (status == RT_OK && (status = check_sizes(&model, &step)) != RT_OK)
+    if (status == RT_OK && (status = check_sizes(&model, options->channels_last, &step)) != RT_OK)
         rt_graph_release(out);
     if (status == RT_OK && !source->quiet)
         warn(&walk, out, model.path);

@@ -30,12 +30,17 @@ uint32_t rt_onnx_lower_add(struct rt_onnx_lowering *l, double outputs)
 {
     struct rt_graph *graph = l->graph;
     uint32_t node = rt_node_add(graph, l->name, RT_NO_INPUT, RT_NO_INPUT, outputs);
-    bool gradient = false;
+    bool gradient = false, first = true;
     for (size_t i = 0; i < l->at.node->input_count; i++) {
         uint32_t input = rt_onnx_lower_node(l, i);
         gradient |= rt_node_has_gradient(graph, input) || rt_onnx_lower_trains(l, i);
-        if (input != RT_NO_INPUT)
-            rt_graph_add_input(graph, input);
+        if (input == RT_NO_INPUT)
+            continue;
+        bool wider = first || rt_node_width(graph, input) > rt_node_width(graph, node);
+        if (wider)
+            graph->nodes[node].dtype = graph->nodes[input].dtype;
+        first = false;
+        rt_graph_add_input(graph, input);
     }
     graph->nodes[node].gradient = gradient && is_real(l, l->at.node->outputs[0]);
     return node;

@@ -201,7 +201,14 @@ static bool loss(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
 static bool reduce(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
 {
     int64_t in = rt_onnx_count(rt_onnx_lower_shape(l, 0)), rows = rt_onnx_count(rt_onnx_lower_out_shape(l));
-    if (strcmp(l->at.node->op, "ReduceMean") == 0) {
+    const struct rt_onnx_made *made = &l->made[rt_onnx_lower_in(l, 0)];
+    struct rt_image x = rt_onnx_lower_image_of(l, 0);
+    bool mean = strcmp(l->at.node->op, "ReduceMean") == 0;
+    if (mean && made->image && rt_onnx_lower_shape(l, 0)->rank == 4 && rows == x.batch * x.channels) {
+        l->result = rt_image_adaptive_avg_pool(l->graph, l->name, x, 1, 1).node;
+        return true;
+    }
+    if (mean) {
         l->result = rt_build_mean(l->graph, l->name, rt_onnx_lower_node(l, 0), rows, in / rows);
         return true;
     }
