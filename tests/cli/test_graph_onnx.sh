@@ -73,6 +73,12 @@ json_is compiled_chains "[n['name'] for n in d['blocks'][0]['nodes'] if '+' in n
     "(['BatchNormalization 1+Relu 2'], True, True)"
 json_is compiled_turns_images "[k['dims']['rows'] for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['op'] == 'relu']" "[1024]"
 refuses functions_that_double 1 "more than 18927 nodes, with functions written out" "$ROOFTILE" graph --model "$ROOFTILE_SOURCE/tests/data/onnx_limits/functions_that_double.onnx"
+succeeds decoder "$ROOFTILE" graph --model "$data/decoder.onnx" --dim batch=2 --dtype bf16 --runtime compile --json
+json_is decoder_ops "[k['op'] for n in d['blocks'][0]['nodes'] for k in n['kernels']]" \
+    "['mul', 'linear', 'mul_scalar', 'copy', 'add', 'linear', 'linear', 'attention_context', 'bmm']"
+succeeds decoder_written_out "$ROOFTILE" graph --model "$data/decoder.onnx" --dim batch=2 --dtype bf16 --runtime eager-math --json
+json_is decoder_repeats_heads "[k['op'] for n in d['blocks'][0]['nodes'] for k in n['kernels']][-13:]" \
+    "['linear', 'copy', 'linear', 'copy', 'copy', 'copy', 'bmm', 'mul_scalar', 'add', 'softmax', 'bmm', 'copy', 'bmm']"
 refuses forecast_served 2 "LLM servers read checkpoints, not ONNX models" "$ROOFTILE" predict --model "$data/network.onnx" --dim batch=4 --gpu V100 --runtime serving
 refuses forecast 1 "dim 0 of input 'x' is 'batch' in the file; give --dim 'batch=N'" "$ROOFTILE" graph --model "$data/network.onnx"
 # --batch and --seq size the dims that are named so; --dp shares the batch out.
