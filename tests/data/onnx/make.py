@@ -321,7 +321,7 @@ onnx.save(products, HERE / "products.onnx")
 recurrent = parser.parse_model("""
 <ir_version: 8, opset_import: ["" : 17]>
 recurrent (float[5, 2, 8] x) => (float[n] y, float[n] last, float[n] z) {
-    y = LSTM <hidden_size = 4, direction = "bidirectional"> (x, w, r, b)
+    y = LSTM <hidden_size = 4, direction = "bidirectional"> (x, w, r, b, , zeros, zeros)
     dropped, last = GRU <hidden_size = 4> (x, gw, gr)
     s = Relu (last)
     z = RNN <hidden_size = 4, layout = 1> (x, rw, rr)
@@ -331,6 +331,7 @@ recurrent.graph.node[1].output[0] = ""
 away_weights(recurrent, w=(TensorProto.FLOAT, [2, 16, 8]), r=(TensorProto.FLOAT, [2, 16, 4]), b=(TensorProto.FLOAT, [2, 32]),
              gw=(TensorProto.FLOAT, [1, 12, 8]), gr=(TensorProto.FLOAT, [1, 12, 4]), rw=(TensorProto.FLOAT, [1, 4, 8]),
              rr=(TensorProto.FLOAT, [1, 4, 4]))
+recurrent.graph.initializer.append(helper.make_tensor("zeros", TensorProto.FLOAT, [2, 2, 4], [0] * 16))
 onnx.save(recurrent, HERE / "recurrent.onnx")
 
 # Operators that stand for several: attention of ai.onnx 23 and of com.microsoft, what stands around it.

@@ -63,9 +63,12 @@ static bool recurrent(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
     return true;
 }
 
+/* Lengths and first states are no parameters. */
+#define FIRST_STATES (1 << 4 | 1 << 5 | 1 << 6)
+
 const struct rt_onnx_lower_row rt_onnx_lower_recurrent[] = {
-    {"GRU", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, 0},
-    {"LSTM", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, 0},
-    {"RNN", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, 0},
+    {"GRU", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
+    {"LSTM", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
+    {"RNN", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
     {0},
 };
