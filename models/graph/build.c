@@ -218,29 +218,43 @@ uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, 
     return node;
 }
 
-uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
-                            int64_t channels)
+/* With `vectors` of parameters, `elements` each. */
+static uint32_t norm_of(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                        int vectors, int64_t elements)
 {
     x = rt_node_cast(graph, x, (double)rows * cols, RT_FP32);
     uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
     graph->nodes[node].fusable = true;
-    graph->nodes[node].parameters = 2.0 * channels;
-    graph->nodes[node].gradient = true;
+    graph->nodes[node].parameters = (double)vectors * elements;
+    graph->nodes[node].gradient |= vectors > 0;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
     if (rt_node_begin_backward(graph, node)) {
         rt_node_keep(graph, x);
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
         /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu) */
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
-        rt_node_accumulate(graph, channels);
-        rt_node_accumulate(graph, channels);
+        if (vectors > 0)
+            rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols)->bytes *= 2;
+        for (int w = 0; w < vectors; w++)
+            rt_node_accumulate(graph, elements);
     }
     return node;
 }
 
+uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                            int64_t channels)
+{
+    return norm_of(graph, name, x, rows, cols, 2, channels);
+}
+
 uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
 {
-    return rt_build_groupnorm(graph, name, x, rows, cols, cols);
+    return norm_of(graph, name, x, rows, cols, 2, cols);
+}
+
+uint32_t rt_build_layernorm_of(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows,
+                               int64_t cols, int vectors)
+{
+    return norm_of(graph, name, x, rows, cols, vectors, cols);
 }
 
 /* Backward: the gradient of each row's mean, divided by the columns, for all of them. */
@@ -255,18 +269,48 @@ uint32_t rt_build_mean(struct rt_graph *graph, const char *name, uint32_t x, int
     return node;
 }
 
-/* The mean of x^2 and its inverse root are (rows, 1). */
-uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+/* 1 / sqrt(mean(x^2) + eps), (rows, 1) */
+static uint32_t inverse_root(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
     uint32_t squares = rt_build_unary(graph, "norm.pow", RT_OP_POW_SCALAR, x, rows, cols);
     uint32_t mean = rt_build_mean(graph, "norm.mean", squares, rows, cols);
     uint32_t shifted = rt_build_unary(graph, "norm.add_eps", RT_OP_ADD_SCALAR, mean, rows, 1);
-    uint32_t root = rt_build_unary(graph, "norm.rsqrt", RT_OP_RSQRT, shifted, rows, 1);
-    uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
-    uint32_t node = rt_build_binary(graph, "norm.weight", RT_OP_MUL, scaled, RT_NO_INPUT, rows, cols, cols);
-    graph->nodes[node].parameters = (double)cols;
-    rt_node_weight_gradient(graph, RT_OP_MUL, scaled, rows, cols, cols);
+    return rt_build_unary(graph, "norm.rsqrt", RT_OP_RSQRT, shifted, rows, 1);
+}
+
+static uint32_t weigh(struct rt_graph *graph, uint32_t scaled, int64_t rows, int64_t cols, int64_t weights)
+{
+    uint32_t node =
+        rt_build_binary(graph, "norm.weight", RT_OP_MUL, scaled, RT_NO_INPUT, rows, cols, weights);
+    graph->nodes[node].parameters = (double)weights;
+    rt_node_weight_gradient(graph, RT_OP_MUL, scaled, rows, cols, weights);
     return node;
+}
+
+uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t root = inverse_root(graph, x, rows, cols);
+    uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, x, root, rows, cols, rows);
+    return weigh(graph, scaled, rows, cols, cols);
+}
+
+/* x - mean, for a mean of each row. The gradient of the mean is negated and summed up. */
+static uint32_t centre(struct rt_graph *graph, uint32_t x, uint32_t mean, int64_t rows, int64_t cols)
+{
+    uint32_t node = rt_build_binary(graph, "norm.centre", RT_OP_ADD, x, mean, rows, cols, rows);
+    if (rt_graph_trains(graph))
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL_SCALAR, rows, cols);
+    return node;
+}
+
+uint32_t rt_build_centred_norm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols,
+                               int64_t weights)
+{
+    uint32_t mean = rt_build_mean(graph, "norm.mean", x, rows, cols);
+    uint32_t root = inverse_root(graph, centre(graph, x, mean, rows, cols), rows, cols);
+    uint32_t centred = centre(graph, x, mean, rows, cols);
+    uint32_t scaled = rt_build_binary(graph, "norm.scale", RT_OP_MUL, centred, root, rows, cols, rows);
+    return weigh(graph, scaled, rows, cols, weights);
 }
 
 /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hugging Face's NewGELUActivation, op by op. */

@@ -48,6 +48,15 @@ uint32_t rt_build_layernorm(struct rt_graph *graph, const char *name, uint32_t x
 uint32_t rt_build_groupnorm(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                             int64_t channels);
 
+/* With `weights` vectors of parameters: 2: weight and bias, 1: a weight, 0: none. */
+uint32_t rt_build_layernorm_of(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows,
+                               int64_t cols, int weights);
+
+/* (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps) * weight, op by op (CohereLayerNorm): nine nodes. A
+ * weight of `weights` elements: the columns, or more where groups of rows have their own. */
+uint32_t rt_build_centred_norm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols,
+                               int64_t weights);
+
 /* x / sqrt(mean(x^2) + eps) * weight, as frameworks write it without a fused kernel: pow, mean, add, rsqrt,
  * two multiplications. Adds six nodes. */
 uint32_t rt_build_rmsnorm(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols);
@@ -100,6 +109,15 @@ uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, in
  * read transposed. Returns x at inference. */
 uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                         int64_t transposed);
+
+/* `cols` of the `whole` columns of x(rows, whole): a view, whose gradient is copied into zeros
+ * (slice_backward, select_backward); `transposed`: it is read transposed. Returns x at inference. */
+uint32_t rt_build_slice(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t whole,
+                        int64_t cols, bool transposed);
+
+/* y(rows, cols) of the columns of a and b, side by side; their gradients are views. */
+uint32_t rt_build_join(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, int64_t rows,
+                       int64_t cols);
 
 /* Swaps the halves of the rows of x(rows, cols) and negates the second. A slice's gradient is copied into
  * zeros; `transposed`: it is read transposed. */

@@ -79,11 +79,32 @@ uint32_t rt_build_split(struct rt_graph *graph, const char *name, uint32_t x, in
     return node;
 }
 
-/* The gradient of half of x's rows: zeros for all, then what came of the half (slice_backward). */
-static void half_backward(struct rt_graph *graph, int64_t rows, int64_t cols, bool transposed)
+/* The gradient of `cols` of the columns of x: zeros for all, then what came of the part (slice_backward). */
+static void slice_backward(struct rt_graph *graph, int64_t rows, int64_t whole, int64_t cols, bool transposed)
 {
-    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, cols);
-    copy_kernel(graph, RT_BACKWARD, transposed ? RT_COPY_TRANSPOSED : RT_COPY_ROWS, rows, cols / 2);
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, whole);
+    if (cols > 0)
+        copy_kernel(graph, RT_BACKWARD, transposed ? RT_COPY_TRANSPOSED : RT_COPY_ROWS, rows, cols);
+}
+
+uint32_t rt_build_slice(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t whole,
+                        int64_t cols, bool transposed)
+{
+    if (!rt_graph_trains(graph))
+        return x;
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    if (rt_node_begin_backward(graph, node))
+        slice_backward(graph, rows, whole, cols, transposed);
+    return node;
+}
+
+uint32_t rt_build_join(struct rt_graph *graph, const char *name, uint32_t a, uint32_t b, int64_t rows,
+                       int64_t cols)
+{
+    uint32_t node = rt_node_add(graph, name, a, b, (double)rows * cols);
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
+    rt_node_begin_backward(graph, node);
+    return node;
 }
 
 uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_names *name, uint32_t x,
@@ -91,11 +112,11 @@ uint32_t rt_build_rotate_half(struct rt_graph *graph, const struct rt_rotate_nam
 {
     uint32_t half = rt_build_unary(graph, name->negate, RT_OP_MUL_SCALAR, x, rows, cols / 2);
     if (rt_graph_trains(graph))
-        half_backward(graph, rows, cols, transposed);
+        slice_backward(graph, rows, cols, cols / 2, transposed);
     uint32_t node = rt_node_add(graph, name->join, half, x, (double)rows * cols);
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_COPY, rows, cols);
     if (rt_node_begin_backward(graph, node))
-        half_backward(graph, rows, cols, transposed);
+        slice_backward(graph, rows, cols, cols / 2, transposed);
     return node;
 }
 

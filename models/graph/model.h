@@ -35,6 +35,21 @@ enum rt_unrotated {
     RT_UNROTATED_ALWAYS, /* the same, windows or not (SmolLM3, Llama 4) */
 };
 
+/* Where queries, keys and values come from, and so what gathers their gradients. */
+enum rt_qkv {
+    RT_QKV_SEPARATE, /* three products */
+    RT_QKV_CHUNKS,   /* one, in equal parts: chunk, whose gradients are joined (GPT-NeoX) */
+    RT_QKV_SLICES,   /* one, cut by columns: the gradient of each is copied into zeros (Phi-3) */
+    RT_QKV_SELECTS,  /* the same of an index of its own dim, so that rows need no copies (BLOOM) */
+};
+
+/* How scores of tokens are scaled. */
+enum rt_score_scale {
+    RT_SCALE_MULTIPLIES,
+    RT_SCALE_DIVIDES, /* (GPT-J) */
+    RT_SCALE_NONE,    /* (GPT-Neo) */
+};
+
 /* What follows the last layer, as "architectures" of config.json names it. */
 enum rt_model_head {
     RT_MODEL_HEAD_OWN,              /* not said: as the architecture's row has it */
@@ -97,20 +112,31 @@ struct rt_model {
     int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
     int64_t shared_experts, shared_inner; /* that every token goes to: their number and width */
     int64_t shared_gated;                 /* 1: what they put out is weighed by a product (Qwen2-MoE) */
+    int64_t topk_normed;                  /* 1: the scores of a token's experts are divided by their sum */
     int64_t expert_bias;                  /* 1: the products of experts have a bias (gpt-oss) */
     int64_t qk_norm;                      /* enum rt_qk_norm */
     int64_t norm_branch;    /* 1: what attention and feed-forward put out is normed before it is added */
     int64_t parallel;       /* 1: attention and feed-forward read what enters the layer (GPT-J) */
     int64_t parallel_norms; /* 2: each by a norm of its own (GPT-NeoX); else they share one */
-    int64_t qkv_joined, gate_joined; /* 1: one product for queries, keys and values; for gate and up */
-    int64_t head_bias;               /* 1: the product with the vocabulary has a bias */
-    int64_t rotary_dim;   /* columns of a head that rotary positions turn; 0: none; -1: by rotary_share */
-    int64_t rotary_share; /* the same in thousandths of a head */
-    int64_t alibi;        /* 1: scores get a bias by distance, without parameters (BLOOM) */
+    int64_t qkv_joined;     /* enum rt_qkv */
+    int64_t gate_joined;    /* 1: one product for gate and up */
+    int64_t head_bias;      /* 1: the product with the vocabulary has a bias */
+    int64_t rotary_dim;     /* columns of a head that rotary positions turn; 0: none; -1: by rotary_share */
+    int64_t rotary_share;   /* the same in thousandths of a head */
+    int64_t alibi;          /* 1: scores get a bias by distance, without parameters (BLOOM) */
     int64_t score_cap, logit_cap;        /* 1: tanh keeps scores of tokens, of words small (Gemma 2) */
     int64_t sinks;                       /* 1: each head has a score that no token has (gpt-oss) */
-    int64_t tokens_scaled, words_scaled; /* 1: embeddings, scores of words are multiplied by a number */
+    int64_t tokens_scaled, words_scaled; /* 1: embeddings, scores of words are multiplied by a number;
+                                          * 2: by a tensor of one element (Gemma) */
     int64_t branch_scaled;               /* 1: what is added to the residual is (Granite) */
+    /* 1: training drops out some of the probabilities of attention, of what a feed-forward's activation puts
+     * out, of what branches put out, of what enters the first layer. Rows whose models always do say so
+     * themselves. */
+    int64_t attention_dropout, inner_dropout, residual_dropout, embedding_dropout;
+    int64_t
+        rotary_joined;   /* 1: turned columns are joined with the others even where there are none (Phi-3) */
+    int64_t rotary_rows; /* 1: columns are turned before tokens and heads change places (GPT-J) */
+    int64_t score_scale; /* enum rt_score_scale */
     /* Latent attention (DeepSeek): ranks of what queries, keys and values are made of; columns of a head
      * without and with positions, and of its values. 0: none. */
     int64_t q_rank, kv_rank, nope_dim, rope_dim, value_dim;

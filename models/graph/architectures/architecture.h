@@ -89,13 +89,16 @@ struct rt_feed_forward_names {
     const char *first, *second, *product;
     const char *dropout; /* before the last product; NULL: none */
     const char *down;
+    const char *joined, *split; /* first and second as one product, then cut */
 };
 
 enum rt_norm_kind {
     RT_NORM_LAYER,
     RT_NORM_RMS,
     RT_NORM_RMS_ONE,      /* its weights are kept less one (Gemma) */
-    RT_NORM_LAYER_WEIGHT, /* without bias (Command R) */
+    RT_NORM_LAYER_ONE,    /* its weights are kept less one (Nemotron) */
+    RT_NORM_LAYER_WEIGHT, /* without bias */
+    RT_NORM_CENTRED,      /* the same, op by op (Command R) */
     RT_NORM_LAYER_BARE,   /* without weight and bias (OLMo) */
 };
 

@@ -50,6 +50,8 @@ static const struct rt_config_key opt_keys[] = {
     BOOLEAN("enable_bias", mlp_bias, 1),
     ACTIVATION("activation_function", RT_ACT_RELU),
     BOOLEAN("tie_word_embeddings", tied, 1),
+    PRESENT("attention_dropout", attention_dropout, 0),
+    PRESENT("dropout", residual_dropout, 1),
     {0},
 };
 
@@ -61,7 +63,6 @@ static const struct rt_architecture opt = {
     .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"},
     .attention = &rt_attention_opt,
     .feed_forward = &rt_feed_forward_plain,
-    .dropout = true,
     .learned_positions = true,
     .served = true,
     .unused_positions = 2, /* OPTLearnedPositionalEmbedding */
@@ -72,8 +73,12 @@ static const struct rt_architecture opt = {
 
 /* --- Llama and what varies it: decoders with RMS norm, rotary positions and a gated feed-forward --- */
 
-const struct rt_feed_forward_names rt_feed_forward_gated = {
-    .first = "mlp.gate", .second = "mlp.up", .product = "mlp.product", .down = "mlp.down"};
+const struct rt_feed_forward_names rt_feed_forward_gated = {.first = "mlp.gate",
+                                                            .second = "mlp.up",
+                                                            .product = "mlp.product",
+                                                            .down = "mlp.down",
+                                                            .joined = "mlp.gate_up",
+                                                            .split = "mlp.split"};
 static const struct rt_config_key llama_keys[] = {
     LLAMA_KEYS(11008, 32000, 2048),
     NULLABLE("num_key_value_heads", kv_heads, -1),
@@ -116,6 +121,7 @@ static const struct rt_config_key mixtral_keys[] = {
     SIZE("num_local_experts", experts, 8),
     SIZE("num_experts_per_tok", topk, 2),
     SIZE("intermediate_size", expert_inner, 14336),
+    ALWAYS(topk_normed, 1),
     {0},
 };
 static const struct rt_config_key qwen3_moe_keys[] = {
@@ -129,6 +135,7 @@ static const struct rt_config_key qwen3_moe_keys[] = {
     SIZE("num_experts", experts, 128),
     SIZE("num_experts_per_tok", topk, 8),
     SIZE("moe_intermediate_size", expert_inner, 768),
+    BOOLEAN("norm_topk_prob", topk_normed, 0),
     SIZE("decoder_sparse_step", sparse_step, 1),
     LENGTH("mlp_only_layers", dense_layers),
     {0},

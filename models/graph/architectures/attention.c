@@ -4,6 +4,13 @@
 
 /* --- what several kinds share --- */
 
+/* Backward, the gradient of heads is copied into rows: not where the gradient of one product for all is. */
+static enum rt_copy copy_of_rows(const struct rt_stack *stack)
+{
+    int64_t joined = stack->model->qkv_joined;
+    return joined == RT_QKV_CHUNKS || joined == RT_QKV_SELECTS ? RT_COPY_NONE : RT_COPY_ROWS;
+}
+
 /* Three products of x(rows, hidden). */
 static void project_three(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
@@ -186,35 +193,48 @@ const struct rt_attention rt_attention_distilbert = {.name = RT_ATTENTION_NAMES(
                                                      .bidirectional = true,
                                                      .fusable = true};
 
-/* --- OPT: queries are scaled before the product; heads are copied into (batch, heads, tokens, d) --- */
+/* --- OPT: queries are scaled before the product --- */
+
+/* Transformers 4, whose runs were measured (eager-math), copied heads into (batch, heads, tokens, d) and kept
+ * scores above the lowest number, and with it the scores for the backward pass. Training by other runtimes is
+ * as transformers 5 runs it: matmul copies the heads. */
+static bool trains_as_today(const struct rt_stack *stack)
+{
+    return rt_graph_trains(stack->graph) && rt_runtimes[stack->graph->options.runtime].fused_attention;
+}
 
 static void project_opt(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim;
-    bool bias = stack->model->qkv_bias;
+    bool bias = stack->model->qkv_bias, today = trains_as_today(stack), copies = !stack->fused && !today;
     uint32_t q = rt_build_linear(graph, "attn.q", x, s->rows, h, wide, bias);
     q = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, q, s->rows, wide);
     uint32_t k = rt_build_linear(graph, "attn.k", x, s->rows, h, wide, bias);
     /* the gradient of keys comes transposed, and in rows but for the sequences */
-    out->k = stack->fused ? k
-                          : rt_build_copies(graph, "attn.split_k", k, s->rows, wide, RT_COPY_ROWS,
-                                            rt_copy_keys(s->batch));
+    out->k = copies ? rt_build_copies(graph, "attn.split_k", k, s->rows, wide, RT_COPY_ROWS,
+                                      rt_copy_keys(s->batch))
+                    : k;
     uint32_t v = rt_build_linear(graph, "attn.v", x, s->rows, h, wide, bias);
-    out->v = stack->fused ? v : rt_build_move(graph, "attn.split_v", RT_OP_COPY, v, s->rows, wide, 0);
-    out->q = stack->fused ? q : rt_build_move(graph, "attn.split_q", RT_OP_COPY, q, s->rows, wide, 0);
+    out->v = copies ? rt_build_move(graph, "attn.split_v", RT_OP_COPY, v, s->rows, wide, 0) : v;
+    out->q = copies ? rt_build_move(graph, "attn.split_q", RT_OP_COPY, q, s->rows, wide, 0) : q;
     cache_operands(stack, out);
+    if (today && !stack->fused)
+        copy_heads(stack, &rt_attention_opt.name, s->batch, out);
 }
 
-/* max(x + mask, lowest), for a mask (batch, 1, queries, keys) */
+/* max(x + mask, lowest), or 1.0 x + mask, for a mask (batch, 1, queries, keys) */
 static uint32_t mask_opt(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
 {
     struct rt_graph *graph = stack->graph;
+    bool today = trains_as_today(stack);
+    if (today)
+        x = rt_build_unary(graph, "attn.scale_scores", RT_OP_MUL_SCALAR, x, rows, tokens);
     x = rt_build_binary(graph, "attn.mask", RT_OP_ADD, x, stack->mask, rows, tokens,
                         stack->shape.rows * tokens);
     rt_build_broadcast(graph, rt_dtypes[graph->options.dtype].bytes, stack->shape.queries * tokens);
-    return rt_build_maximum(graph, "attn.lowest", x, rows, tokens);
+    return today ? x : rt_build_maximum(graph, "attn.lowest", x, rows, tokens);
 }
 
 const struct rt_attention rt_attention_opt = {
@@ -223,34 +243,54 @@ const struct rt_attention rt_attention_opt = {
 /* --- Llama: rotary positions, key-value heads that several query heads share --- */
 
 struct rotary_names {
-    const char *heads, *cos;
+    const char *heads, *part, *cos;
     struct rt_rotate_names rotate;
-    const char *sin, *add, *join; /* join: with the columns that are not turned */
+    const char *sin, *add, *rest, *join; /* rest: the columns that are not turned */
 };
-static const struct rotary_names of_queries = {
-    "rotary.q_heads", "rotary.q_cos", {"rotary.q_negate", "rotary.q_rotate_half"},
-    "rotary.q_sin",   "rotary.q_add", "rotary.q_join"};
-static const struct rotary_names of_keys = {
-    "rotary.k_heads", "rotary.k_cos", {"rotary.k_negate", "rotary.k_rotate_half"},
-    "rotary.k_sin",   "rotary.k_add", "rotary.k_join"};
+#define ROTARY_NAMES(x)                                                                                      \
+    {                                                                                                        \
+        "rotary." x "_heads", "rotary." x "_part", "rotary." x "_cos",                                       \
+            {"rotary." x "_negate", "rotary." x "_rotate_half"}, "rotary." x "_sin", "rotary." x "_add",     \
+            "rotary." x "_rest", "rotary." x "_join"                                                         \
+    }
+static const struct rotary_names of_queries = ROTARY_NAMES("q"), of_keys = ROTARY_NAMES("k");
+
+/* Are turned columns copied beside the others? */
+static bool joins_columns(const struct rt_stack *stack)
+{
+    int64_t d = stack->rotary_dim;
+    return d > 0 && (d < stack->shape.head_dim || stack->model->rotary_joined);
+}
 
 /* x cos + rotate_half(x) sin, for x(rows, d). The tables of cosines and sines, (queries, d), are made once a
  * step from a few thousand numbers and left out. */
+static uint32_t turn(const struct rt_stack *stack, const struct rotary_names *name, uint32_t x, int64_t rows,
+                     bool transposed)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t d = stack->rotary_dim, table = stack->shape.queries * d;
+    uint32_t whole = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, table);
+    uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, transposed);
+    half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, table);
+    return rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
+}
+
+/* Turns x, or the first columns of each head, which are then joined with the rest. */
 static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *name, uint32_t x,
                        int64_t heads, bool transposed)
 {
     struct rt_graph *graph = stack->graph;
-    int64_t d = stack->rotary_dim, rows = stack->shape.rows * heads, table = stack->shape.queries * d;
-    x = rt_build_copies(graph, name->heads, x, rows, stack->shape.head_dim, RT_COPY_NONE, RT_COPY_ROWS);
+    int64_t d = stack->rotary_dim, wide = stack->shape.head_dim, rows = stack->shape.rows * heads;
+    x = rt_build_copies(graph, name->heads, x, rows, wide, RT_COPY_NONE,
+                        stack->model->rotary_rows ? RT_COPY_NONE : copy_of_rows(stack));
     if (d == 0)
         return x;
-    uint32_t whole = rt_build_binary(graph, name->cos, RT_OP_MUL, x, RT_NO_INPUT, rows, d, table);
-    uint32_t half = rt_build_rotate_half(graph, &name->rotate, x, rows, d, transposed);
-    half = rt_build_binary(graph, name->sin, RT_OP_MUL, half, RT_NO_INPUT, rows, d, table);
-    x = rt_build_binary(graph, name->add, RT_OP_ADD, whole, half, rows, d, rows * d);
-    if (d == stack->shape.head_dim)
-        return x;
-    return rt_build_move(graph, name->join, RT_OP_COPY, x, rows, stack->shape.head_dim, 0);
+    uint32_t part = d < wide ? rt_build_slice(graph, name->part, x, rows, wide, d, false) : x;
+    part = turn(stack, name, part, rows, transposed);
+    if (!joins_columns(stack))
+        return part;
+    uint32_t rest = rt_build_slice(graph, name->rest, x, rows, wide, wide - d, transposed);
+    return rt_build_join(graph, name->join, part, rest, rows, wide);
 }
 
 /* Each key-value head is copied for the heads that share it (repeat_kv); its gradient sums them up again. */
@@ -274,10 +314,17 @@ static uint32_t repeat(const struct rt_stack *stack, const char *name, uint32_t 
 static void project_joined(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
 {
     const struct rt_shape *s = &stack->shape;
-    int64_t wide = (s->heads + 2 * s->kv_heads) * s->head_dim;
-    x = rt_build_linear(stack->graph, "attn.qkv", x, s->rows, stack->model->hidden, wide,
-                        stack->model->qkv_bias);
-    out->q = out->k = out->v = rt_build_split(stack->graph, "attn.split", x, s->rows, wide, 0);
+    struct rt_graph *graph = stack->graph;
+    int64_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, wide = q + 2 * kv;
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, wide, stack->model->qkv_bias);
+    if (stack->model->qkv_joined == RT_QKV_CHUNKS) { /* of (batch, heads, tokens, 3 d) */
+        x = rt_build_copies(graph, "attn.rows_qkv", x, s->rows, wide, RT_COPY_NONE, RT_COPY_ROWS);
+        out->q = out->k = out->v = rt_build_split(graph, "attn.split", x, s->rows, wide, 0);
+        return;
+    }
+    out->q = rt_build_slice(graph, "attn.q", x, s->rows, wide, q, false);
+    out->k = rt_build_slice(graph, "attn.k", x, s->rows, wide, kv, false);
+    out->v = rt_build_slice(graph, "attn.v", x, s->rows, wide, kv, false);
 }
 
 /* Of every head or of all of them, with weights that they share, of their own, or none. */
@@ -292,12 +339,12 @@ static uint32_t norm_of_heads(const struct rt_stack *stack, uint32_t x, int64_t 
     case RT_QK_NORM_WHOLE:
         return rt_build_rmsnorm(graph, x, s->rows, heads * d);
     case RT_QK_NORM_EACH:
-        x = rt_build_layernorm(graph, "attn.qk_norm", x, rows, d);
-        graph->nodes[x].parameters = (double)heads * d;
-        return x;
+        return rt_build_centred_norm(graph, x, rows, d, heads * d);
     case RT_QK_NORM_LAYER:
         return rt_build_layernorm(graph, "attn.qk_norm", x, rows, d);
     default:
+        if (stack->row->norm == RT_NORM_RMS_ONE)
+            rt_build_unary(graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, d);
         x = rt_build_rmsnorm(graph, x, rows, d);
         if (stack->model->qk_norm == RT_QK_NORM_BARE)
             graph->nodes[x].parameters = 0;
@@ -312,23 +359,26 @@ static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_op
     int64_t wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim, tokens = s->batch * s->keys;
     int64_t sequences = separate_sequences(stack);
     bool own = s->heads == s->kv_heads;  /* what was repeated is one tensor, */
-    int64_t parts = own ? sequences : 1; /* so its heads need no copies */
+    int64_t parts = own ? sequences : 1; /* so its heads need no copies, nor do those of joined columns */
+    int64_t joined = joins_columns(stack) && !stack->model->rotary_rows ? 1 : sequences;
     if (stack->model->qkv_joined)
         project_joined(stack, x, out);
     else
         project_three(stack, x, out);
     out->q = norm_of_heads(stack, out->q, s->heads);
     out->k = norm_of_heads(stack, out->k, s->kv_heads);
-    out->v = rt_build_copies(graph, "attn.rows_v", out->v, s->rows, kv_wide, RT_COPY_NONE, RT_COPY_ROWS);
+    out->v =
+        rt_build_copies(graph, "attn.rows_v", out->v, s->rows, kv_wide, RT_COPY_NONE, copy_of_rows(stack));
     out->q = rotary(stack, &of_queries, out->q, s->heads, false);
     /* the product's gradient of keys is transposed; where heads share keys, their sum is not */
     out->k = rotary(stack, &of_keys, out->k, s->kv_heads, own);
     cache_operands(stack, out);
     out->k = repeat(stack, "attn.repeat_keys", out->k);
     out->v = repeat(stack, "attn.repeat_values", out->v);
-    out->q = rt_build_copies(graph, "attn.heads_q", out->q, s->rows, wide, rt_copy_values(sequences),
-                             RT_COPY_NONE);
-    out->k = rt_build_copies(graph, "attn.heads_k", out->k, tokens, wide, rt_copy_keys(parts), RT_COPY_NONE);
+    out->q =
+        rt_build_copies(graph, "attn.heads_q", out->q, s->rows, wide, rt_copy_values(joined), RT_COPY_NONE);
+    out->k = rt_build_copies(graph, "attn.heads_k", out->k, tokens, wide,
+                             rt_copy_keys(parts < joined ? parts : joined), RT_COPY_NONE);
     out->v =
         rt_build_copies(graph, "attn.heads_v", out->v, tokens, wide, rt_copy_values(parts), RT_COPY_NONE);
 }
@@ -338,7 +388,10 @@ static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_op
 static uint32_t mask_llama(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens)
 {
     struct rt_graph *graph = stack->graph;
-    x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+    if (stack->model->score_scale == RT_SCALE_MULTIPLIES)
+        x = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, x, rows, tokens);
+    else if (stack->model->score_scale == RT_SCALE_DIVIDES)
+        x = rt_build_unary(graph, "attn.scale", RT_OP_DIV_SCALAR, x, rows, tokens);
     if (stack->model->score_cap) { /* Gemma 2: scores stay below a cap */
         x = rt_build_unary(graph, "attn.cap_div", RT_OP_DIV_SCALAR, x, rows, tokens);
         x = rt_build_unary(graph, "attn.cap_tanh", RT_OP_TANH, x, rows, tokens);

@@ -42,8 +42,10 @@ static const struct rt_config_key phi3_keys[] = {
     SHARE("partial_rotary_factor", rotary_share, 1000),
     NULLABLE("sliding_window", window, 0),
     ALWAYS(slides, 1),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_SLICES),
     ALWAYS(gate_joined, 1),
+    ALWAYS(rotary_joined, 1),
+    PRESENT("resid_pdrop", residual_dropout, 0),
     {0},
 };
 const struct rt_architecture rt_phi3 = {
@@ -105,7 +107,7 @@ const struct rt_architecture rt_smollm3 = {
 static const struct rt_config_key granite_keys[] = {
     LLAMA_KEYS(11008, 32000, 2048), KV_HEADS(-1),
     BIASES("attention_bias"),       BOOLEAN("mlp_bias", mlp_bias, 0),
-    ALWAYS(tokens_scaled, 1),       ALWAYS(words_scaled, 1),
+    ALWAYS(tokens_scaled, 1),       ALWAYS(words_scaled, 2),
     ALWAYS(branch_scaled, 1),       {0},
 };
 const struct rt_architecture rt_granite = {
@@ -137,13 +139,13 @@ const struct rt_architecture rt_cohere = {.model_type = "cohere",
                                           .keys = cohere_keys,
                                           .complete = complete_cohere,
                                           LLAMA_BUT_NORM,
-                                          .norm = RT_NORM_LAYER_WEIGHT,
+                                          .norm = RT_NORM_CENTRED,
                                           .norms = LAYER_NORMS};
 const struct rt_architecture rt_cohere2 = {.model_type = "cohere2",
                                            .what = "Command R7B, Command A",
                                            .keys = cohere2_keys,
                                            LLAMA_BUT_NORM,
-                                           .norm = RT_NORM_LAYER_WEIGHT,
+                                           .norm = RT_NORM_CENTRED,
                                            .norms = LAYER_NORMS};
 
 static const struct rt_config_key glm4_keys[] = {
@@ -193,6 +195,8 @@ static const struct rt_config_key seed_oss_keys[] = {
     BOOLEAN("attention_bias", qkv_bias, 1),
     BOOLEAN("attention_out_bias", out_bias, 0),
     BOOLEAN("mlp_bias", mlp_bias, 0),
+    PRESENT("attention_dropout", attention_dropout, 1),
+    PRESENT("residual_dropout", residual_dropout, 1),
     {0},
 };
 const struct rt_architecture rt_seed_oss = {

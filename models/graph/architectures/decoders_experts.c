@@ -18,6 +18,7 @@ static const struct rt_config_key qwen2_moe_keys[] = {
     ALWAYS(shared_gated, 1),
     SIZE("decoder_sparse_step", sparse_step, 1),
     LENGTH("mlp_only_layers", dense_layers),
+    BOOLEAN("norm_topk_prob", topk_normed, 0),
     {0},
 };
 const struct rt_architecture rt_qwen2_moe = {.model_type = "qwen2_moe",
@@ -185,6 +186,7 @@ static const struct rt_config_key olmoe_keys[] = {
     SIZE("num_experts_per_tok", topk, 8),
     SIZE("intermediate_size", expert_inner, 2048),
     ALWAYS(qk_norm, RT_QK_NORM_WHOLE),
+    BOOLEAN("norm_topk_prob", topk_normed, 0),
     {0},
 };
 const struct rt_architecture rt_olmoe = {
@@ -198,7 +200,7 @@ static const struct rt_config_key granitemoe_keys[] = {
     SIZE("num_experts_per_tok", topk, 2),
     SIZE("intermediate_size", expert_inner, 11008),
     ALWAYS(tokens_scaled, 1),
-    ALWAYS(words_scaled, 1),
+    ALWAYS(words_scaled, 2),
     ALWAYS(branch_scaled, 1),
     {0},
 };

@@ -15,6 +15,7 @@ static const struct rt_config_key phi_keys[] = {
     ALWAYS(head_bias, 1),
     ALWAYS(parallel, 1),
     BOOLEAN("qk_layernorm", qk_norm, 0),
+    DROPOUTS("attention_dropout", "resid_pdrop", "embd_pdrop", 0),
     {0},
 };
 
@@ -35,9 +36,10 @@ static const struct rt_config_key gpt_neox_keys[] = {
     BOOLEAN("attention_bias", qkv_bias, 1),
     BOOLEAN("attention_bias", out_bias, 1),
     ALWAYS(parallel_norms, 2),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_CHUNKS),
     ALWAYS(gated, 0),
     ALWAYS(mlp_bias, 1),
+    DROPOUTS("attention_dropout", "hidden_dropout", "hidden_dropout", 0),
     {0},
 };
 const struct rt_architecture rt_gpt_neox = {
@@ -54,21 +56,21 @@ const struct rt_architecture rt_gpt_neox = {
     SIZE("rotary_dim", rotary_dim, 64), \
     ACTIVATION("activation_function", RT_ACT_GELU_TANH), \
     BOOLEAN("tie_word_embeddings", tied, 0), \
+    DROPOUTS("attn_pdrop", "resid_pdrop", "embd_pdrop", 0), \
+    ALWAYS(rotary_rows, 1), \
+    ALWAYS(score_scale, RT_SCALE_DIVIDES), \
     ALWAYS(norm_first, 1), \
     ALWAYS(parallel, 1), \
     ALWAYS(mlp_bias, 1), \
     ALWAYS(head_bias, 1)
 /* clang-format on */
 static const struct rt_config_key gptj_keys[] = {GPTJ_KEYS, {0}};
-static const struct rt_config_key codegen_keys[] = {GPTJ_KEYS, ALWAYS(qkv_joined, 1), {0}};
+static const struct rt_config_key codegen_keys[] = {GPTJ_KEYS, ALWAYS(qkv_joined, RT_QKV_CHUNKS), {0}};
 const struct rt_architecture rt_gptj = {
-    .model_type = "gptj", .what = "GPT-J", .keys = gptj_keys, PLAIN_NETWORK, .embedding_dropout = true};
+    .model_type = "gptj", .what = "GPT-J", .keys = gptj_keys, PLAIN_NETWORK};
 
-const struct rt_architecture rt_codegen = {.model_type = "codegen",
-                                           .what = "CodeGen",
-                                           .keys = codegen_keys,
-                                           PLAIN_NETWORK,
-                                           .embedding_dropout = true};
+const struct rt_architecture rt_codegen = {
+    .model_type = "codegen", .what = "CodeGen", .keys = codegen_keys, PLAIN_NETWORK};
 
 static const struct rt_config_key gpt_neo_keys[] = {
     MAIN("hidden_size", hidden, 2048),
@@ -86,14 +88,15 @@ static const struct rt_config_key gpt_neo_keys[] = {
     ALWAYS(slides, 1),
     KEY("attention_layers|attention_types", RT_KEY_FULL, full_layers, false, -1),
     ALWAYS(full_period, 2),
+    DROPOUTS("attention_dropout", "resid_dropout", "embed_dropout", 0),
+    ALWAYS(score_scale, RT_SCALE_NONE),
     {0},
 };
 const struct rt_architecture rt_gpt_neo = {.model_type = "gpt_neo",
                                            .what = "GPT-Neo",
                                            .keys = gpt_neo_keys,
                                            PLAIN_NETWORK,
-                                           .learned_positions = true,
-                                           .embedding_dropout = true};
+                                           .learned_positions = true};
 
 static const struct rt_config_key falcon_keys[] = {
     MAIN("hidden_size", hidden, 4544),
@@ -113,8 +116,11 @@ static const struct rt_config_key falcon_keys[] = {
     BOOLEAN("new_decoder_architecture", new_decoder, 0),
     SIZE("num_ln_in_parallel_attn", parallel_norms, -1),
     ALWAYS(rotary_share, 1000),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_CHUNKS),
     ALWAYS(norm_first, 1),
+    PRESENT("attention_dropout", attention_dropout, 0),
+    PRESENT("hidden_dropout", residual_dropout, 0),
+    ALWAYS(score_scale, RT_SCALE_DIVIDES),
     {0},
 };
 
@@ -147,9 +153,11 @@ static const struct rt_config_key bloom_keys[] = {
     ALWAYS(qkv_bias, 1),
     ALWAYS(out_bias, 1),
     ALWAYS(mlp_bias, 1),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_SELECTS),
     ALWAYS(alibi, 1),
     ALWAYS(norm_first, 1),
+    PRESENT("attention_dropout", attention_dropout, 0),
+    PRESENT("hidden_dropout", residual_dropout, 0),
     {0},
 };
 const struct rt_architecture rt_bloom = {
@@ -173,6 +181,7 @@ static const struct rt_config_key starcoder2_keys[] = {
     ALWAYS(slides, 1),
     ALWAYS(gated, 0),
     TIED,
+    DROPOUTS("attention_dropout", "residual_dropout", "embedding_dropout", 0),
     {0},
 };
 const struct rt_architecture rt_starcoder2 = {.model_type = "starcoder2",
@@ -192,8 +201,11 @@ static const struct rt_config_key nemotron_keys[] = {
     ALWAYS(gated, 0),
     {0},
 };
-const struct rt_architecture rt_nemotron = {
-    .model_type = "nemotron", .what = "Nemotron-4, Minitron", .keys = nemotron_keys, PLAIN_NETWORK};
+const struct rt_architecture rt_nemotron = {.model_type = "nemotron",
+                                            .what = "Nemotron-4, Minitron",
+                                            .keys = nemotron_keys,
+                                            PLAIN_NETWORK,
+                                            .norm = RT_NORM_LAYER_ONE};
 
 static const struct rt_config_key stablelm_keys[] = {
     GENERAL_KEYS(2560, 32, 32),
@@ -229,10 +241,11 @@ static const struct rt_config_key gpt_bigcode_keys[] = {
     BOOLEAN("multi_query", multi_query, 1),
     TIED,
     ALWAYS(norm_first, 1),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_CHUNKS),
     ALWAYS(qkv_bias, 1),
     ALWAYS(out_bias, 1),
     ALWAYS(mlp_bias, 1),
+    DROPOUTS("attn_pdrop", "resid_pdrop", "embd_pdrop", 1),
     {0},
 };
 
@@ -249,8 +262,7 @@ const struct rt_architecture rt_gpt_bigcode = {
                "size|runner_max_sequence_length",
     .complete = complete_gpt_bigcode,
     PLAIN_NETWORK,
-    .learned_positions = true,
-    .embedding_dropout = true};
+    .learned_positions = true};
 
 static const struct rt_config_key openai_gpt_keys[] = {
     MAIN("n_embd", hidden, 768),
@@ -287,6 +299,7 @@ static const struct rt_config_key biogpt_keys[] = {
     ACTIVATION("hidden_act", RT_ACT_GELU),
     TIED,
     BOOLEAN("scale_embedding", tokens_scaled, 1),
+    DROPOUTS("attention_probs_dropout_prob", "hidden_dropout_prob", "hidden_dropout_prob", 1),
     ALWAYS(norm_first, 1),
     ALWAYS(qkv_bias, 1),
     ALWAYS(out_bias, 1),
@@ -299,8 +312,7 @@ const struct rt_architecture rt_biogpt = {.model_type = "biogpt",
                                           PLAIN_NETWORK,
                                           .positions = rt_positions_opt,
                                           .learned_positions = true,
-                                          .unused_positions = 2,
-                                          .embedding_dropout = true};
+                                          .unused_positions = 2};
 
 static const struct rt_config_key mpt_keys[] = {
     MAIN("d_model", hidden, 2048),
@@ -311,7 +323,7 @@ static const struct rt_config_key mpt_keys[] = {
     TIED,
     ALWAYS(inner, -1),
     ALWAYS(norm_first, 1),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_CHUNKS),
     ALWAYS(alibi, 1),
     {0},
 };
@@ -330,7 +342,7 @@ static const struct rt_config_key persimmon_keys[] = {
     SHARE("partial_rotary_factor", rotary_share, 500),
     BOOLEAN("qk_layernorm", qk_norm, 1),
     ALWAYS(gated, 0),
-    ALWAYS(qkv_joined, 1),
+    ALWAYS(qkv_joined, RT_QKV_CHUNKS),
     ALWAYS(qkv_bias, 1),
     ALWAYS(out_bias, 1),
     ALWAYS(mlp_bias, 1),

@@ -27,8 +27,11 @@
     .heads = HEAD(WORDS) | HEAD(NONE) | HEAD(ENCODER) | HEAD(SEQUENCE_CLASSES) | HEAD(QUESTION)
 /* clang-format on */
 
-static const struct rt_feed_forward_names t5_feed_forward = {"mlp.up", "mlp.gate", "mlp.product",
-                                                             "mlp.inner_dropout", "mlp.down"};
+static const struct rt_feed_forward_names t5_feed_forward = {.first = "mlp.up",
+                                                             .second = "mlp.gate",
+                                                             .product = "mlp.product",
+                                                             .dropout = "mlp.inner_dropout",
+                                                             .down = "mlp.down"};
 
 /* transformers 5 ties the embeddings of T5 and mT5 whatever the config says; of T5 a false
  * "tie_word_embeddings" (Flan-T5) says that the decoder's output is not scaled (T5Config.__post_init__). */
@@ -116,6 +119,10 @@ const struct rt_architecture rt_switch_transformers = {
     ACTIVATION("activation_function", activation_),                                                   \
     BOOLEAN("tie_word_embeddings", tied, 1),                                                          \
     ALWAYS(tokens_scaled, 1),                                                                         \
+    PRESENT("attention_dropout", attention_dropout, 0),                                               \
+    PRESENT("activation_dropout", inner_dropout, 0),                                                  \
+    PRESENT("dropout", residual_dropout, 1),                                                          \
+    PRESENT("dropout", embedding_dropout, 1),                                                         \
     ALWAYS(qkv_bias, 1),                                                                              \
     ALWAYS(out_bias, 1),                                                                              \
     ALWAYS(mlp_bias, 1)
@@ -129,8 +136,6 @@ const struct rt_architecture rt_switch_transformers = {
     .attention = &rt_attention_bart,              \
     .cross = &rt_attention_bart_cross,            \
     .feed_forward = &bart_feed_forward,           \
-    .dropout = true,                              \
-    .embedding_dropout = true,                    \
     .learned_positions = true
 #define WRITES     HEAD(WORDS) | HEAD(NONE)
 #define CLASSIFIES HEAD(SEQUENCE_CLASSES) | HEAD(QUESTION)
@@ -151,7 +156,10 @@ static const struct rt_config_key marian_keys[] = {
     {0},
 };
 static const struct rt_config_key m2m_100_keys[] = {
-    BART_KEYS(1024, 12, 12, 16, 4096, 128112, 1024, RT_ACT_RELU), ALWAYS(norm_first, 1), {0}};
+    BART_KEYS(1024, 12, 12, 16, 4096, 128112, 1024, RT_ACT_RELU),
+    PRESENT("attention_dropout", attention_dropout, 1),
+    ALWAYS(norm_first, 1),
+    {0}};
 static const struct rt_config_key blenderbot_keys[] = {
     BART_KEYS(2560, 2, 24, 32, 10240, 8008, 128, RT_ACT_GELU), ALWAYS(norm_first, 1), {0}};
 static const struct rt_config_key blenderbot_small_keys[] = {

@@ -26,8 +26,11 @@ static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabili
 
 uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x)
 {
-    static const struct rt_feed_forward_names name = {"expert.up", "expert.gate", "expert.product",
-                                                      "expert.dropout", "expert.down"};
+    static const struct rt_feed_forward_names name = {.first = "expert.up",
+                                                      .second = "expert.gate",
+                                                      .product = "expert.product",
+                                                      .dropout = "expert.dropout",
+                                                      .down = "expert.down"};
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t h = stack->model->hidden, capacity = stack->model->capacity;
@@ -94,14 +97,48 @@ static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_
     return rt_build_binary(graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
 }
 
-/* Mixtral, Qwen3-MoE (modeling_mixtral.py, MixtralSparseMoeBlock): experts one after the other, each over the
- * tokens that chose it; here, loads are as even as whole tokens
- * allow. Experts that no token chose do not run; their weights are
- * counted with those of the others. */
+/* The best scores (rows, topk) of x(rows, experts). The gradient is scattered into zeros; `normed`: each row
+ * is divided by its sum. */
+static uint32_t best_scores(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, topk = model->topk;
+    x = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, x, rows, model->experts);
+    graph->nodes[x].outputs = (double)rows * topk;
+    if (rt_graph_trains(graph)) {
+        graph->nodes[x].gradient = true;
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, (const int64_t[]){rows, model->experts});
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_INDEX, (const int64_t[]){rows, topk});
+    }
+    if (!model->topk_normed)
+        return x;
+    uint32_t sum = rt_build_constant(graph, "router.sum", RT_OP_REDUCE, x, rows, topk);
+    graph->nodes[sum].outputs = (double)rows;
+    return rt_build_binary(graph, "router.normalise", RT_OP_DIV, x, sum, rows, topk, rows);
+}
+
+/* Rows of x(from) by index; the gradient is scattered into zeros of `from` elements. */
+static uint32_t gather(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                       int64_t from)
+{
+    uint32_t y = rt_build_move(graph, name, RT_OP_INDEX, x, rows, cols, 0);
+    if (rt_graph_trains(graph))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, (const int64_t[]){1, from});
+    return y;
+}
+
+/* Mixtral, Qwen3-MoE (modeling_mixtral.py, MixtralExperts): experts one after the other, each over the tokens
+ * that chose it; here, loads are as even as whole tokens allow. Experts that no token chose do not run; their
+ * weights are counted with those of the others. */
 uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
 {
-    static const struct rt_feed_forward_names name = {
-        .first = "expert.gate", .second = "expert.up", .product = "expert.product", .down = "expert.down"};
+    static const struct rt_feed_forward_names name = {.first = "expert.gate",
+                                                      .second = "expert.up",
+                                                      .joined = "expert.gate_up",
+                                                      .split = "expert.split",
+                                                      .product = "expert.product",
+                                                      .down = "expert.down"};
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     struct rt_stack expert = *stack;
@@ -112,20 +149,21 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
     int64_t least = pairs / chosen, more = pairs % chosen; /* experts that get one token more */
     expert.shape.inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
     sizes.mlp_bias = model->expert_bias;
-    sizes.gate_joined = 0;
+    sizes.gate_joined = 1;
     expert.model = &sizes;
     uint32_t scores = rt_build_linear(graph, "router", x, rows, h, model->experts, model->router_bias);
     scores = rt_build_softmax(graph, "router.softmax", scores, rows, model->experts);
-    scores = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, scores, rows, model->experts);
+    scores = best_scores(stack, scores);
     x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
     uint32_t out = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, rows, h);
     for (int64_t e = 0; e < chosen; e++) {
         uint32_t first = (uint32_t)graph->node_count;
         int64_t each = least + (e < more);
         int64_t held = model->experts / chosen + (e < model->experts % chosen);
-        uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, each, h, 0);
+        uint32_t y = gather(graph, "expert.gather", x, each, h, rows * h);
         y = rt_build_feed_forward(&expert, &name, y, each);
-        y = rt_build_binary(graph, "expert.weigh", RT_OP_MUL, y, scores, each, h, each);
+        uint32_t weight = gather(graph, "expert.score", scores, each, 1, pairs);
+        y = rt_build_binary(graph, "expert.weigh", RT_OP_MUL, y, weight, each, h, each);
         y = rt_build_move(graph, "expert.scatter", RT_OP_INDEX, y, each, h, 0);
         rt_graph_add_input(graph, out);
         out = y;

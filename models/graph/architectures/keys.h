@@ -52,6 +52,7 @@
     SIZE("max_position_embeddings", positions, positions_),        \
     ACTIVATION("hidden_act", RT_ACT_SILU),                         \
     BOOLEAN("tie_word_embeddings", tied, 0),                       \
+    PRESENT("attention_dropout", attention_dropout, 0),            \
     ALWAYS(norm_first, 1),                                         \
     ALWAYS(rotary_dim, -1),                                        \
     ALWAYS(rotary_share, 1000),                                    \
@@ -79,13 +80,17 @@
     ALWAYS(slides, 1), FULL_LAYERS,              \
     COUNT0("sliding_window_pattern|_sliding_window_pattern", full_period, period_)
 #define KV_HEADS(kv_heads_) NULLABLE("num_key_value_heads", kv_heads, kv_heads_)
+/* Parts that training drops out, where the share is not 0. */
+#define DROPOUTS(attention_, residual_, embedding_, fallback_)       \
+    PRESENT(attention_, attention_dropout, fallback_),               \
+    PRESENT(residual_, residual_dropout, fallback_),                 \
+    PRESENT(embedding_, embedding_dropout, fallback_)
 /* Rows of LayerNorm without gates: GPT-2's traits. */
 #define PLAIN_NETWORK PLAIN_BUT_NORMS, .norms = LAYER_NORMS
 #define PLAIN_BUT_NORMS     PLAIN_BUT_BOTH, .attention = &rt_attention_llama
 #define PLAIN_BUT_BOTH                          \
     .build = rt_build_transformer,              \
     .feed_forward = &rt_feed_forward_plain,     \
-    .dropout = true,                            \
     .served = true,                             \
     .heads = DECODER_HEADS | HEAD(TOKEN_CLASSES)
 #define GEMMA_KEYS(hidden_, layers_, heads_, kv_heads_, inner_, vocab_, positions_)  \
@@ -96,7 +101,7 @@
     BIASES("attention_bias"),                                  \
     KV_HEADS(kv_heads_),                                       \
     TIED,                                                      \
-    ALWAYS(tokens_scaled, 1)
+    ALWAYS(tokens_scaled, 2)
 #define DEEPSEEK_IGNORED "qk_head_dim|rope_interleave|attn_module_list_cfg"
 #define DEEPSEEK_KEYS                                                                \
     NULLABLE("q_lora_rank", q_rank, 1536),                                           \

@@ -46,7 +46,7 @@ static uint32_t plain_norm(const struct rt_stack *stack, const char *name, uint3
     bool rms = kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE;
     x = rms ? vector_node(stack->graph, name, RT_OP_RMSNORM, x, RT_NO_INPUT, rows, h)
             : rt_build_layernorm(stack->graph, name, x, rows, h);
-    if (kind != RT_NORM_LAYER)
+    if (kind != RT_NORM_LAYER && kind != RT_NORM_LAYER_ONE)
         stack->graph->nodes[x].parameters = kind == RT_NORM_LAYER_BARE ? 0 : (double)h;
     return x;
 }

@@ -95,8 +95,10 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
     uint32_t x = rt_build_embedding(stack->graph, "tokens", rows, stack->shape.vocab, width);
     x = rt_build_all_reduce(stack->graph, "all_reduce", x, rows * width, true, false);
-    if (model->tokens_scaled)
+    if (model->tokens_scaled == 1)
         x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, width);
+    else if (model->tokens_scaled > 1)
+        x = rt_build_binary(stack->graph, "scale_tokens", RT_OP_MUL, x, RT_NO_INPUT, rows, width, 1);
     uint32_t positions = row->positions != NULL ? row->positions(stack) : RT_NO_INPUT;
     x = widen(stack, RT_WIDEN_TOKENS, x);
     if (model->types > 0)
@@ -108,7 +110,7 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
         width = h;
     if (row->norms.embedding != NULL)
         x = rt_build_norm_of(stack, row->norms.embedding, x, rows, width);
-    if (row->embedding_dropout)
+    if (row->embedding_dropout || model->embedding_dropout)
         x = rt_build_dropout(stack->graph, "dropout", x, rows, width);
     return widen(stack, RT_WIDEN_NORMED, x);
 }
@@ -123,17 +125,18 @@ uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t 
 uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t h)
 {
     enum rt_norm_kind kind = stack->row->norm;
-    if (kind == RT_NORM_RMS_ONE)
+    if (kind == RT_NORM_RMS_ONE || kind == RT_NORM_LAYER_ONE)
         rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
     if (stack->columns)
         x = rt_build_copies(stack->graph, "norm.order", x, rows, h, RT_COPY_TRANSPOSED, RT_COPY_NONE);
     if (kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE)
         return rt_build_rmsnorm(stack->graph, x, rows, h);
-    x = rt_build_layernorm(stack->graph, name, x, rows, h);
-    if (kind != RT_NORM_LAYER)
-        stack->graph->nodes[x].parameters =
-            kind == RT_NORM_LAYER_WEIGHT ? (double)h * (stack->model->norm_bias ? 2 : 1) : 0;
-    return x;
+    if (kind == RT_NORM_CENTRED)
+        return rt_build_centred_norm(stack->graph, x, rows, h, h);
+    int vectors = kind == RT_NORM_LAYER || kind == RT_NORM_LAYER_ONE ? 2 : 0;
+    if (kind == RT_NORM_LAYER_WEIGHT)
+        vectors = stack->model->norm_bias ? 2 : 1;
+    return rt_build_layernorm_of(stack->graph, name, x, rows, h, vectors);
 }
 
 /* A kernel's one width of heads, where values differ from keys: as many FLOPs and as many bytes. */
@@ -219,7 +222,7 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
                           (4 + width) * rows * in->tokens);
         graph->nodes[softmax].dtype = graph->options.fusion ? graph->options.dtype : RT_FP32;
     }
-    if (stack->row->dropout)
+    if (stack->row->dropout || stack->model->attention_dropout)
         x = rt_build_dropout(graph, name->dropout, x, rows, in->tokens);
     x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->value_dim);
     return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->value_dim);
@@ -244,11 +247,15 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
     struct rt_graph *graph = stack->graph;
     int64_t h = model->hidden, inner = stack->shape.inner;
     bool bias = model->mlp_bias, joined = model->gated && model->gate_joined;
-    uint32_t y = rt_build_linear(graph, joined ? "mlp.gate_up" : name->first, x, rows, h,
+    uint32_t y = rt_build_linear(graph, joined ? name->joined : name->first, x, rows, h,
                                  joined ? 2 * inner : inner, bias);
     if (joined)
-        y = rt_build_split(graph, "mlp.split", y, rows, 2 * inner, 0);
-    uint32_t both = y;
+        y = rt_build_split(graph, name->split, y, rows, 2 * inner, 0);
+    uint32_t both = y; /* the gate is one half of it, what it weighs the other */
+    if (joined) {
+        y = rt_build_copies(graph, name->first, y, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
+        both = rt_build_copies(graph, name->second, both, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
+    }
     y = rt_build_activation(graph, model->activation, y, rows, inner);
     if (joined) {
         y = rt_build_binary(graph, name->product, RT_OP_MUL, y, both, rows, inner, rows * inner);
@@ -256,7 +263,7 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
         uint32_t other = rt_build_linear(graph, name->second, x, rows, h, inner, bias);
         y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, inner, rows * inner);
     }
-    if (name->dropout != NULL)
+    if (name->dropout != NULL && (stack->row->dropout || model->inner_dropout))
         y = rt_build_dropout(graph, name->dropout, y, rows, inner);
     return rt_build_linear(graph, name->down, y, rows, inner, h, bias);
 }
@@ -314,7 +321,8 @@ static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
     x = sublayer->run(stack, x);
     x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
-    if (stack->row->dropout && !(stack->row->attention_kept && sublayer == &attention_sublayer))
+    bool kept = stack->row->attention_kept && sublayer == &attention_sublayer;
+    if ((stack->row->dropout || stack->model->residual_dropout) && !kept)
         x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
     x = finish_branch(stack, norm, x);
     x = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
@@ -337,7 +345,7 @@ static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
         x = sublayer->run(stack, x);
         x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
-        if (row->dropout)
+        if (row->dropout || stack->model->residual_dropout)
             x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
         out = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, out, rows, h, rows * h);
     }

@@ -43,7 +43,9 @@ static void finish_words(const struct rt_stack *stack, uint32_t x)
 {
     int64_t rows = stack->shape.rows, vocab = stack->shape.vocab;
     if (stack->model->words_scaled)
-        x = rt_build_unary(stack->graph, "lm_head.scale", RT_OP_MUL_SCALAR, x, rows, vocab);
+        x = rt_build_unary(stack->graph, "lm_head.scale",
+                           stack->model->words_scaled > 1 ? RT_OP_DIV_SCALAR : RT_OP_MUL_SCALAR, x, rows,
+                           vocab);
     if (!stack->model->logit_cap)
         return;
     x = rt_build_unary(stack->graph, "lm_head.cap_div", RT_OP_DIV_SCALAR, x, rows, vocab);

@@ -130,8 +130,8 @@ def images(name, batch, training):
 ROOFTILE = sys.argv[1] if len(sys.argv) > 1 else "rooftile"
 
 
-def graph(options, batch, training):
-    command = [ROOFTILE, "graph", *options, "--runtime", "eager-math", "--batch", str(batch), "--json", "--mode",
+def graph(options, batch, training, runtime="eager-math"):
+    command = [ROOFTILE, "graph", *options, "--runtime", runtime, "--batch", str(batch), "--json", "--mode",
                "training" if training else "inference"]
     memory = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["memory"]
     return memory["saved"], memory["total"]

@@ -153,7 +153,7 @@ def opt(w, ids, training):
         x = functional.embedding(ids, w("words", VOCAB, HIDDEN))
         x = x + functional.embedding(positions, w("positions", POSITIONS + 2, HIDDEN))
         for i in range(LAYERS):
-            y = opt_attention(w, f"h{i}", layer_norm(w, f"h{i}.ln_1", x), mask, training)
+            y = opt_attention(w, f"h{i}", layer_norm(w, f"h{i}.ln_1", x), mask)
             x = x + dropout(y, training)
             shape = x.shape
             residual = x.reshape(-1, x.size(-1))
@@ -172,7 +172,7 @@ def opt_mask(given, batch, tokens):
     return inverted.masked_fill(inverted.to(torch.bool), LOWEST) + causal
 
 
-def opt_attention(w, name, x, mask, training):
+def opt_attention(w, name, x, mask):
     batch, tokens, _ = x.size()
 
     def shape(y):
@@ -187,7 +187,7 @@ def opt_attention(w, name, x, mask, training):
     scores = scores.view(batch, HEADS, tokens, tokens) + mask
     scores = torch.max(scores, torch.tensor(LOWEST))
     scores = functional.softmax(scores.view(batch * HEADS, tokens, tokens), dim=-1)
-    x = torch.bmm(dropout(scores, training), v)
+    x = torch.bmm(scores, v)  # attention_dropout is 0
     x = x.view(batch, HEADS, tokens, HEAD_DIM).transpose(1, 2).reshape(batch, tokens, HIDDEN)
     return linear(w, name + ".out", x, HIDDEN)
 
@@ -509,14 +509,14 @@ CONFIGS = {
 }
 
 
-def graph(rooftile, config, batch, training):
+def graph(rooftile, config, batch, training, runtime="eager-math"):
     """Kernels of the graph, counted as those of PyTorch"""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "config.json")
         with open(path, "w") as file:
             json.dump(config, file)
         command = [rooftile, "graph", "--model", path, "--batch", str(batch), "--seq", str(TOKENS), "--json",
-                   "--mode", "training" if training else "inference"]
+                   "--runtime", runtime, "--mode", "training" if training else "inference"]
         described = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     kernels = collections.Counter()
     for block in described["blocks"]:
