@@ -72,6 +72,9 @@ succeeds compiled "$ROOFTILE" graph --model "$data/network.onnx" --dim batch=4 -
 json_is compiled_chains "[n['name'] for n in d['blocks'][0]['nodes'] if '+' in n['name']], d['options']['fusion'], d['options']['channels_last']" \
     "(['BatchNormalization 1+Relu 2'], True, True)"
 json_is compiled_turns_images "[k['dims']['rows'] for n in d['blocks'][0]['nodes'] for k in n['kernels'] if k['op'] == 'relu']" "[1024]"
+succeeds counted "$ROOFTILE" graph --model "$data/counted.onnx" --json
+holds counted_once "bodies that may run several times or not are counted once: Loop" "$work/stderr"
+json_is counted_weight "[k['op'] for n in d['blocks'][0]['nodes'] for k in n['kernels']], d['totals']['parameters']" "(['add_scalar', 'copy', 'add', 'relu', 'linear'], 6.0)"
 refuses functions_that_double 1 "more than 18927 nodes, with functions written out" "$ROOFTILE" graph --model "$ROOFTILE_SOURCE/tests/data/onnx_limits/functions_that_double.onnx"
 succeeds decoder "$ROOFTILE" graph --model "$data/decoder.onnx" --dim batch=2 --dtype bf16 --runtime compile --json
 json_is decoder_ops "[k['op'] for n in d['blocks'][0]['nodes'] for k in n['kernels']]" \

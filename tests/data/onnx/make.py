@@ -227,6 +227,29 @@ control (float[4, 8] x, bool choice) => (float[n, m] known, float[n, m] either, 
 }
 """)
 
+# As TensorFlow writes loops: the condition follows from a number that the body counts, here until 7 of at most 9 trips, and the
+# body gets its weights as states that stay.
+save("counted.onnx", """
+<ir_version: 8, opset_import: ["" : 17]>
+counted (float[4, 2] x) => (float[n, m, l] steps, float[k, j] all) <float[2, 3] w = {1, 2, 3, 4, 5, 6}> {
+    yes = Constant <value = bool {1}> ()
+    most = Constant <value = int64 {9}> ()
+    none = Constant <value = int32 {0}> ()
+    one = Constant <value = int32 {1}> ()
+    end = Constant <value = float {7.0}> ()
+    count, state, same, steps = Loop (most, yes, none, x, w) <body = g (int64 i, bool c, int32 before, float[4, 2] old, float[2, 3] kept)
+            => (bool more, int32 after, float[4, 2] new, float[2, 3] kept, float[4, 3] seen) {
+        after = Add (before, one)
+        real = Cast <to = 1> (after)
+        more = Less (real, end)
+        new = Relu (old)
+        seen = MatMul (new, kept)
+    }>
+    axis = Constant <value = int64[2] {-1, 3}> ()
+    all = Reshape (steps, axis)
+}
+""")
+
 # A function that calls a function, with an attribute handed through.
 outer = helper.make_function("local", "Twice", ["a"], ["c"], [
     helper.make_node("Inner", ["a"], ["b"], domain="local"), helper.make_node("Inner", ["b"], ["c"], domain="local")],

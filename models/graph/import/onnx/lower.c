@@ -346,13 +346,26 @@ static void pass(struct rt_onnx_lowering *l, uint32_t from, uint32_t to)
     l->made[to].image = l->made[from].image;
 }
 
+/* A weight that a Loop carries and its body hands on as it is: TensorFlow's bodies read weights so. */
+static void pass_weight(struct rt_onnx_lowering *l, uint32_t from, uint32_t to)
+{
+    if (from == RT_ONNX_NO_VALUE || !l->made[from].weight)
+        return;
+    l->made[to].weight = l->made[to].constant = l->made[to].fixed = true;
+    l->made[to].origin = l->made[from].origin;
+}
+
 /* Values go from the node's inputs to the body's, which begin `skip` later, and back from the body's outputs,
  * of which `ahead` come first that are not the node's. */
 static int lower_body(struct walk *walk, const struct rt_onnx_graph *body, size_t skip, size_t ahead)
 {
     struct rt_onnx_at at = walk->l.at;
-    for (size_t i = skip; i < body->input_count && i < at.node->input_count; i++)
+    for (size_t i = skip; i < body->input_count && i < at.node->input_count; i++) {
         pass(&walk->l, at.node->inputs[i], body->inputs[i]);
+        size_t carried = i - skip + ahead;
+        if (ahead > 0 && carried < body->output_count && body->outputs[carried] == body->inputs[i])
+            pass_weight(&walk->l, at.node->inputs[i], body->inputs[i]);
+    }
     int status = lower_graph(walk, body);
     walk->l.at = at;
     for (size_t i = 0; i < at.node->output_count && i + ahead < body->output_count; i++)

@@ -210,6 +210,7 @@ struct rt_onnx_model {
     struct rt_onnx_block *blocks;
     size_t data_bytes; /* of elements */
     size_t visits;     /* of nodes by the walk: bodies are walked more than once */
+    size_t followed;   /* of nodes, to count the trips of Loops */
     struct rt_onnx_data *scratch;
     void *source; /* what texts and attributes point into */
     void (*release_source)(void *source);

@@ -157,21 +157,91 @@ static int settle(const struct rt_onnx_at *at, const struct rt_onnx_graph *body,
     return status;
 }
 
-/* How often a Loop runs: as often as its first input says, where neither condition ends it before. The body
- * was told that its condition is true: if it makes a true one of that, it always does. */
-static int64_t trips(const struct rt_onnx_at *at, const struct rt_onnx_graph *body)
+/* --- how often a Loop runs --- */
+
+/* Nodes that may be walked to follow all Loops of a model trip by trip. */
+#define MOST_FOLLOWED ((size_t)1 << 16)
+
+/* May the body be walked so often? Bodies in it would multiply. */
+static bool may_follow(const struct rt_onnx_at *at, const struct rt_onnx_graph *body, int64_t most)
 {
-    const struct rt_onnx_value *most = rt_onnx_in(at, 0), *condition = rt_onnx_in(at, 1);
-    int64_t count;
+    struct rt_onnx_model *model = at->model;
+    for (size_t i = 0; i < body->node_count; i++)
+        for (size_t a = 0; a < body->nodes[i].attribute_count; a++)
+            if (body->nodes[i].attributes[a].kind == RT_ONNX_A_GRAPH)
+                return false;
+    size_t left = MOST_FOLLOWED - model->followed;
+    if (at->depth > 0 || most < 1 || (uint64_t)most > left / (body->node_count + 1))
+        return false;
+    model->followed += (size_t)most * (body->node_count + 1);
+    return true;
+}
+
+/* Elements of `from`, where they may be those of `to`. */
+static const struct rt_onnx_data *elements_for(const struct rt_onnx_value *to,
+                                               const struct rt_onnx_value *from)
+{
+    bool fit = from->data != NULL && from->dtype == to->dtype &&
+               rt_onnx_count(&to->shape) == (int64_t)from->data->count;
+    return fit ? from->data : NULL;
+}
+
+/* What the body knows in one trip: its number, and elements that the trip before has carried. */
+static void tell_trip(const struct rt_onnx_at *at, const struct rt_onnx_graph *body, size_t carried,
+                      int64_t trip, const struct rt_onnx_data **elements)
+{
+    struct rt_onnx_value *counter = body_input(at, body, 0);
+    struct rt_onnx_data *number = rt_onnx_new_data(at->model, 1, false);
+    if (number != NULL)
+        number->element[0].whole = trip;
+    counter->data = number;
+    for (size_t i = 0; i < carried; i++)
+        elements[i] = elements_for(body_input(at, body, 2 + i),
+                                   trip == 0 ? rt_onnx_in(at, 2 + i) : body_output(at, body, 1 + i));
+    for (size_t i = 0; i < carried; i++)
+        body_input(at, body, 2 + i)->data = elements[i];
+}
+
+/* Trips of a Loop whose condition follows from what it counts, as TensorFlow's do: one after the other.
+ * Shapes stay as they were settled, and nothing of a single trip is left. */
+static int follow(const struct rt_onnx_at *at, const struct rt_onnx_graph *body, size_t carried, int64_t most,
+                  int64_t *count)
+{
+    const struct rt_onnx_data **elements = rt_onnx_room(at->model, carried, sizeof *elements);
+    bool known = true, goes_on = true;
+    int status = RT_OK;
+    int64_t trip = 0;
+    for (; trip < most && known && goes_on && status == RT_OK; trip++) {
+        tell_trip(at, body, carried, trip, elements);
+        status = rt_onnx_infer_graph(at->model, body, at->depth + 1);
+        known = known_truth(body_output(at, body, 0), &goes_on);
+    }
+    *count = known ? trip : RT_ONNX_UNKNOWN;
+    body_input(at, body, 0)->data = NULL;
+    for (size_t i = 0; i < carried; i++)
+        body_input(at, body, 2 + i)->data = NULL;
+    return status == RT_OK ? rt_onnx_infer_graph(at->model, body, at->depth + 1) : status;
+}
+
+/* As often as its first input says, where neither condition ends it before. The body was told that its
+ * condition is true: if it makes a true one of that, it always does. */
+static int trips(const struct rt_onnx_at *at, const struct rt_onnx_graph *body, size_t carried,
+                 int64_t *count)
+{
+    const struct rt_onnx_value *condition = rt_onnx_in(at, 1);
+    int64_t most;
     bool begins = condition == NULL, goes_on;
-    if (condition != NULL && !known_truth(condition, &begins))
-        return RT_ONNX_UNKNOWN;
-    if (!begins)
-        return 0;
-    if (most == NULL || !rt_onnx_number(most, &count) || !known_truth(body_output(at, body, 0), &goes_on) ||
-        !goes_on)
-        return RT_ONNX_UNKNOWN;
-    return count < 0 ? 0 : count;
+    *count = RT_ONNX_UNKNOWN;
+    if ((condition != NULL && !known_truth(condition, &begins)) || (begins && rt_onnx_in(at, 0) == NULL) ||
+        (begins && !rt_onnx_number(rt_onnx_in(at, 0), &most)))
+        return RT_OK;
+    if (!begins || most < 0)
+        most = 0;
+    if (most == 0 || (known_truth(body_output(at, body, 0), &goes_on) && goes_on))
+        *count = most;
+    else if (may_follow(at, body, most))
+        return follow(at, body, carried, most, count);
+    return RT_OK;
 }
 
 static int set_stacked(const struct rt_onnx_at *at, size_t output, const struct rt_onnx_value *each,
@@ -208,8 +278,10 @@ static int loop(const struct rt_onnx_at *at)
             return rt_fail(RT_EFORMAT, "leaves out input %zu, which its body carries", 2 + i);
         rt_onnx_set_like(body_input(at, body, 2 + i), rt_onnx_in(at, 2 + i));
     }
+    int64_t count = RT_ONNX_UNKNOWN;
     status = settle(at, body, 2, 1, carried);
-    int64_t count = trips(at, body);
+    if (status == RT_OK)
+        status = trips(at, body, carried, &count);
     for (size_t i = 0; i < at->node->output_count && status == RT_OK; i++)
         if (i < carried)
             rt_onnx_set_like(rt_onnx_out(at, i), body_input(at, body, 2 + i));

@@ -98,6 +98,10 @@ static void test_control(void)
     check_shape(&model, "stacked", "5x8x4"); /* five trips */
     check_shape(&model, "scanned", "4x8");
     rt_onnx_release(&model);
+    RT_ASSERT_OK(rt_onnx_read(DATA "counted.onnx", NULL, &model));
+    check_shape(&model, "steps", "7x4x3"); /* trips are counted one by one */
+    check_shape(&model, "all", "28x3");
+    rt_onnx_release(&model);
 }
 
 static void test_functions(void)
