@@ -334,6 +334,26 @@ static uint32_t quick_gelu(struct rt_graph *graph, uint32_t x, int64_t rows, int
     return rt_build_binary(graph, "gelu.product", RT_OP_MUL, x, gate, rows, cols, rows * cols);
 }
 
+/* where(x > 0, a x x + b x, (expm1(min(x, eps)) - x) c + b x), modeling_apertus.py; a and c are of one weight
+ * each. */
+static uint32_t xielu(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    int64_t all = rows * cols;
+    uint32_t above = rt_build_unary(graph, "xielu.scale", RT_OP_MUL_SCALAR, x, rows, cols);
+    graph->nodes[above].parameters = 2;
+    above = rt_build_binary(graph, "xielu.square", RT_OP_MUL, above, x, rows, cols, all);
+    uint32_t line = rt_build_unary(graph, "xielu.line", RT_OP_MUL_SCALAR, x, rows, cols);
+    above = rt_build_binary(graph, "xielu.above", RT_OP_ADD, above, line, rows, cols, all);
+    uint32_t below = rt_build_unary(graph, "xielu.minimum", RT_OP_RELU, x, rows, cols);
+    below = rt_build_unary(graph, "xielu.expm1", RT_OP_TANH, below, rows, cols);
+    below = rt_build_binary(graph, "xielu.difference", RT_OP_ADD, below, x, rows, cols, all);
+    below = rt_build_unary(graph, "xielu.weigh", RT_OP_MUL_SCALAR, below, rows, cols);
+    line = rt_build_unary(graph, "xielu.second_line", RT_OP_MUL_SCALAR, x, rows, cols);
+    below = rt_build_binary(graph, "xielu.below", RT_OP_ADD, below, line, rows, cols, all);
+    rt_build_constant(graph, "xielu.sign", RT_OP_COPY, x, rows, cols);
+    return rt_build_binary(graph, "xielu.where", RT_OP_WHERE, above, below, rows, cols, all);
+}
+
 uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kind, uint32_t x, int64_t rows,
                              int64_t cols)
 {
@@ -347,6 +367,8 @@ uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kin
     case RT_ACT_RELU_SQUARED:
         x = rt_build_unary(graph, "mlp.relu", RT_OP_RELU, x, rows, cols);
         return rt_build_unary(graph, "mlp.square", RT_OP_POW_SCALAR, x, rows, cols);
+    case RT_ACT_XIELU:
+        return xielu(graph, x, rows, cols);
     case RT_ACT_SILU:
         return rt_build_unary(graph, "mlp.silu", RT_OP_SILU, x, rows, cols);
     default:

@@ -36,6 +36,7 @@ static const struct {
     {"swish", RT_ACT_SILU},
     {"relu2", RT_ACT_RELU_SQUARED},
     {"quick_gelu", RT_ACT_QUICK_GELU},
+    {"xielu", RT_ACT_XIELU},
 };
 
 static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
@@ -240,7 +241,7 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
     }
     return rt_fail(RT_EFORMAT,
                    "%s: \"%s\" is \"%.60s\", an activation that is not known here; known are gelu, gelu_new, "
-                   "gelu_fast, gelu_pytorch_tanh, quick_gelu, relu, relu2, silu and swish",
+                   "gelu_fast, gelu_pytorch_tanh, quick_gelu, relu, relu2, silu, swish and xielu",
                    where, name, text);
 }
 

@@ -15,6 +15,7 @@ enum rt_activation_kind {
     RT_ACT_SILU,
     RT_ACT_RELU_SQUARED,
     RT_ACT_QUICK_GELU,
+    RT_ACT_XIELU, /* with two weights of its own (Apertus) */
     RT_ACT_COUNT
 };
 
@@ -115,6 +116,7 @@ struct rt_model {
     int64_t topk_normed;                  /* 1: the scores of a token's experts are divided by their sum */
     int64_t expert_bias;                  /* 1: the products of experts have a bias (gpt-oss) */
     int64_t qk_norm;                      /* enum rt_qk_norm */
+    int64_t sub_norms; /* 1: what enters the last products of attention and feed-forward is normed (BitNet) */
     int64_t norm_branch;    /* 1: what attention and feed-forward put out is normed before it is added */
     int64_t parallel;       /* 1: attention and feed-forward read what enters the layer (GPT-J) */
     int64_t parallel_norms; /* 2: each by a norm of its own (GPT-NeoX); else they share one */

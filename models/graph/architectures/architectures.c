@@ -172,6 +172,7 @@ const struct rt_architecture *const rt_architectures[] = {
     &rt_llama4, &rt_glm, &rt_glm4, &rt_ernie4_5, &rt_helium, &rt_seed_oss, &rt_exaone4, &rt_arcee, &rt_nemotron,
     &rt_stablelm, &rt_gpt_bigcode, &rt_olmoe, &rt_granitemoe,
     &rt_codegen, &rt_openai_gpt, &rt_biogpt, &rt_mpt, &rt_persimmon, &rt_jais2,
+    &rt_hunyuan_v1_dense, &rt_cwm, &rt_hyperclovax, &rt_granite_swa, &rt_vaultgemma, &rt_ministral, &rt_ministral3, &rt_internlm3, &rt_iquestcoder, &rt_bitnet, &rt_apertus, &rt_qwen2_vl_text, &rt_qwen3_vl_text, &rt_glm4v_text, &rt_minicpm3, &rt_youtu, &rt_granitemoeshared, &rt_phimoe, &rt_ernie4_5_moe, &rt_exaone_moe, &rt_flex_olmo, &rt_solar_open, &rt_aria_text, &rt_hy_v3, &rt_mellum, &rt_glm4_moe_lite, &rt_dots1, &rt_qwen3_vl_moe_text, &rt_xglm,
     &rt_camembert, &rt_mt5,
     &rt_bart, &rt_plbart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small,
     &rt_albert, &rt_electra, &rt_mpnet, &rt_deberta_v2, &rt_modernbert,

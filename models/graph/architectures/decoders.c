@@ -242,3 +242,226 @@ static const struct rt_config_key glm_keys[] = {
     {0},
 };
 const struct rt_architecture rt_glm = {.model_type = "glm", .what = "GLM-4", .keys = glm_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key hunyuan_v1_dense_keys[] = {
+    LLAMA_KEYS(11008, 290943, 2048),   KV_HEADS(-1), BIASES("attention_bias"),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS), {0},
+};
+const struct rt_architecture rt_hunyuan_v1_dense = {
+    .model_type = "hunyuan_v1_dense",
+    .what = "Hunyuan dense",
+    .keys = hunyuan_v1_dense_keys,
+    .class = "HunYuanDenseV1",
+    .ignored = "use_qk_norm|use_rotary_pos_emb|use_cla|cla_share_factor|norm_type|attention_head_dim|org_"
+               "vocab_size|mlp_bias",
+    LLAMA_NETWORK};
+
+static const struct rt_config_key cwm_keys[] = {
+    GENERAL_KEYS(6144, 64, 48),
+    LLAMA_REST(21504, 128256, 131072),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    WINDOWS(8192, 4),
+    {0},
+};
+const struct rt_architecture rt_cwm = {.model_type = "cwm", .what = "CWM", .keys = cwm_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key hyperclovax_keys[] = {
+    LLAMA_KEYS(11008, 32000, 2048),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    BOOLEAN("use_post_norm", norm_branch, 1),
+    GRANITE_SCALES,
+    {0},
+};
+const struct rt_architecture rt_hyperclovax = {
+    .model_type = "hyperclovax", .what = "HyperCLOVA X", .keys = hyperclovax_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key granite_swa_keys[] = {
+    GENERAL_KEYS(2560, 24, 20),
+    LLAMA_REST(8192, 100352, 8192),
+    KV_HEADS(4),
+    BIASES("attention_bias"),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    TIED,
+    WINDOWS(128, 4),
+    GRANITE_SCALES,
+    ALWAYS(sinks, 1),
+    {0},
+};
+const struct rt_architecture rt_granite_swa = {.model_type = "granite_swa",
+                                               .what = "Granite with windows",
+                                               .keys = granite_swa_keys,
+                                               .ignored = "layer_rope_theta",
+                                               LLAMA_NETWORK};
+
+static const struct rt_config_key vaultgemma_keys[] = {
+    GEMMA_KEYS(2304, 26, 8, 4, 9216, 256000, 8192),
+    WINDOWS(4096, 2),
+    KEY("attn_logit_softcapping", RT_KEY_PRESENT, score_cap, false, 1),
+    KEY("final_logit_softcapping", RT_KEY_PRESENT, logit_cap, false, 1),
+    {0},
+};
+const struct rt_architecture rt_vaultgemma = {.model_type = "vaultgemma",
+                                              .what = "VaultGemma",
+                                              .keys = vaultgemma_keys,
+                                              LLAMA_BUT_NORM,
+                                              .norm = RT_NORM_RMS_ONE};
+
+static const struct rt_config_key ministral_keys[] = {
+    LLAMA_KEYS(14336, 32000, 131072),
+    KV_HEADS(8),
+    WINDOWS(4096, 0),
+    {0},
+};
+const struct rt_architecture rt_ministral = {
+    .model_type = "ministral", .what = "Ministral", .keys = ministral_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key ministral3_keys[] = {
+    GENERAL_KEYS(4096, 34, 32),
+    LLAMA_REST(14336, 131072, 262144),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    NULLABLE("sliding_window", window, 0),
+    ALWAYS(slides, 1),
+    {0},
+};
+const struct rt_architecture rt_ministral3 = {
+    .model_type = "ministral3", .what = "Ministral 3", .keys = ministral3_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key internlm3_keys[] = {
+    GENERAL_KEYS(4096, 48, 32),
+    LLAMA_REST(10240, 128512, 32768),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(2),
+    BIASES("attention_bias"),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    BOOLEAN("qkv_bias", qkv_bias, 0),
+    BOOLEAN("bias", out_bias, 0),
+    {0},
+};
+const struct rt_architecture rt_internlm3 = {
+    .model_type = "internlm3", .class = "llama", .what = "InternLM 3", .keys = internlm3_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key iquestcoder_keys[] = {
+    GENERAL_KEYS(5120, 80, 40),
+    LLAMA_REST(27648, 76800, 131072),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    BIASES("attention_bias"),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    {0},
+};
+const struct rt_architecture rt_iquestcoder = {.model_type = "iquestcoder",
+                                               .what = "IQuest-Coder",
+                                               .keys = iquestcoder_keys,
+                                               .class = "llama",
+                                               LLAMA_NETWORK};
+
+static const struct rt_config_key bitnet_keys[] = {
+    GENERAL_KEYS(2560, 30, 20),
+    LLAMA_REST(6912, 128256, 2048),
+    KV_HEADS(5),
+    BIASES("attention_bias"),
+    ACTIVATION("hidden_act", RT_ACT_RELU_SQUARED),
+    ALWAYS(sub_norms, 1),
+    {0},
+};
+const struct rt_architecture rt_bitnet = {
+    .model_type = "bitnet", .what = "BitNet", .keys = bitnet_keys, LLAMA_NETWORK};
+
+static const struct rt_config_key apertus_keys[] = {
+    LLAMA_KEYS(14336, 131072, 65536),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    ACTIVATION("hidden_act", RT_ACT_XIELU),
+    ALWAYS(gated, 0),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    {0},
+};
+const struct rt_architecture rt_apertus = {.model_type = "apertus",
+                                           .what = "Apertus",
+                                           .keys = apertus_keys,
+                                           .ignored = "post_norm|qk_norm|mlp_bias",
+                                           LLAMA_BUT_FEED_FORWARD,
+                                           .feed_forward = &rt_feed_forward_plain};
+
+static const struct rt_config_key qwen2_vl_text_keys[] = {
+    GENERAL_KEYS(8192, 80, 64),
+    LLAMA_REST(29568, 152064, 32768),
+    KV_HEADS(8),
+    ALWAYS(qkv_bias, 1),
+    QWEN_WINDOW,
+    {0},
+};
+const struct rt_architecture rt_qwen2_vl_text = {.model_type = "qwen2_vl_text",
+                                                 .what = "Qwen2-VL, its language part",
+                                                 .keys = qwen2_vl_text_keys,
+                                                 .class = "Qwen2VL",
+                                                 .aliases = "qwen2_5_vl_text",
+                                                 .wrappers = "qwen2_vl|qwen2_5_vl",
+                                                 LLAMA_NETWORK};
+
+static const struct rt_config_key qwen3_vl_text_keys[] = {
+    GENERAL_KEYS(4096, 32, 32),
+    LLAMA_REST(22016, 151936, 128000),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(32),
+    BIASES("attention_bias"),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    {0},
+};
+const struct rt_architecture rt_qwen3_vl_text = {.model_type = "qwen3_vl_text",
+                                                 .what = "Qwen3-VL, its language part",
+                                                 .keys = qwen3_vl_text_keys,
+                                                 .class = "Qwen3VL",
+                                                 .wrappers = "qwen3_vl",
+                                                 LLAMA_NETWORK};
+
+static const struct rt_config_key glm4v_text_keys[] = {
+    GENERAL_KEYS(4096, 40, 32),
+    LLAMA_REST(13696, 151552, 32768),
+    KV_HEADS(2),
+    BOOLEAN("attention_bias", qkv_bias, 1),
+    SHARE("partial_rotary_factor", rotary_share, 1000),
+    ALWAYS(gate_joined, 1),
+    ALWAYS(norm_branch, 1),
+    {0},
+};
+const struct rt_architecture rt_glm4v_text = {.model_type = "glm4v_text",
+                                              .what = "GLM-4.1V, its language part",
+                                              .keys = glm4v_text_keys,
+                                              .class = "Glm4v",
+                                              .wrappers = "glm4v",
+                                              LLAMA_NETWORK};
+
+static const struct rt_config_key minicpm3_keys[] = {
+    GENERAL_KEYS(2560, 62, 40),
+    LLAMA_REST(6400, 73448, 32768),
+    LATENT_KEYS(768, 256, 64, 32, 64),
+    TIED,
+    GRANITE_SCALES,
+    {0},
+};
+const struct rt_architecture rt_minicpm3 = {.model_type = "minicpm3",
+                                            .what = "MiniCPM3",
+                                            .keys = minicpm3_keys,
+                                            .ignored = DEEPSEEK_IGNORED
+                                            "|scale_emb|scale_depth|dim_model_base|mlp_bias",
+                                            LLAMA_BUT_ATTENTION,
+                                            .attention = &rt_attention_latent};
+
+static const struct rt_config_key youtu_keys[] = {
+    GENERAL_KEYS(2048, 32, 16),
+    LLAMA_REST(6144, 128256, 131072),
+    LATENT_KEYS(1536, 512, 128, 64, 128),
+    TIED,
+    {0},
+};
+const struct rt_architecture rt_youtu = {.model_type = "youtu",
+                                         .what = "Youtu",
+                                         .keys = youtu_keys,
+                                         .ignored = DEEPSEEK_IGNORED,
+                                         LLAMA_BUT_ATTENTION,
+                                         .attention = &rt_attention_latent};

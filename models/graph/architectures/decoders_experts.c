@@ -209,3 +209,240 @@ const struct rt_architecture rt_granitemoe = {.model_type = "granitemoe",
                                               .keys = granitemoe_keys,
                                               .sparse = rt_experts_topk,
                                               LLAMA_NETWORK};
+
+static const struct rt_config_key granitemoeshared_keys[] = {
+    LLAMA_KEYS(11008, 32000, 2048),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    EXPERTS(8, 2, 11008),
+    SIZE("intermediate_size", expert_inner, 11008),
+    COUNT0("shared_intermediate_size", shared_inner, 0),
+    GRANITE_SCALES,
+    {0},
+};
+
+static void complete_granitemoeshared(struct rt_model *model)
+{
+    model->shared_experts = model->shared_inner > 0;
+}
+
+const struct rt_architecture rt_granitemoeshared = {.model_type = "granitemoeshared",
+                                                    .what = "Granite 3 MoE with a shared expert",
+                                                    .keys = granitemoeshared_keys,
+                                                    .complete = complete_granitemoeshared,
+                                                    .sparse = rt_experts_topk,
+                                                    LLAMA_NETWORK};
+
+static const struct rt_config_key phimoe_keys[] = {
+    GENERAL_KEYS(4096, 32, 32),
+    LLAMA_REST(6400, 32064, 131072),
+    KV_HEADS(8),
+    BIASES("attention_bias"),
+    NULLABLE("sliding_window", window, 0),
+    ALWAYS(slides, 1),
+    EXPERTS(16, 2, 6400),
+    SIZE("intermediate_size", expert_inner, 6400),
+    BOOLEAN("lm_head_bias", head_bias, 0),
+    {0},
+};
+const struct rt_architecture rt_phimoe = {.model_type = "phimoe",
+                                          .what = "Phi-3.5-MoE",
+                                          .keys = phimoe_keys,
+                                          .sparse = rt_experts_topk,
+                                          LLAMA_BUT_NORM,
+                                          .norms = LAYER_NORMS};
+
+static const struct rt_config_key ernie4_5_moe_keys[] = {
+    GENERAL_KEYS(2560, 28, 20),
+    LLAMA_REST(12288, 103424, 131072),
+    KV_HEADS(4),
+    BIASES("use_bias"),
+    BOOLEAN("use_bias", mlp_bias, 0),
+    TIED,
+    EXPERTS(64, 6, 1536),
+    SHARED_EXPERTS(2),
+    COUNT0("moe_layer_start_index", dense_layers, 1),
+    SIZE("moe_layer_interval", sparse_step, 1),
+    ALWAYS(router_bias, 1),
+    {0},
+};
+const struct rt_architecture rt_ernie4_5_moe = {
+    .model_type = "ernie4_5_moe",
+    .what = "ERNIE 4.5 MoE",
+    .keys = ernie4_5_moe_keys,
+    .class = "Ernie4_5_Moe",
+    .ignored = "moe_layer_end_index|moe_use_aux_free|moe_capacity|moe_gate|use_moe|moe_use_size_all|moe_use_"
+               "aux_free_update_coef|moe_gate_act|moe_multimodal_dispatch_use_allgather|num_acc_steps|moe_"
+               "group|fuse_gate_detach_matmul|moe_aux_loss_lambda|moe_orthogonal_loss_lambda|moe_z_loss_"
+               "lambda|moe_dropout_prob",
+    .sparse = rt_experts_topk,
+    LLAMA_NETWORK};
+
+static const struct rt_config_key exaone_moe_keys[] = {
+    LLAMA_KEYS(16384, 102400, 2048),
+    KV_HEADS(32),
+    WINDOWS(4096, 4),
+    ALWAYS(unrotated, RT_UNROTATED_FULL),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    EXPERTS(64, 8, 1024),
+    SHARED_EXPERTS(1),
+    DENSE_LAYERS(1),
+    COUNT0("first_k_dense_replace", dense_layers, 1),
+    {0},
+};
+const struct rt_architecture rt_exaone_moe = {.model_type = "exaone_moe",
+                                              .what = "EXAONE MoE",
+                                              .keys = exaone_moe_keys,
+                                              .sparse = rt_experts_topk,
+                                              LLAMA_NETWORK};
+
+static const struct rt_config_key flex_olmo_keys[] = {
+    LLAMA_KEYS(11008, 100352, 4096),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    EXPERTS(7, 5, 11008),
+    SIZE("intermediate_size", expert_inner, 11008),
+    ALWAYS(norm_first, 0),
+    ALWAYS(norm_branch, 1),
+    ALWAYS(qk_norm, RT_QK_NORM_WHOLE),
+    {0},
+};
+const struct rt_architecture rt_flex_olmo = {.model_type = "flex_olmo",
+                                             .what = "FlexOlmo",
+                                             .keys = flex_olmo_keys,
+                                             .sparse = rt_experts_topk,
+                                             LLAMA_NETWORK};
+
+static const struct rt_config_key solar_open_keys[] = {
+    GENERAL_KEYS(4096, 48, 64),
+    LLAMA_BUT_INNER(196608, 131072),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    BIASES("attention_bias"),
+    EXPERTS(128, 8, 1280),
+    SHARED_EXPERTS(1),
+    SIZE("intermediate_size", inner, 10240),
+    COUNT0("first_k_dense_replace", dense_layers, 0),
+    {0},
+};
+const struct rt_architecture rt_solar_open = {.model_type = "solar_open",
+                                              .what = "Solar Open",
+                                              .keys = solar_open_keys,
+                                              .sparse = rt_experts_topk,
+                                              LLAMA_NETWORK};
+
+static const struct rt_config_key aria_text_keys[] = {
+    LLAMA_KEYS(4096, 32000, 2048),
+    KV_HEADS(-1),
+    BIASES("attention_bias"),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    EXPERTS(8, 2, 4096),
+    SIZE("intermediate_size", expert_inner, 4096),
+    SHARED_EXPERTS(2),
+    {0},
+};
+const struct rt_architecture rt_aria_text = {.model_type = "aria_text",
+                                             .what = "Aria, its language part",
+                                             .keys = aria_text_keys,
+                                             .class = "AriaText",
+                                             .wrappers = "aria",
+                                             .sparse = rt_experts_topk,
+                                             LLAMA_NETWORK};
+
+static const struct rt_config_key hy_v3_keys[] = {
+    GENERAL_KEYS(4096, 80, 64),
+    LLAMA_REST(13312, 120832, 131072),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(8),
+    BIASES("attention_bias"),
+    BOOLEAN("mlp_bias", mlp_bias, 0),
+    EXPERTS(192, 8, 1536),
+    SHARED_EXPERTS(1),
+    DENSE_LAYERS(1),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    {0},
+};
+const struct rt_architecture rt_hy_v3 = {.model_type = "hy_v3",
+                                         .what = "Hunyuan 3",
+                                         .keys = hy_v3_keys,
+                                         .class = "HYV3",
+                                         .ignored = "enable_moe_fp32_combine",
+                                         .sparse = rt_experts_topk,
+                                         LLAMA_NETWORK};
+
+static const struct rt_config_key mellum_keys[] = {
+    GENERAL_KEYS(2304, 28, 32),
+    LLAMA_REST(7168, 98304, 131072),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(4),
+    BIASES("attention_bias"),
+    NULLABLE("sliding_window", window, 1024),
+    ALWAYS(slides, 1),
+    KEY("layer_types", RT_KEY_FULL, full_layers, false, 28),
+    EXPERTS(64, 8, 896),
+    DENSE_LAYERS(0),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    {0},
+};
+const struct rt_architecture rt_mellum = {.model_type = "mellum",
+                                          .what = "Mellum 2",
+                                          .keys = mellum_keys,
+                                          .sparse = rt_experts_topk,
+                                          LLAMA_NETWORK};
+
+static const struct rt_config_key glm4_moe_lite_keys[] = {
+    GENERAL_KEYS(2048, 47, 20),
+    LLAMA_REST(10240, 154880, 202752),
+    LATENT_KEYS(768, 512, 192, 64, 256),
+    EXPERTS(64, 4, 1536),
+    SHARED_EXPERTS(1),
+    DENSE_LAYERS(1),
+    COUNT0("first_k_dense_replace", dense_layers, 1),
+    {0},
+};
+const struct rt_architecture rt_glm4_moe_lite = {.model_type = "glm4_moe_lite",
+                                                 .what = "GLM-4.7-Flash",
+                                                 .keys = glm4_moe_lite_keys,
+                                                 .ignored = DEEPSEEK_IGNORED,
+                                                 .sparse = rt_experts_topk,
+                                                 LLAMA_BUT_ATTENTION,
+                                                 .attention = &rt_attention_latent};
+
+static const struct rt_config_key dots1_keys[] = {
+    GENERAL_KEYS(4608, 62, 32),
+    LLAMA_REST(10944, 152064, 2048),
+    KV_HEADS(32),
+    BIASES("attention_bias"),
+    EXPERTS(128, 6, 1408),
+    SHARED_EXPERTS(2),
+    COUNT0("first_k_dense_replace", dense_layers, 0),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    {0},
+};
+const struct rt_architecture rt_dots1 = {.model_type = "dots1",
+                                         .what = "dots.llm1",
+                                         .keys = dots1_keys,
+                                         .ignored = "sliding_window|max_window_layers",
+                                         .sparse = rt_experts_topk,
+                                         LLAMA_NETWORK};
+
+static const struct rt_config_key qwen3_vl_moe_text_keys[] = {
+    GENERAL_KEYS(2048, 24, 16),
+    LLAMA_REST(5632, 151936, 128000),
+    SIZE("head_dim", head_dim, 128),
+    KV_HEADS(16),
+    BIASES("attention_bias"),
+    TIED,
+    EXPERTS(60, 4, 1408),
+    SIZE("decoder_sparse_step", sparse_step, 1),
+    LENGTH("mlp_only_layers", dense_layers),
+    ALWAYS(qk_norm, RT_QK_NORM_HEADS),
+    {0},
+};
+const struct rt_architecture rt_qwen3_vl_moe_text = {.model_type = "qwen3_vl_moe_text",
+                                                     .what = "Qwen3-VL-MoE, its language part",
+                                                     .keys = qwen3_vl_moe_text_keys,
+                                                     .class = "Qwen3VLMoe",
+                                                     .wrappers = "qwen3_vl_moe",
+                                                     .sparse = rt_experts_topk,
+                                                     LLAMA_NETWORK};

@@ -367,3 +367,27 @@ static const struct rt_config_key jais2_keys[] = {
 };
 const struct rt_architecture rt_jais2 = {
     .model_type = "jais2", .what = "Jais 2", .keys = jais2_keys, PLAIN_NETWORK};
+
+static const struct rt_config_key xglm_keys[] = {
+    MAIN("d_model", hidden, 1024),
+    MAIN("num_layers", layers, 24),
+    MAIN("attention_heads", heads, 16),
+    MAIN("ffn_dim", inner, 4096),
+    MAIN("vocab_size", vocab, 256008),
+    SIZE("max_position_embeddings", positions, 2048),
+    ACTIVATION("activation_function", RT_ACT_GELU),
+    BOOLEAN("scale_embedding", tokens_scaled, 1),
+    TIED,
+    ALWAYS(norm_first, 1),
+    ALWAYS(qkv_bias, 1),
+    ALWAYS(out_bias, 1),
+    ALWAYS(mlp_bias, 1),
+    {0},
+};
+const struct rt_architecture rt_xglm = {.model_type = "xglm",
+                                        .what = "XGLM",
+                                        .keys = xglm_keys,
+                                        .learned_positions = true,
+                                        .computed_positions = true,
+                                        PLAIN_NETWORK,
+                                        .embedding_dropout = true};

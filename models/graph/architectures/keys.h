@@ -45,9 +45,10 @@
 #define QWEN_WINDOW QWEN3_MOE_WINDOW, COUNT0("max_window_layers", full_layers, 28), \
     KEY("layer_types", RT_KEY_FULL, full_layers, false, 28)
 #define QWEN3_MOE_WINDOW NULLABLE("sliding_window", window, 4096), BOOLEAN("use_sliding_window", slides, 0)
-#define LLAMA_REST(inner_, vocab_, positions_)                     \
+#define LLAMA_REST(inner_, vocab_, positions_) \
+    MAIN("intermediate_size", inner, inner_), LLAMA_BUT_INNER(vocab_, positions_)
+#define LLAMA_BUT_INNER(vocab_, positions_)                        \
     SIZE("head_dim", head_dim, -1),                                \
-    MAIN("intermediate_size", inner, inner_),                      \
     MAIN("vocab_size", vocab, vocab_),                             \
     SIZE("max_position_embeddings", positions, positions_),        \
     ACTIVATION("hidden_act", RT_ACT_SILU),                         \
@@ -103,17 +104,25 @@
     TIED,                                                      \
     ALWAYS(tokens_scaled, 2)
 #define DEEPSEEK_IGNORED "qk_head_dim|rope_interleave|attn_module_list_cfg"
-#define DEEPSEEK_KEYS                                                                \
-    NULLABLE("q_lora_rank", q_rank, 1536),                                           \
-    SIZE("kv_lora_rank", kv_rank, 512),                                              \
-    SIZE("qk_nope_head_dim", nope_dim, 128),                                         \
-    SIZE("qk_rope_head_dim", rope_dim, 64),                                          \
-    SIZE("v_head_dim", value_dim, 128),                                              \
-    SIZE("head_dim", unused, 64),                                                    \
-    SIZE("num_key_value_heads", unused, 1),                                          \
-    ALWAYS(head_dim, -1), ALWAYS(kv_heads, -1),                                      \
-    BIASES("attention_bias"),                                                        \
-    SIZE("moe_layer_freq", sparse_step, 1)
+#define DEEPSEEK_KEYS LATENT_KEYS(1536, 512, 128, 64, 128), SIZE("moe_layer_freq", sparse_step, 1)
+/* Ranks of queries and of keys and values, columns of a head without and with positions, of its values. */
+#define LATENT_KEYS(q_, kv_, nope_, rope_, value_)  \
+    NULLABLE("q_lora_rank", q_rank, q_),            \
+    SIZE("kv_lora_rank", kv_rank, kv_),             \
+    SIZE("qk_nope_head_dim", nope_dim, nope_),      \
+    SIZE("qk_rope_head_dim", rope_dim, rope_),      \
+    SIZE("v_head_dim", value_dim, value_),          \
+    SIZE("head_dim", unused, 64),                   \
+    SIZE("num_key_value_heads", unused, 1),         \
+    ALWAYS(head_dim, -1), ALWAYS(kv_heads, -1),     \
+    BIASES("attention_bias")
+/* Routed experts as most configs of experts name them. */
+#define EXPERTS(experts_, topk_, inner_)                                                            \
+    SIZE("num_experts|num_local_experts|n_routed_experts|moe_num_experts", experts, experts_),      \
+    SIZE("num_experts_per_tok|moe_topk|moe_k", topk, topk_),                                        \
+    SIZE("moe_intermediate_size", expert_inner, inner_)
+#define SHARED_EXPERTS(shared_) COUNT0("n_shared_experts|num_shared_experts|moe_num_shared_experts", shared_experts, shared_)
+#define GRANITE_SCALES ALWAYS(tokens_scaled, 1), ALWAYS(words_scaled, 1), ALWAYS(branch_scaled, 1)
 /* clang-format on */
 
 extern const struct rt_feed_forward_names rt_feed_forward_plain, rt_feed_forward_gated;

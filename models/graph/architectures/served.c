@@ -95,6 +95,16 @@ static uint32_t attention_kernel(const struct step *step, uint32_t x, enum rt_op
                                     (double)group.count * group.tokens * s->heads * s->value_dim);
 }
 
+/* BitNet: before the last products of attention and feed-forward */
+static uint32_t sub_norm(const struct rt_stack *stack, const char *name, uint32_t x, int64_t width)
+{
+    if (!stack->model->sub_norms)
+        return x;
+    x = vector_node(stack->graph, name, RT_OP_RMSNORM, x, RT_NO_INPUT, stack->shape.rows, width);
+    stack->graph->nodes[x].parameters = (double)width;
+    return x;
+}
+
 static const struct rt_sequences *groups_of(const struct step *step, size_t *count)
 {
     const struct rt_graph_options *options = &step->stack->graph->options;
@@ -275,6 +285,7 @@ static uint32_t attention(struct step *step, uint32_t x)
     x = attend(step, x);
     if (model->sinks)
         graph->nodes[x].parameters += (double)s->heads;
+    x = sub_norm(stack, "attn.sub_norm", x, wide);
     x = rt_build_linear(graph, "attn.o", x, s->rows, wide, model->hidden, model->out_bias);
     return rt_build_all_reduce(graph, "attn.all_reduce", x, s->rows * model->hidden, true, false);
 }
@@ -295,6 +306,9 @@ static uint32_t feed_forward(const struct step *step, uint32_t x, int64_t inner)
             ? vector_node(graph, "mlp.act_mul", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, inner)
             : vector_node(graph, "mlp.act", model->activation == RT_ACT_RELU ? RT_OP_RELU : RT_OP_GELU, x,
                           RT_NO_INPUT, rows, inner);
+    if (model->activation == RT_ACT_XIELU)
+        graph->nodes[x].parameters = 2;
+    x = sub_norm(stack, "mlp.sub_norm", x, inner);
     return rt_build_linear(graph, "mlp.down", x, rows, inner, h, model->mlp_bias);
 }
 
@@ -453,7 +467,8 @@ static void embed(const struct step *step, uint32_t *x)
     if (!stack->row->learned_positions)
         return;
     *x = vector_node(stack->graph, "add_positions", RT_OP_ADD, *x, RT_NO_INPUT, rows, h);
-    stack->graph->nodes[*x].parameters = (double)(model->positions + stack->row->unused_positions) * h;
+    if (!stack->row->computed_positions)
+        stack->graph->nodes[*x].parameters = (double)(model->positions + stack->row->unused_positions) * h;
 }
 
 void rt_build_served(const struct rt_model *model, struct rt_graph *graph)

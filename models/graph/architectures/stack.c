@@ -236,6 +236,8 @@ uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attent
     x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
     if (stack->model->sinks && stack->fused)
         stack->graph->nodes[x].parameters = (double)s->heads;
+    if (stack->model->sub_norms)
+        x = rt_build_rmsnorm(stack->graph, x, s->rows, s->heads * s->value_dim);
     return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->value_dim,
                            stack->model->hidden, stack->model->out_bias);
 }
@@ -265,6 +267,8 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
     }
     if (name->dropout != NULL && (stack->row->dropout || model->inner_dropout))
         y = rt_build_dropout(graph, name->dropout, y, rows, inner);
+    if (model->sub_norms)
+        y = rt_build_rmsnorm(graph, y, rows, inner);
     return rt_build_linear(graph, name->down, y, rows, inner, h, bias);
 }
 
