@@ -151,11 +151,12 @@ struct rt_model {
     int64_t tower_hidden, tower_layers, tower_heads, tower_inner; /* CLIP's encoder of images */
     enum rt_activation_kind tower_activation;
     /* Encoders: */
-    int64_t distinct_layers;  /* layers with weights of their own, which others repeat (ALBERT); 0: all */
-    int64_t layers_of_group;  /* ALBERT: that follow one another; the above are in groups then */
-    int64_t embedding_mapped; /* 1: the embedding is widened by a product even to the same width */
-    int64_t norm_bias;        /* 1: layer norms have a bias where the row says that they have none */
-    int64_t classifier_bias;  /* 1: the product before the last of a head has a bias (ModernBERT) */
+    int64_t tasks_used, tasks; /* 1: a table of kinds of tasks is added to tokens (ERNIE); its rows */
+    int64_t distinct_layers;   /* layers with weights of their own, which others repeat (ALBERT); 0: all */
+    int64_t layers_of_group;   /* ALBERT: that follow one another; the above are in groups then */
+    int64_t embedding_mapped;  /* 1: the embedding is widened by a product even to the same width */
+    int64_t norm_bias;         /* 1: layer norms have a bias where the row says that they have none */
+    int64_t classifier_bias;   /* 1: the product before the last of a head has a bias (ModernBERT) */
     int64_t biased_input,
         no_positions;        /* DeBERTa: 1, 0: a table of positions is added to tokens; 0, 1: none */
     int64_t legacy;          /* 0: DeBERTa scores words by the embedding's matrix, tied or not */

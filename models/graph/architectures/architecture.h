@@ -166,9 +166,10 @@ struct rt_architecture {
 extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
 /* Rows of encoders.c, for the table. */
 extern const struct rt_architecture rt_bert, rt_roberta, rt_xlm_roberta, rt_camembert, rt_distilbert,
-    rt_albert, rt_electra, rt_mpnet, rt_deberta_v2, rt_modernbert;
+    rt_albert, rt_electra, rt_mpnet, rt_deberta_v2, rt_modernbert, rt_data2vec_text, rt_ernie,
+    rt_megatron_bert, rt_roberta_prelayernorm, rt_xlm_roberta_xl;
 /* Rows of vision_encoders.c. */
-extern const struct rt_architecture rt_vit, rt_deit, rt_clip, rt_clip_text, rt_clip_vision;
+extern const struct rt_architecture rt_vit, rt_vit_msn, rt_deit, rt_clip, rt_clip_text, rt_clip_vision;
 /* Rows of decoders*.c, for the table. */
 extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
     rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,

@@ -176,7 +176,8 @@ const struct rt_architecture *const rt_architectures[] = {
     &rt_camembert, &rt_mt5,
     &rt_bart, &rt_plbart, &rt_mbart, &rt_pegasus, &rt_marian, &rt_m2m_100, &rt_blenderbot, &rt_blenderbot_small,
     &rt_albert, &rt_electra, &rt_mpnet, &rt_deberta_v2, &rt_modernbert,
-    &rt_vit, &rt_deit, &rt_clip, &rt_clip_text, &rt_clip_vision,
+    &rt_data2vec_text, &rt_ernie, &rt_megatron_bert, &rt_roberta_prelayernorm, &rt_xlm_roberta_xl,
+    &rt_vit, &rt_vit_msn, &rt_deit, &rt_clip, &rt_clip_text, &rt_clip_vision,
     &rt_umt5, &rt_whisper, &rt_wav2vec2, &rt_hubert, &rt_unispeech, &rt_unispeech_sat,
     NULL,
 };

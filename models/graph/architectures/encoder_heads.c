@@ -98,6 +98,8 @@ void rt_head_bert(const struct rt_stack *stack, uint32_t x)
 {
     enum rt_model_head head = head_of(stack);
     int64_t batch = stack->shape.batch;
+    if (stack->row->norms.last != NULL)
+        x = rt_build_norm(stack, stack->row->norms.last, x);
     if (head == RT_MODEL_HEAD_TOKEN_CLASSES || head == RT_MODEL_HEAD_QUESTION) {
         token_classes(stack, head, x);
         return;

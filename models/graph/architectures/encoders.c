@@ -7,10 +7,15 @@
     .build = rt_build_transformer,                                                                          \
     .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"}, \
     .feed_forward = &rt_feed_forward_plain
-#define ENCODER_BUT_MASK   ENCODER_BUT_ATTENTION, .dropout = true, .embedding_dropout = true, .learned_positions = true
+#define ENCODER_BUT_MASK   ENCODER_BUT_ATTENTION, ENCODER_DROPOUT
+#define ENCODER_DROPOUT    .dropout = true, .embedding_dropout = true, .learned_positions = true
+#define ENCODER_BUT_NORMS  .build = rt_build_transformer, .feed_forward = &rt_feed_forward_plain, ENCODER_DROPOUT
 #define ENCODER_NETWORK    ENCODER_BUT_MASK, .attention = &rt_attention_bert, .mask = rt_mask_bert
 /* Positions are counted on the device. */
-#define ROBERTA_NETWORK    ENCODER_NETWORK, .positions = rt_positions_opt, .head = rt_head_bert, .second_bias = true, .heads = ENCODER_HEADS
+#define ROBERTA_NETWORK    ENCODER_BUT_MASK, ROBERTA_REST
+#define ROBERTA_REST                                                                                   \
+    .attention = &rt_attention_bert, .mask = rt_mask_bert, .positions = rt_positions_opt,              \
+    .head = rt_head_bert, .second_bias = true, .heads = ENCODER_HEADS
 #define ENCODER_HEADS \
     (HEAD(MASKED_WORDS) | HEAD(SEQUENCE_CLASSES) | HEAD(TOKEN_CLASSES) | HEAD(QUESTION) | HEAD(NONE))
 
@@ -29,6 +34,11 @@ static const struct rt_config_key bert_keys[] = {
     BERT_KEYS(768, 12, 12, 3072, 30522, 2), ACTIVATION("hidden_act", RT_ACT_GELU), {0}};
 static const struct rt_config_key roberta_keys[] = {
     BERT_KEYS(768, 12, 12, 3072, 50265, 2), ACTIVATION("hidden_act", RT_ACT_GELU), {0}};
+static const struct rt_config_key ernie_keys[] = {BERT_KEYS(768, 12, 12, 3072, 30522, 2),
+                                                  ACTIVATION("hidden_act", RT_ACT_GELU),
+                                                  BOOLEAN("use_task_id", tasks_used, 0),
+                                                  SIZE("task_type_vocab_size", tasks, 3),
+                                                  {0}};
 static const struct rt_config_key distilbert_keys[] = {
     MAIN("dim", hidden, 768),
     MAIN("n_layers", layers, 6),
@@ -55,6 +65,15 @@ const struct rt_architecture rt_xlm_roberta = {
     .model_type = "xlm-roberta", .what = "XLM-RoBERTa", .keys = bert_keys, ROBERTA_NETWORK};
 const struct rt_architecture rt_camembert = {
     .model_type = "camembert", .what = "CamemBERT", .keys = bert_keys, ROBERTA_NETWORK};
+const struct rt_architecture rt_data2vec_text = {
+    .model_type = "data2vec-text", .what = "data2vec of text", .keys = bert_keys, ROBERTA_NETWORK};
+const struct rt_architecture rt_ernie = {.model_type = "ernie",
+                                         .what = "ERNIE 1 to 3",
+                                         .keys = ernie_keys,
+                                         ENCODER_NETWORK,
+                                         .second_bias = true,
+                                         .head = rt_head_bert,
+                                         .heads = ENCODER_HEADS | HEAD(PRETRAINING) | HEAD(NEXT_SENTENCE)};
 const struct rt_architecture rt_distilbert = {.model_type = "distilbert",
                                               .what = "DistilBERT",
                                               .ignored = "sinusoidal_pos_embds",
@@ -64,6 +83,51 @@ const struct rt_architecture rt_distilbert = {.model_type = "distilbert",
                                               .attention_kept = true,
                                               .head = rt_head_distilbert,
                                               .heads = ENCODER_HEADS};
+
+/* --- norms before attention and feed-forward, and behind the last layer --- */
+
+#define FIRST_NORMS                                                                                          \
+    .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "last.layer_norm"
+
+static const struct rt_config_key megatron_bert_keys[] = {BERT_KEYS(1024, 24, 16, 4096, 29056, 2),
+                                                          ACTIVATION("hidden_act", RT_ACT_GELU),
+                                                          ALWAYS(norm_first, 1),
+                                                          {0}};
+static const struct rt_config_key roberta_prelayernorm_keys[] = {BERT_KEYS(768, 12, 12, 3072, 50265, 2),
+                                                                 ACTIVATION("hidden_act", RT_ACT_GELU),
+                                                                 ALWAYS(norm_first, 1),
+                                                                 {0}};
+static const struct rt_config_key xlm_roberta_xl_keys[] = {BERT_KEYS(2560, 36, 32, 10240, 250880, 1),
+                                                           SIZE("max_position_embeddings", positions, 514),
+                                                           ACTIVATION("hidden_act", RT_ACT_GELU),
+                                                           ALWAYS(norm_first, 1),
+                                                           {0}};
+
+const struct rt_architecture rt_megatron_bert = {.model_type = "megatron-bert",
+                                                 .what = "Megatron-BERT",
+                                                 .keys = megatron_bert_keys,
+                                                 ENCODER_BUT_NORMS,
+                                                 .norms = {FIRST_NORMS},
+                                                 .attention = &rt_attention_bert,
+                                                 .mask = rt_mask_bert,
+                                                 .second_bias = true,
+                                                 .head = rt_head_bert,
+                                                 .heads =
+                                                     ENCODER_HEADS | HEAD(PRETRAINING) | HEAD(NEXT_SENTENCE)};
+const struct rt_architecture rt_roberta_prelayernorm = {
+    .model_type = "roberta-prelayernorm",
+    .what = "RoBERTa with norms first",
+    .keys = roberta_prelayernorm_keys,
+    ENCODER_BUT_NORMS,
+    .norms = {.embedding = "layer_norm", FIRST_NORMS},
+    ROBERTA_REST,
+};
+const struct rt_architecture rt_xlm_roberta_xl = {.model_type = "xlm-roberta-xl",
+                                                  .what = "XLM-RoBERTa XL and XXL",
+                                                  .keys = xlm_roberta_xl_keys,
+                                                  ENCODER_BUT_NORMS,
+                                                  .norms = {FIRST_NORMS},
+                                                  ROBERTA_REST};
 
 /* --- a narrow embedding, which a product widens: ELECTRA, and ALBERT, whose layers share their weights ---
  */

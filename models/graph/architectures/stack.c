@@ -103,6 +103,8 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     x = widen(stack, RT_WIDEN_TOKENS, x);
     if (model->types > 0)
         x = add_table(stack, "add_types", x, RT_NO_INPUT, model->types, model->types);
+    if (model->tasks_used)
+        x = add_table(stack, "add_tasks", x, RT_NO_INPUT, model->tasks, model->tasks);
     if (row->learned_positions && !model->no_positions)
         x = add_positions(stack, x, positions);
     x = widen(stack, RT_WIDEN_TABLES, x);

@@ -55,6 +55,8 @@ static void head_vit(const struct rt_stack *stack, uint32_t x)
     struct rt_graph *graph = stack->graph;
     int64_t batch = stack->shape.batch;
     x = rt_build_norm(stack, stack->row->norms.last, x);
+    if (model->head == RT_MODEL_HEAD_NONE && stack->row->pools_to_classes)
+        return;
     if (model->head == RT_MODEL_HEAD_NONE) {
         int64_t width = model->pooled_width > 0 ? model->pooled_width : model->hidden;
         struct rt_tokens first = rt_tokens_first(graph, "pool", all_tokens(stack, x));
@@ -263,6 +265,13 @@ const struct rt_architecture rt_vit = {.model_type = "vit",
                                        VIT_NETWORK,
                                        .head = head_vit,
                                        .heads = HEAD(IMAGE_CLASSES) | HEAD(NONE)};
+const struct rt_architecture rt_vit_msn = {.model_type = "vit_msn",
+                                           .what = "ViT trained by masked siamese networks",
+                                           .keys = vit_keys,
+                                           VIT_NETWORK,
+                                           .pools_to_classes = true,
+                                           .head = head_vit,
+                                           .heads = HEAD(IMAGE_CLASSES) | HEAD(NONE)};
 const struct rt_architecture rt_deit = {.model_type = "deit",
                                         .what = "DeiT",
                                         .keys = deit_keys,

@@ -68,6 +68,12 @@ static const struct {
      637314, 155254784, 310509568},
     {"roberta", "RobertaForMaskedLM", "", 124696665, 32380747776, 64761495552},
     {"bert", "BertForMaskedLM", SMALL ", \"tie_word_embeddings\": false", 738256, 162791424, 325582848},
+    {"ernie", "ErnieForPreTraining", SMALL ", \"use_task_id\": true", 626410, 162824704, 325582848},
+    {"megatron-bert", "MegatronBertForMaskedLM", "", 333671808, 0, 0},
+    {"roberta-prelayernorm", "RobertaPreLayerNormForTokenClassification", SMALL ", \"num_labels\": 5", 592389,
+     125992960, 251985920},
+    {"xlm-roberta-xl", "XLMRobertaXLForMaskedLM", "", 3482741760, 896909967360, 1793819934720},
+    {"data2vec-text", "Data2VecTextModel", "", 109482240, 22348431360, 44694503424},
 };
 
 static double products(const struct rt_graph *graph, bool backward)
