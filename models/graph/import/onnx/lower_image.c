@@ -211,7 +211,9 @@ static bool group_norm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_ro
     (void)row;
     struct rt_image x = rt_onnx_lower_image_of(l, 0);
     int64_t groups = rt_onnx_int(&l->at, "num_groups", rt_onnx_int(&l->at, "groups", x.channels));
-    int64_t rows = x.batch * (groups > 0 ? groups : x.channels);
+    if (groups < 1 || x.channels < groups || x.channels % groups != 0 || rt_image_elements(x) < 1)
+        return false;
+    int64_t rows = x.batch * groups;
     l->result = rt_build_groupnorm(l->graph, l->name, x.node, rows, rt_image_elements(x) / rows, x.channels);
     return true;
 }

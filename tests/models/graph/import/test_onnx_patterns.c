@@ -389,7 +389,16 @@ static void test_convolution(void)
     step.runtime = RT_RUNTIME_EAGER;
 }
 
+/* Found by fuzzing: a division by the rows of no group. */
+static void test_groups(void)
+{
+    becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=3",
+            "layernorm 6 8");
+    becomes("input x 2x6x4; weight w 6; output y; y = GroupNormalization x w w num_groups=4", "copy 12 4");
+}
+
 RT_TESTS(RT_TEST(test_gelu), RT_TEST(test_gelu_by_tanh), RT_TEST(test_gates), RT_TEST(test_layer_norm),
          RT_TEST(test_rms_norm), RT_TEST(test_attention), RT_TEST(test_masks), RT_TEST(test_no_attention),
          RT_TEST(test_shared_heads), RT_TEST(test_decoding), RT_TEST(test_turned_keys),
-         RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised), RT_TEST(test_convolution))
+         RT_TEST(test_tokens_first), RT_TEST(test_rotary), RT_TEST(test_quantised), RT_TEST(test_convolution),
+         RT_TEST(test_groups))
