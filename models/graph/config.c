@@ -818,12 +818,14 @@ static int check_product(int64_t a, int64_t b, const char *what, const char *whe
                    (double)a * (double)b);
 }
 
-static int64_t largest_size(const struct rt_sizes *sizes)
+/* Parameters of the largest tensor of a model of sound: of a convolution, of the codebooks. */
+static double largest_of_sound(const struct rt_model *model)
 {
-    int64_t most = 0;
-    for (int64_t i = 0; i < sizes->count; i++)
-        most = sizes->of[i] > most ? sizes->of[i] : most;
-    return most;
+    double dim = (double)rt_sizes_largest(&model->sound_dim), h = (double)model->hidden;
+    double convolution = dim * dim * (double)rt_sizes_largest(&model->sound_kernel);
+    double codes = (double)model->codebooks * (double)model->code_entries;
+    return fmax(fmax(convolution, h * h * (double)model->position_kernel),
+                codes * fmax(dim, (double)model->code_width));
 }
 
 /* Parameters of the largest matrix that two sizes can make. Builders multiply sizes in 64 bits. */
@@ -838,10 +840,6 @@ static double largest_matrix(const struct rt_model *model)
                              model->mel_bins,
                              model->projection,
                              model->code_projection,
-                             model->codebooks * model->code_entries,
-                             model->position_kernel,
-                             largest_size(&model->sound_dim),
-                             largest_size(&model->sound_kernel),
                              model->vocab,
                              model->expert_inner,
                              model->positions,
@@ -859,7 +857,8 @@ static double largest_matrix(const struct rt_model *model)
                              model->projection,
                              model->channels * model->patch * model->patch,
                              model->heads * (model->nope_dim + model->value_dim)};
-    double width = fmax((double)sizes[0], fmax((double)sizes[1], (double)sizes[2])), most = 0;
+    double width = fmax((double)sizes[0], fmax((double)sizes[1], (double)sizes[2])),
+           most = largest_of_sound(model);
     width = fmax(width, (double)model->tower_hidden);
     for (size_t i = 0; i < RT_COUNT(sizes); i++)
         most = fmax(most, width * (double)sizes[i]);

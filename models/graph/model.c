@@ -15,6 +15,7 @@
 
 #define MOST_SIZE            ((int64_t)1 << 31)
 #define SECONDS_PER_POSITION 0.02 /* Whisper: two spectra, 10 ms apart */
+#define SAMPLES_PER_SECOND   16000.0
 #define USUAL_SECONDS        10
 #define MOST_DIM             ((double)((int64_t)1 << 40)) /* rt_op_check's */
 
@@ -77,6 +78,12 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
     widest = fmax(widest, fmax((double)model->experts * (double)model->capacity, heads * keys));
     widest = fmax(widest, fmax((double)model->decoder_inner, (double)model->decoder_heads * keys));
     widest = fmax(widest, fmax((double)model->tower_inner, (double)model->tower_hidden));
+    double source = (double)model->source_positions, samples = SAMPLES_PER_SECOND * options->seconds * batch;
+    if (batch * heads * source > MOST_DIM || batch * source * widest > 0x1p60 ||
+        samples * (double)rt_sizes_largest(&model->sound_dim) > 0x1p60)
+        return rt_fail(RT_EUSAGE,
+                       "--batch %" PRId64 " with %g seconds of sound is too large for %s; give less",
+                       options->batch, options->seconds, model->name);
     if (batch * heads * keys <= MOST_DIM && keys * head_dim <= MOST_DIM && rows * widest <= 0x1p60)
         return RT_OK;
     return rt_fail(RT_EUSAGE,
@@ -468,6 +475,14 @@ enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum r
     bool served = step == RT_STEP_DECODE && model->vision == NULL && model->architecture->served &&
                   rt_dtypes[dtype].bytes <= 2;
     return served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
+}
+
+int64_t rt_sizes_largest(const struct rt_sizes *sizes)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < sizes->count; i++)
+        most = sizes->of[i] > most ? sizes->of[i] : most;
+    return most;
 }
 
 bool rt_model_reads_text(const struct rt_model *model)

@@ -79,6 +79,7 @@ enum { RT_MOST_CONVOLUTIONS = 16, RT_MOST_SECONDS = 86400 };
 struct rt_sizes {
     int64_t count, of[RT_MOST_CONVOLUTIONS];
 };
+int64_t rt_sizes_largest(const struct rt_sizes *sizes); /* 0: of none */
 
 struct rt_model {
     char name[96];                  /* of the zoo, or the file's path */

@@ -162,6 +162,11 @@ static void test_what_does_not_fit(void)
     struct rt_graph_options options = seconds(31);
     struct rt_graph graph;
     RT_ASSERT_FAILS(rt_graph_build(&whisper, &options, &graph), RT_EUSAGE, "hears 30 seconds at a time");
+    options.seconds = 30;
+    options.batch = (int64_t)1 << 31;
+    RT_ASSERT_FAILS(rt_graph_build(&whisper, &options, &graph), RT_EUSAGE, "seconds of sound is too large");
+    options.seconds = 86400;
+    RT_ASSERT_FAILS(rt_graph_build(&sound, &options, &graph), RT_EUSAGE, "is too large");
     options = seconds(0.0005);
     RT_ASSERT_FAILS(rt_graph_build(&sound, &options, &graph), RT_EUSAGE, "reach over");
     options = seconds(1);
@@ -184,6 +189,14 @@ static void test_bad_configs(void)
          "does not divide the hidden size 768"},
         {"{\"model_type\": \"wav2vec2\", \"num_codevector_groups\": 3}",
          "does not divide \"codevector_dim\" 256"},
+        {"{\"model_type\": \"hubert\", \"conv_dim\": [2000000000, 2000000000], \"conv_kernel\": [2000000000, "
+         "3],"
+         "\"conv_stride\": [1, 1]}",
+         "more than any model has"},
+        {"{\"model_type\": \"hubert\", \"num_conv_pos_embeddings\": 2147483648}", "more than any model has"},
+        {"{\"model_type\": \"wav2vec2\", \"num_codevectors_per_group\": 2147483648, \"codevector_dim\": "
+         "2000000000}",
+         "more than any model has"},
         {"{\"model_type\": \"wav2vec2\", \"feat_extract_norm\": 1}", "must be a text or a list of texts"},
     };
     struct rt_model model;
