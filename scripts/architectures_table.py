@@ -36,7 +36,7 @@ COLUMNS = ["config", "model_type", "class", "arguments", *COUNTS, "state"]
 # Of these the backward pass is compared as well.
 BACKWARD = {
     "gpt2", "bert-base-uncased", "opt-1.3b", "llama-3-8b", "mistral-7b", "qwen2-7b", "qwen3-32b", "mixtral-8x7b", "gemma-2-9b",
-    "phi-3-mini", "gpt-neox-20b", "roberta-base", "vit-base-patch16-224", "whisper-small", "bart-large",
+    "phi-3-mini", "gpt-neox-20b", "roberta-base", "vit-base-patch16-224", "whisper-small", "bart-large", "t5-base",
 }
 
 # Types that transformers reads as another: their own code is that one's.
