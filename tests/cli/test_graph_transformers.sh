@@ -3,22 +3,22 @@
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3 none; do
-    "$python" -c "import torch, transformers; assert int(transformers.__version__.split('.')[0]) >= 5" 2>/dev/null && break
+    "$python" -c "import torch, torchvision, transformers; assert int(transformers.__version__.split('.')[0]) >= 5" 2>/dev/null && break
 done
-[ "$python" != none ] || skip_all graph_transformers "no python3 with PyTorch and transformers 5"
+[ "$python" != none ] || skip_all graph_transformers "no python3 with PyTorch, torchvision and transformers 5"
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 compare="$python $ROOFTILE_SOURCE/tests/models/graph/pytorch_transformers.py"
 
-eight="gemma2 phi3 qwen3 mixtral gpt_neox roberta"
-succeeds same $compare "$ROOFTILE" $eight cohere gptj
+seven="gemma2 phi3 qwen3 mixtral gpt_neox roberta vit"
+succeeds same $compare "$ROOFTILE" $seven cohere gptj
 grep "^not ok\|^#" "$work/stdout"
-for model in $eight; do
+for model in $seven; do
     holds "same_$model" "ok $model, training, batch 3" "$work/stdout"
 done
-others="gpt2 bert opt llama t5 bart falcon"
-succeeds saved $compare "$ROOFTILE" --saved $eight $others
+others="gpt2 bert opt llama t5 bart falcon whisper"
+succeeds saved $compare "$ROOFTILE" --saved $seven $others
 grep "^not ok" "$work/stdout"
-for model in $eight $others; do
+for model in $seven $others; do
     holds "saved_$model" "ok $model: saved" "$work/stdout"
 done
 

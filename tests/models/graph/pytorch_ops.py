@@ -509,13 +509,14 @@ CONFIGS = {
 }
 
 
-def graph(rooftile, config, batch, training, runtime="eager-math"):
+def graph(rooftile, config, batch, training, runtime="eager-math", size=()):
     """Kernels of the graph, counted as those of PyTorch"""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "config.json")
         with open(path, "w") as file:
             json.dump(config, file)
-        command = [rooftile, "graph", "--model", path, "--batch", str(batch), "--seq", str(TOKENS), "--json",
+        command = [rooftile, "graph", "--model", path, "--batch", str(batch), "--json",
+                   *(size or ("--seq", str(TOKENS))),
                    "--runtime", runtime, "--mode", "training" if training else "inference"]
         described = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     kernels = collections.Counter()
@@ -530,6 +531,11 @@ def graph(rooftile, config, batch, training, runtime="eager-math"):
 
 def of_graph(kernel):
     dims = kernel["dims"]
+    if kernel["op"] == "conv2d":
+        names = ("batch", "in_channels", "out_channels", "height", "width", "kernel_h", "kernel_w")
+        strides = [dims[way] if dims[way + "_w"] < 0 else dims[way + "_w"] for way in ("stride", "padding")]
+        return kernel["phase"], "conv2d", (*(dims[name] for name in names), dims["stride"], strides[0],
+                                           dims["padding"], strides[1]), 0
     if kernel["op"] in ("linear", "bmm"):
         return kernel["phase"], "product", (dims["batch"], *sorted((dims["m"], dims["n"])), dims["k"]), 0
     return kernel["phase"], kernel["op"], dims["rows"] * dims["cols"], kernel["bytes"]

@@ -26,6 +26,7 @@ import transformers
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import pytorch_images
 import pytorch_memory
 import pytorch_ops
 from pytorch_ops import moved, read, tensors, turns
@@ -84,13 +85,19 @@ CONFIGS = {
                   eos_token_id=2),
     "gpt_oss": dict(SHARED, head_dim=HEAD_DIM, num_local_experts=EXPERTS, num_experts_per_tok=CHOSEN),
 }
-SAVED_ONLY = ("gpt2", "bert", "opt", "t5", "bart", "distilbert", "gpt_neo", "falcon", "bloom", "gpt_oss")
-EIGHT = ("gemma2", "phi3", "qwen3", "mixtral", "gpt_neox", "roberta")
+CONFIGS["whisper"] = dict({k: v for k, v in BART.items() if k != "max_position_embeddings"}, num_mel_bins=8,
+                          max_source_positions=TOKENS, max_target_positions=POSITIONS, decoder_start_token_id=1,
+                          suppress_tokens=[], begin_suppress_tokens=[], use_cache=False)
+CONFIGS["vit"] = dict({k: v for k, v in BASE.items() if k.startswith(("hidden", "num", "inter"))}, image_size=32,
+                      patch_size=8, num_labels=10)
+SIZES = {"vit": ("--image", "32")}  # where that is no number of tokens
+SAVED_ONLY = ("whisper", "gpt2", "bert", "opt", "t5", "bart", "distilbert", "gpt_neo", "falcon", "bloom", "gpt_oss")
 ENCODERS = ("roberta", "bert", "distilbert")
-HEADS_OF = {"bert": ("AutoModelForSequenceClassification", "AutoModelForPreTraining"),
+HEADS_OF = {"vit": 2 * ("AutoModelForImageClassification",),
+            "bert": ("AutoModelForSequenceClassification", "AutoModelForPreTraining"),
             "roberta": ("AutoModelForSequenceClassification", "AutoModelForMaskedLM"),
             "distilbert": ("AutoModelForSequenceClassification", "AutoModelForMaskedLM"),
-            "t5": 2 * ("AutoModelForSeq2SeqLM",), "bart": 2 * ("AutoModelForSeq2SeqLM",)}
+            "whisper": 2 * ("AutoModelForSpeechSeq2Seq",), "t5": 2 * ("AutoModelForSeq2SeqLM",), "bart": 2 * ("AutoModelForSeq2SeqLM",)}
 
 
 def model_of(name, training):
@@ -106,6 +113,10 @@ def inputs_of(name, batch, tokens):
     torch.manual_seed(1)
     ids = torch.randint(3, VOCAB, (batch, tokens))
     inputs = {"input_ids": ids}
+    if name == "whisper":
+        inputs = {"input_features": torch.randn(batch, CONFIGS[name]["num_mel_bins"], 2 * TOKENS)}
+    if name == "vit":
+        return {"pixel_values": torch.randn(batch, 3, 32, 32)}
     if name in ENCODERS:  # without padding transformers leaves out the addition of the mask
         inputs["attention_mask"] = torch.ones_like(ids)
         inputs["attention_mask"][0, -1] = 0
@@ -144,17 +155,18 @@ class Even(TorchDispatchMode):
 
 # ---- recording ----
 
-class Recorder(pytorch_ops.Recorder):
+class Recorder(pytorch_images.Recorder):
     """pytorch_ops.Recorder for operators of PyTorch 2, of what depends on weights."""
 
-    VIEWS = pytorch_ops.Recorder.VIEWS | {"chunk", "narrow", "_local_scalar_dense"}
-    NAMES = dict(pytorch_ops.Recorder.NAMES, sigmoid="tanh", sigmoid_backward="mul", new_zeros="fill", zeros_like="fill",
+    VIEWS = pytorch_images.Recorder.VIEWS | {"chunk", "narrow", "_local_scalar_dense"}
+    NAMES = dict(pytorch_images.Recorder.NAMES, sigmoid="tanh", sigmoid_backward="mul", new_zeros="fill", zeros_like="fill",
                  new_full="fill", masked_fill="where", _to_copy="copy")
     # A difference is a sum with a factor of -1, and stack and cat are one kernel.
     SAME = {"sub": "add", "sub_": "add_", "rsub": "add", "stack": "cat"}
 
-    def __init__(self, weights, gradients):
+    def __init__(self, weights, gradients, images):
         super().__init__(gradients)
+        self.images = images  # whose concatenations graphs name
         self.known = {w.untyped_storage().data_ptr() for w in weights}
         self.alive = []  # so that no place is used twice
 
@@ -203,6 +215,17 @@ class Recorder(pytorch_ops.Recorder):
 
     see_index_select = see_index
 
+    def see_cat(self, args, result):
+        see = pytorch_images.Recorder.see_cat if self.images else pytorch_ops.Recorder.see_cat
+        see(self, args, result)
+
+    def conv(self, phase, x, weight, stride, padding, dilation, groups):
+        """Over time: of images of height 1"""
+        if x.dim() == 3:
+            x, weight, stride, padding, dilation = x.unsqueeze(2), weight.unsqueeze(2), [1, *stride], [0, *padding], [1, 1]
+        out, _, kernel_h, kernel_w = weight.shape
+        self.kernels[(phase, "conv2d", (*x.shape[:2], out, *x.shape[2:], kernel_h, kernel_w, *stride, *padding), 0)] += 1
+
 
 def watch(name, batch, training):
     """Kernels of one step, and whether the embeddings are the head's weights"""
@@ -213,7 +236,7 @@ def watch(name, batch, training):
         if training:
             torch.autograd.backward(outputs, gradients)
         places = {p.grad.data_ptr() for p in model.parameters() if p.grad is not None}
-        recorder = Recorder(list(model.parameters()), places)
+        recorder = Recorder(list(model.parameters()), places, name == "vit")
         with recorder:
             outputs = results(model(**inputs))
             recorder.phase = "backward"
@@ -276,10 +299,22 @@ def expert_lines(inner, batch, normed):
     yield ("backward", "reduce", pairs, 4 * pairs), LAYERS, why
 
 
+def vit_lines(batch):
+    patches, tokens = batch * 16 * HIDDEN, 17 * HIDDEN
+    why = "the gradient of the patches is a part of that of all tokens; the convolution's gradient copies it"
+    yield ("backward", "copy", patches, 8 * patches), 1, why
+    if batch == 1:
+        why = "graphs sum the gradients of positions and of the class token over a batch of one"
+        for elements in (tokens, HIDDEN):
+            yield ("backward", "reduce", elements, 4 * elements), -1, why
+
+
 def differences(name, batch, training):
     """Lines (phase, kind, elements, bytes), how many PyTorch runs more (less than 0: fewer), why."""
-    if training and model_of(name, training).config.tie_word_embeddings:
+    if training and getattr(model_of(name, training).config, "tie_word_embeddings", False) and name != "vit":
         yield from tied_lines()
+    if name == "vit" and training:
+        yield from vit_lines(batch)
     if name == "roberta":
         yield from roberta_lines(batch, training)
     if training and name in ("mixtral", "qwen3_moe", "olmoe"):
@@ -288,7 +323,8 @@ def differences(name, batch, training):
 
 
 def compare(name, batch, training, verbose):
-    built = pytorch_ops.graph(ROOFTILE, dict(CONFIGS[name], model_type=name), batch, training, "eager")
+    built = pytorch_ops.graph(ROOFTILE, dict(CONFIGS[name], model_type=name), batch, training, "eager",
+                              SIZES.get(name, ()))
     title = f"{name}, {'training' if training else 'inference'}, batch {batch}"
     return pytorch_ops.judge(title, watch(name, batch, training), built, differences(name, batch, training),
                              pytorch_ops.say, verbose)
@@ -324,7 +360,7 @@ def saved(name):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(dict(CONFIGS[name], model_type=name), file)
         pytorch_memory.ROOFTILE = ROOFTILE
-        ours = pytorch_memory.graph(["--model", path, "--seq", str(SAVED_TOKENS)], SAVED_BATCH, True, "eager")[0]
+        ours = pytorch_memory.graph(["--model", path, *SIZES.get(name, ("--seq", str(SAVED_TOKENS)))], SAVED_BATCH, True, "eager")[0]
     return ours, kept.bytes(outputs), kept.shapes
 
 
