@@ -354,6 +354,16 @@ static uint32_t xielu(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t 
     return rt_build_binary(graph, "xielu.where", RT_OP_WHERE, above, below, rows, cols, all);
 }
 
+uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
+                           int64_t rows, int64_t cols)
+{
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    graph->nodes[node].fusable = op == RT_OP_WHERE;
+    graph->nodes[node].gradient = false;
+    rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols);
+    return node;
+}
+
 uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kind, uint32_t x, int64_t rows,
                              int64_t cols)
 {

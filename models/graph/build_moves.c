@@ -18,16 +18,6 @@ uint32_t rt_build_move(struct rt_graph *graph, const char *name, enum rt_op_id o
     return node;
 }
 
-uint32_t rt_build_constant(struct rt_graph *graph, const char *name, enum rt_op_id op, uint32_t x,
-                           int64_t rows, int64_t cols)
-{
-    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
-    graph->nodes[node].fusable = op == RT_OP_WHERE;
-    graph->nodes[node].gradient = false;
-    rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols);
-    return node;
-}
-
 /* Adds the traffic of `elements` strided reads: each moves a sector (CUDA C++ Best Practices Guide, "Strided
  * Accesses"). Code that torch.compile generates transposes tiles on the chip. */
 static void add_strided(const struct rt_graph *graph, struct rt_graph_kernel *copy, double elements)
