@@ -326,6 +326,11 @@ static int read_key(struct rt_model *model, const struct rt_config_key *key, con
     case RT_KEY_FULL:
     case RT_KEY_DENSE:
         return read_kinds(model, key, name, value, where);
+    case RT_KEY_PERIOD:
+        if (!json_is_string(value))
+            return read_size(model, key, name, value, where);
+        *size_of(model, key) = (int64_t)json_string_length(value);
+        return RT_OK;
     case RT_KEY_ZEROS:
         return read_zeros(model, key, name, value, where);
     default:

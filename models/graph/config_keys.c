@@ -115,6 +115,7 @@ static const struct {
     {"attention_out_bias", "false"},
     {"mlp_bias", "false"},
     {"use_bias", "false"},
+    {"use_mrope", "false"},
     {"bias", "false"},
     {"qkv_bias", "false"},
     {"lm_head_bias", "false"},

@@ -30,6 +30,7 @@ enum rt_key_kind {
     RT_KEY_NAMED,      /* 1 where a text, "p2c|c2p", or a list of texts names what `name` says */
     RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
     RT_KEY_DENSE,      /* a list of the layers' kinds, of which those count that have no experts */
+    RT_KEY_PERIOD,     /* a whole number, or a text with a letter for each layer of a period, "LLLG" */
     RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
 };
 

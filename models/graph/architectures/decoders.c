@@ -141,12 +141,15 @@ const struct rt_architecture rt_cohere = {.model_type = "cohere",
                                           LLAMA_BUT_NORM,
                                           .norm = RT_NORM_CENTRED,
                                           .norms = LAYER_NORMS};
-const struct rt_architecture rt_cohere2 = {.model_type = "cohere2",
-                                           .what = "Command R7B, Command A",
-                                           .keys = cohere2_keys,
-                                           LLAMA_BUT_NORM,
-                                           .norm = RT_NORM_CENTRED,
-                                           .norms = LAYER_NORMS};
+const struct rt_architecture rt_cohere2 = {
+    .model_type = "cohere2",
+    .what = "Command R7B, Command A",
+    .ignored = "order_of_interleaved_layers|position_embedding_type|rotary_pct|use_embedding_sharing|use_"
+               "gated_activation|use_parallel_block|use_parallel_embedding",
+    .keys = cohere2_keys,
+    LLAMA_BUT_NORM,
+    .norm = RT_NORM_CENTRED,
+    .norms = LAYER_NORMS};
 
 static const struct rt_config_key glm4_keys[] = {
     GENERAL_KEYS(4096, 40, 32),

@@ -350,6 +350,7 @@ static const struct rt_config_key persimmon_keys[] = {
 };
 const struct rt_architecture rt_persimmon = {.model_type = "persimmon",
                                              .what = "Persimmon",
+                                             .ignored = "num_key_value_heads",
                                              .keys = persimmon_keys,
                                              .complete = complete_phi,
                                              PLAIN_NETWORK};

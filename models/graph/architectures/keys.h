@@ -79,7 +79,7 @@
 #define WINDOWS(window_, period_)               \
     NULLABLE("sliding_window", window, window_), \
     ALWAYS(slides, 1), FULL_LAYERS,              \
-    COUNT0("sliding_window_pattern|_sliding_window_pattern", full_period, period_)
+    KEY("sliding_window_pattern|_sliding_window_pattern", RT_KEY_PERIOD, full_period, false, period_)
 #define KV_HEADS(kv_heads_) NULLABLE("num_key_value_heads", kv_heads, kv_heads_)
 /* Parts that training drops out, where the share is not 0. */
 #define DROPOUTS(attention_, residual_, embedding_, fallback_)       \

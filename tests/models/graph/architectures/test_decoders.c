@@ -307,6 +307,7 @@ static void test_unrotated(void)
         {"exaone4", ", \"num_hidden_layers\": 8", 6, 2},
         {"exaone4", ", \"num_hidden_layers\": 8, \"sliding_window\": null, \"sliding_window_pattern\": 0", 8,
          0},
+        {"exaone4", ", \"num_hidden_layers\": 8, \"sliding_window_pattern\": \"LLLG\"", 6, 2},
         {"gemma2", ", \"num_hidden_layers\": 8", 8, 4},
         {"gpt_neo",
          ", \"attention_types\": [[[\"global\", \"local\"], 4], [[\"global\"], 2]], \"num_layers\": 10", 0,
