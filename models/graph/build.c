@@ -350,7 +350,7 @@ static uint32_t xielu(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t 
     below = rt_build_unary(graph, "xielu.weigh", RT_OP_MUL_SCALAR, below, rows, cols);
     line = rt_build_unary(graph, "xielu.second_line", RT_OP_MUL_SCALAR, x, rows, cols);
     below = rt_build_binary(graph, "xielu.below", RT_OP_ADD, below, line, rows, cols, all);
-    rt_build_constant(graph, "xielu.sign", RT_OP_COPY, x, rows, cols);
+    rt_build_unary(graph, "xielu.sign", RT_OP_RELU, x, rows, cols);
     return rt_build_binary(graph, "xielu.where", RT_OP_WHERE, above, below, rows, cols, all);
 }
 

@@ -55,7 +55,8 @@ static void set_fallback(struct rt_model *model, const struct rt_config_key *key
 static int read_size(struct rt_model *model, const struct rt_config_key *key, const char *name,
                      const json_t *value, const char *where)
 {
-    int64_t least = key->kind == RT_KEY_OPTIONAL ? -1 : key->kind == RT_KEY_COUNT0 ? 0 : 1;
+    bool none = key->kind == RT_KEY_COUNT0 || key->kind == RT_KEY_PERIOD;
+    int64_t least = key->kind == RT_KEY_OPTIONAL ? -1 : !none;
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     int status = RT_OK;
     if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > MOST_SIZE)

@@ -28,6 +28,9 @@ json_is types_gpt2 "[(t['models'], t['stacks'], t['llm_servers']) for t in d if 
 succeeds list "$ROOFTILE" graph --list
 holds list_has_types "config.json files of these types" "$work/stdout"
 
+succeeds lines_per_architecture python3 scripts/architecture_lines.py . --most 15
+holds lines_have_a_median "median " "$work/stdout"
+
 # One parameter and 0.2% of the FLOPs are noticed.
 sed 's/,124439808,/,124439809,/' $configs/reference.csv >"$work/changed.csv"
 compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
