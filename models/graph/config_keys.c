@@ -89,6 +89,10 @@ static const char *const neutral[] = {
     "router_ignore_padding_tokens", "norm_topk_prob", "n_group", "topk_group", "routed_scaling_factor",
     "topk_method", "scoring_func", "seq_aux", "moe_router_use_sigmoid", "moe_norm_min", "ep_size",
     "expert_selection_fn", "initial_context_length",
+    /* of sound: masks of training, losses, what is read of several layers; of encoders' heads */
+    "apply_spec_augment", "ctc_loss_reduction", "ctc_zero_infinity", 
+    "classifier_pooling", "classifier_activation", "deterministic_flash_attn", "sparse_prediction",
+    "sparse_pred_ignore_index", "pooler_hidden_act", "pooler_hidden_size", "static_position_embeddings",
     /* of several devices, of old code, of losses, of parts that transformers does not build */
     "pretraining_tp", "slow_but_exact", "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
     "summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels", "n_ctx",
@@ -150,6 +154,9 @@ static bool is_neutral(const char *key)
     for (size_t i = 0; i < RT_COUNT(neutral); i++)
         if (strcmp(neutral[i], key) == 0)
             return true;
+    if (strncmp(key, "mask_time_", 10) == 0 ||
+        strncmp(key, "mask_feature_", 13) == 0) /* SpecAugment, in training */
+        return true;
     for (size_t i = 0; i < RT_COUNT(neutral_ends); i++)
         if (ends_with(key, neutral_ends[i]))
             return true;

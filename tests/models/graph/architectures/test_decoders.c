@@ -322,6 +322,43 @@ static void test_unrotated(void)
     }
 }
 
+/* Broken and hostile files are refused in one sentence, or read. */
+static void test_hostile(void)
+{
+    static const struct {
+        const char *text, *words; /* words NULL: it is read */
+    } files[] = {
+        {"{\"model_type\": \"llava\", \"text_config\": {\"text_config\": {\"model_type\": \"llama\"}}}",
+         "\"model_type\" is missing"},
+        {"{\"model_type\": \"x\", \"text_config\": []}", "\"x\" is no architecture"},
+        {"{\"model_type\": \"llama\", \"text_config\": {\"model_type\": \"gpt2\"}}", NULL},
+        {"{\"model_type\": \"llama\", \"hidden_size\": 8, \"hidden_size\": 9}", "duplicate"},
+        {"{\"model_type\": \"\xff\xfe\"}", "not JSON"},
+        {"{\"model_type\": \"gpt_neo\", \"attention_types\": [[[[[\"global\"]]], 2]]}", "attention_types"},
+        {"{\"model_type\": \"gpt_neo\", \"attention_types\": [[[\"global\"], 9223372036854775807]]}", NULL},
+        {"{\"model_type\": \"smollm3\", \"no_rope_layers\": {\"a\": 1}}", "must be a list"},
+        {"{\"model_type\": \"exaone4\", \"sliding_window_pattern\": -4}", "sliding_window_pattern"},
+        {"{\"model_type\": \"glm4_moe\", \"num_attention_heads\": 100000}", "heads"},
+        {"{\"model_type\": \"hy_v3\", \"num_experts_per_tok\": 4000}", "each token goes to"},
+        {"{\"model_type\": \"hy_v3\", \"mlp_layer_types\": [\"dense\", 3]}", "mlp_layer_types"},
+    };
+    for (size_t i = 0; i < RT_COUNT(files); i++) {
+        struct rt_model m;
+        const char *path = rt_test_write("hostile.json", files[i].text);
+        if (files[i].words == NULL) {
+            RT_ASSERT_OK(rt_model_load(path, &m));
+            continue;
+        }
+        CU_ASSERT_NOT_EQUAL(rt_model_load(path, &m), RT_OK);
+        CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), files[i].words));
+        CU_ASSERT_PTR_NULL(strchr(rt_error(), '\n'));
+    }
+    static char deep[20000];
+    memset(deep, '[', sizeof deep - 1);
+    struct rt_model m;
+    RT_ASSERT_FAILS(rt_model_load(rt_test_write("deep.json", deep), &m), RT_EFORMAT, "not JSON");
+}
+
 /* An unknown type names the nearest known one, as which it can be read. */
 static void test_as(void)
 {
@@ -358,4 +395,5 @@ static void test_refused(void)
 
 RT_TESTS(RT_TEST(test_parameters_and_flops), RT_TEST(test_steps), RT_TEST(test_windows),
          RT_TEST(test_latent_cache), RT_TEST(test_text_config), RT_TEST(test_language_parts),
-         RT_TEST(test_unread), RT_TEST(test_unrotated), RT_TEST(test_as), RT_TEST(test_refused))
+         RT_TEST(test_unread), RT_TEST(test_unrotated), RT_TEST(test_hostile), RT_TEST(test_as),
+         RT_TEST(test_refused))
