@@ -3,7 +3,6 @@
 #include "base/locale.h"
 #include "base/status.h"
 #include "base/version.h"
-#include "models/graph/import/import.h"
 #include "models/graph/model.h"
 #include "predict/forecast/forecast.h"
 
@@ -146,8 +145,6 @@ int rooftile_model_find(const char *name, rooftile_model **out)
 {
     RT_C_LOCALE;
     struct rooftile_model found;
-    if (rt_model_is_onnx(name))
-        return rt_fail(RT_EUSAGE, "%s: ONNX models are for the program; give a name or a config.json", name);
     int status = rt_model_find(name, &found.model);
     if (status != RT_OK)
         return status;
