@@ -172,11 +172,13 @@ static void add_images(struct rt_table *table)
     }
 }
 
+/* A decoder makes words of what came before them: CLIP's text, causal too, ends in a vector. */
 static const char *stacks_of(const struct rt_architecture *row)
 {
     if (row->cross != NULL)
         return "encoder and decoder";
-    return row->attention != NULL && !row->attention->bidirectional ? "decoder" : "encoder";
+    bool causal = row->attention != NULL && !row->attention->bidirectional;
+    return causal && (row->heads & (1U << RT_MODEL_HEAD_WORDS)) != 0 ? "decoder" : "encoder";
 }
 
 /* The types of config.json files; the key that they have in JSON, NULL for none. */
