@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 PROGRAM = "models_page"
 
@@ -19,14 +20,28 @@ def rows_of(program, option):
     return json.loads(subprocess.run([program, "graph", option, "--json"], check=True, capture_output=True).stdout)
 
 
-def judged(reference):
-    """By type: the configs compared, those that are equal, those whose FLOPs and those whose backward pass are."""
+def read_as(types):
+    """Every type that a row reads to that row's type."""
+    rows = {name: row["model_type"] for row in types for name in (row["also"] or "").split(", ") if name}
+    return {**rows, **{row["model_type"]: row["model_type"] for row in types}}
+
+
+def row_of(row, reference, rows):
+    """The type of the row that reads a config: of models of text and images that of their language part."""
+    if row["model_type"] in rows:
+        return rows[row["model_type"]]
+    config = json.loads(Path(reference).with_name(row["config"] + ".json").read_text())
+    return rows.get(config.get("text_config", {}).get("model_type"))
+
+
+def judged(reference, rows_by_type):
+    """By row: the configs compared, those that are equal, those whose FLOPs and those whose backward pass are."""
     with open(reference, newline="") as file:
         file.readline()
         rows = list(csv.DictReader(file))
     found = {}
     for row in rows:
-        of = found.setdefault(row["model_type"], [0, 0, 0, 0])
+        of = found.setdefault(row_of(row, reference, rows_by_type), [0, 0, 0, 0])
         of[0] += 1
         of[1] += row["state"] == "equal"
         of[2] += row["state"] == "equal" and row["forward"] != ""
@@ -58,7 +73,8 @@ def names_of(models):
 
 
 def main(program, reference, page):
-    types, models, found = rows_of(program, "--types"), rows_of(program, "--list"), judged(reference)
+    types, models = rows_of(program, "--types"), rows_of(program, "--list")
+    found = judged(reference, read_as(types))
     print("# Which models are known\n")
     print("Made by `scripts/models_page.py` from the rows of the program. `--model` takes a name of the list below, or the")
     print("config.json of any model of a known type. Exactly: of the configs compared, how many have transformers' number of")
@@ -66,10 +82,12 @@ def main(program, reference, page):
     print("[the table](../results/architectures.md). Models of images by name: [another](../results/vision-models.md).\n")
     print("## Types of config.json\n")
     print("`rooftile graph --types` prints these. Decoders run inference, decode and training; what LLM servers run also as")
-    print("they do, split over GPUs ([predict](predict.md)).\n")
-    print("| model_type | models | stacks | LLM servers | exactly |\n| --- | --- | --- | --- | --- |")
+    print("they do, split over GPUs ([predict](predict.md)). Read as it: other names of the type, and models of text and images")
+    print("of which it is the language part; their configs count with it.\n")
+    print("| model_type | read as it | models | stacks | LLM servers | exactly |\n| --- | --- | --- | --- | --- | --- |")
     for row in types:
-        print(f"| `{row['model_type']}` | {row['models']} | {row['stacks']} | {row['llm_servers'] or ''} | "
+        also = ", ".join(f"`{name}`" for name in (row["also"] or "").split(", ") if name)
+        print(f"| `{row['model_type']}` | {also} | {row['models']} | {row['stacks']} | {row['llm_servers'] or ''} | "
               f"{words(found.get(row['model_type']))} |")
     known = {row["model_type"] for row in types}
     wrong = [cells for cells in differences(page) if cells[1] in known]

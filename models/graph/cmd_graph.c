@@ -1,6 +1,7 @@
 /* `rooftile graph`: a model as ops. */
 #include "base/report.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "datasets/run_attributes.h"
 #include "models/graph/architectures/architecture.h"
 #include "models/graph/architectures/vision/vision.h"
@@ -12,6 +13,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #define SIZE_LIMIT ((int64_t)1 << 31)
 
@@ -181,16 +183,34 @@ static const char *stacks_of(const struct rt_architecture *row)
     return causal && (row->heads & (1U << RT_MODEL_HEAD_WORDS)) != 0 ? "decoder" : "encoder";
 }
 
-/* The types of config.json files; the key that they have in JSON, NULL for none. */
+/* "a|b" as "a, b" */
+static void add_names(struct rt_text *list, const char *names)
+{
+    for (; names != NULL && *names != '\0'; names += *names == '|') {
+        int length = (int)strcspn(names, "|");
+        rt_text_item(list, ", ", "%.*s", length, names);
+        names += length;
+    }
+}
+
+/* The types of config.json files, with the other types that are read as each; the key that they have in
+ * JSON, NULL for none. */
 static void add_types(struct rt_report *report, const char *key, const char *title)
 {
     static const struct rt_column columns[] = {{"model_type", NULL, 's', 0},
                                                {"models", NULL, 's', 0},
                                                {"stacks", NULL, 's', 0},
-                                               {"llm_servers", "LLM servers", 's', 0}};
+                                               {"llm_servers", "LLM servers", 's', 0},
+                                               {"also", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (const struct rt_architecture *const *row = rt_architectures; *row != NULL; row++)
-        rt_table_row(table, (*row)->model_type, (*row)->what, stacks_of(*row), (*row)->served ? "yes" : NULL);
+    for (const struct rt_architecture *const *row = rt_architectures; *row != NULL; row++) {
+        struct rt_text also = {0};
+        add_names(&also, (*row)->aliases);
+        add_names(&also, (*row)->wrappers);
+        rt_table_row(table, (*row)->model_type, (*row)->what, stacks_of(*row), (*row)->served ? "yes" : NULL,
+                     also.text);
+        rt_text_release(&also);
+    }
     rt_report_add_table(report, key, title, table);
 }
 

@@ -173,6 +173,27 @@ static void run_host(const uint8_t *data, size_t size)
     must(rt_host_copy_us(&host, &device, RT_TRANSFER_PAGEABLE, 1e6) >= 1e6 / 16e3);
 }
 
+static void check_graph(const struct rt_graph *graph)
+{
+    struct rt_graph_memory memory;
+    for (size_t k = 0; k < graph->kernel_count; k++) {
+        const struct rt_graph_kernel *kernel = &graph->kernels[k];
+        must(kernel->bytes >= 0 && isfinite(kernel->bytes) && kernel->flops >= 0 && isfinite(kernel->flops));
+    }
+    rt_graph_memory(graph, NULL, &memory);
+    must(memory.total >= 0 && isfinite(memory.total));
+}
+
+static void build_model(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    struct rt_graph graph;
+    if (rt_graph_build(model, options, &graph) != RT_OK)
+        return;
+    check_graph(&graph);
+    rt_graph_release(&graph);
+}
+
+/* Every step on one GPU, and as a server runs it on two. */
 static void run_config(const uint8_t *data, size_t size)
 {
     static const enum rt_step_kind steps[] = {RT_STEP_PREFILL, RT_STEP_DECODE, RT_STEP_TRAINING};
@@ -186,9 +207,11 @@ static void run_config(const uint8_t *data, size_t size)
                                            .context = 64,
                                            .tensor_parallel = 1,
                                            .dtype = RT_BF16};
-        struct rt_graph graph;
-        if (rt_graph_build(&model, &options, &graph) == RT_OK)
-            rt_graph_release(&graph);
+        build_model(&model, &options);
+        options.runtime = RT_RUNTIME_SERVING;
+        options.tensor_parallel = 2;
+        options.expert_parallel = model.experts > 0 ? 2 : 1;
+        build_model(&model, &options);
     }
 }
 
@@ -202,17 +225,6 @@ static void run_opgraph(const uint8_t *data, size_t size)
     if (rt_model_source_find(put("mini-inf-8-2.csv", data, size), &source) == RT_OK &&
         rt_model_source_graph(&source, &options, 2, &graph) == RT_OK)
         rt_graph_release(&graph);
-}
-
-static void check_graph(const struct rt_graph *graph)
-{
-    struct rt_graph_memory memory;
-    for (size_t k = 0; k < graph->kernel_count; k++) {
-        const struct rt_graph_kernel *kernel = &graph->kernels[k];
-        must(kernel->bytes >= 0 && isfinite(kernel->bytes) && kernel->flops >= 0 && isfinite(kernel->flops));
-    }
-    rt_graph_memory(graph, NULL, &memory);
-    must(memory.total >= 0 && isfinite(memory.total));
 }
 
 /* Kernels that come of it are all forecastable, whatever runs it. */

@@ -438,7 +438,8 @@ static void head(const struct step *step, uint32_t x)
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = step->sequences, vocab = stack->shape.vocab, width = model->embedding;
-    x = norm(step, "norm", x, stack->shape.rows);
+    if (model->norm_first || model->norm_branch) /* else the last layer ended with one (OPT-350m) */
+        x = norm(step, "norm", x, stack->shape.rows);
     if (width != model->hidden)
         x = rt_build_linear(graph, "project_out", x, rows, model->hidden, width, false);
     x = rt_build_linear(graph, "lm_head", x, rows, width, vocab, model->head_bias);
