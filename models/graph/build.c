@@ -1,5 +1,6 @@
 /* Operators that compute: products, elementwise ops, norms, activations. See build.h. */
 #include "models/graph/build.h"
+#include "base/status.h"
 #include "models/graph/build_node.h"
 
 #include <math.h>
@@ -327,6 +328,39 @@ static uint32_t gelu_tanh(struct rt_graph *graph, uint32_t x, int64_t rows, int6
     return rt_build_binary(graph, "gelu.product", RT_OP_MUL, half, curve, rows, cols, all);
 }
 
+/* 0.5 x (1 + tanh(0.79788456 x (1 + 0.044715 x x))) as an autograd function that keeps x alone and computes
+ * the curve again for its gradient, op by op (modeling_bloom.py, GeLUFunction). */
+static uint32_t gelu_bloom(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
+{
+    static const enum rt_op_id backward[] = {
+        RT_OP_MUL_SCALAR, RT_OP_MUL_SCALAR, RT_OP_MUL,        RT_OP_ADD_SCALAR, RT_OP_MUL, RT_OP_TANH,
+        RT_OP_MUL_SCALAR, RT_OP_MUL,        RT_OP_ADD_SCALAR, RT_OP_MUL_SCALAR, RT_OP_MUL, RT_OP_ADD_SCALAR,
+        RT_OP_MUL,        RT_OP_MUL,        RT_OP_ADD_SCALAR, RT_OP_MUL_SCALAR, RT_OP_ADD, RT_OP_MUL};
+    int64_t all = rows * cols;
+    uint32_t in = x;
+    if (rt_graph_trains(graph)) { /* a view of x, behind which autograd sees nothing */
+        in = rt_node_add(graph, "gelu.input", x, RT_NO_INPUT, (double)all);
+        graph->nodes[in].gradient = false;
+    }
+    uint32_t half = rt_build_unary(graph, "gelu.half", RT_OP_MUL_SCALAR, in, rows, cols);
+    uint32_t curve = rt_build_unary(graph, "gelu.scale", RT_OP_MUL_SCALAR, in, rows, cols);
+    uint32_t square = rt_build_unary(graph, "gelu.square_scale", RT_OP_MUL_SCALAR, in, rows, cols);
+    square = rt_build_binary(graph, "gelu.square", RT_OP_MUL, square, in, rows, cols, all);
+    square = rt_build_unary(graph, "gelu.square_add", RT_OP_ADD_SCALAR, square, rows, cols);
+    curve = rt_build_binary(graph, "gelu.curve", RT_OP_MUL, curve, square, rows, cols, all);
+    curve = rt_build_unary(graph, "gelu.tanh", RT_OP_TANH, curve, rows, cols);
+    curve = rt_build_unary(graph, "gelu.tanh_add", RT_OP_ADD_SCALAR, curve, rows, cols);
+    uint32_t node = rt_build_binary(graph, "gelu.product", RT_OP_MUL, half, curve, rows, cols, all);
+    rt_graph_add_input(graph, x);
+    graph->nodes[node].gradient = rt_node_has_gradient(graph, x);
+    if (!rt_node_begin_backward(graph, node))
+        return node;
+    rt_node_keep(graph, x);
+    for (size_t i = 0; i < RT_COUNT(backward); i++)
+        rt_node_add_kernel(graph, RT_BACKWARD, backward[i], rows, cols);
+    return node;
+}
+
 static uint32_t quick_gelu(struct rt_graph *graph, uint32_t x, int64_t rows, int64_t cols)
 {
     uint32_t gate = rt_build_unary(graph, "gelu.scale", RT_OP_MUL_SCALAR, x, rows, cols);
@@ -370,6 +404,8 @@ uint32_t rt_build_activation(struct rt_graph *graph, enum rt_activation_kind kin
     switch (kind) {
     case RT_ACT_GELU_TANH:
         return gelu_tanh(graph, x, rows, cols);
+    case RT_ACT_GELU_BLOOM:
+        return gelu_bloom(graph, x, rows, cols);
     case RT_ACT_RELU:
         return rt_build_unary(graph, "mlp.relu", RT_OP_RELU, x, rows, cols);
     case RT_ACT_QUICK_GELU: /* x sigmoid(1.702 x) */

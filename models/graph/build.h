@@ -90,6 +90,10 @@ enum rt_copy {
 uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
                          enum rt_copy forward, enum rt_copy backward);
 
+/* x(rows, cols), whose columns are neighbours, copied into rows as an operator does for itself: its gradient
+ * is the operator's, and is added to those that others have of x. */
+uint32_t rt_build_rows(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols);
+
 /* Queries, keys or values by heads, a view of x(rows, cols), as an operand of a batched product. PyTorch's
  * matmul merges batch and heads into one dim. A view cannot where there are several sequences, so matmul
  * copies (reshape in aten/native/LinearAlgebra.cpp), keys transposed. The gradient is copied back into rows;

@@ -49,6 +49,14 @@ uint32_t rt_build_copies(struct rt_graph *graph, const char *name, uint32_t x, i
     return node;
 }
 
+uint32_t rt_build_rows(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t node = rt_node_add(graph, name, x, RT_NO_INPUT, (double)rows * cols);
+    copy_kernel(graph, RT_FORWARD, RT_COPY_TRANSPOSED, rows, cols);
+    rt_node_begin_backward(graph, node);
+    return node;
+}
+
 uint32_t rt_build_heads(struct rt_graph *graph, const char *name, uint32_t x, int64_t batch, int64_t rows,
                         int64_t cols, bool keys)
 {

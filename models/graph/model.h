@@ -15,7 +15,8 @@ enum rt_activation_kind {
     RT_ACT_SILU,
     RT_ACT_RELU_SQUARED,
     RT_ACT_QUICK_GELU,
-    RT_ACT_XIELU, /* with two weights of its own (Apertus) */
+    RT_ACT_GELU_BLOOM, /* GELU's tanh form as a function that keeps its input alone (BLOOM) */
+    RT_ACT_XIELU,      /* with two weights of its own (Apertus) */
     RT_ACT_COUNT
 };
 
@@ -115,7 +116,8 @@ struct rt_model {
     int64_t shared_experts, shared_inner; /* that every token goes to: their number and width */
     int64_t shared_gated;                 /* 1: what they put out is weighed by a product (Qwen2-MoE) */
     int64_t topk_normed;                  /* 1: the scores of a token's experts are divided by their sum */
-    int64_t expert_bias;                  /* 1: the products of experts have a bias (gpt-oss) */
+    int64_t expert_bias;                  /* 1: the products of experts have a bias (gpt-oss), */
+    int64_t gate_clamped;                 /* 1: their gates are clamped, and weigh by 1 and more (gpt-oss) */
     int64_t qk_norm;                      /* enum rt_qk_norm */
     int64_t sub_norms; /* 1: what enters the last products of attention and feed-forward is normed (BitNet) */
     int64_t norm_branch;    /* 1: what attention and feed-forward put out is normed before it is added */

@@ -9,16 +9,16 @@ done
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 compare="$python $ROOFTILE_SOURCE/tests/models/graph/pytorch_transformers.py"
 
-seven="gemma2 phi3 qwen3 mixtral gpt_neox roberta vit"
-succeeds same $compare "$ROOFTILE" $seven cohere gptj
+eight="gemma2 phi3 qwen3 mixtral gpt_neox roberta vit whisper"
+succeeds same $compare "$ROOFTILE" $eight cohere gptj
 grep "^not ok\|^#" "$work/stdout"
-for model in $seven; do
+for model in $eight; do
     holds "same_$model" "ok $model, training, batch 3" "$work/stdout"
 done
-others="gpt2 bert opt llama t5 bart falcon whisper"
-succeeds saved $compare "$ROOFTILE" --saved $seven $others
+others="gpt2 bert opt llama t5 bart falcon bloom gpt_oss"
+succeeds saved $compare "$ROOFTILE" --saved $eight $others
 grep "^not ok" "$work/stdout"
-for model in $seven $others; do
+for model in $eight $others; do
     holds "saved_$model" "ok $model: saved" "$work/stdout"
 done
 

@@ -555,13 +555,14 @@ const struct rt_attention rt_attention_sound = {.name = RT_ATTENTION_NAMES("attn
 /* --- Whisper: queries are scaled before the product and by 1 behind it, keys have no bias, and each is
  * copied into (batch, heads, tokens, d) --- */
 
-static uint32_t copy_in_order(const struct rt_stack *stack, const char *name, uint32_t x, int64_t tokens)
+static uint32_t copy_in_order(const struct rt_stack *stack, const char *name, uint32_t x, int64_t tokens,
+                              enum rt_copy backward)
 {
     const struct rt_shape *s = &stack->shape;
     if (x == RT_NO_INPUT || tokens == 1) /* one token is in order already */
         return x;
     return rt_build_copies(stack->graph, name, x, s->batch * tokens, s->heads * s->head_dim, RT_COPY_ROWS,
-                           RT_COPY_ROWS);
+                           backward);
 }
 
 static void order_whisper(const struct rt_stack *stack, const struct rt_attention_names *name,
@@ -570,9 +571,9 @@ static void order_whisper(const struct rt_stack *stack, const struct rt_attentio
     const struct rt_shape *s = &stack->shape;
     operands->q =
         rt_build_unary(stack->graph, scale, RT_OP_MUL_SCALAR, operands->q, s->rows, s->heads * s->head_dim);
-    operands->q = copy_in_order(stack, name->heads_q, operands->q, s->queries);
-    operands->k = copy_in_order(stack, name->heads_k, operands->k, tokens);
-    operands->v = copy_in_order(stack, name->heads_v, operands->v, tokens);
+    operands->q = copy_in_order(stack, name->heads_q, operands->q, s->queries, RT_COPY_ROWS);
+    operands->k = copy_in_order(stack, name->heads_k, operands->k, tokens, rt_copy_keys(s->batch));
+    operands->v = copy_in_order(stack, name->heads_v, operands->v, tokens, RT_COPY_ROWS);
 }
 
 static void project_whisper(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)

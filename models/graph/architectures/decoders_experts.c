@@ -40,6 +40,7 @@ static const struct rt_config_key gpt_oss_keys[] = {
     SIZE("num_experts_per_tok|experts_per_token", topk, 4),
     SIZE("intermediate_size", expert_inner, 2880),
     ALWAYS(expert_bias, 1),
+    ALWAYS(gate_clamped, 1),
     ALWAYS(router_bias, 1),
     ALWAYS(sinks, 1),
     {0},

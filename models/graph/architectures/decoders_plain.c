@@ -148,7 +148,7 @@ static const struct rt_config_key bloom_keys[] = {
     MAIN("n_head", heads, 8),
     MAIN("vocab_size", vocab, 250880),
     TIED,
-    KEY("", RT_KEY_ACTIVATION, activation, false, RT_ACT_GELU_TANH),
+    KEY("", RT_KEY_ACTIVATION, activation, false, RT_ACT_GELU_BLOOM),
     ALWAYS(inner, -1),
     ALWAYS(qkv_bias, 1),
     ALWAYS(out_bias, 1),

@@ -129,11 +129,13 @@ static uint32_t add_others(const struct part *part, uint32_t x)
     return x;
 }
 
-/* All layers: alike, or behind a first one that makes the biases of scores. */
+/* All layers: alike, or behind a first one that makes the biases of scores, or whose gradient of the
+ * encoder's tokens is the first of those that are added up. */
 static uint32_t add_blocks(struct part *part, uint32_t x, uint32_t mask, uint32_t source_mask)
 {
     struct rt_stack *stack = &part->stack;
-    bool first = part->relative && !part->each;
+    bool sums = rt_graph_trains(stack->graph) && stack->cross && part->layers > 1;
+    bool first = part->relative ? !part->each : sums;
     rt_graph_add_block(stack->graph, part->blocks[first ? 0 : 1], RT_BLOCK_LAYER, first ? 1 : part->layers);
     if (part->relative) {
         stack->mask = add_bias(stack, mask);

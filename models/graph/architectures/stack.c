@@ -130,7 +130,7 @@ uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32
     if (kind == RT_NORM_RMS_ONE || kind == RT_NORM_LAYER_ONE)
         rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
     if (stack->columns)
-        x = rt_build_copies(stack->graph, "norm.order", x, rows, h, RT_COPY_TRANSPOSED, RT_COPY_NONE);
+        x = rt_build_rows(stack->graph, "norm.order", x, rows, h);
     if (kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE)
         return rt_build_rmsnorm(stack->graph, x, rows, h);
     if (kind == RT_NORM_CENTRED)
@@ -244,6 +244,33 @@ uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attent
                            stack->model->hidden, stack->model->out_bias);
 }
 
+/* (up + 1) gate sigmoid(a gate), both clamped (modeling_gpt_oss.py, GptOssExperts) */
+static uint32_t clamped_gate(struct rt_graph *graph, uint32_t gate, uint32_t up, int64_t rows, int64_t inner)
+{
+    gate = rt_build_unary(graph, "gate.clamp", RT_OP_CLAMP, gate, rows, inner);
+    up = rt_build_unary(graph, "gate.clamp_up", RT_OP_CLAMP, up, rows, inner);
+    uint32_t curve = rt_build_unary(graph, "gate.scale", RT_OP_MUL_SCALAR, gate, rows, inner);
+    curve = rt_build_unary(graph, "gate.sigmoid", RT_OP_SIGMOID, curve, rows, inner);
+    curve = rt_build_binary(graph, "gate.weigh", RT_OP_MUL, gate, curve, rows, inner, rows * inner);
+    up = rt_build_unary(graph, "gate.add_one", RT_OP_ADD_SCALAR, up, rows, inner);
+    return rt_build_binary(graph, "gate.product", RT_OP_MUL, up, curve, rows, inner, rows * inner);
+}
+
+/* Of one product: the gate is one half of it, what it weighs the other. */
+static uint32_t joined_gate(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
+                            uint32_t x, int64_t rows)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t inner = stack->shape.inner;
+    x = rt_build_split(graph, name->split, x, rows, 2 * inner, 0);
+    uint32_t gate = rt_build_copies(graph, name->first, x, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
+    uint32_t up = rt_build_copies(graph, name->second, x, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
+    if (stack->model->gate_clamped)
+        return clamped_gate(graph, gate, up, rows, inner);
+    gate = rt_build_activation(graph, stack->model->activation, gate, rows, inner);
+    return rt_build_binary(graph, name->product, RT_OP_MUL, gate, up, rows, inner, rows * inner);
+}
+
 uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
                                uint32_t x, int64_t rows)
 {
@@ -253,17 +280,9 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
     bool bias = model->mlp_bias, joined = model->gated && model->gate_joined;
     uint32_t y = rt_build_linear(graph, joined ? name->joined : name->first, x, rows, h,
                                  joined ? 2 * inner : inner, bias);
-    if (joined)
-        y = rt_build_split(graph, name->split, y, rows, 2 * inner, 0);
-    uint32_t both = y; /* the gate is one half of it, what it weighs the other */
-    if (joined) {
-        y = rt_build_copies(graph, name->first, y, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
-        both = rt_build_copies(graph, name->second, both, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
-    }
-    y = rt_build_activation(graph, model->activation, y, rows, inner);
-    if (joined) {
-        y = rt_build_binary(graph, name->product, RT_OP_MUL, y, both, rows, inner, rows * inner);
-    } else if (model->gated) {
+    y = joined ? joined_gate(stack, name, y, rows)
+               : rt_build_activation(graph, model->activation, y, rows, inner);
+    if (model->gated && !joined) {
         uint32_t other = rt_build_linear(graph, name->second, x, rows, h, inner, bias);
         y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, inner, rows * inner);
     }

@@ -91,7 +91,7 @@ CONFIGS["whisper"] = dict({k: v for k, v in BART.items() if k != "max_position_e
 CONFIGS["vit"] = dict({k: v for k, v in BASE.items() if k.startswith(("hidden", "num", "inter"))}, image_size=32,
                       patch_size=8, num_labels=10)
 SIZES = {"vit": ("--image", "32")}  # where that is no number of tokens
-SAVED_ONLY = ("whisper", "gpt2", "bert", "opt", "t5", "bart", "distilbert", "gpt_neo", "falcon", "bloom", "gpt_oss")
+SAVED_ONLY = ("gpt2", "bert", "opt", "t5", "bart", "distilbert", "gpt_neo", "falcon", "bloom", "gpt_oss")
 ENCODERS = ("roberta", "bert", "distilbert")
 HEADS_OF = {"vit": 2 * ("AutoModelForImageClassification",),
             "bert": ("AutoModelForSequenceClassification", "AutoModelForPreTraining"),
@@ -309,12 +309,34 @@ def vit_lines(batch):
             yield ("backward", "reduce", elements, 4 * elements), -1, why
 
 
+def whisper_lines(batch, training):
+    rows, table = batch * TOKENS * HIDDEN, POSITIONS * HIDDEN
+    why = "the add of positions reads their table, in graphs; the decoder's are looked up by a number for each token"
+    yield ("forward", "embedding", TOKENS * HIDDEN, 8 * TOKENS * HIDDEN), 1, why
+    yield ("forward", "index", rows, 8 * rows), 1, why
+    if batch > 1:
+        yield ("forward", "add", rows, 12 * rows), 1, why
+        yield ("forward", "add", rows, 8 * rows + 4 * TOKENS * HIDDEN), -1, why
+    why = "tokens are columns of what convolutions make: layer norms copy them into rows inside their operator"
+    yield ("forward", "transpose", rows, 36 * rows), -(2 * LAYERS + 1), why
+    if not training:
+        return
+    why = "the gradient of the tokens is in rows, that of the convolution in columns: it is copied"
+    yield ("backward", "copy", rows, 8 * rows), 1, why
+    why = "the decoder's looked-up positions: a gradient of the table"
+    yield ("backward", "index", rows, 8 * rows), 1, why
+    yield ("backward", "fill", table, 4 * table), 1, why
+    yield ("accumulate", "add", table, 12 * table), 1, why
+
+
 def differences(name, batch, training):
     """Lines (phase, kind, elements, bytes), how many PyTorch runs more (less than 0: fewer), why."""
     if training and getattr(model_of(name, training).config, "tie_word_embeddings", False) and name != "vit":
         yield from tied_lines()
     if name == "vit" and training:
         yield from vit_lines(batch)
+    if name == "whisper":
+        yield from whisper_lines(batch, training)
     if name == "roberta":
         yield from roberta_lines(batch, training)
     if training and name in ("mixtral", "qwen3_moe", "olmoe"):
