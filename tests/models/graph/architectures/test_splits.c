@@ -159,6 +159,22 @@ static bool divides(const struct rt_model *m, int64_t parts)
     return m->heads % parts == 0 && (m->kv_heads % parts == 0 || parts % m->kv_heads == 0);
 }
 
+/* PyTorch's modules on two GPUs hold what a server's do. */
+static void compare_eager(const struct rt_model *m, const struct rt_graph *two)
+{
+    struct rt_graph_options options = served(2, 1);
+    struct rt_graph eager;
+    struct rt_graph_totals expected, totals;
+    options.runtime = RT_RUNTIME_EAGER;
+    RT_ASSERT_OK(rt_graph_build(m, &options, &eager));
+    rt_graph_totals(two, &expected);
+    rt_graph_totals(&eager, &totals);
+    if (totals.parameters != expected.parameters)
+        printf("# %s: eager %.17g, served %.17g\n", m->name, totals.parameters, expected.parameters);
+    CU_ASSERT_EQUAL(totals.parameters, expected.parameters);
+    rt_graph_release(&eager);
+}
+
 static int splits_by_experts;
 
 static void split(const struct rt_model *m)
@@ -180,6 +196,8 @@ static void split(const struct rt_model *m)
         } else {
             RT_ASSERT_OK(rt_graph_build(m, &options, &two));
             compare(m, &one, &two, expert);
+            if (expert == 1)
+                compare_eager(m, &two);
             splits_by_experts += expert == 2;
             rt_graph_release(&two);
             continue;
