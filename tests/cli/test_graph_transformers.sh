@@ -3,7 +3,7 @@
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3 none; do
-    "$python" -c "import torch, torchvision, transformers; assert int(transformers.__version__.split('.')[0]) >= 5" 2>/dev/null && break
+    [ "$python" != none ] && "$python" -c "import torch, torchvision, transformers; assert int(transformers.__version__.split('.')[0]) >= 5" 2>/dev/null && break
 done
 [ "$python" != none ] || skip_all graph_transformers "no python3 with PyTorch, torchvision and transformers 5"
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
