@@ -90,16 +90,17 @@ static const char *const neutral[] = {
     "topk_method", "scoring_func", "seq_aux", "moe_router_use_sigmoid", "moe_norm_min", "ep_size",
     "expert_selection_fn", "initial_context_length",
     /* of sound: masks of training, losses, what is read of several layers; of encoders' heads */
-    "apply_spec_augment", "ctc_loss_reduction", "ctc_zero_infinity", 
-    "classifier_pooling", "classifier_activation", "deterministic_flash_attn", "sparse_prediction",
-    "sparse_pred_ignore_index", "pooler_hidden_act", "pooler_hidden_size", "static_position_embeddings",
+    "apply_spec_augment", "ctc_loss_reduction", "ctc_zero_infinity", "classifier_pooling",
+    "classifier_activation", "deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index",
+    "pooler_hidden_act", "pooler_hidden_size", "static_position_embeddings",
     /* of several devices, of old code, of losses, of parts that transformers does not build */
     "pretraining_tp", "slow_but_exact", "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
     "summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels", "n_ctx",
     "num_nextn_predict_layers", "num_mtp_layers", "mtp_layer_types", "mtp_mlp_layer_types", "use_mtp",
     "mtp_transformer_layers", "num_mtp_modules", "pad_token", "loss_type", "tensor_parallel_size",
     "add_bos_token", "add_eos_token", "attn_temperature_tuning", "attn_scale", "floor_scale",
-    "apply_residual_connection_post_layernorm", "scale_embedding", "relative_attention_max_distance", "padded_vocab_size", "cache_implementation", "hidden_act_param", "mask_valid_idx",
+    "apply_residual_connection_post_layernorm", "scale_embedding", "relative_attention_max_distance",
+    "padded_vocab_size", "cache_implementation", "hidden_act_param", "mask_valid_idx",
 };
 /* clang-format on */
 

@@ -34,7 +34,7 @@ static inline const struct rt_graph_kernel *find_kernel(const struct rt_graph *g
         const int64_t dims_[RT_MAX_DIMS] = {__VA_ARGS__};                                                    \
         CU_ASSERT_PTR_NOT_NULL_FATAL(kernel_);                                                               \
         CU_ASSERT_EQUAL(kernel_->call.op, op_);                                                              \
-        for (int d_ = 0; d_ < rt_op_graph_dims(op_); d_++) {                                                      \
+        for (int d_ = 0; d_ < rt_op_graph_dims(op_); d_++) {                                                 \
             if (kernel_->call.dim[d_] != dims_[d_])                                                          \
                 printf("# %s:%d: %s: %s is %lld, expected %lld\n", __FILE__, __LINE__, name,                 \
                        rt_ops[op_].dims[d_], (long long)kernel_->call.dim[d_], (long long)dims_[d_]);        \

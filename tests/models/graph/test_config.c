@@ -118,9 +118,9 @@ static void test_heads(void)
         .step = RT_STEP_DECODE, .batch = 1, .context = 16, .tensor_parallel = 1};
     struct rt_graph none;
     RT_ASSERT_FAILS(rt_graph_build(&classifier, &decode, &none), RT_EUSAGE, "classifies, it does not decode");
-    static const char *const unknown[] = {HEAD("bert", "BertForMultipleChoice"),
-                                          HEAD("gpt2", "GPT2DoubleHeadsModel"), HEAD("t5", "T5ForTokenClassification"),
-                                          HEAD("llama", "LlavaForCausalLM")};
+    static const char *const unknown[] = {
+        HEAD("bert", "BertForMultipleChoice"), HEAD("gpt2", "GPT2DoubleHeadsModel"),
+        HEAD("t5", "T5ForTokenClassification"), HEAD("llama", "LlavaForCausalLM")};
     struct rt_model m;
     for (size_t i = 0; i < RT_COUNT(unknown); i++)
         RT_ASSERT_FAILS(rt_model_load(rt_test_write("bad.json", unknown[i]), &m), RT_EFORMAT,

@@ -166,7 +166,8 @@ static void test_config_other_names(void)
     CU_ASSERT_EQUAL(model.positions, 99);
     RT_ASSERT_FAILS(
         rt_model_load(rt_test_write("moe.json", "{\"architectures\": [\"Qwen2AudioForCausalLM\"]}"), &model),
-        RT_ENOTFOUND, "\"Qwen2AudioForCausalLM\" is no architecture that is known here; the nearest by name is qwen2,");
+        RT_ENOTFOUND,
+        "\"Qwen2AudioForCausalLM\" is no architecture that is known here; the nearest by name is qwen2,");
 }
 
 /* The folder of a downloaded checkpoint. */

@@ -76,7 +76,8 @@ static void assert_ordered(const struct rt_graph *graph)
     SWITCH("\"d_model\": 64, \"d_kv\": 16, \"d_ff\": 128, \"num_heads\": 4, \"num_experts\": 4,"             \
            "\"num_decoder_layers\": null" more)
 
-/* As transformers counts them: T5 of version 1.1 ties its embeddings there, though its checkpoints hold both. */
+/* As transformers counts them: T5 of version 1.1 ties its embeddings there, though its checkpoints hold both.
+ */
 static void test_parameters(void)
 {
     static const struct {

@@ -455,8 +455,7 @@ static int check_size_asked(const struct rt_onnx_model *model, const char *optio
 static int check_sizes(const struct rt_onnx_model *model, bool layout, const struct rt_graph_options *step)
 {
     if (layout && step->image == 0)
-        return rt_fail(RT_EUSAGE, "%s: its first input is no image, so --layout does not apply",
-                       model->path);
+        return rt_fail(RT_EUSAGE, "%s: its first input is no image, so --layout does not apply", model->path);
     int status = check_size_asked(model, "batch", "batch", model->given->batch, step->batch);
     return status == RT_OK ? check_size_asked(model, "seq", "seq", model->given->sequence, step->sequence)
                            : status;
