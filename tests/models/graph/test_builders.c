@@ -110,7 +110,7 @@ static void test_layernorm_of(void)
         if (vectors > 0)
             check(&graph, "norm", RT_BACKWARD, 1, RT_OP_REDUCE, 2 * WIDTH * ROWS * COLS);
         CU_ASSERT_EQUAL(count(&graph, RT_BACKWARD, RT_OP_REDUCE), vectors > 0);
-        CU_ASSERT_EQUAL(count(&graph, RT_ACCUMULATE, RT_OP_ADD), vectors);
+        CU_ASSERT_EQUAL(count(&graph, RT_ACCUMULATE, RT_OP_ADD), (size_t)vectors);
         rt_graph_release(&graph);
     }
 }
