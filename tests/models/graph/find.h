@@ -48,6 +48,34 @@ static inline struct rt_graph_options prefill(int64_t batch, int64_t sequence)
         .step = RT_STEP_PREFILL, .batch = batch, .sequence = sequence, .tensor_parallel = 1};
 }
 
+/* FLOPs of products, and of convolutions, in the forward pass or in all that comes after it. */
+static inline double product_flops(const struct rt_graph *graph, bool backward)
+{
+    double flops = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
+            const struct rt_graph_kernel *kernel = &graph->kernels[k];
+            const int64_t *dim = kernel->call.dim;
+            double times = (double)graph->blocks[node->block].repeat;
+            if ((kernel->call.phase != RT_FORWARD) != backward)
+                continue;
+            if (kernel->call.op == RT_OP_LINEAR || kernel->call.op == RT_OP_BMM)
+                flops += 2.0 * times * (double)dim[0] * (double)dim[1] * (double)dim[2] * (double)dim[3];
+            if (kernel->call.op == RT_OP_CONV2D)
+                flops += times * kernel->flops;
+        }
+    }
+    return flops;
+}
+
+static inline double graph_parameters(const struct rt_graph *graph)
+{
+    struct rt_graph_totals totals;
+    rt_graph_totals(graph, &totals);
+    return totals.parameters;
+}
+
 /* A model of images by name, on one device. */
 static inline struct rt_graph build_images(const char *name, struct rt_graph_options options)
 {

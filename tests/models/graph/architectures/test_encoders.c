@@ -76,26 +76,6 @@ static const struct {
     {"data2vec-text", "Data2VecTextModel", "", 109482240, 22348431360, 44694503424},
 };
 
-static double products(const struct rt_graph *graph, bool backward)
-{
-    double flops = 0;
-    for (size_t n = 0; n < graph->node_count; n++) {
-        const struct rt_node *node = &graph->nodes[n];
-        for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
-            const struct rt_graph_kernel *kernel = &graph->kernels[k];
-            const int64_t *dim = kernel->call.dim;
-            double times = (double)graph->blocks[node->block].repeat;
-            if ((kernel->call.phase != RT_FORWARD) != backward)
-                continue;
-            if (kernel->call.op == RT_OP_LINEAR || kernel->call.op == RT_OP_BMM)
-                flops += 2.0 * times * (double)dim[0] * (double)dim[1] * (double)dim[2] * (double)dim[3];
-            if (kernel->call.op == RT_OP_CONV2D)
-                flops += times * kernel->flops;
-        }
-    }
-    return flops;
-}
-
 static void test_parameters_and_flops(void)
 {
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
@@ -106,8 +86,8 @@ static void test_parameters_and_flops(void)
         CU_ASSERT_EQUAL(rt_model_parameters(&model), rows[i].parameters);
         RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
         if (rows[i].forward > 0) {
-            CU_ASSERT_DOUBLE_EQUAL(products(&graph, false) / rows[i].forward, 1, 1e-3);
-            CU_ASSERT_DOUBLE_EQUAL(products(&graph, true) / rows[i].backward, 1, 1e-3);
+            CU_ASSERT_DOUBLE_EQUAL(product_flops(&graph, false) / rows[i].forward, 1, 1e-3);
+            CU_ASSERT_DOUBLE_EQUAL(product_flops(&graph, true) / rows[i].backward, 1, 1e-3);
         }
         for (size_t n = 0; n < graph.node_count; n++)
             CU_ASSERT_PTR_NOT_NULL(graph.nodes[n].name);
@@ -129,7 +109,7 @@ static void test_tensor_parallel(void)
         RT_ASSERT_OK(rt_graph_build(&model, &options, &whole));
         options.tensor_parallel = 2;
         RT_ASSERT_OK(rt_graph_build(&model, &options, &half));
-        CU_ASSERT_DOUBLE_EQUAL(products(&half, false) / products(&whole, false), 0.5, 0.03);
+        CU_ASSERT_DOUBLE_EQUAL(product_flops(&half, false) / product_flops(&whole, false), 0.5, 0.03);
         rt_graph_release(&whole);
         rt_graph_release(&half);
     }

@@ -25,13 +25,6 @@ static struct rt_graph_options served(enum rt_step_kind step, int64_t batch, int
                                      .runtime = RT_RUNTIME_SERVING};
 }
 
-static double parameters_of(const struct rt_graph *graph)
-{
-    struct rt_graph_totals totals;
-    rt_graph_totals(graph, &totals);
-    return totals.parameters;
-}
-
 /* The weights of a step are those of the model: nothing is left out, nothing counted twice. */
 static void test_parameters(void)
 {
@@ -43,7 +36,7 @@ static void test_parameters(void)
         if (rt_model_default_runtime(&m, RT_STEP_DECODE, RT_BF16) != RT_RUNTIME_SERVING)
             continue;
         RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
-        RT_ASSERT_NEAR(parameters_of(&graph), rt_model_parameters(&m), 1e-12);
+        RT_ASSERT_NEAR(graph_parameters(&graph), rt_model_parameters(&m), 1e-12);
         rt_graph_release(&graph);
     }
 }

@@ -54,26 +54,6 @@ static const struct {
      16965120, 30772224},
 };
 
-static double products(const struct rt_graph *graph, bool backward)
-{
-    double flops = 0;
-    for (size_t n = 0; n < graph->node_count; n++) {
-        const struct rt_node *node = &graph->nodes[n];
-        for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
-            const struct rt_graph_kernel *kernel = &graph->kernels[k];
-            const int64_t *dim = kernel->call.dim;
-            double times = (double)graph->blocks[node->block].repeat;
-            if ((kernel->call.phase != RT_FORWARD) != backward)
-                continue;
-            if (kernel->call.op == RT_OP_LINEAR || kernel->call.op == RT_OP_BMM)
-                flops += 2.0 * times * (double)dim[0] * (double)dim[1] * (double)dim[2] * (double)dim[3];
-            if (kernel->call.op == RT_OP_CONV2D)
-                flops += times * kernel->flops;
-        }
-    }
-    return flops;
-}
-
 static void test_parameters_and_flops(void)
 {
     for (size_t i = 0; i < RT_COUNT(rows); i++) {
@@ -84,8 +64,8 @@ static void test_parameters_and_flops(void)
         options.sequence = model.positions > 0 ? model.positions : 1;
         CU_ASSERT_EQUAL(rt_model_parameters(&model), rows[i].parameters);
         RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
-        CU_ASSERT_DOUBLE_EQUAL(products(&graph, false) / rows[i].forward, 1, 1e-4);
-        CU_ASSERT_DOUBLE_EQUAL(products(&graph, true) / rows[i].backward, 1, pooled ? 2e-3 : 1e-3);
+        CU_ASSERT_DOUBLE_EQUAL(product_flops(&graph, false) / rows[i].forward, 1, 1e-4);
+        CU_ASSERT_DOUBLE_EQUAL(product_flops(&graph, true) / rows[i].backward, 1, pooled ? 2e-3 : 1e-3);
         for (size_t n = 0; n < graph.node_count; n++)
             CU_ASSERT_PTR_NOT_NULL(graph.nodes[n].name);
         rt_graph_release(&graph);
@@ -131,11 +111,11 @@ static void test_towers(void)
     CU_ASSERT_EQUAL(graph.classes, 4);
     CU_ASSERT_EQUAL(graph.blocks[1].repeat, 3);
     CU_ASSERT_EQUAL(graph.blocks[3].repeat, 2);
-    whole = products(&graph, false);
+    whole = product_flops(&graph, false);
     rt_graph_release(&graph);
     options.tensor_parallel = 2;
     RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
-    half = products(&graph, false);
+    half = product_flops(&graph, false);
     rt_graph_release(&graph);
     CU_ASSERT_TRUE(half / whole > 0.5 && half / whole < 0.65); /* patches are not cut */
 }

@@ -61,13 +61,6 @@ static void check_kernels(const struct rt_graph *graph, const char *name, const 
     rt_text_release(&text);
 }
 
-static double parameters_of(const struct rt_graph *graph)
-{
-    struct rt_graph_totals totals;
-    rt_graph_totals(graph, &totals);
-    return totals.parameters;
-}
-
 static void test_products(void)
 {
     struct rt_graph graph;
@@ -90,7 +83,7 @@ static void test_products(void)
     check_kernels(&graph, "MatMulIntegerToFloat 13", "bmm 1 6 6 32 int8");
     check_kernels(&graph, "QGemm 14", "linear 1 6 16 32 int8");
     /* heads, last, w of three products once, kernels of two, bias, 32 x 16 in 256 bytes, wt, wq, bias16 */
-    CU_ASSERT_EQUAL(parameters_of(&graph), 384 + 8 + 512 + 288 + 8 + 512 + 512 + 512 + 16);
+    CU_ASSERT_EQUAL(graph_parameters(&graph), 384 + 8 + 512 + 288 + 8 + 512 + 512 + 512 + 16);
     rt_graph_release(&graph);
 }
 
@@ -105,7 +98,7 @@ static void test_recurrent(void)
     check_kernels(&graph, "Relu 2", "relu 2 4");
     /* layout 1: the first dim is the batch */
     check_kernels(&graph, "RNN 3", "linear 1 10 4 8; 2 x linear 1 5 4 4; 2 x tanh 5 4");
-    CU_ASSERT_EQUAL(parameters_of(&graph), 256 + 128 + 64 + 96 + 48 + 32 + 16);
+    CU_ASSERT_EQUAL(graph_parameters(&graph), 256 + 128 + 64 + 96 + 48 + 32 + 16);
     CU_ASSERT_STRING_EQUAL(graph.blocks[graph.block_count - 1].name, "RNN 3.steps");
     rt_graph_release(&graph);
 }
@@ -128,7 +121,7 @@ static void test_fused_written_out(void)
                   "embedding 12 16; embedding 12 16; add 12 16; embedding 12 16; add 12 16; layernorm 12 16");
     /* products made rows of heads, which the reshape copies */
     check_kernels(&graph, "Reshape 11", "copy 12 16");
-    CU_ASSERT_EQUAL(parameters_of(&graph), 768 + 48 + 1600 + 512 + 32 + 16 + 3072 + 1536);
+    CU_ASSERT_EQUAL(graph_parameters(&graph), 768 + 48 + 1600 + 512 + 32 + 16 + 3072 + 1536);
     rt_graph_release(&graph);
 }
 

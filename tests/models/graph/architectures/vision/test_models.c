@@ -118,7 +118,7 @@ static double flops_of(const struct rt_graph_kernel *kernel)
                : 0;
 }
 
-static double product_flops(const struct rt_graph *graph)
+static double counted_flops(const struct rt_graph *graph)
 {
     double flops = 0;
     for (size_t n = 0; n < graph->node_count; n++)
@@ -140,7 +140,7 @@ static void test_parameters_and_flops_are_the_libraries(void)
             printf("# %s: %.0f parameters, expected %.0f\n", published[i].name, totals.parameters,
                    published[i].parameters);
         CU_ASSERT_EQUAL(totals.parameters, published[i].parameters);
-        RT_ASSERT_NEAR(product_flops(&graph), published[i].flops, 1e-3);
+        RT_ASSERT_NEAR(counted_flops(&graph), published[i].flops, 1e-3);
         rt_graph_release(&graph);
         RT_ASSERT_OK(rt_model_named(published[i].name, &model));
         CU_ASSERT_EQUAL(rt_model_parameters(&model), published[i].parameters);
