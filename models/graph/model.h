@@ -171,7 +171,7 @@ struct rt_model {
     int64_t conv_kernel, conv_groups,
         conv_gelu;                    /* of a convolution over tokens beside the first layer; 0: none */
     int64_t unrotated;                /* enum rt_unrotated: full_layers are not turned */
-    int64_t new_decoder, multi_query; /* Falcon's generations: config.c makes the traits above of them */
+    int64_t new_decoder, multi_query; /* Falcon's generations: its row makes the traits above of them */
     int64_t unused;                   /* keys that other keys say again */
     int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */
     int64_t slides;        /* 1: the window is used; configs of Qwen have one that is not */

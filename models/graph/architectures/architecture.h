@@ -34,9 +34,9 @@ enum rt_key_kind {
     RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
 };
 
-/* Members of rt_model take the fallback where the key is missing; -1: config.c derives it from other keys.
- * Fallbacks are the defaults of transformers' configuration classes. A row whose key is "" is a constant of
- * the architecture. */
+/* Members of rt_model take the fallback where the key is missing; -1: config_sizes.c derives it from other
+ * keys. Fallbacks are the defaults of transformers' configuration classes. A row whose key is "" is a
+ * constant of the architecture. */
 struct rt_config_key {
     const char *key; /* its spellings, "num_local_experts|num_experts"; NULL ends the list */
     enum rt_key_kind kind;
