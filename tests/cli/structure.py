@@ -25,6 +25,7 @@ ROOMS = {
     "predict/forecast": "base datasets models/roofline models/nn models/graph models/predictor",
     "predict/explore": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/pack": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
+    "predict/serve": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/advise": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate",
     "predict/calibrate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate train",

@@ -1,0 +1,18 @@
+/*
+ * Serving: what users of an LLM server wait for, and what it gives, on GPUs that nobody has. A discrete-event
+ * simulation of continuous batching (Orca: Yu et al., OSDI 2022; vLLM: Kwon et al., SOSP 2023; chunked
+ * prefill: Agrawal et al., OSDI 2024), each step of which takes what the predictor says.
+ *
+ * The files, in reading order:
+ *   batch.h            what runs in one step, and what says how long it takes
+ *   step_cost.[ch]     that, by forecasts: of a model on a device, cut in a way, by a server
+ *   load.[ch]          who asks: requests, their lengths and when they come
+ *   trace.[ch]         a list of requests in CSV
+ *   scheduler.[ch]     vLLM, SGLang and TensorRT-LLM as rows
+ *   simulate.[ch]      the events
+ *   cmd_serve.c        `rooftile serve`
+ */
+#ifndef ROOFTILE_PREDICT_SERVE_SERVE_H
+#define ROOFTILE_PREDICT_SERVE_SERVE_H
+
+#endif
