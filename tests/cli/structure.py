@@ -26,10 +26,10 @@ ROOMS = {
     "predict/explore": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/pack": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/serve": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
-    "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
-    "predict/advise": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate",
-    "predict/calibrate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate train",
-    "predict/crossval": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate "
+    "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve",
+    "predict/advise": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate",
+    "predict/calibrate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate train",
+    "predict/crossval": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate "
                         "predict/calibrate train",
 }
 ABOVE_ALL = {"rooftile.c", "rooftile.h", "librooftile.c"}  # main() and the public functions see every room
