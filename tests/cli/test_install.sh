@@ -13,10 +13,13 @@ for file in "$work/prefix/bin/rooftile" "$libraries/librooftile.so" "$libraries/
 done
 is_all() { [ "$(find "$work/prefix/include" -name '*.h' | wc -l)" = 1 ]; }
 succeeds "installs one header" is_all
-shown() { nm -D --defined-only "$(readlink -f "$libraries/librooftile.so")" | awk '{print $3}' | grep -v '^_' | sed 's/@.*//' | sort; }
-declared() { grep -oE '\brooftile_[a-z_]+\(' "$ROOFTILE_SOURCE/rooftile.h" | tr -d '(' | sort -u; }
+# The header, the map and the library name the same functions, and each has the version of its block.
+declared() { grep -oE '\brooftile_[a-z0-9_]+\(' "$ROOFTILE_SOURCE/rooftile.h" | tr -d '(' | sort -u; }
+mapped() { awk '/^ROOFTILE_[0-9.]+ \{/ { block = $1 } /^ +rooftile_/ { sub(/;/, ""); print $1 "@@" block }' "$ROOFTILE_SOURCE/rooftile.map" | sort; }
+shown() { nm -D --defined-only "$(readlink -f "$libraries/librooftile.so")" | awk '$2 != "A" { print $3 }' | sort; }
+succeeds "rooftile.map names what rooftile.h declares" diff <(mapped | sed 's/@.*//') <(declared)
 if command -v nm >/dev/null; then
-    succeeds "the shared library shows what the header declares" diff <(shown) <(declared)
+    succeeds "the shared library exports what the map names, by version" diff <(shown) <(mapped)
 fi
 cat >"$work/forecast.c" <<'EOF'
 #include <locale.h>
