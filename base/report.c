@@ -4,6 +4,7 @@
 #include "base/locale.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/yaml.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum item_kind { TITLE, HEADING, FACT, TABLE, NOTE };
+enum item_kind { TITLE, HEADING, FACT, TABLE, NOTE, PARAGRAPH, LINES, FRONT };
 
 struct item {
     enum item_kind kind;
@@ -128,11 +129,27 @@ void rt_report_add_note(struct rt_report *report, const char *key, const char *f
     SET_TEXT(add_item(report, NOTE, key, NULL), format);
 }
 
+void rt_report_add_paragraph(struct rt_report *report, const char *format, ...)
+{
+    SET_TEXT(add_item(report, PARAGRAPH, NULL, NULL), format);
+}
+
+void rt_report_add_lines(struct rt_report *report, const char *lines)
+{
+    add_item(report, LINES, NULL, NULL)->text = rt_strdup(lines);
+}
+
+void rt_report_add_front(struct rt_report *report, const char *key, json_t *value)
+{
+    add_item(report, FRONT, key, NULL)->value = value;
+}
+
 /* ---- for people ---- */
 
 static bool is_shown(const struct item *item)
 {
     return item->kind == FACT    ? item->label != NULL
+           : item->kind == FRONT ? false
            : item->kind == TABLE ? item->text != NULL && rt_table_rows(item->table) > 0
                                  : true;
 }
@@ -149,16 +166,27 @@ static int label_width(const struct rt_report *report)
 /* The text as people see it; facts and notes may have lines. */
 static char *visible(const struct item *item)
 {
-    return rt_text_printable(item->text, item->kind == FACT || item->kind == NOTE);
+    return rt_text_printable(item->text, item->kind == FACT || item->kind == NOTE || item->kind == LINES);
+}
+
+static void print_indented(const char *lines, int indent, FILE *file)
+{
+    for (const char *line = lines; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        fprintf(file, "%*s%.*s\n", indent, "", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
 }
 
 static void print_text_item(const struct item *item, int labels, FILE *file)
 {
     enum { WIDTH = 108 };
     char *text = visible(item);
-    if (item->kind == FACT) {
-        fprintf(file, "%-*s", labels, item->label);
-        rt_print_wrapped(file, text, labels, labels, WIDTH);
+    if (item->kind == LINES) {
+        print_indented(text, 4, file);
+    } else if (item->kind == FACT || item->kind == PARAGRAPH) {
+        int left = item->kind == FACT ? fprintf(file, "%-*s", labels, item->label) : 0;
+        rt_print_wrapped(file, text, left, left, WIDTH);
     } else if (item->kind != TABLE || text[0] != '\0') {
         fprintf(file, "%s\n", text);
     }
@@ -176,7 +204,8 @@ static int print_text(const struct rt_report *report, FILE *file)
         const struct item *item = &report->item[i];
         if (!is_shown(item))
             continue;
-        bool together = before == NULL || (before->kind == item->kind && item->kind != TABLE) ||
+        bool together = before == NULL ||
+                        (before->kind == item->kind && item->kind <= NOTE && item->kind != TABLE) ||
                         (before->kind <= HEADING && item->kind != HEADING);
         if (!together)
             fputc('\n', file);
@@ -186,25 +215,64 @@ static int print_text(const struct rt_report *report, FILE *file)
     return RT_OK;
 }
 
+/* Between fences that are longer than any in the lines. */
+static void print_fenced(const char *lines, FILE *file)
+{
+    int fence = 3, run = 0;
+    for (const char *at = lines; *at != '\0'; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        fence = run >= fence ? run + 1 : fence;
+    }
+    for (int end = 0; end < 2; end++) {
+        for (int i = 0; i < fence; i++)
+            fputc('`', file);
+        fputc('\n', file);
+        if (end == 0)
+            print_indented(lines, 0, file);
+    }
+}
+
+static void print_front(const struct rt_report *report, FILE *file)
+{
+    if (report->count == 0 || report->item[0].kind != FRONT)
+        return;
+    char *yaml = rt_yaml_text(report->item[0].value);
+    fprintf(file, "---\n%s---\n", yaml);
+    free(yaml);
+}
+
+static void print_markdown_item(const struct item *item, FILE *file)
+{
+    static const char *const before[] = {
+        [TITLE] = "# ", [HEADING] = "## ", [TABLE] = "## ", [NOTE] = "- ", [PARAGRAPH] = ""};
+    char *text = visible(item);
+    if (item->kind == LINES) {
+        print_fenced(text, file);
+    } else if (item->kind == FACT || text[0] != '\0') {
+        bool fact = item->kind == FACT, named = fact && item->label[0] != '\0';
+        fprintf(file, "%s%s%s", fact ? (named ? "- " : "  ") : before[item->kind], named ? item->label : "",
+                named ? ": " : "");
+        rt_print_markdown(file, text, false);
+        fputs(item->kind == TABLE ? "\n\n" : "\n", file);
+    }
+    free(text);
+    if (item->kind == TABLE)
+        rt_table_markdown(item->table, file);
+}
+
 static int print_markdown(const struct rt_report *report, FILE *file)
 {
-    static const char *const before[] = {[TITLE] = "# ", [HEADING] = "## ", [TABLE] = "## ", [NOTE] = "- "};
-    enum item_kind last = TITLE;
+    const struct item *before = NULL;
+    print_front(report, file);
     for (size_t i = 0; i < report->count; i++) {
         const struct item *item = &report->item[i];
         if (!is_shown(item))
             continue;
-        if (i > 0 && (item->kind != last || item->kind < FACT || item->kind == TABLE))
+        if (i > 0 &&
+            (before == NULL || item->kind != before->kind || (item->kind != FACT && item->kind != NOTE)))
             fputc('\n', file);
-        last = item->kind;
-        char *text = visible(item);
-        if (item->kind == FACT)
-            fprintf(file, item->label[0] != '\0' ? "- %s: %s\n" : "%s  %s\n", item->label, text);
-        else if (text[0] != '\0')
-            fprintf(file, "%s%s\n%s", before[item->kind], text, item->kind == TABLE ? "\n" : "");
-        free(text);
-        if (item->kind == TABLE)
-            rt_table_markdown(item->table, file);
+        before = item;
+        print_markdown_item(item, file);
     }
     return RT_OK;
 }
@@ -233,7 +301,7 @@ static void set_member(json_t *root, const struct item *item)
     json_t *object = holder(root, &key);
     if (item->kind == TABLE) {
         json_object_set_new(object, key, rt_table_json(item->table));
-    } else if (item->kind == FACT) {
+    } else if (item->kind == FACT || item->kind == FRONT) {
         json_object_set(object, key, item->value);
     } else {
         if (json_object_get(object, key) == NULL)

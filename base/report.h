@@ -53,6 +53,14 @@ void rt_report_add_csv(struct rt_report *report, struct rt_table *table);
 void rt_report_add_note(struct rt_report *report, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A paragraph of words, and lines that stay as they are, such as a command: for people only. */
+void rt_report_add_paragraph(struct rt_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rt_report_add_lines(struct rt_report *report, const char *lines);
+/* The front matter of a page in Markdown, as YAML between two lines of "---": add it first. A member of the
+ * JSON object, in no other form. Takes the value. */
+void rt_report_add_front(struct rt_report *report, const char *key, json_t *value);
+
 enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_MARKDOWN };
 
 /* What JSON holds, to be a part of more: a new reference. */

@@ -216,8 +216,7 @@ static void print_markdown_cell(const struct rt_table *table, size_t row, size_t
     int pad = (int)width - (int)strlen(text);
     bool left = is_left(&table->columns[c]);
     fprintf(file, "| %*s", left ? 0 : pad, "");
-    for (const char *at = text; *at != '\0'; at++)
-        fprintf(file, *at == '|' ? "\\%c" : "%c", *at);
+    rt_print_markdown(file, text, true);
     fprintf(file, "%*s ", left ? pad : 0, "");
     free(text);
 }

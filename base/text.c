@@ -4,6 +4,7 @@
 #include "base/printable.h"
 #include "base/status.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -103,4 +104,13 @@ char *rt_text_bar(double share)
     char *bar = rt_calloc(LETTERS + 1, 1);
     memset(bar, '#', (size_t)fmax(1, fmin(LETTERS, round(LETTERS * share))));
     return bar;
+}
+
+void rt_print_markdown(FILE *file, const char *text, bool cell)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        bool tag =
+            *at == '<' && at[1] != '\0' && (isalpha((unsigned char)at[1]) || strchr("/!?", at[1]) != NULL);
+        fprintf(file, tag || (cell && *at == '|') ? "\\%c" : "%c", *at);
+    }
 }

@@ -30,6 +30,10 @@ char *rt_text_printable(const char *text, bool lines);
  * begins with. */
 void rt_print_wrapped(FILE *file, const char *text, int left, int column, int width);
 
+/* Prints the text as Markdown that shows it: no "<" in it begins a tag of HTML. `cell`: it is one of a table.
+ */
+void rt_print_markdown(FILE *file, const char *text, bool cell);
+
 /* A bar of 1 to 32 letters for a share of 0 to 1. Free with free(). */
 char *rt_text_bar(double share);
 

@@ -131,5 +131,27 @@ static void test_files(void)
     rt_report_free(report);
 }
 
-RT_TESTS(RT_TEST(test_text), RT_TEST(test_markdown), RT_TEST(test_csv), RT_TEST(test_json),
-         RT_TEST(test_named_csv), RT_TEST(test_files))
+/* Names that would be HTML, a fence or more than a line. */
+static void test_page(void)
+{
+    struct rt_report *report = rt_report_new();
+    rt_report_add_front(report, "metadata", json_pack("{s:s, s:[s]}", "license", "mit", "tags", "a: b"));
+    rt_report_add_title(report, "A page");
+    rt_report_add_paragraph(report, "From <b>here</b> on, x < y.");
+    rt_report_add_paragraph(report, "Another.");
+    rt_report_add_lines(report, "$ ls\n```\n");
+    char *text = printed(report, RT_REPORT_MARKDOWN);
+    CU_ASSERT_STRING_EQUAL(text, "---\nlicense: mit\ntags:\n- \"a: b\"\n---\n\n# A page\n\n"
+                                 "From \\<b>here\\</b> on, x < y.\n\nAnother.\n\n````\n$ ls\n```\n````\n");
+    free(text);
+    text = printed(report, RT_REPORT_TEXT);
+    CU_ASSERT_STRING_EQUAL(text, "A page\nFrom <b>here</b> on, x < y.\n\nAnother.\n\n    $ ls\n    ```\n");
+    free(text);
+    text = printed(report, RT_REPORT_JSON);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"license\": \"mit\""));
+    free(text);
+    rt_report_free(report);
+}
+
+RT_TESTS(RT_TEST(test_page), RT_TEST(test_text), RT_TEST(test_markdown), RT_TEST(test_csv),
+         RT_TEST(test_json), RT_TEST(test_named_csv), RT_TEST(test_files))
