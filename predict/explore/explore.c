@@ -1,13 +1,15 @@
 /* Every point forecast, chunk by chunk. See explore.h. */
 #include "predict/explore/explore.h"
+#include "base/point_journal.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "predict/explore/journal.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { CHUNK_POINTS = 64 }; /* that a kill may cost */
 
 void rt_exploration_release(struct rt_exploration *exploration)
 {
@@ -194,7 +196,7 @@ static int forecast_chunk(const struct work *work, size_t chunk, struct rt_netwo
     size_t count = rt_point_chunk_points(&work->table, chunk);
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++) {
-        size_t point = chunk * RT_CHUNK_POINTS + i;
+        size_t point = chunk * CHUNK_POINTS + i;
         double values[RT_MOST_AXES];
         struct rt_device device;
         rt_space_values(&exploration->space, point, values);
@@ -215,7 +217,7 @@ static void end_chunk(struct work *work, size_t chunk, int status)
         work->sentence = rt_strdup(rt_error());
     }
     work->finished += status == RT_OK;
-    rt_progress_update(&work->progress, (double)(work->finished * RT_CHUNK_POINTS), "%s", "");
+    rt_progress_update(&work->progress, (double)(work->finished * CHUNK_POINTS), "%s", "");
     pthread_mutex_unlock(&work->lock);
 }
 
@@ -238,7 +240,7 @@ static int explore_chunks(struct work *work, struct rt_threads *pool)
     rt_threads_run(pool, explore_member, work);
     rt_progress_end(&work->progress);
     pthread_mutex_destroy(&work->lock);
-    size_t points = work->finished * RT_CHUNK_POINTS, all = exploration->space.points;
+    size_t points = work->finished * CHUNK_POINTS, all = exploration->space.points;
     if (work->status == RT_EINTERRUPTED)
         return rt_fail(RT_EINTERRUPTED, "interrupted after %zu of %zu points%s", points < all ? points : all,
                        all,
@@ -301,7 +303,9 @@ int rt_explore(struct rt_exploration *exploration, struct rt_threads *pool, cons
                size_t *resumed)
 {
     size_t points = exploration->space.points, width = rt_exploration_width(exploration);
-    struct work work = {.exploration = exploration, .table = {.points = points, .width = width}};
+    struct work work = {
+        .exploration = exploration,
+        .table = {.what = "exploration", .points = points, .width = width, .chunk = CHUNK_POINTS}};
     *resumed = 0;
     free(exploration->numbers);
     exploration->numbers = work.table.numbers = rt_malloc((points + 1) * width * sizeof(double));

@@ -10,7 +10,6 @@
  *   space         the points: a grid, or a Latin hypercube
  *   limits        what a step may wait for, a row each; the elasticity of time in it
  *   explore       this: every point forecast, on all threads
- *   journal       finished points on disk, so that a killed exploration goes on
  *   objectives    what a point is judged by, a row each; the Pareto front
  *   points_file   all points as HDF5 or CSV
  *   picture       the front as SVG
@@ -73,7 +72,7 @@ bool rt_exploration_fits(const struct rt_exploration *exploration, size_t point)
 int rt_exploration_binds(const struct rt_exploration *exploration, size_t point, size_t model);
 
 /* Forecasts every point on the threads of `pool`; numbers do not depend on how many there are. With `output`
- * (may be NULL) finished points are kept in a journal beside it (journal.h), and what a journal of the same
+ * (may be NULL) finished points are kept in a journal beside it (base/point_journal.h), and what a journal of the same
  * exploration holds is not forecast again; *resumed of the points were there. RT_EINTERRUPTED after Ctrl-C;
  * else errors are those of rt_forecast_graph. */
 int rt_explore(struct rt_exploration *exploration, struct rt_threads *pool, const char *output,

@@ -1,5 +1,6 @@
 /* The table of objectives, and the front. See objectives.h. */
 #include "predict/explore/objectives.h"
+#include "base/pareto.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -109,67 +110,18 @@ int rt_objectives_check(const struct rt_assessment *assessment)
 
 /* ---- the front ---- */
 
-struct candidate {
-    size_t point;
-    const double *value; /* (objectives) */
-    size_t objectives;
-};
-
-/* By the first objective, then the others, then their order. */
-static int compare(const void *x, const void *y)
-{
-    const struct candidate *a = x, *b = y;
-    for (size_t o = 0; o < a->objectives; o++)
-        if (a->value[o] != b->value[o])
-            return a->value[o] < b->value[o] ? -1 : 1;
-    return (a->point > b->point) - (a->point < b->point);
-}
-
-static bool covers(const struct candidate *a, const struct candidate *b)
-{
-    for (size_t o = 0; o < a->objectives; o++)
-        if (a->value[o] > b->value[o])
-            return false;
-    return true;
-}
-
-/* Whatever covers a point stands before it in this order, and so does one of the front that covers it. The
- * last ones of the front are the likeliest: their first objective is the nearest. */
-static size_t sweep(struct candidate *candidates, size_t count, bool *front)
-{
-    struct candidate *on = rt_malloc((count + 1) * sizeof *on);
-    size_t found = 0;
-    qsort(candidates, count, sizeof *candidates, compare);
-    for (size_t c = 0; c < count; c++) {
-        bool covered = false;
-        for (size_t f = found; f-- > 0 && !covered;)
-            covered = covers(&on[f], &candidates[c]);
-        if (covered)
-            continue;
-        on[found++] = candidates[c];
-        front[candidates[c].point] = true;
-    }
-    free(on);
-    return found;
-}
-
 size_t rt_pareto_front(const struct rt_assessment *assessment, bool *front)
 {
     const struct rt_objective *objective[RT_MOST_OBJECTIVES];
     size_t objectives = rt_objectives_of(assessment, objective),
-           points = assessment->exploration->space.points, count = 0;
-    struct candidate *candidates = rt_malloc((points + 1) * sizeof *candidates);
+           points = assessment->exploration->space.points;
     double *values = rt_malloc((points * objectives + 1) * sizeof *values);
     for (size_t p = 0; p < points; p++) {
-        double *value = values + p * objectives;
-        front[p] = false;
+        front[p] = rt_exploration_fits(assessment->exploration, p);
         for (size_t o = 0; o < objectives; o++)
-            value[o] = objective[o]->value(assessment, p);
-        if (rt_exploration_fits(assessment->exploration, p))
-            candidates[count++] = (struct candidate){p, value, objectives};
+            values[p * objectives + o] = objective[o]->value(assessment, p);
     }
-    size_t found = sweep(candidates, count, front);
+    size_t found = rt_pareto(values, points, objectives, front);
     free(values);
-    free(candidates);
     return found;
 }

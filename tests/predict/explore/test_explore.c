@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "models/graph/model.h"
 #include "predict/explore/explore.h"
-#include "predict/explore/journal.h"
+#include "base/point_journal.h"
 #include "predict/explore/objectives.h"
 #include "test.h"
 
@@ -181,7 +181,7 @@ static void test_threads_and_journal(void)
     CU_ASSERT_EQUAL(memcmp(one.numbers, three.numbers, bytes(&one)), 0);
     cut(journal, 48 + 2 * (16 + 64 * 8 * (long)rt_exploration_width(&one)) + 1000);
     run(&three, 2, output, &resumed);
-    CU_ASSERT(resumed > 0 && resumed <= 2 * RT_CHUNK_POINTS);
+    CU_ASSERT(resumed > 0 && resumed <= 2 * 64);
     CU_ASSERT_EQUAL(memcmp(one.numbers, three.numbers, bytes(&one)), 0);
     run(&three, 2, output, &resumed);
     CU_ASSERT_EQUAL(resumed, 300);
@@ -200,7 +200,7 @@ static void test_threads_and_journal(void)
     FILE *other = fopen(journal, "w");
     fputs("what a user keeps", other);
     fclose(other);
-    RT_ASSERT_FAILS(rt_explore(&one, NULL, output, &resumed), RT_EUSAGE, "is no journal of an exploration");
+    RT_ASSERT_FAILS(rt_explore(&one, NULL, output, &resumed), RT_EUSAGE, "is no journal of points");
     rt_point_journal_remove(output);
     CU_ASSERT_NOT_EQUAL(access(journal, F_OK), 0);
     rt_exploration_release(&one);

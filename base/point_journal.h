@@ -1,26 +1,27 @@
 /*
- * The journal of an exploration: OUTPUT.journal, beside the file that all points go to. It begins with what
- * the points were made from, and holds finished chunks in the order in which they were finished:
+ * The journal of long work that makes a table of numbers point by point (an exploration, a plan of serving):
+ * OUTPUT.journal, beside the file that all points go to. It begins with what the points were made from, and
+ * holds finished chunks in the order in which they were finished:
  *
  *   "rooftile points 1\n", key, doubles of a point, points      8 bytes each, of this machine
  *   chunk, its doubles, their hash                             again and again
  *
- * A chunk that a kill cut short is dropped, and so is a journal of another exploration. The file is locked
+ * A chunk that a kill cut short is dropped, and so is a journal of another table. The file is locked
  * while it is written, and removed when the output is whole.
  */
-#ifndef ROOFTILE_PREDICT_EXPLORE_JOURNAL_H
-#define ROOFTILE_PREDICT_EXPLORE_JOURNAL_H
+#ifndef ROOFTILE_BASE_POINT_JOURNAL_H
+#define ROOFTILE_BASE_POINT_JOURNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RT_CHUNK_POINTS = 64 };
-
 /* What it is a journal of. */
 struct rt_point_table {
-    uint64_t key; /* of all that the numbers follow from */
+    const char *what; /* "exploration": for sentences */
+    uint64_t key;     /* of all that the numbers follow from */
     size_t points, width;
+    size_t chunk;    /* points of a chunk, above 0: what a kill may cost */
     double *numbers; /* (points, width) */
     bool *done;      /* (chunks) */
 };

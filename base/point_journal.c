@@ -1,5 +1,5 @@
-/* The journal of an exploration on disk. See journal.h. */
-#include "predict/explore/journal.h"
+/* The journal of a table of points on disk. See point_journal.h. */
+#include "base/point_journal.h"
 #include "base/status.h"
 #include "base/strings.h"
 
@@ -24,18 +24,18 @@ static char *journal_path(const char *output)
 
 size_t rt_point_chunks(const struct rt_point_table *table)
 {
-    return (table->points + RT_CHUNK_POINTS - 1) / RT_CHUNK_POINTS;
+    return (table->points + table->chunk - 1) / table->chunk;
 }
 
 size_t rt_point_chunk_points(const struct rt_point_table *table, size_t chunk)
 {
-    size_t left = table->points - chunk * RT_CHUNK_POINTS;
-    return left < RT_CHUNK_POINTS ? left : RT_CHUNK_POINTS;
+    size_t left = table->points - chunk * table->chunk;
+    return left < table->chunk ? left : table->chunk;
 }
 
 static double *chunk_at(const struct rt_point_table *table, size_t chunk)
 {
-    return table->numbers + chunk * RT_CHUNK_POINTS * table->width;
+    return table->numbers + chunk * table->chunk * table->width;
 }
 
 static struct header header_of(const struct rt_point_table *table)
@@ -91,7 +91,7 @@ static bool read_chunk(int file, struct rt_point_table *table, double *room)
 /* Every whole chunk; where the last one ends. */
 static off_t read_chunks(int file, struct rt_point_table *table)
 {
-    double *room = rt_malloc(RT_CHUNK_POINTS * table->width * sizeof *room);
+    double *room = rt_malloc(table->chunk * table->width * sizeof *room);
     off_t whole;
     do
         whole = lseek(file, 0, SEEK_CUR);
@@ -100,7 +100,7 @@ static off_t read_chunks(int file, struct rt_point_table *table)
     return whole;
 }
 
-static int lock(struct rt_point_journal *journal, const char *output)
+static int lock(struct rt_point_journal *journal, const struct rt_point_table *table, const char *output)
 {
     journal->file = open(journal->path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (journal->file < 0)
@@ -108,34 +108,33 @@ static int lock(struct rt_point_journal *journal, const char *output)
                        strerror(errno));
     if (flock(journal->file, LOCK_EX | LOCK_NB) != 0)
         return rt_fail(RT_EUSAGE,
-                       "%s: another process is exploring into it; wait for it, or choose another output",
-                       output);
+                       "%s: the %s goes on in another process; wait for it, or choose another output", output,
+                       table->what);
     return RT_OK;
 }
 
 /* The header that is there, of which a kill may have left a beginning: *whole. RT_EUSAGE where it may not go.
  */
-static int read_header(const struct rt_point_journal *journal, const struct header *expected, bool replace,
-                       bool *whole)
+static int read_header(const struct rt_point_journal *journal, const struct rt_point_table *table,
+                       bool replace, bool *whole)
 {
+    const struct header expected = header_of(table);
     struct header header = {.key = 0};
     ssize_t size = pread(journal->file, &header, sizeof header, 0);
     size_t known = size > (ssize_t)sizeof title - 1 ? sizeof title - 1 : size > 0 ? (size_t)size : 0;
     *whole = false;
     if (size < 0 || memcmp(header.title, title, known) != 0)
         return rt_fail(RT_EUSAGE,
-                       "%s: is there already and is no journal of an exploration; move it, or choose "
-                       "another output",
+                       "%s: is there already and is no journal of points; move it, or choose another output",
                        journal->path);
     if (size < (ssize_t)sizeof header)
         return RT_OK;
-    *whole = memcmp(&header, expected, sizeof header) == 0;
+    *whole = memcmp(&header, &expected, sizeof header) == 0;
     return *whole || replace ? RT_OK
                              : rt_fail(RT_EUSAGE,
-                                       "%s: is of another exploration that did not end; go on with the "
-                                       "command that began it, or "
-                                       "start over with --overwrite",
-                                       journal->path);
+                                       "%s: is of another %s that did not end; go on with the command that "
+                                       "began it, or start over with --overwrite",
+                                       journal->path, table->what);
 }
 
 int rt_point_journal_open(const char *output, bool replace, struct rt_point_table *table,
@@ -145,9 +144,9 @@ int rt_point_journal_open(const char *output, bool replace, struct rt_point_tabl
     const struct header header = header_of(table);
     bool same = false;
     off_t whole = 0;
-    int status = lock(&opened, output);
+    int status = lock(&opened, table, output);
     if (status == RT_OK)
-        status = read_header(&opened, &header, replace, &same);
+        status = read_header(&opened, table, replace, &same);
     if (status == RT_OK && same)
         whole = lseek(opened.file, sizeof header, SEEK_SET) > 0 ? read_chunks(opened.file, table) : 0;
     if (status == RT_OK &&
