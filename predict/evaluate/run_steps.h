@@ -22,13 +22,6 @@
 
 enum { RT_DECODE_STEPS = 5, RT_MOST_RUN_STEPS = 2 * (1 + RT_DECODE_STEPS) };
 
-/* Part of a GPU's memory that servers use for weights, activations and cache: vLLM's gpu_memory_utilization
- * is 0.9 by default, TensorRT-LLM takes 0.9 of what weights leave. */
-#define RT_SERVER_MEMORY 0.9
-/* Beside them lie CUDA's context, NCCL's buffers and captured graphs; as many GiB make the batches of
- * Llama-2-70B on four A100-40 wait that did so in LLM-Inference-Bench. */
-#define RT_SERVER_BESIDE_GIB 2.0
-
 /* Release with rt_run_steps_release. */
 struct rt_run_steps {
     size_t count;

@@ -33,6 +33,13 @@ const struct rt_server *rt_server_named(const char *name);
 /* What the host adds to a step of so many sequences on so many GPUs, in a pipeline of so many stages. */
 double rt_server_step_us(const struct rt_server *server, int64_t sequences, int64_t gpus, int64_t stages);
 
+/* Part of a GPU's memory that servers use for weights, activations and cache: vLLM's gpu_memory_utilization
+ * is 0.9 by default, TensorRT-LLM takes 0.9 of what weights leave. */
+#define RT_SERVER_MEMORY 0.9
+/* Beside them lie CUDA's context, NCCL's buffers and captured graphs; as many GiB make the batches of
+ * Llama-2-70B on four A100-40 wait that did so in LLM-Inference-Bench. */
+#define RT_SERVER_BESIDE_GIB 2.0
+
 /* Of it, the time in which a GPU is busy all the same, with what graphs do not have (sampling, copies,
  * launches one by one): 0.4 of all but what further GPUs add. ML.ENERGY's servers draw 200 to 300 W on an
  * H100 whose kernels fill a tenth of the time; 0.3, 0.4 and 0.5 were judged with each GPU left out

@@ -6,6 +6,7 @@
  * The files, in reading order:
  *   batch.h            what runs in one step, and what says how long it takes
  *   step_cost.[ch]     that, by forecasts: of a model on a device, cut in a way, by a server
+ *   cost_table.[ch]    tables of times, monotone
  *   load.[ch]          who asks: requests, their lengths and when they come
  *   trace.[ch]         a list of requests in CSV
  *   scheduler.[ch]     vLLM, SGLang and TensorRT-LLM as rows
