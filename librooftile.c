@@ -1,12 +1,16 @@
 /* The library's functions over the rooms: every object wraps what a room knows it by. See rooftile.h. */
 #include "rooftile.h"
 #include "base/locale.h"
+#include "base/report.h"
 #include "base/status.h"
 #include "base/version.h"
-#include "models/graph/model.h"
+#include "commands.h"
+#include "models/graph/architectures/vision/vision.h"
+#include "models/graph/import/import.h"
 #include "predict/forecast/forecast.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +23,9 @@ struct rooftile_predictor {
     struct rt_predictor predictor;
 };
 struct rooftile_model {
-    struct rt_model model;
+    struct rt_model_source source;
+    char *path; /* of an ONNX model, else NULL */
+    struct rt_onnx_given onnx;
 };
 struct rooftile_forecast {
     struct rt_device device;
@@ -28,6 +34,9 @@ struct rooftile_forecast {
     struct rt_forecast_row row[RT_OP_COUNT * RT_TIME_SOURCE_COUNT];
     size_t rows;
 };
+
+/* Debian's HDF5 is not built for threads. */
+static pthread_mutex_t files = PTHREAD_MUTEX_INITIALIZER;
 
 const char *rooftile_version(void)
 {
@@ -91,7 +100,9 @@ int rooftile_predictor_open(const char *name, rooftile_predictor **out)
 {
     RT_C_LOCALE;
     struct rooftile_predictor opened;
+    pthread_mutex_lock(&files);
     int status = rt_predictor_open(name, &opened.predictor);
+    pthread_mutex_unlock(&files);
     if (status != RT_OK)
         return status;
     *out = rt_malloc(sizeof opened);
@@ -141,11 +152,21 @@ int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_devic
 
 /* ---- models ---- */
 
+const char *rooftile_model_catalogue(size_t i)
+{
+    RT_C_LOCALE;
+    static _Thread_local struct rt_model model;
+    if (i < rt_zoo_size())
+        return rt_zoo_model(i, &model) == RT_OK ? model.name : NULL;
+    const struct rt_vision *vision = rt_vision_at(i - rt_zoo_size());
+    return vision != NULL ? vision->name : NULL;
+}
+
 int rooftile_model_find(const char *name, rooftile_model **out)
 {
     RT_C_LOCALE;
-    struct rooftile_model found;
-    int status = rt_model_find(name, &found.model);
+    struct rooftile_model found = {0};
+    int status = rt_model_find(name, &found.source.model);
     if (status != RT_OK)
         return status;
     *out = rt_malloc(sizeof found);
@@ -153,8 +174,33 @@ int rooftile_model_find(const char *name, rooftile_model **out)
     return RT_OK;
 }
 
+int rooftile_model_onnx(const char *path, const char *const *dims, size_t count, rooftile_model **out)
+{
+    RT_C_LOCALE;
+    struct rt_model_source source;
+    int status = rt_model_is_onnx(path)
+                     ? rt_model_source_find(path, &source)
+                     : rt_fail(RT_EUSAGE, "\"%.200s\" is no ONNX model: its name ends in .onnx", path);
+    if (status != RT_OK)
+        return status;
+    struct rooftile_model *model = rt_calloc(1, sizeof *model);
+    model->source = source;
+    model->source.spec = model->path = rt_strdup(path);
+    model->source.onnx = &model->onnx;
+    for (size_t i = 0; i < count; i++)
+        rt_names_add(&model->onnx.dims, rt_strdup(dims[i]));
+    *out = model;
+    return RT_OK;
+}
+
 void rooftile_model_free(rooftile_model *model)
 {
+    if (model == NULL)
+        return;
+    for (size_t i = 0; i < model->onnx.dims.count; i++)
+        free((char *)model->onnx.dims.name[i]);
+    rt_names_release(&model->onnx.dims);
+    free(model->path);
     free(model);
 }
 
@@ -182,10 +228,13 @@ static int find_name(const char *what, const char *name, const char *const *name
     return rt_fail(RT_EUSAGE, "\"%.60s\" is no %s; see rooftile.h", name, what);
 }
 
-static int find_dtype(const struct rooftile_step *step, const struct rt_model *model, enum rt_dtype *out)
+static int find_dtype(const struct rooftile_step *step, const struct rooftile_model *model,
+                      enum rt_dtype *out)
 {
+    if (step->dtype == NULL && model->path != NULL)
+        return RT_OK;
     if (step->dtype == NULL)
-        return rt_model_dtype(model, out);
+        return rt_model_dtype(&model->source.model, out);
     int dtype = rt_dtype_find(step->dtype);
     if (dtype < 0)
         return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no dtype", step->dtype);
@@ -193,7 +242,17 @@ static int find_dtype(const struct rooftile_step *step, const struct rt_model *m
     return RT_OK;
 }
 
-static int graph_options(const struct rooftile_step *step, const struct rt_model *model,
+static int find_runtime(const struct rooftile_step *step, const struct rooftile_model *model,
+                        enum rt_step_kind mode, enum rt_dtype dtype, int *out)
+{
+    if (step->runtime != NULL)
+        return find_name("runtime", step->runtime, rt_runtime_names, RT_RUNTIME_COUNT, out);
+    *out = model->path != NULL ? RT_RUNTIME_EAGER
+                               : (int)rt_model_default_runtime(&model->source.model, mode, dtype);
+    return RT_OK;
+}
+
+static int graph_options(const struct rooftile_step *step, const struct rooftile_model *model,
                          const struct rt_device *device, struct rt_graph_options *out)
 {
     int mode = 0, optimizer = 0, runtime = 0;
@@ -203,10 +262,8 @@ static int graph_options(const struct rooftile_step *step, const struct rt_model
         status = find_name("optimizer", step->optimizer, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
     if (status == RT_OK)
         status = find_dtype(step, model, &dtype);
-    if (status == RT_OK && step->runtime == NULL)
-        runtime = (int)rt_model_default_runtime(model, (enum rt_step_kind)mode, dtype);
-    else if (status == RT_OK)
-        status = find_name("runtime", step->runtime, rt_runtime_names, RT_RUNTIME_COUNT, &runtime);
+    if (status == RT_OK)
+        status = find_runtime(step, model, (enum rt_step_kind)mode, dtype, &runtime);
     if (status == RT_OK && step->kv_cache != NULL && strcmp(step->kv_cache, "fp8") != 0)
         status = rt_fail(RT_EUSAGE, "kv_cache \"%.20s\" is unknown; it is fp8 or NULL", step->kv_cache);
     if (status == RT_OK && step->data_parallel < 1)
@@ -223,7 +280,7 @@ static int graph_options(const struct rooftile_step *step, const struct rt_model
                                      .attention_data_parallel = step->attention_data_parallel,
                                      .runtime = (enum rt_runtime_id)runtime,
                                      .kv_bits = step->kv_cache != NULL        ? 8
-                                                : rt_runtimes[runtime].served ? model->kv_bits
+                                                : rt_runtimes[runtime].served ? model->source.model.kv_bits
                                                                               : 0,
                                      .dtype = dtype,
                                      .fp16_beside = !rt_device_has_bf16(device),
@@ -242,10 +299,12 @@ static int forecast(const rooftile_predictor *predictor, const rooftile_model *m
         .parallel = {.data = step->data_parallel, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
         .fallback = true,
         .host_us = NAN,
+        .energy = true,
         .level = LEVEL};
-    int status = graph_options(step, &model->model, &out->device, &options);
+    int status = graph_options(step, model, &out->device, &options);
     if (status == RT_OK)
-        status = rt_graph_build(&model->model, &options, &out->graph);
+        status = model->path == NULL ? rt_graph_build(&model->source.model, &options, &out->graph)
+                                     : rt_model_source_graph(&model->source, &options, 0, &out->graph);
     if (status != RT_OK)
         return status;
     status = rt_forecast_graph(&out->graph, &predictor->predictor, &out->device, &how, &out->forecast);
@@ -309,4 +368,141 @@ int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i, struct roo
                                      .bound_ms = row->roofline_us / 1e3,
                                      .kernels = row->launches};
     return 1;
+}
+
+int rooftile_forecast_number(const rooftile_forecast *forecast, const char *key, double *value)
+{
+    const struct rt_forecast *step = &forecast->forecast;
+    const struct rt_forecast_energy *energy = &step->energy;
+    const double gib = 1073741824.0;
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"energy_j", energy->joules * energy->gpus},
+                   {"energy_low_j", energy->low_joules * energy->gpus},
+                   {"energy_high_j", energy->high_joules * energy->gpus},
+                   {"power_w", energy->watts},
+                   {"power_low_w", energy->low_watts},
+                   {"power_high_w", energy->high_watts},
+                   {"limit_w", energy->limit_w},
+                   {"clock_mhz", energy->clock_mhz},
+                   {"kernels_ms", step->compute_us / 1e3},
+                   {"host_ms", step->host_us / 1e3},
+                   {"copy_ms", step->copy_us / 1e3},
+                   {"weights_gib", step->memory.weights / gib},
+                   {"gradients_gib", step->memory.gradients / gib},
+                   {"optimizer_gib", step->memory.optimizer / gib},
+                   {"activations_gib", step->memory.activations / gib},
+                   {"cache_gib", step->memory.cache / gib},
+                   {"fits", rt_forecast_fits(step)}};
+    for (size_t i = 0; i < RT_COUNT(numbers); i++)
+        if (strcmp(numbers[i].key, key) == 0) {
+            *value = numbers[i].value;
+            return RT_OK;
+        }
+    return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no number of a forecast; rooftile.h lists them", key);
+}
+
+/* ---- reports ---- */
+
+/* The command that the first words name; *depth: how many they are. */
+static int find_report(size_t count, const char *const *words, const struct rt_command **out, size_t *depth)
+{
+    const struct rt_command *command = &rt_program;
+    size_t at = 0;
+    while (command->command_count > 0) {
+        if (at == count)
+            return rt_fail(RT_EUSAGE, "the words name no report; {\"predict\", \"--gpu\", ...} is one");
+        const struct rt_command *named = rt_command_named(command, words[at]);
+        if (named == NULL)
+            return rt_command_unknown(command, "rooftile", words[at]);
+        command = named;
+        at++;
+    }
+    *out = command;
+    *depth = at;
+    return command->in_library
+               ? RT_OK
+               : rt_fail(RT_EUSAGE, "%s is no report of librooftile; run the program", command->name);
+}
+
+static bool has_option(const struct rt_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->option_count; i++)
+        if (command->options[i].name != NULL && strcmp(command->options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* {"rooftile predict", "--json", "--quiet", ...}: options first, as "--" may be among the words. */
+static int report_arguments(const struct rt_command *command, size_t count, const char *const *words,
+                            size_t depth, const char **argv)
+{
+    int argc = 1;
+    argv[argc++] = "--json";
+    if (has_option(command, "quiet"))
+        argv[argc++] = "--quiet";
+    for (size_t i = depth; i < count; i++)
+        argv[argc++] = words[i];
+    argv[argc] = NULL;
+    return argc;
+}
+
+static int run_report(const struct rt_command *command, int argc, const char **argv, json_t **json)
+{
+    struct rt_command_line line;
+    int status = rt_command_line_read(command, argc, (char **)argv, &line);
+    if (status == RT_OK && line.help)
+        status = rt_fail(RT_EUSAGE, "--help is no report; run the program");
+    rt_report_divert(json);
+    if (status == RT_OK)
+        status = command->run(&line);
+    rt_report_divert(NULL);
+    rt_command_line_release(&line);
+    return status == RT_OK && *json == NULL ? rt_fail(RT_EUSAGE, "%s printed no report", argv[0]) : status;
+}
+
+static char *json_text(json_t *json)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory == NULL)
+        return json_decref(json), NULL;
+    rt_json_print(json, memory);
+    fclose(memory);
+    return text;
+}
+
+int rooftile_report_json(size_t count, const char *const *words, char **json)
+{
+    RT_C_LOCALE;
+    const struct rt_command *command = NULL;
+    json_t *made = NULL;
+    size_t depth = 0;
+    int status = find_report(count, words, &command, &depth);
+    if (status != RT_OK)
+        return status;
+    const char **argv = rt_malloc((count + 4) * sizeof *argv);
+    char *title =
+        depth == 2 ? rt_format("rooftile %s %s", words[0], words[1]) : rt_format("rooftile %s", words[0]);
+    argv[0] = title;
+    pthread_mutex_lock(&files);
+    status = run_report(command, report_arguments(command, count, words, depth, argv), argv, &made);
+    pthread_mutex_unlock(&files);
+    char *text = status == RT_OK ? json_text(made) : NULL;
+    if (status != RT_OK)
+        json_decref(made);
+    else if (text == NULL)
+        status = rt_fail(RT_EIO, "no memory for the text of the report");
+    else
+        *json = text;
+    free(title);
+    free(argv);
+    return status;
+}
+
+void rooftile_text_free(char *text)
+{
+    free(text);
 }

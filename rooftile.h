@@ -9,9 +9,14 @@
  * Functions that can fail return 0 or a negative number, and rooftile_error() is then one sentence that names
  * the place and the remedy; what they were to fill is left as it was. Objects are opaque: every _open, _find
  * and rooftile_forecast has its _free, which accepts NULL. Objects are not changed once made, so threads may
- * share them; the sentence of the last failure is each thread's own.
+ * share them; the sentence of the last failure is each thread's own. Functions that read predictors and
+ * datasets, and reports, take turns: HDF5 is not made for threads.
  *
- * docs/examples/forecast.c is a program that uses it.
+ * Structs of this header keep their members: a program that was built against one release runs with the next.
+ * What is new is another function, a number by its key (rooftile_forecast_number), or a member of a report
+ * (rooftile_report_json), which knows all that the program can do.
+ *
+ * docs/examples/forecast.c is a program that uses it; python/ is a Python module over it.
  */
 #ifndef ROOFTILE_H
 #define ROOFTILE_H
@@ -69,7 +74,14 @@ ROOFTILE_PUBLIC int rooftile_kernel_us(const rooftile_predictor *predictor, cons
 
 /* ---- models ---- */
 
+/* Name of the i-th model of the zoo, from 0; NULL behind the last. Not to be freed. */
+ROOFTILE_PUBLIC const char *rooftile_model_catalogue(size_t i);
 ROOFTILE_PUBLIC int rooftile_model_find(const char *name, rooftile_model **out);
+/* An ONNX model (docs/guide/onnx.md) without its weights. `dims` (count) are the sizes of dims that have a
+ * name in the file, "batch=8"; the step's batch and sequence do not count, nor do tensor_parallel and
+ * kv_cache. */
+ROOFTILE_PUBLIC int rooftile_model_onnx(const char *path, const char *const *dims, size_t count,
+                                        rooftile_model **out);
 ROOFTILE_PUBLIC void rooftile_model_free(rooftile_model *model);
 
 /* What one step does. rooftile_step_init sets the defaults; a caller changes what it wants. */
@@ -83,11 +95,12 @@ struct rooftile_step {
     int64_t context;         /* decode: tokens already in the cache: 512 */
     int64_t tensor_parallel; /* devices that share every layer: 1 */
     int64_t data_parallel;   /* devices that sum gradients: 1 */
-    const char *runtime;     /* "eager-math", "eager", "compile", "serving"; NULL (default): serving for decode, else
-                              * eager */
-    const char *kv_cache;    /* serving: "fp8"; NULL (default): as wide as activations, or as the config.json has it */
+    const char *runtime; /* "eager-math", "eager", "compile", "serving"; NULL (default): serving for decode,
+                          * else eager */
+    const char
+        *kv_cache; /* serving: "fp8"; NULL (default): as wide as activations, or as the config.json has it */
     int64_t expert_parallel, attention_data_parallel; /* serving: 1, 1 */
-    int fusion;              /* 1: chains of elementwise ops run as one kernel (torch.compile); 0 */
+    int fusion; /* 1: chains of elementwise ops run as one kernel (torch.compile); 0 */
 };
 ROOFTILE_PUBLIC void rooftile_step_init(struct rooftile_step *step);
 
@@ -121,6 +134,26 @@ struct rooftile_op_time {
 /* The i-th, from 0: 1, or 0 behind the last. */
 ROOFTILE_PUBLIC int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i,
                                          struct rooftile_op_time *out);
+
+/* A number by its key, of the whole step and all its devices where not said otherwise; NaN where it is
+ * unknown, such as energy where the device has no power_w. Fails where there is no such key. energy_j,
+ * energy_low_j, energy_high_j    joules; between low and high lie nine of ten power_w, power_low_w,
+ * power_high_w       average of one device limit_w, clock_mhz                       of its board, and at
+ * which it runs kernels_ms, host_ms, copy_ms             of the busiest device; that it waits for the host,
+ * for copies weights_gib, gradients_gib, optimizer_gib, activations_gib, cache_gib    of one device's memory
+ *   fits                                     1: the step fits into it; 0 */
+ROOFTILE_PUBLIC int rooftile_forecast_number(const rooftile_forecast *forecast, const char *key,
+                                             double *value);
+
+/* ---- reports ---- */
+
+/* What `rooftile WORDS --json` prints, as text of JSON, made in this process: {"predict", "--gpu", "H100",
+ * "--model", "gpt2-large"}, {"evaluate", "-p", "pretrained", "data.h5"}. `count` words; options, defaults and
+ * members of the JSON are the program's (`rooftile predict --help`), and so are the files that an option says
+ * to write. Commands that start processes or train (collect, train, crossval, explore) are refused. Free with
+ * rooftile_text_free, which accepts NULL. */
+ROOFTILE_PUBLIC int rooftile_report_json(size_t count, const char *const *words, char **json);
+ROOFTILE_PUBLIC void rooftile_text_free(char *text);
 
 #ifdef __cplusplus
 }

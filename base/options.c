@@ -229,7 +229,7 @@ const char *rt_given_of(const struct rt_command_line *line, const char *const *o
 
 /* ---- commands ---- */
 
-static int fail_command(const struct rt_command *command, const char *title, const char *word)
+int rt_command_unknown(const struct rt_command *command, const char *title, const char *word)
 {
     struct rt_hints hints = {0};
     for (size_t i = 0; i < command->command_count; i++)
@@ -237,6 +237,14 @@ static int fail_command(const struct rt_command *command, const char *title, con
     if (hints.name[0][0] != '\0')
         return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; did you mean %s?", word, title, hints.name[0]);
     return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; `%s --help` lists them", word, title, title);
+}
+
+const struct rt_command *rt_command_named(const struct rt_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->command_count; i++)
+        if (strcmp(command->commands[i]->name, name) == 0)
+            return command->commands[i];
+    return NULL;
 }
 
 static bool is_help(const char *word)
@@ -252,16 +260,14 @@ static int run_one_of(const struct rt_command *command, int argc, char **argv)
         rt_command_help(command, argv[0], argc > 1 ? stdout : stderr);
         return argc > 1 ? RT_OK : rt_fail(RT_EUSAGE, "say what to do: name one of these commands");
     }
-    for (size_t i = 0; i < command->command_count; i++) {
-        if (strcmp(word, command->commands[i]->name) != 0)
-            continue;
-        char *title = rt_format("%s %s", argv[0], word);
-        argv[1] = title;
-        int status = rt_command_run(command->commands[i], argc - 1, argv + 1);
-        free(title);
-        return status;
-    }
-    return fail_command(command, argv[0], word);
+    const struct rt_command *named = rt_command_named(command, word);
+    if (named == NULL)
+        return rt_command_unknown(command, argv[0], word);
+    char *title = rt_format("%s %s", argv[0], word);
+    argv[1] = title;
+    int status = rt_command_run(named, argc - 1, argv + 1);
+    free(title);
+    return status;
 }
 
 int rt_command_run(const struct rt_command *command, int argc, char **argv)

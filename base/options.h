@@ -161,6 +161,7 @@ struct rt_command {
     size_t size;                         /* of the command's struct, zeros and then: */
     void (*set_defaults)(void *options); /* NULL: zeros */
     int (*run)(const struct rt_command_line *line);
+    bool in_library; /* librooftile runs it, too: it prints a report, starts no process, catches no signal */
     /* A command of commands has these and no options. */
     const struct rt_command *const *commands;
     size_t command_count;
@@ -186,6 +187,12 @@ const char *rt_given_of(const struct rt_command_line *line, const char *const *o
 int rt_command_line_read(const struct rt_command *command, int argc, char **argv,
                          struct rt_command_line *line);
 void rt_command_line_release(struct rt_command_line *line);
+
+/* The command of that name among its commands; NULL: there is none. */
+const struct rt_command *rt_command_named(const struct rt_command *command, const char *name);
+
+/* RT_EUSAGE: `word` is none of them, with the near one; `title` is how the command is called. */
+int rt_command_unknown(const struct rt_command *command, const char *title, const char *word);
 
 /* Reads the words and runs the command, or the one of its commands that argv[1] names. */
 int rt_command_run(const struct rt_command *command, int argc, char **argv);

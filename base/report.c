@@ -356,8 +356,25 @@ int rt_report_print(const struct rt_report *report, enum rt_report_form form, FI
     return forms[form].print(report, file);
 }
 
+static _Thread_local json_t **diverted;
+
+void rt_report_divert(json_t **into)
+{
+    diverted = into;
+}
+
+static int divert(struct rt_report *report)
+{
+    json_decref(*diverted);
+    *diverted = rt_report_json(report);
+    rt_report_free(report);
+    return RT_OK;
+}
+
 int rt_report_end(struct rt_report *report, bool json)
 {
+    if (diverted != NULL)
+        return divert(report);
     int status = rt_report_print(report, json ? RT_REPORT_JSON : RT_REPORT_TEXT, stdout);
     rt_report_free(report);
     return status;

@@ -71,6 +71,10 @@ int rt_report_print(const struct rt_report *report, enum rt_report_form form, FI
 /* Prints on standard output and frees the report: how a command ends. */
 int rt_report_end(struct rt_report *report, bool json);
 
+/* From now on the reports that this thread ends are not printed: the last one's JSON is put into *into, which
+ * the caller owns and sets to NULL before. NULL: printed again. */
+void rt_report_divert(json_t **into);
+
 /* Writes the form that the ending of `path` names: .txt, .json, .csv or .md. The file appears whole. */
 int rt_report_save(const struct rt_report *report, const char *path);
 

@@ -436,6 +436,7 @@ static const struct rt_command info = {
     .operands = ONE_DATASET,
     .size = sizeof(struct arguments),
     .run = run_info,
+    .in_library = true,
 };
 
 static const struct rt_option import_options[] = {
@@ -473,6 +474,7 @@ static const struct rt_command import = {
         RT_OPERANDS(struct arguments, names, 1, 1, "the file or folder to import", .reads = rt_reads_path),
     .size = sizeof(struct arguments),
     .run = run_import,
+    .in_library = true,
 };
 
 static const struct rt_option export_options[] = {
@@ -496,6 +498,7 @@ static const struct rt_command export = {
     .operands = ONE_DATASET,
     .size = sizeof(struct arguments),
     .run = run_export,
+    .in_library = true,
 };
 
 static const struct rt_option merge_options[] = {
@@ -523,6 +526,7 @@ static const struct rt_command merge = {
                             .reads = rt_reads_path),
     .size = sizeof(struct arguments),
     .run = run_merge,
+    .in_library = true,
 };
 
 static const struct rt_option validate_options[] = {
@@ -544,6 +548,7 @@ static const struct rt_command validate = {
     .operands = ONE_DATASET,
     .size = sizeof(struct arguments),
     .run = run_validate,
+    .in_library = true,
 };
 
 static const struct rt_command *const commands[] = {&info, &import, &export, &merge, &validate};

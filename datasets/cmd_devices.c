@@ -153,4 +153,5 @@ const struct rt_command rt_command_devices = {
     .operands = RT_OPERANDS(struct arguments, specs, 0, RT_MANY, "devices"),
     .size = sizeof(struct arguments),
     .run = run,
+    .in_library = true,
 };

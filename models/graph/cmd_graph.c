@@ -283,4 +283,5 @@ const struct rt_command rt_command_graph = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
+    .in_library = true,
 };

@@ -446,4 +446,5 @@ const struct rt_command rt_command_advise = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
+    .in_library = true,
 };

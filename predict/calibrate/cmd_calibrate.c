@@ -278,4 +278,5 @@ const struct rt_command rt_command_calibrate = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
+    .in_library = true,
 };

@@ -332,5 +332,6 @@ const struct rt_command rt_command_evaluate = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
+    .in_library = true,
     .operands = RT_OPERANDS(struct arguments, data, 0, RT_MANY, "a dataset, DATA.h5", .reads = rt_reads_path),
 };

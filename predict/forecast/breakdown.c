@@ -1,7 +1,9 @@
 /* The time of a step by op and by node. See forecast.h. */
+#include "base/status.h"
 #include "predict/forecast/forecast.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int by_time(const void *a, const void *b)
 {
@@ -46,21 +48,27 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
     return count;
 }
 
+static int by_node_time(const void *a, const void *b)
+{
+    const struct rt_forecast_node *x = a, *y = b;
+    return x->time_us != y->time_us ? (x->time_us < y->time_us ? 1 : -1)
+                                    : (x->node > y->node) - (x->node < y->node);
+}
+
 size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most)
 {
     double sum = forecast->phase_us[0] + forecast->phase_us[1] + forecast->phase_us[2];
-    size_t count = 0;
-    for (size_t n = 0; n < forecast->graph->node_count; n++) {
-        struct rt_forecast_node node = {.node = (uint32_t)n};
+    size_t count = forecast->graph->node_count;
+    struct rt_forecast_node *all = rt_calloc(count + 1, sizeof *all);
+    for (size_t n = 0; n < count; n++) {
+        all[n].node = (uint32_t)n;
         for (uint32_t i = forecast->node_launch[n]; i < forecast->node_launch[n + 1]; i++)
-            node.time_us += rt_forecast_launch_total(forecast, &forecast->launches[i]);
-        node.share = sum > 0 ? node.time_us / sum : 0;
-        if (count == most && !(node.time_us > out[count - 1].time_us))
-            continue;
-        size_t at = count < most ? count++ : count - 1;
-        for (; at > 0 && node.time_us > out[at - 1].time_us; at--)
-            out[at] = out[at - 1];
-        out[at] = node;
+            all[n].time_us += rt_forecast_launch_total(forecast, &forecast->launches[i]);
+        all[n].share = sum > 0 ? all[n].time_us / sum : 0;
     }
+    qsort(all, count, sizeof *all, by_node_time);
+    count = count < most ? count : most;
+    memcpy(out, all, count * sizeof *out);
+    free(all);
     return count;
 }

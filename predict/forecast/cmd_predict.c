@@ -30,7 +30,7 @@ struct arguments {
     const char *predictor, *model, *trace;
     struct rt_names gpus;
     struct values batches, sequences, images;
-    int64_t context, layers, dataset_size;
+    int64_t context, layers, dataset_size, nodes;
     struct rt_electricity electricity;
     const char *host_spec;
     struct rt_host host;
@@ -196,6 +196,8 @@ static const struct rt_option options[] = {
     RT_HEADING("Output:"),
     {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, forecast.level, 0, 0.99),
      "Level of the interval around the total; 0: none"},
+    {"nodes", 0, "N", RT_INTEGER(struct arguments, nodes, 0, INT32_MAX),
+     "List the N nodes of the graph that take longest"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
      "Take the roofline where the predictor has no network for an op"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
@@ -212,6 +214,7 @@ static void set_defaults(void *value)
         .step = RT_STEP_DEFAULTS,
         .forecast.level = 0.9,
         .forecast.energy = true,
+        .nodes = 10,
         .within = 5,
         .clock_mhz = NAN,
         .forecast.host_us = NAN,
@@ -503,6 +506,7 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
         prediction->sequence = arguments->sequences.value[0];
         *(sizes == &arguments->images ? &prediction->image : &prediction->sequence) = sizes->value[i % each];
         prediction->dataset_size = arguments->dataset_size;
+        prediction->nodes = (size_t)arguments->nodes;
         prediction->electricity = arguments->electricity;
         status = build_graph(arguments, &said, prediction);
         said.quiet = true;
@@ -688,5 +692,6 @@ const struct rt_command rt_command_predict = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
+    .in_library = true,
     .operands = RT_NO_OPERANDS("predict takes options only; name a model with --model"),
 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static const double GIB = 1073741824.0;
-enum { HEAVIEST = 10, MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
+enum { MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
 
 char *rt_prediction_gpu(const struct rt_prediction *prediction)
 {
@@ -374,15 +374,17 @@ static const struct rt_column node_columns[] = {
 
 static struct rt_table *node_table(const struct rt_prediction *prediction)
 {
-    struct rt_forecast_node heaviest[HEAVIEST];
+    const size_t all = prediction->graph.node_count, most = prediction->nodes < all ? prediction->nodes : all;
+    struct rt_forecast_node *heaviest = rt_calloc(most + 1, sizeof *heaviest);
     struct rt_table *table = rt_table_new(node_columns, RT_COUNT(node_columns));
-    size_t count = rt_forecast_heaviest(&prediction->forecast, heaviest, HEAVIEST);
+    size_t count = rt_forecast_heaviest(&prediction->forecast, heaviest, most);
     for (size_t i = 0; i < count; i++) {
         const struct rt_node *node = &prediction->graph.nodes[heaviest[i].node];
         const struct rt_block *block = &prediction->graph.blocks[node->block];
         rt_table_row(table, node->name, block->name, (long long)block->repeat, heaviest[i].time_us / 1e3,
                      100 * heaviest[i].share);
     }
+    free(heaviest);
     return table;
 }
 

@@ -142,5 +142,6 @@ const struct rt_command rt_command_pack = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
+    .in_library = true,
     .operands = RT_OPERANDS(struct arguments, jobs, 1, 1, "a list of jobs, JOBS.csv", .reads = rt_reads_path),
 };

@@ -47,6 +47,60 @@ int main(void)
     return 0;
 }
 EOF
+# Of a step its energy, of a report its text: ./step NET.onnx
+cat >"$work/step.c" <<'EOF'
+#include <rooftile.h>
+#include <stdio.h>
+#include <string.h>
+
+static int show(const char *name, const rooftile_model *model, const rooftile_predictor *predictor, const rooftile_device *device)
+{
+    struct rooftile_step step;
+    struct rooftile_totals totals;
+    rooftile_forecast *forecast;
+    double joules, watts, none;
+    rooftile_step_init(&step);
+    if (rooftile_forecast_step(predictor, device, model, &step, &forecast) != 0)
+        return 1;
+    rooftile_forecast_totals(forecast, &totals);
+    if (rooftile_forecast_number(forecast, "energy_j", &joules) != 0 || rooftile_forecast_number(forecast, "power_w", &watts) != 0 ||
+        rooftile_forecast_number(forecast, "colour", &none) == 0 || !(totals.time_ms > 0))
+        return 1;
+    printf("%s %s\n", name, watts > 0 && joules > 0.999e-3 * totals.time_ms * watts && joules < 1.001e-3 * totals.time_ms * watts ? "adds up" : "does not");
+    rooftile_forecast_free(forecast);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *dims[] = {"batch=8"}, *words[] = {"devices", "H100"}, *bad[] = {"collect", "-o", "x.h5"};
+    rooftile_predictor *predictor;
+    rooftile_device *device;
+    rooftile_model *model;
+    char *text = NULL;
+    size_t models = 0;
+    int failed;
+    while (rooftile_model_catalogue(models) != NULL)
+        models++;
+    if (argc < 2 || rooftile_predictor_open("roofline", &predictor) != 0 || rooftile_device_find("H100", &device) != 0 ||
+        rooftile_model_find(rooftile_model_catalogue(models - 1), &model) != 0)
+        return fprintf(stderr, "%s\n", rooftile_error()), 1;
+    failed = show("zoo", model, predictor, device);
+    rooftile_model_free(model);
+    if (rooftile_model_onnx(argv[1], dims, 1, &model) != 0)
+        return 1;
+    if (show("onnx", model, predictor, device) != 0)
+        printf("onnx: %s\n", rooftile_error());
+    rooftile_model_free(model);
+    failed |= rooftile_report_json(2, words, &text) != 0 || strstr(text, "\"sms\": 132.0") == NULL;
+    rooftile_text_free(text);
+    failed |= rooftile_report_json(3, bad, &text) == 0;
+    printf("%s\n", rooftile_error());
+    rooftile_device_free(device);
+    rooftile_predictor_free(predictor);
+    return failed;
+}
+EOF
 export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
 # shellcheck disable=SC2046  # lists of words
 succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/forecast.c" -o "$work/forecast" \
@@ -55,6 +109,13 @@ succeeds "and runs" "$work/forecast"
 holds "and forecasts" "NVIDIA H100 80GB HBM3, 100 SMs: 1467 us" "$work/stdout"
 holds "and says what is wrong" "dim \"n\" of gemm is missing" "$work/stdout"
 cp "$work/stdout" "$work/plain"
+# shellcheck disable=SC2046
+succeeds "models, energy and reports compile" cc -std=c17 -Wall -Werror "$work/step.c" -o "$work/step" \
+    $(pkg-config --cflags --libs rooftile)
+succeeds "and run" "$work/step" "$ROOFTILE_SOURCE/models/graph/zoo/resnet50.onnx"
+holds "energy is time x power" "zoo adds up" "$work/stdout"
+grep -q "built without ONNX" "$work/stdout" || holds "also of an ONNX model" "onnx adds up" "$work/stdout"
+holds "a report that is none is refused" "collect is no report of librooftile" "$work/stdout"
 printf '%s\n' 'comment_char %' 'escape_char /' LC_NUMERIC 'decimal_point ","' 'thousands_sep ""' 'grouping -1' \
     'END LC_NUMERIC' >"$work/comma.txt"
 localedef -c --no-archive -i "$work/comma.txt" -f ANSI_X3.4-1968 "$work/comma" >/dev/null 2>&1
@@ -76,7 +137,7 @@ succeeds "and says what it does not know" refuses_example
 # librooftile.a with its dependencies as shared libraries; a wholly static link would need gfortran for OpenBLAS.
 # shellcheck disable=SC2046
 succeeds "also with the static library" cc -std=c17 "$work/forecast.c" -o "$work/static" \
-    $(pkg-config --cflags rooftile) "$libraries/librooftile.a" $(pkg-config --libs hdf5 openblas jansson) \
+    $(pkg-config --cflags rooftile) "$libraries/librooftile.a" $(pkg-config --libs $(pkg-config --print-requires-private rooftile)) \
     -lcsv -lz -lpthread -lm
 succeeds "and runs without the shared one" env -u LD_LIBRARY_PATH "$work/static"
 finish
