@@ -270,16 +270,58 @@ static int run_one_of(const struct rt_command *command, int argc, char **argv)
     return status;
 }
 
+static _Thread_local struct rt_text command_words;
+static _Thread_local size_t command_title = 8; /* letters of it that name the command */
+
+static void add_quoted(struct rt_text *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+        rt_text_add(text, " %s", word);
+        return;
+    }
+    rt_text_add(text, " '");
+    for (const char *at = word; *at != '\0'; at++)
+        rt_text_add(text, *at == '\'' ? "'\\''" : "%c", *at);
+    rt_text_add(text, "'");
+}
+
+/* argv[0] is the program and the names of commands. */
+static void keep_words(int argc, char **argv)
+{
+    rt_text_release(&command_words);
+    const char *program = strrchr(argv[0], '/');
+    rt_text_add(&command_words, "%s", program != NULL ? program + 1 : argv[0]);
+    command_title = command_words.length;
+    for (int i = 1; i < argc; i++)
+        add_quoted(&command_words, argv[i]);
+}
+
+const char *rt_command_words(void)
+{
+    return command_words.text != NULL ? command_words.text : "";
+}
+
+const char *rt_command_title(void)
+{
+    static _Thread_local char title[64];
+    snprintf(title, sizeof title, "%.*s", (int)command_title,
+             command_words.text != NULL ? command_words.text : "rooftile");
+    return title;
+}
+
 int rt_command_run(const struct rt_command *command, int argc, char **argv)
 {
     struct rt_command_line line;
     if (command->command_count > 0)
         return run_one_of(command, argc, argv);
+    keep_words(argc, argv);
     int status = rt_command_line_read(command, argc, argv, &line);
     if (status == RT_OK && line.help)
         rt_command_help(command, argv[0], stdout);
     else if (status == RT_OK)
         status = command->run(&line);
     rt_command_line_release(&line);
+    rt_text_release(&command_words);
     return status;
 }

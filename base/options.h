@@ -197,6 +197,11 @@ int rt_command_unknown(const struct rt_command *command, const char *title, cons
 /* Reads the words and runs the command, or the one of its commands that argv[1] names. */
 int rt_command_run(const struct rt_command *command, int argc, char **argv);
 
+/* The words of the command that this process runs, quoted for a shell; "" before there is one. */
+const char *rt_command_words(void);
+/* Its name, "rooftile dataset info"; "rooftile" before there is one. */
+const char *rt_command_title(void);
+
 /* What --help prints. `title` is how the command is called, "rooftile dataset merge". */
 void rt_command_help(const struct rt_command *command, const char *title, FILE *file);
 

@@ -1,5 +1,5 @@
 /* Reports as text, JSON, CSV and Markdown. See report.h. */
-#include "base/report.h"
+#include "base/report_data.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/status.h"
@@ -12,23 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum item_kind { TITLE, HEADING, FACT, TABLE, NOTE, PARAGRAPH, LINES, FRONT };
-
-struct item {
-    enum item_kind kind;
-    char *key;   /* NULL: not in JSON */
-    char *label; /* of a fact; NULL: not for people */
-    char *text;  /* for people: a line, the words of a fact, the title of a table; NULL: not for people */
-    json_t *value;
-    struct rt_table *table;
-};
-
-struct rt_report {
-    struct item *item;
-    size_t count;
-    struct rt_table *csv;
-};
-
 struct rt_report *rt_report_new(void)
 {
     return rt_calloc(1, sizeof(struct rt_report));
@@ -39,12 +22,13 @@ void rt_report_free(struct rt_report *report)
     if (report == NULL)
         return;
     for (size_t i = 0; i < report->count; i++) {
-        struct item *item = &report->item[i];
+        struct rt_item *item = &report->item[i];
         free(item->key);
         free(item->label);
         free(item->text);
         json_decref(item->value);
         rt_table_free(item->table);
+        rt_plot_free(item->plot);
     }
     free(report->item);
     rt_table_free(report->csv);
@@ -53,14 +37,14 @@ void rt_report_free(struct rt_report *report)
 
 /* ---- what a report holds ---- */
 
-static struct item *add_item(struct rt_report *report, enum item_kind kind, const char *key,
-                             const char *label)
+static struct rt_item *add_item(struct rt_report *report, enum rt_item_kind kind, const char *key,
+                                const char *label)
 {
     report->item = rt_realloc(report->item, report->count + 1, sizeof *report->item);
-    struct item *item = &report->item[report->count++];
-    *item = (struct item){.kind = kind,
-                          .key = key != NULL ? rt_strdup(key) : NULL,
-                          .label = label != NULL ? rt_strdup(label) : NULL};
+    struct rt_item *item = &report->item[report->count++];
+    *item = (struct rt_item){.kind = kind,
+                             .key = key != NULL ? rt_strdup(key) : NULL,
+                             .label = label != NULL ? rt_strdup(label) : NULL};
     return item;
 }
 
@@ -75,18 +59,18 @@ static struct item *add_item(struct rt_report *report, enum item_kind kind, cons
 
 void rt_report_add_title(struct rt_report *report, const char *format, ...)
 {
-    SET_TEXT(add_item(report, TITLE, NULL, NULL), format);
+    SET_TEXT(add_item(report, RT_ITEM_TITLE, NULL, NULL), format);
 }
 
 void rt_report_add_heading(struct rt_report *report, const char *format, ...)
 {
-    SET_TEXT(add_item(report, HEADING, NULL, NULL), format);
+    SET_TEXT(add_item(report, RT_ITEM_HEADING, NULL, NULL), format);
 }
 
 void rt_report_add_fact(struct rt_report *report, const char *key, json_t *value, const char *label,
                         const char *format, ...)
 {
-    struct item *item = add_item(report, FACT, key, label);
+    struct rt_item *item = add_item(report, RT_ITEM_FACT, key, label);
     item->value = value;
     SET_TEXT(item, format);
 }
@@ -103,17 +87,17 @@ void rt_report_add_count(struct rt_report *report, const char *key, const char *
 
 void rt_report_add_words(struct rt_report *report, const char *label, const char *format, ...)
 {
-    SET_TEXT(add_item(report, FACT, NULL, label), format);
+    SET_TEXT(add_item(report, RT_ITEM_FACT, NULL, label), format);
 }
 
 void rt_report_add_json(struct rt_report *report, const char *key, json_t *value)
 {
-    add_item(report, FACT, key, NULL)->value = value;
+    add_item(report, RT_ITEM_FACT, key, NULL)->value = value;
 }
 
 void rt_report_add_table(struct rt_report *report, const char *key, const char *title, struct rt_table *table)
 {
-    struct item *item = add_item(report, TABLE, key, NULL);
+    struct rt_item *item = add_item(report, RT_ITEM_TABLE, key, NULL);
     item->text = title != NULL ? rt_strdup(title) : NULL;
     item->table = table;
 }
@@ -126,32 +110,34 @@ void rt_report_add_csv(struct rt_report *report, struct rt_table *table)
 
 void rt_report_add_note(struct rt_report *report, const char *key, const char *format, ...)
 {
-    SET_TEXT(add_item(report, NOTE, key, NULL), format);
+    SET_TEXT(add_item(report, RT_ITEM_NOTE, key, NULL), format);
 }
 
 void rt_report_add_paragraph(struct rt_report *report, const char *format, ...)
 {
-    SET_TEXT(add_item(report, PARAGRAPH, NULL, NULL), format);
+    SET_TEXT(add_item(report, RT_ITEM_PARAGRAPH, NULL, NULL), format);
 }
 
 void rt_report_add_lines(struct rt_report *report, const char *lines)
 {
-    add_item(report, LINES, NULL, NULL)->text = rt_strdup(lines);
+    add_item(report, RT_ITEM_LINES, NULL, NULL)->text = rt_strdup(lines);
 }
 
 void rt_report_add_front(struct rt_report *report, const char *key, json_t *value)
 {
-    add_item(report, FRONT, key, NULL)->value = value;
+    add_item(report, RT_ITEM_FRONT, key, NULL)->value = value;
+}
+
+void rt_report_add_plot(struct rt_report *report, struct rt_plot *plot)
+{
+    add_item(report, RT_ITEM_PLOT, NULL, NULL)->plot = plot;
 }
 
 /* ---- for people ---- */
 
-static bool is_shown(const struct item *item)
+static bool is_shown(const struct rt_item *item)
 {
-    return item->kind == FACT    ? item->label != NULL
-           : item->kind == FRONT ? false
-           : item->kind == TABLE ? item->text != NULL && rt_table_rows(item->table) > 0
-                                 : true;
+    return item->kind != RT_ITEM_PLOT && rt_item_is_shown(item);
 }
 
 static int label_width(const struct rt_report *report)
@@ -164,9 +150,10 @@ static int label_width(const struct rt_report *report)
 }
 
 /* The text as people see it; facts and notes may have lines. */
-static char *visible(const struct item *item)
+static char *visible(const struct rt_item *item)
 {
-    return rt_text_printable(item->text, item->kind == FACT || item->kind == NOTE || item->kind == LINES);
+    return rt_text_printable(item->text, item->kind == RT_ITEM_FACT || item->kind == RT_ITEM_NOTE ||
+                                             item->kind == RT_ITEM_LINES);
 }
 
 static void print_indented(const char *lines, int indent, FILE *file)
@@ -178,20 +165,20 @@ static void print_indented(const char *lines, int indent, FILE *file)
     }
 }
 
-static void print_text_item(const struct item *item, int labels, FILE *file)
+static void print_text_item(const struct rt_item *item, int labels, FILE *file)
 {
     enum { WIDTH = 108 };
     char *text = visible(item);
-    if (item->kind == LINES) {
+    if (item->kind == RT_ITEM_LINES) {
         print_indented(text, 4, file);
-    } else if (item->kind == FACT || item->kind == PARAGRAPH) {
-        int left = item->kind == FACT ? fprintf(file, "%-*s", labels, item->label) : 0;
+    } else if (item->kind == RT_ITEM_FACT || item->kind == RT_ITEM_PARAGRAPH) {
+        int left = item->kind == RT_ITEM_FACT ? fprintf(file, "%-*s", labels, item->label) : 0;
         rt_print_wrapped(file, text, left, left, WIDTH);
-    } else if (item->kind != TABLE || text[0] != '\0') {
+    } else if (item->kind != RT_ITEM_TABLE || text[0] != '\0') {
         fprintf(file, "%s\n", text);
     }
     free(text);
-    if (item->kind == TABLE)
+    if (item->kind == RT_ITEM_TABLE)
         rt_table_text(item->table, file);
 }
 
@@ -199,14 +186,15 @@ static void print_text_item(const struct item *item, int labels, FILE *file)
 static int print_text(const struct rt_report *report, FILE *file)
 {
     int labels = label_width(report);
-    const struct item *before = NULL;
+    const struct rt_item *before = NULL;
     for (size_t i = 0; i < report->count; i++) {
-        const struct item *item = &report->item[i];
+        const struct rt_item *item = &report->item[i];
         if (!is_shown(item))
             continue;
-        bool together = before == NULL ||
-                        (before->kind == item->kind && item->kind <= NOTE && item->kind != TABLE) ||
-                        (before->kind <= HEADING && item->kind != HEADING);
+        bool together =
+            before == NULL ||
+            (before->kind == item->kind && item->kind <= RT_ITEM_NOTE && item->kind != RT_ITEM_TABLE) ||
+            (before->kind <= RT_ITEM_HEADING && item->kind != RT_ITEM_HEADING);
         if (!together)
             fputc('\n', file);
         print_text_item(item, labels, file);
@@ -234,42 +222,45 @@ static void print_fenced(const char *lines, FILE *file)
 
 static void print_front(const struct rt_report *report, FILE *file)
 {
-    if (report->count == 0 || report->item[0].kind != FRONT)
+    if (report->count == 0 || report->item[0].kind != RT_ITEM_FRONT)
         return;
     char *yaml = rt_yaml_text(report->item[0].value);
     fprintf(file, "---\n%s---\n", yaml);
     free(yaml);
 }
 
-static void print_markdown_item(const struct item *item, FILE *file)
+static void print_markdown_item(const struct rt_item *item, FILE *file)
 {
-    static const char *const before[] = {
-        [TITLE] = "# ", [HEADING] = "## ", [TABLE] = "## ", [NOTE] = "- ", [PARAGRAPH] = ""};
+    static const char *const before[] = {[RT_ITEM_TITLE] = "# ",
+                                         [RT_ITEM_HEADING] = "## ",
+                                         [RT_ITEM_TABLE] = "## ",
+                                         [RT_ITEM_NOTE] = "- ",
+                                         [RT_ITEM_PARAGRAPH] = ""};
     char *text = visible(item);
-    if (item->kind == LINES) {
+    if (item->kind == RT_ITEM_LINES) {
         print_fenced(text, file);
-    } else if (item->kind == FACT || text[0] != '\0') {
-        bool fact = item->kind == FACT, named = fact && item->label[0] != '\0';
+    } else if (item->kind == RT_ITEM_FACT || text[0] != '\0') {
+        bool fact = item->kind == RT_ITEM_FACT, named = fact && item->label[0] != '\0';
         fprintf(file, "%s%s%s", fact ? (named ? "- " : "  ") : before[item->kind], named ? item->label : "",
                 named ? ": " : "");
         rt_print_markdown(file, text, false);
-        fputs(item->kind == TABLE ? "\n\n" : "\n", file);
+        fputs(item->kind == RT_ITEM_TABLE ? "\n\n" : "\n", file);
     }
     free(text);
-    if (item->kind == TABLE)
+    if (item->kind == RT_ITEM_TABLE)
         rt_table_markdown(item->table, file);
 }
 
 static int print_markdown(const struct rt_report *report, FILE *file)
 {
-    const struct item *before = NULL;
+    const struct rt_item *before = NULL;
     print_front(report, file);
     for (size_t i = 0; i < report->count; i++) {
-        const struct item *item = &report->item[i];
+        const struct rt_item *item = &report->item[i];
         if (!is_shown(item))
             continue;
-        if (i > 0 &&
-            (before == NULL || item->kind != before->kind || (item->kind != FACT && item->kind != NOTE)))
+        if (i > 0 && (before == NULL || item->kind != before->kind ||
+                      (item->kind != RT_ITEM_FACT && item->kind != RT_ITEM_NOTE)))
             fputc('\n', file);
         before = item;
         print_markdown_item(item, file);
@@ -295,13 +286,13 @@ static json_t *holder(json_t *root, const char **key)
     return root;
 }
 
-static void set_member(json_t *root, const struct item *item)
+static void set_member(json_t *root, const struct rt_item *item)
 {
     const char *key = item->key;
     json_t *object = holder(root, &key);
-    if (item->kind == TABLE) {
+    if (item->kind == RT_ITEM_TABLE) {
         json_object_set_new(object, key, rt_table_json(item->table));
-    } else if (item->kind == FACT || item->kind == FRONT) {
+    } else if (item->kind == RT_ITEM_FACT || item->kind == RT_ITEM_FRONT) {
         json_object_set(object, key, item->value);
     } else {
         if (json_object_get(object, key) == NULL)
@@ -333,7 +324,7 @@ static int print_csv(const struct rt_report *report, FILE *file)
     if (report->csv != NULL)
         return rt_table_csv(report->csv, file);
     for (size_t i = 0; i < report->count; i++)
-        if (report->item[i].kind == TABLE && report->item[i].key != NULL)
+        if (report->item[i].kind == RT_ITEM_TABLE && report->item[i].key != NULL)
             return rt_table_csv(report->item[i].table, file);
     return RT_OK;
 }
@@ -344,10 +335,9 @@ static const struct {
     const char *ending;
     int (*print)(const struct rt_report *report, FILE *file);
 } forms[] = {
-    [RT_REPORT_TEXT] = {".txt", print_text},
-    [RT_REPORT_JSON] = {".json", print_json},
-    [RT_REPORT_CSV] = {".csv", print_csv},
-    [RT_REPORT_MARKDOWN] = {".md", print_markdown},
+    [RT_REPORT_TEXT] = {".txt", print_text},      [RT_REPORT_JSON] = {".json", print_json},
+    [RT_REPORT_CSV] = {".csv", print_csv},        [RT_REPORT_MARKDOWN] = {".md", print_markdown},
+    [RT_REPORT_HTML] = {".html", rt_report_html},
 };
 
 int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file)
@@ -390,7 +380,8 @@ int rt_report_form(const char *option, const char *path, enum rt_report_form *fo
             return RT_OK;
         }
     }
-    return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .txt, .json, .csv or .md", option, path);
+    return rt_fail(RT_EUSAGE, "%s %s: name a file that ends in .txt, .json, .csv, .md or .html", option,
+                   path);
 }
 
 int rt_report_check_path(const char *option, const char *path)

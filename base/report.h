@@ -1,6 +1,6 @@
 /*
- * A report: a title, facts, tables and notes in their order, printed as text, JSON, CSV or Markdown. Every
- * command that prints results builds one and leaves the forms to this.
+ * A report: a title, facts, tables and notes in their order, printed as text, JSON, CSV, Markdown or HTML.
+ * Every command that prints results builds one and leaves the forms to this.
  *
  *     struct rt_report *report = rt_report_new();
  *     rt_report_add_title(report, "%s on %s", model, gpu);
@@ -15,6 +15,7 @@
 #ifndef ROOFTILE_BASE_REPORT_H
 #define ROOFTILE_BASE_REPORT_H
 
+#include "base/plot.h"
 #include "base/table.h"
 
 #include <jansson.h>
@@ -61,7 +62,10 @@ void rt_report_add_lines(struct rt_report *report, const char *lines);
  * JSON object, in no other form. Takes the value. */
 void rt_report_add_front(struct rt_report *report, const char *key, json_t *value);
 
-enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_MARKDOWN };
+/* A picture of what stands beside it, in HTML alone; takes the plot. */
+void rt_report_add_plot(struct rt_report *report, struct rt_plot *plot);
+
+enum rt_report_form { RT_REPORT_TEXT, RT_REPORT_JSON, RT_REPORT_CSV, RT_REPORT_MARKDOWN, RT_REPORT_HTML };
 
 /* What JSON holds, to be a part of more: a new reference. */
 json_t *rt_report_json(const struct rt_report *report);
@@ -75,7 +79,8 @@ int rt_report_end(struct rt_report *report, bool json);
  * the caller owns and sets to NULL before. NULL: printed again. */
 void rt_report_divert(json_t **into);
 
-/* Writes the form that the ending of `path` names: .txt, .json, .csv or .md. The file appears whole. */
+/* Writes the form that the ending of `path` names: .txt, .json, .csv, .md or .html. The file appears whole.
+ */
 int rt_report_save(const struct rt_report *report, const char *path);
 
 /* The form that the ending names. RT_EUSAGE "--report x.pdf: name a file that ends in ..." for others. */

@@ -1,6 +1,7 @@
 /* Tables as text, Markdown, CSV and JSON. See table.h. */
 #include "base/table.h"
 #include "base/csv.h"
+#include "base/html.h"
 #include "base/locale.h"
 #include "base/printable.h"
 #include "base/status.h"
@@ -235,6 +236,45 @@ void rt_table_markdown(const struct rt_table *table, FILE *file)
         fputs(r == 0 ? "|\n" : "", file);
     }
     free(width);
+}
+
+static void print_html_cell(const struct rt_table *table, size_t row, size_t c, const char *tag, FILE *file)
+{
+    char *text = cell_text(table, row, c);
+    fprintf(file, "<%s%s>", tag, is_left(&table->columns[c]) ? "" : " class=\"n\"");
+    rt_html_text(text, file);
+    fprintf(file, "</%.2s>", tag);
+    free(text);
+}
+
+static void print_html_row(const struct rt_table *table, size_t row, size_t head, FILE *file)
+{
+    fputs("<tr>", file);
+    for (size_t c = 0; c < table->column_count; c++)
+        if (is_shown(&table->columns[c]))
+            print_html_cell(table, row, c,
+                            row == 0    ? "th scope=\"col\""
+                            : c == head ? "th scope=\"row\""
+                                        : "td",
+                            file);
+    fputs("</tr>\n", file);
+}
+
+void rt_table_html(const struct rt_table *table, const char *caption, FILE *file)
+{
+    size_t head = 0;
+    while (head < table->column_count && !is_shown(&table->columns[head]))
+        head++;
+    if (head < table->column_count && table->columns[head].kind != 's')
+        head = table->column_count;
+    fputs("<table>\n<caption>", file);
+    rt_html_text(caption, file);
+    fputs("</caption>\n<thead>\n", file);
+    print_html_row(table, 0, head, file);
+    fputs("</thead>\n<tbody>\n", file);
+    for (size_t r = 1; r <= table->row_count; r++)
+        print_html_row(table, r, head, file);
+    fputs("</tbody>\n</table>\n", file);
 }
 
 /* ---- for programs ---- */

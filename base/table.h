@@ -36,6 +36,8 @@ size_t rt_table_rows(const struct rt_table *table);
 
 void rt_table_text(const struct rt_table *table, FILE *file);
 void rt_table_markdown(const struct rt_table *table, FILE *file);
+/* An HTML table: its caption, headings with scope; the first column heads its row where it holds texts. */
+void rt_table_html(const struct rt_table *table, const char *caption, FILE *file);
 int rt_table_csv(const struct rt_table *table, FILE *file);
 json_t *rt_table_json(const struct rt_table *table); /* a new reference: array of objects */
 

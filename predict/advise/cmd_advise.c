@@ -66,7 +66,7 @@ static const struct rt_option options[] = {
      "Take the roofline where the predictor has no network for an op"},
     {"report", 0, "FILE",
      RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
-     "Also write a report: .txt, .json, .csv or .md"},
+     "Also write a report: .txt, .json, .csv, .md or .html"},
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
      "Replace reports that are there already (texts, nothing else)"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},

@@ -101,7 +101,7 @@ static const struct rt_option crossval_options[] = {
      "where all fold files are there"},
     {"report", 0, "FILE",
      RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
-     "Also write the table: .txt, .json, .csv or .md by its ending"},
+     "Also write the table: .txt, .json, .csv, .md or .html by its ending"},
     {"overwrite", 0, "[report]", RT_OWN(struct arguments, options.overwrite, read_overwrite),
      "Make everything again, also what DIR has; =report: only replace reports that are there already"},
     {"resume", 0, NULL, RT_FLAG(struct arguments, resume), "Go on from what DIR has: the default"},

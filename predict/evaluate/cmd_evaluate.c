@@ -62,7 +62,7 @@ static const struct rt_option options[] = {
      "Only the device of that name, or those with that word or words in their names"},
     {"report", 0, "FILE",
      RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
-     "Also write a report: .txt, .json, .csv or .md"},
+     "Also write a report: .txt, .json, .csv, .md or .html"},
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
      "Replace reports that are there already (texts, nothing else)"},
     {"no-baseline", 0, NULL, RT_FLAG(struct arguments, no_baseline), "No roofline beside the predictors"},

@@ -126,7 +126,7 @@ static void test_files(void)
     CU_ASSERT_STRING_EQUAL(text, "# gpt on H100\n");
     fclose(file);
     RT_ASSERT_FAILS(rt_report_save(report, rt_test_path("report.pdf")), RT_EUSAGE,
-                    "name a file that ends in .txt, .json, .csv or .md");
+                    "name a file that ends in .txt, .json, .csv, .md or .html");
     RT_ASSERT_FAILS(rt_report_save(report, "/nowhere/report.md"), RT_EIO, "/nowhere");
     rt_report_free(report);
 }

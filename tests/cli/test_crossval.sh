@@ -318,7 +318,7 @@ refuses "runs without networks" 2 "leave it out with --calibrate-runs" $c data.h
 refuses "no runs" 1 "data.h5: holds no measured run of a whole model on one GPU" $c data.h5 --leave-out gpu --calibrate-runs
 refuses "unknown family" 2 "--family convolve" $c data.h5 --leave-out gpu --family convolve
 refuses "no jobs" 2 "--jobs 0" $c data.h5 --leave-out gpu --jobs 0
-refuses "report of another kind" 2 "ends in .txt, .json, .csv or .md" $c data.h5 --leave-out gpu --report table.pdf
+refuses "report of another kind" 2 "ends in .txt, .json, .csv, .md or .html" $c data.h5 --leave-out gpu --report table.pdf
 refuses "an option that is ours" 2 "--hold-out-gpu behind --" $c data.h5 --leave-out gpu -- --hold-out-gpu=T4
 refuses "also where it is cut short" 2 "--hold behind --" $c data.h5 --leave-out gpu -- --hold=T4
 refuses "an option that train does not know" 2 "behind --: train has no option --colour" $c data.h5 --leave-out gpu -o odd --jobs 1 -- --colour=red

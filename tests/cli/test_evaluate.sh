@@ -131,7 +131,7 @@ refuses "unknown op" 1 "--op convolve: there is no op" $e -p p.h5 data.h5 --op c
 refuses "unknown dtype" 1 "--dtype fp7" $e -p p.h5 data.h5 --dtype fp7
 refuses "nothing left" 1 "data.h5: nothing to evaluate (split test): of 320 samples 320 are of another GPU, op, dtype or model" $e -p p.h5 data.h5 --op bmm
 refuses "nothing forecast" 1 "of 320 samples 80 are of a family that a predictor has no network for" $e -p p.h5 data.h5 --op layernorm
-refuses "unknown ending" 2 "ends in .txt, .json, .csv or .md" $e -p p.h5 data.h5 --report r.pdf
+refuses "unknown ending" 2 "ends in .txt, .json, .csv, .md or .html" $e -p p.h5 data.h5 --report r.pdf
 refuses "unknown split" 2 "choose test, train, validation or all" $e -p p.h5 data.h5 --split half
 refuses "unknown tiles" 2 "choose forecast or measured" $e -p p.h5 data.h5 --tiles guessed
 refuses "too many threads" 2 "--threads 0" $e -p p.h5 data.h5 --threads 0

@@ -133,7 +133,7 @@ printf 'device;workload;x_ms\n' >bad.csv
 refuses "no CSV" 1 'bad.csv:1: has no column "device"' $e --compare bad.csv
 printf 'Name,OpName\n' >graphs/bert_large-inf-512-8.csv
 refuses "a graph that is none" 1 "graphs/bert_large-inf-512-8.csv" $e --graphs graphs
-refuses "unknown ending" 2 "ends in .txt, .json, .csv or .md" $e --report r.pdf
+refuses "unknown ending" 2 "ends in .txt, .json, .csv, .md or .html" $e --report r.pdf
 if [ -e /dev/full ]; then
     $e >/dev/full 2>stderr
     if [ $? = 1 ] && grep -q "^rooftile: standard output" stderr; then ok "full disk"; else not_ok "full disk" "$(cat stderr)"; fi

@@ -1,0 +1,316 @@
+/*
+ * A report as one page of HTML: no other file, no network, no times, so that the same report has the same
+ * bytes. It is read on a phone (tables scroll in their own box), on paper, light and dark; without its
+ * script, which sorts tables and copies them as CSV.
+ */
+#include "base/html.h"
+#include "base/options.h"
+#include "base/plot_data.h"
+#include "base/plot_svg.h"
+#include "base/report_data.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "base/text.h"
+#include "base/version.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char style[] =
+    ":root{color-scheme:light dark;--text:#1a1a1a;--back:#fff;--soft:#595959;--line:#c8c8c8;--band:#f4f4f4;"
+    "--link:#0b5394}\n"
+    "@media(prefers-color-scheme:dark){:root{--text:#e6e6e6;--back:#121212;--soft:#b0b0b0;--line:#4a4a4a;"
+    "--band:#1e1e1e;--link:#8ab4f8}}\n"
+    "@media print{:root{color-scheme:light;--text:#000;--back:#fff;--soft:#333;--line:#999;--band:#fff;"
+    "--link:#000}}\n"
+    "*{box-sizing:border-box}\n"
+    "html{-webkit-text-size-adjust:100%}\n"
+    "body{margin:0;background:var(--back);color:var(--text);font:16px/1.5 system-ui,sans-serif}\n"
+    "main{max-width:72rem;margin:0 auto;padding:1rem}\n"
+    "h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}\n"
+    "h1,h2,p,dd,li,figcaption,code{overflow-wrap:anywhere}\n"
+    "a{color:var(--link)}h2 a{color:inherit;text-decoration:none}h2 a:hover{text-decoration:underline}\n"
+    "dl{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr;gap:.25rem 1rem;margin:0 0 1rem}\n"
+    "dt{color:var(--soft)}dd{margin:0;grid-column:2;white-space:pre-line}\n"
+    "@media(max-width:30rem){dl{display:block}dd{margin:0 0 .5rem 1rem}}\n"
+    ".box{overflow-x:auto;max-width:100%;margin:0 0 .5rem}\n"
+    ".box:focus-visible,button:focus-visible,a:focus-visible{outline:2px solid var(--link)}\n"
+    "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
+    "caption{text-align:left;color:var(--soft);padding:0 0 .25rem}\n"
+    "th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}\n"
+    "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}tbody th{font-weight:inherit}\n"
+    "tbody tr:nth-child(even){background:var(--band)}.n{text-align:right;white-space:nowrap}\n"
+    "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
+    "var(--link)}\n"
+    "th button::after{content:\" \\2195\";color:var(--soft)}th[aria-sort=ascending] button::after{content:\" "
+    "\\2191\"}th[aria-sort=descending] button::after{content:\" \\2193\"}\n"
+    ".copy{font:inherit;font-size:.8rem;color:var(--text);background:var(--band);border:1px solid "
+    "var(--line);border-radius:.25rem;padding:.2rem .6rem;cursor:pointer}\n"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1.5rem;"
+    "margin:1rem 0}\n"
+    "figure{margin:0;max-width:36rem}figcaption{font-size:.9rem}figcaption b{display:block}\n"
+    ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.25rem 0;padding:0;"
+    "font-size:.9rem}\n"
+    ".key{width:30px;height:12px;vertical-align:middle}.defs{position:absolute}\n"
+    ".notes{padding-left:1.2rem}.words{white-space:pre-line}\n"
+    "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
+    "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
+    ".box{overflow:visible}table{font-size:8.5pt}figure,tr{break-inside:avoid}thead{display:"
+    "table-header-group}h2,caption{break-after:avoid}th,td{padding:.1rem .3rem}}\n";
+
+/* Sorting keeps what is missing last. */
+static const char script[] =
+    "\"use strict\";\n"
+    "for(const table of document.querySelectorAll(\"table\")){\n"
+    "const body=table.tBodies[0],heads=[...table.tHead.rows[0].cells];\n"
+    "const value=(row,i)=>{const t=row.cells[i].textContent,v=parseFloat(t);return "
+    "t===\"-\"?null:isNaN(v)?t:v};\n"
+    "const compare=(a,b)=>typeof a===\"number\"&&typeof "
+    "b===\"number\"?a-b:String(a).localeCompare(String(b),\"en\",{numeric:true});\n"
+    "heads.forEach((head,i)=>{\n"
+    "const button=document.createElement(\"button\");button.type=\"button\";\n"
+    "button.append(...head.childNodes);head.append(button);\n"
+    "button.addEventListener(\"click\",()=>{\n"
+    "const down=head.ariaSort===\"ascending\";\n"
+    "heads.forEach(h=>h.removeAttribute(\"aria-sort\"));\n"
+    "head.setAttribute(\"aria-sort\",down?\"descending\":\"ascending\");\n"
+    "const rows=[...body.rows].map(r=>[value(r,i),r]);\n"
+    "rows.sort(([a],[b])=>a===null||b===null?(a===null)-(b===null):(down?-1:1)*compare(a,b));\n"
+    "body.append(...rows.map(r=>r[1]));});});\n"
+    "const copy=document.createElement(\"button\");copy.type=\"button\";copy.className=\"copy\";\n"
+    "copy.textContent=\"Copy as CSV\";copy.setAttribute(\"aria-label\",\"Copy as CSV: "
+    "\"+table.caption.textContent);\n"
+    "copy.addEventListener(\"click\",async()=>{\n"
+    "const cell=c=>{const t=c.textContent;return /[\",\\n]/.test(t)?'\"'+t.replaceAll('\"','\"\"')+'\"':t};\n"
+    "await navigator.clipboard.writeText([...table.rows].map(r=>[...r.cells].map(cell).join(\",\")+\"\\n\")"
+    ".join(\"\"));\n"
+    "copy.textContent=\"Copied\";});\n"
+    "table.parentElement.after(copy);\n"
+    "}\n";
+
+/* What is open while a page is printed. */
+enum open { NOTHING, FACTS, NOTES, FIGURES };
+
+struct page {
+    const struct rt_report *report;
+    FILE *file;
+    enum open open;
+    bool titled;
+    size_t plots, tables;
+    char **svg;            /* of each plot in its order; NULL: not drawn */
+    struct rt_strings ids; /* of sections, each once */
+};
+
+/* ---- parts ---- */
+
+static void change(struct page *page, enum open open)
+{
+    static const char *const begin[] = {"", "<dl>\n", "<ul class=\"notes\">\n", "<div class=\"figures\">\n"};
+    static const char *const end[] = {"", "</dl>\n", "</ul>\n", "</div>\n"};
+    if (page->open == open)
+        return;
+    fputs(end[page->open], page->file);
+    fputs(begin[open], page->file);
+    page->open = open;
+}
+
+static void print_element(struct page *page, const char *tag, const char *text)
+{
+    fprintf(page->file, "<%s>", tag);
+    rt_html_text(text, page->file);
+    fprintf(page->file, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
+/* The letters and digits of a text, joined by dashes; a number behind where another section has them. */
+static char *make_id(struct page *page, const char *text)
+{
+    struct rt_text id = {0};
+    for (const char *at = text; *at != '\0' && id.length < 40; at++)
+        if (isalnum((unsigned char)*at) && (unsigned char)*at < 128)
+            rt_text_add(&id, "%c", tolower((unsigned char)*at));
+        else if (id.length > 0 && id.text[id.length - 1] != '-')
+            rt_text_add(&id, "-");
+    if (id.length == 0)
+        rt_text_add(&id, "section");
+    size_t length = id.length;
+    for (int number = 2; rt_strings_find(&page->ids, id.text, id.length) >= 0; number++) {
+        id.length = length;
+        rt_text_add(&id, "-%d", number);
+    }
+    rt_strings_add(&page->ids, id.text, id.length);
+    return rt_text_take(&id);
+}
+
+static void print_heading(struct page *page, const char *text)
+{
+    char *id = make_id(page, text);
+    fprintf(page->file, "<h2 id=\"%s\"><a href=\"#%s\">", id, id);
+    rt_html_text(text, page->file);
+    fputs("</a></h2>\n", page->file);
+    free(id);
+}
+
+/* The first is the page's title, what follows it belongs to it. */
+static void print_title(struct page *page, const char *text)
+{
+    print_element(page, page->titled ? "p class=\"words\"" : "h1", text);
+    page->titled = true;
+}
+
+/* A fact without a label goes on under the one before. */
+static void print_fact(struct page *page, const struct rt_item *item)
+{
+    if (item->label[0] == '\0' && page->open != FACTS) {
+        change(page, NOTHING);
+        print_element(page, "p class=\"words\"", item->text);
+        return;
+    }
+    change(page, FACTS);
+    if (item->label[0] != '\0')
+        print_element(page, "dt", item->label);
+    print_element(page, "dd", item->text);
+}
+
+static void print_table(struct page *page, const struct rt_item *item)
+{
+    char *caption = item->text[0] != '\0' ? rt_strdup(item->text) : rt_format("Table %zu", page->tables + 1);
+    page->tables++;
+    if (item->text[0] != '\0')
+        print_heading(page, item->text);
+    fputs("<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"", page->file);
+    rt_html_text(caption, page->file);
+    fputs("\">\n", page->file);
+    rt_table_html(item->table, caption, page->file);
+    fputs("</div>\n", page->file);
+    free(caption);
+}
+
+static void print_plot(struct page *page, const struct rt_plot *plot)
+{
+    size_t number = page->plots++;
+    const char *svg = page->svg[number];
+    fprintf(page->file, "<figure id=\"figure-%zu\">\n", number + 1);
+    if (svg != NULL)
+        fprintf(page->file,
+                "<svg class=\"plot\" role=\"img\" aria-labelledby=\"figure-%zu-title\" "
+                "aria-describedby=\"figure-%zu-words\" %s",
+                number + 1, number + 1, svg);
+    if (svg != NULL)
+        rt_plot_legend(plot, page->file);
+    fprintf(page->file, "<figcaption><b id=\"figure-%zu-title\">", number + 1);
+    rt_html_text(plot->title, page->file);
+    fprintf(page->file, "</b> <span id=\"figure-%zu-words\">", number + 1);
+    rt_html_text(plot->alt, page->file);
+    fprintf(page->file, "</span>%s</figcaption>\n</figure>\n", svg != NULL ? "" : " (There is no picture.)");
+}
+
+static void print_item(struct page *page, const struct rt_item *item)
+{
+    switch (item->kind) {
+    case RT_ITEM_FACT:
+        print_fact(page, item);
+        return;
+    case RT_ITEM_NOTE:
+        change(page, NOTES);
+        print_element(page, "li", item->text);
+        return;
+    case RT_ITEM_PLOT:
+        change(page, FIGURES);
+        print_plot(page, item->plot);
+        return;
+    default:
+        break;
+    }
+    change(page, NOTHING);
+    if (item->kind == RT_ITEM_TITLE)
+        print_title(page, item->text);
+    else if (item->kind == RT_ITEM_PARAGRAPH)
+        print_element(page, "p", item->text);
+    else if (item->kind == RT_ITEM_LINES)
+        print_element(page, "pre class=\"box\" tabindex=\"0\"", item->text);
+    else if (item->kind == RT_ITEM_HEADING)
+        print_heading(page, item->text);
+    else
+        print_table(page, item);
+}
+
+/* ---- the page ---- */
+
+static size_t plots_of(const struct rt_report *report, struct rt_plot **plots)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->count; i++)
+        if (report->item[i].kind == RT_ITEM_PLOT) {
+            if (plots != NULL)
+                plots[count] = report->item[i].plot;
+            count++;
+        }
+    return count;
+}
+
+/* Draws all pictures. Where they cannot be drawn the page says why. */
+static char *draw_plots(struct page *page)
+{
+    size_t count = plots_of(page->report, NULL);
+    struct rt_plot **plots = rt_calloc(count + 1, sizeof *plots);
+    plots_of(page->report, plots);
+    page->svg = rt_calloc(count + 1, sizeof *page->svg);
+    int status = count > 0 ? rt_plots_draw(plots, count, page->svg) : RT_OK;
+    free(plots);
+    return status != RT_OK ? rt_format("This page has no pictures, only its tables: %s.", rt_error()) : NULL;
+}
+
+static bool has_title(const struct rt_report *report)
+{
+    return report->count > 0 && report->item[0].kind == RT_ITEM_TITLE;
+}
+
+/* The first line of the report, else the name of the command. */
+static const char *title_of(const struct rt_report *report)
+{
+    return has_title(report) ? report->item[0].text : rt_command_title();
+}
+
+static void print_head(struct page *page)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+          page->file);
+    print_element(page, "title", title_of(page->report));
+    fprintf(page->file, "<style>\n%s%s</style>\n</head>\n<body>\n%s<main>\n", style, rt_plot_style,
+            rt_plot_markers);
+}
+
+static void print_foot(struct page *page)
+{
+    fprintf(page->file, "<footer>\n<p>Made by rooftile %s%s", RT_VERSION,
+            rt_command_words()[0] != '\0' ? ": <code>" : "");
+    if (rt_command_words()[0] != '\0') {
+        rt_html_text(rt_command_words(), page->file);
+        fputs("</code>", page->file);
+    }
+    fprintf(page->file, "</p>\n</footer>\n</main>\n<script>\n%s</script>\n</body>\n</html>\n", script);
+}
+
+int rt_report_html(const struct rt_report *report, FILE *file)
+{
+    struct page page = {.report = report, .file = file};
+    char *failure = draw_plots(&page);
+    print_head(&page);
+    if (!has_title(report))
+        print_title(&page, title_of(report));
+    for (size_t i = 0; i < report->count; i++)
+        if (rt_item_is_shown(&report->item[i]))
+            print_item(&page, &report->item[i]);
+    change(&page, NOTHING);
+    if (failure != NULL)
+        print_element(&page, "p", failure);
+    print_foot(&page);
+    for (size_t p = 0; p < page.plots; p++)
+        free(page.svg[p]);
+    free(page.svg);
+    free(failure);
+    rt_strings_release(&page.ids);
+    return RT_OK;
+}
