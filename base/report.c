@@ -323,10 +323,13 @@ static int print_csv(const struct rt_report *report, FILE *file)
 {
     if (report->csv != NULL)
         return rt_table_csv(report->csv, file);
-    for (size_t i = 0; i < report->count; i++)
-        if (report->item[i].kind == RT_ITEM_TABLE && report->item[i].key != NULL)
-            return rt_table_csv(report->item[i].table, file);
-    return RT_OK;
+    const struct rt_item *first = NULL;
+    for (size_t i = 0; i < report->count && (first == NULL || first->key == NULL); i++) {
+        const struct rt_item *item = &report->item[i];
+        if (item->kind == RT_ITEM_TABLE && (item->key != NULL || first == NULL))
+            first = item;
+    }
+    return first != NULL ? rt_table_csv(first->table, file) : RT_OK;
 }
 
 /* ---- files ---- */

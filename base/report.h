@@ -45,7 +45,8 @@ void rt_report_add_words(struct rt_report *report, const char *label, const char
 void rt_report_add_json(struct rt_report *report, const char *key, json_t *value);
 
 /* An array of objects under the key; a table under the title, "" for none, where it has rows. Takes the
- * table. The first table with a key is what CSV holds, unless another was named for it. */
+ * table. CSV holds the first table with a key, the first of all where none has one, or
+ * the one that was named for it. */
 void rt_report_add_table(struct rt_report *report, const char *key, const char *title,
                          struct rt_table *table);
 void rt_report_add_csv(struct rt_report *report, struct rt_table *table);

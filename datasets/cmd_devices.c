@@ -2,7 +2,7 @@
 #include "datasets/device.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "base/report.h"
+#include "base/report_files.h"
 #include "base/text.h"
 #include "datasets/mig.h"
 
@@ -10,11 +10,13 @@
 #include <stdbool.h>
 
 struct arguments {
-    struct rt_names specs;
-    bool json;
+    struct rt_names specs, reports;
+    bool overwrite, json;
 };
 
 static const struct rt_option options[] = {
+    RT_REPORT_OPTION(struct arguments, reports),
+    RT_REPORT_OVERWRITE(struct arguments, overwrite),
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -130,10 +132,13 @@ static int add_catalogue(struct rt_report *report)
 static int run(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
+    int status = rt_outputs_check(line);
+    if (status != RT_OK)
+        return status;
     struct rt_report *report = rt_report_new();
-    int status = arguments->specs.count > 0 ? add_specs(report, &arguments->specs) : add_catalogue(report);
+    status = arguments->specs.count > 0 ? add_specs(report, &arguments->specs) : add_catalogue(report);
     if (status == RT_OK)
-        return rt_report_end(report, arguments->json);
+        return rt_report_end_with(report, arguments->json, &arguments->reports);
     rt_report_free(report);
     return status;
 }
@@ -150,7 +155,7 @@ const struct rt_command rt_command_devices = {
                "  rooftile devices H100,sms=100,bandwidth_gbs=4000 --json > future.json",
     .options = options,
     .option_count = RT_COUNT(options),
-    .operands = RT_OPERANDS(struct arguments, specs, 0, RT_MANY, "devices"),
+    .operands = RT_OPERANDS(struct arguments, specs, 0, RT_MANY, "devices", .reads = rt_device_reads),
     .size = sizeof(struct arguments),
     .run = run,
     .in_library = true,

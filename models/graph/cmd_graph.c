@@ -1,5 +1,5 @@
 /* `rooftile graph`: a model as ops. */
-#include "base/report.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
@@ -19,14 +19,15 @@
 
 struct arguments {
     const char *model;
+    struct rt_names reports;
     struct rt_step_options step;
     int64_t layers; /* 0: not given */
     struct rt_onnx_given onnx;
-    bool json, dot, list, types, shapes, no_patterns;
+    bool overwrite, json, dot, list, types, shapes, no_patterns;
 };
 
 static const struct rt_option options[] = {
-    {"model", 'm', "MODEL", RT_TEXT(struct arguments, model),
+    {"model", 'm', "MODEL", RT_TEXT(struct arguments, model, .reads = rt_reads_path),
      "A model by name (--list), a Hugging Face config.json, an operator graph of NeuSight (.csv), or an "
      "ONNX model (.onnx)"},
     RT_STEP_AS_OPTION(struct arguments, step),
@@ -52,6 +53,8 @@ static const struct rt_option options[] = {
     {"no-patterns", 0, NULL, RT_FLAG(struct arguments, no_patterns),
      "Count the operators as they stand, each by itself"},
     RT_HEADING("Output:"),
+    RT_REPORT_OPTION(struct arguments, reports),
+    RT_REPORT_OVERWRITE(struct arguments, overwrite),
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
     {"dot", 0, NULL, RT_FLAG(struct arguments, dot), "Print a picture's description for Graphviz"},
     {"list", 0, NULL, RT_FLAG(struct arguments, list),
@@ -73,6 +76,8 @@ static int check_arguments(const struct arguments *arguments)
                                   "the names");
     if (arguments->json && arguments->dot)
         return rt_fail(RT_EUSAGE, "--json and --dot exclude each other");
+    if (arguments->reports.count > 0 && arguments->dot)
+        return rt_fail(RT_EUSAGE, "--report and --dot exclude each other");
     if (step->context > 0 && step->step != RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE, "--context is for --mode decode; --seq gives the length of sequences");
     if (step->optimizer != RT_OPTIMIZER_NONE && step->step != RT_STEP_TRAINING)
@@ -140,7 +145,8 @@ static int print_graph(const struct rt_command_line *line)
     if (arguments->dot)
         rt_graph_print_dot(&graph, arguments->model, stdout);
     else
-        status = rt_report_end(rt_graph_report(&graph, arguments->model), arguments->json);
+        status = rt_report_end_with(rt_graph_report(&graph, arguments->model), arguments->json,
+                                    &arguments->reports);
     rt_graph_release(&graph);
     rt_step_options_release(&arguments->step);
     return status;
@@ -156,7 +162,7 @@ static int print_shapes(const struct arguments *arguments)
     int status = rt_onnx_read(arguments->model, &arguments->onnx, &model);
     if (status != RT_OK)
         return status;
-    status = rt_report_end(rt_onnx_report(&model), arguments->json);
+    status = rt_report_end_with(rt_onnx_report(&model), arguments->json, &arguments->reports);
     rt_onnx_release(&model);
     return status;
 }
@@ -214,14 +220,14 @@ static void add_types(struct rt_report *report, const char *key, const char *tit
     rt_report_add_table(report, key, title, table);
 }
 
-static int print_types(bool json)
+static int print_types(const struct arguments *arguments)
 {
     struct rt_report *report = rt_report_new();
     add_types(report, "", "");
-    return rt_report_end(report, json);
+    return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
-static int print_zoo(bool json)
+static int print_zoo(const struct arguments *arguments)
 {
     static const struct rt_column columns[] = {{"name", NULL, 's', 0},      {"architecture", NULL, 's', 0},
                                                {"layers", NULL, 'f', 0},    {"hidden", NULL, 'f', 0},
@@ -242,7 +248,7 @@ static int print_zoo(bool json)
     rt_report_add_table(report, "", "", table);
     add_types(report, NULL, "config.json files of these types");
     if (status == RT_OK)
-        return rt_report_end(report, json);
+        return rt_report_end_with(report, arguments->json, &arguments->reports);
     rt_report_free(report);
     return status;
 }
@@ -250,19 +256,22 @@ static int print_zoo(bool json)
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
+    int status = rt_outputs_check(line);
+    if (status != RT_OK)
+        return status;
     if (rt_given(line, "batch"))
         arguments->onnx.batch = arguments->step.graph.batch;
     if (rt_given(line, "seq"))
         arguments->onnx.sequence = arguments->step.graph.sequence;
     if (arguments->types)
-        return print_types(arguments->json);
+        return print_types(arguments);
     if (arguments->shapes)
         return print_shapes(arguments);
     bool onnx = arguments->model != NULL && rt_model_is_onnx(arguments->model);
     if (!onnx && (arguments->no_patterns || arguments->onnx.dims.count + arguments->onnx.shapes.count > 0))
         return rt_fail(RT_EUSAGE,
                        "--dim, --shape and --no-patterns are for ONNX models: give --model NET.onnx");
-    return arguments->list ? print_zoo(arguments->json) : print_graph(line);
+    return arguments->list ? print_zoo(arguments) : print_graph(line);
 }
 
 const struct rt_command rt_command_graph = {

@@ -1,6 +1,6 @@
 /* `rooftile advise`: which slice of a GPU, and which partition. */
 #include "base/options.h"
-#include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -64,11 +64,8 @@ static const struct rt_option options[] = {
      "Level of the intervals; 0: none"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
      "Take the roofline where the predictor has no network for an op"},
-    {"report", 0, "FILE",
-     RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
-     "Also write a report: .txt, .json, .csv, .md or .html"},
-    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
-     "Replace reports that are there already (texts, nothing else)"},
+    RT_REPORT_OPTION(struct arguments, reports),
+    RT_REPORT_OVERWRITE(struct arguments, overwrite),
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -88,13 +85,7 @@ static void set_defaults(void *value)
 
 static int print(const struct arguments *arguments, struct rt_report *report)
 {
-    int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < arguments->reports.count; i++)
-        status = rt_report_save(report, arguments->reports.name[i]);
-    if (status == RT_OK)
-        return rt_report_end(report, arguments->json);
-    rt_report_free(report);
-    return status;
+    return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
 static struct rt_advise_options advise_options(const struct arguments *arguments,

@@ -1,6 +1,6 @@
 /* `rooftile crossval`: train and judge with every GPU, model or op left out in turn. */
 #include "base/options.h"
-#include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/threads.h"
@@ -99,9 +99,7 @@ static const struct rt_option crossval_options[] = {
     {"shard", 0, "I/N", RT_SHARD(struct arguments, options.shard),
      "Only the folds of part I of N, so that several machines share the work in one DIR; the table is made "
      "where all fold files are there"},
-    {"report", 0, "FILE",
-     RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
-     "Also write the table: .txt, .json, .csv, .md or .html by its ending"},
+    RT_REPORT_OPTION(struct arguments, reports),
     {"overwrite", 0, "[report]", RT_OWN(struct arguments, options.overwrite, read_overwrite),
      "Make everything again, also what DIR has; =report: only replace reports that are there already"},
     {"resume", 0, NULL, RT_FLAG(struct arguments, resume), "Go on from what DIR has: the default"},
@@ -197,14 +195,7 @@ static int fail_folds(const struct rt_crossval_table *table)
 
 static int print_table(const struct arguments *arguments, const struct rt_crossval_table *table)
 {
-    struct rt_report *report = rt_crossval_report_table(table);
-    int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < arguments->reports.count; i++)
-        status = rt_report_save(report, arguments->reports.name[i]);
-    if (status == RT_OK)
-        return rt_report_end(report, arguments->json);
-    rt_report_free(report);
-    return status;
+    return rt_report_end_with(rt_crossval_report_table(table), arguments->json, &arguments->reports);
 }
 
 /* Folds of other shards may not be there yet. */
@@ -255,10 +246,8 @@ static int run_energy(const struct rt_command_line *line, struct arguments *argu
     int status = check_energy(line, arguments);
     if (status == RT_OK)
         status = rt_energy_crossval(&options, &report);
-    for (size_t i = 0; status == RT_OK && i < arguments->reports.count; i++)
-        status = rt_report_save(report, arguments->reports.name[i]);
     if (status == RT_OK)
-        return rt_report_end(report, arguments->json);
+        return rt_report_end_with(report, arguments->json, &arguments->reports);
     rt_report_free(report);
     return status;
 }

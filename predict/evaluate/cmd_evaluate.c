@@ -1,6 +1,6 @@
 /* `rooftile evaluate`: how far forecasts are from measurements. */
 #include "base/options.h"
-#include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -60,11 +60,8 @@ static const struct rt_option options[] = {
      "A predictor file, or \"roofline\"; the first is shown in full, the others beside it"},
     {"gpu", 0, "NAME", RT_LIST(struct arguments, gpus),
      "Only the device of that name, or those with that word or words in their names"},
-    {"report", 0, "FILE",
-     RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text),
-     "Also write a report: .txt, .json, .csv, .md or .html"},
-    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
-     "Replace reports that are there already (texts, nothing else)"},
+    RT_REPORT_OPTION(struct arguments, reports),
+    RT_REPORT_OVERWRITE(struct arguments, overwrite),
     {"no-baseline", 0, NULL, RT_FLAG(struct arguments, no_baseline), "No roofline beside the predictors"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Threads; results do not depend on it"},
@@ -237,15 +234,7 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
 static int print(const struct arguments *arguments, const struct rt_evaluation *evaluation,
                  const struct rt_dataset_input *input)
 {
-    struct rt_report *report = rt_evaluation_report(evaluation, input);
-    int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < arguments->reports.count; i++)
-        status = rt_report_save(report, arguments->reports.name[i]);
-    if (status != RT_OK) {
-        rt_report_free(report);
-        return status;
-    }
-    return rt_report_end(report, arguments->json);
+    return rt_report_end_with(rt_evaluation_report(evaluation, input), arguments->json, &arguments->reports);
 }
 
 static int evaluate(const struct arguments *arguments, const struct rt_candidate *candidates, size_t count,

@@ -1,6 +1,6 @@
 /* `rooftile explore`: models on hardware that isn't. */
 #include "base/options.h"
-#include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/point_journal.h"
 #include "base/progress.h"
 #include "base/status.h"
@@ -17,7 +17,7 @@
 
 struct arguments {
     const char *predictor, *gpu;
-    struct rt_names models;
+    struct rt_names models, reports;
     struct rt_space space;
     int64_t sample, seed;
     struct rt_formula formulas[RT_PRICED_COUNT];
@@ -99,6 +99,7 @@ static const struct rt_option options[] = {
      "All points as CSV"},
     {"picture", 0, "FRONT.svg", RT_TEXT(struct arguments, picture, .writes = &rt_picture_kind),
      "Points and front as a picture"},
+    RT_REPORT_OPTION(struct arguments, reports),
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), "Replace outputs that are there already"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),
      "Threads (default: all processors); they change no byte of the results"},
@@ -212,7 +213,8 @@ static int judge(const struct arguments *arguments, const struct rt_assessment *
     if (status == RT_OK && journal_of(arguments) != NULL)
         rt_point_journal_remove(journal_of(arguments));
     if (status == RT_OK)
-        status = rt_report_end(rt_exploration_report(assessment, front, count, resumed), arguments->json);
+        status = rt_report_end_with(rt_exploration_report(assessment, front, count, resumed), arguments->json,
+                                    &arguments->reports);
     free(front);
     return status;
 }

@@ -1,6 +1,6 @@
 /* `rooftile predict`: how long a model takes on a GPU. */
 #include "base/options.h"
-#include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "datasets/run_attributes.h"
 #include "datasets/share.h"
@@ -28,7 +28,7 @@ struct values {
 
 struct arguments {
     const char *predictor, *model, *trace;
-    struct rt_names gpus;
+    struct rt_names gpus, reports;
     struct values batches, sequences, images;
     int64_t context, layers, dataset_size, nodes;
     struct rt_electricity electricity;
@@ -202,8 +202,9 @@ static const struct rt_option options[] = {
      "Take the roofline where the predictor has no network for an op"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
      "Also write a timeline that Perfetto (ui.perfetto.dev) opens"},
+    RT_REPORT_OPTION(struct arguments, reports),
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
-     "Replace a timeline that is there already (a timeline, nothing else)"},
+     "Replace a timeline and reports that are there already, each its own kind"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -418,7 +419,8 @@ static int print_shares(const struct arguments *arguments, const struct rt_predi
                      : rt_share_curve(&predictions[i], arguments->share_kind, &arguments->shares,
                                       arguments->within, &curves[i]);
     if (status == RT_OK)
-        status = rt_report_end(rt_share_report(predictions, curves, count), arguments->json);
+        status = rt_report_end_with(rt_share_report(predictions, curves, count), arguments->json,
+                                    &arguments->reports);
     for (size_t i = 0; i < count; i++)
         rt_share_curve_release(&curves[i]);
     free(curves);
@@ -436,7 +438,8 @@ static int print_limits(const struct arguments *arguments, const struct rt_predi
                      ? rt_fail(RT_EFORMAT, "%s", predictions[i].refused)
                      : rt_limit_curve(&predictions[i], &arguments->limits, &curves[i]);
     if (status == RT_OK)
-        status = rt_report_end(rt_limit_report(predictions, curves, count), arguments->json);
+        status = rt_report_end_with(rt_limit_report(predictions, curves, count), arguments->json,
+                                    &arguments->reports);
     for (size_t i = 0; i < count; i++)
         rt_limit_curve_release(&curves[i]);
     free(curves);
@@ -456,9 +459,10 @@ static int hold(const struct arguments *arguments, struct rt_prediction *predict
 
 static int print(const struct arguments *arguments, const struct rt_prediction *predictions, size_t count)
 {
-    int status = rt_report_end(count == 1 ? rt_prediction_report(predictions)
-                                          : rt_prediction_sweep(predictions, count, arguments->json),
-                               arguments->json);
+    bool json = rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_JSON);
+    int status = rt_report_end_with(count == 1 ? rt_prediction_report(predictions)
+                                               : rt_prediction_sweep(predictions, count, json),
+                                    arguments->json, &arguments->reports);
     fflush(stdout); /* warnings come below the table, also where both go to one file */
     if (!arguments->json)
         rt_prediction_warn(predictions, count);

@@ -1,6 +1,6 @@
 /* `rooftile pack`: which jobs share a GPU, and how. */
 #include "base/options.h"
-#include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "predict/forecast/prediction.h"
 #include "predict/pack/report.h"
@@ -11,11 +11,11 @@
 
 struct arguments {
     const char *predictor, *gpu, *host_spec;
-    struct rt_names jobs;
+    struct rt_names jobs, reports;
     struct rt_host host;
     int gpus, launchers;
     struct rt_pack_options pack;
-    bool json;
+    bool overwrite, json;
 };
 
 static const struct rt_option options[] = {
@@ -43,6 +43,8 @@ static const struct rt_option options[] = {
     RT_HEADING("Output:"),
     {"fallback", 0, NULL, RT_FLAG(struct arguments, pack.forecast.fallback),
      "Take the roofline where the predictor has no network for an op"},
+    RT_REPORT_OPTION(struct arguments, reports),
+    RT_REPORT_OVERWRITE(struct arguments, overwrite),
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -81,9 +83,9 @@ static int pack(const struct arguments *arguments, const struct rt_gpu_jobs *job
         return status;
     status = search(&surface.problem, (size_t)arguments->gpus, path, device->name, &result);
     if (status == RT_OK)
-        status = rt_report_end(rt_pack_report(&surface.problem, &result, device->name, arguments->predictor,
-                                              arguments->pack.kind),
-                               arguments->json);
+        status = rt_report_end_with(rt_pack_report(&surface.problem, &result, device->name,
+                                                   arguments->predictor, arguments->pack.kind),
+                                    arguments->json, &arguments->reports);
     rt_pack_surface_release(&surface);
     return status;
 }
@@ -94,7 +96,9 @@ static int run(const struct rt_command_line *line)
     struct rt_gpu_jobs jobs;
     struct rt_predictor predictor;
     struct rt_device device;
-    int status = rt_device_find(arguments->gpu, &device);
+    int status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_device_find(arguments->gpu, &device);
     arguments->pack.launchers = arguments->launchers > 0 ? arguments->launchers : INFINITY;
     if (status == RT_OK && arguments->host_spec != NULL) {
         status = rt_host_find(arguments->host_spec, &arguments->host);
