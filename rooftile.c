@@ -1,5 +1,7 @@
 /* main(), nothing else: the commands are in commands.c. */
+#include "base/pager.h"
 #include "base/status.h"
+#include "base/terminal.h"
 #include "base/version.h"
 #include "commands.h"
 #include "models/nn/blas.h"
@@ -9,11 +11,22 @@
 #include <stdio.h>
 #include <string.h>
 
+static void print_error(void)
+{
+    struct rt_terminal terminal = rt_terminal_of(stderr);
+    fprintf(stderr, "%srooftile:%s %s\n", rt_terminal_style(&terminal, RT_STYLE_RED),
+            rt_terminal_style(&terminal, RT_STYLE_NONE), rt_error());
+}
+
 int main(int argc, char **argv)
 {
     rt_start_streams();
     rt_blas_tune(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), reported in a sentence */
+    if (argc > 1 && strcmp(argv[1], "--no-pager") == 0) {
+        rt_pager_off();
+        argc--, argv++;
+    }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         puts("rooftile " RT_VERSION);
         return 0;
@@ -25,6 +38,6 @@ int main(int argc, char **argv)
     if (status == RT_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = rt_fail(RT_EIO, "standard output cannot be written");
     if (status != RT_OK)
-        fprintf(stderr, "rooftile: %s\n", rt_error());
+        print_error();
     return rt_exit_status(status);
 }

@@ -1,5 +1,6 @@
 /* Reading command lines and running commands. See options.h. */
 #include "base/options.h"
+#include "base/pager.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -90,6 +91,10 @@ static int read_long(struct rt_command_line *line, int *at)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     if (strcmp(name, "help") == 0) {
         line->help = true;
+        return RT_OK;
+    }
+    if (strcmp(name, "no-pager") == 0 && text == NULL) {
+        rt_pager_off();
         return RT_OK;
     }
     int status = find_option(line, name, &option);

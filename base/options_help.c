@@ -1,6 +1,7 @@
 /* What --help prints of a command. See options.h. */
 #include "base/options.h"
 #include "base/status.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -9,6 +10,12 @@
 #include <string.h>
 
 enum { WIDTH = 79, HELP_COLUMN = 26 };
+
+static int width_of(FILE *file)
+{
+    struct rt_terminal terminal = rt_terminal_of(file);
+    return rt_terminal_width(&terminal, WIDTH);
+}
 
 /* The default: "12", "inference"; NULL where it is zero or empty. */
 static char *default_text(const struct rt_option_value *field, const void *value)
@@ -70,12 +77,14 @@ static void print_option(FILE *file, const struct rt_option *option, const char 
         column = 0;
     }
     fprintf(file, "%*s", HELP_COLUMN - column, "");
-    rt_print_wrapped(file, help, HELP_COLUMN, HELP_COLUMN, WIDTH);
+    rt_print_wrapped(file, help, HELP_COLUMN, HELP_COLUMN, width_of(file));
 }
 
 static void print_options(FILE *file, const struct rt_command *command)
 {
     static const struct rt_option help_row = {"help", 'h', NULL, {0}, "Print this"};
+    static const struct rt_option pager_row = {
+        "no-pager", 0, NULL, {0}, "Print long reports without a pager"};
     void *options = rt_calloc(1, command->size);
     if (command->set_defaults != NULL)
         command->set_defaults(options);
@@ -90,6 +99,7 @@ static void print_options(FILE *file, const struct rt_command *command)
         free(help);
     }
     free(options);
+    print_option(file, &pager_row, pager_row.help);
     print_option(file, &help_row, help_row.help);
 }
 
@@ -109,12 +119,12 @@ void rt_command_help(const struct rt_command *command, const char *title, FILE *
     } else {
         fprintf(file, "Usage: %s [OPTION...]%s%s\n", title, command->operands_usage != NULL ? " " : "",
                 command->operands_usage != NULL ? command->operands_usage : "");
-        rt_print_wrapped(file, command->about, 0, 0, WIDTH);
+        rt_print_wrapped(file, command->about, 0, 0, width_of(file));
         fputc('\n', file);
         print_options(file, command);
     }
     if (command->details != NULL) {
         fputc('\n', file);
-        rt_print_wrapped(file, command->details, 0, 0, WIDTH);
+        rt_print_wrapped(file, command->details, 0, 0, width_of(file));
     }
 }

@@ -1,8 +1,11 @@
 /* Progress lines and the interrupt flag. See progress.h. */
 #include "base/progress.h"
 #include "base/printable.h"
+#include "base/status.h"
 #include "base/strings.h"
+#include "base/terminal.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -50,12 +53,14 @@ void rt_time_of_day(char *text, size_t size)
 void rt_progress_start(struct rt_progress *progress, const char *what, double total, bool quiet)
 {
     double now = rt_clock();
+    struct rt_terminal terminal = rt_terminal_of(stderr);
     *progress = (struct rt_progress){.what = what,
                                      .total = total,
                                      .started = now,
                                      .drawn = now,
                                      .quiet = quiet,
-                                     .terminal = isatty(STDERR_FILENO)};
+                                     .terminal = terminal.controls,
+                                     .columns = terminal.columns};
 }
 
 static void format_duration(char *text, size_t size, double seconds)
@@ -65,6 +70,14 @@ static void format_duration(char *text, size_t size, double seconds)
         snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
     else
         snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+/* In place of the line before; what is longer than the terminal would begin another. Takes the line. */
+static void draw_line(const struct rt_progress *progress, char *line)
+{
+    int room = progress->columns > 1 ? progress->columns - 1 : INT_MAX;
+    fprintf(stderr, "\r\033[K%.*s", room, line);
+    free(line);
 }
 
 static void draw(const struct rt_progress *progress, const char *note)
@@ -81,8 +94,8 @@ static void draw(const struct rt_progress *progress, const char *note)
     if (share > 0)
         format_duration(left, sizeof left, elapsed * (1 - share) / share);
     if (progress->terminal)
-        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s  %s, %s left", progress->what, bar, 100 * share, note,
-                spent, left);
+        draw_line(progress, rt_format("%s [%s] %3.0f%%  %s  %s, %s left", progress->what, bar, 100 * share,
+                                      note, spent, left));
     else
         fprintf(stderr, "%s %3.0f%%  %s  %s, %s left\n", progress->what, 100 * share, note, spent, left);
     fflush(stderr);

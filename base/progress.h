@@ -13,6 +13,7 @@ struct rt_progress {
     double total, done;    /* in units of work; total 0: unknown, no bar and no ETA */
     double started, drawn; /* rt_clock() of the start and of the last output */
     bool quiet, terminal;
+    int columns; /* of the terminal; 0: not known */
 };
 
 void rt_progress_start(struct rt_progress *progress, const char *what, double total, bool quiet);

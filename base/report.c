@@ -2,10 +2,12 @@
 #include "base/report_data.h"
 #include "base/file.h"
 #include "base/locale.h"
+#include "base/pager.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/yaml.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -165,25 +167,44 @@ static void print_indented(const char *lines, int indent, FILE *file)
     }
 }
 
-static void print_text_item(const struct rt_item *item, int labels, FILE *file)
+enum { WIDTH = 108 }; /* of a line of facts; titles and notes are lines of any length but on a terminal */
+
+static void print_fact(const char *label, const char *text, int labels, const struct rt_terminal *terminal,
+                       FILE *file)
 {
-    enum { WIDTH = 108 };
+    fprintf(file, "%s%-*s%s", rt_terminal_style(terminal, RT_STYLE_DIM), labels, label,
+            rt_terminal_style(terminal, RT_STYLE_NONE));
+    rt_print_wrapped(file, text, labels, labels, rt_terminal_width(terminal, WIDTH));
+}
+
+static void print_line(enum rt_item_kind kind, const char *text, const struct rt_terminal *terminal,
+                       FILE *file)
+{
+    bool plain = kind == RT_ITEM_NOTE;
+    fputs(plain ? "" : rt_terminal_style(terminal, RT_STYLE_BOLD), file);
+    rt_print_wrapped(file, text, 0, 0, terminal->columns > 0 ? rt_terminal_width(terminal, WIDTH) : INT_MAX);
+    fputs(plain ? "" : rt_terminal_style(terminal, RT_STYLE_NONE), file);
+}
+
+static void print_text_item(const struct rt_item *item, int labels, const struct rt_terminal *terminal,
+                            FILE *file)
+{
     char *text = visible(item);
-    if (item->kind == RT_ITEM_LINES) {
+    if (item->kind == RT_ITEM_LINES)
         print_indented(text, 4, file);
-    } else if (item->kind == RT_ITEM_FACT || item->kind == RT_ITEM_PARAGRAPH) {
-        int left = item->kind == RT_ITEM_FACT ? fprintf(file, "%-*s", labels, item->label) : 0;
-        rt_print_wrapped(file, text, left, left, WIDTH);
-    } else if (item->kind != RT_ITEM_TABLE || text[0] != '\0') {
-        fprintf(file, "%s\n", text);
-    }
+    else if (item->kind == RT_ITEM_FACT)
+        print_fact(item->label, text, labels, terminal, file);
+    else if (item->kind == RT_ITEM_PARAGRAPH)
+        rt_print_wrapped(file, text, 0, 0, rt_terminal_width(terminal, WIDTH));
+    else if (item->kind != RT_ITEM_TABLE || text[0] != '\0')
+        print_line(item->kind, text, terminal, file);
     free(text);
     if (item->kind == RT_ITEM_TABLE)
-        rt_table_text(item->table, file);
+        rt_table_text_for(item->table, terminal, file);
 }
 
 /* Facts stand together and so do notes, which may follow a heading; all else has an empty line before it. */
-static int print_text(const struct rt_report *report, FILE *file)
+static void print_text_for(const struct rt_report *report, const struct rt_terminal *terminal, FILE *file)
 {
     int labels = label_width(report);
     const struct rt_item *before = NULL;
@@ -197,9 +218,33 @@ static int print_text(const struct rt_report *report, FILE *file)
             (before->kind <= RT_ITEM_HEADING && item->kind != RT_ITEM_HEADING);
         if (!together)
             fputc('\n', file);
-        print_text_item(item, labels, file);
+        print_text_item(item, labels, terminal, file);
         before = item;
     }
+}
+
+static int print_text(const struct rt_report *report, FILE *file)
+{
+    print_text_for(report, &(struct rt_terminal){0}, file);
+    return RT_OK;
+}
+
+/* On a terminal: in its width, by a pager where it is long. */
+static int print_on_stdout(const struct rt_report *report)
+{
+    RT_C_LOCALE;
+    struct rt_terminal terminal = rt_terminal_of(stdout);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = terminal.columns > 0 ? open_memstream(&text, &size) : NULL;
+    if (memory == NULL) {
+        print_text_for(report, &terminal, stdout);
+        return RT_OK;
+    }
+    print_text_for(report, &terminal, memory);
+    fclose(memory);
+    rt_pager_print(text, &terminal);
+    free(text);
     return RT_OK;
 }
 
@@ -368,7 +413,7 @@ int rt_report_end(struct rt_report *report, bool json)
 {
     if (diverted != NULL)
         return divert(report);
-    int status = rt_report_print(report, json ? RT_REPORT_JSON : RT_REPORT_TEXT, stdout);
+    int status = json ? rt_report_print(report, RT_REPORT_JSON, stdout) : print_on_stdout(report);
     rt_report_free(report);
     return status;
 }

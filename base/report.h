@@ -73,7 +73,8 @@ json_t *rt_report_json(const struct rt_report *report);
 
 int rt_report_print(const struct rt_report *report, enum rt_report_form form, FILE *file);
 
-/* Prints on standard output and frees the report: how a command ends. */
+/* Prints on standard output, in the width, with the styles and by the pager of a terminal (pager.h), and
+ * frees the report: how a command ends. */
 int rt_report_end(struct rt_report *report, bool json);
 
 /* From now on the reports that this thread ends are not printed: the last one's JSON is put into *into, which

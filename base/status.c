@@ -1,6 +1,7 @@
 #include "base/status.h"
 #include "base/locale.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -44,20 +45,22 @@ int rt_exit_status(int status)
     return status == RT_OK ? 0 : status == RT_EUSAGE ? 2 : 1;
 }
 
-static void say(const char *what, const char *format, va_list arguments)
+static void say(const char *what, enum rt_style style, const char *format, va_list arguments)
 {
     RT_C_LOCALE;
     char raw[sizeof sentence], line[sizeof sentence];
     vsnprintf(raw, sizeof raw, format, arguments);
     rt_printable(line, sizeof line, raw, false);
-    fprintf(stderr, "rooftile: %s: %s\n", what, line); /* one call: lines of threads do not mix */
+    struct rt_terminal terminal = rt_terminal_of(stderr);
+    fprintf(stderr, "rooftile: %s%s%s: %s\n", rt_terminal_style(&terminal, style), what,
+            rt_terminal_style(&terminal, RT_STYLE_NONE), line); /* one call: lines of threads do not mix */
 }
 
 void rt_note(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say("note", format, arguments);
+    say("note", RT_STYLE_DIM, format, arguments);
     va_end(arguments);
 }
 
@@ -65,7 +68,7 @@ void rt_warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say("warning", format, arguments);
+    say("warning", RT_STYLE_YELLOW, format, arguments);
     va_end(arguments);
 }
 

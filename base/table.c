@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,29 +186,125 @@ static size_t *column_widths(const struct rt_table *table)
     return width;
 }
 
-static size_t last_shown(const struct rt_table *table)
+/* A table as it is laid out: the shown columns, the first `keys` of which name the rows. */
+struct layout {
+    const struct rt_table *table;
+    const struct rt_terminal *terminal;
+    size_t *column, *width; /* (count) indices; the letters of the widest cell */
+    size_t count, keys;
+    size_t room; /* letters of a line */
+};
+
+enum { GAP = 2, LEAST_WRAP = 24 }; /* letters between columns; the least that a wrapped text is given */
+
+/* The letters of column i. Where it names rows again, half of a line at most. */
+static size_t letters(const struct layout *layout, size_t i, bool again)
 {
-    size_t last = 0;
+    return again && layout->width[i] > layout->room / 2 ? layout->room / 2 : layout->width[i];
+}
+
+/* The letters of the columns that name rows again, with the gaps behind them. */
+static size_t span_of_keys(const struct layout *layout)
+{
+    size_t span = 0;
+    for (size_t i = 0; i < layout->keys; i++)
+        span += letters(layout, i, true) + GAP;
+    return span;
+}
+
+/* The first column names rows, and so do texts after it while all take no more than half of a line. */
+static void find_keys(struct layout *layout)
+{
+    for (size_t i = 0; i + 1 < layout->count; i++) {
+        bool text = is_left(&layout->table->columns[layout->column[i]]);
+        bool fits = span_of_keys(layout) + layout->width[i] <= layout->room / 2;
+        if (i > 0 && !(text && fits))
+            return;
+        layout->keys = i + 1;
+    }
+}
+
+static struct layout lay_out(const struct rt_table *table, const struct rt_terminal *terminal)
+{
+    size_t *width = column_widths(table);
+    struct layout layout = {.table = table, .terminal = terminal, .width = width};
+    layout.column = rt_calloc(table->column_count, sizeof *layout.column);
+    layout.room = terminal->columns > 0 ? (size_t)rt_terminal_width(terminal, terminal->columns) : SIZE_MAX;
     for (size_t c = 0; c < table->column_count; c++)
-        last = is_shown(&table->columns[c]) ? c : last;
-    return last;
+        if (is_shown(&table->columns[c])) {
+            layout.column[layout.count] = c;
+            width[layout.count++] = width[c];
+        }
+    find_keys(&layout);
+    return layout;
+}
+
+/* The end of the block that begins with column `from`. A last text is taken that does not fit, and wrapped.
+ */
+static size_t block_end(const struct layout *layout, size_t from)
+{
+    size_t used = from > 0 ? span_of_keys(layout) : 0, to = from;
+    for (; to < layout->count && used + layout->width[to] <= layout->room; to++)
+        used += layout->width[to] + GAP;
+    bool wraps = to + 1 == layout->count && is_left(&layout->table->columns[layout->column[to]]) &&
+                 used + LEAST_WRAP <= layout->room;
+    return to == from || wraps ? to + 1 : to;
+}
+
+/* A column that names rows again: a name that is too long ends in "..". Returns where the next begins. */
+static size_t print_key(const struct layout *layout, size_t row, size_t i, size_t at, FILE *file)
+{
+    size_t c = layout->column[i], width = letters(layout, i, true);
+    char *text = cell_text(layout->table, row, c);
+    bool cut = strlen(text) > width;
+    fprintf(file, is_left(&layout->table->columns[c]) ? "%-*.*s%s  " : "%*.*s%s  ", (int)(width - 2 * cut),
+            (int)(width - 2 * cut), text, cut ? ".." : "");
+    free(text);
+    return at + width + GAP;
+}
+
+/* The cell of shown column i at letter `at`; `last` of its line. */
+static size_t print_cell(const struct layout *layout, size_t row, size_t i, size_t at, bool last, FILE *file)
+{
+    size_t c = layout->column[i];
+    bool left = is_left(&layout->table->columns[c]);
+    char *text = cell_text(layout->table, row, c);
+    if (left && last && at + strlen(text) > layout->room)
+        rt_print_wrapped(file, text, (int)at, (int)at, (int)layout->room);
+    else
+        fprintf(file, left ? "%-*s%s" : "%*s%s", left && last ? 0 : (int)layout->width[i], text,
+                last ? "\n" : "  ");
+    free(text);
+    return at + layout->width[i] + GAP;
+}
+
+static void print_row(const struct layout *layout, size_t row, size_t from, size_t to, FILE *file)
+{
+    size_t at = 0;
+    fputs(row == 0 ? rt_terminal_style(layout->terminal, RT_STYLE_DIM) : "", file);
+    for (size_t i = 0; from > 0 && i < layout->keys; i++)
+        at = print_key(layout, row, i, at, file);
+    for (size_t i = from; i < to; i++)
+        at = print_cell(layout, row, i, at, i + 1 == to, file);
+    fputs(row == 0 ? rt_terminal_style(layout->terminal, RT_STYLE_NONE) : "", file);
+}
+
+void rt_table_text_for(const struct rt_table *table, const struct rt_terminal *terminal, FILE *file)
+{
+    struct layout layout = lay_out(table, terminal);
+    for (size_t from = 0, to; from < layout.count; from = to) {
+        to = block_end(&layout, from);
+        fputs(from > 0 ? "\n" : "", file);
+        for (size_t r = 0; r <= table->row_count; r++)
+            print_row(&layout, r, from, to, file);
+    }
+    free(layout.column);
+    free(layout.width);
 }
 
 void rt_table_text(const struct rt_table *table, FILE *file)
 {
-    size_t *width = column_widths(table), last = last_shown(table);
-    for (size_t r = 0; r <= table->row_count; r++) {
-        for (size_t c = 0; c <= last; c++) {
-            bool left = is_left(&table->columns[c]);
-            char *text = cell_text(table, r, c);
-            if (is_shown(&table->columns[c]))
-                fprintf(file, left ? "%-*s%s" : "%*s%s", left && c == last ? 0 : (int)width[c], text,
-                        c == last ? "" : "  ");
-            free(text);
-        }
-        fputc('\n', file);
-    }
-    free(width);
+    rt_table_text_for(table, &(struct rt_terminal){0}, file);
 }
 
 /* A cell between two bars, padded; a bar in it is no border. */

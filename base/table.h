@@ -6,6 +6,8 @@
 #ifndef ROOFTILE_BASE_TABLE_H
 #define ROOFTILE_BASE_TABLE_H
 
+#include "base/terminal.h"
+
 #include <jansson.h>
 #include <stdio.h>
 
@@ -35,6 +37,9 @@ void rt_table_row_json(struct rt_table *table, const char *key, json_t *value);
 size_t rt_table_rows(const struct rt_table *table);
 
 void rt_table_text(const struct rt_table *table, FILE *file);
+/* The same for a terminal. Columns that are more than it has go on in further blocks below, each with the
+ * columns that name the rows; a long text in the last column is wrapped. */
+void rt_table_text_for(const struct rt_table *table, const struct rt_terminal *terminal, FILE *file);
 void rt_table_markdown(const struct rt_table *table, FILE *file);
 /* An HTML table: its caption, headings with scope; the first column heads its row where it holds texts. */
 void rt_table_html(const struct rt_table *table, const char *caption, FILE *file);

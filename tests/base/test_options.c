@@ -205,6 +205,7 @@ static void test_help(void)
                                  "      --mode=MODE         What a step is (default inference)\n"
                                  "      --shard=I/N         Only every N-th shape\n"
                                  "      --pair=N,R          Epochs and rate\n"
+                                 "      --no-pager          Print long reports without a pager\n"
                                  "  -h, --help              Print this\n"
                                  "\nExample:\n  rooftile train data.h5\n");
     free(text);

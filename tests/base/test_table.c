@@ -42,6 +42,47 @@ static void test_forms(void)
     rt_table_free(table);
 }
 
+/* Columns that a narrow terminal has no room for go on below, beside the names of the rows. */
+static void test_narrow(void)
+{
+    const struct rt_column wide[] = {{"device", NULL, 's', 0},
+                                     {"op", NULL, 's', 0},
+                                     {"n", NULL, 'd', 0},
+                                     {"mape", "MAPE %", 'f', 1},
+                                     {"why", NULL, 's', 0}};
+    const struct rt_terminal narrow = {.columns = 24}, wrapping = {.columns = 57};
+    struct rt_table *table = rt_table_new(wide, RT_COUNT(wide));
+    rt_table_row(table, "A100 of 40 GB", "bmm", 12LL, 5.25, "few kernels of it were measured");
+    rt_table_row(table, "L4", "add", 3LL, NAN, NULL);
+    char *text, *wrapped;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    rt_table_text_for(table, &narrow, file);
+    fclose(file);
+    file = open_memstream(&wrapped, &size);
+    rt_table_text_for(table, &wrapping, file);
+    fclose(file);
+    CU_ASSERT_STRING_EQUAL(text, "device         op    n\n"
+                                 "A100 of 40 GB  bmm  12\n"
+                                 "L4             add   3\n\n"
+                                 "device        MAPE %\n"
+                                 "A100 of 40..     5.2\n"
+                                 "L4                 -\n\n"
+                                 "device        why\n"
+                                 "A100 of 40..  few\n"
+                                 "              kernels of\n"
+                                 "              it were\n"
+                                 "              measured\n"
+                                 "L4            -\n");
+    CU_ASSERT_STRING_EQUAL(wrapped, "device         op    n  MAPE %  why\n"
+                                    "A100 of 40 GB  bmm  12     5.2  few kernels of it were\n"
+                                    "                                measured\n"
+                                    "L4             add   3       -  -\n");
+    free(text);
+    free(wrapped);
+    rt_table_free(table);
+}
+
 /* Columns that are only known when the program runs. */
 static void test_texts(void)
 {
@@ -70,4 +111,4 @@ static void test_numbers(void)
     rt_table_free(table);
 }
 
-RT_TESTS(RT_TEST(test_forms), RT_TEST(test_texts), RT_TEST(test_numbers))
+RT_TESTS(RT_TEST(test_forms), RT_TEST(test_narrow), RT_TEST(test_texts), RT_TEST(test_numbers))
