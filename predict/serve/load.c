@@ -35,8 +35,8 @@ int rt_serve_load_check(const struct rt_serve_load *load)
         return rt_fail(RT_EUSAGE, "a closed loop has at least one user");
     if (load->arrivals == RT_POISSON && !(load->rate > 0 && load->rate < INFINITY))
         return rt_fail(RT_EUSAGE, "requests come at a rate above 0 a second");
-    if (!(load->cached_share >= 0 && load->cached_share <= 1))
-        return rt_fail(RT_EUSAGE, "the share of prompts that is cached is 0 to 1");
+    if (!(load->prefix_share >= 0 && load->prefix_share <= 1))
+        return rt_fail(RT_EUSAGE, "the share of prompts that is the same in all is 0 to 1");
     if (rt_serve_load_requests(load) < 1)
         return rt_fail(RT_EUSAGE, "say how many requests there are");
     status = check_lengths("prompts", &load->input);
@@ -85,10 +85,12 @@ bool rt_serve_source_next(struct rt_serve_source *source, struct rt_serve_reques
     if (source->load->arrivals == RT_TRACE) {
         next_of_trace(source->load->trace, source->next, request);
     } else {
-        *request = (struct rt_serve_request){.group = -1};
+        *request = (struct rt_serve_request){0};
         request->arrival_us = next_arrival(source);
         request->input = draw(&source->lengths, &source->load->input);
         request->output = draw(&source->lengths, &source->load->output);
+        request->prefix = (int32_t)(source->load->prefix_share * request->input);
+        request->group = request->prefix > 0 ? 0 : -1;
     }
     source->next++;
     return true;

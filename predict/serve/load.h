@@ -45,8 +45,8 @@ struct rt_serve_load {
                             server (0: no limit) */
     double rate;         /* Poisson: requests a second */
     struct rt_serve_lengths input, output; /* not of a trace */
-    double cached_share; /* of every prompt's tokens, in whole blocks, that are in the cache before:
-                            a system's prompt, turns before this one; 0 to 1 */
+    double prefix_share; /* of every prompt's tokens that all have in common (a system's prompt), 0 to 1: a
+                            server with a prefix cache computes them once */
     int64_t requests;    /* in all; 0: 10 x concurrency, as InferenceX has it; of a trace: all */
     double ramp_us;      /* closed loop: users begin evenly over so long; 0: all at once */
     int64_t warm_up;     /* the first so many answered are not counted */

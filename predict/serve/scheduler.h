@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rt_scheduler {
+struct rt_scheduler {  /* of one attention group */
     const char *name;  /* "vllm" */
     int64_t budget;    /* tokens of a step: a prompt's decode tokens and chunks together; of a step that only
                           prefills where !mixed */
@@ -17,6 +17,7 @@ struct rt_scheduler {
     int64_t graph_most; /* decode batches up to this run as CUDA graphs; 0: none do */
     bool mixed;         /* chunks of prompts and decodes in one step; else steps that prefill go first */
     bool chunked;       /* prompts longer than the budget are cut; else they go as a whole, alone */
+    bool budget_shared; /* attention groups share the budget; else each has its own */
     bool prefix_cache;  /* blocks of prompts stay for others until their room is needed */
 };
 

@@ -10,7 +10,9 @@
  *   load.[ch]          who asks: requests, their lengths and when they come
  *   trace.[ch]         a list of requests in CSV
  *   scheduler.[ch]     vLLM, SGLang and TensorRT-LLM as rows
- *   simulate.[ch]      the events
+ *   simulate.[ch]      the events, and what comes out
+ *   replica.[ch]       one server: its queue, its cache, and the step it is in
+ *   decoding.[ch], prefix_cache.[ch], lives.[ch], tally.[ch]   its parts
  *   cmd_serve.c        `rooftile serve`
  */
 #ifndef ROOFTILE_PREDICT_SERVE_SERVE_H
