@@ -52,6 +52,7 @@ bool rt_shard_has(struct rt_shard shard, size_t i);
 
 struct rt_output_kind;
 struct rt_command_line;
+struct rt_text;
 
 /* Where the value of an option goes and how its text is read. Made by the macros below. */
 struct rt_option_value {
@@ -66,6 +67,7 @@ struct rt_option_value {
     const char *required; /* the sentence where the option is missing; NULL: it is optional */
     bool once;            /* a second time is refused, of a list the same text; else the last one counts */
     int (*check)(const char *option, const char *text); /* of texts and lists, before they are kept */
+    void (*suggests)(struct rt_text *list); /* what a shell may complete, a line each: completion.h */
     /* Of texts and lists that name files (outputs.h): */
     char *(*reads)(const char *text);    /* the path that is read, to be freed; NULL: none is */
     const struct rt_output_kind *writes; /* what is written there */
@@ -152,7 +154,7 @@ int rt_argument_choice(const char *option, const char *text, const char *const *
 /* ---- commands ---- */
 
 struct rt_command {
-    const char *name, *brief;    /* "train", and its line in the list of commands */
+    const char *name, *brief;    /* "train", and its line in the list of commands; NULL: is not listed */
     const char *operands_usage;  /* in the line "Usage: ", such as "DATA.h5..."; NULL: none */
     const char *about, *details; /* before the options, and after them: rules, an example */
     const struct rt_option *options;

@@ -107,7 +107,8 @@ static void print_commands(FILE *file, const struct rt_command *command)
 {
     fputs("Commands:\n", file);
     for (size_t i = 0; i < command->command_count; i++)
-        fprintf(file, "  %-10s %s\n", command->commands[i]->name, command->commands[i]->brief);
+        if (command->commands[i]->brief != NULL)
+            fprintf(file, "  %-10s %s\n", command->commands[i]->name, command->commands[i]->brief);
 }
 
 void rt_command_help(const struct rt_command *command, const char *title, FILE *file)

@@ -6,6 +6,7 @@
 #include "collect/plan/model_run.h"
 #include "collect/plan/plans.h"
 #include "collect/report.h"
+#include "models/graph/model.h"
 #include "base/options.h"
 #include "base/outputs.h"
 #include "base/printable.h"
@@ -49,11 +50,18 @@ static bool goes_on(const struct rt_command_line *line, const char *output)
 /* What a backend can run of a model; the numbers are those of enum rt_mode. */
 static const char *const step_modes[] = {[RT_INFERENCE] = "inference", [RT_TRAINING] = "training"};
 
+static void suggest_backends(struct rt_text *list)
+{
+    for (size_t b = 0; b < rt_backend_count; b++)
+        rt_text_add(list, "%s\n", rt_backends[b]->name);
+}
+
 static const struct rt_option options[] = {
     {"output", 'o', "OUT.h5",
      RT_TEXT(struct arguments, job.output, .writes = &rt_dataset_kind, .goes_on = goes_on),
      "Where the dataset goes (required); OUT.h5.journal holds it until it is complete"},
-    {"backend", 0, "NAME", RT_TEXT(struct arguments, backend), "Where kernels run: see --list (default cpu)"},
+    {"backend", 0, "NAME", RT_TEXT(struct arguments, backend, .suggests = suggest_backends),
+     "Where kernels run: see --list (default cpu)"},
     {"device", 0, "LIST", RT_TEXT(struct arguments, job.backend_options.devices),
      "Devices of the backend; of cpu, numbers of threads (default 1,all)"},
     {"gpu", 0, "LIST", RT_OWN(struct arguments, job.backend_options.devices, read_gpus),
@@ -62,23 +70,24 @@ static const struct rt_option options[] = {
      "Measure on parts of a GPU: percents of its SMs, such as 25,50,100, each a device of its own"},
 
     RT_HEADING("What is measured:"),
-    {"plan", 0, "PLAN", RT_TEXT(struct arguments, plan, .reads = rt_reads_path),
+    {"plan", 0, "PLAN", RT_TEXT(struct arguments, plan, .reads = rt_reads_path, .suggests = rt_plan_suggest),
      "quick: a minute on a CPU; kernels: what a predictor of GPUs is trained on; models: every kernel of the "
      "zoo's models; calibrate: the few shapes that `rooftile calibrate` needs of a GPU; or a file with a "
      "line "
      "per shape: bmm,batch=8,m=64,n=64,k=64,dtype=bf16 (default quick)"},
     {"count", 0, "N", RT_INTEGER(struct arguments, count, 1, 1000000),
      "Only the first shapes of the plan (default: of quick 2000, of kernels 4000, else all)"},
-    {"ops", 0, "LIST", RT_TEXT(struct arguments, ops),
+    {"ops", 0, "LIST", RT_TEXT(struct arguments, ops, .suggests = rt_op_suggest),
      "Only these ops or families (default: all that the backend can run)"},
-    {"dtypes", 0, "LIST", RT_TEXT(struct arguments, dtypes),
+    {"dtypes", 0, "LIST", RT_TEXT(struct arguments, dtypes, .suggests = rt_dtype_suggest),
      "Only these dtypes, such as fp32,bf16 (default: of kernels all that the backend can run, else fp32)"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, job.backend_options.seed, 0, INT64_MAX),
      "Seed of the quick and the kernels plan and of the operands"},
     {"shard", 0, "I/N", RT_SHARD(struct arguments, job.shard),
      "Only every N-th shape, from the I-th: N machines measure a plan, and `rooftile dataset merge --sort` "
      "makes one dataset of theirs"},
-    {"model", 0, "NAME", RT_TEXT(struct arguments, step.model, .reads = rt_reads_path),
+    {"model", 0, "NAME",
+     RT_TEXT(struct arguments, step.model, .reads = rt_reads_path, .suggests = rt_model_suggest),
      "Instead of a plan: the kernels of a model (`rooftile graph --list`, or a config.json), each alone and "
      "then all in order, as a workload; with --batch, --seq, --mode and one of --dtypes"},
     {"batch", 0, "N", RT_INTEGER(struct arguments, step.batch, 1, 1 << 24), "Sequences of the model's step"},

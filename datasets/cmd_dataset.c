@@ -442,7 +442,8 @@ static const struct rt_command info = {
 static const struct rt_option import_options[] = {
     {"format", 'f', "NAME",
      RT_TEXT(struct arguments, format,
-             .required = "say what it is: --format neusight, aiconfigurator, csv or workloads"),
+             .required = "say what it is: --format neusight, aiconfigurator, csv or workloads",
+             .suggests = rt_import_suggest),
      "neusight, aiconfigurator, csv or workloads"},
     {"output", 'o', "FILE.h5", RT_TEXT(struct arguments, out, WRITES_DATASET), "The dataset to write"},
     {"threads", 't', "N", RT_INTEGER(struct arguments, threads, 1, RT_THREADS_MAX),

@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+struct rt_text;
+
 struct rt_device {
     char name[96]; /* as the driver reports it */
     char vendor[32];
@@ -132,6 +134,8 @@ int rt_device_mig(const char *spec, struct rt_device *board, struct rt_mig *out)
 /* The catalogue, for listings. `i` < rt_device_catalogue_size(). */
 size_t rt_device_catalogue_size(void);
 int rt_device_catalogue(size_t i, struct rt_device *out);
+/* .suggests of rows (base/options.h): the shortest name of each; files. */
+void rt_device_suggest(struct rt_text *list);
 
 /* True where both describe the same hardware: same name, no number known to both that differs. A
  * difference is in rt_error() ("X: bandwidth_gbs is 900 in one and 897 in the other"). */

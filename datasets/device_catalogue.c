@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "datasets/mig.h"
 #include "datasets/share.h"
 
@@ -14,7 +15,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-extern const char *const rt_device_catalogue_json[]; /* NULL-terminated; scripts/embed_devices.cmake */
+extern const char *const rt_device_catalogue_json[]; /* NULL-terminated; scripts/embed_texts.cmake */
 static const char built_in[] = "built-in catalogue";
 
 /* ---- JSON ---- */
@@ -468,4 +469,33 @@ char *rt_device_reads(const char *spec)
     const char *profile;
     return rt_format("%.*s", (int)(is_file(spec, length) ? length : board_length(spec, length, &profile)),
                      spec);
+}
+
+/* ---- names, for a shell ---- */
+
+/* The shortest of the name and its aliases that a shell takes without quotes; NULL: none is. */
+static const char *shortest_name(const json_t *root)
+{
+    const json_t *aliases = json_object_get(root, "aliases");
+    const char *shortest = NULL;
+    for (size_t i = 0; i <= json_array_size(aliases); i++) {
+        const char *name =
+            json_string_value(i == 0 ? json_object_get(root, "name") : json_array_get(aliases, i - 1));
+        if (name != NULL && strpbrk(name, " ()") == NULL &&
+            (shortest == NULL || strlen(name) < strlen(shortest)))
+            shortest = name;
+    }
+    return shortest;
+}
+
+void rt_device_suggest(struct rt_text *list)
+{
+    for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+        json_t *root = parse(rt_device_catalogue_json[i], built_in);
+        const char *name = shortest_name(root);
+        if (name != NULL)
+            rt_text_add(list, "%s\t%s\n", name, json_string_value(json_object_get(root, "name")));
+        json_decref(root);
+    }
+    rt_text_add(list, ":files json\n");
 }

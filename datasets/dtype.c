@@ -65,3 +65,9 @@ int rt_dtype_argument(const char *option, const char *text, void *value)
     rt_text_release(&names);
     return status;
 }
+
+void rt_dtype_suggest(struct rt_text *list)
+{
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        rt_text_add(list, "%s\n", rt_dtypes[i].name);
+}

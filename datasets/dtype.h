@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+struct rt_text;
+
 /* The numbers are stored in dataset files (enum types): append, never renumber. */
 enum rt_dtype {
     RT_FP32 = 0,
@@ -41,5 +43,6 @@ int rt_dtype_find(const char *name);
 
 /* An option's own reader (base/options.h): `value` is an enum rt_dtype. RT_EUSAGE lists the names. */
 int rt_dtype_argument(const char *option, const char *text, void *value);
+void rt_dtype_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 
 #endif

@@ -44,3 +44,9 @@ int rt_family_check(const char *option, const char *name)
     rt_text_release(&known);
     return status;
 }
+
+void rt_family_suggest(struct rt_text *list)
+{
+    for (int f = 0; f < RT_FAMILY_COUNT; f++)
+        rt_text_add(list, "%s\n", rt_families[f].name);
+}

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+struct rt_text;
+
 enum rt_family {
     RT_FAMILY_BMM,
     RT_FAMILY_LINEAR,
@@ -45,5 +47,6 @@ bool rt_family_vector(enum rt_family family);
 int rt_family_find(const char *name); /* -1: there is none of that name */
 /* RT_EUSAGE "--family soup: there is no family of that name; ...": the check of an option's row. */
 int rt_family_check(const char *option, const char *name);
+void rt_family_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 
 #endif

@@ -9,6 +9,7 @@
 #include "datasets/fabric.h"
 #include "datasets/moe_routing.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -647,4 +648,12 @@ int rt_op_check(enum rt_op_id op, const int64_t *dim)
     }
     const char *wrong = rt_ops[op].wrong != NULL ? rt_ops[op].wrong(dim) : NULL;
     return wrong == NULL ? RT_OK : rt_fail(RT_EFORMAT, "%s: %s", rt_ops[op].name, wrong);
+}
+
+void rt_op_suggest(struct rt_text *list)
+{
+    rt_family_suggest(list);
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        if (rt_family_find(rt_ops[op].name) < 0) /* softmax is both */
+            rt_text_add(list, "%s\n", rt_ops[op].name);
 }

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rt_text;
+
 #define RT_MAX_DIMS 14
 
 /* The numbers are stored in dataset files (enum types): append, never renumber. */
@@ -115,6 +117,7 @@ extern const char *const rt_phases[RT_PHASE_COUNT];
 
 /* Index of the row of that name or NeuSight's name, -1 where there is none. */
 int rt_op_find(const char *name);
+void rt_op_suggest(struct rt_text *list); /* .suggests of rows (base/options.h): ops and families */
 
 int rt_op_ndims(enum rt_op_id op);
 /* Dims of conv2d, in the order of its row. */

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "datasets/dataset_input.h"
 #include "models/nn/blas.h"
+#include "models/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
 
@@ -39,11 +40,12 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, train.out, .required = "say where the predictor goes: -o PREDICTOR.h5",
              .writes = &rt_predictor_kind, .goes_on = goes_on),
      "Where the predictor goes"},
-    {"predictor", 'p', "KIND", RT_TEXT(struct arguments, train.kind),
+    {"predictor", 'p', "KIND", RT_TEXT(struct arguments, train.kind, .suggests = rt_recipe_suggest),
      "What to fit: rooftile, neusight, linear or wave-scaling"},
-    {"family", 0, "NAME", RT_LIST(struct arguments, train.families, .check = rt_family_check),
+    {"family", 0, "NAME",
+     RT_LIST(struct arguments, train.families, .check = rt_family_check, .suggests = rt_family_suggest),
      "Fit only this family (default: all of the predictor)"},
-    {"hold-out-gpu", 0, "NAME", RT_LIST(struct arguments, train.held_out_gpus),
+    {"hold-out-gpu", 0, "NAME", RT_LIST(struct arguments, train.held_out_gpus, .suggests = rt_device_suggest),
      "Leave out the device of that name, or every one with that word or words in its name"},
     {"hold-out-op", 0, "NAME", RT_LIST(struct arguments, train.held_out_ops), "Leave out this op"},
     {"seed", 's', "N", RT_INTEGER(struct arguments, train.split.seed, 1, INT64_MAX),

@@ -1,6 +1,7 @@
 /* The table of plans. See plans.h. */
 #include "collect/plan/plans.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -48,6 +49,13 @@ static const struct {
     {"models", SIZE_MAX, false, rt_plan_models},
     {"calibrate", SIZE_MAX, true, rt_plan_calibrate},
 };
+
+void rt_plan_suggest(struct rt_text *list)
+{
+    for (size_t p = 0; p < RT_COUNT(plans); p++)
+        rt_text_add(list, "%s\n", plans[p].name);
+    rt_text_add(list, ":files\n");
+}
 
 int rt_plan_make(const char *name, const struct rt_plan_request *request, struct rt_plan *out)
 {

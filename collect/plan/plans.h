@@ -17,9 +17,13 @@
 
 #include "collect/plan/request.h"
 
+struct rt_text;
+
 /* A plan by its name, or from the file of that name. request->count 0: as many tasks as is usual for the
  * plan. RT_EUSAGE where no task is left of it; RT_EFORMAT and RT_EUSAGE about a file name its line. */
 int rt_plan_make(const char *name, const struct rt_plan_request *request, struct rt_plan *out);
+
+void rt_plan_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 
 /* In fp32: rt_plan_make then makes each shape in each of the request's dtypes (rt_task_dtype). */
 int rt_plan_quick(const struct rt_plan_request *request, struct rt_plan *out);

@@ -1,12 +1,19 @@
 /* The table of sources, and what an import does around them. See import.h. */
 #include "datasets/import/import.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct rt_importer *const importers[] = {&rt_importer_neusight, &rt_importer_aiconfigurator,
                                                       &rt_importer_csv, &rt_importer_workloads};
+
+void rt_import_suggest(struct rt_text *list)
+{
+    for (size_t i = 0; i < RT_COUNT(importers); i++)
+        rt_text_add(list, "%s\n", importers[i]->name);
+}
 
 /* NULL, with a sentence, where none has the name. */
 static const struct rt_importer *find_importer(const char *name)

@@ -15,6 +15,9 @@
 
 #include "datasets/import/importer.h"
 
+struct rt_text;
+void rt_import_suggest(struct rt_text *list); /* .suggests of rows (base/options.h): the importers */
+
 /* Imports `path` with the importer of that name. *report is filled even where nothing was kept (RT_EFORMAT).
  * RT_EUSAGE where none has the name. *out is stamped. */
 int rt_import(const char *format, const char *path, const struct rt_import_options *options,

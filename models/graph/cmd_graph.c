@@ -27,7 +27,8 @@ struct arguments {
 };
 
 static const struct rt_option options[] = {
-    {"model", 'm', "MODEL", RT_TEXT(struct arguments, model, .reads = rt_reads_path),
+    {"model", 'm', "MODEL",
+     RT_TEXT(struct arguments, model, .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model by name (--list), a Hugging Face config.json, an operator graph of NeuSight (.csv), or an "
      "ONNX model (.onnx)"},
     RT_STEP_AS_OPTION(struct arguments, step),

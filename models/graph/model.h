@@ -8,6 +8,8 @@
 
 #include "models/graph/graph.h"
 
+struct rt_text;
+
 enum rt_activation_kind {
     RT_ACT_GELU,
     RT_ACT_GELU_TANH,
@@ -207,6 +209,8 @@ void rt_model_of_images(const struct rt_vision *vision, struct rt_model *out);
 /* The zoo, for listings: transformers only. Models of images are listed by rt_vision_at. */
 size_t rt_zoo_size(void);
 int rt_zoo_model(size_t i, struct rt_model *out);
+/* .suggests of rows (base/options.h): all models by name; files. */
+void rt_model_suggest(struct rt_text *list);
 
 /* RT_EUSAGE where options are out of range or do not fit the model (heads that tensor parallelism does not
  * divide, an image smaller than the network's windows). A sequence beyond the model's positions is built, too

@@ -1,6 +1,7 @@
 /* Reading and settling the options of a step. See step_options.h. */
 #include "models/graph/step_options.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -22,6 +23,11 @@ int rt_read_layout(const char *option, const char *text, void *value)
     *(bool *)value = last;
     return last || strcmp(text, "nchw") == 0 ? RT_OK
                                              : rt_fail(RT_EUSAGE, "%s %s: choose nchw or nhwc", option, text);
+}
+
+void rt_layout_suggest(struct rt_text *list)
+{
+    rt_text_add(list, "nchw\nnhwc\tchannels last\n");
 }
 
 static bool is_half(enum rt_dtype dtype)

@@ -27,6 +27,7 @@ struct rt_step_options {
 
 int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
 int rt_read_layout(const char *option, const char *text, void *value);        /* of a bool: channels last */
+void rt_layout_suggest(struct rt_text *list);
 
 /* A row beside --model. */
 #define RT_STEP_AS_OPTION(type, member)                                                                      \
@@ -40,15 +41,18 @@ int rt_read_layout(const char *option, const char *text, void *value);        /*
 #define RT_STEP_OPTIONS(type, member)                                                                        \
     {"mode", 0, "MODE", RT_CHOICE(type, member.graph.step, rt_steps),                                        \
      "inference, training or decode: one token a sequence"},                                                 \
-        {"dtype", 0, "NAME", RT_OWN(type, member.graph.dtype, rt_dtype_argument),                            \
+        {"dtype", 0, "NAME",                                                                                 \
+         RT_OWN(type, member.graph.dtype, rt_dtype_argument, .suggests = rt_dtype_suggest),                  \
          "Element type of weights and activations (default: that of the config.json, or of its "             \
          "quantisation; else "                                                                               \
          "fp32, and for --runtime serving bf16, or fp16 on GPUs without it)"},                               \
-        {"quant", 0, "NAME", RT_OWN(type, member.quant, rt_read_dtype_or_none),                              \
+        {"quant", 0, "NAME",                                                                                 \
+         RT_OWN(type, member.quant, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),                    \
          "Of the products with weights: fp8, fp8-block, nvfp4, mxfp4, int8, int4 ...; all else is in "       \
          "--dtype "                                                                                          \
          "(default: as the config.json has it; none: not)"},                                                 \
-        {"kv-cache", 0, "NAME", RT_OWN(type, member.cache, rt_read_dtype_or_none),                           \
+        {"kv-cache", 0, "NAME",                                                                              \
+         RT_OWN(type, member.cache, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),                    \
          "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has " \
          "it)"},                                                                                             \
         {"runtime", 0, "NAME", RT_CHOICE(type, member.graph.runtime, rt_runtime_names),                      \
@@ -63,7 +67,8 @@ int rt_read_layout(const char *option, const char *text, void *value);        /*
          "serving: decode sequences that differ, by their cached tokens; with --lengths, both in one step"}, \
         {"fusion", 0, NULL, RT_FLAG(type, member.graph.fusion),                                              \
          "Chains of elementwise ops run as one kernel, as torch.compile does"},                              \
-        {"layout", 0, "NAME", RT_OWN(type, member.graph.channels_last, rt_read_layout),                      \
+        {"layout", 0, "NAME",                                                                                \
+         RT_OWN(type, member.graph.channels_last, rt_read_layout, .suggests = rt_layout_suggest),            \
          "images: how they are stored: nchw (default) or nhwc (channels last)"},                             \
         {"seconds", 0, "S", RT_NUMBER(type, member.graph.seconds, 1e-3, RT_MOST_SECONDS),                    \
          "speech: seconds of sound, at 16 kHz (default 10; Whisper hears a window, of 30, and no more)"},    \

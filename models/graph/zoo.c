@@ -3,6 +3,7 @@
 #include "models/graph/config.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "models/graph/architectures/vision/vision.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-extern const char *const rt_model_zoo_json[]; /* NULL-terminated; scripts/embed_json.cmake */
+extern const char *const rt_model_zoo_json[]; /* NULL-terminated; scripts/embed_texts.cmake */
 
 static bool is_separator(char letter)
 {
@@ -252,4 +253,17 @@ int rt_zoo_model(size_t i, struct rt_model *out)
     status = read_model(root, out);
     json_decref(root);
     return status;
+}
+
+void rt_model_suggest(struct rt_text *list)
+{
+    json_t *root;
+    for (size_t i = 0; rt_model_zoo_json[i] != NULL && parse(i, &root) == RT_OK; i++) {
+        rt_text_add(list, "%s\n", json_string_value(json_object_get(root, "name")));
+        json_decref(root);
+    }
+    const struct rt_vision *vision;
+    for (size_t i = 0; (vision = rt_vision_at(i)) != NULL; i++)
+        rt_text_add(list, "%s\n", vision->name);
+    rt_text_add(list, ":files json onnx csv\n");
 }

@@ -25,6 +25,8 @@
 #include "models/predictor/energy_model.h"
 #include "models/predictor/forecaster.h"
 
+struct rt_text;
+
 #define RT_PREDICTOR_FORMAT  "rooftile-predictor"
 #define RT_PREDICTOR_VERSION 4
 #define RT_MAX_NETS          (2 * RT_FAMILY_COUNT) /* of a predictor */
@@ -58,6 +60,7 @@ void rt_predictor_release(struct rt_predictor *predictor);
 int rt_predictor_open(const char *name, struct rt_predictor *out);
 /* For the rows of options: the file that `name` reads. */
 char *rt_predictor_reads(const char *name);
+void rt_predictor_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /* atomic */
 /* Nets and provenance inside an open file; checkpoints hold them too. */
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file);

@@ -2,6 +2,7 @@
 #include "base/h5_struct.h"
 #include "base/outputs.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "models/predictor/predictor.h"
 
 #include <stdio.h>
@@ -246,4 +247,9 @@ char *rt_predictor_reads(const char *name)
     if (strcmp(name, "pretrained") == 0)
         return rt_pretrained_path(&path) == RT_OK ? path : NULL;
     return rt_strdup(name);
+}
+
+void rt_predictor_suggest(struct rt_text *list)
+{
+    rt_text_add(list, "pretrained\twhat comes with rooftile\nroofline\tthe bound alone\n:files h5\n");
 }

@@ -1,6 +1,7 @@
 /* The recipe table. See recipe.h. */
 #include "models/predictor/recipe.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -157,4 +158,15 @@ bool rt_recipe_has_effects(const struct rt_recipe *recipe)
 {
     return recipe->forecaster == RT_FORECASTER_LINKS ||
            (recipe->head != NULL && rt_heads[rt_head_find(recipe->head)].effects);
+}
+
+void rt_recipe_suggest(struct rt_text *list)
+{
+    for (size_t i = 0; i < rt_recipe_count; i++) {
+        size_t same = 0; /* a kind has a row for each family */
+        while (strcmp(rt_recipes[same].kind, rt_recipes[i].kind) != 0)
+            same++;
+        if (same == i)
+            rt_text_add(list, "%s\n", rt_recipes[i].kind);
+    }
 }

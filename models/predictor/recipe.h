@@ -8,6 +8,8 @@
 
 #include "models/predictor/predictor.h"
 
+struct rt_text;
+
 struct rt_recipe {
     const char *kind;
     enum rt_forecaster_id forecaster;
@@ -34,6 +36,7 @@ extern const size_t rt_recipe_count;
 
 /* Is there a recipe of that kind? */
 bool rt_recipe_kind(const char *kind);
+void rt_recipe_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 
 /* An untrained net: parameters 0, inputs the features themselves, no tiles. */
 int rt_recipe_net(const struct rt_recipe *recipe, struct rt_family_net *out);

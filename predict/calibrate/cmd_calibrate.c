@@ -47,9 +47,9 @@ static const struct rt_option calibrate_options[] = {
              .required =
                  "say what to calibrate: --predictor P.h5 (`rooftile train --predictor rooftile` makes "
                  "one)",
-             .reads = rt_predictor_reads),
+             .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "The predictor; it is left as it is"},
-    {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu),
+    {"gpu", 0, "NAME", RT_TEXT(struct arguments, gpu, .suggests = rt_device_suggest),
      "The device of the data, or words in its name; needed but for --population"},
     {"output", 'o', "P2.h5",
      RT_TEXT(struct arguments, output, .required = "say where the calibrated predictor goes: -o P2.h5",

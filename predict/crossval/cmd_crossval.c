@@ -64,18 +64,20 @@ static const struct rt_option crossval_options[] = {
     {"target", 't', "WHAT", RT_CHOICE(struct arguments, target, targets),
      "latency, or energy: the energy model fitted to the power of all other GPUs' runs and kernels, then to "
      "one run of the GPU; with --leave-out gpu, and nothing is trained"},
-    {"times", 0, "P.h5", RT_LIST(struct arguments, times, .reads = rt_predictor_reads),
+    {"times", 0, "P.h5",
+     RT_LIST(struct arguments, times, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "--target energy: a predictor of times, repeatable: a GPU has those of the first that was not fitted to "
      "it (default pretrained)"},
     {"output", 'o', "DIR", RT_TEXT(struct arguments, options.out), "Folder of what the folds make"},
-    {"predictor", 'p', "KIND", FIELD(RT_LIST, kinds, .once = true, .check = check_kind),
+    {"predictor", 'p', "KIND",
+     FIELD(RT_LIST, kinds, .once = true, .check = check_kind, .suggests = rt_recipe_suggest),
      "What `rooftile train` fits, or \"roofline\" alone (default rooftile)"},
-    {"gpu", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GPU]),
+    {"gpu", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_GPU], .suggests = rt_device_suggest),
      "--leave-out gpu: only the fold of the GPU of that name, or those of GPUs with that word or words in "
      "their names"},
     {"model", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_MODEL]),
      "--leave-out model: only models whose name contains NAME"},
-    {"op", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_OP]),
+    {"op", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_OP], .suggests = rt_op_suggest),
      "--leave-out op: only ops whose name contains NAME"},
     {"calibrate", 0, "N", FIELD(RT_INTEGER, calibrate, 0, RT_CALIBRATE_MOST),
      "--leave-out gpu: calibrate every fold to N kernels of each family and dtype, and judge again; 0: do "
@@ -89,7 +91,8 @@ static const struct rt_option crossval_options[] = {
      "models on its GPU, beside the kernels of each --calibrate-split and without"},
     {"seed", 's', "N", FIELD(RT_INTEGER, seed, 1, INT64_MAX), "Seed of `train` and `calibrate`"},
     {"epochs", 0, "N", FIELD(RT_INTEGER, epochs, 1, 1000000), "Of `train` (default: the kind's)"},
-    {"family", 0, "NAME", RT_LIST(struct arguments, options.families, .check = rt_family_check),
+    {"family", 0, "NAME",
+     RT_LIST(struct arguments, options.families, .check = rt_family_check, .suggests = rt_family_suggest),
      "Of `train`: only this family, and no whole models"},
     {"keep-test", 0, NULL, RT_FLAG(struct arguments, options.keep_test),
      "--leave-out gpu: train on the training part of the other GPUs only (default: on all that was measured "

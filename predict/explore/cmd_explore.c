@@ -46,7 +46,7 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, gpu,
              .required = "say which GPU the others are like: --gpu NAME (`rooftile devices` "
                          "lists them)",
-             .reads = rt_device_reads),
+             .reads = rt_device_reads, .suggests = rt_device_suggest),
      "The GPU that the points are like: of the catalogue or a device file, with overrides as in `predict`"},
     {"vary", 0, "FIELD=LOW:HIGH:STEP,...", RT_OWN(struct arguments, space, read_space),
      "Fields of it that vary, all combinations; several options add up. More SMs and a higher clock bring "
@@ -59,7 +59,7 @@ static const struct rt_option options[] = {
      RT_LIST(struct arguments, models,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .reads = rt_reads_path),
+             .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model of the zoo, a config.json, an operator graph or an ONNX model; of several the geometric mean "
      "of their times "
      "counts"},
@@ -70,7 +70,8 @@ static const struct rt_option options[] = {
      "max"},
     {"area", 0, "FORMULA", RT_OWN(struct arguments, formulas[RT_PRICED_AREA], read_formula),
      "What area it takes, likewise"},
-    {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
+    {"predictor", 'p', "P.h5",
+     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
     RT_HEADING("The step:"),
     {"batch", 'b', "N", RT_INTEGER(struct arguments, batch, 1, INT32_MAX),
@@ -82,7 +83,8 @@ static const struct rt_option options[] = {
     {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
     RT_STEP_OPTIONS(struct arguments, step),
-    {"host", 0, "NAME", RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads),
+    {"host", 0, "NAME",
+     RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches and copies, as in `predict`"},
     {"host-us", 0, "X", RT_NUMBER(struct arguments, how.host_us, 0, 1e4),
      "What it takes to launch any kernel, in us; 0: it is never in the way (default: as --host has it)"},

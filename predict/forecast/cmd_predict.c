@@ -90,20 +90,21 @@ static int read_server(const char *option, const char *text, void *value)
 }
 
 static const struct rt_option options[] = {
-    {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
+    {"predictor", 'p', "P.h5",
+     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
      "models/predictor/pretrained/"},
     {"gpu", 0, "NAME",
      RT_LIST(struct arguments, gpus,
              .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
-             .reads = rt_device_reads),
+             .reads = rt_device_reads, .suggests = rt_device_suggest),
      "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or "
      "a MIG slice of one: A100-40:2g.10gb"},
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, model,
              .required =
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
-             .reads = rt_reads_path),
+             .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, an operator graph of "
      "NeuSight, .csv, or an ONNX model, .onnx"},
     RT_STEP_AS_OPTION(struct arguments, step),
@@ -129,7 +130,8 @@ static const struct rt_option options[] = {
      "ONNX models: count the operators as they stand, each by itself"},
     {"dataset-size", 0, "N", RT_INTEGER(struct arguments, dataset_size, 1, INT64_MAX / 2),
      "Also the time of an epoch: of steps over so many sequences or images"},
-    {"server", 0, "NAME", RT_OWN(struct arguments, forecast.server, read_server),
+    {"server", 0, "NAME",
+     RT_OWN(struct arguments, forecast.server, read_server, .suggests = rt_server_suggest),
      "serving: adds what its host takes: vllm-2024, tensorrt-llm-2024, vllm-2023, sglang or hidden (default: "
      "hidden behind "
      "the GPU, as servers of 2025 were measured)"},
@@ -140,7 +142,8 @@ static const struct rt_option options[] = {
     {"price", 0, "PER_KWH", RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_PRICE], 1e-6, 1e6),
      "Also what that energy costs, at so much a kWh, in any currency"},
     RT_HEADING("The host:"),
-    {"host", 0, "NAME", RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads),
+    {"host", 0, "NAME",
+     RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches and copies: a host of the table in docs/guide/host.md, a file of JSON, or a dataset with "
      "measured copies (default: of --runtime eager, eager-math and graph epyc-7742, which is Hugging Face's "
      "code on an "

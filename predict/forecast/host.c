@@ -296,3 +296,10 @@ double rt_host_copy_us(const struct rt_host *host, const struct rt_device *devic
         gbs = fmin(gbs, host->pageable_gbs);
     return isnan(link) ? NAN : bytes / gbs / 1e3;
 }
+
+void rt_host_suggest(struct rt_text *list)
+{
+    for (int h = 0; h < HOSTS; h++)
+        rt_text_add(list, "%s\n", hosts[h].name);
+    rt_text_add(list, ":files json\n");
+}

@@ -1,6 +1,7 @@
 /* The table of servers. See server.h. */
 #include "predict/forecast/server.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 /* Constants are fitted to runs of others (docs/log/llm-runs.md says which, and judges them on other GPUs). */
 static const struct rt_server servers[] = {
@@ -38,4 +39,10 @@ double rt_server_step_us(const struct rt_server *server, int64_t sequences, int6
 double rt_server_busy_us(const struct rt_server *server, int64_t sequences)
 {
     return 0.4 * (server->step_us + server->sequence_us * (double)sequences);
+}
+
+void rt_server_suggest(struct rt_text *list)
+{
+    for (size_t s = 0; s < sizeof servers / sizeof *servers; s++)
+        rt_text_add(list, "%s\n", servers[s].name);
 }

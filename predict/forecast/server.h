@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct rt_text;
+
 struct rt_server {
     const char *name;   /* as the attribute `backend` of runs has it */
     double step_us;     /* of the host in every step, not hidden behind the GPU */
@@ -29,6 +31,7 @@ const struct rt_server *rt_server_find(const char *name);
 
 /* The same, NULL where there is no such row. */
 const struct rt_server *rt_server_named(const char *name);
+void rt_server_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
 
 /* What the host adds to a step of so many sequences on so many GPUs, in a pipeline of so many stages. */
 double rt_server_step_us(const struct rt_server *server, int64_t sequences, int64_t gpus, int64_t stages);

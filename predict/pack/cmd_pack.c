@@ -19,12 +19,13 @@ struct arguments {
 };
 
 static const struct rt_option options[] = {
-    {"predictor", 'p', "P.h5", RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads),
+    {"predictor", 'p', "P.h5",
+     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
     {"gpu", 0, "NAME",
      RT_TEXT(struct arguments, gpu,
              .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
-             .reads = rt_device_reads),
+             .reads = rt_device_reads, .suggests = rt_device_suggest),
      "A GPU of the catalogue, a MIG slice of it, or a device file, with overrides: H100,sms=100"},
     {"gpus", 0, "N", RT_INTEGER(struct arguments, gpus, 1, RT_PACK_JOBS),
      "Such GPUs at hand, to do the most work with (default: as few as meet all targets)"},
@@ -36,7 +37,8 @@ static const struct rt_option options[] = {
     {"launchers", 0, "N", RT_INTEGER(struct arguments, launchers, 1, 1024),
      "Threads of the host that launch: 1 where all jobs are in one Python process (default: one for each "
      "job)"},
-    {"host", 0, "NAME", RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads),
+    {"host", 0, "NAME",
+     RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches, as of `rooftile predict`"},
     {"host-us", 0, "X", RT_NUMBER(struct arguments, pack.forecast.host_us, 0, 1e4),
      "What it takes to launch any kernel, in us; 0: it is never in the way (default: as --host has it)"},
