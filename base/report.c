@@ -125,6 +125,13 @@ void rt_report_add_lines(struct rt_report *report, const char *lines)
     add_item(report, RT_ITEM_LINES, NULL, NULL)->text = rt_strdup(lines);
 }
 
+void rt_report_add_markdown(struct rt_report *report, const char *text)
+{
+    size_t length = strlen(text); /* one end of line is printed after it */
+    add_item(report, RT_ITEM_MARKDOWN, NULL, NULL)->text =
+        rt_format("%.*s", (int)(length > 0 && text[length - 1] == '\n' ? length - 1 : length), text);
+}
+
 void rt_report_add_front(struct rt_report *report, const char *key, json_t *value)
 {
     add_item(report, RT_ITEM_FRONT, key, NULL)->value = value;
@@ -155,7 +162,7 @@ static int label_width(const struct rt_report *report)
 static char *visible(const struct rt_item *item)
 {
     return rt_text_printable(item->text, item->kind == RT_ITEM_FACT || item->kind == RT_ITEM_NOTE ||
-                                             item->kind == RT_ITEM_LINES);
+                                             item->kind == RT_ITEM_LINES || item->kind == RT_ITEM_MARKDOWN);
 }
 
 static void print_indented(const char *lines, int indent, FILE *file)
@@ -284,6 +291,8 @@ static void print_markdown_item(const struct rt_item *item, FILE *file)
     char *text = visible(item);
     if (item->kind == RT_ITEM_LINES) {
         print_fenced(text, file);
+    } else if (item->kind == RT_ITEM_MARKDOWN) {
+        fprintf(file, "%s\n", text);
     } else if (item->kind == RT_ITEM_FACT || text[0] != '\0') {
         bool fact = item->kind == RT_ITEM_FACT, named = fact && item->label[0] != '\0';
         fprintf(file, "%s%s%s", fact ? (named ? "- " : "  ") : before[item->kind], named ? item->label : "",

@@ -59,6 +59,8 @@ void rt_report_add_note(struct rt_report *report, const char *key, const char *f
 void rt_report_add_paragraph(struct rt_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_add_lines(struct rt_report *report, const char *lines);
+/* A text that is Markdown already, as it stands: headings and tables of its own. */
+void rt_report_add_markdown(struct rt_report *report, const char *text);
 /* The front matter of a page in Markdown, as YAML between two lines of "---": add it first. A member of the
  * JSON object, in no other form. Takes the value. */
 void rt_report_add_front(struct rt_report *report, const char *key, json_t *value);

@@ -13,8 +13,9 @@ enum rt_item_kind {
     RT_ITEM_NOTE,
     RT_ITEM_PARAGRAPH,
     RT_ITEM_LINES,
-    RT_ITEM_FRONT, /* of Markdown and JSON */
-    RT_ITEM_PLOT,  /* of HTML */
+    RT_ITEM_MARKDOWN, /* a text that is Markdown already */
+    RT_ITEM_FRONT,    /* of Markdown and JSON */
+    RT_ITEM_PLOT,     /* of HTML */
 };
 
 struct rt_item {

@@ -227,7 +227,7 @@ static void print_item(struct page *page, const struct rt_item *item)
         print_title(page, item->text);
     else if (item->kind == RT_ITEM_PARAGRAPH)
         print_element(page, "p", item->text);
-    else if (item->kind == RT_ITEM_LINES)
+    else if (item->kind == RT_ITEM_LINES || item->kind == RT_ITEM_MARKDOWN)
         print_element(page, "pre class=\"box\" tabindex=\"0\"", item->text);
     else if (item->kind == RT_ITEM_HEADING)
         print_heading(page, item->text);

@@ -39,3 +39,5 @@ for name in zeus splitwise mlenergy; do
 done
 "$rooftile" calibrate --target energy --population -p "$work/times.h5" "${files[@]}" --overwrite \
     -o "$source_folder/models/predictor/pretrained/rooftile.h5"
+"$rooftile" card pretrained --title "The predictor that comes along" --overwrite \
+    --notes "$source_folder/models/predictor/pretrained/notes.md" -o "$source_folder/models/predictor/pretrained/README.md"

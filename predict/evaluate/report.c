@@ -1,6 +1,9 @@
 /* The report of an evaluation. See report.h. */
 #include "predict/evaluate/report.h"
 #include "predict/evaluate/report_parts.h"
+#include "base/status.h"
+
+#include <stdlib.h>
 
 struct rt_report *rt_evaluation_report(const struct rt_evaluation *evaluation,
                                        const struct rt_dataset_input *input)
@@ -18,4 +21,20 @@ struct rt_report *rt_evaluation_report(const struct rt_evaluation *evaluation,
     }
     rt_evaluation_add_left_out(report, evaluation);
     return report;
+}
+
+void rt_evaluation_add_errors(struct rt_report *report, const struct rt_evaluation *evaluation,
+                              const char *key)
+{
+    const char *what = evaluation->workloads ? "mode" : "op", *pooled = evaluation->workloads ? "kind" : "op";
+    const char *scope = evaluation->workloads ? "scope" : "device";
+    char *devices = rt_format("%s.devices", key), *pools = rt_format("%s.pooled", key);
+    rt_evaluation_add_pools(report, evaluation, &evaluation->devices, devices,
+                            evaluation->workloads ? "Whole models, per device" : "Kernels, per device",
+                            "device", what, false);
+    rt_evaluation_add_pools(report, evaluation, &evaluation->pooled, pools,
+                            evaluation->workloads ? "Whole models, pooled" : "Kernels, pooled over devices",
+                            scope, pooled, true);
+    free(devices);
+    free(pools);
 }

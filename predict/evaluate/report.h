@@ -12,4 +12,9 @@
 struct rt_report *rt_evaluation_report(const struct rt_evaluation *evaluation,
                                        const struct rt_dataset_input *input);
 
+/* The tables of errors alone, to be a part of another report: per device and op or mode, and pooled. The keys
+ * of its tables begin with `key`. */
+void rt_evaluation_add_errors(struct rt_report *report, const struct rt_evaluation *evaluation,
+                              const char *key);
+
 #endif

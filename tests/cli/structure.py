@@ -28,6 +28,7 @@ ROOMS = {
     "predict/serve": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve",
     "predict/advise": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate",
+    "predict/card": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate",
     "predict/calibrate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate train",
     "predict/crossval": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate "
                         "predict/calibrate train",
