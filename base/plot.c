@@ -114,6 +114,16 @@ void rt_plot_band(struct rt_plot *plot, const char *name, const double *x, const
     add_series(plot, RT_SERIES_BAND, name, x, NULL, low, high, count);
 }
 
+void rt_plot_limit(struct rt_plot *plot, const char *name, const double *x, const double *y, size_t count)
+{
+    struct rt_series *series = add_series(plot, RT_SERIES_LIMIT, name, x, y, NULL, NULL, count);
+    size_t limits = 0;
+    for (size_t s = 0; s + 1 < plot->count; s++)
+        limits += plot->series[s].kind == RT_SERIES_LIMIT;
+    plot->styles -= series->style + 1 == plot->styles; /* it takes no colour */
+    series->style = RT_FIRST_LIMIT + limits;
+}
+
 void rt_plot_diagonal(struct rt_plot *plot, double share)
 {
     plot->diagonal = share;
@@ -154,7 +164,13 @@ static size_t find_row(struct rt_plot *plot, const char *name)
 void rt_plot_bars(struct rt_plot *plot, const char *name, const char *const *names, const double *values,
                   size_t count)
 {
-    struct rt_series *series = add_series(plot, RT_SERIES_BARS, name, values, values, NULL, NULL, count);
+    rt_plot_bar_intervals(plot, name, names, values, NULL, NULL, count);
+}
+
+void rt_plot_bar_intervals(struct rt_plot *plot, const char *name, const char *const *names,
+                           const double *values, const double *low, const double *high, size_t count)
+{
+    struct rt_series *series = add_series(plot, RT_SERIES_BARS, name, values, values, low, high, count);
     for (size_t i = 0; i < count; i++)
         series->y[i] = (double)find_row(plot, names[i]);
 }

@@ -41,12 +41,17 @@ void rt_plot_intervals(struct rt_plot *plot, const char *name, const double *x, 
 /* The area between `low` and `high`. */
 void rt_plot_band(struct rt_plot *plot, const char *name, const double *x, const double *low,
                   const double *high, size_t count);
+/* A line that is a limit: behind the others, in grey, told from other limits by its dashes. */
+void rt_plot_limit(struct rt_plot *plot, const char *name, const double *x, const double *y, size_t count);
 /* The line y = x, and dashed ones at y = (1 +- share) x; both axes show the same range. */
 void rt_plot_diagonal(struct rt_plot *plot, double share);
 
 /* Horizontal bars from zero, a row for each distinct name in the order of first sight, the first on top. */
 void rt_plot_bars(struct rt_plot *plot, const char *name, const char *const *names, const double *values,
                   size_t count);
+/* The same with intervals; NaN where there is none. */
+void rt_plot_bar_intervals(struct rt_plot *plot, const char *name, const char *const *names,
+                           const double *values, const double *low, const double *high, size_t count);
 /* A timeline: boxes from `starts` to `ends` in the row of that number, from 0, the first on top. */
 void rt_plot_spans(struct rt_plot *plot, const char *name, const size_t *rows, const double *starts,
                    const double *ends, size_t count);

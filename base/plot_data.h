@@ -9,16 +9,19 @@
 enum rt_series_kind {
     RT_SERIES_POINTS,
     RT_SERIES_LINE,
+    RT_SERIES_LIMIT,
     RT_SERIES_INTERVALS,
     RT_SERIES_BAND, /* no y */
-    RT_SERIES_BARS, /* x: values, y: rows */
+    RT_SERIES_BARS, /* x: values, y: rows; low and high may be there */
     RT_SERIES_SPANS /* low: starts, high: ends, y: rows */
 };
+
+enum { RT_FIRST_LIMIT = 1000 };
 
 struct rt_series {
     enum rt_series_kind kind;
     char *name;
-    size_t style;               /* of the name: 0, 1, ... */
+    size_t style;               /* of the name: 0, 1, ...; of limits RT_FIRST_LIMIT, ... */
     double *x, *y, *low, *high; /* (count) each, NULL where the kind has none */
     size_t count;
 };

@@ -81,7 +81,7 @@ static void find_ranges(const struct rt_plot *plot, struct range range[2])
         range[axis] = (struct range){INFINITY, -INFINITY, plot->scale[axis] == RT_SCALE_LOG};
     for (size_t s = 0; s < plot->count; s++) {
         const struct rt_series *series = &plot->series[s];
-        int values = series->kind == RT_SERIES_SPANS ? 0 : 1;
+        int values = series->kind >= RT_SERIES_BARS ? 0 : 1;
         extend(&range[0], series->x, series->count);
         extend(&range[1], series->y, series->count);
         extend(&range[values], series->low, series->count);
@@ -173,7 +173,8 @@ static void print_axis(char axis, const char *label, const struct range *range, 
 {
     fprintf(file, "set %clabel ", axis);
     print_quoted(label, 60, file);
-    fprintf(file, "\nset %crange [%.17g:%.17g]\n", axis, range->low, range->high);
+    fprintf(file, "%s\nset %crange [%.17g:%.17g]\n", axis == 'x' ? " offset 0,0.4" : "", axis, range->low,
+            range->high);
     if (range->log) {
         fprintf(file, "set logscale %c\nset %ctics (", axis, axis);
         print_log_tics(range, file);
@@ -273,14 +274,22 @@ static void print_band(const struct rt_series *series, const struct range range[
     }
 }
 
-/* Boxes: x from, to, y from, to. Bars of several series share their row. */
+/* Boxes: x from, to, y from, to; the figure and its place; the interval. Bars of several series share their
+ * row. */
 static void print_bars(const struct rt_plot *plot, const struct rt_series *series, FILE *file)
 {
     double height = 0.8 / (double)plot->styles;
     for (size_t i = 0; i < series->count; i++) {
         double top = series->y[i] - 0.4 + height * (double)series->style;
-        if (isfinite(series->x[i]))
-            fprintf(file, "0 %.6g %.6g %.6g %.4g\n", series->x[i], top, top + height, series->x[i]);
+        double high = series->high != NULL ? series->high[i] : NAN;
+        if (!isfinite(series->x[i]))
+            continue;
+        fprintf(file, "0 %.6g %.6g %.6g %.3g %.6g ", series->x[i], top, top + height, series->x[i],
+                isfinite(high) ? fmax(high, series->x[i]) : series->x[i]);
+        if (isfinite(high) && isfinite(series->low[i]))
+            fprintf(file, "%.6g %.6g\n", series->low[i], high);
+        else
+            fputs("NaN NaN\n", file);
     }
 }
 
@@ -291,9 +300,10 @@ static void print_spans(const struct rt_series *series, const struct range *rang
     for (size_t i = 0; i < series->count; i++) {
         double from = series->low[i], to = series->high[i];
         for (; i + 1 < series->count && series->y[i + 1] == series->y[i] &&
-               series->low[i + 1] - to < pixel / 4 && series->low[i + 1] >= from;
+               series->low[i + 1] - to < 2 * pixel && series->low[i + 1] >= from;
              i++)
             to = fmax(to, series->high[i + 1]);
+        to = fmax(to, from + pixel / 2);
         if (isfinite(from) && isfinite(to))
             fprintf(file, "%.9g %.9g %.6g %.6g\n", from, to, series->y[i] - 0.4, series->y[i] + 0.4);
     }
@@ -307,6 +317,7 @@ static void print_data(const struct rt_plot *plot, size_t s, const struct range 
     case RT_SERIES_INTERVALS:
         print_points(series, range, file);
         break;
+    case RT_SERIES_LIMIT:
     case RT_SERIES_LINE:
         print_line(series, range, file);
         break;
@@ -336,6 +347,11 @@ static void print_drawing(const struct rt_series *series, const char *data, FILE
     case RT_SERIES_INTERVALS:
         fprintf(file, "%s using 1:3:(0):($4-$3) with vectors nohead lc rgb %d lw 1", data, colour);
         break;
+    case RT_SERIES_LIMIT:
+        fprintf(file, "%s using 1:2 with lines lc rgb %d lw 1.5", data, RT_PLOT_QUIET);
+        if (dash[0] != '\0')
+            fprintf(file, " dt (%s)", dash);
+        break;
     case RT_SERIES_LINE:
         fprintf(file, "%s using 1:2 with %s lc rgb %d lw 2", data,
                 rt_plot_line_has_markers(series) ? "linespoints" : "lines", colour);
@@ -361,8 +377,12 @@ static void print_second(const struct rt_series *series, const char *data, FILE 
     if (series->kind == RT_SERIES_INTERVALS)
         fprintf(file, ", %s using 1:2 with points pt %d ps 0.6 lc rgb %d", data,
                 rt_plot_marker(series->style), RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS));
+    if (series->kind == RT_SERIES_BARS && series->low != NULL)
+        fprintf(file,
+                ", %s using 7:(($3+$4)/2):($8-$7):(0) with vectors heads size graph 0.01,90 lc rgb %d lw 1.5",
+                data, RT_PLOT_TEXT);
     if (series->kind == RT_SERIES_BARS)
-        fprintf(file, ", %s using 2:(($3+$4)/2):5 with labels left offset 0.3,0", data);
+        fprintf(file, ", %s using 6:(($3+$4)/2):5 with labels left offset 0.4,0", data);
 }
 
 static void print_rows(const struct rt_plot *plot, FILE *file)
@@ -404,12 +424,13 @@ void rt_plot_script(const struct rt_plot *plot, size_t number, FILE *file)
     RT_C_LOCALE;
     struct range range[2];
     find_padded(plot, range);
-    fprintf(file,
-            "reset\nset encoding utf8\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,%d'\n"
-            "set border %d\nset tics nomirror\nset grid %s back lt 1 lc rgb %d lw 1\nunset key\n"
-            "set pointintervalbox 0\n",
-            RT_PLOT_WIDTH, height_of(plot), RT_PLOT_FONT, rt_plot_has_rows(plot) ? 1 : 3,
-            rt_plot_has_rows(plot) ? "noytics xtics" : "xtics ytics", RT_PLOT_GRID);
+    fprintf(
+        file,
+        "reset\nset encoding utf8\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,%d'\n"
+        "set border %d\nset tics nomirror out scale 0.6\nset grid %s back lt 1 lc rgb %d lw 1\nunset key\n"
+        "set pointintervalbox 0\n",
+        RT_PLOT_WIDTH, height_of(plot), RT_PLOT_FONT, rt_plot_has_rows(plot) ? 1 : 3,
+        rt_plot_has_rows(plot) ? "noytics xtics" : "xtics ytics", RT_PLOT_GRID);
     print_axis('x', plot->label[0], &range[0], file);
     if (rt_plot_has_rows(plot))
         print_rows(plot, file);

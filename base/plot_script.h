@@ -15,8 +15,9 @@ enum {
     RT_PLOT_COLOURS = 6,
     RT_PLOT_FIRST_COLOUR = 1,
     RT_PLOT_GRID = 0xfd,
-    RT_PLOT_QUIET = 0xfe, /* diagonals */
-    RT_PLOT_DOT = 7,      /* the marker that is a full circle */
+    RT_PLOT_QUIET = 0xfe, /* diagonals and limits */
+    RT_PLOT_TEXT = 0xff,
+    RT_PLOT_DOT = 7, /* the marker that is a full circle */
 };
 
 /* The dashes of a line of a style, as SVG has them; "" for a whole line. */

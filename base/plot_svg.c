@@ -25,13 +25,14 @@ const char rt_plot_style[] =
     "@media print{:root{--s1:#0072b2;--s2:#d55e00;--s3:#008660;--s4:#b5548b;--s5:#8a6d00;--s6:#333;"
     "--grid:#ddd;--quiet:#767676}}\n"
     ".plot{display:block;width:100%;height:auto;color:inherit}\n"
-    ".plot .g{fill:none;stroke:currentColor}.plot text{fill:currentColor;stroke:none;"
+    ".plot .g,.key{fill:none;stroke:currentColor}.plot text{fill:currentColor;stroke:none;"
     "font:14px sans-serif}\n"
-    ".plot .d{stroke-linecap:round}.plot polygon{stroke:none}\n"
+    ".plot polygon,[class^=f]{stroke:none}\n"
     ".c1{color:var(--s1)}.c2{color:var(--s2)}.c3{color:var(--s3)}.c4{color:var(--s4)}.c5{color:var(--s5)}"
     ".c6{color:var(--s6)}\n"
     ".k1{stroke:var(--s1)}.k2{stroke:var(--s2)}.k3{stroke:var(--s3)}.k4{stroke:var(--s4)}"
-    ".k5{stroke:var(--s5)}.k6{stroke:var(--s6)}.k253{stroke:var(--grid)}.k254{stroke:var(--quiet)}\n"
+    ".k5{stroke:var(--s5)}.k6{stroke:var(--s6)}.k253{stroke:var(--grid)}.k254{stroke:var(--quiet)}.k255{"
+    "stroke:currentColor}\n"
     ".f1{fill:var(--s1)}.f2{fill:var(--s2)}.f3{fill:var(--s3)}.f4{fill:var(--s4)}.f5{fill:var(--s5)}"
     ".f6{fill:var(--s6)}\n";
 
@@ -106,7 +107,7 @@ struct rewriter {
     struct rt_text out;
     char width[16];             /* of lines: of the last group */
     char place[64], anchor[16]; /* of the next text */
-    char dots[16];              /* the class of the points that are being gathered in one path; "": none */
+    char path[16];              /* the class of the points or boxes that are gathered in one path; "": none */
 };
 
 /* The value of an attribute of a tag, "" where it has none. */
@@ -148,11 +149,21 @@ static const char *class_of(const char *tag, const char *name, char letter, char
     return out;
 }
 
-static void end_dots(struct rewriter *to)
+static void end_path(struct rewriter *to)
 {
-    if (to->dots[0] != '\0')
+    if (to->path[0] != '\0')
         rt_text_add(&to->out, "\"/>\n");
-    to->dots[0] = '\0';
+    to->path[0] = '\0';
+}
+
+/* Goes on in the path of the class, or begins one. */
+static void begin_path(struct rewriter *to, const char *class, const char *more)
+{
+    if (strcmp(class, to->path) == 0)
+        return;
+    end_path(to);
+    rt_text_add(&to->out, "<path class=\"%s\"%s d=\"", class, more);
+    snprintf(to->path, sizeof to->path, "%s", class);
 }
 
 /* A point: full circles as dots of one path, other markers one by one. */
@@ -165,17 +176,16 @@ static void rewrite_point(struct rewriter *to, const char *tag)
     sscanf(attribute(tag, "transform", value, sizeof value), "translate(%lf,%lf) scale(%lf)", &x, &y, &scale);
     marker++; /* gnuplot counts them from 0 here */
     class_of(tag, "color", marker == RT_PLOT_DOT ? 'k' : 'c', class, sizeof class);
-    if (marker != RT_PLOT_DOT || strcmp(class, to->dots) != 0)
-        end_dots(to);
     if (marker != RT_PLOT_DOT) {
+        end_path(to);
         rt_text_add(&to->out,
                     "<use href=\"#m%d\" transform=\"translate(%.1f,%.1f)scale(%.2g)\" class=\"%s\"/>\n",
                     marker, x, y, scale, class);
         return;
     }
-    if (to->dots[0] == '\0')
-        rt_text_add(&to->out, "<path class=\"%s d\" stroke-width=\"%.2g\" d=\"", class, 2 * scale);
-    snprintf(to->dots, sizeof to->dots, "%s", class);
+    char width[48];
+    snprintf(width, sizeof width, " stroke-linecap=\"round\" stroke-width=\"%.2g\"", 2 * scale);
+    begin_path(to, class, width);
     rt_text_add(&to->out, "M%.1f,%.1fh0", x, y);
 }
 
@@ -196,11 +206,30 @@ static void rewrite_path(struct rewriter *to, const char *tag)
     rt_text_add(&to->out, " d=\"%.*s\"/>\n", (int)length, points);
 }
 
+/* Upright boxes of a colour become one path. */
+static bool rewrite_box(struct rewriter *to, const char *tag, const char *points)
+{
+    double x[5], y[5];
+    char class[16];
+    int corners = sscanf(points, "%lf,%lf %lf,%lf %lf,%lf %lf,%lf %lf,%lf", &x[0], &y[0], &x[1], &y[1], &x[2],
+                         &y[2], &x[3], &y[3], &x[4], &y[4]);
+    if (corners != 8 || attribute(tag, "fill-opacity", class, sizeof class)[0] != '\0' || x[0] != x[3] ||
+        x[1] != x[2] || y[0] != y[1] || y[2] != y[3])
+        return false;
+    class_of(tag, "fill", 'f', class, sizeof class);
+    begin_path(to, class, "");
+    rt_text_add(&to->out, "M%.5g,%.5gH%.5gV%.5gH%.5gz", x[0], y[0], x[1], y[2], x[0]);
+    return true;
+}
+
 static void rewrite_polygon(struct rewriter *to, const char *tag)
 {
     const char *points = "";
     char class[16], opacity[32];
     size_t length = long_attribute(tag, "points", &points);
+    if (rewrite_box(to, tag, points))
+        return;
+    end_path(to);
     rt_text_add(&to->out, "<polygon class=\"%s\"", class_of(tag, "fill", 'f', class, sizeof class));
     if (attribute(tag, "fill-opacity", opacity, sizeof opacity)[0] != '\0')
         rt_text_add(&to->out, " fill-opacity=\"%.3g\"", atof(opacity));
@@ -229,7 +258,11 @@ static const char *rewrite_tag(struct rewriter *to, const char *at)
         rewrite_point(to, at);
         return at + 1;
     }
-    end_dots(to);
+    if (is_tag(at, "<polygon ")) {
+        rewrite_polygon(to, at);
+        return at + 1;
+    }
+    end_path(to);
     if (is_tag(at, "<g transform")) {
         attribute(at, "transform", to->place, sizeof to->place);
         attribute(at, "text-anchor", to->anchor, sizeof to->anchor);
@@ -237,8 +270,6 @@ static const char *rewrite_tag(struct rewriter *to, const char *at)
         attribute(at, "stroke-width", to->width, sizeof to->width);
     } else if (is_tag(at, "<path ")) {
         rewrite_path(to, at);
-    } else if (is_tag(at, "<polygon ")) {
-        rewrite_polygon(to, at);
     } else if (is_tag(at, "<text>")) {
         return rewrite_text(to, at);
     }
@@ -259,7 +290,7 @@ static char *rewrite(const char **rest)
     rt_text_add(&to.out, "viewBox=\"%s\">\n<g class=\"g\">\n", box);
     for (at = strchr(at + 1, '<'); at < end; at = strchr(at, '<'))
         at = rewrite_tag(&to, at);
-    end_dots(&to);
+    end_path(&to);
     rt_text_add(&to.out, "</g>\n</svg>\n");
     *rest = end + 1;
     return rt_text_take(&to.out);
@@ -315,20 +346,18 @@ int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg)
 
 static void print_swatch(const struct rt_series *series, FILE *file)
 {
-    size_t colour = RT_PLOT_FIRST_COLOUR + series->style % RT_PLOT_COLOURS;
-    const char *dash = rt_plot_dashes(series->style);
-    bool line = series->kind == RT_SERIES_LINE;
+    bool line = series->kind == RT_SERIES_LINE, limit = series->kind == RT_SERIES_LIMIT,
+         interval = series->kind == RT_SERIES_INTERVALS;
+    size_t colour = limit ? RT_PLOT_QUIET : RT_PLOT_FIRST_COLOUR + series->style % RT_PLOT_COLOURS;
     if (series->kind >= RT_SERIES_BAND)
         fprintf(file, "<path class=\"f%zu\"%s d=\"M1 1h28v10H1z\"/>", colour,
                 series->kind == RT_SERIES_BAND ? " fill-opacity=\".25\"" : "");
-    if (line || series->kind == RT_SERIES_INTERVALS)
-        fprintf(file, "<path class=\"k%zu\" stroke-width=\"%d\" fill=\"none\"", colour, line ? 2 : 1);
-    if (line && dash[0] != '\0')
-        fprintf(file, " stroke-dasharray=\"%s\"", dash);
-    if (line || series->kind == RT_SERIES_INTERVALS)
-        fprintf(file, " d=\"%s\"/>", line ? "M0 6h30" : "M15 0v12");
-    if (series->kind == RT_SERIES_POINTS || series->kind == RT_SERIES_INTERVALS ||
-        (line && rt_plot_line_has_markers(series)))
+    if (line || limit)
+        fprintf(file, "<path class=\"k%zu\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"M0 6h30\"/>",
+                colour, rt_plot_dashes(series->style)[0] != '\0' ? rt_plot_dashes(series->style) : "none");
+    if (interval)
+        fprintf(file, "<path class=\"k%zu\" d=\"M15 0v12\"/>", colour);
+    if (series->kind == RT_SERIES_POINTS || interval || (line && rt_plot_line_has_markers(series)))
         fprintf(file, "<use href=\"#m%d\" class=\"c%zu\" transform=\"translate(15,6)scale(4)\"/>",
                 rt_plot_marker(series->style), colour);
 }
@@ -354,7 +383,10 @@ static void print_entry(const struct rt_plot *plot, size_t style, const char *na
 
 void rt_plot_legend(const struct rt_plot *plot, FILE *file)
 {
-    if (plot->styles < 2 && isnan(plot->diagonal))
+    size_t entries = isnan(plot->diagonal) ? 0 : 1;
+    for (size_t s = 0; s < plot->count; s++)
+        entries += is_first_of_style(plot, s);
+    if (entries < 2)
         return;
     fputs("<ul class=\"legend\">\n", file);
     for (size_t s = 0; s < plot->count; s++)
@@ -363,7 +395,7 @@ void rt_plot_legend(const struct rt_plot *plot, FILE *file)
     if (!isnan(plot->diagonal))
         fprintf(file,
                 "<li><svg class=\"key\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"k%d\" "
-                "fill=\"none\" d=\"M0 6h30\"/><path class=\"k%d\" fill=\"none\" stroke-dasharray=\"4,4\" "
+                "d=\"M0 6h30\"/><path class=\"k%d\" stroke-dasharray=\"4,4\" "
                 "d=\"M0 1h30M0 11h30\"/></svg> equal, and %g%% more or less</li>\n",
                 RT_PLOT_QUIET, RT_PLOT_QUIET, 100 * plot->diagonal);
     fputs("</ul>\n", file);

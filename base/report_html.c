@@ -37,9 +37,10 @@ static const char style[] =
     ".box{overflow-x:auto;max-width:100%;margin:0 0 .5rem}\n"
     ".box:focus-visible,button:focus-visible,a:focus-visible{outline:2px solid var(--link)}\n"
     "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
-    "caption{text-align:left;color:var(--soft);padding:0 0 .25rem}\n"
+    "caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}\n"
     "th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}\n"
-    "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}tbody th{font-weight:inherit}\n"
+    "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}thead th{white-space:nowrap}tbody "
+    "th{font-weight:inherit;min-width:9rem}\n"
     "tbody tr:nth-child(even){background:var(--band)}.n{text-align:right;white-space:nowrap}\n"
     "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
     "var(--link)}\n"
@@ -47,7 +48,7 @@ static const char style[] =
     "\\2191\"}th[aria-sort=descending] button::after{content:\" \\2193\"}\n"
     ".copy{font:inherit;font-size:.8rem;color:var(--text);background:var(--band);border:1px solid "
     "var(--line);border-radius:.25rem;padding:.2rem .6rem;cursor:pointer}\n"
-    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1.5rem;"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1.5rem;"
     "margin:1rem 0}\n"
     "figure{margin:0;max-width:36rem}figcaption{font-size:.9rem}figcaption b{display:block}\n"
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.25rem 0;padding:0;"
@@ -57,7 +58,7 @@ static const char style[] =
     "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
     "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
     ".box{overflow:visible}table{font-size:8.5pt}figure,tr{break-inside:avoid}thead{display:"
-    "table-header-group}h2,caption{break-after:avoid}th,td{padding:.1rem .3rem}}\n";
+    "table-header-group}h2{break-after:avoid}th,td{padding:.1rem .3rem}}\n";
 
 /* Sorting keeps what is missing last. */
 static const char script[] =
@@ -261,25 +262,28 @@ static char *draw_plots(struct page *page)
     return status != RT_OK ? rt_format("This page has no pictures, only its tables: %s.", rt_error()) : NULL;
 }
 
-static bool has_title(const struct rt_report *report)
+/* Where the first thing that people see is a title, that; else the name of the command. */
+static const char *title_of(const struct rt_report *report, bool *own)
 {
-    return report->count > 0 && report->item[0].kind == RT_ITEM_TITLE;
-}
-
-/* The first line of the report, else the name of the command. */
-static const char *title_of(const struct rt_report *report)
-{
-    return has_title(report) ? report->item[0].text : rt_command_title();
+    size_t i = 0;
+    while (i < report->count && !rt_item_is_shown(&report->item[i]))
+        i++;
+    *own = i < report->count && report->item[i].kind == RT_ITEM_TITLE;
+    return *own ? report->item[i].text : rt_command_title();
 }
 
 static void print_head(struct page *page)
 {
+    bool own;
+    const char *title = title_of(page->report, &own);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
           page->file);
-    print_element(page, "title", title_of(page->report));
+    print_element(page, "title", title);
     fprintf(page->file, "<style>\n%s%s</style>\n</head>\n<body>\n%s<main>\n", style, rt_plot_style,
             rt_plot_markers);
+    if (!own)
+        print_title(page, title);
 }
 
 static void print_foot(struct page *page)
@@ -298,8 +302,6 @@ int rt_report_html(const struct rt_report *report, FILE *file)
     struct page page = {.report = report, .file = file};
     char *failure = draw_plots(&page);
     print_head(&page);
-    if (!has_title(report))
-        print_title(&page, title_of(report));
     for (size_t i = 0; i < report->count; i++)
         if (rt_item_is_shown(&report->item[i]))
             print_item(&page, &report->item[i]);

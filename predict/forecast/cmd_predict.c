@@ -463,8 +463,9 @@ static int hold(const struct arguments *arguments, struct rt_prediction *predict
 static int print(const struct arguments *arguments, const struct rt_prediction *predictions, size_t count)
 {
     bool json = rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_JSON);
-    int status = rt_report_end_with(count == 1 ? rt_prediction_report(predictions)
-                                               : rt_prediction_sweep(predictions, count, json),
+    bool pictures = rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_HTML);
+    int status = rt_report_end_with(count == 1 ? rt_prediction_report(predictions, pictures)
+                                               : rt_prediction_sweep(predictions, count, json, pictures),
                                     arguments->json, &arguments->reports);
     fflush(stdout); /* warnings come below the table, also where both go to one file */
     if (!arguments->json)

@@ -26,6 +26,8 @@
  *   power_limit.h      a forecast under a power limit
  *   breakdown.c        time by op and by node
  *   prediction.h       a forecast with what it is a forecast of: text, JSON, trace
+ *   timeline.h         the step as spans of time
+ *   pictures.h         plots of forecasts
  *   share_curve.h      a step's time against its share of the SMs
  *   limit_curve.h      its time and energy against the power limit
  *   cmd_predict.c      the command

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "models/graph/sequences.h"
+#include "predict/forecast/pictures.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -400,7 +401,7 @@ static json_t *warnings_json(const struct rt_prediction *prediction)
     return array;
 }
 
-struct rt_report *rt_prediction_report(const struct rt_prediction *prediction)
+struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, bool pictures)
 {
     struct rt_report *report = rt_report_new();
     struct rt_forecast_row rows[MAX_ROWS];
@@ -415,6 +416,8 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction)
     add_coverage(report, prediction, rows, count);
     add_memory(report, &prediction->forecast);
     rt_fit_report(report, &prediction->advice);
+    if (pictures)
+        rt_prediction_add_plots(report, prediction);
     rt_report_add_table(report, "ops", "By op, all launches of one pass on one GPU", op_table(rows, count));
     bool transforms = false;
     for (size_t i = 0; i < count; i++)

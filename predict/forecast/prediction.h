@@ -97,13 +97,15 @@ char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warn
  */
 void rt_prediction_warn(const struct rt_prediction *predictions, size_t count);
 
-/* The step's time, its interval, coverage, memory, ops and heaviest nodes. Free with rt_report_free. */
-struct rt_report *rt_prediction_report(const struct rt_prediction *prediction);
+/* The step's time, its interval, coverage, memory, ops and heaviest nodes; with its plots where `pictures`.
+ * Free with rt_report_free. */
+struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, bool pictures);
 
 /* Several forecasts: a line for each, below them why GPUs have none; for programs an array of their reports,
  * {"model" "gpu" "gpu_changes" "batch" "sequence" "dtype" "error"} for those without. Free with
  * rt_report_free. */
-struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json);
+struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
+                                      bool pictures);
 
 /* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. One device
  * kernel by kernel with its gradient sums below; a pipeline by passes of its stages. */

@@ -1,7 +1,7 @@
 /* Several forecasts: a row for each, and their warnings. See prediction.h. */
 #include "base/status.h"
 #include "base/text.h"
-#include "predict/forecast/prediction.h"
+#include "predict/forecast/pictures.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -158,7 +158,7 @@ static json_t *row_json(const struct rt_prediction *p)
                          (json_int_t)p->batch, rt_prediction_of_images(p) ? "image" : "sequence",
                          (json_int_t)(rt_prediction_of_images(p) ? p->image : p->sequence), "dtype",
                          rt_dtypes[p->graph.products].name, "error", rt_json_text(p->refused));
-    struct rt_report *report = rt_prediction_report(p);
+    struct rt_report *report = rt_prediction_report(p, false);
     json_t *json = rt_report_json(report);
     rt_report_free(report);
     return json;
@@ -174,7 +174,8 @@ static void add_reasons(struct rt_report *report, const struct rt_prediction *pr
     }
 }
 
-struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json)
+struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
+                                      bool pictures)
 {
     struct rt_report *report = rt_report_new();
     json_t *all = json_array();
@@ -183,6 +184,8 @@ struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, s
     rt_report_add_json(report, "", all);
     rt_report_add_title(report, "%s, %s, by %s", predictions[0].model,
                         rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
+    if (pictures)
+        rt_sweep_add_plots(report, predictions, count);
     rt_report_add_table(report, NULL, "", rows_table(predictions, count));
     add_reasons(report, predictions, count);
     return report;
