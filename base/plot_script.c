@@ -155,7 +155,7 @@ static void print_log_tics(const struct range *range, FILE *file)
     for (int e = first; e <= (int)ceil(log10(range->high)); e++)
         for (int part = 1; part <= 5; part = part == 1 ? 2 : part + 3) {
             double at = part * pow(10, e);
-            if (at < range->low || at > range->high || (part == 1 ? (e - first) % step != 0 : decades > 2))
+            if (at < range->low || at > range->high || (part == 1 ? (e - first) % step != 0 : decades > 2.5))
                 continue;
             fputs(comma, file);
             if (part == 1 || e < -3 || e > 4)
@@ -303,7 +303,7 @@ static void print_spans(const struct rt_series *series, const struct range *rang
                series->low[i + 1] - to < 2 * pixel && series->low[i + 1] >= from;
              i++)
             to = fmax(to, series->high[i + 1]);
-        to = fmax(to, from + pixel / 2);
+        to = fmax(to, from + pixel);
         if (isfinite(from) && isfinite(to))
             fprintf(file, "%.9g %.9g %.6g %.6g\n", from, to, series->y[i] - 0.4, series->y[i] + 0.4);
     }

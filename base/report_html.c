@@ -40,7 +40,7 @@ static const char style[] =
     "caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}\n"
     "th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}\n"
     "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}thead th{white-space:nowrap}tbody "
-    "th{font-weight:inherit;min-width:9rem}\n"
+    "th{font-weight:inherit;min-width:min(9rem,30vw)}\n"
     "tbody tr:nth-child(even){background:var(--band)}.n{text-align:right;white-space:nowrap}\n"
     "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
     "var(--link)}\n"

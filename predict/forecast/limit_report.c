@@ -119,6 +119,35 @@ static void add_curve(struct rt_report *report, const struct rt_prediction *p,
     add_best(report, "Least energy x time", curve, curve->least_delay_product);
 }
 
+/* Time or joules of each curve. */
+static void add_plot(struct rt_report *report, const struct rt_prediction *predictions,
+                     const struct rt_limit_curve *curves, size_t count, bool energy)
+{
+    const struct rt_limit_curve *first = &curves[0];
+    const size_t best = first->least_energy;
+    struct rt_plot *plot =
+        energy
+            ? rt_plot_new("Energy against the power limit",
+                          "The %s takes the least energy, %.4g J a step, at %g W; at full power %.4g J.",
+                          predictions[0].device.name, first->states[best].joules, first->limits.watts[best],
+                          first->full.joules)
+            : rt_plot_new("Time against the power limit",
+                          "The %s takes %.4g ms at full power, and %.4g ms at the %g W of the least energy.",
+                          predictions[0].device.name, first->full.step_us / 1e3,
+                          first->states[best].step_us / 1e3, first->limits.watts[best]);
+    rt_plot_axes(plot, "power limit, W", RT_SCALE_LINEAR, energy ? "J a step" : "time of a step, ms",
+                 count > 1 ? RT_SCALE_LOG : RT_SCALE_LINEAR);
+    for (size_t i = 0; i < count; i++) {
+        double values[RT_RANGES_MOST];
+        char *name = rt_prediction_case(&predictions[i]);
+        for (size_t s = 0; s < curves[i].limits.count; s++)
+            values[s] = energy ? curves[i].states[s].joules : curves[i].states[s].step_us / 1e3;
+        rt_plot_line(plot, name, curves[i].limits.watts, values, curves[i].limits.count);
+        free(name);
+    }
+    rt_report_add_plot(report, plot);
+}
+
 struct rt_report *rt_limit_report(const struct rt_prediction *predictions,
                                   const struct rt_limit_curve *curves, size_t count)
 {
@@ -131,6 +160,8 @@ struct rt_report *rt_limit_report(const struct rt_prediction *predictions,
     rt_report_add_text(report, "model", NULL, first->model);
     rt_report_add_text(report, "predictor", NULL, first->predictor_name);
     rt_report_add_text(report, "mode", NULL, rt_steps[first->graph.options.step]);
+    add_plot(report, predictions, curves, count, false);
+    add_plot(report, predictions, curves, count, true);
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(all, curve_json(&predictions[i], &curves[i]));
         add_curve(report, &predictions[i], &curves[i]);

@@ -76,6 +76,31 @@ static void add_curve(struct rt_report *report, const struct rt_prediction *p,
     free(words);
 }
 
+static void add_plot(struct rt_report *report, const struct rt_prediction *predictions,
+                     const struct rt_share_curve *curves, size_t count)
+{
+    const struct rt_share_point *knee = &curves[0].knee;
+    struct rt_plot *plot = rt_plot_new(
+        "Time against the share of SMs",
+        "On the %s %.4g ms with all SMs; %g%% of them take %.4g ms, within %g%%%s.",
+        predictions[0].device.name, curves[0].whole.total_us / 1e3, knee->percent, knee->total_us / 1e3,
+        curves[0].within, count > 1 ? "; the other curves have their notes below" : "");
+    rt_plot_axes(plot, "share of the SMs, %", RT_SCALE_LINEAR, "time of a step, ms", RT_SCALE_LOG);
+    for (size_t i = 0; i < count; i++) {
+        double *percent = rt_malloc(2 * (curves[i].count + 1) * sizeof *percent),
+               *ms = percent + curves[i].count;
+        char *name = rt_prediction_case(&predictions[i]);
+        for (size_t p = 0; p < curves[i].count; p++) {
+            percent[p] = curves[i].points[p].percent;
+            ms[p] = curves[i].points[p].total_us / 1e3;
+        }
+        rt_plot_line(plot, name, percent, ms, curves[i].count);
+        free(percent);
+        free(name);
+    }
+    rt_report_add_plot(report, plot);
+}
+
 struct rt_report *rt_share_report(const struct rt_prediction *predictions,
                                   const struct rt_share_curve *curves, size_t count)
 {
@@ -90,6 +115,7 @@ struct rt_report *rt_share_report(const struct rt_prediction *predictions,
     rt_report_add_text(report, "mode", NULL, rt_steps[first->graph.options.step]);
     rt_report_add_text(report, "share_by", NULL, rt_share_kinds[curves[0].kind]);
     rt_report_add_json(report, "within_pct", rt_json_number(curves[0].within));
+    add_plot(report, predictions, curves, count);
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(all, curve_json(&predictions[i], &curves[i]));
         add_curve(report, &predictions[i], &curves[i]);

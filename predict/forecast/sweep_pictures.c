@@ -96,39 +96,54 @@ static bool begins_line(const struct sweep *sweep, size_t i)
     return true;
 }
 
-static const char *level_words(const struct rt_prediction *p, char *out, size_t size)
+/* "NVIDIA L4: 8.05 ms at 1, 110 ms at 16": the ends of the line. */
+static void add_ends(struct rt_text *words, const struct sweep *sweep, size_t first)
 {
-    snprintf(out, size, p->forecast.options.level > 0 ? "; shaded: the %g%% interval" : "",
-             100 * p->forecast.options.level);
-    return out;
+    const struct rt_prediction *from = NULL, *to = NULL;
+    for (size_t i = first; i < sweep->count; i++) {
+        const struct rt_prediction *p = &sweep->predictions[i];
+        if (p->refused != NULL || !same_line(sweep, p, &sweep->predictions[first]))
+            continue;
+        from = from != NULL ? from : p;
+        to = p;
+    }
+    if (from == NULL)
+        return;
+    char *name = line_name(sweep, from);
+    rt_text_item(words, "; ", "%s: %.3g ms at %" PRId64 ", %.3g ms at %" PRId64, name,
+                 from->forecast.total_us / 1e3, sweep->by_size ? size_of(from) : from->batch,
+                 to->forecast.total_us / 1e3, sweep->by_size ? size_of(to) : to->batch);
+    free(name);
 }
 
 static void add_curves(struct rt_report *report, const struct sweep *sweep)
 {
     const struct rt_prediction *first = &sweep->predictions[0];
+    const double level = 100 * first->forecast.options.level;
     const char *along = !sweep->by_size                  ? "batch"
                         : rt_prediction_of_images(first) ? "side of images, pixels"
                                                          : "tokens of a sequence";
-    char words[64];
-    size_t lines = 0;
+    size_t begins[MOST_LINES], lines = 0, all = 0;
+    struct rt_text words = {0};
     for (size_t i = 0; i < sweep->count; i++)
-        lines += begins_line(sweep, i);
+        if (begins_line(sweep, i) && all++ < MOST_LINES) {
+            add_ends(&words, sweep, i);
+            begins[lines++] = i;
+        }
+    if (all > lines)
+        rt_text_add(&words, ". The first %zu of %zu lines; the table has all", lines, all);
+    if (level > 0)
+        rt_text_add(&words, ". Shaded: the %g%% interval", level);
     char *title = rt_format("Time against %s", along);
-    struct rt_plot *plot =
-        rt_plot_new(title, "%zu line%s%s of %zu forecasts%s.", lines < MOST_LINES ? lines : MOST_LINES,
-                    lines == 1 ? "" : "s", lines > MOST_LINES ? " (the first; the table has all)" : "",
-                    sweep->count, level_words(first, words, sizeof words));
-    free(title);
+    struct rt_plot *plot = rt_plot_new(title, "%s.", words.text);
     rt_plot_axes(plot, along, RT_SCALE_LOG, "time of a step, ms", RT_SCALE_LOG);
     double *values = rt_malloc(4 * sweep->count * sizeof *values);
-    lines = 0;
-    for (size_t i = 0; i < sweep->count && lines < MOST_LINES; i++)
-        if (begins_line(sweep, i)) {
-            add_line(plot, sweep, i, values);
-            lines++;
-        }
-    free(values);
+    for (size_t line = 0; line < lines; line++)
+        add_line(plot, sweep, begins[line], values);
     rt_report_add_plot(report, plot);
+    rt_text_release(&words);
+    free(values);
+    free(title);
 }
 
 /* ---- one step on several GPUs ---- */
