@@ -41,12 +41,13 @@
 #include "predict/evaluate/metrics.h"
 #include "predict/evaluate/workload.h"
 
-#define RT_WORST_KERNELS  10
-#define RT_EVALUATE_LEVEL 0.9  /* of the intervals that are judged */
-#define RT_PART_ANY       (-1) /* beside enum rt_part: every sample */
-#define RT_MAX_BY         4    /* properties that errors are given by */
-#define RT_MAX_PUBLISHED  9    /* columns of a CSV file of published forecasts */
-#define RT_MAX_JUDGED     (RT_MAX_CANDIDATES + 1 + RT_MAX_PUBLISHED) /* columns of an evaluation */
+#define RT_WORST_KERNELS   10
+#define RT_EVALUATE_LEVEL  0.9  /* of the intervals that are judged */
+#define RT_COVERAGE_LEVELS 6    /* at which intervals of kernels are counted, rt_coverage_levels */
+#define RT_PART_ANY        (-1) /* beside enum rt_part: every sample */
+#define RT_MAX_BY          4    /* properties that errors are given by */
+#define RT_MAX_PUBLISHED   9    /* columns of a CSV file of published forecasts */
+#define RT_MAX_JUDGED      (RT_MAX_CANDIDATES + 1 + RT_MAX_PUBLISHED) /* columns of an evaluation */
 
 /* ---- what is asked for ---- */
 
@@ -73,6 +74,8 @@ struct rt_evaluate_options {
 /* "test", "train", "validation", "all" */
 const char *rt_part_name(int part);
 int rt_part_find(const char *name, int *part); /* RT_EUSAGE naming them */
+
+extern const double rt_coverage_levels[RT_COVERAGE_LEVELS]; /* ascending, in 0..1 */
 
 /* ---- columns: a value for each row ---- */
 
@@ -278,6 +281,8 @@ struct rt_evaluation {
     struct rt_judged_worst worst[RT_WORST_KERNELS]; /* largest |error| of the first candidate first */
     size_t worst_count, unstable, throttled;
     size_t dtypes[RT_DTYPE_COUNT]; /* rows by element type */
+    /* Rows for which the first candidate has intervals, and how many lie within those of each level. */
+    size_t covered_rows, covered[RT_COVERAGE_LEVELS];
     /* Whole models: */
     struct rt_judged_refusal *refused;
     size_t refused_count, graphs_read;

@@ -3,6 +3,7 @@
 #include "predict/evaluate/curves.h"
 #include "predict/evaluate/energy.h"
 #include "predict/evaluate/memory.h"
+#include "predict/evaluate/pool.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -123,15 +124,6 @@ void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_j
     evaluation->synthetic += group->synthetic;
 }
 
-static void release_pools(struct rt_judged_pools *pools)
-{
-    for (size_t p = 0; p < pools->count; p++) {
-        free(pools->row[p].scope);
-        free(pools->row[p].what);
-    }
-    free(pools->row);
-}
-
 void rt_evaluation_release(struct rt_evaluation *evaluation)
 {
     for (size_t c = 0; c < evaluation->column_count; c++) {
@@ -147,11 +139,11 @@ void rt_evaluation_release(struct rt_evaluation *evaluation)
     free(evaluation->sample);
     free(evaluation->run);
     free(evaluation->groups);
-    release_pools(&evaluation->devices);
-    release_pools(&evaluation->models);
-    release_pools(&evaluation->pooled);
+    rt_judged_pools_release(&evaluation->devices);
+    rt_judged_pools_release(&evaluation->models);
+    rt_judged_pools_release(&evaluation->pooled);
     for (size_t b = 0; b < evaluation->by_count; b++)
-        release_pools(&evaluation->by[b]);
+        rt_judged_pools_release(&evaluation->by[b]);
     free(evaluation->disagreements);
     rt_judged_memory_release(evaluation);
     rt_judged_energy_release(evaluation);

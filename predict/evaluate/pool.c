@@ -103,6 +103,15 @@ void rt_judged_pool(const struct rt_evaluation *evaluation, struct rt_judged_poo
     free(gathered.groups);
 }
 
+void rt_judged_pools_release(struct rt_judged_pools *pools)
+{
+    for (size_t p = 0; p < pools->count; p++) {
+        free(pools->row[p].scope);
+        free(pools->row[p].what);
+    }
+    free(pools->row);
+}
+
 bool rt_judged_several(const struct rt_evaluation *evaluation, enum rt_judged_key key,
                        struct rt_judged_where first, struct rt_judged_where second)
 {

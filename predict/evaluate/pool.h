@@ -14,6 +14,8 @@ struct rt_judged_where {
 void rt_judged_pool(const struct rt_evaluation *evaluation, struct rt_judged_pools *to, const char *scope,
                     const char *what, struct rt_judged_where first, struct rt_judged_where second);
 
+void rt_judged_pools_release(struct rt_judged_pools *pools);
+
 /* Do groups that meet both conditions differ in the key? */
 bool rt_judged_several(const struct rt_evaluation *evaluation, enum rt_judged_key key,
                        struct rt_judged_where first, struct rt_judged_where second);

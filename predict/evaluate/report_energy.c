@@ -98,6 +98,7 @@ void rt_evaluation_add_energy(struct rt_report *report, const struct rt_evaluati
         rt_report_add_json(report, "energy", json_null());
         return;
     }
+    rt_evaluation_add_energy_plots(report, evaluation);
     add_energy_pools(report, evaluation);
     json_t *rows = json_array();
     for (size_t i = 0; i < evaluation->energy_count; i++)

@@ -71,6 +71,18 @@ static void add_counts(struct rt_report *report, const struct rt_evaluation *eva
                        evaluation->options.measured_tiles ? "measured" : "forecast");
 }
 
+/* For programs: the share of the measurements within intervals of several levels. */
+static void add_coverage(struct rt_report *report, const struct rt_evaluation *evaluation)
+{
+    json_t *levels = json_array();
+    for (size_t l = 0; l < RT_COVERAGE_LEVELS && evaluation->covered_rows > 0; l++)
+        json_array_append_new(
+            levels, json_pack("{s:f, s:I, s:f}", "level", 100 * rt_coverage_levels[l], "n",
+                              (json_int_t)evaluation->covered_rows, "covered",
+                              100 * (double)evaluation->covered[l] / (double)evaluation->covered_rows));
+    rt_report_add_json(report, "coverage", levels);
+}
+
 static void add_skipped(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
     json_t *reasons = json_object(), *ops = json_object();
@@ -178,6 +190,8 @@ void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluat
 {
     add_samples(report, evaluation);
     add_counts(report, evaluation);
+    add_coverage(report, evaluation);
+    rt_evaluation_add_plots(report, evaluation);
     add_tables(report, evaluation);
     add_worst(report, evaluation);
     add_skipped(report, evaluation);

@@ -117,6 +117,7 @@ void rt_evaluation_add_memory(struct rt_report *report, const struct rt_evaluati
         rt_report_add_json(report, "memory", json_null());
         return;
     }
+    rt_evaluation_add_memory_plots(report, evaluation);
     add_pools(report, evaluation);
     add_misses(report, evaluation);
     add_rows(report, evaluation);

@@ -28,6 +28,12 @@ void rt_evaluation_add_memory(struct rt_report *report, const struct rt_evaluati
 void rt_evaluation_add_energy(struct rt_report *report, const struct rt_evaluation *evaluation);
 void rt_evaluation_add_curves(struct rt_report *report, const struct rt_evaluation *evaluation);
 
+/* Pictures: forecast against measured, errors by size, GPU, family and model, coverage of the intervals; of
+ * memory and energy where they are judged. */
+void rt_evaluation_add_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
+void rt_evaluation_add_memory_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
+void rt_evaluation_add_energy_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
+
 /* What a run is, as members of an object. */
 json_t *rt_evaluation_run_json(const struct rt_judged_run *run);
 
