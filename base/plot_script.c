@@ -245,7 +245,7 @@ static void print_points(const struct rt_series *series, const struct range rang
     free(coarse.taken);
 }
 
-/* A line in its order; neighbours in the same place once, gaps where it cannot be drawn. */
+/* A line in its order; neighbours in the same place once but for its end, gaps where it cannot be drawn. */
 static void print_line(const struct rt_series *series, const struct range range[2], FILE *file)
 {
     struct cells cells = {1, NULL};
@@ -257,7 +257,7 @@ static void print_line(const struct rt_series *series, const struct range range[
             continue;
         }
         size_t cell = cell_of(&cells, range, series->x[i], series->y[i]);
-        if (cell != before)
+        if (cell != before || i + 1 == series->count)
             fprintf(file, "%.6g %.6g\n", series->x[i], series->y[i]);
         before = cell;
     }
@@ -335,6 +335,12 @@ static void print_data(const struct rt_plot *plot, size_t s, const struct range 
 
 /* ---- the plot ---- */
 
+/* Small where they are many. */
+static double point_size(const struct rt_series *series)
+{
+    return series->count > 1000 ? 0.25 : series->count > 200 ? 0.4 : 0.6;
+}
+
 static void print_drawing(const struct rt_series *series, const char *data, FILE *file)
 {
     int colour = RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS),
@@ -342,7 +348,8 @@ static void print_drawing(const struct rt_series *series, const char *data, FILE
     const char *dash = rt_plot_dashes(series->style);
     switch (series->kind) {
     case RT_SERIES_POINTS:
-        fprintf(file, "%s using 1:2 with points pt %d ps 0.6 lc rgb %d", data, marker, colour);
+        fprintf(file, "%s using 1:2 with points pt %d ps %.2g lc rgb %d", data, marker, point_size(series),
+                colour);
         break;
     case RT_SERIES_INTERVALS:
         fprintf(file, "%s using 1:3:(0):($4-$3) with vectors nohead lc rgb %d lw 1", data, colour);
@@ -375,8 +382,9 @@ static void print_drawing(const struct rt_series *series, const char *data, FILE
 static void print_second(const struct rt_series *series, const char *data, FILE *file)
 {
     if (series->kind == RT_SERIES_INTERVALS)
-        fprintf(file, ", %s using 1:2 with points pt %d ps 0.6 lc rgb %d", data,
-                rt_plot_marker(series->style), RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS));
+        fprintf(file, ", %s using 1:2 with points pt %d ps %.2g lc rgb %d", data,
+                rt_plot_marker(series->style), point_size(series),
+                RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS));
     if (series->kind == RT_SERIES_BARS && series->low != NULL)
         fprintf(file,
                 ", %s using 7:(($3+$4)/2):($8-$7):(0) with vectors heads size graph 0.01,90 lc rgb %d lw 1.5",

@@ -27,7 +27,7 @@ const char rt_plot_style[] =
     ".plot{display:block;width:100%;height:auto;color:inherit}\n"
     ".plot .g,.key{fill:none;stroke:currentColor}.plot text{fill:currentColor;stroke:none;"
     "font:14px sans-serif}\n"
-    ".plot polygon,[class^=f]{stroke:none}\n"
+    ".plot polygon,.plot [class^=f],.key [class^=f]{stroke:none}\n"
     ".c1{color:var(--s1)}.c2{color:var(--s2)}.c3{color:var(--s3)}.c4{color:var(--s4)}.c5{color:var(--s5)}"
     ".c6{color:var(--s6)}\n"
     ".k1{stroke:var(--s1)}.k2{stroke:var(--s2)}.k3{stroke:var(--s3)}.k4{stroke:var(--s4)}"
@@ -149,6 +149,20 @@ static const char *class_of(const char *tag, const char *name, char letter, char
     return out;
 }
 
+/* Points over several lines, in one. */
+static void add_points(struct rewriter *to, const char *points, size_t length)
+{
+    while (length > 0) {
+        size_t part = strcspn(points, "\n\t ");
+        part = part < length ? part : length;
+        if (part > 0)
+            rt_text_add(&to->out, "%.*s ", (int)part, points);
+        part += part < length;
+        points += part;
+        length -= part;
+    }
+}
+
 static void end_path(struct rewriter *to)
 {
     if (to->path[0] != '\0')
@@ -203,7 +217,9 @@ static void rewrite_path(struct rewriter *to, const char *tag)
         rt_text_add(&to->out, " stroke-width=\"%s\"", to->width);
     if (attribute(tag, "stroke-dasharray", dashes, sizeof dashes)[0] != '\0')
         rt_text_add(&to->out, " stroke-dasharray=\"%s\"", dashes);
-    rt_text_add(&to->out, " d=\"%.*s\"/>\n", (int)length, points);
+    rt_text_add(&to->out, " d=\"");
+    add_points(to, points, length);
+    rt_text_add(&to->out, "\"/>\n");
 }
 
 /* Upright boxes of a colour become one path. */
@@ -233,7 +249,9 @@ static void rewrite_polygon(struct rewriter *to, const char *tag)
     rt_text_add(&to->out, "<polygon class=\"%s\"", class_of(tag, "fill", 'f', class, sizeof class));
     if (attribute(tag, "fill-opacity", opacity, sizeof opacity)[0] != '\0')
         rt_text_add(&to->out, " fill-opacity=\"%.3g\"", atof(opacity));
-    rt_text_add(&to->out, " points=\"%.*s\"/>\n", (int)length, points);
+    rt_text_add(&to->out, " points=\"");
+    add_points(to, points, length);
+    rt_text_add(&to->out, "\"/>\n");
 }
 
 /* Up to its end, which is returned. gnuplot has escaped it. */

@@ -40,8 +40,9 @@ static const char style[] =
     "caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}\n"
     "th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}\n"
     "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}thead th{white-space:nowrap}tbody "
-    "th{font-weight:inherit;min-width:min(9rem,30vw)}\n"
-    "tbody tr:nth-child(even){background:var(--band)}.n{text-align:right;white-space:nowrap}\n"
+    "th{font-weight:inherit}\n"
+    "td,tbody th{white-space:nowrap}.l{white-space:pre-wrap;min-width:16rem}tbody "
+    "tr:nth-child(even){background:var(--band)}.n{text-align:right}\n"
     "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
     "var(--link)}\n"
     "th button::after{content:\" \\2195\";color:var(--soft)}th[aria-sort=ascending] button::after{content:\" "
@@ -58,7 +59,8 @@ static const char style[] =
     "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
     "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
     ".box{overflow:visible}table{font-size:8.5pt}figure,tr{break-inside:avoid}thead{display:"
-    "table-header-group}h2{break-after:avoid}th,td{padding:.1rem .3rem}}\n";
+    "table-header-group}h2{break-after:avoid}th,td{padding:.1rem .3rem}td,tbody th,thead "
+    "th{white-space:normal}.l{min-width:0}}\n";
 
 /* Sorting keeps what is missing last. */
 static const char script[] =
@@ -84,9 +86,9 @@ static const char script[] =
     "\"+table.caption.textContent);\n"
     "copy.addEventListener(\"click\",async()=>{\n"
     "const cell=c=>{const t=c.textContent;return /[\",\\n]/.test(t)?'\"'+t.replaceAll('\"','\"\"')+'\"':t};\n"
-    "await navigator.clipboard.writeText([...table.rows].map(r=>[...r.cells].map(cell).join(\",\")+\"\\n\")"
-    ".join(\"\"));\n"
-    "copy.textContent=\"Copied\";});\n"
+    "const text=[...table.rows].map(r=>[...r.cells].map(cell).join(\",\")+\"\\n\").join(\"\");\n"
+    "try{await navigator.clipboard.writeText(text);copy.textContent=\"Copied\"}\n"
+    "catch{copy.textContent=\"The browser does not let this page copy\"}});\n"
     "table.parentElement.after(copy);\n"
     "}\n";
 

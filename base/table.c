@@ -337,8 +337,10 @@ void rt_table_markdown(const struct rt_table *table, FILE *file)
 
 static void print_html_cell(const struct rt_table *table, size_t row, size_t c, const char *tag, FILE *file)
 {
+    enum { LONG = 48 }; /* bytes; such texts are broken into lines */
     char *text = cell_text(table, row, c);
-    fprintf(file, "<%s%s>", tag, is_left(&table->columns[c]) ? "" : " class=\"n\"");
+    bool left = is_left(&table->columns[c]);
+    fprintf(file, "<%s%s>", tag, !left ? " class=\"n\"" : strlen(text) > LONG ? " class=\"l\"" : "");
     rt_html_text(text, file);
     fprintf(file, "</%.2s>", tag);
     free(text);

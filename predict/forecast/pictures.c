@@ -35,7 +35,7 @@ static void add_ops(struct rt_report *report, const struct rt_forecast *forecast
         rt_ops[rows[0].op].name, rows[0].time_us / 1e3, 100 * rows[0].share);
     rt_plot_axes(plot, "time, ms", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     rt_plot_bars(plot, "forecast", names, time_ms, bars);
-    rt_plot_bars(plot, "roofline: no less is possible", names, bound_ms, bars);
+    rt_plot_bars(plot, "at peak FLOP/s or memory bandwidth", names, bound_ms, bars);
     rt_report_add_plot(report, plot);
 }
 
