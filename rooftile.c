@@ -1,8 +1,8 @@
 /* main(), nothing else: the commands are in commands.c. */
+#include "about.h"
 #include "base/pager.h"
 #include "base/status.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "commands.h"
 #include "models/nn/blas.h"
 #include "start.h"
@@ -27,14 +27,11 @@ int main(int argc, char **argv)
         rt_pager_off();
         argc--, argv++;
     }
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        puts("rooftile " RT_VERSION);
-        return 0;
-    }
     argv[0] = (char[]){"rooftile"};
     int status = rt_start_check();
     if (status == RT_OK)
-        status = rt_command_run(&rt_program, argc, argv);
+        status = argc > 1 && strcmp(argv[1], "--version") == 0 ? rt_about(argc, argv)
+                                                               : rt_command_run(&rt_program, argc, argv);
     if (status == RT_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = rt_fail(RT_EIO, "standard output cannot be written");
     if (status != RT_OK)

@@ -410,3 +410,10 @@ void rt_csv_write(FILE *file, const char *text)
     else
         csv_fwrite(file, text, length);
 }
+
+#define TEXT_OF(number)                     #number
+#define VERSION_TEXT(major, minor, release) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(release)
+const char *rt_csv_library(void)
+{
+    return VERSION_TEXT(CSV_MAJOR, CSV_MINOR, CSV_RELEASE);
+}

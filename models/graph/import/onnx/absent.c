@@ -2,6 +2,8 @@
 #include "base/status.h"
 #include "models/graph/import/onnx/onnx.h"
 
+#include <stddef.h>
+
 int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_onnx_model *out)
 {
     (void)given;
@@ -10,4 +12,9 @@ int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_
                    "%s: this rooftile was built without ONNX; build it where libprotobuf-c-dev, "
                    "protobuf-c-compiler and libonnx-dev are installed",
                    path);
+}
+
+const char *rt_onnx_library(void)
+{
+    return NULL;
 }

@@ -221,6 +221,9 @@ struct rt_onnx_model {
 int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_onnx_model *out);
 void rt_onnx_release(struct rt_onnx_model *model);
 
+/* protobuf-c's version, "1.4.1"; NULL where rooftile was built without it. */
+const char *rt_onnx_library(void);
+
 /* --- model.c: while it is built --- */
 
 /* The part of one of the limits above that a file of this one's size has: as many nodes as 16384 and its

@@ -595,3 +595,8 @@ int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_
         rt_onnx_release(out);
     return status;
 }
+
+const char *rt_onnx_library(void)
+{
+    return protobuf_c_version();
+}

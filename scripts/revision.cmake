@@ -1,0 +1,16 @@
+# Writes the git revision as a header, where it changed: cmake -DSOURCE=folder -DOUT=revision.h -P this
+# `git archive` puts the revision of a tarball here (.gitattributes); a clone is asked, and where neither is, it is "".
+set(revision "$Format:%H$")
+if(revision MATCHES "Format" AND EXISTS ${SOURCE}/.git)
+  execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no OUTPUT_VARIABLE changes ERROR_QUIET)
+endif()
+if(revision MATCHES "^[0-9a-f]+$")
+  string(SUBSTRING ${revision} 0 12 revision)
+else()
+  set(revision "")
+endif()
+if(revision AND changes)
+  string(APPEND revision " with changes")
+endif()
+file(CONFIGURE OUTPUT ${OUT} CONTENT "#define RT_REVISION \"${revision}\"\n")
