@@ -129,11 +129,11 @@ static void print_quoted(const char *text, size_t most, FILE *file)
     free(printable);
 }
 
-/* A power of ten as people write it. */
-static void print_power(int exponent, FILE *file)
+/* A power of ten as people write it; `plain`: 0.001 to 10000 are written out. */
+static void print_power(int exponent, bool plain, FILE *file)
 {
     static const char *const digit[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-    if (exponent >= -3 && exponent <= 4) {
+    if (plain ? exponent >= -3 && exponent <= 4 : exponent >= -1 && exponent <= 2) {
         fprintf(file, "'%g'", pow(10, exponent));
         return;
     }
@@ -145,12 +145,32 @@ static void print_power(int exponent, FILE *file)
     free(number);
 }
 
+/* Of less than a decade or so: about five round numbers. */
+static void print_even_tics(const struct range *range, FILE *file)
+{
+    double rough = (range->high - range->low) / 5, power = pow(10, floor(log10(rough))),
+           step = power * (rough > 5 * power   ? 10
+                           : rough > 2 * power ? 5
+                           : rough > power     ? 2
+                                               : 1);
+    const char *comma = "";
+    for (double n = ceil(range->low / step); n * step <= range->high; n++) {
+        fprintf(file, "%s'%.6g' %.17g", comma, n * step, n * step);
+        comma = ", ";
+    }
+}
+
 /* Ticks of a logarithmic axis: powers of ten, at most about six; 1, 2 and 5 times them where few lie within.
  */
 static void print_log_tics(const struct range *range, FILE *file)
 {
     double decades = log10(range->high / range->low);
+    if (decades < 0.9) {
+        print_even_tics(range, file);
+        return;
+    }
     int step = 1 + (int)(decades / 6), first = (int)floor(log10(range->low));
+    const bool plain = range->low >= 1e-3 && range->high < 1e5;
     const char *comma = "";
     for (int e = first; e <= (int)ceil(log10(range->high)); e++)
         for (int part = 1; part <= 5; part = part == 1 ? 2 : part + 3) {
@@ -159,14 +179,12 @@ static void print_log_tics(const struct range *range, FILE *file)
                 continue;
             fputs(comma, file);
             if (part == 1 || e < -3 || e > 4)
-                part == 1 ? print_power(e, file) : (void)fprintf(file, "''");
+                part == 1 ? print_power(e, plain, file) : (void)fprintf(file, "''");
             else
                 fprintf(file, "'%g'", at);
             fprintf(file, " %.17g", at);
             comma = ", ";
         }
-    if (comma[0] == '\0') /* less than from 1 to 2: its ends */
-        fprintf(file, "'%.4g' %.17g, '%.4g' %.17g", range->low, range->low, range->high, range->high);
 }
 
 static void print_axis(char axis, const char *label, const struct range *range, FILE *file)
@@ -285,7 +303,7 @@ static void print_bars(const struct rt_plot *plot, const struct rt_series *serie
         if (!isfinite(series->x[i]))
             continue;
         fprintf(file, "0 %.6g %.6g %.6g %.3g %.6g ", series->x[i], top, top + height, series->x[i],
-                isfinite(high) ? fmax(high, series->x[i]) : series->x[i]);
+                fmax(0, isfinite(high) ? fmax(high, series->x[i]) : series->x[i]));
         if (isfinite(high) && isfinite(series->low[i]))
             fprintf(file, "%.6g %.6g\n", series->low[i], high);
         else

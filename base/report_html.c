@@ -58,7 +58,9 @@ static const char style[] =
     ".notes{padding-left:1.2rem}.words{white-space:pre-line}\n"
     "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
     "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
-    ".box{overflow:visible}table{font-size:8.5pt}figure,tr{break-inside:avoid}thead{display:"
+    ".box{overflow:visible;break-inside:avoid}.figures{grid-template-columns:1fr "
+    "1fr;gap:.75rem}figure{max-width:none}figcaption,.legend{font-size:8.5pt}table{font-size:8.5pt}figure,tr{"
+    "break-inside:avoid}thead{display:"
     "table-header-group}h2{break-after:avoid}th,td{padding:.1rem .3rem}td,tbody th,thead "
     "th{white-space:normal}.l{min-width:0}}\n";
 

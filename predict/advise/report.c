@@ -70,6 +70,32 @@ static void add_choice(struct rt_report *report, const struct rt_advice *advice,
                             options->whole_us / 1e3);
 }
 
+/* Of those that the step fits into. */
+static void add_profile_plot(struct rt_report *report, const struct rt_advice *advice)
+{
+    const char **names = rt_malloc(((size_t)advice->count + 1) * sizeof *names);
+    double *ms = rt_malloc((3 * (size_t)advice->count + 1) * sizeof *ms), *low = ms + advice->count,
+           *high = low + advice->count;
+    size_t count = 0;
+    for (int i = 0; i < advice->count; i++) {
+        const struct rt_advised *row = &advice->row[i];
+        if (!row->fits)
+            continue;
+        names[count] = name_of(row);
+        ms[count] = row->total_us / 1e3;
+        low[count] = row->low_us / 1e3;
+        high[count++] = row->high_us / 1e3;
+    }
+    struct rt_plot *plot =
+        rt_plot_new("Time by slice", "Alone on the GPU. Of %d profiles with the whole GPU %zu hold the step.",
+                    advice->count, count);
+    rt_plot_axes(plot, "time of a step, ms", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    rt_plot_bar_intervals(plot, "", names, ms, low, high, count);
+    rt_report_add_plot(report, plot);
+    free(names);
+    free(ms);
+}
+
 struct rt_report *rt_advice_report(const struct rt_gpu_job *job, const struct rt_advice *advice,
                                    const struct rt_advise_options *options)
 {
@@ -102,6 +128,7 @@ struct rt_report *rt_advice_report(const struct rt_gpu_job *job, const struct rt
                      r->total_us / 1e3, r->low_us / 1e3, r->high_us / 1e3, (int)r->meets, r->rate,
                      (long long)most, r->busy_us / 1e3, r->full_rate);
     }
+    add_profile_plot(report, advice);
     rt_report_add_table(report, "profiles",
                         "Profiles: alone on the GPU, and with as many as it takes, all busy", table);
     free(words);

@@ -55,16 +55,22 @@ static double tick(const struct axis *axis, int i)
                      : axis->low + share * (axis->high - axis->low);
 }
 
-static void picture_init(struct picture *picture, const struct rt_assessment *assessment)
+/* What x is. */
+static const char *across_words(const struct rt_assessment *assessment)
 {
     const struct rt_objective *objective[RT_MOST_OBJECTIVES];
+    return rt_objectives_of(assessment, objective) > 1
+               ? objective[1]->title
+               : rt_device_fields[assessment->exploration->space.axis[0].field].key;
+}
+
+static void picture_init(struct picture *picture, const struct rt_assessment *assessment)
+{
     const struct rt_space *space = &assessment->exploration->space;
     *picture = (struct picture){.assessment = assessment,
                                 .x = {INFINITY, -INFINITY, false, LEFT, WIDTH - RIGHT},
                                 .y = {INFINITY, -INFINITY, true, HEIGHT - BOTTOM, TOP}};
-    picture->across = rt_objectives_of(assessment, objective) > 1
-                          ? objective[1]->title
-                          : rt_device_fields[space->axis[0].field].key;
+    picture->across = across_words(assessment);
     for (size_t p = 0; p < space->points; p++) {
         double x = across(assessment, p), y = time_ms(assessment, p);
         picture->x.low = fmin(picture->x.low, x);
@@ -152,4 +158,37 @@ int rt_picture_write(const struct rt_assessment *assessment, const bool *front, 
     draw_points(&picture, file.stream);
     draw_front(&picture, front, file.stream);
     return rt_file_finish(&file);
+}
+
+/* Dots as two arrays, in a series: a line where the front is one. */
+static void add_dots(struct rt_plot *plot, const char *name, const struct dot *dots, size_t count, bool line)
+{
+    double *x = rt_malloc((2 * count + 1) * sizeof *x), *y = x + count;
+    for (size_t d = 0; d < count; d++) {
+        x[d] = dots[d].x;
+        y[d] = dots[d].y;
+    }
+    (line ? rt_plot_line : rt_plot_points)(plot, name, x, y, count);
+    free(x);
+}
+
+struct rt_plot *rt_picture_plot(const struct rt_assessment *assessment, const bool *front)
+{
+    const struct rt_objective *objective[RT_MOST_OBJECTIVES];
+    const size_t points = assessment->exploration->space.points;
+    struct dot *all = rt_malloc((2 * points + 1) * sizeof *all), *best = all + points;
+    size_t count = 0;
+    for (size_t p = 0; p < points; p++) {
+        all[p] = (struct dot){across(assessment, p), time_ms(assessment, p)};
+        if (front[p])
+            best[count++] = all[p];
+    }
+    qsort(best, count, sizeof *best, compare);
+    struct rt_plot *plot =
+        rt_plot_new("Points and their front", "%zu of %zu points are on the front.", count, points);
+    rt_plot_axes(plot, across_words(assessment), RT_SCALE_LINEAR, "time of a step, ms", RT_SCALE_LOG);
+    add_dots(plot, "points", all, points, false);
+    add_dots(plot, "front", best, count, rt_objectives_of(assessment, objective) == 2);
+    free(all);
+    return plot;
 }

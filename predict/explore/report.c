@@ -2,6 +2,7 @@
 #include "predict/explore/report.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "predict/explore/picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -152,6 +153,24 @@ static void add_elasticities(struct rt_report *report, const struct rt_explorati
                         "Elasticity of time, d ln time / d ln limit, and where it is the largest", table);
 }
 
+static void add_elasticity_plot(struct rt_report *report, const struct rt_exploration *exploration)
+{
+    const char *names[RT_MOST_LIMITS];
+    double means[RT_MOST_LIMITS], least, most;
+    struct rt_plot *plot =
+        rt_plot_new("Elasticity of time by limit",
+                    "d ln time / d ln limit, mean over the points: -1 where time is all the limit's.");
+    rt_plot_axes(plot, "elasticity", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    for (size_t m = 0; m < exploration->model_count; m++) {
+        for (size_t l = 0; l < exploration->limit_count; l++) {
+            names[l] = exploration->limits[l].name;
+            means[l] = rounded(mean_elasticity(exploration, m, l, &least, &most));
+        }
+        rt_plot_bars(plot, exploration->models[m].name, names, means, exploration->limit_count);
+    }
+    rt_report_add_plot(report, plot);
+}
+
 /* "80..136", the range of a field over the points that a limit binds. */
 static void add_region(const struct rt_exploration *exploration, int limit, struct rt_table *table)
 {
@@ -254,6 +273,8 @@ struct rt_report *rt_exploration_report(const struct rt_assessment *assessment, 
                            "%zu points were there from a run that did not end", resumed);
     add_best(report, assessment);
     add_energy(report, exploration);
+    rt_report_add_plot(report, rt_picture_plot(assessment, front));
+    add_elasticity_plot(report, exploration);
     add_front(report, assessment, front, front_count);
     add_elasticities(report, exploration);
     add_regions(report, exploration);
