@@ -7,6 +7,7 @@
 #include "datasets/device_choice.h"
 #include "predict/evaluate/kernel_property.h"
 #include "predict/evaluate/report.h"
+#include "predict/evaluate/serving.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 struct arguments {
     struct rt_names predictors, data, gpus, ops, dtypes, reports, models, by;
-    const char *published, *graphs;
+    const char *published, *graphs, *serving;
     int64_t threads;
     int part;
     int tiles;                      /* index into tile_sources */
@@ -102,6 +103,10 @@ static const struct rt_option options[] = {
      "Only runs on MIG slices and other parts of a GPU, forecast from the measured time of the same run on "
      "the "
      "whole"},
+    RT_HEADING("Of LLM servers under load:"),
+    {"serving", 0, "RUNS.csv", RT_TEXT(struct arguments, serving, .once = true, .reads = rt_reads_path),
+     "Simulate the measured runs of RUNS.csv (docs/guide/evaluate.md has its columns) in place of DATA.h5: "
+     "time per output token, to the first, tokens a second"},
 };
 
 static void set_defaults(void *value)
@@ -118,8 +123,15 @@ static int check_kind(const struct rt_command_line *line)
 {
     static const char *const of_kernels[] = {"split", "op", "dtype", "tiles", "target", NULL};
     static const char *const of_models[] = {"model", "compare", "graphs", "fallback", "from-whole", NULL};
+    static const char *const not_of_servers[] = {"split",      "op",          "dtype",   "tiles",
+                                                 "target",     "workloads",   "compare", "graphs",
+                                                 "from-whole", "no-baseline", NULL};
     const struct arguments *arguments = line->options;
-    const char *other = rt_given_of(line, arguments->workloads ? of_kernels : of_models);
+    const char *other = rt_given_of(line, arguments->serving != NULL ? not_of_servers
+                                          : arguments->workloads     ? of_kernels
+                                                                     : of_models);
+    if (other != NULL && arguments->serving != NULL)
+        return rt_fail(RT_EUSAGE, "--%s is not for runs of servers: leave it out with --serving", other);
     if (other == NULL)
         return RT_OK;
     return rt_fail(RT_EUSAGE, "--%s is for %s", other,
@@ -272,12 +284,58 @@ static void add_baseline(struct arguments *arguments)
         rt_names_add(&arguments->predictors, "roofline");
 }
 
+/* --- runs of servers --- */
+
+static int judge_servers(const struct arguments *arguments, struct rt_serving_runs *runs,
+                         const struct rt_candidate *candidate)
+{
+    const struct rt_serving_options asked = {.gpus = &arguments->gpus,
+                                             .models = &arguments->models,
+                                             .fallback = arguments->fallback,
+                                             .quiet = arguments->quiet,
+                                             .threads = rt_threads_new((size_t)arguments->threads)};
+    struct rt_serving_evaluation evaluation;
+    int status = rt_evaluate_serving(runs, &candidate->predictor, &asked, &evaluation);
+    rt_threads_free(asked.threads);
+    if (status == RT_OK)
+        status = rt_report_end_with(rt_serving_report(&evaluation, candidate->label, &arguments->by),
+                                    arguments->json, &arguments->reports);
+    else
+        rt_fail_context(status, "%s", arguments->serving);
+    rt_serving_evaluation_release(&evaluation);
+    return status;
+}
+
+static int run_servers(const struct rt_command_line *line)
+{
+    const struct arguments *arguments = line->options;
+    struct rt_candidate candidate;
+    struct rt_serving_runs runs;
+    int status = arguments->predictors.count == 1 && arguments->data.count == 0
+                     ? rt_serving_by_check(&arguments->by)
+                     : rt_fail(RT_EUSAGE, "--serving takes one predictor and no datasets");
+    if (status == RT_OK)
+        status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_candidates_open(arguments->predictors.name, 1, &candidate);
+    if (status != RT_OK)
+        return status;
+    status = rt_serving_runs_read(arguments->serving, &runs);
+    if (status == RT_OK)
+        status = judge_servers(arguments, &runs, &candidate);
+    rt_serving_runs_release(&runs);
+    rt_candidates_release(&candidate, 1);
+    return status;
+}
+
 static int run(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
     struct rt_candidate candidates[RT_MAX_CANDIDATES];
     struct rt_dataset_input input;
     int status = check_kind(line);
+    if (status == RT_OK && arguments->serving != NULL)
+        return run_servers(line);
     if (status == RT_OK && arguments->data.count == 0)
         status = rt_fail(RT_EUSAGE, "name at least one dataset, DATA.h5, to evaluate on");
     if (status == RT_OK)
@@ -317,7 +375,9 @@ const struct rt_command rt_command_evaluate = {
         "    --op linear --op bmm --report a100.txt\n"
         "Example: how wrong are whole models, beside published forecasts of them?\n"
         "  rooftile evaluate --predictor predictor.h5 --workloads data.h5 \\\n"
-        "    --compare published_e2e.csv",
+        "    --compare published_e2e.csv\n"
+        "Example: how wrong are LLM servers under load, by server and model?\n"
+        "  rooftile evaluate --predictor predictor.h5 --serving runs.csv --by backend,model",
     .options = options,
     .option_count = RT_COUNT(options),
     .size = sizeof(struct arguments),

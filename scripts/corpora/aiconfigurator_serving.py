@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
-"""Serving runs that come with AIConfigurator (repository ai-dynamo/aiconfigurator) for `rooftile dataset import --format workloads`:
+"""Serving runs that come with AIConfigurator (repository ai-dynamo/aiconfigurator):
 
-  scripts/corpora/aiconfigurator_serving.py silicon_sample.csv -o OUT.csv
+  scripts/corpora/aiconfigurator_serving.py silicon_sample.csv -o OUT.csv             for `rooftile dataset import --format workloads`
+  scripts/corpora/aiconfigurator_serving.py silicon_sample.csv --serving -o OUT.csv   for `rooftile evaluate --serving`
 
-Aggregated rows (one group of GPUs prefills and decodes) that are finished: the time per output token at a concurrency, as a decode step at
-the mean context. TTFT holds queueing and is not taken. Configurations that were measured again: the median."""
+The first takes aggregated rows (one group of GPUs prefills and decodes) that are finished: the time per output token at a concurrency, as a
+decode step at the mean context. TTFT holds queueing and is not taken. Configurations that were measured again: the median.
+
+The second takes every row, with TTFT, and says what keeps one from being judged with the others. Rows that repeat another's times are that
+row once more: the file holds three dumps of one database. docs/log/serving.md says where each rule comes from."""
+import csv
+import re
 import sys
 
 from runs_csv import Runs, main, rows
@@ -57,5 +63,103 @@ def convert(path):
     return runs
 
 
+# --- runs under load ---
+
+CUT = ("tp", "pp", "ep", "attention_dp", "replicas")
+COLUMNS = ("id", "device", "model", "backend", "dtype", "quant", "kv_cache", *CUT, *("decode_" + name for name in CUT), "input", "output", "least",
+           "concurrency", "ttft_ms", "tpot_ms", "note")
+BLOCKS = ("deepseek-ai/", "MiniMaxAI/")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
+
+
+def served_quant(row):
+    """gpt-oss is in MXFP4, which the file calls nvfp4; products of DeepSeek's and MiniMax's checkpoints are block-scaled, also where it says fp8."""
+    if row["model_path"].startswith("openai/") and row["gemm_quant_mode"] == "nvfp4":
+        return "w4a16_mxfp4"
+    return "fp8_block" if row["model_path"].startswith(BLOCKS) else quant(row)
+
+
+def cut(row, prefix=""):
+    """GPUs of one group. The dump of April 2026 multiplies columns: tensor x experts' GPUs where both are n, so 64 stands for 8."""
+    tp, pp, adp, moe_tp, ep = (max(1, int(row[prefix + key] or 1)) for key in
+                               ("tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size"))
+    if ep > 1 and tp * adp == ep * moe_tp and moe_tp == ep:
+        tp, adp = (ep, 1) if adp == 1 else (1, ep)
+    elif tp > 1 and adp == tp and ep == tp * adp:
+        adp, ep = 1, tp
+    elif not row[prefix + "attention_dp_size"]:
+        adp = max(1, moe_tp * ep // tp)
+    return {"tp": tp, "pp": pp, "ep": min(ep, tp * adp), "attention_dp": adp, "replicas": row.get(prefix + "num_workers", "")}
+
+
+def concurrency(row):
+    found = re.search(r"silicon_concurrency=(\d+)", row["silicon_data_source"])
+    return found.group(1) if found else row["batch_size"]
+
+
+def served(row):
+    inferencex = "gap-analysis" not in row["silicon_data_source"]
+    disaggregated = row["mode"] != "agg"
+    run = {"id": row["id"], "device": DEVICES[row["system"]], "model": model_of(row["model_path"]), "backend": BACKENDS[row["backend"]],
+           "quant": served_quant(row), "kv_cache": kv_cache(row), "input": row["isl"], "output": row["osl"],
+           "least": 0.8 if inferencex else 1, "concurrency": concurrency(row), "ttft_ms": row["silicon_ttft_ms"], "tpot_ms": row["silicon_tpot_ms"]}
+    run.update(cut(row, "prefill_" if disaggregated else ""))
+    if disaggregated:
+        run.update({"decode_" + name: value for name, value in cut(row, "decode_").items()})
+    return run
+
+
+def same_setting(run):
+    """One dump calls DeepSeek-R1 DeepSeek-V3, whose network it has."""
+    words = [str(run.get(name, "")) for name in COLUMNS if name not in ("id", "ttft_ms", "tpot_ms", "note")]
+    return tuple("deepseek-r1" if word == "deepseek-v3" else word for word in words)
+
+
+def disagrees(run, fastest):
+    key = same_setting(run)
+    unknown = run.get("decode_tp") and not run["replicas"]  # how many groups there are: no setting that can be the same
+    return fastest["disagree", key] and not unknown
+
+
+def note(run, row, fastest):
+    """Why a run is judged apart."""
+    ttft, tpot, output = float(run["ttft_ms"]), float(run["tpot_ms"]), int(run["output"])
+    if "wip=True" in row["silicon_data_source"]:
+        return "marked as work in progress"
+    if disagrees(run, fastest):
+        return "measured again at this setting, 1.25 times apart or more"
+    if ttft > tpot * (output - 1):
+        return "waits longer for the first token than for all others"
+    if run["model"] == "llama-3.1-8b" and run["backend"] == "vllm" and run["quant"]:
+        return "shows hardly any prefill"
+    return ""
+
+
+def convert_serving(path, out):
+    table, seen, repeats = [], set(), 0
+    for row in rows(path):
+        times = (row["silicon_ttft_ms"], row["silicon_tpot_ms"])
+        repeats += times in seen
+        if times not in seen:
+            table.append((served(row), row))
+        seen.add(times)
+    fastest = {}
+    for run, _ in table:
+        key, tpot = same_setting(run), float(run["tpot_ms"])
+        fastest[key] = min(tpot, fastest.get(key, tpot))
+    for run, _ in table:
+        key = same_setting(run)
+        fastest["disagree", key] = fastest.get(("disagree", key), False) or float(run["tpot_ms"]) > 1.25 * fastest[key]
+    with open(out, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        for run, row in table:
+            writer.writerow({**run, "note": note(run, row, fastest)})
+    print(f"runs: {len(table)}\nleft out: {repeats} times the times of a run before", file=sys.stderr)
+    return 0
+
+
 if __name__ == "__main__":
+    if "--serving" in sys.argv:
+        words = [word for word in sys.argv[1:] if word != "--serving"]
+        sys.exit(convert_serving(words[0], words[words.index("-o") + 1]))
     sys.exit(main(convert, __doc__))
