@@ -29,6 +29,7 @@ published-models | n | models                                 | 10 min | train -
 baseline-models  | n | models                                 | 1 min  | train -p linear, wave-scaling --hold-out-gpu AMD; evaluate --workloads --compare
 llm-runs         | a, c | llm-runs                            | 2 min  | evaluate --workloads -p pretrained --compare; --by backend; calibrate --from models
 llm-runs-unseen  | n, a, c | llm-runs                         | 1 h    | train --no-test --hold-out-gpu; evaluate --workloads --compare; --by backend; calibrate --from models
+serving          | n, a, c | serving                          | 30 min | train --no-test --hold-out-gpu; evaluate --serving runs.csv --by ...
 vision           | n, a, c | vision                           | 5 min  | train --no-test; evaluate --workloads -p rooftile -p linear -p wave-scaling --by gpu,dtype,layout,runtime
 mig              | c | mig                                    | 1 min  | evaluate --workloads; evaluate --workloads --from-whole; advise --runs; scripts/mlperf_slices.py
 memory           | c | memory                               | 1 min  | evaluate --workloads --by backend; --by backend,model; --by model; --by gpu
@@ -328,15 +329,30 @@ make_llm_runs() {
     for gpu in A100 H100; do judge_after_one_run pretrained "$gpu"; done
 }
 
-make_llm_runs_unseen() {
-    local all=() name gpu file
+# Fitted to all data of pretrain.sh but a GPU's.
+llm_without() { # GPU
+    local all=() name file=$work/predictor-llm-without-${1// /-}.h5
     for name in neusight aiconfigurator vidur; do all+=("$(data "$name")"); done
     for name in vidur pipeweave; do all+=("$(collectives "$name").h5"); done
+    [ -e "$file" ] || "$rooftile" train "${all[@]}" --no-test --hold-out-gpu "$1" --seed 1 --threads 1 --quiet -o "$file" >/dev/null
+    echo "$file"
+}
+
+make_llm_runs_unseen() {
+    local gpu file
     for gpu in A100 H100 H200 A40; do # nothing of an RTX A6000 is in training
-        file=$work/predictor-llm-without-${gpu// /-}.h5
-        [ -e "$file" ] || "$rooftile" train "${all[@]}" --no-test --hold-out-gpu "$gpu" --seed 1 --threads 1 --quiet -o "$file" >/dev/null
+        file=$(llm_without "$gpu")
         judge_llm_runs "$file" "$gpu"
         case $gpu in A100 | H100) judge_after_one_run "$file" "$gpu" ;; esac
+    done
+}
+
+make_serving() {
+    local gpu file runs=$work/serving.csv
+    python3 "$source_folder/scripts/corpora/aiconfigurator_serving.py" "$aiconfigurator/silicon_sample.csv" --serving -o "$runs"
+    for gpu in H100 H200; do
+        file=$(llm_without "$gpu")
+        say evaluate --serving "$runs" -p "$file" --gpu "$gpu" --fallback --by backend,model,precision --by concurrency --by backend
     done
 }
 
@@ -501,7 +517,7 @@ feasible() { # TABLE
 
 if [ ${#wanted[@]} = 0 ]; then
     for name in $(names); do
-        if [ "$name" != published ] && [ "$name" != llm-runs-unseen ] && feasible "$name"; then wanted+=("$name"); fi
+        if [ "$name" != published ] && [ "$name" != llm-runs-unseen ] && [ "$name" != serving ] && feasible "$name"; then wanted+=("$name"); fi
     done
 fi
 work=$out/work

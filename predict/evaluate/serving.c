@@ -105,14 +105,12 @@ static int cost_of(const struct judging *judging, const struct job *job, const s
 static int open_servers(const struct judging *judging, const struct job *job, struct servers *out)
 {
     const struct rt_serving_run *run = &judging->evaluation->runs->run[judging->order[job->first]];
-    const struct rt_scheduler *scheduler = rt_scheduler_named(run->text[RT_SERVING_BACKEND]);
     struct rt_model model;
     *out = (struct servers){0};
-    if (scheduler == NULL)
-        return rt_fail(RT_EFORMAT, "its backend \"%.40s\" is none of %s", run->text[RT_SERVING_BACKEND],
-                       rt_scheduler_names);
-    out->scheduler = *scheduler;
     int status = rt_device_find(run->text[RT_SERVING_DEVICE], &out->device);
+    if (status == RT_OK)
+        status = rt_scheduler_find(run->text[RT_SERVING_BACKEND], &out->device, run->serve.tensor,
+                                   &out->scheduler);
     if (status == RT_OK)
         status = rt_model_named(run->text[RT_SERVING_MODEL], &model);
     if (status == RT_OK)
