@@ -1,8 +1,7 @@
 /* A simulation printed. See report.h. */
 #include "predict/serve/report.h"
-#include "base/plot.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "predict/serve/report_plots.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -54,6 +53,20 @@ static json_t *quantiles_json(const struct rt_serve_quantiles *q)
                      rt_json_number(q->p99 / 1e3), "max_ms", rt_json_number(q->most / 1e3));
 }
 
+/* All of a result that has an interval. */
+static json_t *result_json(const struct rt_serve_result *r)
+{
+    json_t *all = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "duration_s", rt_json_number(r->duration_us / 1e6),
+        "output_per_s", rt_json_number(r->output_per_s), "input_per_s", rt_json_number(r->input_per_s),
+        "requests_per_s", rt_json_number(r->requests_per_s), "good_per_s", rt_json_number(good_per_s(r)),
+        "cache_mean_share", rt_json_number(r->cache_mean), "cache_peak_share", rt_json_number(r->cache_peak),
+        "waiting_mean", rt_json_number(r->waiting_mean), "preemptions", rt_json_number(r->preemptions));
+    for (int l = 0; l < LATENCIES; l++)
+        json_object_set_new(all, latencies[l].key, quantiles_json(latency_of(r, l)));
+    return all;
+}
+
 static char *interval_words(bool known, double low, double high, int digits)
 {
     return known && isfinite(low) && isfinite(high)
@@ -81,10 +94,6 @@ static struct rt_table *latency_table(const struct rt_serve_point *point, double
         char *words = interval_words(point->has_interval, low->p50 / 1e3, high->p50 / 1e3, 2);
         rt_table_row(table, latencies[l].title, q->mean / 1e3, q->p50 / 1e3, q->p90 / 1e3, q->p99 / 1e3,
                      q->most / 1e3, words);
-        if (point->has_interval) {
-            rt_table_row_json(table, "low", quantiles_json(low));
-            rt_table_row_json(table, "high", quantiles_json(high));
-        }
         free(words);
     }
     free(interval);
@@ -180,14 +189,25 @@ static struct rt_table *time_table(const struct rt_serve_result *r)
 
 /* ---- the setting ---- */
 
+static char *length_words(const struct rt_serve_lengths *lengths)
+{
+    return lengths->least < lengths->most
+               ? rt_format("%" PRId64 " to %" PRId64, lengths->least, lengths->most)
+               : rt_format("%" PRId64, lengths->most);
+}
+
 static char *load_words(const struct rt_serve_setting *setting, const struct rt_serve_load *load)
 {
     if (load->arrivals == RT_TRACE)
         return rt_format("requests of %s", setting->trace);
-    char *who = load->arrivals == RT_CLOSED_LOOP ? rt_format("%" PRId64 " users", load->concurrency)
-                                                 : rt_format("%g requests/s", load->rate);
-    char *words = rt_format("%s, %" PRId64 " + %" PRId64 " tokens", who, load->input.most, load->output.most);
+    char *who = load->arrivals == RT_POISSON ? rt_format("%g requests/s", load->rate)
+                : load->concurrency == 1     ? rt_strdup("1 user")
+                                             : rt_format("%" PRId64 " users", load->concurrency);
+    char *input = length_words(&load->input), *output = length_words(&load->output);
+    char *words = rt_format("%s, %s + %s tokens", who, input, output);
     free(who);
+    free(input);
+    free(output);
     return words;
 }
 
@@ -221,6 +241,17 @@ static void add_setting(struct rt_report *report, const struct rt_serve_setting 
     } else {
         add_group(report, "group", "replicas", setting->serve);
     }
+}
+
+/* Of requests that come whether or not others are answered. */
+static void add_overload(struct rt_report *report, const struct rt_serve_point *point)
+{
+    if (point->load.arrivals == RT_POISSON && point->result.requests_per_s < 0.9 * point->load.rate)
+        rt_report_add_note(
+            report, "notes",
+            "%g requests/s came and %.3g/s were answered: the queue grows for as long as requests come, "
+            "so latencies are those of %zu requests, not of a lasting load",
+            point->load.rate, point->result.requests_per_s, point->result.requests);
 }
 
 /* ---- one load ---- */
@@ -262,10 +293,15 @@ static void add_point(struct rt_report *report, const struct rt_serve_setting *s
         rt_report_add_fact(report, "good_requests", json_real(r->good_requests), "within targets",
                            "%.0f of %zu requests", r->good_requests, r->requests);
     add_cache(report, setting, r);
+    add_overload(report, point);
     rt_report_add_table(report, "latencies", "Latencies", latency_table(point, setting->level));
     rt_report_add_table(report, "throughput", "Throughput", throughput_table(setting, point));
     rt_report_add_table(report, "steps", "Steps", step_table(r));
     rt_report_add_table(report, "time", "Time of the servers", time_table(r));
+    if (point->has_interval) { /* with all steps at the ends of their interval */
+        rt_report_add_json(report, "short_steps", result_json(&point->low));
+        rt_report_add_json(report, "long_steps", result_json(&point->high));
+    }
 }
 
 /* ---- several loads ---- */
@@ -307,6 +343,10 @@ static struct rt_table *sweep_table(const struct rt_serve_setting *setting,
                      p->has_interval ? p->low.output_per_s : NAN, r->output_per_s / (double)setting->gpus,
                      per_user(r), r->input_per_s, r->requests_per_s, good_per_s(r), r->cache_peak,
                      r->cache_mean, r->preemptions, r->waiting_mean);
+        if (p->has_interval) {
+            rt_table_row_json(table, "short_steps", result_json(&p->low));
+            rt_table_row_json(table, "long_steps", result_json(&p->high));
+        }
     }
     return table;
 }
@@ -322,10 +362,15 @@ struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct
     else
         rt_report_add_title(report, "%s on %" PRId64 " x %s", setting->model, setting->gpus, setting->gpu);
     add_setting(report, setting);
-    if (count == 1)
+    if (count == 1) {
         add_point(report, setting, &points[0]);
-    else
+        rt_serve_add_plots(report, setting, &points[0]);
+    } else {
         rt_report_add_table(report, "points", "Latencies in ms", sweep_table(setting, points, count));
+        for (size_t i = 0; i < count; i++)
+            add_overload(report, &points[i]);
+        rt_serve_add_sweep_plots(report, setting, points, count);
+    }
     free(load);
     return report;
 }

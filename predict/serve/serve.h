@@ -14,7 +14,7 @@
  *   simulate.[ch]      the events, and what comes out
  *   replica.[ch]       one server: its queue, its cache, and the step it is in
  *   decoding.[ch], prefix_cache.[ch], lives.[ch], tally.[ch]   its parts
- *   recorder.[ch], timeline.[ch], report.[ch]   what is kept of a simulation, and printed
+ *   recorder.[ch], timeline.[ch], report.[ch], report_plots.[ch]   what is kept of a simulation, and printed
  *   cmd_serve.c        `rooftile serve`
  */
 #ifndef ROOFTILE_PREDICT_SERVE_SERVE_H

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# `rooftile serve` from the shell: loads, servers, lists of requests, what comes out, and bad input.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+serve() { "$ROOFTILE" serve --gpu H100 -m llama-3-8b "$@"; }
+requests() { printf '%s\n' "$@" >requests.csv; }
+
+succeeds "a closed loop" serve --isl 1024 --osl 128 --concurrency 16
+holds "says TTFT" "TTFT" stdout
+holds "and an interval" "90% interval" stdout
+succeeds "as JSON" serve --isl 1024 --osl 128 --concurrency 16 --ttft 500 --tpot 20 --json
+cp stdout one.json
+succeeds "the same again" serve --isl 1024 --osl 128 --concurrency 16 --ttft 500 --tpot 20 --json
+is "is the same bytes" "$(cmp stdout one.json && echo same)" same
+succeeds "several concurrencies" serve --isl 1024 --osl 128 --concurrency 1,8,64 --range-ratio 0.8 --json
+cp stdout sweep.json
+succeeds "two replicas" serve --isl 1024 --osl 128 --concurrency 16 --replicas 2 --router least-loaded --json
+cp stdout replicas.json
+succeeds "prefill and decode apart" serve --isl 1024 --osl 128 --concurrency 16 --prefill-replicas 1 --transfer-gbs 50 --json
+cp stdout apart.json
+succeeds "a prefix in common" serve --isl 1024 --osl 128 --concurrency 16 --prefix-share 50 --json
+cp stdout prefix.json
+succeeds "a small cache" serve --isl 1024 --osl 512 --concurrency 32 --cache-tokens 20000 --json
+cp stdout small.json
+for server in vllm sglang tensorrt-llm; do
+  succeeds "the scheduler of $server" serve --isl 512 --osl 64 --rate 20 --requests 200 --server $server --json
+  cp stdout $server.json
+done
+succeeds "an overload says so" serve --isl 1024 --osl 64 --rate 500 --requests 300 --interval 0
+holds "in a note" "the queue grows" stdout
+
+cat >check.py <<'END2'
+import json
+def read(name):
+    return json.load(open(name + ".json"))
+def latency(r, name):
+    return next(l for l in r["latencies"] if l["latency"] == name)
+def rate(r, name):
+    return next(t for t in r["throughput"] if t["throughput"] == name)
+one = read("one")
+assert one["requests"] == 160 and one["input_tokens"] == 160 * 1024 and one["output_tokens"] == 160 * 128
+for l in one["latencies"]:
+    assert l["p50_ms"] <= l["p90_ms"] <= l["p99_ms"] <= l["max_ms"], l
+out = rate(one, "output tokens")
+assert out["low"] <= out["value"] <= out["high"]
+assert abs(out["value"] - one["output_tokens"] / one["duration_s"]) < 1e-6 * out["value"]
+ttft, tpot, e2e = (latency(one, name)["mean_ms"] for name in ("TTFT", "TPOT", "end to end"))
+assert abs(e2e - ttft - 127 * tpot) < 1e-6 * e2e
+assert one["short_steps"]["ttft"]["mean_ms"] <= ttft <= one["long_steps"]["ttft"]["mean_ms"]
+assert 0 <= one["good_requests"] <= 160
+assert abs(sum(t["share_pct"] for t in one["time"]) - 100) < 1e-6
+assert abs(sum(s["time_pct"] for s in one["steps"] if s["time_pct"] is not None) - 100) < 1e-6
+points = read("sweep")["points"]
+assert [p["concurrency"] for p in points] == [1, 8, 64]
+assert points[0]["output_per_s"] < points[1]["output_per_s"] < points[2]["output_per_s"]
+assert points[0]["output_per_s_per_user"] > points[2]["output_per_s_per_user"]
+assert rate(read("replicas"), "output tokens")["value"] > out["value"] and read("replicas")["gpus"] == 2
+apart = read("apart")
+assert apart["gpus"] == 2 and apart["decode_group"]["replicas"] == 1
+assert {s["kind"]: s["steps"] for s in apart["steps"]}["mixed"] == 0
+assert 0.3 < read("prefix")["prefix_hit_share"] < 0.5 and one["prefix_hit_share"] == 0
+small = read("small")
+assert small["preemptions"]["count"] > 0 and small["cache"]["peak_share"] <= 1
+assert {s["kind"]: s["steps"] for s in read("sglang")["steps"]}["mixed"] == 0
+assert {s["kind"]: s["steps"] for s in read("vllm")["steps"]}["mixed"] > 0
+END2
+succeeds "the numbers go together" python3 check.py
+
+requests arrival_s,input_tokens,output_tokens,prefix_group,prefix_tokens 0,100,20,, 0.5,200,10,7,128 0.5,200,10,7, 900,100,1,,
+succeeds "requests as they came" serve --trace requests.csv --trace-out steps.json --report page.html
+holds "all four" "4 in 9" stdout
+succeeds "the timeline is JSON" python3 -c 'import json; t = json.load(open("steps.json"))["traceEvents"]; assert len(t) > 20'
+refuses "it is not replaced unasked" 2 "steps.json" serve --trace requests.csv --trace-out steps.json
+succeeds "but when asked" serve --trace requests.csv --trace-out steps.json --overwrite
+holds "the page has the tables" "Latencies" page.html
+
+refuses "no load" 2 "say how requests come" serve --isl 10 --osl 10
+refuses "no lengths" 2 "say how long requests are" serve --rate 3
+refuses "no tokens" 2 "must be a whole number from 1" serve --isl 0 --osl 10 -c 1
+refuses "fewer than none" 2 "must be a whole number from 1" serve --isl -3 --osl 10 -c 1
+refuses "a rate that is none" 2 "must be a number" serve --isl 1 --osl 1 --rate nan
+refuses "two kinds of arrival" 2 "leave out --rate" serve --rate 3 --trace requests.csv
+refuses "lengths beside a list" 2 "leave out --isl" serve --isl 10 --trace requests.csv
+refuses "a server that is none" 2 "vllm, sglang and tensorrt-llm" serve --isl 1 --osl 1 -c 1 --server orca
+refuses "more than the model's positions" 2 "8192 positions" serve --isl 8192 --osl 1 -c 1
+refuses "a cache too small for a request" 2 "needs 13 blocks of cache, a server has 6" serve --isl 100 --osl 100 -c 1 --cache-tokens 100
+refuses "a model too large" 2 "what would do, each alone: --tp 2, --quant fp8, a GPU of 256 GiB" \
+  "$ROOFTILE" serve --gpu H100 -m llama-3-70b --isl 100 --osl 100 -c 1
+refuses "a model of images" 2 "not what LLM servers run" "$ROOFTILE" serve --gpu H100 -m resnet50 --isl 1 --osl 1 -c 1
+refuses "a cut that does not divide" 2 "does not divide" serve --isl 10 --osl 10 -c 1 --tp 3
+refuses "transfers of one group" 2 "--prefill-replicas" serve --isl 10 --osl 10 -c 1 --transfer-gbs 10
+
+bad() { # NAME WORDS ROW...: a list that is refused, with its place
+  local name=$1 words=$2
+  shift 2
+  printf '%s\n' "$@" >requests.csv
+  refuses "$name" 1 "$words" serve --trace requests.csv
+}
+columns=arrival_s,input_tokens,output_tokens
+bad "a gap in a list" 'requests.csv:3: input_tokens is ""' $columns 0,10,5 1,,5
+bad "a list out of order" "requests.csv:4: arrival_s goes back from 5 to 4" $columns 0,1,1 5,1,1 4,1,1
+bad "a time that is none" 'arrival_s is "nan"' $columns nan,1,1
+bad "a prompt of no tokens" 'input_tokens is "0"' $columns 0,0,1
+bad "a huge prompt" "1 to 268435456" $columns 0,99999999999999999999,1
+bad "a prefix longer than its prompt" "at most input_tokens" $columns,prefix_group,prefix_tokens 0,10,1,1,11
+bad "a column too many" "requests.csv:2" $columns 0,1,1,1
+bad "other columns" 'no column "time"' time,input_tokens,output_tokens 0,1,1
+bad "a column too few" "needs the column output_tokens" arrival_s,input_tokens 0,1
+bad "no requests" "holds no requests" $columns
+: >requests.csv
+refuses "an empty file" 1 "empty" serve --trace requests.csv
+head -c 4096 "$ROOFTILE" >requests.csv
+refuses "a binary file" 1 "requests.csv" serve --trace requests.csv
+finish
