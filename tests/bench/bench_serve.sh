@@ -8,7 +8,7 @@ best() { # user seconds of the fastest round
     local TIMEFORMAT=%U least=""
     for _ in $(seq "$rounds"); do
         s=$({ time "$program" serve --gpu H100 "$@" --interval 0 --json >/dev/null; } 2>&1)
-        least=$(printf '%s\n%s\n' "$s" ${least:+"$least"} | sort -g | head -n 1)
+        least=$(printf '%s\n' "$s" ${least:+"$least"} | sort -g | head -n 1)
     done
     echo "$least"
 }
