@@ -10,7 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEIGHT = 360, ROW = 24, FRAME = 72, MOST_LETTERS = 26, MOST_MARKERS = 40, MOST_INTERVALS = 300 };
+enum {
+    HEIGHT = 360,
+    ROW = 24,
+    FRAME = 72,
+    MOST_LETTERS = 26,
+    MOST_MARKERS = 40,
+    MOST_INTERVALS = 300,
+    MANY = 1000
+};
 
 /* On, off, ... in units of the picture. */
 static const char *const dashes[] = {"", "9,4", "2,3", "9,3,2,3"};
@@ -21,9 +29,9 @@ const char *rt_plot_dashes(size_t style)
     return dashes[style % RT_COUNT(dashes)];
 }
 
-int rt_plot_marker(size_t style)
+int rt_plot_marker(const struct rt_series *series)
 {
-    return markers[style % RT_COUNT(markers)];
+    return series->count > MANY ? RT_PLOT_DOT : markers[series->style % RT_COUNT(markers)];
 }
 
 bool rt_plot_line_has_markers(const struct rt_series *series)
@@ -356,13 +364,13 @@ static void print_data(const struct rt_plot *plot, size_t s, const struct range 
 /* Small where they are many. */
 static double point_size(const struct rt_series *series)
 {
-    return series->count > 1000 ? 0.25 : series->count > 200 ? 0.4 : 0.6;
+    return series->count > MANY ? 0.25 : series->count > 200 ? 0.4 : 0.6;
 }
 
 static void print_drawing(const struct rt_series *series, const char *data, FILE *file)
 {
     int colour = RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS),
-        marker = rt_plot_marker(series->style);
+        marker = rt_plot_marker(series);
     const char *dash = rt_plot_dashes(series->style);
     switch (series->kind) {
     case RT_SERIES_POINTS:
@@ -400,9 +408,8 @@ static void print_drawing(const struct rt_series *series, const char *data, FILE
 static void print_second(const struct rt_series *series, const char *data, FILE *file)
 {
     if (series->kind == RT_SERIES_INTERVALS)
-        fprintf(file, ", %s using 1:2 with points pt %d ps %.2g lc rgb %d", data,
-                rt_plot_marker(series->style), point_size(series),
-                RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS));
+        fprintf(file, ", %s using 1:2 with points pt %d ps %.2g lc rgb %d", data, rt_plot_marker(series),
+                point_size(series), RT_PLOT_FIRST_COLOUR + (int)(series->style % RT_PLOT_COLOURS));
     if (series->kind == RT_SERIES_BARS && series->low != NULL)
         fprintf(file,
                 ", %s using 7:(($3+$4)/2):($8-$7):(0) with vectors heads size graph 0.01,90 lc rgb %d lw 1.5",

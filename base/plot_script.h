@@ -22,8 +22,8 @@ enum {
 
 /* The dashes of a line of a style, as SVG has them; "" for a whole line. */
 const char *rt_plot_dashes(size_t style);
-/* gnuplot's number of a marker. */
-int rt_plot_marker(size_t style);
+/* gnuplot's number of a marker: of the style, but circles where points are so many that they are small. */
+int rt_plot_marker(const struct rt_series *series);
 /* Do points of the line have markers? Where they are few. */
 bool rt_plot_line_has_markers(const struct rt_series *series);
 

@@ -377,7 +377,7 @@ static void print_swatch(const struct rt_series *series, FILE *file)
         fprintf(file, "<path class=\"k%zu\" d=\"M15 0v12\"/>", colour);
     if (series->kind == RT_SERIES_POINTS || interval || (line && rt_plot_line_has_markers(series)))
         fprintf(file, "<use href=\"#m%d\" class=\"c%zu\" transform=\"translate(15,6)scale(4)\"/>",
-                rt_plot_marker(series->style), colour);
+                rt_plot_marker(series), colour);
 }
 
 static bool is_first_of_style(const struct rt_plot *plot, size_t s)

@@ -6,9 +6,9 @@
  * names, text to number hash_set    finding equal elements of an array sort        sorting and medians;
  * random: the same random numbers on every machine options     a command is rows: command lines, --help;
  * option_values: how each kind is read table       rows of results; report: tables, facts and notes as text,
- * JSON, CSV and Markdown file        whole files, atomically; csv: CSV row by row h5          HDF5 files;
- * h5_arrays and h5_attributes: what is in them; h5_struct: structs as attributes; h5_chunks: compression in
- * threads threads     one pool of threads; progress: progress lines, Ctrl-C, clocks
+ * JSON, CSV, Markdown and HTML; plot: pictures of a page file        whole files, atomically; csv: CSV row by
+ * row h5          HDF5 files; h5_arrays and h5_attributes: what is in them; h5_struct: structs as attributes;
+ * h5_chunks: compression in threads threads     one pool of threads; progress: progress lines, Ctrl-C, clocks
  *
  * This header: every function that can fail returns RT_OK (0) or a negative rt_status and leaves one sentence
  * that names the file, the place in it, what is wrong and what to do. Only main() prints it.
