@@ -9,6 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- what to type ---- */
+
+/* The first example of --help that begins with `title`, in one line. Free with free(), NULL: there is none.
+ */
+static char *first_example(const struct rt_command *command, const char *title)
+{
+    char *begin = rt_format("\n  %s ", title);
+    const char *at = command->details != NULL ? strstr(command->details, begin) : NULL;
+    free(begin);
+    return at != NULL ? rt_command_example(at + 3, &at) : NULL;
+}
+
+/* A line that lacks something: the sentence ends in an example. */
+static int fail_incomplete(const struct rt_command *command, const char *title, const char *sentence)
+{
+    char *example = first_example(command, title);
+    int status = rt_fail(RT_EUSAGE, example != NULL ? "%s; as in `%s`" : "%s", sentence, example);
+    free(example);
+    return status;
+}
+
 /* ---- words ---- */
 
 /* The command without the program: "dataset merge" of "rooftile dataset merge". */
@@ -149,9 +170,14 @@ static int read_letters(struct rt_command_line *line, int *at)
 static int read_operand(struct rt_command_line *line, const char *word)
 {
     const struct rt_option_value *operands = &line->command->operands;
-    if (operands->read == NULL)
-        return rt_fail(RT_EUSAGE, "\"%s\" is not an option; %s", word,
-                       operands->required != NULL ? operands->required : "this command takes options only");
+    if (operands->read == NULL) {
+        char *sentence =
+            rt_format("\"%s\" is not an option; %s", word,
+                      operands->required != NULL ? operands->required : "this command takes options only");
+        int status = fail_incomplete(line->command, line->argv[0], sentence);
+        free(sentence);
+        return status;
+    }
     struct rt_names *names = (struct rt_names *)((char *)line->options + operands->offset);
     if ((int64_t)names->count == operands->most)
         return rt_fail(RT_EUSAGE, "\"%s\" is one name too many; name only %s", word, operands->required);
@@ -180,12 +206,15 @@ static int check_required(const struct rt_command_line *line)
     const struct rt_command *command = line->command;
     for (size_t i = 0; i < command->option_count; i++)
         if (command->options[i].field.required != NULL && !(line->given >> i & 1))
-            return rt_fail(RT_EUSAGE, "%s", command->options[i].field.required);
+            return fail_incomplete(command, line->argv[0], command->options[i].field.required);
     const struct rt_option_value *operands = &command->operands;
     const struct rt_names *names = (struct rt_names *)((char *)line->options + operands->offset);
-    if (operands->least > 0 && (int64_t)names->count < operands->least)
-        return rt_fail(RT_EUSAGE, "name %s; `%s --help` shows an example", operands->required, line->argv[0]);
-    return RT_OK;
+    if (operands->least <= 0 || (int64_t)names->count >= operands->least)
+        return RT_OK;
+    char *sentence = rt_format("name %s", operands->required);
+    int status = fail_incomplete(command, line->argv[0], sentence);
+    free(sentence);
+    return status;
 }
 
 int rt_command_line_read(const struct rt_command *command, int argc, char **argv,
@@ -263,7 +292,8 @@ static int run_one_of(const struct rt_command *command, int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "--help";
     if (is_help(word)) {
         rt_command_help(command, argv[0], argc > 1 ? stdout : stderr);
-        return argc > 1 ? RT_OK : rt_fail(RT_EUSAGE, "say what to do: name one of these commands");
+        return argc > 1 ? RT_OK
+                        : fail_incomplete(command, argv[0], "say what to do: name one of these commands");
     }
     const struct rt_command *named = rt_command_named(command, word);
     if (named == NULL)
@@ -326,6 +356,8 @@ int rt_command_run(const struct rt_command *command, int argc, char **argv)
         rt_command_help(command, argv[0], stdout);
     else if (status == RT_OK)
         status = command->run(&line);
+    if (status == RT_EUSAGE)
+        rt_fail_remedy(status, "`%s --help` explains it", argv[0]);
     rt_command_line_release(&line);
     rt_text_release(&command_words);
     return status;

@@ -204,6 +204,10 @@ const char *rt_command_words(void);
 /* Its name, "rooftile dataset info"; "rooftile" before there is one. */
 const char *rt_command_title(void);
 
+/* An example of --help in one line, without the backslashes at its ends of lines; *end is behind it. Free
+ * with free(). */
+char *rt_command_example(const char *line, const char **end);
+
 /* What --help prints. `title` is how the command is called, "rooftile dataset merge". */
 void rt_command_help(const struct rt_command *command, const char *title, FILE *file);
 

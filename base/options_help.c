@@ -111,6 +111,66 @@ static void print_commands(FILE *file, const struct rt_command *command)
             fprintf(file, "  %-10s %s\n", command->commands[i]->name, command->commands[i]->brief);
 }
 
+char *rt_command_example(const char *line, const char **end)
+{
+    struct rt_text example = {0};
+    for (; *line != '\0' && *line != '\n'; line++) {
+        if (strncmp(line, "\\\n", 2) == 0) /* it goes on in the next line */
+            line += 1 + strspn(line + 2, " ");
+        else
+            rt_text_add(&example, "%c", *line);
+    }
+    *end = line;
+    return rt_text_take(&example);
+}
+
+/* How much of the example goes on a line of `width`: to the space before the last option that does not fit,
+ * else to the last space outside quotes. All of it where it fits, or where there is no such space. */
+static size_t example_line(const char *text, size_t width)
+{
+    size_t length = strlen(text), option = 0, word = 0;
+    char quote = '\0';
+    for (size_t i = 0; length > width && i + 2 <= width; i++) {
+        if (quote != '\0' ? text[i] == quote : text[i] == '"' || text[i] == '\'')
+            quote = quote != '\0' ? '\0' : text[i];
+        if (text[i] == ' ' && quote == '\0' && i > 4) {
+            word = i;
+            option = text[i + 1] == '-' ? i : option;
+        }
+    }
+    return option > 0 ? option : word > 0 ? word : length;
+}
+
+/* Goes on in the next line as a shell reads it. */
+static void print_example(FILE *file, const char *text, size_t width)
+{
+    size_t length = example_line(text, width);
+    fprintf(file, "%.*s%s\n", (int)length, text, text[length] != '\0' ? " \\" : "");
+    if (text[length] == '\0')
+        return;
+    char *rest = rt_format("    %s", text + length + 1);
+    print_example(file, rest, width);
+    free(rest);
+}
+
+/* Words are wrapped; lines that begin with spaces are examples. */
+static void print_details(FILE *file, const char *details, int width)
+{
+    for (const char *line = details; *line != '\0'; line += *line == '\n') {
+        if (line[0] == ' ') {
+            char *example = rt_command_example(line, &line);
+            print_example(file, example, (size_t)width);
+            free(example);
+            continue;
+        }
+        size_t length = strcspn(line, "\n");
+        char *words = rt_format("%.*s", (int)length, line);
+        rt_print_wrapped(file, words, 0, 0, width);
+        free(words);
+        line += length;
+    }
+}
+
 void rt_command_help(const struct rt_command *command, const char *title, FILE *file)
 {
     if (command->command_count > 0) {
@@ -126,6 +186,6 @@ void rt_command_help(const struct rt_command *command, const char *title, FILE *
     }
     if (command->details != NULL) {
         fputc('\n', file);
-        rt_print_wrapped(file, command->details, 0, 0, width_of(file));
+        print_details(file, command->details, width_of(file));
     }
 }

@@ -35,6 +35,21 @@ int rt_fail_context(int status, const char *format, ...)
     return status;
 }
 
+int rt_fail_remedy(int status, const char *format, ...)
+{
+    RT_C_LOCALE;
+    char remedy[512], whole[sizeof sentence];
+    if (strchr(sentence, '`') != NULL)
+        return status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(remedy, sizeof remedy, format, arguments);
+    va_end(arguments);
+    snprintf(whole, sizeof whole, "%.1500s; %s", sentence, remedy);
+    rt_printable(sentence, sizeof sentence, whole, false);
+    return status;
+}
+
 const char *rt_error(void)
 {
     return sentence;

@@ -36,6 +36,10 @@ int rt_fail(int status, const char *format, ...) __attribute__((format(printf, 2
 /* Puts "context: " before the sentence that is kept; returns `status` unchanged. */
 int rt_fail_context(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
+/* Puts "; remedy", the command to type next, behind the sentence unless it names one already (in backticks).
+ */
+int rt_fail_remedy(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
 /* The sentence of this thread's last failure, "" for none. */
 const char *rt_error(void);
 

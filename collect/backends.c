@@ -27,7 +27,9 @@ int rt_backend_find(const char *name, const struct rt_backend **out)
     for (size_t i = 0; i < rt_backend_count; i++)
         rt_text_item(&names, ", ", "%s", rt_backends[i]->name);
     bool cuda = strcmp(name, "cuda") == 0; /* known, and not in this build */
-    int status = rt_fail(RT_ENOTFOUND, "backend \"%s\" is not one of %s%s", name, names.text,
+    int status = rt_fail(RT_ENOTFOUND,
+                         "backend \"%s\" is not one of %s%s; `rooftile collect --list` shows what they have",
+                         name, names.text,
                          cuda ? "; this program was built without it: build it where the CUDA toolkit is "
                                 "(docs/guide/collect.md)"
                               : "");

@@ -102,9 +102,9 @@ static const struct rt_option options[] = {
     {"budget", 0, "TIME", RT_SECONDS(struct arguments, job.budget_s, 0, INFINITY),
      "Stop measuring after this time of this run: 60s, 8m, 2h (default: no limit)"},
     {"rel-error", 0, "SHARE", RT_NUMBER(struct arguments, job.stopping.rel_error, 1e-6, 1),
-     "Measure until the relative error of the median is at most this"},
+     "Measure until the relative error of the median is at most this share: 0.005 is half a percent"},
     {"max-time", 0, "TIME", RT_SECONDS(struct arguments, job.stopping.max_time_s, 0, INFINITY),
-     "Time per kernel after which it is not measured further (default 200ms)"},
+     "Time per kernel after which it is not measured further: 50ms, 1s (default 200ms)"},
     {"cache", 0, "STATE", RT_CHOICE(struct arguments, job.cache, rt_caches),
      "cold: operands rotate through more than the cache; warm: they stay; both: one measurement of each "
      "(default: both, of the cpu backend cold)"},

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct rt_output_kind rt_dataset_kind = {"a dataset", RT_DATASET_FORMAT, NULL};
 
@@ -475,12 +476,30 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
     return check_rows(dataset, rt_h5_path(file));
 }
 
+/* What to type where the file is none. */
+static int fail_to_open(const char *path, int status)
+{
+    char *format = rt_h5_format(path);
+    if (access(path, F_OK) != 0)
+        rt_fail_remedy(status, "`rooftile collect -o %s` measures this machine and makes it", path);
+    else if (status == RT_EFORMAT && format == NULL)
+        rt_fail_remedy(status,
+                       "of CSV files `rooftile dataset import --format csv %s -o data.h5` makes a dataset",
+                       path);
+    else if (status == RT_EFORMAT)
+        rt_fail_remedy(status,
+                       "`rooftile collect -o data.h5` makes a dataset, `rooftile card %s` says what this is",
+                       path);
+    free(format);
+    return status;
+}
+
 int rt_dataset_read(const char *path, struct rt_dataset *out)
 {
     struct rt_h5 *file;
     int status = rt_h5_open(path, RT_DATASET_FORMAT, RT_DATASET_VERSION, &file);
     if (status != RT_OK)
-        return status;
+        return fail_to_open(path, status);
     struct rt_dataset dataset;
     rt_dataset_init(&dataset);
     status = read_all(file, &dataset);

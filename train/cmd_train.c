@@ -67,7 +67,7 @@ static const struct rt_option options[] = {
      "Epochs without a better validation MAPE before training stops (default: the last epoch is taken; of "
      "neusight 15)"},
     {"learning-rate", 0, "R", RT_NUMBER(struct arguments, train.learning_rate, 1e-9, 10),
-     "Highest learning rate (default: 0.003; of neusight 0.001)"},
+     "Highest learning rate, a step of AdamW (default: 0.003; of neusight 0.001)"},
     {"checkpoint-every", 0, "SECONDS", RT_SECONDS(struct arguments, train.checkpoint_seconds, 0, 1e9),
      "Least time between checkpoints, OUTPUT.checkpoint"},
     {"keep-all", 0, NULL, RT_FLAG(struct arguments, train.keep_all),

@@ -43,12 +43,15 @@ void rt_layout_suggest(struct rt_text *list);
      "inference, training or decode: one token a sequence"},                                                 \
         {"dtype", 0, "NAME",                                                                                 \
          RT_OWN(type, member.graph.dtype, rt_dtype_argument, .suggests = rt_dtype_suggest),                  \
-         "Element type of weights and activations (default: that of the config.json, or of its "             \
+         "Element type of weights and activations: fp32, tf32, fp16, bf16, fp64 (PyTorch's float16 and "     \
+         "bfloat16, too), or a narrow one of the products, as --quant (default: that of the config.json, "   \
+         "or of its "                                                                                        \
          "quantisation; else "                                                                               \
          "fp32, and for --runtime serving bf16, or fp16 on GPUs without it)"},                               \
         {"quant", 0, "NAME",                                                                                 \
          RT_OWN(type, member.quant, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),                    \
-         "Of the products with weights: fp8, fp8-block, nvfp4, mxfp4, int8, int4 ...; all else is in "       \
+         "Of the products with weights: fp8, fp8_block, fp4 (nvfp4), mxfp4, mxfp4_mxfp8, w4afp8, int8, "     \
+         "int8_wo, int4; all else is in "                                                                    \
          "--dtype "                                                                                          \
          "(default: as the config.json has it; none: not)"},                                                 \
         {"kv-cache", 0, "NAME",                                                                              \

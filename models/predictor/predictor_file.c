@@ -208,6 +208,10 @@ static int open_file(const char *path, struct rt_predictor *out)
 {
     struct rt_h5 *file;
     int status = rt_h5_open(path, RT_PREDICTOR_FORMAT, RT_PREDICTOR_VERSION, &file);
+    if (status == RT_EIO || status == RT_EFORMAT)
+        return rt_fail_remedy(
+            status, "`rooftile train DATA.h5 -o predictor.h5` makes a predictor, and \"pretrained\" is the "
+                    "one that comes along");
     if (status != RT_OK)
         return status;
     if (rt_h5_version(file) < OLDEST_VERSION)

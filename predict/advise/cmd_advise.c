@@ -44,12 +44,13 @@ static const struct rt_option options[] = {
     {"image", 0, "N", RT_INTEGER(struct arguments, image, 1, RT_MOST_PIXELS),
      "Models of images: their side in pixels (default: the model's own)"},
     {"latency-ms", 0, "X[,X...]", RT_ITEMS(struct arguments, targets),
-     "A step may take so long at most; with --runs several, which are judged one by one (default: any time; "
+     "A step may take so many ms at most; with --runs several, which are judged one by one (default: any "
+     "time; "
      "with --runs 5,10,20,50,100,200,500)"},
     {"rate", 0, "X", RT_NUMBER(struct arguments, rate, 1e-9, 1e12),
      "Sequences or images a second that it must serve (default: any)"},
     {"whole-ms", 0, "X", RT_NUMBER(struct arguments, whole_ms, 1e-6, 1e12),
-     "The step's measured time on the whole GPU, which the forecasts then follow"},
+     "The step's measured time on the whole GPU in ms, which the forecasts then follow"},
     RT_STEP_OPTIONS(struct arguments, step),
     RT_HEADING("Of several jobs:"),
     {"partition", 0, "P,P...", RT_TEXT(struct arguments, partition),
@@ -65,7 +66,7 @@ static const struct rt_option options[] = {
      "Judge advice by measured runs on slices: how often it names the best one"},
     RT_HEADING("Output:"),
     {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, forecast.level, 0, 0.99),
-     "Level of the intervals; 0: none"},
+     "Level of the intervals, a share: 0.9 holds nine of ten; 0: none"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
      "Take the roofline where the predictor has no network for an op"},
     RT_REPORT_OPTION(struct arguments, reports),

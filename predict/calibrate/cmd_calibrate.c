@@ -74,7 +74,7 @@ static const struct rt_option calibrate_options[] = {
      "latency, or energy: what is known of the GPU's power, by runs and kernels with measured power"},
     {"population", 0, NULL, RT_FLAG(struct arguments, options.population),
      "--target energy: fit what GPUs have in common again, too, by all devices of the data"},
-    {"seed", 's', "N", FIELD(RT_INTEGER, seed, 0, INT64_MAX), "Of the selection of kernels or runs"},
+    {"seed", 's', "N", FIELD(RT_INTEGER, seed, 0, INT64_MAX), "Seed of the selection of kernels or runs"},
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
      "Replace a predictor that is there already (a predictor, nothing else)"},
     {"json", 0, NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},

@@ -90,7 +90,8 @@ static const struct rt_option crossval_options[] = {
      "--leave-out gpu or model: also judge every whole model after calibration to the runs of all other "
      "models on its GPU, beside the kernels of each --calibrate-split and without"},
     {"seed", 's', "N", FIELD(RT_INTEGER, seed, 1, INT64_MAX), "Seed of `train` and `calibrate`"},
-    {"epochs", 0, "N", FIELD(RT_INTEGER, epochs, 1, 1000000), "Of `train` (default: the kind's)"},
+    {"epochs", 0, "N", FIELD(RT_INTEGER, epochs, 1, 1000000),
+     "Passes over the rows in `train` (default: the kind's)"},
     {"family", 0, "NAME",
      RT_LIST(struct arguments, options.families, .check = rt_family_check, .suggests = rt_family_suggest),
      "Of `train`: only this family, and no whole models"},

@@ -81,7 +81,8 @@ static const struct rt_option options[] = {
     {"op", 0, "NAME", RT_LIST(struct arguments, ops, .suggests = rt_op_suggest),
      "Only this op or family of ops"},
     {"dtype", 0, "NAME", RT_LIST(struct arguments, dtypes, .suggests = rt_dtype_suggest),
-     "Only this element type"},
+     "Only this element type: fp32, tf32, fp16, bf16, fp64, fp8, fp8_block, fp4, mxfp4, mxfp4_mxfp8, w4afp8, "
+     "int8, int8_wo, int4"},
     {"tiles", 0, "WHICH", RT_CHOICE(struct arguments, tiles, tile_sources),
      "forecast: as for an unmeasured GPU; measured: those of the data"},
     {"target", 0, "NAME", RT_OWN(struct arguments, target, read_target),

@@ -337,5 +337,5 @@ const struct rt_command rt_command_explore = {
     .size = sizeof(struct arguments),
     .set_defaults = set_defaults,
     .run = run,
-    .operands = RT_NO_OPERANDS("explore takes options only; name a model with --model"),
+    .operands = RT_NO_OPERANDS("name a GPU with --gpu and a model with --model"),
 };

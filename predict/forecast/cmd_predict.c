@@ -187,18 +187,19 @@ static const struct rt_option options[] = {
      "What gives the share: mps (any number of SMs; libraries choose tiles for the share) or green contexts "
      "(by 2 SMs, by 8 since Hopper; libraries choose tiles for the whole GPU)"},
     {"within", 0, "PERCENT", RT_NUMBER(struct arguments, within, 0, 1000),
-     "How much longer than on all SMs that smallest share may take"},
+     "How much longer, in percent, that smallest share may take than all SMs"},
     RT_HEADING("Power:"),
     {"power-limit", 0, "LIST", RT_OWN(struct arguments, limits, rt_limit_list_read),
      "Under a power limit of each GPU, in watts: time and energy of the step; of several limits "
      "(150,200,250 or FROM:TO:STEP, 150:700:25) the curve, and which take the least energy and the least "
      "energy x time (default: the board's)"},
     {"clock", 0, "MHZ", RT_NUMBER(struct arguments, clock_mhz, 1, 1e5),
-     "At a lower clock of the multiprocessors, as nvidia-smi --lock-gpu-clocks sets it; memory keeps its own "
+     "At a lower clock of the multiprocessors, in MHz, as nvidia-smi --lock-gpu-clocks sets it; memory keeps "
+     "its own "
      "(default: the boost clock)"},
     RT_HEADING("Output:"),
     {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, forecast.level, 0, 0.99),
-     "Level of the interval around the total; 0: none"},
+     "Level of the interval around the total, a share: 0.9 holds nine of ten; 0: none"},
     {"nodes", 0, "N", RT_INTEGER(struct arguments, nodes, 0, INT32_MAX),
      "List the N nodes of the graph that take longest"},
     {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
@@ -684,7 +685,7 @@ const struct rt_command rt_command_predict = {
         "many "
         "bytes, and are listed. docs/guide/predict.md says what is counted and what is not.\n\n"
         "Example: GPT-3 2.7B on a GPU that is not in the room\n"
-        "  rooftile predict --gpu H100 --model gpt3-2.7b --batch 2 --seq 2048\n"
+        "  rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048\n"
         "Example: an epoch of ImageNet, with its images copied from page-locked memory\n"
         "  rooftile predict --gpu A100-SXM4-40GB -m resnet50 --mode training --batch 256 --autocast \\\n"
         "    --layout nhwc --optimizer sgd --input pinned --overlap --dataset-size 1281167\n"
@@ -701,5 +702,5 @@ const struct rt_command rt_command_predict = {
     .set_defaults = set_defaults,
     .run = run,
     .in_library = true,
-    .operands = RT_NO_OPERANDS("predict takes options only; name a model with --model"),
+    .operands = RT_NO_OPERANDS("name a GPU with --gpu and a model with --model"),
 };

@@ -32,7 +32,7 @@ static const struct rt_option options[] = {
     {"share-by", 0, "NAME", RT_CHOICE(struct arguments, pack.kind, rt_share_kinds),
      "What gives the shares: mps (any number of SMs) or green contexts (by 2 SMs, by 8 since Hopper)"},
     {"step", 0, "PERCENT", RT_NUMBER(struct arguments, pack.step_percent, 1, 50),
-     "Of the SMs, between the shares that are tried"},
+     "Percent of the SMs between the shares that are tried"},
     RT_HEADING("The host:"),
     {"launchers", 0, "N", RT_INTEGER(struct arguments, launchers, 1, 1024),
      "Threads of the host that launch: 1 where all jobs are in one Python process (default: one for each "

@@ -168,7 +168,7 @@ static void test_refusals(void)
     refuse("a.h5 --pair 2", "--pair 2: must be N,R");
     refuse("a.h5 --model ?", "--model ?: is no model");
     refuse("a.h5 --mode training --mode training", "--mode training: is given a second time");
-    refuse("--json", "name a dataset, DATA.h5; `rooftile train --help` shows an example");
+    refuse("--json", "name a dataset, DATA.h5; as in `rooftile train data.h5`");
     refuse("a b c", "\"c\" is one name too many; name only a dataset, DATA.h5");
 }
 

@@ -10,7 +10,7 @@ refuses far_command 2 '"bake" is no command of rooftile; `rooftile --help` lists
 refuses near_option 2 "dataset import has no option --fromat; did you mean --format?" "$ROOFTILE" dataset import --fromat csv
 refuses ambiguous_option 2 "--s may be --source or --strict" "$ROOFTILE" dataset import --s
 refuses no_value 2 "--output needs a value: --output=FILE.h5" "$ROOFTILE" dataset merge --output
-for command in collect graph train calibrate predict evaluate crossval devices "dataset info" "dataset import" "dataset export" "dataset merge" "dataset validate"; do
+for command in collect graph train calibrate predict evaluate crossval devices card "dataset info" "dataset import" "dataset export" "dataset merge" "dataset validate"; do
     # shellcheck disable=SC2086
     refuses "hlep_$command" 2 "$command has no option --hlep; did you mean --help?" "$ROOFTILE" $command --hlep
     # shellcheck disable=SC2086
@@ -31,4 +31,24 @@ refuses version_words 2 "--version --xml: say nothing behind --version, or --jso
 mkdir none
 succeeds version_without_gnuplot env PATH="$work/none" "$ROOFTILE" --version
 holds version_names_its_package "gnuplot was not found; install it (Debian: gnuplot-nox)" "$work/stdout"
+# What a newcomer types: every sentence names what to type next.
+echo a,b >x.csv
+predict_example='as in `rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048`'
+refuses no_words_example 2 "$predict_example" "$ROOFTILE"
+refuses predict_alone 2 "$predict_example" "$ROOFTILE" predict
+refuses predict_without_option 2 "name a GPU with --gpu and a model with --model; $predict_example" "$ROOFTILE" predict H100
+refuses predict_without_model 2 "$predict_example" "$ROOFTILE" predict --gpu H100
+refuses no_such_gpu 1 '`rooftile devices` lists all' "$ROOFTILE" predict --gpu "RTX 9090" --model gpt2
+refuses no_such_model 1 "nearest names: llama-65b" "$ROOFTILE" predict --gpu H100 --model llama
+refuses no_such_config 1 '`rooftile graph --list` lists the models' "$ROOFTILE" predict --gpu H100 --model ./config.json
+refuses no_such_dtype 2 "choose one of fp32, tf32, fp16, bf16" "$ROOFTILE" predict --gpu H100 --model gpt2 --dtype half2
+refuses batch_of_none 2 '`rooftile predict --help` explains it' "$ROOFTILE" predict --gpu H100 --model gpt2 --batch 0
+refuses no_such_predictor 1 '`rooftile train DATA.h5 -o predictor.h5` makes a predictor' "$ROOFTILE" predict -p no.h5 --gpu H100 --model gpt2
+refuses train_alone 2 'as in `rooftile train data.h5 -o predictor.h5 --hold-out-gpu A100`' "$ROOFTILE" train
+refuses no_such_data 1 '`rooftile collect -o data.h5` measures this machine' "$ROOFTILE" train data.h5 -o p.h5
+refuses data_is_csv 1 '`rooftile dataset import --format csv x.csv -o data.h5` makes a dataset' "$ROOFTILE" evaluate -p roofline x.csv
+refuses example_of_two_lines 2 'as in `rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 --op linear' "$ROOFTILE" evaluate x.csv
+refuses no_cuda_here 1 '`rooftile collect --list` shows' "$ROOFTILE" collect --backend cuda2 -o a.h5
+refuses dataset_alone 2 'as in `rooftile dataset import --format neusight' "$ROOFTILE" dataset
+refuses card_alone 2 'as in `rooftile card data.h5' "$ROOFTILE" card
 finish

@@ -67,7 +67,7 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
     else
         status = rt_model_source_traced(&source) ? RT_OK : source.importer->model(spec, &source.model);
     if (status != RT_OK)
-        return status;
+        return rt_fail_remedy(status, "`rooftile graph --list` lists the models that have a name");
     if (source.model.defaulted[0] != '\0')
         rt_warn("%s does not give all sizes of the model; as transformers does, this takes %s", spec,
                 source.model.defaulted);

@@ -250,8 +250,10 @@ static int open_file(struct slim *slim)
 {
     struct stat facts;
     slim->file = open(slim->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (slim->file < 0 || fstat(slim->file, &facts) != 0)
-        return rt_fail(RT_EIO, "%s: %s", slim->path, strerror(errno));
+    if (slim->file < 0 || fstat(slim->file, &facts) != 0) {
+        rt_fail(RT_EIO, "%s: cannot be read: %s", slim->path, strerror(errno));
+        return rt_fail_remedy(RT_EIO, "`rooftile graph --list` lists the models that have a name");
+    }
     if (!S_ISREG(facts.st_mode))
         return rt_fail(RT_EIO, "%s is not a regular file; ONNX models are read from files", slim->path);
     slim->size = (uint64_t)facts.st_size;
