@@ -117,7 +117,8 @@ static const struct rt_option options[] = {
      "Tokens of a prompt: all alike, or even between two lengths"},
     {"osl", 0, "N[:N]", RT_OWN(struct arguments, load.output, read_lengths), "Tokens of an output, likewise"},
     {"range-ratio", 0, "R", RT_NUMBER(struct arguments, range_ratio, 0, 1),
-     "Lengths even between R x --isl and --isl, and likewise of --osl, as --random-range-ratio of InferenceX "
+     "Ratio: lengths even between R x --isl and --isl, and likewise of --osl, as --random-range-ratio of "
+     "InferenceX "
      "(0.8 "
      "there)"},
     {"concurrency", 'c', "N[,N...]", RT_OWN(struct arguments, concurrency, read_concurrency),
@@ -130,14 +131,15 @@ static const struct rt_option options[] = {
      "and "
      "prefix_tokens"},
     {"requests", 'n', "N", RT_INTEGER(struct arguments, load.requests, 1, 1000000000),
-     "So many (default: 10 x --concurrency as InferenceX sends, 1000 of --rate, all of --trace)"},
+     "So many requests (default: 10 x --concurrency as InferenceX sends, 1000 of --rate, all of --trace)"},
     {"ramp", 0, "TIME", RT_SECONDS(struct arguments, load.ramp_us, 0, 1e6),
      "Users begin evenly over this time, such as 10s (default: all at once)"},
     {"warm-up", 0, "N", RT_INTEGER(struct arguments, load.warm_up, 0, 1000000000),
-     "The first N that are answered do not count (default 0: benchmarks warm servers up before they count)"},
+     "The first N requests that are answered do not count (default 0: benchmarks warm servers up before they "
+     "count)"},
     {"prefix-share", 0, "PERCENT", RT_NUMBER(struct arguments, prefix_percent, 0, 100),
      "Of every prompt, that all have in common, as a system's prompt"},
-    {"seed", 0, "N", RT_INTEGER(struct arguments, load.seed, 0, INT64_MAX), "Of lengths and arrivals"},
+    {"seed", 0, "N", RT_INTEGER(struct arguments, load.seed, 0, INT64_MAX), "Seed of lengths and arrivals"},
     RT_HEADING("The server:"),
     {"server", 0, "NAME", RT_TEXT(struct arguments, server, .suggests = suggest_servers),
      "Whose scheduler: vllm, sglang or tensorrt-llm; its defaults follow from the GPU"},
@@ -183,7 +185,7 @@ static const struct rt_option options[] = {
     {"prefill-replicas", 0, "N", RT_INTEGER(struct arguments, prefill_replicas, 1, RT_MOST_REPLICAS),
      "N servers that prefill only; --replicas decode only, and get the caches"},
     {"prefill-tp", 0, "N", RT_INTEGER(struct arguments, prefill_tensor, 1, 65536),
-     "Tensor parallel of those that prefill (default: as --tp)"},
+     "GPUs of each that prefills, tensor parallel (default: as --tp)"},
     {"transfer-gbs", 0, "X", RT_NUMBER(struct arguments, transfer_gbs, 0.001, 1e5),
      "What a GPU sends of a cache to those that decode, GB/s (default: by the GPU's links)"},
     {"transfer-overlap", 0, NULL, RT_FLAG(struct arguments, transfer_overlap),
