@@ -220,6 +220,7 @@ static void set_defaults(void *value)
         .link_gbs = NAN,
         .transfer_gbs = NAN,
         .level = 0.9,
+        .load.seed = 1,
         .ttft_ms = NAN,
         .tpot_ms = NAN,
     };
@@ -630,15 +631,18 @@ const struct rt_command rt_command_serve = {
         "Throughput: tokens over the time from the first request's sending to the last one's end. "
         "docs/guide/serve.md says what is simulated and what is not.\n\n"
         "Example: 64 users on four GPUs that are not in the room\n"
-        "  rooftile serve --gpu H100 -m llama-3.1-70b --tp 4 --isl 4096 --osl 1024 --concurrency 64\n"
+        "  rooftile serve --gpu H100 -m llama-3.1-70b --tp 4 --isl 4096 --osl 1024 \\\n"
+        "    --concurrency 64\n"
         "Example: throughput against latency, as a page with pictures\n"
-        "  rooftile serve --gpu H200 -m llama-3.1-70b --quant fp8 --tp 2 --isl 1024 --osl 1024 \\\n"
-        "    --concurrency 1,4,16,64,256 --report serve.html\n"
-        "Example: requests as they came, in targets\n"
-        "  rooftile serve --gpu H100 -m llama-3.1-8b --trace requests.csv --ttft 500 --tpot 20\n"
+        "  rooftile serve --gpu H200 -m llama-3.1-70b --quant fp8 --tp 2 --isl 1024 \\\n"
+        "    --osl 1024 --concurrency 1,4,16,64,256 --report serve.html\n"
+        "Example: requests as they came, and how many were answered in time\n"
+        "  printf 'arrival_s,input_tokens,output_tokens\\n0,900,80\\n0.4,70,9\\n' >list.csv\n"
+        "  rooftile serve --gpu H100 -m llama-3.1-8b --trace list.csv \\\n"
+        "    --ttft 500 --tpot 20\n"
         "Example: prefill and decode apart\n"
-        "  rooftile serve --gpu H100 -m llama-3.1-8b --prefill-replicas 2 --replicas 2 --transfer-gbs 50 \\\n"
-        "    --isl 4096 --osl 512 --rate 8",
+        "  rooftile serve --gpu H100 -m llama-3.1-8b --prefill-replicas 2 --replicas 2 \\\n"
+        "    --transfer-gbs 50 --isl 4096 --osl 512 --rate 8",
     .options = options,
     .option_count = RT_COUNT(options),
     .size = sizeof(struct arguments),
