@@ -252,10 +252,34 @@ static void print_interval(const struct rt_series *series, size_t i, const struc
         fputs(" NaN NaN", file);
 }
 
-/* Points, each place once. Of many intervals some, so that they can be told from each other. */
-static void print_points(const struct rt_series *series, const struct range range[2], FILE *file)
+static size_t count_cells(const struct rt_series *series, const struct range range[2], int size)
 {
-    struct cells fine = cells_new(2), coarse = cells_new(series->count > MOST_INTERVALS ? 16 : 2);
+    struct cells cells = cells_new(size);
+    size_t count = 0;
+    for (size_t i = 0; i < series->count; i++)
+        count += can_show_point(range, series->x[i], series->y[i]) &&
+                 take(&cells, range, series->x[i], series->y[i]);
+    free(cells.taken);
+    return count;
+}
+
+/* The least size of cells, from two pixels, that leaves the series its part of the picture's points. */
+static int cell_size(const struct rt_plot *plot, const struct rt_series *series, const struct range range[2])
+{
+    enum { MOST_POINTS = 3500, MOST_SIZE = 12 };
+    int size = 2;
+    while (size < MOST_SIZE && series->count > MOST_POINTS / plot->count &&
+           count_cells(series, range, size) > MOST_POINTS / plot->count)
+        size++;
+    return size;
+}
+
+/* Points, each place once. Of many intervals some, so that they can be told from each other. */
+static void print_points(const struct rt_plot *plot, const struct rt_series *series,
+                         const struct range range[2], FILE *file)
+{
+    struct cells fine = cells_new(cell_size(plot, series, range)),
+                 coarse = cells_new(series->count > MOST_INTERVALS ? 16 : 2);
     for (size_t i = 0; i < series->count; i++) {
         double x = series->x[i], y = series->y[i];
         if (!can_show_point(range, x, y) || !take(&fine, range, x, y))
@@ -341,7 +365,7 @@ static void print_data(const struct rt_plot *plot, size_t s, const struct range 
     switch (series->kind) {
     case RT_SERIES_POINTS:
     case RT_SERIES_INTERVALS:
-        print_points(series, range, file);
+        print_points(plot, series, range, file);
         break;
     case RT_SERIES_LIMIT:
     case RT_SERIES_LINE:

@@ -11,6 +11,7 @@
 #include "base/outputs.h"
 #include "base/printable.h"
 #include "base/progress.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "datasets/run_attributes.h"
 #include "base/strings.h"
@@ -28,6 +29,7 @@ struct arguments {
     int mode;
     const char *backend, *plan, *ops, *dtypes;
     size_t count; /* 0: as many as is usual for the plan */
+    struct rt_names reports;
     bool list, dry_run, json;
 };
 
@@ -45,6 +47,14 @@ static bool goes_on(const struct rt_command_line *line, const char *output)
 {
     (void)line;
     return rt_journal_is_begun(output);
+}
+
+/* The report of its part before is replaced like that. */
+static bool report_goes_on(const struct rt_command_line *line, const char *path)
+{
+    const struct arguments *arguments = line->options;
+    (void)path;
+    return arguments->job.output != NULL && rt_journal_is_begun(arguments->job.output);
 }
 
 /* What a backend can run of a model; the numbers are those of enum rt_mode. */
@@ -125,6 +135,10 @@ static const struct rt_option options[] = {
     {"list", 0, NULL, RT_FLAG(struct arguments, list),
      "List backends, devices and their properties, and what can be measured, then stop"},
     {"dry-run", 0, NULL, RT_FLAG(struct arguments, dry_run), "Count shapes, memory and time, then stop"},
+    {"report", 0, "FILE",
+     RT_LIST(struct arguments, reports, .check = rt_report_check_path, .writes = &rt_output_text,
+             .goes_on = report_goes_on),
+     "Also write a report when it ends: .html with pictures, .txt, .json, .csv or .md"},
     {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
     {"quiet", 'q', NULL, RT_FLAG(struct arguments, job.quiet), "No progress on stderr"},
 };
@@ -145,6 +159,8 @@ static int check_options(const struct rt_command_line *line)
     bool model = arguments->step.model != NULL;
     if (arguments->job.output == NULL && !arguments->list && !arguments->dry_run)
         return rt_fail(RT_EUSAGE, "say where the dataset goes: -o OUT.h5");
+    if (arguments->reports.count > 0 && (arguments->list || arguments->dry_run))
+        return rt_fail(RT_EUSAGE, "--report is of a collection; leave it out with --list and --dry-run");
     if (!model && rt_given_of(line, of_models) != NULL)
         return rt_fail(RT_EUSAGE, "--batch, --seq and --mode are about --model; give one");
     if (model && rt_given_of(line, of_plans) != NULL)
@@ -284,7 +300,8 @@ static int collect(const struct arguments *arguments)
     int status = rt_collect(&arguments->job, &collected);
     if (status != RT_OK)
         return status;
-    status = rt_report_end(rt_report_collected(&arguments->job, &collected), arguments->json);
+    status = rt_report_end_with(rt_report_collected(&arguments->job, &collected), arguments->json,
+                                &arguments->reports);
     warn_faster(&collected);
     rt_collected_release(&collected);
     return status;

@@ -4,6 +4,7 @@
 #include "collect/probe.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "datasets/sample_plots.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -247,6 +248,7 @@ struct rt_report *rt_report_collected(const struct rt_job *job, const struct rt_
         rt_text_add(&words, "; %.1f%% of those measured met --rel-error", 100 * met);
     if (collected->measured > 0)
         rt_text_add(&words, "; %.0f a minute", rate);
+    rt_sample_plots_add(report, dataset);
     rt_report_add_table(report, "rows", "", count_table(collected));
     rt_report_add_note(report, NULL, "%s", words.text);
     rt_report_add_text(report, "output", NULL, job->output);

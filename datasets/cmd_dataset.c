@@ -6,9 +6,10 @@
 #include "datasets/import/import.h"
 #include "datasets/dataset_order.h"
 #include "base/progress.h"
-#include "base/report.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "base/threads.h"
+#include "datasets/sample_plots.h"
 #include "datasets/summary.h"
 #include "datasets/validate.h"
 
@@ -19,6 +20,7 @@
 
 struct arguments {
     struct rt_names names; /* files and folders, in order */
+    struct rt_names reports;
     const char *out, *format, *source, *licence;
     int threads;
     size_t max_impossible;
@@ -43,7 +45,9 @@ static int run_info(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
     struct rt_dataset d;
-    int status = rt_dataset_read(arguments->names.name[0], &d);
+    int status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_dataset_read(arguments->names.name[0], &d);
     if (status != RT_OK)
         return status;
     struct rt_report *report = rt_report_new();
@@ -61,13 +65,15 @@ static int run_info(const struct rt_command_line *line)
     rt_report_add_count(report, "devices", NULL, d.device_count);
     rt_report_add_count(report, "groups", NULL, d.group_count);
     rt_report_add_count(report, "kernel_names", NULL, d.kernels.count);
+    if (rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_HTML))
+        rt_sample_plots_add(report, &d);
     rt_report_add_table(report, "sample_counts", "samples", rt_summary_samples(&d));
     rt_report_add_table(report, "workload_counts", "workloads", rt_summary_workloads(&d));
     rt_report_add_table(report, "ranges", "ranges", rt_summary_ranges(&d));
     rt_report_add_table(report, "flags", "flags", rt_summary_flags(&d));
     rt_report_add_table(report, "attributes", "attributes of groups", rt_summary_attributes(&d));
     rt_dataset_release(&d);
-    return rt_report_end(report, arguments->json);
+    return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
 /* ---- import ---- */
@@ -421,7 +427,8 @@ static int run_validate(const struct rt_command_line *line)
 
 #define ONE_DATASET RT_OPERANDS(struct arguments, names, 1, 1, "a dataset, DATA.h5")
 
-static const struct rt_option info_options[] = {ROW_JSON};
+static const struct rt_option info_options[] = {RT_REPORT_OPTION(struct arguments, reports),
+                                                RT_REPORT_OVERWRITE(struct arguments, overwrite), ROW_JSON};
 
 static const struct rt_command info = {
     .name = "info",

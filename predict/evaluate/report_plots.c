@@ -362,8 +362,8 @@ static void add_coverage(struct rt_report *report, const struct rt_evaluation *e
     rt_plot_axes(plot, "nominal level, %", RT_SCALE_LINEAR, "measured within the interval, %",
                  RT_SCALE_LINEAR);
     rt_plot_line(plot, evaluation->column[0].name, level, share, RT_COVERAGE_LEVELS);
-    rt_plot_line(plot, "as nominal", (double[]){level[0], level[RT_COVERAGE_LEVELS - 1]},
-                 (double[]){level[0], level[RT_COVERAGE_LEVELS - 1]}, 2);
+    rt_plot_limit(plot, "as nominal", (double[]){level[0], level[RT_COVERAGE_LEVELS - 1]},
+                  (double[]){level[0], level[RT_COVERAGE_LEVELS - 1]}, 2);
     rt_report_add_plot(report, plot);
 }
 

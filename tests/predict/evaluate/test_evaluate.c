@@ -1,4 +1,5 @@
 /* Evaluation and its reports on made-up samples whose errors are known in advance. */
+#include "plots.h"
 #include "test.h"
 
 #include "models/predictor/recipe.h"
@@ -454,7 +455,36 @@ static void test_reports_hold_the_rows(void)
     free(from.licence);
 }
 
-RT_TESTS(RT_TEST(test_rows_per_op_and_device), RT_TEST(test_pooled_rows),
+/* Pictures hold every row, and bars are the errors of the table. */
+static void test_plots(void)
+{
+    struct rt_dataset data;
+    struct rt_candidate roofline;
+    struct rt_evaluation e;
+    make_data(&data);
+    RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
+    RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &test_split, &e));
+    struct rt_dataset_input input = {0};
+    struct rt_report *report = rt_evaluation_report(&e, &input);
+    const struct rt_plot *measured = find_plot(report, "Forecast against measured");
+    CU_ASSERT_EQUAL(count_points(measured), e.row_count);
+    CU_ASSERT_EQUAL(count_points(find_plot(report, "Error against size")), e.row_count);
+    const struct rt_series *softmax = find_series(measured, "softmax");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(softmax);
+    RT_ASSERT_NEAR(softmax->y[0] / softmax->x[0], 0.8, 1e-9);
+    const struct rt_plot *errors = find_plot(report, "Error by GPU and family");
+    RT_ASSERT_NEAR(bar_of(errors, "bmm", "Tesla V100-PCIE-32GB"), 25, 1e-9);
+    RT_ASSERT_NEAR(bar_of(errors, "bmm", "NVIDIA A100-PCIE-40GB"), 80, 1e-9);
+    RT_ASSERT_NEAR(bar_of(errors, "elementwise", "NVIDIA A100-PCIE-40GB"), 25, 1e-9);
+    CU_ASSERT_TRUE(isnan(bar_of(errors, "elementwise", "Tesla V100-PCIE-32GB")));
+    CU_ASSERT_PTR_NULL(find_plot(report, "Coverage of the intervals")); /* the roofline has none */
+    rt_report_free(report);
+    rt_evaluation_release(&e);
+    rt_candidates_release(&roofline, 1);
+    rt_dataset_release(&data);
+}
+
+RT_TESTS(RT_TEST(test_plots), RT_TEST(test_rows_per_op_and_device), RT_TEST(test_pooled_rows),
          RT_TEST(test_every_sample_is_evaluated_or_counted),
          RT_TEST(test_candidates_are_judged_on_the_same_rows),
          RT_TEST(test_held_out_devices_and_ops_are_marked),
