@@ -266,7 +266,7 @@ static size_t count_cells(const struct rt_series *series, const struct range ran
 /* The least size of cells, from two pixels, that leaves the series its part of the picture's points. */
 static int cell_size(const struct rt_plot *plot, const struct rt_series *series, const struct range range[2])
 {
-    enum { MOST_POINTS = 3500, MOST_SIZE = 12 };
+    enum { MOST_POINTS = 9000, MOST_SIZE = 12 };
     int size = 2;
     while (size < MOST_SIZE && series->count > MOST_POINTS / plot->count &&
            count_cells(series, range, size) > MOST_POINTS / plot->count)
