@@ -153,17 +153,20 @@ static void print_power(int exponent, bool plain, FILE *file)
     free(number);
 }
 
-/* Of less than a decade or so: about five round numbers. */
-static void print_even_tics(const struct range *range, FILE *file)
+/* Round numbers, about `parts` steps apart. */
+static void print_even_tics(const struct range *range, int parts, FILE *file)
 {
-    double rough = (range->high - range->low) / 5, power = pow(10, floor(log10(rough))),
-           step = power * (rough > 5 * power   ? 10
-                           : rough > 2 * power ? 5
-                           : rough > power     ? 2
-                                               : 1);
+    double rough = (range->high - range->low) / parts, power = pow(10, floor(log10(rough))),
+           ratio = rough / power,
+           step = power * (ratio > 5   ? 10
+                           : ratio > 2 ? 5
+                           : ratio > 1 ? 2
+                                       : 1),
+           first = ceil(range->low / step);
     const char *comma = "";
-    for (double n = ceil(range->low / step); n * step <= range->high; n++) {
-        fprintf(file, "%s'%.6g' %.17g", comma, n * step, n * step);
+    for (int i = 0; i <= 2 * parts && (first + i) * step <= range->high; i++) {
+        double at = (first + i) * step + 0.0; /* no -0 */
+        fprintf(file, "%s'%.6g' %.17g", comma, at, at);
         comma = ", ";
     }
 }
@@ -174,7 +177,7 @@ static void print_log_tics(const struct range *range, FILE *file)
 {
     double decades = log10(range->high / range->low);
     if (decades < 0.9) {
-        print_even_tics(range, file);
+        print_even_tics(range, 5, file);
         return;
     }
     int step = 1 + (int)(decades / 6), first = (int)floor(log10(range->low));
@@ -195,17 +198,21 @@ static void print_log_tics(const struct range *range, FILE *file)
         }
 }
 
-static void print_axis(char axis, const char *label, const struct range *range, FILE *file)
+/* `parts`: steps of a linear axis, about. */
+static void print_axis(char axis, const char *label, const struct range *range, int parts, FILE *file)
 {
     fprintf(file, "set %clabel ", axis);
     print_quoted(label, 60, file);
     fprintf(file, "%s\nset %crange [%.17g:%.17g]\n", axis == 'x' ? " offset 0,0.4" : "", axis, range->low,
             range->high);
-    if (range->log) {
-        fprintf(file, "set logscale %c\nset %ctics (", axis, axis);
+    if (range->log)
+        fprintf(file, "set logscale %c\n", axis);
+    fprintf(file, "set %ctics (", axis);
+    if (range->log)
         print_log_tics(range, file);
-        fputs(")\n", file);
-    }
+    else
+        print_even_tics(range, parts, file);
+    fputs(")\n", file);
 }
 
 /* ---- data ---- */
@@ -334,7 +341,9 @@ static void print_bars(const struct rt_plot *plot, const struct rt_series *serie
         double high = series->high != NULL ? series->high[i] : NAN;
         if (!isfinite(series->x[i]))
             continue;
-        fprintf(file, "0 %.6g %.6g %.6g %.3g %.6g ", series->x[i], top, top + height, series->x[i],
+        fprintf(file,
+                fabs(series->x[i]) < 1000 ? "0 %.6g %.6g %.6g %.3g %.6g " : "0 %.6g %.6g %.6g %.0f %.6g ",
+                series->x[i], top, top + height, series->x[i],
                 fmax(0, isfinite(high) ? fmax(high, series->x[i]) : series->x[i]));
         if (isfinite(high) && isfinite(series->low[i]))
             fprintf(file, "%.6g %.6g\n", series->low[i], high);
@@ -488,11 +497,11 @@ void rt_plot_script(const struct rt_plot *plot, size_t number, FILE *file)
         "set pointintervalbox 0\n",
         RT_PLOT_WIDTH, height_of(plot), RT_PLOT_FONT, rt_plot_has_rows(plot) ? 1 : 3,
         rt_plot_has_rows(plot) ? "noytics xtics" : "xtics ytics", RT_PLOT_GRID);
-    print_axis('x', plot->label[0], &range[0], file);
+    print_axis('x', plot->label[0], &range[0], rt_plot_has_rows(plot) ? 4 : 5, file);
     if (rt_plot_has_rows(plot))
         print_rows(plot, file);
     else
-        print_axis('y', plot->label[1], &range[1], file);
+        print_axis('y', plot->label[1], &range[1], 5, file);
     for (size_t s = 0; s < plot->count; s++) {
         fprintf(file, "$d%zu_%zu << EOD\n", number, s);
         print_data(plot, s, range, file);

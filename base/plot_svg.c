@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,16 @@ static int run_gnuplot(FILE *script, FILE *svg)
     if (failed != 0)
         return rt_fail(RT_EIO, "gnuplot cannot be started: %s", strerror(failed));
     return wait_for(process);
+}
+
+/* A file without a name, in memory. */
+static FILE *memory_file(void)
+{
+    int file = memfd_create("rooftile", MFD_CLOEXEC);
+    FILE *stream = file >= 0 ? fdopen(file, "w+") : NULL;
+    if (stream == NULL && file >= 0)
+        close(file);
+    return stream;
 }
 
 static char *read_all(FILE *file)
@@ -258,6 +269,8 @@ static void rewrite_polygon(struct rewriter *to, const char *tag)
 static const char *rewrite_text(struct rewriter *to, const char *tag)
 {
     const char *text = tag + strlen("<text>"), *end = strstr(text, "</text>");
+    if (end == NULL)
+        return text;
     text += strspn(text, " ");
     rt_text_add(&to->out, "<text transform=\"%s\" text-anchor=\"%s\">%.*s</text>\n", to->place, to->anchor,
                 (int)(end - text), text);
@@ -299,7 +312,7 @@ static const char *rewrite_tag(struct rewriter *to, const char *at)
 static char *rewrite(const char **rest)
 {
     struct rewriter to = {.width = "1.00"};
-    const char *view = strstr(*rest, "viewBox="), *at = view != NULL ? strstr(view, "</defs>") : NULL,
+    const char *view = strstr(*rest, "<svg"), *at = view != NULL ? strstr(view, "</defs>") : NULL,
                *end = at != NULL ? strstr(at, "</svg>") : NULL;
     char box[64];
     if (end == NULL)
@@ -341,14 +354,15 @@ static int draw(struct rt_plot *const *plots, size_t count, char **svg, FILE *sc
     return status;
 }
 
-int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg)
+/* All by one gnuplot, or none. */
+static int draw_together(struct rt_plot *const *plots, size_t count, char **svg)
 {
     for (size_t p = 0; p < count; p++)
         svg[p] = NULL;
-    FILE *script = tmpfile(), *drawn = tmpfile();
+    FILE *script = memory_file(), *drawn = memory_file();
     int status = script != NULL && drawn != NULL
                      ? draw(plots, count, svg, script, drawn)
-                     : rt_fail(RT_EIO, "no temporary file for gnuplot can be made: %s", strerror(errno));
+                     : rt_fail(RT_EIO, "no memory for gnuplot's commands: %s", strerror(errno));
     for (size_t p = 0; status != RT_OK && p < count; p++) {
         free(svg[p]);
         svg[p] = NULL;
@@ -357,6 +371,17 @@ int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg)
         fclose(script);
     if (drawn != NULL)
         fclose(drawn);
+    return status;
+}
+
+int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg)
+{
+    int status = draw_together(plots, count, svg);
+    if (status != RT_EIO || count < 2)
+        return status;
+    for (size_t p = 0; p < count; p++)
+        if (draw_together(plots + p, 1, svg + p) == RT_OK && svg[p] != NULL)
+            status = RT_OK;
     return status;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Plots as SVG, drawn by one process of gnuplot (https://www.gnuplot.info), which reads its commands from a
- * file without a name and writes into another: no shell, no name of a user's in a command but between quotes.
+ * file in memory and writes into another: no shell, no name of a user's in a command but between quotes.
  *
  * Pictures have classes for colours, which the style sheet below gives for light and dark schemes. Text is
  * text; the same plots give the same bytes with the same gnuplot.
@@ -12,8 +12,9 @@
 
 #include <stdio.h>
 
-/* Draws `count` plots into svg (count): each to be freed; NULL for a plot with nothing to draw. Where gnuplot
- * is missing or fails: RT_ENOTFOUND or RT_EIO with a sentence, and all are NULL. */
+/* Draws `count` plots into svg (count): each to be freed; NULL for a plot with nothing to draw. What gnuplot
+ * refuses to draw is NULL beside the others. Where it is missing or draws none: RT_ENOTFOUND or RT_EIO with a
+ * sentence, and all are NULL. */
 int rt_plots_draw(struct rt_plot *const *plots, size_t count, char **svg);
 
 /* The legend of a plot as HTML: nothing where there is one series or none has a name. */

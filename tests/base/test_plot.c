@@ -112,6 +112,13 @@ static void test_ranges(void)
     check_range(RT_SCALE_LINEAR, (double[]){-4, -4}, 2, "set xrange [-6:-2]");
     check_range(RT_SCALE_LINEAR, (double[]){10, 20}, 2, "set xrange [0:20.5]");
     check_range(RT_SCALE_LINEAR, (double[]){15, 20}, 2, "set xrange [14.75:20.25]");
+    check_range(RT_SCALE_LINEAR, (double[]){-0.3, 0.5}, 2, "('-0.2' -0.2");
+    check_range(RT_SCALE_LINEAR, (double[]){-0.3, 0.5}, 2, "'0' 0,");
+    check_range(RT_SCALE_LINEAR, (double[]){1, 1 + 2.3e-16}, 2, "set xrange");
+    check_range(RT_SCALE_LINEAR, (double[]){-1e308, 1e308}, 2, "set xrange");
+    check_range(RT_SCALE_LINEAR, (double[]){5e-324}, 1, "set xrange");
+    check_range(RT_SCALE_LOG, (double[]){5e-324, 1e308}, 2, "set xrange");
+    check_range(RT_SCALE_LOG, (double[]){5, 6}, 2, "'5.5' 5.5");
     check_range(RT_SCALE_LOG, (double[]){8}, 1, "set xrange [4:16]");
     check_range(RT_SCALE_LOG, (double[]){0, -1, 8, NAN}, 4, "set xrange [4:16]");
     check_range(RT_SCALE_LOG, (double[]){1e-5, 1e5}, 2, "'10⁻⁴' 0.0001");
@@ -231,11 +238,21 @@ static void test_no_gnuplot(void)
     fclose(file);
     chmod(own, 0700);
     setenv("PATH", rt_test_folder(), 1);
-    RT_ASSERT_FAILS(rt_plots_draw(plots, 2, svg), RT_EIO, "gnuplot drew no picture of \"a\"");
+    RT_ASSERT_FAILS(rt_plots_draw(plots, 2, svg), RT_EIO, "gnuplot drew no picture of");
     file = fopen(own, "w");
     fputs("#!/bin/sh\nexit 3\n", file);
     fclose(file);
     RT_ASSERT_FAILS(rt_plots_draw(plots, 2, svg), RT_EIO, "gnuplot failed");
+    file = fopen(own, "w"); /* refuses whatever has the second plot's label */
+    fputs("#!/bin/sh\nPATH=/usr/bin:/bin\nwhile read -r line; do case $line in *bad*) exit 1; esac; done\n"
+          "echo \"<svg viewBox='0 0 9 9' </defs><path d='M0,0 L1,1'/></svg>\"\n",
+          file);
+    fclose(file);
+    rt_plot_axes(plots[1], "bad", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    RT_ASSERT_OK(rt_plots_draw(plots, 2, svg));
+    CU_ASSERT_PTR_NOT_NULL(svg[0]);
+    CU_ASSERT_PTR_NULL(svg[1]);
+    free(svg[0]);
     setenv("PATH", path, 1);
     free(path);
     rt_plot_free(plots[0]);
