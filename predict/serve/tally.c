@@ -139,7 +139,8 @@ double rt_tally_percentile(struct rt_tally *tally, double share)
 {
     if (!(tally->weight > 0))
         return NAN;
-    qsort(tally->entry, tally->entries, sizeof *tally->entry, by_value);
+    if (tally->bin == NULL)
+        qsort(tally->entry, tally->entries, sizeof *tally->entry, by_value);
     double rank = share * (tally->weight - 1), low = floor(rank), part = rank - low;
     double value = at_rank(tally, low);
     return part > 0 ? value + part * (at_rank(tally, low + 1) - value) : value;

@@ -15,6 +15,7 @@
 #include "predict/explore/space.h"
 #include "predict/forecast/host.h"
 #include "predict/forecast/jobs.h"
+#include "predict/serve/trace.h"
 #include "predict/forecast/share_curve.h"
 #include "train/checkpoint.h"
 
@@ -283,6 +284,21 @@ static void run_onnx(const uint8_t *data, size_t size)
 #define CHANGE_ONNX NULL
 #endif
 
+/* A list of requests. */
+static void run_requests(const uint8_t *data, size_t size)
+{
+    struct rt_serve_trace trace;
+    if (rt_serve_trace_read(put("requests.csv", data, size), &trace) != RT_OK)
+        return;
+    must(trace.count > 0);
+    for (size_t i = 0; i < trace.count; i++) {
+        must(i == 0 || trace.arrival_us[i] >= trace.arrival_us[i - 1]);
+        must(trace.input[i] >= 1 && trace.output[i] >= 1);
+        must(trace.group == NULL || (trace.prefix[i] >= 0 && trace.prefix[i] <= trace.input[i]));
+    }
+    rt_serve_trace_release(&trace);
+}
+
 /* A list of jobs; what has a slash would name files. */
 static void run_jobs(const uint8_t *data, size_t size)
 {
@@ -470,6 +486,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"aiconfigurator", run_aiconfigurator, NULL},
     {"workloads", run_workloads, NULL},
     {"jobs", run_jobs, NULL},
+    {"requests", run_requests, NULL},
     {"shares", run_shares, NULL},
     {"csv", run_csv, NULL},
     {"dataset", run_dataset, NULL},

@@ -8,7 +8,7 @@
 #include "random_workload.h"
 #include "test.h"
 
-enum { LOADS = 2000 };
+enum { LOADS = 1000 };
 enum change { COSTS, CONTEXT, TOKENS, STEP, REPLICAS, CACHE, CHANGES };
 static const char *const changes[CHANGES] = {"all costs halved",   "context's halved",
                                              "tokens' halved",     "the step's own halved",
