@@ -259,12 +259,12 @@ static void add_overload(struct rt_report *report, const struct rt_serve_point *
 static void add_cache(struct rt_report *report, const struct rt_serve_setting *setting,
                       const struct rt_serve_result *r)
 {
-    double tokens = (setting->decode != NULL ? setting->decode : setting->serve)->group.cache_tokens;
-    rt_report_add_fact(report, "cache",
-                       json_pack("{s:o, s:o, s:o}", "tokens", rt_json_number(floor(tokens)), "mean_share",
-                                 rt_json_number(r->cache_mean), "peak_share", rt_json_number(r->cache_peak)),
-                       "cache", "%.0f tokens a replica, %.1f%% in use on average, %.1f%% at most",
-                       floor(tokens), 100 * r->cache_mean, 100 * r->cache_peak);
+    double tokens = floor((setting->decode != NULL ? setting->decode : setting->serve)->group.cache_tokens);
+    json_t *value = json_pack("{s:o, s:o, s:o}", "tokens", rt_json_number(tokens), "mean_share",
+                              rt_json_number(r->cache_mean), "peak_share", rt_json_number(r->cache_peak));
+    rt_report_add_fact(report, "cache", value, "cache",
+                       "%.0f tokens a replica, %.1f%% in use on average, %.1f%% at most", tokens,
+                       100 * r->cache_mean, 100 * r->cache_peak);
     rt_report_add_fact(report, "prefix_hit_share", rt_json_number(prefix_hits(r)), "found prefixes",
                        "%.1f%% of prompts' tokens", 100 * prefix_hits(r));
     rt_report_add_fact(report, "preemptions",
