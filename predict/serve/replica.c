@@ -243,13 +243,15 @@ static void add_chunk(struct rt_replica *replica, uint32_t request, int64_t toke
     replica->chunk_of[replica->chunk_count++] = request;
 }
 
-/* Tokens of a prompt that go into the step; 0: none. */
+/* Tokens of a prompt that go into the step; 0: none. Where prompts are not cut, the first of a step goes in
+ * whatever its length: who serves such prompts gives the server the tokens for them beside those that decode.
+ */
 static int64_t chunk_tokens(const struct rt_replica *replica, int64_t left, int64_t budget)
 {
     const struct rt_scheduler *scheduler = &replica->group->scheduler;
     if (left <= budget || scheduler->chunked)
         return left < budget ? left : budget;
-    return left > scheduler->budget && replica->chunk_count == 0 ? left : 0; /* alone */
+    return replica->chunk_count == 0 ? left : 0;
 }
 
 /* Takes room for a request, the prefix that is there included; false: there is none. */

@@ -19,7 +19,7 @@ struct rt_scheduler {
     double reserve;
     int64_t graph_most; /* decode batches up to this run as CUDA graphs; 0: none do */
     bool mixed;         /* chunks of prompts and decodes in one step; else steps that prefill go first */
-    bool chunked;       /* prompts longer than the budget are cut; else they go as a whole */
+    bool chunked;       /* prompts longer than the budget are cut; else the first goes as a whole */
     bool budget_shared; /* attention groups share the budget; else each has its own */
     bool prefix_cache;  /* blocks of prompts stay for others until their room is needed */
 };

@@ -97,6 +97,24 @@ static void test_mixed_and_prefill_first(void)
     CU_ASSERT_EQUAL(spans[3].decodes, 2);
 }
 
+/* Where prompts are not cut, one that fits into a step alone, but not beside what decodes, does not wait for
+ * it. */
+static void test_whole_prompts(void)
+{
+    static double arrival_us[] = {0, 0, 100};
+    static int32_t input[] = {8, 100, 64}, output[] = {100, 100, 1};
+    const struct rt_serve_trace trace = {
+        .arrival_us = arrival_us, .input = input, .output = output, .count = 3};
+    const struct rt_serve_load load = {.arrivals = RT_TRACE, .trace = &trace};
+    struct rt_serve_system system = server(64, 8, 16, INFINITY);
+    system.serve.scheduler.chunked = false;
+    simulate(&load, &system);
+    CU_ASSERT_EQUAL(spans[0].prompt_tokens, 8); /* 100 do not fit beside them */
+    CU_ASSERT_EQUAL(spans[1].prompt_tokens, 100);
+    CU_ASSERT_EQUAL(spans[2].prompt_tokens, 64);
+    CU_ASSERT_EQUAL(spans[2].decodes, 2);
+}
+
 /* Two of 8 + 8 tokens in 5 blocks of 4: both come in with 2 blocks; when both need a third, the second goes
  * back and is computed again, its outputs too. */
 static void test_preemption(void)
@@ -285,7 +303,7 @@ static void test_rows_of_schedulers(void)
     CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 129), 0);
 }
 
-RT_TESTS(RT_TEST(test_prompt_in_chunks), RT_TEST(test_mixed_and_prefill_first), RT_TEST(test_preemption),
-         RT_TEST(test_prefixes), RT_TEST(test_prefill_and_decode_apart), RT_TEST(test_routers),
-         RT_TEST(test_graphs), RT_TEST(test_warm_up_and_targets), RT_TEST(test_refusals),
-         RT_TEST(test_rows_of_schedulers))
+RT_TESTS(RT_TEST(test_prompt_in_chunks), RT_TEST(test_mixed_and_prefill_first), RT_TEST(test_whole_prompts),
+         RT_TEST(test_preemption), RT_TEST(test_prefixes), RT_TEST(test_prefill_and_decode_apart),
+         RT_TEST(test_routers), RT_TEST(test_graphs), RT_TEST(test_warm_up_and_targets),
+         RT_TEST(test_refusals), RT_TEST(test_rows_of_schedulers))
