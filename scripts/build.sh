@@ -2,11 +2,12 @@
 # Sets up and builds: build/rooftile is the program. On a bare Debian 12 or Ubuntu 24.04 it names and installs the packages that
 # are missing; where all is there it touches nothing and works offline.
 #
-#   scripts/build.sh [CMAKE-OPTION...]      such as -DROOFTILE_CUDA=OFF
+#   scripts/build.sh [CMAKE-OPTION...]      such as -DROOFTILE_CUDA=OFF; without the tests, which scripts/test.sh builds
 set -eu
 . "$(dirname "$0")/setup.sh"
 # shellcheck disable=SC2086  # a list of words
-setup_packages $build_packages
-setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release "$@"
-echo "Built: $source_folder/build/rooftile. Next:"
-echo "  build/rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048 --report forecast.html"
+setup_packages $build_packages gnuplot-nox # draws the pictures of pages
+setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=OFF "$@"
+echo "Built build/rooftile. Next:"
+echo "  export PATH=$source_folder/build:\$PATH"
+echo "  rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048 --report forecast.html"

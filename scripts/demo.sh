@@ -9,7 +9,7 @@ out=${1:-$source_folder/demo-out}
 
 # shellcheck disable=SC2086  # a list of words
 setup_packages $build_packages
-setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release
+setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=OFF
 rooftile=$source_folder/build/rooftile
 mkdir -p "$out"
 

@@ -12,7 +12,7 @@ build=$source_folder/${ROOFTILE_BUILD:-build}
 # shellcheck disable=SC2086  # lists of words
 setup_packages $build_packages python3 libonnx-testdata ${ROOFTILE_PACKAGES:-} # python3 reads --json in tests
 # shellcheck disable=SC2086
-setup_build "$build" -DCMAKE_BUILD_TYPE=Release ${ROOFTILE_CMAKE:-}
+setup_build "$build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=ON ${ROOFTILE_CMAKE:-}
 
 status=0
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "$@" || status=$?
