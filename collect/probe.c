@@ -28,7 +28,8 @@ static int wait_for(struct rt_probe *probe, enum rt_message_kind kind, enum rt_m
     }
     rt_worker_kill(&probe->worker);
     return rt_fail(RT_EIO,
-                   "the devices do not answer within %d s; is another program hanging on one of them?",
+                   "the devices do not answer within %d s: another program hangs on one of them, or the "
+                   "machine is too busy; try again when it is quieter",
                    RT_WORKER_PATIENCE_S);
 }
 

@@ -382,7 +382,7 @@ refuses "more stages than layers" 2 "--pp 37: the model has 36 layers" predict -
 refuses "an override of no field" 2 "fields are sms, cores_per_sm, clock_mhz" predict -p roofline --gpu H100,foo=1 -m gpt2-large
 refuses "no such mode" 2 "--mode infer: choose inference, decode or training" predict -p roofline --gpu H100 -m gpt2-large --mode infer
 refuses "context without decode" 2 "--context is for --mode decode" predict -p roofline --gpu H100 -m gpt2-large --context 5
-refuses "an operand" 2 "predict takes options only" predict -p roofline --gpu H100 gpt2-large
+refuses "an operand" 2 "name a GPU with --gpu and a model with --model" predict -p roofline --gpu H100 gpt2-large
 printf '{"model_type": "gpt2",\n "n_embd": }' >broken.json
 refuses "broken JSON" 1 "broken.json:2:" predict -p roofline --gpu H100 -m broken.json
 printf '{"model_type": "mamba", "hidden_size": 64}' >mamba.json
