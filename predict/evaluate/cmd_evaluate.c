@@ -20,7 +20,7 @@ struct arguments {
     int part;
     int tiles;                      /* index into tile_sources */
     const struct rt_target *target; /* NULL: not given */
-    bool no_baseline, overwrite, json, quiet, workloads, fallback, from_whole;
+    bool no_baseline, overwrite, json, quiet, workloads, fallback, from_whole, each;
 };
 
 static const char *const tile_sources[] = {"forecast", "measured"};
@@ -88,6 +88,8 @@ static const struct rt_option options[] = {
     {"target", 0, "NAME", RT_OWN(struct arguments, target, read_target),
      "latency, or energy (of one run, as `collect --energy` measures it); default: what the first predictor "
      "was fitted to"},
+    {"each", 0, NULL, RT_FLAG(struct arguments, each),
+     "In JSON a row for every kernel, too: measured, forecast, error"},
     RT_HEADING("Of whole models:"),
     {"workloads", 0, "[DATA.h5]", RT_OWN_ALL(read_workloads),
      "Evaluate the measured workloads (whole models), not the kernels"},
@@ -122,7 +124,7 @@ static void set_defaults(void *value)
 /* Options of the other kind of evaluation are refused, not ignored. */
 static int check_kind(const struct rt_command_line *line)
 {
-    static const char *const of_kernels[] = {"split", "op", "dtype", "tiles", "target", NULL};
+    static const char *const of_kernels[] = {"split", "op", "dtype", "tiles", "target", "each", NULL};
     static const char *const of_models[] = {"model", "compare", "graphs", "fallback", "from-whole", NULL};
     static const char *const not_of_servers[] = {"split",      "op",          "dtype",   "tiles",
                                                  "target",     "workloads",   "compare", "graphs",
@@ -232,6 +234,7 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
                                         .ops = arguments->ops.count > 0 ? choice->ops : NULL,
                                         .dtypes = arguments->dtypes.count > 0 ? choice->dtypes : NULL,
                                         .part = arguments->part,
+                                        .each = arguments->each,
                                         .measured_tiles = arguments->tiles == 1,
                                         .target = arguments->target,
                                         .quiet = arguments->quiet,

@@ -18,6 +18,8 @@ struct rt_report *rt_evaluation_report(const struct rt_evaluation *evaluation,
         rt_evaluation_add_curves(report, evaluation);
     } else {
         rt_evaluation_add_kernels(report, evaluation);
+        if (evaluation->options.each)
+            rt_evaluation_add_each(report, evaluation, &input->dataset);
     }
     rt_evaluation_add_left_out(report, evaluation);
     return report;

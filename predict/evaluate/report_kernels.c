@@ -148,7 +148,7 @@ static void add_tables(struct rt_report *report, const struct rt_evaluation *eva
     rt_evaluation_add_by(report, evaluation, "op");
 }
 
-static json_t *dims_json(const struct rt_call *call)
+json_t *rt_evaluation_dims_json(const struct rt_call *call)
 {
     json_t *json = json_object();
     for (int d = 0; rt_ops[call->op].dims[d] != NULL; d++)
@@ -176,7 +176,7 @@ static void add_worst(struct rt_report *report, const struct rt_evaluation *eval
         rt_table_row(table, worst->error, rt_target_measured(evaluation->target, worst->sample),
                      worst->forecast, worst->device, rt_ops[call->op].name, rt_dtypes[call->dtype].name, dims,
                      worst->kernel[0] != '\0' ? worst->kernel : NULL, evaluation->candidates[0].label);
-        rt_table_row_json(table, "dims", dims_json(call));
+        rt_table_row_json(table, "dims", rt_evaluation_dims_json(call));
     }
     char *title =
         rt_format("worst %zu kernels of %s", evaluation->worst_count, evaluation->candidates[0].label);

@@ -20,6 +20,10 @@ void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluat
 /* Of whole models: graphs and published forecasts, a line per run, passes of training, pools. */
 void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evaluation *evaluation);
 
+/* A row for each kernel, for programs: "each". */
+void rt_evaluation_add_each(struct rt_report *report, const struct rt_evaluation *evaluation,
+                            const struct rt_dataset *dataset);
+
 /* Memory of runs: pools by mode and property, what fits; null where nothing was measured. */
 void rt_evaluation_add_memory(struct rt_report *report, const struct rt_evaluation *evaluation);
 
@@ -36,6 +40,9 @@ void rt_evaluation_add_energy_plots(struct rt_report *report, const struct rt_ev
 
 /* What a run is, as members of an object. */
 json_t *rt_evaluation_run_json(const struct rt_judged_run *run);
+
+/* The dims of a call by name. */
+json_t *rt_evaluation_dims_json(const struct rt_call *call);
 
 /* A line per pool: scope and what (kernels: what, then scope) under these names, the first column in full,
  * the others by their MAPE. `key` may be NULL. Where `once`, a pool of the same rows as one before is not

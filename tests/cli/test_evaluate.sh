@@ -37,6 +37,13 @@ assert sum(r["n"] for r in report["by"]["rows"]) == 160 and len(report["by"]["ro
 assert report["rows"] == plain["rows"] and report["pooled"] == plain["pooled"]
 END
 succeeds "every kernel is in one value" python3 by.py
+succeeds "a row for every kernel" "$ROOFTILE" evaluate --predictor roofline data.h5 --json --quiet --each
+if command -v python3 >/dev/null; then
+    json_is "as many as are judged" 'len(d["each"]) == d["data"]["evaluated"] > 0' True
+    json_is "whose errors are those of the pools" 'abs(sum(abs(r["error_pct"]) for r in d["each"]) / len(d["each"]) - [p["mape"] for p in d["pooled"] if p["op"] == p["device"] == "all"][0]) < 1e-9' True
+    json_is "and of their times" 'all(abs(100 * (r["forecast_us"] / r["measured_us"] - 1) - r["error_pct"]) < 1e-9 for r in d["each"])' True
+fi
+refuses "runs have rows anyway" 2 "--each is for kernels" "$ROOFTILE" evaluate -p roofline data.h5 --workloads --each
 refuses "a property that no kernel has" 1 "--by colour: no kernel has a property" "$ROOFTILE" evaluate -p roofline data.h5 --by colour
 refuses "a kind of what is no convolution" 1 "--by kind: no kernel has a property" "$ROOFTILE" evaluate -p roofline data.h5 --by kind
 
