@@ -24,34 +24,14 @@ import tempfile
 import warnings
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+from rooftile.onnx_export import EXPORTERS, ExportError, Model, exported, hollow, load, number_values, slim  # noqa: E402
+
 PROGRAM = "export_onnx"
-KEPT_BYTES = 256  # a tensor up to here stays in the file: shape arithmetic may need it
-LOCATION = "weights.not.there"  # of external data
-
-
-class Refused(Exception):
-    """One sentence for the user."""
-
-
-def load(module):
-    try:
-        return __import__(module)
-    except ImportError as error:
-        raise Refused(f"{error}; pip install {module}") from None
+Refused = ExportError  # one sentence for the user
 
 
 # ---- models: a library's name -> module, inputs by name with the dims that have names ----
-
-class Model:
-    """A module to export, and its inputs: (name, tensor, {dim: name})."""
-
-    def __init__(self, module, inputs):
-        self.module, self.inputs = module, inputs
-
-    @property
-    def tensors(self):
-        return tuple(tensor for _, tensor, _ in self.inputs)
-
 
 def build(torch, make, weights):
     """RegNet and others compute with tensors while they are built, which the meta device cannot."""
@@ -63,25 +43,6 @@ def build(torch, make, weights):
     except (RuntimeError, NotImplementedError, TypeError):
         module = make().eval()
     return hollow(torch, module)
-
-
-def hollow(torch, module):
-    """Weights become one number each with strides of 0; tied weights stay tied. The numbers differ, else exporters would
-    make one weight of those that are equal. Buffers, which may be indices, become zeros."""
-    made = {}
-    for part in module.modules():
-        for table in (part._parameters, part._buffers):
-            for name, old in table.items():
-                if old is None or (old.device.type != "meta" and table is part._buffers):
-                    continue
-                if id(old) not in made:
-                    number = len(made) + 1 if old.dtype.is_floating_point else 0
-                    one = torch.full((), number, dtype=old.dtype).expand(old.shape)
-                    # `old` is kept, so that no other gets its id.
-                    made[id(old)] = (old, torch.nn.Parameter(one, requires_grad=False)
-                                     if table is part._parameters else one)
-                table[name] = made[id(old)][1]
-    return module
 
 
 def image_model(torch, make, image, args):
@@ -160,120 +121,7 @@ def transformers_model(torch, name, args):
 LIBRARIES = {"torchvision": torchvision_model, "timm": timm_model, "transformers": transformers_model}
 
 
-# ---- exporters: a model -> ModelProto without weights ----
-
-def external(onnx, tensor, name, dims, dtype):
-    tensor.Clear()
-    tensor.name, tensor.data_type = name, dtype
-    tensor.dims.extend(dims)
-    tensor.data_location = onnx.TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value=LOCATION)
-
-
-def by_torchscript(torch, model, args):
-    """Without export_params every weight is an input of the graph: made an initializer here."""
-    import onnx
-    names = [name for name, _, _ in model.inputs]
-    training = {True: torch.onnx.TrainingMode.EVAL, False: torch.onnx.TrainingMode.PRESERVE}  # the latter folds no norms
-    torch.backends.mha.set_fastpath_enabled(False)  # its one operator has no ONNX
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.onnx")
-        torch.onnx.export(model.module, model.tensors, path, dynamo=False, export_params=False, input_names=names,
-                          opset_version=args.opset, keep_initializers_as_inputs=True,
-                          do_constant_folding=args.optimize, training=training[args.optimize],
-                          dynamic_axes=None if args.static else {name: dims for name, _, dims in model.inputs})
-        proto = onnx.load(path, load_external_data=False)
-    weights = [value for value in proto.graph.input if value.name not in names]
-    inputs = [value for value in proto.graph.input if value.name in names]
-    for value in weights:
-        kind = value.type.tensor_type
-        external(onnx, proto.graph.initializer.add(), value.name, [dim.dim_value for dim in kind.shape.dim],
-                 kind.elem_type)
-    del proto.graph.input[:]
-    proto.graph.input.extend(inputs)
-    return proto
-
-
-def by_dynamo(torch, model, args):
-    load("onnxscript")
-    import onnx_ir
-    shapes = None
-    if not args.static:
-        kinds = {name: torch.export.Dim.DYNAMIC for _, _, dims in model.inputs for name in dims.values()}
-        shapes = tuple({dim: kinds[name] for dim, name in dims.items()} for _, _, dims in model.inputs)
-    program = torch.onnx.export(model.module, model.tensors, dynamo=True, dynamic_shapes=shapes, verbose=False,
-                                optimize=args.optimize,
-                                opset_version=args.opset, input_names=[name for name, _, _ in model.inputs])
-    for value in program.model.graph.initializers.values():
-        tensor = value.const_value
-        if tensor.nbytes > KEPT_BYTES:
-            value.const_value = onnx_ir.ExternalTensor(LOCATION, None, None, dtype=tensor.dtype, shape=tensor.shape,
-                                                       name=tensor.name)
-    proto = onnx_ir.serde.serialize_model(program.model)
-    if not args.static:
-        rename_dims(proto, model)
-    return proto
-
-
-def rename_dims(proto, model):
-    """torch.export calls dims s77; here they get the names of the model's inputs, in expressions too."""
-    names = {}
-    for value, (_, _, dims) in zip(proto.graph.input, model.inputs):
-        for dim, name in dims.items():
-            names[value.type.tensor_type.shape.dim[dim].dim_param] = name
-    names.pop("", None)
-    for value in [*proto.graph.input, *proto.graph.output, *proto.graph.value_info]:
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param in names:
-                dim.dim_param = names[dim.dim_param]
-
-
-EXPORTERS = {"dynamo": by_dynamo, "torchscript": by_torchscript}
-
-
 # ---- the file ----
-
-def bodies(graph):
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from bodies(attribute.g)
-
-
-def slim(onnx, proto):
-    """Leaves out weights that are still there, texts for people, and shapes of values in between."""
-    proto.ClearField("metadata_props")
-    proto.ClearField("doc_string")
-    for part in [*bodies(proto.graph), *proto.functions]:
-        for field in ("metadata_props", "doc_string", "value_info"):
-            part.ClearField(field)
-        for node in part.node:
-            node.ClearField("metadata_props")
-            node.ClearField("doc_string")
-            for attribute in node.attribute:
-                attribute.ClearField("doc_string")
-        for tensor in getattr(part, "initializer", []):
-            tensor.ClearField("doc_string")
-            if tensor.ByteSize() > KEPT_BYTES + 128 and tensor.data_location != onnx.TensorProto.EXTERNAL:
-                external(onnx, tensor, tensor.name, list(tensor.dims), tensor.data_type)
-
-
-def number_values(proto):
-    """What nodes of the main graph make is called by a number: TorchScript's names of values are longer than the rest.
-    Nodes keep their names. Bodies see values of the graph around them, so a graph with bodies stays as it is."""
-    graph = proto.graph
-    if len(list(bodies(graph))) > 1:
-        return
-    kept = {value.name for value in [*graph.input, *graph.output, *graph.initializer]}
-    names = {}
-    for node in graph.node:
-        for i, name in enumerate(node.input):
-            node.input[i] = names.get(name, name)
-        for i, name in enumerate(node.output):
-            if name and name not in kept:
-                node.output[i] = names.setdefault(name, str(len(names)))
-
 
 def write_whole(path, data):
     handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
@@ -291,14 +139,8 @@ def export(args):
     onnx, torch = load("onnx"), load("torch")
     torch.set_grad_enabled(False)
     model = LIBRARIES[library](torch, name, args)
-    try:
-        proto = EXPORTERS[args.exporter](torch, model, args)
-    except Refused:
-        raise
-    except Exception as error:  # exporters fail with many kinds
-        sentence = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-        raise Refused(f"{args.model}: PyTorch {torch.__version__.split('+')[0]} cannot export it by {args.exporter}: "
-                      f"{sentence}") from error
+    proto = exported(torch, model, args.exporter, args.model, static=args.static, opset=args.opset,
+                     optimize=args.optimize)
     if not args.value_info:
         slim(onnx, proto)
         number_values(proto)

@@ -104,6 +104,7 @@ struct rt_graph_kernel {
 
 struct rt_node {
     const char *name; /* within its block; lives as long as the graph */
+    const char *of;   /* the node of the file that it was made of, where it was imported; else NULL */
     uint32_t block;
     uint32_t kernel, kernel_count; /* first of its kernels in graph->kernels; phase by phase */
     uint32_t input, input_count;   /* first of its inputs in graph->inputs */

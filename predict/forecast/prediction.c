@@ -375,7 +375,8 @@ static const struct rt_column node_columns[] = {
 
 static struct rt_table *node_table(const struct rt_prediction *prediction)
 {
-    const size_t all = prediction->graph.node_count, most = prediction->nodes < all ? prediction->nodes : all;
+    const size_t all = prediction->graph.node_count, asked = prediction->nodes > 0 ? prediction->nodes : 10;
+    const size_t most = asked < all ? asked : all;
     struct rt_forecast_node *heaviest = rt_calloc(most + 1, sizeof *heaviest);
     struct rt_table *table = rt_table_new(node_columns, RT_COUNT(node_columns));
     size_t count = rt_forecast_heaviest(&prediction->forecast, heaviest, most);
@@ -384,6 +385,8 @@ static struct rt_table *node_table(const struct rt_prediction *prediction)
         const struct rt_block *block = &prediction->graph.blocks[node->block];
         rt_table_row(table, node->name, block->name, (long long)block->repeat, heaviest[i].time_us / 1e3,
                      100 * heaviest[i].share);
+        if (prediction->nodes > 0)
+            rt_table_row_json(table, "of", rt_json_text(node->of));
     }
     free(heaviest);
     return table;

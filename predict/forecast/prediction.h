@@ -21,7 +21,7 @@ struct rt_prediction {
     int64_t image;           /* side of images in pixels; 0: no model of images */
     int64_t dataset_size;    /* sequences or images of an epoch; 0: not asked for */
     struct rt_electricity electricity;
-    size_t nodes;  /* that are listed, those that take longest */
+    size_t nodes;  /* that are listed, those that take longest, and what they are of; 0: ten, as they are */
     bool overlong; /* the sequence is beyond the model's positions */
     struct rt_device device;
     const char *gpu_changes; /* what was overridden of it: "sms=20"; NULL: nothing */

@@ -329,7 +329,11 @@ static int lower_operator(struct walk *walk)
         node.output_count--;
     }
     walk->l.at.node = &node;
+    struct rt_graph *graph = walk->l.graph;
+    size_t first = graph->node_count;
     int status = lower_present(walk);
+    for (size_t n = first; n < graph->node_count; n++)
+        graph->nodes[n].of = walk->l.name;
     walk->l.at.node = whole;
     return status;
 }
