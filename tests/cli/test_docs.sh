@@ -90,7 +90,7 @@ awk '/^## Rooms/ { on = 1 } on && /^```/ { if (inside) exit; inside = 1; next }
      inside { indent = /^  /; sub(/^ +/, ""); sub(/   ?.*/, ""); if (!indent && / *[^ ]*\/$/) { room = $1; next }
               for (i = 1; i <= NF; i++) print (indent ? room : "") $i }' docs/DESIGN.md |
     grep -vE '^(tests|scripts|docs)/' | sed -E 's/^(.*)\.\[ch\]$/\1.c\n\1.h/' | sort >"$work/listed"
-find base datasets collect models train predict rooftile.? start.? about.? cmd_*.c commands.? librooftile.? -regex '.*\.\(c\|h\|cu\|cuh\)' 2>/dev/null | sort >"$work/files"
+find base datasets collect models train predict rooftile.? start.? about.? cmd_*.c commands.? librooftile.? python/rooftile -regex '.*\.\(c\|h\|cu\|cuh\|py\)' 2>/dev/null | sort >"$work/files"
 { comm -23 "$work/listed" "$work/files" | sed 's/$/ is listed and not there/' &&
     comm -13 "$work/listed" "$work/files" | sed 's/$/ is not listed/'; } >"$work/rooms"
 none design_lists_every_file "$work/rooms"
