@@ -42,7 +42,7 @@ static const char style[] =
     "thead th{border-bottom:2px solid var(--line);vertical-align:bottom}thead th{white-space:nowrap}tbody "
     "th{font-weight:inherit}\n"
     "td,tbody th{white-space:nowrap}.l{white-space:pre-wrap;min-width:16rem}tbody "
-    "tr:nth-child(even){background:var(--band)}.n{text-align:right}\n"
+    "tr:nth-child(even){background:var(--band)}\n"
     "th button{all:unset;cursor:pointer;font-weight:bold}th button:focus-visible{outline:2px solid "
     "var(--link)}\n"
     "th button::after{content:\" \\2195\";color:var(--soft)}th[aria-sort=ascending] button::after{content:\" "
@@ -276,6 +276,8 @@ static const char *title_of(const struct rt_report *report, bool *own)
     return *own ? report->item[i].text : rt_command_title();
 }
 
+enum { MOST_COLUMNS = 40 }; /* of a table; those behind them stand on the left */
+
 static void print_head(struct page *page)
 {
     bool own;
@@ -284,8 +286,11 @@ static void print_head(struct page *page)
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
           page->file);
     print_element(page, "title", title);
-    fprintf(page->file, "<style>\n%s%s</style>\n</head>\n<body>\n%s<main>\n", style, rt_plot_style,
-            rt_plot_markers);
+    fprintf(page->file, "<style>\n%s%s", style, rt_plot_style);
+    for (int column = 1; column <= MOST_COLUMNS; column++)
+        fprintf(page->file, ".r%d tr>:nth-child(%d)%s", column, column,
+                column < MOST_COLUMNS ? "," : "{text-align:right}\n");
+    fprintf(page->file, "</style>\n</head>\n<body>\n%s<main>\n", rt_plot_markers);
     if (!own)
         print_title(page, title);
 }

@@ -339,8 +339,7 @@ static void print_html_cell(const struct rt_table *table, size_t row, size_t c, 
 {
     enum { LONG = 48 }; /* bytes; such texts are broken into lines */
     char *text = cell_text(table, row, c);
-    bool left = is_left(&table->columns[c]);
-    fprintf(file, "<%s%s>", tag, !left ? " class=\"n\"" : strlen(text) > LONG ? " class=\"l\"" : "");
+    fprintf(file, "<%s%s>", tag, is_left(&table->columns[c]) && strlen(text) > LONG ? " class=\"l\"" : "");
     rt_html_text(text, file);
     fprintf(file, "</%.2s>", tag);
     free(text);
@@ -359,6 +358,23 @@ static void print_html_row(const struct rt_table *table, size_t row, size_t head
     fputs("</tr>\n", file);
 }
 
+/* Classes say which columns stand on the right, the first is r1: in every cell they would be a third of a
+ * page. */
+static void print_html_classes(const struct rt_table *table, FILE *file)
+{
+    const char *separator = "";
+    size_t place = 0;
+    fputs("<table class=\"", file);
+    for (size_t c = 0; c < table->column_count; c++) {
+        place += is_shown(&table->columns[c]);
+        if (is_shown(&table->columns[c]) && !is_left(&table->columns[c])) {
+            fprintf(file, "%sr%zu", separator, place);
+            separator = " ";
+        }
+    }
+    fputs("\">\n", file);
+}
+
 void rt_table_html(const struct rt_table *table, const char *caption, FILE *file)
 {
     size_t head = 0;
@@ -366,7 +382,8 @@ void rt_table_html(const struct rt_table *table, const char *caption, FILE *file
         head++;
     if (head < table->column_count && table->columns[head].kind != 's')
         head = table->column_count;
-    fputs("<table>\n<caption>", file);
+    print_html_classes(table, file);
+    fputs("<caption>", file);
     rt_html_text(caption, file);
     fputs("</caption>\n<thead>\n", file);
     print_html_row(table, 0, head, file);

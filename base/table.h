@@ -41,7 +41,9 @@ void rt_table_text(const struct rt_table *table, FILE *file);
  * columns that name the rows; a long text in the last column is wrapped. */
 void rt_table_text_for(const struct rt_table *table, const struct rt_terminal *terminal, FILE *file);
 void rt_table_markdown(const struct rt_table *table, FILE *file);
-/* An HTML table: its caption, headings with scope; the first column heads its row where it holds texts. */
+/* An HTML table: its caption, headings with scope; the first column heads its row where it holds texts.
+ * Its classes r1, r2 ... name columns that stand on the right; "l" is
+ * a cell of a long text. */
 void rt_table_html(const struct rt_table *table, const char *caption, FILE *file);
 int rt_table_csv(const struct rt_table *table, FILE *file);
 json_t *rt_table_json(const struct rt_table *table); /* a new reference: array of objects */
