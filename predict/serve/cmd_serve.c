@@ -480,6 +480,16 @@ static struct rt_serve_load load_of(const struct arguments *arguments, size_t i)
     return load;
 }
 
+static int write_timeline(const struct arguments *arguments, const struct rt_serve_recorder *recorder)
+{
+    if (arguments->timeline == NULL)
+        return RT_OK;
+    if (recorder->left_out > 0)
+        rt_note("%s holds the first %zu runs of steps and leaves out the %zu after them", arguments->timeline,
+                recorder->spans, recorder->left_out);
+    return rt_serve_timeline_write(recorder, arguments->timeline);
+}
+
 static int report(const struct arguments *arguments, const struct service *service,
                   const struct rt_device *device, struct rt_serve_point *points, size_t count)
 {
@@ -498,9 +508,7 @@ static int report(const struct arguments *arguments, const struct service *servi
         .decode = apart ? &service->decode : NULL,
         .gpus = serve->replicas * serve->gpus + (apart ? decode->replicas * decode->gpus : 0),
     };
-    int status = arguments->timeline != NULL
-                     ? rt_serve_timeline_write(&points[0].recorder, arguments->timeline)
-                     : RT_OK;
+    int status = write_timeline(arguments, &points[0].recorder);
     return status == RT_OK ? rt_report_end_with(rt_serve_report(&setting, points, count), arguments->json,
                                                 &arguments->reports)
                            : status;

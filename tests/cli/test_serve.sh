@@ -72,6 +72,8 @@ holds "all four" "4 in 9" stdout
 succeeds "the timeline is JSON" python3 -c 'import json; t = json.load(open("steps.json"))["traceEvents"]; assert len(t) > 20'
 refuses "it is not replaced unasked" 2 "steps.json" serve --trace requests.csv --trace-out steps.json
 succeeds "but when asked" serve --trace requests.csv --trace-out steps.json --overwrite
+succeeds "of many steps" serve --isl 8 --osl 2 --rate 5 --requests 150000 --interval 0 --trace-out many.json
+holds "the first are kept" "many.json holds the first 200000 runs of steps" stderr
 holds "the page has the tables" "Latencies" page.html
 
 refuses "no load" 2 "say how requests come" serve --isl 10 --osl 10
