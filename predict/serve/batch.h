@@ -12,9 +12,9 @@ struct rt_serve_chunk {
 
 struct rt_serve_batch {
     int64_t decodes; /* sequences that get one token each */
-    int64_t padded; /* >= decodes: what the CUDA graph of the step was captured for; 0: no graph, launches one
-                       by one */
-    double context; /* of the decodes: all tokens in their caches together */
+    int64_t padded;  /* of a step that only decodes: what its CUDA graph was captured for; 0: none, launches
+                        one  by one. 0 beside chunks */
+    double context;  /* of the decodes: all tokens in their caches together */
     const struct rt_serve_chunk *chunks;
     size_t chunk_count;
 };
