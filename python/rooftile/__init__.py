@@ -12,8 +12,9 @@ from rooftile._evaluate import Evaluation, evaluate
 from rooftile._forecast import Energy, Forecast, Memory, NodeTime, OpTime, Sweep, forecast, sweep
 from rooftile._library import LibraryNotFoundError, RooftileError, report, version
 from rooftile._objects import Device, KernelTime, Predictor, devices, kernel, models
+from rooftile._serve import Latency, Rate, Serving, serve
 from rooftile._version import __version__
 
-__all__ = ["Device", "Energy", "Evaluation", "Forecast", "KernelTime", "LibraryNotFoundError", "Memory", "NodeTime",
-           "OpTime", "Predictor", "RooftileError", "Sweep", "__version__", "devices", "evaluate", "forecast", "kernel",
-           "models", "report", "sweep", "version"]
+__all__ = ["Device", "Energy", "Evaluation", "Forecast", "KernelTime", "Latency", "LibraryNotFoundError", "Memory",
+           "NodeTime", "OpTime", "Predictor", "Rate", "RooftileError", "Serving", "Sweep", "__version__", "devices", "evaluate", "forecast", "kernel",
+           "models", "report", "serve", "sweep", "version"]

@@ -31,14 +31,6 @@ class LibraryNotFoundError(RooftileError, ImportError):
     """There is no librooftile.so, or none that this module can use."""
 
 
-class Totals(ctypes.Structure):
-    """struct rooftile_totals of rooftile.h."""
-
-    _fields_ = [(name, ctypes.c_double) for name in (
-        "time_ms", "low_ms", "high_ms", "forward_ms", "backward_ms", "communication_ms", "coverage", "flops",
-        "parameters", "memory_gib", "device_memory_gib")]
-
-
 _POINTER = ctypes.c_void_p
 _TEXTS = ctypes.POINTER(ctypes.c_char_p)
 _DOUBLES = ctypes.POINTER(ctypes.c_double)

@@ -85,9 +85,6 @@ class Finding(harness.Case):
         for name, (_, arguments) in _library._FUNCTIONS.items():
             wanted = 0 if declared[name] == "void" else declared[name].count(",") + 1
             self.assertEqual(len(arguments), wanted, name)
-        totals = re.search(r"struct rooftile_totals \{(.*?)\};", header, re.S)[1]
-        members = re.findall(r"(\w+)(?=[,;])", re.sub(r"/\*.*?\*/", "", totals, flags=re.S))
-        self.assertEqual([name for name, _ in _library.Totals._fields_], members)
 
     def test_pip_installs_offline(self):
         if subprocess.run([sys.executable, "-c", "import pip, setuptools, wheel"], capture_output=True, check=False).returncode:
