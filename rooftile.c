@@ -8,6 +8,7 @@
 #include "start.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,12 @@ static void print_error(void)
     struct rt_terminal terminal = rt_terminal_of(stderr);
     fprintf(stderr, "%srooftile:%s %s\n", rt_terminal_style(&terminal, RT_STYLE_RED),
             rt_terminal_style(&terminal, RT_STYLE_NONE), rt_error());
+}
+
+/* As newcomers type it, too. */
+static bool is_version(const char *word)
+{
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0;
 }
 
 int main(int argc, char **argv)
@@ -30,8 +37,8 @@ int main(int argc, char **argv)
     argv[0] = (char[]){"rooftile"};
     int status = rt_start_check();
     if (status == RT_OK)
-        status = argc > 1 && strcmp(argv[1], "--version") == 0 ? rt_about(argc, argv)
-                                                               : rt_command_run(&rt_program, argc, argv);
+        status =
+            argc > 1 && is_version(argv[1]) ? rt_about(argc, argv) : rt_command_run(&rt_program, argc, argv);
     if (status == RT_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = rt_fail(RT_EIO, "standard output cannot be written");
     if (status != RT_OK)

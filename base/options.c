@@ -263,11 +263,24 @@ const char *rt_given_of(const struct rt_command_line *line, const char *const *o
 
 /* ---- commands ---- */
 
+/* Is the word one of those that people type for the command? */
+static bool is_also(const struct rt_command *command, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = command->also; at != NULL && *at != '\0'; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
 int rt_command_unknown(const struct rt_command *command, const char *title, const char *word)
 {
     struct rt_hints hints = {0};
-    for (size_t i = 0; i < command->command_count; i++)
+    for (size_t i = 0; i < command->command_count; i++) {
         add_near(&hints, command->commands[i]->name, word);
+        if (is_also(command->commands[i], word))
+            rt_hints_add(&hints, command->commands[i]->name, 0);
+    }
     if (hints.name[0][0] != '\0')
         return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; did you mean %s?", word, title, hints.name[0]);
     return rt_fail(RT_EUSAGE, "\"%s\" is no command of %s; `%s --help` lists them", word, title, title);

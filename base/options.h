@@ -155,6 +155,7 @@ int rt_argument_choice(const char *option, const char *text, const char *const *
 
 struct rt_command {
     const char *name, *brief;    /* "train", and its line in the list of commands; NULL: is not listed */
+    const char *also;            /* other words that people type for it, spaces between; NULL: none */
     const char *operands_usage;  /* in the line "Usage: ", such as "DATA.h5..."; NULL: none */
     const char *about, *details; /* before the options, and after them: rules, an example */
     const struct rt_option *options;

@@ -347,6 +347,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_collect = {
     .name = "collect",
+    .also = "measure benchmark bench profile",
     .brief = "measure kernels on the devices of this machine",
     .about = "Measures the kernels of a plan, each on every device, and writes a dataset.",
     .details =

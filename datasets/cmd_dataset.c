@@ -563,6 +563,7 @@ static const struct rt_command *const commands[] = {&info, &import, &export, &me
 
 const struct rt_command rt_command_dataset = {
     .name = "dataset",
+    .also = "data info",
     .brief = "import, inspect, check, merge and export measurements",
     .details = "`rooftile dataset COMMAND --help` explains each. Example:\n"
                "  rooftile dataset import --format neusight NeuSight -o neusight.h5\n"

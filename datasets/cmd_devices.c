@@ -145,6 +145,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_devices = {
     .name = "devices",
+    .also = "gpu gpus device list",
     .brief = "the catalogue of GPUs as numbers",
     .operands_usage = "[SPEC]...",
     .about =

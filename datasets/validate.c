@@ -347,9 +347,13 @@ int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validati
         out->checks[i].name = check_names[i].name;
         out->checks[i].what = check_names[i].what;
     }
-    int status = check_units(path, &out->checks[RT_CHECK_UNITS]);
-    if (status != RT_OK || (status = rt_dataset_read(path, dataset)) != RT_OK)
+    int status = rt_dataset_read(path, dataset);
+    if (status != RT_OK)
         return status;
+    if ((status = check_units(path, &out->checks[RT_CHECK_UNITS])) != RT_OK) {
+        rt_dataset_release(dataset);
+        return status;
+    }
     out->checks[RT_CHECK_READING].checked = rt_sample_field_count + rt_workload_field_count +
                                             rt_device_field_count + rt_device_text_count +
                                             2; /* two string tables */

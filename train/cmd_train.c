@@ -168,6 +168,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_train = {
     .name = "train",
+    .also = "fit",
     .brief = "fit a predictor to measurements",
     .operands_usage = "DATA.h5...",
     .about =

@@ -277,6 +277,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_graph = {
     .name = "graph",
+    .also = "model models onnx",
     .brief = "a model as ops: what runs, with FLOPs, bytes and parameters",
     .about = "Prints what a model runs: per node its kernels with dims, FLOPs and bytes, its parameters, and "
              "totals.",

@@ -156,6 +156,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_card = {
     .name = "card",
+    .also = "describe publish readme",
     .brief = "describe a dataset or a predictor, as the README.md to publish it with",
     .operands_usage = "DATA.h5|PREDICTOR.h5",
     .about = "Prints what a dataset or a predictor is: where it is from, its licence, GPUs, versions, "

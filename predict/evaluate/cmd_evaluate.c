@@ -360,6 +360,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_evaluate = {
     .name = "evaluate",
+    .also = "eval judge test",
     .brief = "report how far forecasts are from measurements",
     .operands_usage = "DATA.h5...",
     .about = "Forecasts the samples of DATA.h5 and reports how far the forecasts are from the measurements: "

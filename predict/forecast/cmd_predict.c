@@ -676,6 +676,7 @@ static int run(const struct rt_command_line *line)
 
 const struct rt_command rt_command_predict = {
     .name = "predict",
+    .also = "forecast estimate",
     .brief = "forecast how long a model takes on a GPU",
     .about =
         "Forecasts how long one step of a model takes: the model becomes a graph of ops, the predictor "

@@ -50,5 +50,9 @@ refuses data_is_csv 1 '`rooftile dataset import --format csv x.csv -o data.h5` m
 refuses example_of_two_lines 2 'as in `rooftile evaluate --predictor predictor.h5 data.h5 --gpu A100 --op linear' "$ROOFTILE" evaluate x.csv
 refuses no_cuda_here 1 '`rooftile collect --list` shows' "$ROOFTILE" collect --backend cuda2 -o a.h5
 refuses dataset_alone 2 'as in `rooftile dataset import --format neusight' "$ROOFTILE" dataset
+refuses word_for_graph 2 '"models" is no command of rooftile; did you mean graph?' "$ROOFTILE" models
+refuses word_for_devices 2 "did you mean devices?" "$ROOFTILE" gpus
+refuses no_such_data_to_check 1 '`rooftile collect -o data.h5` measures this machine' "$ROOFTILE" dataset validate data.h5
+succeeds version_word "$ROOFTILE" version
 refuses card_alone 2 'as in `rooftile card data.h5' "$ROOFTILE" card
 finish
