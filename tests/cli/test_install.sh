@@ -134,6 +134,14 @@ holds "and forecasts a model" "NVIDIA H200 " "$work/stdout"
 succeeds "finds the predictor that was installed" "$work/example" pretrained gpt2-large H200
 refuses_example() { "$work/example" roofline gpt2-huge H200 2>"$work/stderr"; [ $? = 1 ]; }
 succeeds "and says what it does not know" refuses_example
+if python3 -c "import sys; sys.exit(sys.version_info < (3, 9))" 2>/dev/null; then
+    python=$work/prefix/lib/python3/dist-packages
+    succeeds "the Python module finds the library that was installed with it" env -u LD_LIBRARY_PATH -u ROOFTILE_LIBRARY \
+        PYTHONPATH="$python" PYTHONDONTWRITEBYTECODE=1 python3 -c \
+        "import rooftile; from rooftile import _library; print(_library.candidates()[0]); print(rooftile.forecast('gpt2-large', 'H200'))"
+    holds "beside it" "$libraries/librooftile.so.0" "$work/stdout"
+    holds "and the predictor" "gpt2-large, inference" "$work/stdout"
+fi
 # librooftile.a with its dependencies as shared libraries; a wholly static link would need gfortran for OpenBLAS.
 # shellcheck disable=SC2046
 succeeds "also with the static library" cc -std=c17 "$work/forecast.c" -o "$work/static" \
