@@ -111,9 +111,9 @@ left_behind() {
     local link
     for _ in $(seq 1200); do
         left=
-        for link in /proc/[0-9]*; do
-            [ "$(readlink "$link/cwd" 2>/dev/null)" = "$PWD" ] && [ "$(readlink "$link/exe" 2>/dev/null)" = "$program" ] &&
-                ! grep -qs '^State:.*Z' "$link/status" && left="$left ${link#/proc/}"
+        for link in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD" 2>/dev/null); do # one process looks at all
+            link=${link%/cwd}
+            [ "$(readlink "$link/exe" 2>/dev/null)" = "$program" ] && ! grep -qs '^State:.*Z' "$link/status" && left="$left ${link#/proc/}"
         done
         [ -z "$left" ] && return 1
         sleep 0.05

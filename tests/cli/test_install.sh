@@ -7,8 +7,13 @@ if grep -q '^ROOFTILE_SANITIZE:BOOL=ON' "$build/CMakeCache.txt"; then
 fi
 succeeds "cmake --install" cmake --install "$build" --prefix "$work/prefix"
 libraries=$(dirname "$(find "$work/prefix" -name librooftile.a)")
-for file in "$work/prefix/bin/rooftile" "$libraries/librooftile.so" "$libraries/librooftile.a" \
-    "$libraries/pkgconfig/rooftile.pc" "$work/prefix/include/rooftile/rooftile.h"; do
+share=$work/prefix/share
+for file in "$work/prefix/bin/rooftile" "$libraries/librooftile.so.0" "$libraries/librooftile.so" "$libraries/librooftile.a" \
+    "$libraries/pkgconfig/rooftile.pc" "$libraries/cmake/rooftile/rooftile-config.cmake" "$work/prefix/include/rooftile/rooftile.h" \
+    "$share/rooftile/rooftile.h5" "$share/doc/rooftile/README.md" "$share/doc/rooftile/copyright" "$share/doc/rooftile/changelog.gz" \
+    "$share/doc/rooftile/docs/guide/predict.md" "$share/doc/rooftile/docs/examples/forecast.c" \
+    "$share/bash-completion/completions/rooftile" "$share/zsh/vendor-completions/_rooftile" \
+    "$share/fish/vendor_completions.d/rooftile.fish"; do
     if [ -e "$file" ]; then ok "installs ${file#"$work"/}"; else not_ok "installs ${file#"$work"/}"; fi
 done
 is_all() { [ "$(find "$work/prefix/include" -name '*.h' | wc -l)" = 1 ]; }
@@ -101,6 +106,23 @@ int main(int argc, char **argv)
     return failed;
 }
 EOF
+# Links of the installed pages lead to installed pages, or to what only a clone holds.
+(cd "$share/doc/rooftile" && find . -name '*.md' | while read -r page; do
+    grep -oE '\]\([^)#]+' "$page" | sed 's/^](//' | grep -vE '^(https?|mailto):' | while read -r target; do
+        [ -e "$(dirname "$page")/$target" ] || [[ $target != *.md ]] || echo "$page: $target"
+    done
+done) >"$work/links"
+is "links between installed pages hold" "$(cat "$work/links")" ""
+if command -v help2man >/dev/null; then
+    named() { "$ROOFTILE" completion words -- "" && "$ROOFTILE" completion words -- dataset ""; }
+    is "a manual page for the program and each command" "$(find "$share/man/man1" -name '*.gz' | wc -l)" $((1 + $(named | wc -l)))
+    gunzip -c "$share/man/man1/rooftile-predict.1.gz" >"$work/predict.1"
+    holds "made from --help" '\-\-gpu' "$work/predict.1"
+    holds "and named as man calls it" 'rooftile-predict \- ' "$work/predict.1"
+else
+    echo "skipped manual pages: no help2man"
+fi
+succeeds "the installed completion is bash's" bash -c ". '$share/bash-completion/completions/rooftile' && complete -p rooftile"
 export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
 # shellcheck disable=SC2046  # lists of words
 succeeds "a program compiles against it" cc -std=c17 -Wall -Werror "$work/forecast.c" -o "$work/forecast" \
@@ -148,4 +170,22 @@ succeeds "also with the static library" cc -std=c17 "$work/forecast.c" -o "$work
     $(pkg-config --cflags rooftile) "$libraries/librooftile.a" $(pkg-config --libs $(pkg-config --print-requires-private rooftile)) \
     -lcsv -lz -lpthread -lm
 succeeds "and runs without the shared one" env -u LD_LIBRARY_PATH "$work/static"
+# find_package(rooftile), shared and static.
+mkdir "$work/project"
+cat >"$work/project/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(forecast C)
+find_package(rooftile 0.1 REQUIRED)
+add_executable(shared ../forecast.c)
+target_link_libraries(shared rooftile::rooftile)
+add_executable(static ../forecast.c)
+target_link_libraries(static rooftile::static)
+EOF
+succeeds "find_package finds it" cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/prefix"
+succeeds "programs link with rooftile::rooftile and rooftile::static" cmake --build "$work/project/build"
+succeeds "the shared one runs" env -u LD_LIBRARY_PATH "$work/project/build/shared"
+succeeds "and the static one" env -u LD_LIBRARY_PATH "$work/project/build/static"
+sed -i 's/rooftile 0.1/rooftile 0.2/' "$work/project/CMakeLists.txt"
+refuses_newer() { ! cmake -S "$work/project" -B "$work/project/newer" -DCMAKE_PREFIX_PATH="$work/prefix"; }
+succeeds "a newer version is not found" refuses_newer
 finish
