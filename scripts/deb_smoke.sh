@@ -10,9 +10,11 @@ source_folder=$(cd "$(dirname "$0")/.." && pwd)
 failures=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# tries NAME COMMAND...: what it printed is kept in $work/stdout; `says` looks there.
 tries() {
-    if "${@:2}" >"$work/stdout" 2>"$work/stderr"; then
+    if "${@:2}" >"$work/printed" 2>"$work/stderr"; then
         echo "ok $1"
+        [ "$2" = says ] || mv "$work/printed" "$work/stdout"
     else
         echo "not ok $1"
         tail -n 3 "$work/stderr" | sed 's/^/# /'
@@ -54,6 +56,7 @@ if compgen -G "$folder/python3-rooftile_*.deb" >/dev/null; then
     tries "and forecasts" python3 -c "import rooftile; print(rooftile.forecast('gpt2-large', 'H200'))"
     sed 's/^/# /' "$work/stdout"
 fi
-tries "all of it goes away" apt-get purge -y -qq 'rooftile*' 'librooftile*' 'python3-rooftile*'
+mapfile -t names < <(for package in "$folder"/*.deb; do dpkg-deb -f "$package" Package; done)
+tries "all of it goes away" apt-get purge -y -qq "${names[@]}"
 tries "with its files" test ! -e /usr/bin/rooftile -a ! -e /usr/share/rooftile
 [ $failures = 0 ]
