@@ -3,8 +3,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "predict/serve/simulate.h"
-#include "predict/serve/step_cost.h"
+#include "predict/serve/deployment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,8 +62,7 @@ static int graph_options(const struct rt_serving_run *run, const struct rt_servi
 /* What a job's runs share. */
 struct servers {
     struct rt_device device;
-    struct rt_step_cost *serve, *decode; /* decode NULL: not disaggregated */
-    struct rt_scheduler scheduler;
+    struct rt_deployment serve, decode; /* decode: zeros where the first does both */
 };
 
 static int64_t most_of(const struct judging *judging, const struct job *job, size_t offset)
@@ -78,28 +76,38 @@ static int64_t most_of(const struct judging *judging, const struct job *job, siz
     return most;
 }
 
-static int cost_of(const struct judging *judging, const struct job *job, const struct rt_serving_cut *cut,
-                   const struct rt_model *model, const struct servers *servers, struct rt_step_cost **out)
+/* Hosts of these servers as they were measured; "vllm" alone is the kernels of one. */
+static const struct rt_server *host_of(const char *backend)
+{
+    char *name = rt_format("%s-2025", backend);
+    const struct rt_server *server = rt_server_named(name);
+    free(name);
+    return server != NULL ? server : rt_server_find(backend);
+}
+
+static int deploy(const struct judging *judging, const struct job *job, const struct rt_serving_cut *cut,
+                  const struct rt_model *model, const struct rt_device *device, struct rt_deployment *out)
 {
     const struct rt_serving_run *run = &judging->evaluation->runs->run[judging->order[job->first]];
-    int64_t input = most_of(judging, job, offsetof(struct rt_serving_run, input)),
-            output = most_of(judging, job, offsetof(struct rt_serving_run, output)),
-            users = most_of(judging, job, offsetof(struct rt_serving_run, concurrency));
-    struct rt_step_cost_options options = {
-        .pipeline = cut->pipeline,
-        .link_gbs = NAN,
-        .server = rt_server_find(run->text[RT_SERVING_BACKEND]),
-        .fallback = judging->options->fallback,
-        .most_sequences = users,
-        .most_tokens = input > servers->scheduler.budget ? input : servers->scheduler.budget,
-        .most_context = input + output};
-    int status = graph_options(run, cut, &options.graph);
+    int64_t input = most_of(judging, job, offsetof(struct rt_serving_run, input));
+    struct rt_deployment_options options = {
+        .name = run->text[RT_SERVING_MODEL],
+        .model = model,
+        .predictor = judging->predictor,
+        .device = device,
+        .cost = {.pipeline = cut->pipeline,
+                 .link_gbs = NAN,
+                 .server = host_of(run->text[RT_SERVING_BACKEND]),
+                 .fallback = judging->options->fallback},
+        .cache_tokens = NAN,
+        .sequences = most_of(judging, job, offsetof(struct rt_serving_run, concurrency)),
+        .longest_input = input,
+        .longest = input + most_of(judging, job, offsetof(struct rt_serving_run, output)),
+        .replicas = cut->replicas};
+    int status = graph_options(run, cut, &options.cost.graph);
     if (status == RT_OK)
-        status = rt_step_cost_new(model, judging->predictor, &servers->device, &options, out);
-    if (status == RT_OK &&
-        !(rt_step_cost_cache_tokens(*out, servers->scheduler.memory_share, (double)(input + output)) > 0))
-        status = rt_fail(RT_EUSAGE, "its weights do not fit into the memory of %s", servers->device.name);
-    return status;
+        status = rt_scheduler_find(run->text[RT_SERVING_BACKEND], device, cut->tensor, &options.scheduler);
+    return status == RT_OK ? rt_deployment_open(&options, out) : status;
 }
 
 static int open_servers(const struct judging *judging, const struct job *job, struct servers *out)
@@ -109,21 +117,18 @@ static int open_servers(const struct judging *judging, const struct job *job, st
     *out = (struct servers){0};
     int status = rt_device_find(run->text[RT_SERVING_DEVICE], &out->device);
     if (status == RT_OK)
-        status = rt_scheduler_find(run->text[RT_SERVING_BACKEND], &out->device, run->serve.tensor,
-                                   &out->scheduler);
-    if (status == RT_OK)
         status = rt_model_named(run->text[RT_SERVING_MODEL], &model);
     if (status == RT_OK)
-        status = cost_of(judging, job, &run->serve, &model, out, &out->serve);
+        status = deploy(judging, job, &run->serve, &model, &out->device, &out->serve);
     if (status == RT_OK && run->decode.replicas > 0)
-        status = cost_of(judging, job, &run->decode, &model, out, &out->decode);
+        status = deploy(judging, job, &run->decode, &model, &out->device, &out->decode);
     return status;
 }
 
 static void close_servers(struct servers *servers)
 {
-    rt_step_cost_free(servers->serve);
-    rt_step_cost_free(servers->decode);
+    rt_deployment_release(&servers->serve);
+    rt_deployment_release(&servers->decode);
 }
 
 /* --- the simulation of a run --- */
@@ -131,19 +136,6 @@ static void close_servers(struct servers *servers)
 static double move_us(const void *context, int64_t tokens)
 {
     return rt_step_cost_move_us(context, (double)tokens, NAN);
-}
-
-static struct rt_serve_group group_of(const struct servers *servers, const struct rt_step_cost *cost,
-                                      const struct rt_serving_cut *cut, const struct rt_serving_run *run)
-{
-    double length = (double)run->input + (double)run->output;
-    return (struct rt_serve_group){
-        .costs = rt_step_cost_costs(cost),
-        .scheduler = servers->scheduler,
-        .cache_tokens = rt_step_cost_cache_tokens(cost, servers->scheduler.memory_share, length),
-        .replicas = cut->replicas,
-        .gpus = rt_step_cost_gpus(cost),
-        .attention_groups = cut->attention};
 }
 
 static struct rt_serve_lengths lengths(double least, int64_t most)
@@ -161,12 +153,11 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
                                        .output = lengths(run->least, run->output),
                                        .seed = 1};
     const struct rt_serve_options options = {.ttft_target_us = NAN, .tpot_target_us = NAN};
-    struct rt_serve_system system = {.serve = group_of(servers, servers->serve, &run->serve, run)};
+    struct rt_serve_system system = {.serve = servers->serve.group, .decode = servers->decode.group};
     struct rt_serve_result result;
-    if (servers->decode != NULL) {
-        system.decode = group_of(servers, servers->decode, &run->decode, run);
+    if (servers->decode.cost != NULL) {
         system.transfer_us = move_us;
-        system.transfer_context = servers->serve;
+        system.transfer_context = servers->serve.cost;
     }
     int status = rt_serve_simulate(&load, &system, &options, &result);
     if (status != RT_OK)

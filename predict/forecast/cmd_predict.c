@@ -80,11 +80,11 @@ static int read_server(const char *option, const char *text, void *value)
 {
     const struct rt_server *server = rt_server_named(text);
     if (server == NULL)
-        return rt_fail(
-            RT_EUSAGE,
-            "%s %s: there is no server of that name; there are hidden, sglang, vllm-2024, tensorrt-llm-2024 "
-            "and vllm-2023",
-            option, text);
+        return rt_fail(RT_EUSAGE,
+                       "%s %s: there is no server of that name; there are hidden, sglang, vllm-2025, "
+                       "sglang-2025, tensorrt-llm-2025, vllm-2024, "
+                       "tensorrt-llm-2024, vllm-0.5 and vllm-2023",
+                       option, text);
     *(const struct rt_server **)value = server;
     return RT_OK;
 }
@@ -132,7 +132,8 @@ static const struct rt_option options[] = {
      "Also the time of an epoch: of steps over so many sequences or images"},
     {"server", 0, "NAME",
      RT_OWN(struct arguments, forecast.server, read_server, .suggests = rt_server_suggest),
-     "serving: adds what its host takes: vllm-2024, tensorrt-llm-2024, vllm-2023, sglang or hidden (default: "
+     "serving: adds what its host takes: vllm-2025, vllm-2024, tensorrt-llm-2024, vllm-2023, sglang or "
+     "hidden (default: "
      "hidden behind "
      "the GPU, as servers of 2025 were measured)"},
     {"carbon", 0, "G_PER_KWH",

@@ -10,6 +10,11 @@ static const struct rt_server servers[] = {
     /* LLM-Inference-Bench (Argonne), generations that fit into the memory: */
     {.name = "vllm-2024", .step_us = 950, .sequence_us = 70, .parallel_us = 850},
     {.name = "tensorrt-llm-2024", .step_us = 390, .sequence_us = 26, .parallel_us = 180},
+    /* vLLM 0.11 to 0.18 of InferenceX, under load; the way of a request holds for all three
+     * (docs/log/serving.md): */
+    {.name = "vllm-2025", .step_us = 300, .request_us = 20000},
+    {.name = "sglang-2025", .request_us = 20000, .prompts_first = true},
+    {.name = "tensorrt-llm-2025", .request_us = 20000},
     /* ML.ENERGY's vLLM 0.5.4 behind its web server, means of decode steps and the prefills between them: */
     {.name = "vllm-0.5", .step_us = 4200, .sequence_us = 425, .gpu_us = 10500},
     /* Splitwise, decode steps; its two hosts take 46 and 31 us: */

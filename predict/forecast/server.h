@@ -19,6 +19,8 @@ struct rt_server {
     double parallel_us; /* more where several GPUs share a model */
     double gpu_us;      /* more for each GPU beside the first of a stage */
     double launch_us;   /* of a kernel, one by one: rt_forecast_options.host_us; 0: as CUDA graphs */
+    double
+        request_us; /* of a request, beside the steps: HTTP, tokenizer, the way to the scheduler and back */
     /* Prompts of all waiting sequences are prefilled before the next decode step. Sequences of one length
      * then begin and end together, and the mean of them waits for half of the others' prompts while it
      * decodes. */

@@ -130,6 +130,7 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
         .costs = rt_step_cost_costs(out->cost),
         .scheduler = options->scheduler,
         .cache_tokens = cache,
+        .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
         .replicas = options->replicas,
         .gpus = rt_step_cost_gpus(out->cost),
         .attention_groups = options->cost.graph.attention_data_parallel,

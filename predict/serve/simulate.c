@@ -85,7 +85,7 @@ static void send(struct simulation *s, double now)
     struct rt_replica *replica = route(s, 0, s->first, &s->turn[0]);
     uint32_t request = rt_lives_new(&s->lives);
     struct rt_live *live = &s->lives.live[request];
-    live->sent_us = now;
+    live->sent_us = now - s->system->serve.request_us;
     live->id = s->sent++;
     live->input = from->input;
     live->output = from->output;

@@ -25,6 +25,8 @@ struct rt_serve_group {
     struct rt_serve_costs costs;
     struct rt_scheduler scheduler;
     double cache_tokens;    /* of one replica, in whole blocks; INFINITY: no bound */
+    double request_us;      /* that a request takes beside steps, before the first: users wait so much longer,
+                               their next requests do not come later */
     int64_t replicas, gpus; /* gpus: of one replica */
     int64_t
         attention_groups; /* of one replica (attention data parallel): each has a scheduler; 0 or 1: none */

@@ -388,7 +388,8 @@ static int fill_memory(struct filling *filling)
     struct rt_step_cost *cost = filling->cost;
     const struct rt_cost_table *cache = &cost->cache;
     struct rt_graph_memory memory = {0};
-    int status = memory_at(filling, 0, or_else(filling->options->most_tokens, 8192), &memory);
+    int64_t tokens = or_else(filling->options->most_tokens, 8192) / cost->attention;
+    int status = memory_at(filling, 0, or_else(tokens, 1), &memory);
     cost->weights = memory.weights;
     cost->activations = memory.activations;
     for (int64_t i = 1; status == RT_OK && i < rt_cost_axis_points(&cache->x); i++) {

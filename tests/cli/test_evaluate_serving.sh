@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs of LLM servers beside their simulation: `rooftile evaluate --serving`.
+. "$ROOFTILE_SOURCE/tests/cli/lib.sh"
+cd "$work" || exit 1
+
+header=id,device,model,backend,quant,tp,decode_tp,decode_replicas,input,output,least,concurrency,ttft_ms,tpot_ms,note
+row='NVIDIA H100 80GB HBM3,llama-3.1-8b,vllm'
+printf '%s\n' "$header" "a,$row,,1,,,512,64,1,4,40,8," "b,$row,fp8,2,,,512,64,0.8,32,60,9,odd" \
+    "c,$row,,1,1,,512,64,1,4,40,8," "d,$row,,1,1,2,512,64,1,4,40,8," "e,NVIDIA H100 80GB HBM3,no-such-model,vllm,,1,,,512,64,1,4,40,8," \
+    "f,$row,,1,,,512,64,1,,40,8," >runs.csv
+succeeds evaluate_serving "$ROOFTILE" evaluate -p roofline --serving runs.csv --by backend,model --by concurrency --report all.csv
+holds counts "runs.csv: 3 of 6 that were asked for" stdout
+holds apart "without those apart" stdout
+holds disaggregated_without_groups "how many groups prefill and decode is missing" stdout
+holds no_users "its concurrency is missing" stdout
+holds unknown_model 'unknown model "no-such-model"' stdout
+holds a_row_per_run "d,NVIDIA H100 80GB HBM3,vllm,llama-3.1-8b,bf16,1" all.csv
+"$ROOFTILE" evaluate -p roofline --serving runs.csv --json >a.json
+"$ROOFTILE" evaluate -p roofline --serving runs.csv --json --threads 1 >b.json
+if cmp -s a.json b.json; then ok threads_change_nothing; else not_ok threads_change_nothing; fi
+
+# Two users wait no less than one, and a GPU with more bandwidth is no slower.
+times() { "$ROOFTILE" evaluate -p roofline --serving "$1" --json | python3 -c 'import json, sys; print(*(r["tpot_forecast_ms"] for r in json.load(sys.stdin)["runs"]))'; }
+printf '%s\n' "$header" "a,$row,,1,,,512,64,1,1,40,8," "b,$row,,1,,,512,64,1,16,40,8," "c,NVIDIA H200,llama-3.1-8b,vllm,,1,,,512,64,1,16,40,8," >order.csv
+read -r one many fast < <(times order.csv)
+if python3 -c "import sys; sys.exit(not $fast <= $many >= $one > 0)"; then ok order; else not_ok order "$one $many $fast"; fi
+
+printf 'device,model\n' >short.csv
+refuses no_columns 1 'has no column "backend"' "$ROOFTILE" evaluate -p roofline --serving short.csv
+printf '%s\n' "$header" "a,$row,,1,,,0,64,1,4,40,8," >zero.csv
+refuses zero_tokens 1 'a whole number from 1' "$ROOFTILE" evaluate -p roofline --serving zero.csv
+refuses unknown_by 2 "runs of servers are given by" "$ROOFTILE" evaluate -p roofline --serving runs.csv --by colour
+refuses of_kernels 2 "is not for runs of servers" "$ROOFTILE" evaluate -p roofline --serving runs.csv --op linear
+refuses no_such_gpu 1 "no run is of a GPU" "$ROOFTILE" evaluate -p roofline --serving runs.csv --gpu T4
+
+finish
