@@ -158,10 +158,11 @@ static void print_even_tics(const struct range *range, int parts, FILE *file)
 {
     double rough = (range->high - range->low) / parts, power = pow(10, floor(log10(rough))),
            ratio = rough / power,
-           step = power * (ratio > 5   ? 10
-                           : ratio > 2 ? 5
-                           : ratio > 1 ? 2
-                                       : 1),
+           step = power * (ratio > 5     ? 10
+                           : ratio > 2.5 ? 5
+                           : ratio > 2   ? 2.5
+                           : ratio > 1   ? 2
+                                         : 1),
            first = ceil(range->low / step);
     const char *comma = "";
     for (int i = 0; i <= 2 * parts && (first + i) * step <= range->high; i++) {
@@ -485,6 +486,11 @@ static void find_padded(const struct rt_plot *plot, struct range range[2])
     pad(&range[1]);
 }
 
+static bool has_bars(const struct rt_plot *plot)
+{
+    return plot->count > 0 && plot->series[0].kind == RT_SERIES_BARS;
+}
+
 void rt_plot_script(const struct rt_plot *plot, size_t number, FILE *file)
 {
     RT_C_LOCALE;
@@ -497,7 +503,7 @@ void rt_plot_script(const struct rt_plot *plot, size_t number, FILE *file)
         "set pointintervalbox 0\n",
         RT_PLOT_WIDTH, height_of(plot), RT_PLOT_FONT, rt_plot_has_rows(plot) ? 1 : 3,
         rt_plot_has_rows(plot) ? "noytics xtics" : "xtics ytics", RT_PLOT_GRID);
-    print_axis('x', plot->label[0], &range[0], rt_plot_has_rows(plot) ? 4 : 5, file);
+    print_axis('x', plot->label[0], &range[0], has_bars(plot) ? 4 : 5, file);
     if (rt_plot_has_rows(plot))
         print_rows(plot, file);
     else

@@ -45,7 +45,7 @@ static void add_ops(struct rt_report *report, const struct rt_forecast *forecast
 struct roofline {
     double *intensity, *tflops; /* (launches) of the family at hand */
     double low, high;           /* intensity */
-    size_t points;
+    size_t points, above;       /* of the family; of all, over the roof */
 };
 
 static bool is_under_roofs(const struct rt_forecast_launch *launch)
@@ -78,6 +78,7 @@ static double list_points(const struct rt_forecast *forecast,
         double intensity = launch->kernel.flops / launch->kernel.bytes;
         out->intensity[out->points] = intensity;
         out->tflops[out->points++] = launch->kernel.flops / launch->time_us / 1e6;
+        out->above += launch->time_us < 0.999 * launch->roofline_us;
         out->low = fmin(out->low, intensity);
         out->high = fmax(out->high, intensity);
     }
@@ -147,8 +148,11 @@ static void add_roofline(struct rt_report *report, const struct rt_forecast *for
         struct rt_plot *plot =
             rt_plot_new("Kernels under the roofline",
                         "%zu distinct kernels with %.3g to %.3g FLOP for each byte that they must move, "
-                        "under the peaks of the %s.",
-                        points, roofline.low, roofline.high, forecast->device->name);
+                        "under the peaks of the %s.%s",
+                        points, roofline.low, roofline.high, forecast->device->name,
+                        roofline.above > 0 ? " Above them are kernels whose operands are in the L2, or "
+                                             "convolutions whose transforms save multiplications."
+                                           : "");
         rt_plot_axes(plot, "intensity, FLOP/byte", RT_SCALE_LOG, "forecast rate, TFLOP/s", RT_SCALE_LOG);
         add_roofs(plot, forecast, roofline.low, roofline.high);
         add_families(plot, forecast, launches, &roofline);

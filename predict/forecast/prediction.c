@@ -429,7 +429,9 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
         report, NULL,
         "of limit %%: how near the op comes to the GPU's peak FLOP/s or memory bandwidth, whichever "
         "binds it%s",
-        transforms ? "; more than 100 where transforms save a convolution multiplications" : "");
+        transforms
+            ? "; more than 100 where operands are in the L2, or transforms save a convolution multiplications"
+            : "");
     rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
     rt_report_add_json(report, "warnings", warnings_json(prediction));
     return report;
