@@ -99,7 +99,7 @@ static double new_peak(const struct rt_forecast *forecast, size_t i, double *pea
     return peak;
 }
 
-/* "bf16 products: 989 TFLOP/s" */
+/* "bf16: 989 TFLOP/s, 3350 GB/s"; where vector lanes and matrix units differ, one each. */
 static void add_roofs(struct rt_plot *plot, const struct rt_forecast *forecast, double low, double high)
 {
     double bandwidth = forecast->device->bandwidth_gbs / 1e3, peaks[2 * RT_DTYPE_COUNT];
@@ -111,9 +111,8 @@ static void add_roofs(struct rt_plot *plot, const struct rt_forecast *forecast, 
             continue;
         const double ridge = peak / bandwidth, x[] = {low, fmax(ridge, low), fmax(high, 2 * ridge)};
         const double y[] = {fmin(low * bandwidth, peak), peak, peak};
-        char *name = rt_format("%s on %s: %.4g TFLOP/s, %.4g GB/s", rt_dtypes[call->dtype].name,
-                               rt_families[rt_call_family(call)].tensor ? "matrix units" : "vector lanes",
-                               peak, forecast->device->bandwidth_gbs);
+        char *name = rt_format("%s: %.4g TFLOP/s, %.4g GB/s", rt_dtypes[call->dtype].name, peak,
+                               forecast->device->bandwidth_gbs);
         rt_plot_limit(plot, name, x, y, 3);
         free(name);
     }
