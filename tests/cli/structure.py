@@ -26,6 +26,7 @@ ROOMS = {
     "predict/explore": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/pack": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
     "predict/serve": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
+    "predict/plan": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve",
     "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve",
     "predict/advise": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate",
     "predict/card": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate",

@@ -1,0 +1,146 @@
+# `rooftile plan`: figures against each other, the same bytes with any number of threads and after a kill, prices, rates,
+# and what is refused.
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+cat >small.json <<'EOF'
+{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
+ "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16"}
+EOF
+plan() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 2 --isl 512 --osl 64 --users 1,4,16,64 -q "$@"; }
+
+# --- a plan of two kinds of GPU ---
+succeeds runs plan --gpu L40S --ttft 1500 --tpot 25 --price L4=0.7 --price L40S=1.9 --csv a.csv --report a.html --report a.md
+cp stdout a.txt
+holds title "small.json served by 2 of NVIDIA L4 or NVIDIA L40S, by vllm: prompts of 512 tokens, answers of 64" a.txt
+holds target "TTFT of 1500 ms, TPOT of 25 ms at most, for 90% of requests" a.txt
+holds best "for a million output tokens" a.txt
+holds front "The front of NVIDIA L4, tokens/s of a GPU against those of a user" a.txt
+holds reasons "What became of all candidates" a.txt
+holds page "<html" a.html
+if [ -e a.csv.journal ]; then not_ok no_journal_stays; else ok no_journal_stays; fi
+succeeds json plan --gpu L40S --ttft 1500 --tpot 25 --price L4=0.7 --price L40S=1.9 --json
+cp stdout a.json
+python3 - >python.out 2>&1 <<'PY'
+import csv, json
+rows = list(csv.DictReader(open("a.csv")))
+report = json.load(open("a.json"))
+assert len(rows) == report["candidates"] == sum(r["candidates"] for r in report["reasons"])
+simulated = [r for r in rows if r["gpu_tokens_per_s"]]
+assert len(simulated) == report["simulated"] < len(rows)
+for gpu in ("NVIDIA L4", "NVIDIA L40S"):  # the front by its definition
+    met = [r for r in simulated if r["gpu"] == gpu and r["outcome"] in ("front", "beaten")]
+    point = lambda r: (float(r["user_tokens_per_s"]), float(r["gpu_tokens_per_s"]))
+    for r in met:
+        covered = any(a >= point(r)[0] and b >= point(r)[1] and (a, b) != point(r) for a, b in map(point, met))
+        assert not (covered and r["outcome"] == "front"), r
+    assert any(r["outcome"] == "front" for r in met)
+for r in simulated:
+    meets = float(r["ttft_ms"]) <= 1500 and float(r["tpot_ms"]) <= 25
+    assert meets == (r["outcome"] in ("front", "beaten")), r
+    price = {"NVIDIA L4": 0.7, "NVIDIA L40S": 1.9}[r["gpu"]]
+    assert abs(float(r["price_per_million"]) - price / 3600 * 1e6 / float(r["gpu_tokens_per_s"])) < 1e-6, r
+    if float(r["ttft_ms"]) <= 1500:  # no simulation beats its bound
+        assert float(r["user_tokens_per_s"]) <= float(r["most_user_tokens_per_s"]), r
+        assert float(r["gpu_tokens_per_s"]) <= float(r["most_gpu_tokens_per_s"]), r
+        assert float(r["ttft_ms"]) >= float(r["least_ttft_ms"]), r
+cheapest = min(float(r["price_per_million"]) for r in simulated if r["outcome"] in ("front", "beaten"))
+assert abs(min(b["price_per_million"] for b in report["best"]) - cheapest) < 1e-9
+for b in report["front"]:
+    low, high = b["gpu_tokens_per_s_interval"]
+    assert low < b["gpu_tokens_per_s"] < high and ("serve" in b or {"prefill", "decode"} <= set(b)), b
+PY
+if [ -s python.out ]; then not_ok figures "$(tail -n 3 python.out)"; else ok figures; fi
+
+# --- bounds change no answer ---
+succeeds exhaustive plan --gpu L40S --ttft 1500 --tpot 25 --price L4=0.7 --price L40S=1.9 --exhaustive --json
+python3 - >python.out 2>&1 <<'PY'
+import json
+pruned, all_of_them = json.load(open("a.json")), json.load(open("stdout"))
+assert pruned["front"] == all_of_them["front"] and pruned["best"] == all_of_them["best"]
+assert pruned["candidates"] == all_of_them["candidates"] and pruned["simulated"] < all_of_them["simulated"]
+PY
+if [ -s python.out ]; then not_ok "the same without bounds" "$(tail -n 3 python.out)"; else ok "the same without bounds"; fi
+
+# --- the same bytes ---
+for threads in 1 3; do
+    succeeds "with $threads threads" plan --gpu L40S --ttft 1500 --tpot 25 --price L4=0.7 --price L40S=1.9 --csv t$threads.csv --threads $threads
+    if cmp -s a.csv t$threads.csv && cmp -s stdout a.txt; then ok "same bytes with $threads"; else not_ok "same bytes with $threads"; fi
+done
+users=$(seq -s , 2 2 70)
+long() { exec "$ROOFTILE" plan --model small.json --gpu L4 --gpus 2 --isl 512 --osl 64 --users "$users" -q --exhaustive --requests 20 "$@"; }
+(long --csv whole.csv) >whole.txt 2>&1
+for signal in KILL INT; do
+    started() { [ "$(stat -c %s $signal.csv.journal 2>/dev/null || echo 0)" -gt 1000 ]; }
+    setsid bash -c "$(declare -f long); $(declare -p ROOFTILE users); long --csv $signal.csv" >$signal.out 2>&1 &
+    if wait_until $! started; then kill -$signal $!; fi
+    wait $! 2>/dev/null
+    status=$?
+    if [ -e $signal.csv ]; then
+        ok "$signal: it was faster"
+    else
+        if [ $signal = INT ]; then
+            if [ $status = 1 ]; then ok interrupted; else not_ok interrupted "status $status" "$(cat INT.out)"; fi
+            holds says_so "simulations; the same command goes on with them" INT.out
+            refuses another_plan 2 "is of another plan that did not end" plan --csv INT.csv
+        fi
+        (long --csv $signal.csv) >again.txt 2>&1
+        holds "$signal: resumed" "simulations were there from a run that did not end" again.txt
+    fi
+    if cmp -s whole.csv $signal.csv; then ok "same bytes after $signal"; else not_ok "same bytes after $signal"; fi
+done
+
+# --- a rate ---
+rate() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 1,2,4 --isl 512 --osl 64 -q --no-disaggregation --tpot 60 --ttft 3000 "$@"; }
+succeeds slow rate --rate 1 --json
+cp stdout slow.json
+succeeds fast rate --rate 12 --json
+cp stdout fast.json
+succeeds beyond rate --rate 5000
+holds none "none: no plan meets the target" stdout
+holds why "cannot keep up with the rate, by their bound" stdout
+python3 - >python.out 2>&1 <<'PY'
+import json
+slow, fast = json.load(open("slow.json")), json.load(open("fast.json"))
+least = lambda report: min(b["gpus"] for b in report["best"])
+assert least(slow) == 1 and least(fast) >= least(slow), (least(slow), least(fast))
+for report in (slow, fast):
+    for b in report["best"]:
+        assert abs(b["requests_per_s"] - report["rate"]) < 1e-9 and 0 < b["good_requests_per_s"] <= report["rate"], b
+PY
+if [ -s python.out ]; then not_ok "figures of a rate" "$(tail -n 3 python.out)"; else ok "figures of a rate"; fi
+
+# --- nothing meets, nothing fits ---
+succeeds "no plan meets" plan --tpot 0.01
+holds "says how near" "nearest" stdout
+refuses "fits nowhere" 2 "fits on no cut of 2 GPUs" "$ROOFTILE" plan --model llama-3.1-70b --gpu L4 --gpus 2 --isl 512 --osl 64 -q
+holds "more GPUs would" "what would fit: --gpus " stderr
+holds "another GPU would" "or --gpu \"" stderr
+
+# --- what is refused ---
+refuses "no GPUs" 2 "--gpus 0" plan --gpus 0
+refuses "half a GPU" 2 "is no whole number" plan --gpus 1.5
+refuses "a negative target" 2 "--ttft" plan --ttft -5
+refuses "no time for a token" 2 "--tpot" plan --tpot 0
+refuses "answers of a token" 2 "--osl" "$ROOFTILE" plan --model small.json --gpu L4 --isl 512 --osl 1
+refuses "beyond the positions" 2 "has positions for 4096" "$ROOFTILE" plan --model small.json --gpu L4 --isl 4000 --osl 100
+refuses "a price of another GPU" 2 "is not among the GPUs" plan --price H100=2
+refuses "a price of no GPU" 1 "--price nothing=2" plan --price nothing=2
+refuses "a price below nothing" 2 "above 0" plan --price L4=-1
+refuses "a price that is none" 2 "such as H100=2.5" plan --price L4
+refuses "the same GPU twice" 2 "--gpu" plan --gpu "NVIDIA L4"
+refuses "an unknown server" 2 "--server" plan --server nginx
+refuses "a wide quantisation" 2 "servers run in 16 bits or fewer" plan --quantisation fp32
+refuses "an unknown quantisation" 2 "--quantisation" plan --quantisation fp9
+refuses "no units" 2 "has no units for fp8" "$ROOFTILE" plan --model small.json --gpu A100-40 --gpus 2 --isl 512 --osl 64 --quantisation fp8 -q
+refuses "a cache of four bits" 2 "--kv-cache" plan --kv-cache int4
+refuses "users and a rate" 2 "--users and --rate exclude each other" plan --rate 5
+refuses "a model of images" 2 "LLM servers do not run it" "$ROOFTILE" plan --model resnet50 --gpu L4 --isl 512 --osl 64
+refuses "no model" 2 "say which model" "$ROOFTILE" plan --gpu L4 --isl 512 --osl 64
+echo '{"model_type": "llama", "hidden_size": -3}' >hostile.json
+refuses "a hostile config" 1 "hostile.json" "$ROOFTILE" plan --model hostile.json --gpu L4 --isl 512 --osl 64
+echo '{"model_type": "llama", "hidden_size": 4096' >broken.json
+refuses "a broken config" 1 "broken.json" "$ROOFTILE" plan --model broken.json --gpu L4 --isl 512 --osl 64
+refuses "an input as output" 2 "small.json" plan --csv small.json --overwrite
+refuses "an output that is there" 2 "--overwrite" plan --csv a.csv
+refuses "no folder" 1 "nowhere/a.csv" plan --csv nowhere/a.csv
+finish
