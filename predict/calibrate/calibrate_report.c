@@ -216,6 +216,7 @@ void rt_calibration_report(const struct rt_calibration *calibration, const struc
                         data);
     rt_report_add_text(report, "device", NULL, calibration->device);
     rt_report_add_text(report, "from", NULL, !models ? "kernels" : kernels ? "both" : "models");
+    rt_calibration_add_plots(report, calibration);
     add_families(calibration, report);
     if (models)
         add_runs(dataset, calibration, report);

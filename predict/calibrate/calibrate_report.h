@@ -9,4 +9,7 @@
 void rt_calibration_report(const struct rt_calibration *calibration, const struct rt_dataset *dataset,
                            const char *data, struct rt_report *report);
 
+/* Its pictures: errors and device effects before and after, runs before and after. */
+void rt_calibration_add_plots(struct rt_report *report, const struct rt_calibration *calibration);
+
 #endif

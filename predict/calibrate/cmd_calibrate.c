@@ -1,6 +1,7 @@
 /* `rooftile calibrate`: fits a predictor to a GPU of which a little is measured. */
 #include "base/options.h"
 #include "base/outputs.h"
+#include "base/report_files.h"
 #include "base/status.h"
 #include "datasets/dataset_input.h"
 #include "datasets/device_choice.h"
@@ -14,7 +15,7 @@
 
 struct arguments {
     const char *predictor, *gpu, *output;
-    struct rt_names data;
+    struct rt_names data, reports;
     struct rt_calibrate_options options;
     enum { TARGET_LATENCY, TARGET_ENERGY, TARGETS } target;
     bool overwrite, json;
@@ -75,8 +76,9 @@ static const struct rt_option calibrate_options[] = {
     {"population", 0, NULL, RT_FLAG(struct arguments, options.population),
      "--target energy: fit what GPUs have in common again, too, by all devices of the data"},
     {"seed", 's', "N", FIELD(RT_INTEGER, seed, 0, INT64_MAX), "Seed of the selection of kernels or runs"},
+    RT_REPORT_OPTION(struct arguments, reports),
     {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
-     "Replace a predictor that is there already (a predictor, nothing else)"},
+     "Replace a predictor that is there already (a predictor, nothing else), and reports (texts)"},
     {"json", 0, NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
 };
 
@@ -146,7 +148,7 @@ static int print(const struct arguments *arguments, const struct rt_dataset *dat
     add_provenance(arguments, dataset, report);
     if (calibration->from_kernels)
         rt_report_add_text(report, "split", NULL, rt_part_name(arguments->options.part));
-    return rt_report_end(report, arguments->json);
+    return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
 static int calibrate(const struct arguments *arguments, struct rt_predictor *predictor,
@@ -170,7 +172,7 @@ static int print_energy(const struct arguments *arguments, const struct rt_predi
     struct rt_report *report = rt_report_new();
     rt_energy_calibration_report(calibration, predictor, dataset, data_name(arguments), report);
     add_provenance(arguments, dataset, report);
-    return rt_report_end(report, arguments->json);
+    return rt_report_end_with(report, arguments->json, &arguments->reports);
 }
 
 static int calibrate_energy(const struct arguments *arguments, struct rt_predictor *predictor,

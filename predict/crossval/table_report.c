@@ -30,7 +30,8 @@ static size_t most_judged(const struct rt_crossval_table *table, int row, size_t
 }
 
 /* Is the row judged on fewer than another block's in some column? Then its mean is not comparable. */
-static bool is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block, int row)
+bool rt_crossval_is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                            int row)
 {
     for (size_t c = 0; c < table->crossval->column_count; c++)
         if (judged(block, row, c) < most_judged(table, row, c))
@@ -38,7 +39,7 @@ static bool is_partial(const struct rt_crossval_table *table, const struct rt_cr
     return false;
 }
 
-static const char *row_name(int row)
+const char *rt_crossval_row_name(int row)
 {
     static const char *const models[] = {
         [RT_KIND_INFERENCE] = "end to end inference",   [RT_KIND_TRAINING] = "end to end training",
@@ -56,7 +57,7 @@ static void add_text_row(const struct rt_crossval_table *table, const struct rt_
     size_t columns = table->crossval->column_count, n = 0;
     char **cell = rt_malloc((columns + 3) * sizeof *cell),
          *name = rt_format("%s%s", block->label, rt_protocols[block->protocol].words);
-    const char *star = is_partial(table, block, row) ? "*" : "";
+    const char *star = rt_crossval_is_partial(table, block, row) ? "*" : "";
     int worst;
     for (size_t c = 0; c < columns; c++) {
         const struct rt_score *score = &block->score[row][c];
@@ -67,7 +68,8 @@ static void add_text_row(const struct rt_crossval_table *table, const struct rt_
     cell[columns] = rt_format("%.1f%s", rt_crossval_mean(table, block, row), star);
     cell[columns + 1] = rt_format("%.1f%s", rt_crossval_worst(table, block, row, &worst), star);
     cell[columns + 2] = rt_format("%zu", n);
-    rt_table_row_texts(out, (const char *const *)cell, columns + 3, first ? row_name(row) : "", name);
+    rt_table_row_texts(out, (const char *const *)cell, columns + 3, first ? rt_crossval_row_name(row) : "",
+                       name);
     for (size_t c = 0; c < columns + 3; c++)
         free(cell[c]);
     free(cell);
@@ -134,7 +136,8 @@ static void add_interval_row(const struct rt_crossval_table *table, const struct
     }
     cell[columns] = rt_format("%.1f (%.1f)", coverage / n, width / n);
     cell[columns + 1] = rt_format("%.1f", width / mape);
-    rt_table_row_texts(out, (const char *const *)cell, columns + 2, first ? row_name(row) : "", name);
+    rt_table_row_texts(out, (const char *const *)cell, columns + 2, first ? rt_crossval_row_name(row) : "",
+                       name);
     for (size_t c = 0; c < columns + 2; c++)
         free(cell[c]);
     free(cell);
@@ -408,7 +411,7 @@ static void add_reading_aids(const struct rt_crossval_table *table, struct rt_re
     for (size_t b = 0; b < table->block_count; b++)
         for (int row = 0; row < RT_CROSSVAL_ROWS; row++)
             if (rt_crossval_has(table, &table->blocks[b], row)) {
-                partial |= is_partial(table, &table->blocks[b], row);
+                partial |= rt_crossval_is_partial(table, &table->blocks[b], row);
                 floor |= strcmp(table->blocks[b].label, "floor") == 0;
             }
     if (floor)
@@ -521,6 +524,7 @@ struct rt_report *rt_crossval_report_table(const struct rt_crossval_table *table
     rt_report_add_fact(report, "rooftile", json_string(RT_VERSION), "made by",
                        "rooftile " RT_VERSION ", every fold with one thread");
     rt_report_add_json(report, "folds", folds_json(crossval));
+    rt_crossval_add_plots(report, table);
     rt_report_add_table(report, NULL, "", make_text(table));
     add_intervals(table, report);
     rt_report_add_csv(report, make_scores(table));

@@ -24,7 +24,8 @@ succeeds "import made-up measurements" "$ROOFTILE" dataset import --format neusi
 succeeds "train without the A100" "$ROOFTILE" train data.h5 -o p.h5 --predictor rooftile --hold-out-gpu A100 --family softmax --threads 1 --quiet
 cp p.h5 before.h5
 
-succeeds "calibrate with 10 kernels" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 -o c.h5 --kernels 10 --json
+succeeds "calibrate with 10 kernels" "$ROOFTILE" calibrate -p p.h5 data.h5 --gpu a100 -o c.h5 --kernels 10 --json --report c.html
+holds "a page has errors before and after" "Error on the kernels it was fitted to" c.html
 cp stdout c.json
 succeeds "the predictor is left as it is" cmp p.h5 before.h5
 cat >known.py <<'END'

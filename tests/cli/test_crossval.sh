@@ -38,8 +38,9 @@ fold, = json.load(open("one-fold.json"))
 assert len(fold["held_out_gpus"]) == 2, fold'
 if [ -e crossval-out ]; then not_ok "a dry run makes nothing"; else ok "a dry run makes nothing"; fi
 
-succeeds "one at a time" crossval_json --epochs 2 -o one --jobs 1 --report one.md --report one.json
+succeeds "one at a time" crossval_json --epochs 2 -o one --jobs 1 --report one.md --report one.json --report one.html
 cp stdout one.out
+holds "a page has the folds as a picture, or in words" "Kernels by fold: rooftile" one.html
 succeeds "the report is what was printed" cmp one.out one.json
 cat >table.py <<'EOF'
 import json, sys

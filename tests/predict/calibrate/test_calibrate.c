@@ -1,6 +1,8 @@
 /* Calibration on made-up kernels whose device effects are known in advance. */
 #include "made_up.h"
+#include "plots.h"
 
+#include "predict/calibrate/calibrate_report.h"
 #include "predict/calibrate/selection.h"
 
 static void test_effects_are_recovered(void)
@@ -351,8 +353,37 @@ static void test_refusals(void)
     rt_dataset_release(&data);
 }
 
-RT_TESTS(RT_TEST(test_effects_are_recovered), RT_TEST(test_an_outlier_does_not_move_the_fit),
-         RT_TEST(test_what_kernels_do_not_determine_stays), RT_TEST(test_other_devices_are_left_alone),
+/* Bars are the medians of the table, effects in percent; a family that was not fitted has none. */
+static void test_plots(void)
+{
+    struct rt_dataset data;
+    struct rt_predictor predictor;
+    struct rt_calibration calibration;
+    struct rt_report *report = rt_report_new();
+    make_data(&data);
+    make_predictor(&predictor);
+    RT_ASSERT_OK(rt_calibrate(&predictor, &data, 0, &all_kernels, &calibration));
+    rt_calibration_add_plots(report, &calibration);
+    const struct rt_calibrated_family *row = row_of(&calibration, RT_FAMILY_BMM);
+    const char *name = rt_net_name(row->family, row->units);
+    const struct rt_plot *errors = find_plot(report, "Error on the kernels it was fitted to"),
+                         *compute = find_plot(report, "Device effect where compute binds");
+    CU_ASSERT_EQUAL(bar_of(errors, "before", name), row->fit_before.median);
+    CU_ASSERT_EQUAL(bar_of(errors, "after", name), row->fit_after.median);
+    CU_ASSERT_DOUBLE_EQUAL(bar_of(compute, "after", name), 100 * expm1(row->after.value[RT_EFFECT_COMPUTE]),
+                           0.006);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(errors);
+    CU_ASSERT_EQUAL(errors->rows, 1);
+    CU_ASSERT_PTR_NULL(find_plot(report, "Runs of models before and after")); /* it was not from models */
+    rt_report_free(report);
+    rt_calibration_release(&calibration);
+    rt_predictor_release(&predictor);
+    rt_dataset_release(&data);
+}
+
+RT_TESTS(RT_TEST(test_plots), RT_TEST(test_effects_are_recovered),
+         RT_TEST(test_an_outlier_does_not_move_the_fit), RT_TEST(test_what_kernels_do_not_determine_stays),
+         RT_TEST(test_other_devices_are_left_alone),
          RT_TEST(test_residual_correction_carries_over_to_similar_kernels),
          RT_TEST(test_dtypes_are_selected_and_corrected_apart), RT_TEST(test_selected_kernels_lie_apart),
          RT_TEST(test_same_seed_same_bytes), RT_TEST(test_the_file_names_calibrated_devices),

@@ -1,9 +1,11 @@
 /* Folds: what is held out, what is calibrated and judged, on made-up data. */
+#include "plots.h"
 #include "test.h"
 
 #include "predict/crossval/crossval.h"
 #include "predict/crossval/fold_file.h"
 #include "predict/crossval/jobs.h"
+#include "predict/crossval/table_report.h"
 #include "predict/crossval/unit_calibration.h"
 
 #include <string.h>
@@ -405,8 +407,44 @@ static void test_an_op_needs_another_of_its_family(void)
     free(data);
 }
 
-RT_TESTS(RT_TEST(test_every_device_of_a_chip_is_held_out), RT_TEST(test_a_fold_holds_out_no_longer_name),
-         RT_TEST(test_every_fold_has_its_folder), RT_TEST(test_validation_stands_in_for_a_missing_test_part),
+/* Softmax on two folds and gelu's family on one by two predictors: bars are means and cells of the table. */
+static void test_plots(void)
+{
+    char first[] = "A100", second[] = "T4", *columns[] = {first, second};
+    const struct rt_crossval_options options = {.leave_out = RT_LEAVE_GPU};
+    const struct rt_crossval crossval = {.options = &options, .columns = columns, .column_count = 2};
+    struct rt_score none[2] = {{0}, {0}},
+                    softmax[2] = {{.n = 10, .mape = 8, .coverage90 = 91},
+                                  {.n = 10, .mape = 12, .coverage90 = 81}},
+                    gelu[2] = {{0}, {.n = 5, .mape = 3, .coverage90 = 99}},
+                    roofline[2] = {{.n = 10, .mape = 40, .coverage90 = NAN},
+                                   {.n = 10, .mape = 60, .coverage90 = NAN}};
+    struct rt_crossval_block blocks[2] = {{.label = "rooftile"}, {.label = "roofline"}};
+    for (int row = 0; row < RT_CROSSVAL_ROWS; row++)
+        blocks[0].score[row] = blocks[1].score[row] = none;
+    blocks[0].score[RT_FAMILY_SOFTMAX] = softmax;
+    blocks[0].score[RT_FAMILY_ELEMENTWISE] = gelu;
+    blocks[1].score[RT_FAMILY_SOFTMAX] = roofline;
+    const struct rt_crossval_table table = {.crossval = &crossval, .blocks = blocks, .block_count = 2};
+    struct rt_report *report = rt_report_new();
+    rt_crossval_add_plots(report, &table);
+    const struct rt_plot *beside = find_plot(report, "Kernels: predictors beside one another"),
+                         *folds = find_plot(report, "Kernels by fold: rooftile"),
+                         *within = find_plot(report, "Within the 90% intervals");
+    CU_ASSERT_EQUAL(bar_of(beside, "rooftile", "softmax"), 10);
+    CU_ASSERT_EQUAL(bar_of(beside, "roofline", "softmax"), 50);
+    CU_ASSERT_EQUAL(bar_of(beside, "rooftile", "elementwise"), 3);
+    CU_ASSERT_EQUAL(bar_of(folds, "softmax", "A100"), 8);
+    CU_ASSERT_EQUAL(bar_of(folds, "softmax", "T4"), 12);
+    CU_ASSERT_TRUE(isnan(bar_of(folds, "elementwise", "A100")));
+    CU_ASSERT_EQUAL(bar_of(within, "rooftile", "softmax"), 86);
+    CU_ASSERT_PTR_NULL(find_plot(report, "Whole models: predictors beside one another"));
+    rt_report_free(report);
+}
+
+RT_TESTS(RT_TEST(test_plots), RT_TEST(test_every_device_of_a_chip_is_held_out),
+         RT_TEST(test_a_fold_holds_out_no_longer_name), RT_TEST(test_every_fold_has_its_folder),
+         RT_TEST(test_validation_stands_in_for_a_missing_test_part),
          RT_TEST(test_calibrated_to_kernels_of_the_part_that_is_judged),
          RT_TEST(test_a_family_without_test_part_is_calibrated_from_the_training_part),
          RT_TEST(test_fold_files_hold_what_they_were_made_from),
