@@ -9,6 +9,8 @@ out=${1:-$source_folder/demo-out}
 
 # shellcheck disable=SC2086  # a list of words
 setup_packages $build_packages
+command -v gnuplot >/dev/null || setup_packages gnuplot-nox ||
+    echo "gnuplot is not there: the page will have its tables and no pictures." >&2
 setup_build "$source_folder/build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=OFF
 rooftile=$source_folder/build/rooftile
 mkdir -p "$out"
@@ -27,7 +29,8 @@ echo "2/3 Training a predictor on these kernels, the device of all threads held 
 echo
 echo "3/3 Evaluating on shapes it never saw, and on the device it never saw ..."
 "$rooftile" evaluate --predictor "$out/predictor.h5" "$out/cpu.h5" \
-    --report "$out/report.txt" --report "$out/report.json" --report "$out/report.csv" --overwrite
+    --report "$out/report.html" --report "$out/report.txt" --report "$out/report.json" --report "$out/report.csv" --overwrite
 echo
-echo "The report lies in $out/report.txt (also .json and .csv), the measurements in $out/cpu.h5,"
+echo "The report with its pictures is the page $out/report.html: open it in a browser."
+echo "The same lies in $out/report.txt (also .json and .csv), the measurements in $out/cpu.h5,"
 echo "the predictor in $out/predictor.h5. The bigger run, on public GPU measurements: scripts/reproduce_neusight.sh"

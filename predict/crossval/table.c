@@ -200,3 +200,48 @@ double rt_crossval_worst(const struct rt_crossval_table *table, const struct rt_
         }
     return worst;
 }
+
+/* With the kernels that it was calibrated to: it does not lack those. */
+static size_t judged(const struct rt_crossval_block *block, int row, size_t column)
+{
+    const struct rt_score *score = &block->score[row][column];
+    return score->n > 0 ? score->n + score->calibrated_to : 0;
+}
+
+/* The largest number of any block; the additive floor only exists for some runs. */
+static size_t most_judged(const struct rt_crossval_table *table, int row, size_t column)
+{
+    size_t most = 0;
+    for (size_t b = 0; b < table->block_count; b++) {
+        size_t n = judged(&table->blocks[b], row, column);
+        most = n > most && strcmp(table->blocks[b].label, "floor") != 0 ? n : most;
+    }
+    return most;
+}
+
+bool rt_crossval_has_fewer(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                           int row, size_t column)
+{
+    return judged(block, row, column) < most_judged(table, row, column);
+}
+
+bool rt_crossval_is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                            int row)
+{
+    for (size_t c = 0; c < table->crossval->column_count; c++)
+        if (rt_crossval_has_fewer(table, block, row, c))
+            return true;
+    return false;
+}
+
+const char *rt_crossval_row_name(int row)
+{
+    static const char *const models[] = {
+        [RT_KIND_INFERENCE] = "end to end inference",   [RT_KIND_TRAINING] = "end to end training",
+        [RT_KIND_FUSION] = "end to end fusion",         [RT_KIND_DISTRIBUTED] = "end to end distributed",
+        [RT_KIND_PREFILL] = "end to end prefill",       [RT_KIND_DECODE] = "end to end decode",
+        [RT_KIND_GENERATION] = "end to end generation",
+    };
+    _Static_assert(RT_COUNT(models) == RT_KIND_COUNT, "a name for every kind");
+    return row < RT_FAMILY_COUNT ? rt_families[row].name : models[row - RT_FAMILY_COUNT];
+}

@@ -50,4 +50,14 @@ double rt_crossval_mean(const struct rt_crossval_table *table, const struct rt_c
 double rt_crossval_worst(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
                          int row, int *column);
 
+/* Is the row judged on fewer than another block's, in that column? In some column? Then its mean is not
+ * comparable. */
+bool rt_crossval_has_fewer(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                           int row, size_t column);
+bool rt_crossval_is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
+                            int row);
+
+/* A row of the table: "softmax", "end to end inference". */
+const char *rt_crossval_row_name(int row);
+
 #endif

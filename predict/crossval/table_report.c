@@ -11,46 +11,6 @@
 
 /* --- the table --- */
 
-/* With the kernels that it was calibrated to: it does not lack those. */
-static size_t judged(const struct rt_crossval_block *block, int row, size_t column)
-{
-    const struct rt_score *score = &block->score[row][column];
-    return score->n > 0 ? score->n + score->calibrated_to : 0;
-}
-
-/* The largest number of any block; the additive floor only exists for some runs. */
-static size_t most_judged(const struct rt_crossval_table *table, int row, size_t column)
-{
-    size_t most = 0;
-    for (size_t b = 0; b < table->block_count; b++) {
-        size_t n = judged(&table->blocks[b], row, column);
-        most = n > most && strcmp(table->blocks[b].label, "floor") != 0 ? n : most;
-    }
-    return most;
-}
-
-/* Is the row judged on fewer than another block's in some column? Then its mean is not comparable. */
-bool rt_crossval_is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
-                            int row)
-{
-    for (size_t c = 0; c < table->crossval->column_count; c++)
-        if (judged(block, row, c) < most_judged(table, row, c))
-            return true;
-    return false;
-}
-
-const char *rt_crossval_row_name(int row)
-{
-    static const char *const models[] = {
-        [RT_KIND_INFERENCE] = "end to end inference",   [RT_KIND_TRAINING] = "end to end training",
-        [RT_KIND_FUSION] = "end to end fusion",         [RT_KIND_DISTRIBUTED] = "end to end distributed",
-        [RT_KIND_PREFILL] = "end to end prefill",       [RT_KIND_DECODE] = "end to end decode",
-        [RT_KIND_GENERATION] = "end to end generation",
-    };
-    _Static_assert(RT_COUNT(models) == RT_KIND_COUNT, "a name for every kind");
-    return row < RT_FAMILY_COUNT ? rt_families[row].name : models[row - RT_FAMILY_COUNT];
-}
-
 static void add_text_row(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
                          int row, bool first, struct rt_table *out)
 {
@@ -61,7 +21,7 @@ static void add_text_row(const struct rt_crossval_table *table, const struct rt_
     int worst;
     for (size_t c = 0; c < columns; c++) {
         const struct rt_score *score = &block->score[row][c];
-        bool fewer = judged(block, row, c) < most_judged(table, row, c);
+        bool fewer = rt_crossval_has_fewer(table, block, row, c);
         cell[c] = score->n > 0 ? rt_format("%.1f%s", score->mape, fewer ? "*" : "") : NULL;
         n += score->n;
     }

@@ -12,11 +12,4 @@ struct rt_report *rt_crossval_report_table(const struct rt_crossval_table *table
 /* Its pictures: predictors beside one another, folds of the first, coverage of its intervals. */
 void rt_crossval_add_plots(struct rt_report *report, const struct rt_crossval_table *table);
 
-/* Is the row judged on fewer than another block's in some column? Then its mean is not comparable. */
-bool rt_crossval_is_partial(const struct rt_crossval_table *table, const struct rt_crossval_block *block,
-                            int row);
-
-/* A row of the table: "softmax", "end to end inference". */
-const char *rt_crossval_row_name(int row);
-
 #endif

@@ -34,6 +34,9 @@ succeeds info "$ROOFTILE" dataset info n.h5
 for words in "uuid " "sitar-lab/NeuSight" "MIT" "unknown tiles" "latency_us" "latency_statistic" "2023-11-14T22:13:20Z"; do
     holds "info_prints_$words" "$words" "$work/stdout"
 done
+succeeds info_page "$ROOFTILE" dataset info n.h5 --report n.html
+holds info_page_pictures "Time against bytes" n.html
+refuses info_page_is_there 2 "n.html: is there already" "$ROOFTILE" dataset info n.h5 --report n.html
 succeeds info_json "$ROOFTILE" dataset info n.h5 --json
 json_is info_counts "sum(r['samples'] for r in d['sample_counts']), d['samples'], d['workloads']" "(13, 13, 2)"
 json_is info_splits "sorted({r['split'] for r in d['sample_counts']})" "['test', 'train']"
