@@ -20,6 +20,6 @@ for threads in 1 2; do
             -q --threads "$threads" >"$work/out"; } 2>>"$work/times"
     done
     awk -v threads="$threads" '{ cpu = $2 + $3; if (NR == 1 || $1 < wall) wall = $1; if (NR == 1 || cpu < least) least = cpu }
-        END { printf "%d thread%s: %.2f s by the clock, %.2f s of processors\n", threads, threads > 1 ? "s" : "", wall, least }' "$work/times"
+        END { printf "%d thread%s: %.2f s by the clock, %.2f s of processors\n", threads, (threads > 1 ? "s" : ""), wall, least }' "$work/times"
     rm "$work/times"
 done
