@@ -87,7 +87,7 @@ class Finding(harness.Case):
             self.assertEqual(len(arguments), wanted, name)
 
     def test_pip_installs_offline(self):
-        if subprocess.run([sys.executable, "-c", "import pip, setuptools, wheel"], capture_output=True, check=False).returncode:
+        if subprocess.run([sys.executable, "-c", "import setuptools, wheel, pip"], capture_output=True, check=False).returncode:
             self.skipTest("no pip, setuptools and wheel")
         shutil.copytree(harness.SOURCE / "python", self.folder / "python")  # pip writes beside what it builds
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-build-isolation", "--no-deps",
