@@ -150,7 +150,8 @@ ROOFTILE_PUBLIC int rooftile_forecast_number(const rooftile_forecast *forecast, 
 /* What `rooftile WORDS --json` prints, as text of JSON, made in this process: {"predict", "--gpu", "H100",
  * "--model", "gpt2-large"}, {"evaluate", "-p", "pretrained", "data.h5"}. `count` words; options, defaults and
  * members of the JSON are the program's (`rooftile predict --help`), and so are the files that an option says
- * to write. Commands that start processes or train (collect, train, crossval, explore) are refused. Free with
+ * to write. Commands that start processes, train or catch Ctrl-C (collect, train, crossval,
+ * explore, plan) are refused, and those that make no report. Free with
  * rooftile_text_free, which accepts NULL. */
 ROOFTILE_PUBLIC int rooftile_report_json(size_t count, const char *const *words, char **json);
 ROOFTILE_PUBLIC void rooftile_text_free(char *text);
