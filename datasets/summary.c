@@ -102,6 +102,28 @@ struct rt_table *rt_summary_flags(const struct rt_dataset *dataset)
     return table;
 }
 
+struct rt_strings rt_summary_attribute_names(const struct rt_dataset *dataset)
+{
+    struct rt_strings names = {0};
+    for (size_t g = 0; g < dataset->group_count; g++)
+        for (size_t i = 0; i < dataset->groups[g].count; i++)
+            rt_strings_add(&names, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]));
+    return names;
+}
+
+long long rt_summary_attribute_values(const struct rt_dataset *dataset, const char *name,
+                                      struct rt_strings *values)
+{
+    long long groups = 0;
+    const char *value;
+    for (size_t g = 0; g < dataset->group_count; g++)
+        if ((value = rt_dataset_attribute(dataset, (int32_t)g, name)) != NULL) {
+            rt_strings_add(values, value, strlen(value));
+            groups++;
+        }
+    return groups;
+}
+
 struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset)
 {
     static const struct rt_column columns[] = {{"attribute", NULL, 's', 0},
@@ -109,19 +131,11 @@ struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset)
                                                {"values", NULL, 'd', 0},
                                                {"example", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    struct rt_strings names = {0};
-    for (size_t g = 0; g < dataset->group_count; g++)
-        for (size_t i = 0; i < dataset->groups[g].count; i++)
-            rt_strings_add(&names, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]));
+    struct rt_strings names = rt_summary_attribute_names(dataset);
     for (size_t n = 0; n < names.count; n++) {
-        const char *name = rt_strings_get(&names, (int32_t)n), *value;
+        const char *name = rt_strings_get(&names, (int32_t)n);
         struct rt_strings values = {0};
-        long long groups = 0;
-        for (size_t g = 0; g < dataset->group_count; g++)
-            if ((value = rt_dataset_attribute(dataset, (int32_t)g, name)) != NULL) {
-                rt_strings_add(&values, value, strlen(value));
-                groups++;
-            }
+        long long groups = rt_summary_attribute_values(dataset, name, &values);
         rt_table_row(table, name, groups, (long long)values.count, rt_strings_get(&values, 0));
         rt_strings_release(&values);
     }

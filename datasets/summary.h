@@ -3,6 +3,7 @@
 #define ROOFTILE_DATASETS_SUMMARY_H
 
 #include "datasets/dataset.h"
+#include "base/strings.h"
 #include "base/table.h"
 
 /* Samples per op, device, dtype and split, with how many of them have no known tile. Workloads per device and
@@ -15,5 +16,10 @@ struct rt_table *rt_summary_ranges(const struct rt_dataset *dataset);
 struct rt_table *rt_summary_flags(const struct rt_dataset *dataset);
 /* Names of group attributes: how many groups have them, and a value as an example. */
 struct rt_table *rt_summary_attributes(const struct rt_dataset *dataset);
+/* The distinct names of group attributes, in the order in which they come first, and those of the values of
+ * one; returns how many groups have it. Release with rt_strings_release. */
+struct rt_strings rt_summary_attribute_names(const struct rt_dataset *dataset);
+long long rt_summary_attribute_values(const struct rt_dataset *dataset, const char *name,
+                                      struct rt_strings *values);
 
 #endif

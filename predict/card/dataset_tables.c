@@ -1,5 +1,6 @@
 /* What a dataset holds, as tables of its card. See dataset_tables.h. */
 #include "predict/card/dataset_tables.h"
+#include "datasets/summary.h"
 #include "base/printable.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -195,19 +196,11 @@ struct rt_table *rt_card_attributes(const struct rt_dataset *dataset)
     static const struct rt_column columns[] = {
         {"attribute", NULL, 's', 0}, {"groups", NULL, 'd', 0}, {"values", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    struct rt_strings names = {0};
-    for (size_t g = 0; g < dataset->group_count; g++)
-        for (size_t i = 0; i < dataset->groups[g].count; i++)
-            rt_strings_add(&names, dataset->groups[g].name[i], strlen(dataset->groups[g].name[i]));
+    struct rt_strings names = rt_summary_attribute_names(dataset);
     for (size_t n = 0; n < names.count; n++) {
-        const char *name = rt_strings_get(&names, (int32_t)n), *value;
+        const char *name = rt_strings_get(&names, (int32_t)n);
         struct rt_strings values = {0};
-        long long groups = 0;
-        for (size_t g = 0; g < dataset->group_count; g++)
-            if ((value = rt_dataset_attribute(dataset, (int32_t)g, name)) != NULL) {
-                rt_strings_add(&values, value, strlen(value));
-                groups++;
-            }
+        long long groups = rt_summary_attribute_values(dataset, name, &values);
         char *words = values_words(&values);
         rt_table_row(table, name, groups, words);
         free(words);
