@@ -342,9 +342,8 @@ static void print_bars(const struct rt_plot *plot, const struct rt_series *serie
         double high = series->high != NULL ? series->high[i] : NAN;
         if (!isfinite(series->x[i]))
             continue;
-        fprintf(file,
-                fabs(series->x[i]) < 1000 ? "0 %.6g %.6g %.6g %.3g %.6g " : "0 %.6g %.6g %.6g %.0f %.6g ",
-                series->x[i], top, top + height, series->x[i],
+        fprintf(file, "0 %.6g %.6g %.6g \"%s\" %.6g ", series->x[i], top, top + height,
+                rt_number_text(series->x[i]).text,
                 fmax(0, isfinite(high) ? fmax(high, series->x[i]) : series->x[i]));
         if (isfinite(high) && isfinite(series->low[i]))
             fprintf(file, "%.6g %.6g\n", series->low[i], high);

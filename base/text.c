@@ -98,6 +98,36 @@ void rt_print_wrapped(FILE *file, const char *text, int left, int column, int wi
     fputc('\n', file);
 }
 
+/* Digits behind the point that make three significant ones: 9.996 is 10.0. -1: a power of ten is better. */
+static int digits_of(double size)
+{
+    if (size >= 99.95 || size == 0)
+        return 0;
+    return size >= 1e-4 ? 2 - (int)floor(log10(size * 1.0005)) : -1;
+}
+
+struct rt_number_text rt_number_text(double number)
+{
+    static const char *const names[] = {"", " million", " billion", " trillion"};
+    struct rt_number_text out;
+    size_t name = 0, end;
+    double unit = 1;
+    if (isfinite(number) && fabs(number) >= 1e7)
+        for (unit = 1e6, name = 1; fabs(number) / unit >= 999.5 && name + 1 < RT_COUNT(names); name++)
+            unit *= 1000;
+    int digits = isfinite(number) ? digits_of(fabs(number) / unit) : -1;
+    if (digits < 0)
+        snprintf(out.text, sizeof out.text, "%.3g", number);
+    else
+        snprintf(out.text, sizeof out.text, fabs(number) / unit < 1e15 ? "%.*f" : "%.*g", digits,
+                 number / unit);
+    for (end = strlen(out.text); digits > 0 && out.text[end - 1] == '0';)
+        end--;
+    end -= digits > 0 && out.text[end - 1] == '.';
+    snprintf(out.text + end, sizeof out.text - end, "%s", names[name]);
+    return out;
+}
+
 char *rt_text_bar(double share)
 {
     enum { LETTERS = 32 };

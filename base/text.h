@@ -34,6 +34,14 @@ void rt_print_wrapped(FILE *file, const char *text, int left, int column, int wi
  */
 void rt_print_markdown(FILE *file, const char *text, bool cell);
 
+/* A number in words and at bars, as people write it: three significant digits, all those before the point, no
+ * zeros at the end behind it; a power of ten only below 0.0001, from 10 million on millions, billions and
+ * trillions: "0.0123", "23.7", "23719", "1.2 billion". */
+struct rt_number_text {
+    char text[32];
+};
+struct rt_number_text rt_number_text(double number);
+
 /* A bar of 1 to 32 letters for a share of 0 to 1. Free with free(). */
 char *rt_text_bar(double share);
 

@@ -4,6 +4,7 @@
 #include "base/plot.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -196,8 +197,9 @@ static void add_pair(struct rt_report *report, const struct rt_dataset *dataset,
     }
     if (x.least > x.most)
         return;
-    struct rt_plot *plot = rt_plot_new(pair->title, "%s: %s from %.3g to %.3g, %s from %.3g to %.3g.",
-                                       pair->words, pair->x, x.least, x.most, pair->y, y.least, y.most);
+    struct rt_plot *plot = rt_plot_new(pair->title, "%s: %s from %s to %s, %s from %s to %s.", pair->words,
+                                       pair->x, rt_number_text(x.least).text, rt_number_text(x.most).text,
+                                       pair->y, rt_number_text(y.least).text, rt_number_text(y.most).text);
     rt_plot_axes(plot, pair->x, pair->scale_x, pair->y, pair->scale_y);
     add_series(plot, dataset, pair->x_of, pair->y_of);
     rt_report_add_plot(report, plot);
@@ -262,10 +264,11 @@ static void add_roofline(struct rt_report *report, const struct rt_dataset *data
     char *title = rt_format("Roofline of %s", d->name);
     struct rt_plot *plot = rt_plot_new(
         title,
-        "%zu kernels by FLOPs a byte and the FLOP/s they reach, below the highest peak of their dtypes, %.3g "
-        "TFLOP/s, and %.4g GB/s. %.0f%% take less than twice what the device's peaks allow. What computes "
+        "%zu kernels by FLOPs a byte and the FLOP/s they reach, below the highest peak of their dtypes, %s "
+        "TFLOP/s, and %s GB/s. %.0f%% take less than twice what the device's peaks allow. What computes "
         "nothing is not shown.",
-        samples, 1e-12 * roof_of(dataset, device), d->bandwidth_gbs, near_share(dataset, device));
+        samples, rt_number_text(1e-12 * roof_of(dataset, device)).text, rt_number_text(d->bandwidth_gbs).text,
+        near_share(dataset, device));
     size_t points = 0;
     rt_plot_axes(plot, "FLOPs a byte", RT_SCALE_LOG, "TFLOP/s", RT_SCALE_LOG);
     for (int family = 0; family < RT_FAMILY_COUNT; family++)
@@ -314,11 +317,11 @@ static void add_spreads(struct rt_report *report, const struct rt_dataset *datas
            *share = spread + dataset->sample_count + 1;
     size_t count = sorted_spreads(dataset, -1, spread);
     if (count > 0) {
-        struct rt_plot *plot =
-            rt_plot_new("Spread of repeated measurements",
-                        "Median absolute deviation of each sample's runs, in percent of its time: half of "
-                        "%zu samples are below %.3g%%, nine tenths below %.3g%%.",
-                        count, spread[count / 2], spread[count * 9 / 10]);
+        struct rt_plot *plot = rt_plot_new(
+            "Spread of repeated measurements",
+            "Median absolute deviation of each sample's runs, in percent of its time: half of "
+            "%zu samples are below %s%%, nine tenths below %s%%.",
+            count, rt_number_text(spread[count / 2]).text, rt_number_text(spread[count * 9 / 10]).text);
         rt_plot_axes(plot, "spread, % of the time", RT_SCALE_LOG, "share of the samples, %", RT_SCALE_LINEAR);
         for (int family = 0; family < RT_FAMILY_COUNT; family++) {
             count = sorted_spreads(dataset, family, spread);

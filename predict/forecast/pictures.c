@@ -29,10 +29,11 @@ static void add_ops(struct rt_report *report, const struct rt_forecast *forecast
     }
     if (count == 0)
         return;
-    struct rt_plot *plot = rt_plot_new(
-        "Time by op",
-        "Kernels of one pass on one GPU take %.4g ms in all. The longest: %s with %.4g ms (%.0f%%).", sum_ms,
-        rt_ops[rows[0].op].name, rows[0].time_us / 1e3, 100 * rows[0].share);
+    struct rt_plot *plot =
+        rt_plot_new("Time by op",
+                    "Kernels of one pass on one GPU take %s ms in all. The longest: %s with %s ms (%.0f%%).",
+                    rt_number_text(sum_ms).text, rt_ops[rows[0].op].name,
+                    rt_number_text(rows[0].time_us / 1e3).text, 100 * rows[0].share);
     rt_plot_axes(plot, "time, ms", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     rt_plot_bars(plot, "forecast", names, time_ms, bars);
     rt_plot_bars(plot, "at peak FLOP/s or memory bandwidth", names, bound_ms, bars);
@@ -146,9 +147,10 @@ static void add_roofline(struct rt_report *report, const struct rt_forecast *for
     if (points > 0) {
         struct rt_plot *plot =
             rt_plot_new("Kernels under the roofline",
-                        "%zu distinct kernels with %.3g to %.3g FLOP for each byte that they must move, "
+                        "%zu distinct kernels with %s to %s FLOP for each byte that they must move, "
                         "under the peaks of the %s.%s",
-                        points, roofline.low, roofline.high, forecast->device->name,
+                        points, rt_number_text(roofline.low).text, rt_number_text(roofline.high).text,
+                        forecast->device->name,
                         roofline.above > 0 ? " Above them are kernels whose operands are in the L2, or "
                                              "convolutions whose transforms save multiplications."
                                            : "");
@@ -229,11 +231,11 @@ static struct rt_plot *timeline_plot(const struct rt_forecast *forecast, const s
     struct rt_plot *plot =
         stages > 1
             ? rt_plot_new("Timeline of the step",
-                          "%zu passes of microbatches over %lld stages end after %.4g ms.", timeline->spans,
-                          (long long)stages, forecast->total_us / 1e3)
+                          "%zu passes of microbatches over %lld stages end after %s ms.", timeline->spans,
+                          (long long)stages, rt_number_text(forecast->total_us / 1e3).text)
             : rt_plot_new("Timeline of the step",
-                          "%zu launches on one GPU, a row for each family of ops; the step takes %.4g ms.",
-                          timeline->spans, forecast->total_us / 1e3);
+                          "%zu launches on one GPU, a row for each family of ops; the step takes %s ms.",
+                          timeline->spans, rt_number_text(forecast->total_us / 1e3).text);
     rt_plot_axes(plot, "time, ms", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     for (int kind = 0; kind < KINDS; kind++)
         if (timeline->kind[kind].count > 0)

@@ -110,9 +110,10 @@ static void add_ends(struct rt_text *words, const struct sweep *sweep, size_t fi
     if (from == NULL)
         return;
     char *name = line_name(sweep, from);
-    rt_text_item(words, "; ", "%s: %.3g ms at %" PRId64 ", %.3g ms at %" PRId64, name,
-                 from->forecast.total_us / 1e3, sweep->by_size ? size_of(from) : from->batch,
-                 to->forecast.total_us / 1e3, sweep->by_size ? size_of(to) : to->batch);
+    rt_text_item(words, "; ", "%s: %s ms at %" PRId64 ", %s ms at %" PRId64, name,
+                 rt_number_text(from->forecast.total_us / 1e3).text,
+                 sweep->by_size ? size_of(from) : from->batch,
+                 rt_number_text(to->forecast.total_us / 1e3).text, sweep->by_size ? size_of(to) : to->batch);
     free(name);
 }
 
@@ -184,8 +185,8 @@ static void add_bars(struct rt_report *report, const struct sweep *sweep)
     const double level = 100 * sweep->predictions[0].forecast.options.level;
     char *interval = level > 0 ? rt_format("; lines: the %g%% interval", level) : rt_strdup("");
     struct rt_plot *plot =
-        rt_plot_new("Time by GPU", "Of %zu GPUs the %s is forecast to be the fastest, with %.4g ms%s.",
-                    bars.count, names[bars.fastest], bars.ms[bars.fastest], interval);
+        rt_plot_new("Time by GPU", "Of %zu GPUs the %s is forecast to be the fastest, with %s ms%s.",
+                    bars.count, names[bars.fastest], rt_number_text(bars.ms[bars.fastest]).text, interval);
     free(interval);
     rt_plot_axes(plot, "time of a step, ms", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     rt_plot_bar_intervals(plot, "", names, bars.ms, bars.low, bars.high, bars.count);

@@ -286,10 +286,10 @@ static void add_fronts(struct rt_report *report, const struct rt_serving_plan *p
     rt_table_free(all);
     if (best < 0)
         return;
-    struct rt_plot *plot =
-        rt_plot_new("Throughput of a GPU against what a user gets",
-                    "The best plan: %.0f tokens/s a GPU at %.1f tokens/s a user",
-                    rt_serving_gpu_rate(plan, (size_t)best), rt_serving_user_rate(plan, (size_t)best));
+    struct rt_plot *plot = rt_plot_new("Throughput of a GPU against what a user gets",
+                                       "The best plan: %s tokens/s a GPU at %s tokens/s a user.",
+                                       rt_number_text(rt_serving_gpu_rate(plan, (size_t)best)).text,
+                                       rt_number_text(rt_serving_user_rate(plan, (size_t)best)).text);
     rt_plot_axes(plot, "tokens/s of a user", RT_SCALE_LINEAR, "tokens/s of a GPU", RT_SCALE_LINEAR);
     for (size_t gpu = 0; gpu < request->gpu_count; gpu++)
         add_series(plot, plan, gpu);

@@ -2,6 +2,7 @@
 #include "predict/serve/report_plots.h"
 #include "base/plot.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,16 +25,17 @@ static void add_latencies(struct rt_report *report, struct rt_serve_point *point
     const struct rt_serve_result *r = &point->result;
     struct rt_plot *plot =
         rt_plot_new("Latency of requests",
-                    "Half of them get their first token within %.1f ms and their last within %.1f ms; "
-                    "99%% within %.1f and %.1f ms",
-                    r->ttft_us.p50 / 1e3, r->e2e_us.p50 / 1e3, r->ttft_us.p99 / 1e3, r->e2e_us.p99 / 1e3);
+                    "Half of them get their first token within %s ms and their last within %s ms; "
+                    "99%% within %s and %s ms.",
+                    rt_number_text(r->ttft_us.p50 / 1e3).text, rt_number_text(r->e2e_us.p50 / 1e3).text,
+                    rt_number_text(r->ttft_us.p99 / 1e3).text, rt_number_text(r->e2e_us.p99 / 1e3).text);
     rt_plot_axes(plot, "latency, ms", RT_SCALE_LOG, "% of requests", RT_SCALE_LINEAR);
     add_distribution(plot, "TTFT", &point->recorder.ttft_us);
     add_distribution(plot, "end to end", &point->recorder.e2e_us);
     rt_report_add_plot(report, plot);
-    plot = rt_plot_new("Time per output token",
-                       "Half of the requests have %.2f ms or less, 99%% %.2f ms or less",
-                       r->tpot_us.p50 / 1e3, r->tpot_us.p99 / 1e3);
+    plot =
+        rt_plot_new("Time per output token", "Half of the requests have %s ms or less, 99%% %s ms or less.",
+                    rt_number_text(r->tpot_us.p50 / 1e3).text, rt_number_text(r->tpot_us.p99 / 1e3).text);
     rt_plot_axes(plot, "TPOT, ms", RT_SCALE_LINEAR, "% of requests", RT_SCALE_LINEAR);
     if (point->recorder.tpot_us.weight > 0)
         add_distribution(plot, "TPOT", &point->recorder.tpot_us);
@@ -56,14 +58,14 @@ static void add_history(struct rt_report *report, const struct rt_serve_setting 
         cache[i] = 100 * recorder->moment[i].blocks / blocks;
     }
     struct rt_plot *plot =
-        rt_plot_new("Requests in the first replica", "At most %.0f wait in all replicas, %.1f on average",
+        rt_plot_new("Requests in the first replica", "At most %.0f wait in all replicas, %.1f on average.",
                     point->result.waiting_peak, point->result.waiting_mean);
     rt_plot_axes(plot, "time, s", RT_SCALE_LINEAR, "requests", RT_SCALE_LINEAR);
     rt_plot_line(plot, "running", time, running, count);
     rt_plot_line(plot, "waiting", time, waiting, count);
     rt_report_add_plot(report, plot);
     plot = rt_plot_new("Cache of the first replica",
-                       "At most %.1f%% of the blocks of any replica that decodes are in use",
+                       "At most %.1f%% of the blocks of any replica that decodes are in use.",
                        100 * point->result.cache_peak);
     rt_plot_axes(plot, "time, s", RT_SCALE_LINEAR, "% of blocks in use", RT_SCALE_LINEAR);
     rt_plot_line(plot, "cache", time, cache, count);
@@ -109,30 +111,43 @@ static struct columns columns_of(const struct rt_serve_setting *setting, const s
     return c;
 }
 
+/* "1 user", "16 users", "0.5 requests/s". */
+static char *load_words(const struct rt_serve_point *point)
+{
+    if (point->load.arrivals == RT_POISSON)
+        return rt_format("%s requests/s", rt_number_text(point->load.rate).text);
+    return rt_format("%lld user%s", (long long)point->load.concurrency,
+                     point->load.concurrency == 1 ? "" : "s");
+}
+
 void rt_serve_add_sweep_plots(struct rt_report *report, const struct rt_serve_setting *setting,
                               const struct rt_serve_point *points, size_t count)
 {
     const char *load = points[0].load.arrivals == RT_POISSON ? "requests/s" : "users";
     struct columns c = columns_of(setting, points, count);
-    struct rt_plot *plot =
-        rt_plot_new("Throughput", "%.0f output tokens/s a GPU at %g %s, %.0f at %g", c.per_gpu[0], c.load[0],
-                    load, c.per_gpu[count - 1], c.load[count - 1]);
+    char *first = load_words(&points[0]), *last = load_words(&points[count - 1]);
+    struct rt_plot *plot = rt_plot_new("Throughput", "%s output tokens/s a GPU at %s, %s at %s.",
+                                       rt_number_text(c.per_gpu[0]).text, first,
+                                       rt_number_text(c.per_gpu[count - 1]).text, last);
     rt_plot_axes(plot, load, RT_SCALE_LOG, "output tokens/s a GPU", RT_SCALE_LOG);
     rt_plot_band(plot, setting->gpu, c.load, c.low, c.high, count);
     rt_plot_line(plot, setting->gpu, c.load, c.per_gpu, count);
     rt_report_add_plot(report, plot);
-    plot = rt_plot_new("Throughput against interactivity", "%.0f tokens/s for each user at %g %s, %.0f at %g",
-                       c.per_user[0], c.load[0], load, c.per_user[count - 1], c.load[count - 1]);
+    plot = rt_plot_new("Throughput against interactivity", "%s tokens/s for each user at %s, %s at %s.",
+                       rt_number_text(c.per_user[0]).text, first, rt_number_text(c.per_user[count - 1]).text,
+                       last);
     rt_plot_axes(plot, "tokens/s a user", RT_SCALE_LINEAR, "output tokens/s a GPU", RT_SCALE_LINEAR);
     rt_plot_line(plot, setting->gpu, c.per_user, c.per_gpu, count);
     rt_plot_points(plot, setting->gpu, c.per_user, c.per_gpu, count);
     rt_report_add_plot(report, plot);
-    plot = rt_plot_new("Latency", "TTFT of %.1f ms at %g %s, %.1f ms at %g (medians)", c.ttft[0], c.load[0],
-                       load, c.ttft[count - 1], c.load[count - 1]);
+    plot = rt_plot_new("Latency", "TTFT of %s ms at %s, %s ms at %s (medians).",
+                       rt_number_text(c.ttft[0]).text, first, rt_number_text(c.ttft[count - 1]).text, last);
     rt_plot_axes(plot, load, RT_SCALE_LOG, "ms", RT_SCALE_LOG);
     rt_plot_line(plot, "TTFT, median", c.load, c.ttft, count);
     rt_plot_line(plot, "TTFT, 99%", c.load, c.ttft_worst, count);
     rt_plot_line(plot, "TPOT, median", c.load, c.tpot, count);
     rt_report_add_plot(report, plot);
+    free(first);
+    free(last);
     free(c.load);
 }

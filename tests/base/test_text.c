@@ -49,4 +49,34 @@ static void test_wrapped(void)
     check_wrapped("", 0, 0, "\n");
 }
 
-RT_TESTS(RT_TEST(test_wrapped), RT_TEST(test_list), RT_TEST(test_empty))
+static void test_number(void)
+{
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {1, "1"},
+                 {-1.5, "-1.5"},
+                 {9.996, "10"},
+                 {23.719, "23.7"},
+                 {99.96, "100"},
+                 {1364.2, "1364"},
+                 {23719, "23719"},
+                 {0.0123, "0.0123"},
+                 {0.05, "0.05"},
+                 {0.0001, "0.0001"},
+                 {1.23e-5, "1.23e-05"},
+                 {1e6, "1000000"},
+                 {1.2e9, "1.2 billion"},
+                 {999.7e6, "1 billion"},
+                 {4.5e15, "4500 trillion"},
+                 {100, "100"},
+                 {NAN, "nan"},
+                 {INFINITY, "inf"},
+                 {3.1e7, "31 million"}};
+    for (size_t i = 0; i < RT_COUNT(cases); i++)
+        CU_ASSERT_STRING_EQUAL(rt_number_text(cases[i].number).text, cases[i].text);
+    CU_ASSERT(strlen(rt_number_text(1.7e308).text) < sizeof(struct rt_number_text));
+}
+
+RT_TESTS(RT_TEST(test_number), RT_TEST(test_wrapped), RT_TEST(test_list), RT_TEST(test_empty))
