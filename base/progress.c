@@ -117,9 +117,15 @@ void rt_progress_update(struct rt_progress *progress, double done, const char *f
     draw(progress, note);
 }
 
+void rt_progress_step(struct rt_progress *progress, double by, const char *note)
+{
+    if (progress != NULL)
+        rt_progress_update(progress, progress->done + by, "%s", note);
+}
+
 void rt_progress_end(struct rt_progress *progress)
 {
-    if (!progress->quiet && progress->terminal)
+    if (!progress->quiet && progress->terminal && progress->drawn > progress->started)
         fputs("\r\033[K", stderr);
     progress->quiet = true;
 }

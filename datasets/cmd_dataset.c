@@ -35,9 +35,22 @@ struct arguments {
     {                                                                                                        \
         "overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite), what                                     \
     }
+#define ROW_QUIET                                                                                            \
+    {                                                                                                        \
+        "quiet", 'q', NULL, RT_FLAG(struct arguments, quiet), "No progress on stderr"                        \
+    }
 #define OVERWRITE_DATASET ROW_OVERWRITE("Replace a dataset that is there already (a dataset, nothing else)")
 #define SAY_OUTPUT        .required = "say where to write to: -o NAME"
 #define WRITES_DATASET    SAY_OUTPUT, .writes = &rt_dataset_kind
+
+static int read_shown(const struct arguments *arguments, const char *what, struct rt_dataset *out)
+{
+    struct rt_progress progress;
+    rt_progress_start(&progress, what, 1, arguments->quiet);
+    int status = rt_dataset_read_shown(arguments->names.name[0], &progress, out);
+    rt_progress_end(&progress);
+    return status;
+}
 
 /* ---- info ---- */
 
@@ -47,7 +60,7 @@ static int run_info(const struct rt_command_line *line)
     struct rt_dataset d;
     int status = rt_outputs_check(line);
     if (status == RT_OK)
-        status = rt_dataset_read(arguments->names.name[0], &d);
+        status = read_shown(arguments, "dataset info", &d);
     if (status != RT_OK)
         return status;
     struct rt_report *report = rt_report_new();
@@ -203,18 +216,21 @@ static int run_export(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
     struct rt_dataset dataset;
+    struct rt_progress progress;
     if (arguments->format != NULL && strcmp(arguments->format, "csv") != 0)
         return rt_fail(RT_EUSAGE, "--format %s: datasets are exported as csv", arguments->format);
     int status = rt_export_check(arguments->out, arguments->overwrite, &arguments->names);
     if (status == RT_OK)
-        status = rt_dataset_read(arguments->names.name[0], &dataset);
+        status = read_shown(arguments, "dataset export: reading", &dataset);
     if (status != RT_OK)
         return status;
     struct rt_report *report = rt_report_new();
     rt_report_add_text(report, "folder", "folder", arguments->out);
     rt_report_add_count(report, "samples", "samples", dataset.sample_count);
     rt_report_add_count(report, "workloads", "workloads", dataset.workload_count);
-    status = rt_export_csv(&dataset, arguments->out);
+    rt_progress_start(&progress, "dataset export", 1, arguments->quiet);
+    status = rt_export_csv(&dataset, arguments->out, &progress);
+    rt_progress_end(&progress);
     rt_dataset_release(&dataset);
     if (status == RT_OK)
         return rt_report_end(report, arguments->json);
@@ -293,10 +309,10 @@ static void report_probed(struct rt_report *report, const struct probed_list *li
 }
 
 static int add_file(struct rt_dataset *merged, const char *path, struct probed_list *probed,
-                    struct rt_table *files)
+                    struct rt_table *files, struct rt_progress *progress)
 {
     struct rt_dataset dataset;
-    int status = rt_dataset_read(path, &dataset);
+    int status = rt_dataset_read_shown(path, progress, &dataset);
     if (status != RT_OK)
         return status;
     note_differences(probed, merged, &dataset);
@@ -313,14 +329,29 @@ static int add_file(struct rt_dataset *merged, const char *path, struct probed_l
     return status;
 }
 
-static int write_merged(const struct arguments *arguments, struct rt_dataset *merged,
-                        const struct probed_list *probed, struct rt_table *files)
+enum { MERGE_UNITS = 4 }; /* of progress, beside one for each file */
+
+/* The merged rows as they are written; returns how many were dropped. */
+static size_t finish_merged(const struct arguments *arguments, struct rt_dataset *merged,
+                            struct rt_progress *progress)
 {
-    struct rt_report *report = rt_report_new();
+    rt_progress_step(progress, 0, "duplicates");
     size_t duplicates = rt_dataset_drop_duplicates(merged);
+    rt_progress_step(progress, 1, "sort");
     if (arguments->sort)
         rt_dataset_sort(merged);
+    rt_progress_step(progress, 1, "uuid");
     rt_dataset_stamp(merged);
+    rt_progress_step(progress, 1, arguments->out);
+    return duplicates;
+}
+
+static int write_merged(const struct arguments *arguments, struct rt_dataset *merged,
+                        const struct probed_list *probed, struct rt_table *files,
+                        struct rt_progress *progress)
+{
+    struct rt_report *report = rt_report_new();
+    size_t duplicates = finish_merged(arguments, merged, progress);
     rt_report_add_table(report, "files", "", files);
     rt_report_add_note(
         report, NULL, "%s: %zu samples, %zu workloads, %zu devices; %zu exact duplicates dropped",
@@ -332,6 +363,7 @@ static int write_merged(const struct arguments *arguments, struct rt_dataset *me
     rt_report_add_count(report, "devices", NULL, merged->device_count);
     rt_report_add_count(report, "duplicates", NULL, duplicates);
     int status = rt_dataset_write(merged, arguments->out);
+    rt_progress_end(progress);
     if (status == RT_OK)
         return rt_report_end(report, arguments->json);
     rt_report_free(report);
@@ -348,14 +380,18 @@ static int run_merge(const struct rt_command_line *line)
     struct rt_table *files = rt_table_new(columns, RT_COUNT(columns));
     struct rt_dataset merged;
     struct probed_list probed = {0};
+    struct rt_progress progress;
     int status = rt_outputs_check(line);
     rt_dataset_init(&merged);
+    rt_progress_start(&progress, "dataset merge", (double)arguments->names.count + MERGE_UNITS,
+                      arguments->quiet);
     for (size_t i = 0; status == RT_OK && i < arguments->names.count; i++)
-        status = add_file(&merged, arguments->names.name[i], &probed, files);
+        status = add_file(&merged, arguments->names.name[i], &probed, files, &progress);
     if (status == RT_OK)
-        status = write_merged(arguments, &merged, &probed, files);
+        status = write_merged(arguments, &merged, &probed, files, &progress);
     else
         rt_table_free(files);
+    rt_progress_end(&progress);
     free(probed.items);
     rt_dataset_release(&merged);
     return status;
@@ -403,9 +439,12 @@ static int run_validate(const struct rt_command_line *line)
 {
     const struct arguments *arguments = line->options;
     struct rt_validation validation;
+    struct rt_progress progress;
     struct rt_dataset dataset;
-    int status;
-    if ((status = rt_validate(arguments->names.name[0], &dataset, &validation)) != RT_OK)
+    rt_progress_start(&progress, "dataset validate", RT_VALIDATION_UNITS, arguments->quiet);
+    int status = rt_validate(arguments->names.name[0], &progress, &dataset, &validation);
+    rt_progress_end(&progress);
+    if (status != RT_OK)
         return status;
     struct rt_report *report = rt_report_new();
     rt_report_add_json(report, "file", rt_json_text(arguments->names.name[0]));
@@ -428,7 +467,8 @@ static int run_validate(const struct rt_command_line *line)
 #define ONE_DATASET RT_OPERANDS(struct arguments, names, 1, 1, "a dataset, DATA.h5")
 
 static const struct rt_option info_options[] = {RT_REPORT_OPTION(struct arguments, reports),
-                                                RT_REPORT_OVERWRITE(struct arguments, overwrite), ROW_JSON};
+                                                RT_REPORT_OVERWRITE(struct arguments, overwrite), ROW_JSON,
+                                                ROW_QUIET};
 
 static const struct rt_command info = {
     .name = "info",
@@ -462,7 +502,7 @@ static const struct rt_option import_options[] = {
     {"strict", 0, NULL, RT_FLAG(struct arguments, strict), "Fail where anything is refused or skipped"},
     OVERWRITE_DATASET,
     ROW_JSON,
-    {"quiet", 'q', NULL, RT_FLAG(struct arguments, quiet), "No progress on stderr"},
+    ROW_QUIET,
 };
 
 static const struct rt_command import = {
@@ -490,6 +530,7 @@ static const struct rt_option export_options[] = {
     {"output", 'o', "FOLDER", RT_TEXT(struct arguments, out, SAY_OUTPUT), "The folder to write to"},
     ROW_OVERWRITE("Replace the files of an export that is there already (its six, nothing else)"),
     ROW_JSON,
+    ROW_QUIET,
 };
 
 static const struct rt_command export = {
@@ -517,6 +558,7 @@ static const struct rt_option merge_options[] = {
      "the "
      "whole becomes"},
     ROW_JSON,
+    ROW_QUIET,
 };
 
 static const struct rt_command merge = {
@@ -541,6 +583,7 @@ static const struct rt_option validate_options[] = {
     {"max-impossible", 0, "N", RT_INTEGER(struct arguments, max_impossible, 0, INT64_MAX),
      "Samples that may be faster than the roofline allows (default 0)"},
     ROW_JSON,
+    ROW_QUIET,
 };
 
 static const struct rt_command validate = {

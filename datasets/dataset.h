@@ -28,6 +28,7 @@
 
 #include "datasets/device.h"
 #include "datasets/call.h"
+#include "base/progress.h"
 #include "base/strings.h"
 
 #define RT_DATASET_FORMAT  "rooftile-dataset"
@@ -177,5 +178,7 @@ void rt_dataset_stamp(struct rt_dataset *dataset);
 
 int rt_dataset_write(const struct rt_dataset *dataset, const char *path); /* atomic */
 int rt_dataset_read(const char *path, struct rt_dataset *out);            /* every index and enum checked */
+/* The same; one unit of `progress` (NULL: none) is done in its course. */
+int rt_dataset_read_shown(const char *path, struct rt_progress *progress, struct rt_dataset *out);
 
 #endif

@@ -210,20 +210,33 @@ int rt_dataset_write(const struct rt_dataset *dataset, const char *path)
     return rt_h5_commit(file);
 }
 
-/* `blank` is a row with everything missing, for the columns that an older file does not have. */
-static int read_columns(struct rt_h5 *file, const char *group, const struct rt_field *fields,
-                        size_t field_count, const void *blank, void *rows, size_t size, size_t count)
+/* The rows of a table in memory. `blank` is one with everything missing, for the columns that an older file
+ * does not have. */
+struct table_rows {
+    const char *group;
+    const struct rt_field *fields;
+    size_t field_count;
+    const void *blank;
+    void *rows;
+    size_t size, count;
+};
+
+/* `share`: of a unit of the progress. */
+static int read_columns(struct rt_h5 *file, const struct table_rows *table, struct rt_progress *progress,
+                        double share)
 {
     int status;
     char path[128];
-    for (size_t i = 0; i < count && rt_h5_version(file) < RT_DATASET_VERSION; i++)
-        memcpy((char *)rows + i * size, blank, size);
-    for (size_t f = 0; f < field_count; f++) {
-        if (fields[f].since > rt_h5_version(file))
+    for (size_t i = 0; i < table->count && rt_h5_version(file) < RT_DATASET_VERSION; i++)
+        memcpy((char *)table->rows + i * table->size, table->blank, table->size);
+    for (size_t f = 0; f < table->field_count; f++) {
+        const struct rt_field *field = &table->fields[f];
+        rt_progress_step(progress, share / (double)table->field_count, rt_h5_path(file));
+        if (field->since > rt_h5_version(file))
             continue;
-        snprintf(path, sizeof path, "%s/%s", group, fields[f].name);
-        struct rt_h5_array array = column_array(&fields[f], path);
-        ADD(rt_h5_read(file, &array, (char *)rows + fields[f].offset, size, count));
+        snprintf(path, sizeof path, "%s/%s", table->group, field->name);
+        struct rt_h5_array array = column_array(field, path);
+        ADD(rt_h5_read(file, &array, (char *)table->rows + field->offset, table->size, table->count));
     }
     return RT_OK;
 }
@@ -448,7 +461,7 @@ static int read_root(struct rt_h5 *file, struct rt_dataset *dataset)
     return RT_OK;
 }
 
-static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
+static int read_all(struct rt_h5 *file, struct rt_dataset *dataset, struct rt_progress *progress)
 {
     int status;
     size_t samples, workloads;
@@ -469,10 +482,15 @@ static int read_all(struct rt_h5 *file, struct rt_dataset *dataset)
     dataset->sample_count = dataset->sample_capacity = samples;
     dataset->workloads = rt_calloc(workloads, sizeof *dataset->workloads);
     dataset->workload_count = dataset->workload_capacity = workloads;
-    ADD(read_columns(file, "/samples", rt_sample_fields, rt_sample_field_count, &blank_sample,
-                     dataset->samples, sizeof *dataset->samples, samples));
-    ADD(read_columns(file, "/workloads", rt_workload_fields, rt_workload_field_count, &blank_workload,
-                     dataset->workloads, sizeof *dataset->workloads, workloads));
+    const struct table_rows sample_rows = {"/samples",    rt_sample_fields, rt_sample_field_count,
+                                           &blank_sample, dataset->samples, sizeof *dataset->samples,
+                                           samples};
+    const struct table_rows workload_rows = {"/workloads",    rt_workload_fields, rt_workload_field_count,
+                                             &blank_workload, dataset->workloads, sizeof *dataset->workloads,
+                                             workloads};
+    const double rows = fmax(1, (double)samples + (double)workloads);
+    ADD(read_columns(file, &sample_rows, progress, (double)samples / rows));
+    ADD(read_columns(file, &workload_rows, progress, (double)workloads / rows));
     return check_rows(dataset, rt_h5_path(file));
 }
 
@@ -496,13 +514,18 @@ static int fail_to_open(const char *path, int status)
 
 int rt_dataset_read(const char *path, struct rt_dataset *out)
 {
+    return rt_dataset_read_shown(path, NULL, out);
+}
+
+int rt_dataset_read_shown(const char *path, struct rt_progress *progress, struct rt_dataset *out)
+{
     struct rt_h5 *file;
     int status = rt_h5_open(path, RT_DATASET_FORMAT, RT_DATASET_VERSION, &file);
     if (status != RT_OK)
         return fail_to_open(path, status);
     struct rt_dataset dataset;
     rt_dataset_init(&dataset);
-    status = read_all(file, &dataset);
+    status = read_all(file, &dataset, progress);
     rt_h5_close(file);
     if (status == RT_OK)
         *out = dataset;

@@ -13,33 +13,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void write_rows(FILE *file, const struct rt_dataset *dataset, const struct rt_field *fields,
+/* What is exported, and who watches: NULL, nobody. */
+struct source {
+    const struct rt_dataset *dataset;
+    struct rt_progress *progress;
+};
+
+static void write_rows(FILE *file, const struct source *source, const struct rt_field *fields,
                        size_t field_count, const void *rows, size_t size, size_t count)
 {
+    enum { STEP = 4096 };
+    const double all = (double)(source->dataset->sample_count + source->dataset->workload_count);
     for (size_t f = 0; f < field_count; f++)
         fprintf(file, "%s%s", f > 0 ? "," : "", fields[f].name);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i % STEP == 0)
+            rt_progress_step(source->progress, (double)(i > 0 ? STEP : 0) / all, "rows");
         for (size_t f = 0; f < field_count; f++) {
             fputc(f > 0 ? ',' : '\n', file);
-            rt_cell_write(file, dataset, &fields[f], (const char *)rows + i * size);
+            rt_cell_write(file, source->dataset, &fields[f], (const char *)rows + i * size);
         }
+    }
     fputc('\n', file);
 }
 
-static void write_samples(FILE *file, const struct rt_dataset *dataset)
+static void write_samples(FILE *file, const struct source *source)
 {
-    write_rows(file, dataset, rt_sample_fields, rt_sample_field_count, dataset->samples,
+    const struct rt_dataset *dataset = source->dataset;
+    write_rows(file, source, rt_sample_fields, rt_sample_field_count, dataset->samples,
                sizeof *dataset->samples, dataset->sample_count);
 }
 
-static void write_workloads(FILE *file, const struct rt_dataset *dataset)
+static void write_workloads(FILE *file, const struct source *source)
 {
-    write_rows(file, dataset, rt_workload_fields, rt_workload_field_count, dataset->workloads,
+    const struct rt_dataset *dataset = source->dataset;
+    write_rows(file, source, rt_workload_fields, rt_workload_field_count, dataset->workloads,
                sizeof *dataset->workloads, dataset->workload_count);
 }
 
-static void write_devices(FILE *file, const struct rt_dataset *dataset)
+static void write_devices(FILE *file, const struct source *source)
 {
+    const struct rt_dataset *dataset = source->dataset;
     for (size_t t = 0; t < rt_device_text_count; t++)
         fprintf(file, "%s%s", t > 0 ? "," : "", rt_device_texts[t].key);
     for (size_t f = 0; f < rt_device_field_count; f++)
@@ -59,8 +73,9 @@ static void write_devices(FILE *file, const struct rt_dataset *dataset)
 }
 
 /* One row per attribute; a group without any still has its row. */
-static void write_groups(FILE *file, const struct rt_dataset *dataset)
+static void write_groups(FILE *file, const struct source *source)
 {
+    const struct rt_dataset *dataset = source->dataset;
     fputs("group,name,value\n", file);
     for (size_t g = 0; g < dataset->group_count; g++) {
         const struct rt_group *group = &dataset->groups[g];
@@ -86,15 +101,17 @@ static void write_table(FILE *file, const char *table, const struct rt_strings *
 }
 
 /* The order of the string tables, which samples.csv does not show. */
-static void write_strings(FILE *file, const struct rt_dataset *dataset)
+static void write_strings(FILE *file, const struct source *source)
 {
+    const struct rt_dataset *dataset = source->dataset;
     fputs("table,text\n", file);
     write_table(file, "kernels", &dataset->kernels);
     write_table(file, "texts", &dataset->texts);
 }
 
-static void write_meta(FILE *file, const struct rt_dataset *dataset)
+static void write_meta(FILE *file, const struct source *source)
 {
+    const struct rt_dataset *dataset = source->dataset;
     const char *const rows[][2] = {{"uuid", dataset->uuid},
                                    {"creator", dataset->creator},
                                    {"created", dataset->created},
@@ -122,7 +139,7 @@ static int check_names(const struct rt_dataset *dataset)
 
 static const struct {
     const char *name, *begins; /* every version of the file begins so */
-    void (*write)(FILE *file, const struct rt_dataset *dataset);
+    void (*write)(FILE *file, const struct source *source);
 } files[] = {{"devices.csv", "name,", write_devices},      {"groups.csv", "group,name,value", write_groups},
              {"strings.csv", "table,text", write_strings}, {"samples.csv", "op,", write_samples},
              {"workloads.csv", "model,", write_workloads}, {"meta.csv", "name,value", write_meta}};
@@ -139,12 +156,12 @@ int rt_export_check(const char *folder, bool replace, const struct rt_names *inp
     return status;
 }
 
-static int write_file(const struct rt_dataset *dataset, const char *folder, size_t f, struct rt_new_file *out)
+static int write_file(const struct source *source, const char *folder, size_t f, struct rt_new_file *out)
 {
     char *path = rt_format("%s/%s", folder, files[f].name);
     int status = rt_file_create(path, out);
     if (status == RT_OK)
-        files[f].write(out->stream, dataset);
+        files[f].write(out->stream, source);
     free(path);
     return status;
 }
@@ -166,17 +183,18 @@ static int replace_files(const char *folder, struct rt_new_file *made)
     return status;
 }
 
-int rt_export_csv(const struct rt_dataset *dataset, const char *folder)
+int rt_export_csv(const struct rt_dataset *dataset, const char *folder, struct rt_progress *progress)
 {
     RT_C_LOCALE;
     struct rt_new_file made[RT_COUNT(files)] = {{.stream = NULL}};
+    const struct source source = {dataset, progress};
     int status = check_names(dataset);
     if (status != RT_OK)
         return status;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return rt_fail(RT_EIO, "%s: cannot be made: %s; choose another place", folder, strerror(errno));
     for (size_t f = 0; status == RT_OK && f < RT_COUNT(files); f++)
-        status = write_file(dataset, folder, f, &made[f]);
+        status = write_file(&source, folder, f, &made[f]);
     if (status == RT_OK)
         status = replace_files(folder, made);
     for (size_t f = 0; f < RT_COUNT(files); f++)

@@ -17,7 +17,8 @@
 int rt_export_check(const char *folder, bool replace, const struct rt_names *inputs);
 
 /* Makes `folder` where it does not exist, and writes each file through a temporary; all are complete on disk
- * before the first is put in place, and meta.csv, with the content's uuid, comes last. */
-int rt_export_csv(const struct rt_dataset *dataset, const char *folder);
+ * before the first is put in place, and meta.csv, with the content's uuid, comes last. A unit of `progress`
+ * (NULL: none) is done. */
+int rt_export_csv(const struct rt_dataset *dataset, const char *folder, struct rt_progress *progress);
 
 #endif

@@ -340,14 +340,15 @@ static void check_devices(const struct rt_dataset *dataset, struct rt_check *che
     free(used);
 }
 
-int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validation *out)
+int rt_validate(const char *path, struct rt_progress *progress, struct rt_dataset *dataset,
+                struct rt_validation *out)
 {
     *out = (struct rt_validation){0};
     for (int i = 0; i < RT_CHECK_COUNT; i++) {
         out->checks[i].name = check_names[i].name;
         out->checks[i].what = check_names[i].what;
     }
-    int status = rt_dataset_read(path, dataset);
+    int status = rt_dataset_read_shown(path, progress, dataset);
     if (status != RT_OK)
         return status;
     if ((status = check_units(path, &out->checks[RT_CHECK_UNITS])) != RT_OK) {
@@ -357,10 +358,16 @@ int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validati
     out->checks[RT_CHECK_READING].checked = rt_sample_field_count + rt_workload_field_count +
                                             rt_device_field_count + rt_device_text_count +
                                             2; /* two string tables */
+    rt_progress_step(progress, 0, "uuid");
     check_uuid(dataset, &out->checks[RT_CHECK_UUID]);
+    rt_progress_step(progress, 0.2, "ranges");
     check_ranges(dataset, &out->checks[RT_CHECK_RANGES]);
+    rt_progress_step(progress, 0.2, "duplicates");
     check_duplicates(dataset, &out->checks[RT_CHECK_DUPLICATES]);
+    rt_progress_step(progress, 0.2, "devices");
     check_devices(dataset, &out->checks[RT_CHECK_DEVICES]);
+    rt_progress_step(progress, 0.2, "roofline");
     check_roofline(dataset, out);
+    rt_progress_step(progress, 0.2, "");
     return RT_OK;
 }

@@ -38,8 +38,11 @@ struct rt_validation {
     size_t worst_count;
 };
 
-/* Checks the file; *dataset gets its content. Not RT_OK where the file cannot be read as a dataset. */
-int rt_validate(const char *path, struct rt_dataset *dataset, struct rt_validation *out);
+#define RT_VALIDATION_UNITS 2 /* of progress */
+/* Checks the file; *dataset gets its content. Not RT_OK where the file cannot be read as a dataset.
+ * `progress`: NULL, or started with RT_VALIDATION_UNITS. */
+int rt_validate(const char *path, struct rt_progress *progress, struct rt_dataset *dataset,
+                struct rt_validation *out);
 
 /* The lower bound in us of a sample's time on its device, and what sets it ("compute", "memory", "start");
  * NaN where no bound is known. Compute always bounds (a convolution by a quarter of its FLOPs, as Winograd's

@@ -7,6 +7,7 @@
 #include "datasets/export_csv.h"
 #include "datasets/import/importer.h"
 #include "datasets/run_attributes.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct reading {
     struct rt_import_report *report;
     struct rt_csv *csv;
     const struct rt_csv_field *row;
+    struct rt_progress *progress; /* in bytes */
 };
 
 /* Opens FOLDER/name. *found is false, and the status RT_OK, where there is no such file. */
@@ -310,9 +312,14 @@ static int find_columns(struct table *table)
 static void take_rows(struct table *table, void (*take)(struct table *table, bool whole))
 {
     struct reading *r = &table->reading;
+    size_t rows = 0;
     int got;
-    while ((got = rt_csv_next(r->csv, &r->row)) > 0)
+    while ((got = rt_csv_next(r->csv, &r->row)) > 0) {
         take(table, got == RT_CSV_ROW);
+        if (++rows % 4096 == 0)
+            rt_progress_update(r->progress, r->report->bytes + (double)rt_csv_bytes(r->csv), "%zu rows",
+                               rows);
+    }
     if (got < 0)
         take(table, false); /* the rest of the file cannot be read */
     r->report->files++;
@@ -379,11 +386,33 @@ static int check_complete(const char *folder)
                : RT_OK;
 }
 
-static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
-                  struct rt_import_report *report)
+/* In bytes; 0 where there is no such file. */
+static double size_of(const char *folder, const char *name)
+{
+    struct stat file;
+    char *path = rt_format("%s/%s", folder, name);
+    double size = stat(path, &file) == 0 ? (double)file.st_size : 0;
+    free(path);
+    return size;
+}
+
+static int read_what_rows_name(const struct reading *r, const char *folder)
 {
     static const char *const meta[] = {"name", "value"}, *const strings[] = {"table", "text"},
                              *const devices[] = {"name"};
+    int status = read_small_file(r, folder, "meta.csv", meta, RT_COUNT(meta), take_meta);
+    if (status == RT_OK)
+        status = read_small_file(r, folder, "strings.csv", strings, RT_COUNT(strings), take_string);
+    if (status == RT_OK)
+        status = read_groups(r, folder);
+    if (status == RT_OK)
+        status = read_small_file(r, folder, "devices.csv", devices, RT_COUNT(devices), take_device);
+    return status;
+}
+
+static int import(const char *path, const struct rt_import_options *options, struct rt_dataset *out,
+                  struct rt_import_report *report)
+{
     static const char *const sample_columns[] = {"op", "dtype", "device", "latency_us"};
     static const char *const workload_columns[] = {"model", "mode", "dtype", "device", "end_to_end_us"};
     struct reading r = {.dataset = out, .report = report};
@@ -397,23 +426,24 @@ static int import(const char *path, const struct rt_import_options *options, str
                               .required = workload_columns,
                               .required_count = RT_COUNT(workload_columns),
                               .filled = RT_COUNT(workload_columns) - 1};
+    struct rt_progress progress;
     struct stat folder;
     int status;
-    (void)options;
     if (stat(path, &folder) != 0 || !S_ISDIR(folder.st_mode))
         return rt_fail(
             RT_EIO, "%s: is not a folder that can be read; name what `rooftile dataset export` wrote", path);
     if ((status = check_complete(path)) != RT_OK)
         return status;
-    if ((status = read_small_file(&r, path, "meta.csv", meta, RT_COUNT(meta), take_meta)) != RT_OK ||
-        (status = read_small_file(&r, path, "strings.csv", strings, RT_COUNT(strings), take_string)) !=
-            RT_OK ||
-        (status = read_groups(&r, path)) != RT_OK ||
-        (status = read_small_file(&r, path, "devices.csv", devices, RT_COUNT(devices), take_device)) !=
-            RT_OK ||
-        (status = read_table(&r, path, "samples.csv", &samples, take_sample)) != RT_OK)
-        return status;
-    return read_table(&r, path, "workloads.csv", &workloads, take_workload);
+    rt_progress_start(&progress, "import", size_of(path, "samples.csv") + size_of(path, "workloads.csv"),
+                      options->quiet);
+    r.progress = &progress;
+    status = read_what_rows_name(&r, path);
+    if (status == RT_OK)
+        status = read_table(&r, path, "samples.csv", &samples, take_sample);
+    if (status == RT_OK)
+        status = read_table(&r, path, "workloads.csv", &workloads, take_workload);
+    rt_progress_end(&progress);
+    return status;
 }
 
 const struct rt_importer rt_importer_csv = {"csv", import};

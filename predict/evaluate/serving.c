@@ -6,6 +6,7 @@
 #include "predict/serve/deployment.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@ struct judging {
     struct job *jobs;
     size_t job_count;
     double (*forecast)[RT_SERVING_FIGURES]; /* (runs) NaN: none */
+    struct rt_progress progress;            /* in runs; only the first member draws it */
+    atomic_size_t done;
 };
 
 /* --- a run's model, dtypes and cut --- */
@@ -185,10 +188,15 @@ static void judge_job(const struct judging *judging, const struct job *job)
 
 static void judge_jobs(void *context, size_t member)
 {
-    const struct judging *judging = context;
+    struct judging *judging = context;
     size_t members = rt_threads_size(judging->options->threads);
-    for (size_t j = member; j < judging->job_count && !rt_interrupted(); j += members)
+    for (size_t j = member; j < judging->job_count && !rt_interrupted(); j += members) {
         judge_job(judging, &judging->jobs[j]);
+        size_t done = judging->jobs[j].count + atomic_fetch_add(&judging->done, judging->jobs[j].count);
+        if (member == 0)
+            rt_progress_update(&judging->progress, (double)done, "%zu of %.0f runs", done,
+                               judging->progress.total);
+    }
 }
 
 /* --- which runs go together --- */
@@ -272,8 +280,11 @@ int rt_evaluate_serving(struct rt_serving_runs *runs, const struct rt_predictor 
     for (size_t r = 0; r < runs->count; r++)
         for (int f = 0; f < RT_SERVING_FIGURES; f++)
             judging.forecast[r][f] = NAN;
-    make_jobs(&judging, choose(&judging));
+    size_t count = choose(&judging);
+    make_jobs(&judging, count);
+    rt_progress_start(&judging.progress, "evaluate", (double)count, options->quiet);
     rt_threads_run(options->threads, judge_jobs, &judging);
+    rt_progress_end(&judging.progress);
     collect(&judging);
     free(judging.order);
     free(judging.forecast);

@@ -35,7 +35,7 @@ static void check_round_trip(const struct rt_dataset *dataset)
     struct rt_dataset back;
     struct rt_import_report report;
     RT_ASSERT_OK(rt_dataset_write(dataset, rt_test_path("before.h5")));
-    RT_ASSERT_OK(rt_export_csv(dataset, rt_test_path("folder")));
+    RT_ASSERT_OK(rt_export_csv(dataset, rt_test_path("folder"), NULL));
     RT_ASSERT_OK(import("csv", rt_test_path("folder"), &back, &report));
     CU_ASSERT_EQUAL(report.refused.count, 0);
     CU_ASSERT_STRING_EQUAL(back.uuid, dataset->uuid);
@@ -128,7 +128,7 @@ static void test_empty_round_trip(void)
     struct rt_import_report report;
     rt_dataset_init(&dataset);
     rt_dataset_stamp(&dataset);
-    RT_ASSERT_OK(rt_export_csv(&dataset, rt_test_path("nothing")));
+    RT_ASSERT_OK(rt_export_csv(&dataset, rt_test_path("nothing"), NULL));
     RT_ASSERT_FAILS(import("csv", rt_test_path("nothing"), &back, &report), RT_EFORMAT, "nothing to import");
     rt_import_report_release(&report);
     rt_dataset_release(&dataset);
@@ -143,7 +143,7 @@ static void test_edited(void)
     rt_import_report_release(&report);
     free(dataset.created);
     dataset.created = rt_strdup("2001-02-03T04:05:06Z");
-    RT_ASSERT_OK(rt_export_csv(&dataset, rt_test_path("edited")));
+    RT_ASSERT_OK(rt_export_csv(&dataset, rt_test_path("edited"), NULL));
     RT_ASSERT_OK(import("csv", rt_test_path("edited"), &back, &report));
     CU_ASSERT_STRING_EQUAL(back.created, "2001-02-03T04:05:06Z");
     rt_import_report_release(&report);
@@ -267,10 +267,10 @@ static void test_unwritable(void)
     const char *file = rt_test_write("file", "x");
     char below[600];
     snprintf(below, sizeof below, "%s/below", file);
-    RT_ASSERT_FAILS(rt_export_csv(&dataset, below), RT_EIO, "cannot be made");
-    RT_ASSERT_FAILS(rt_export_csv(&dataset, file), RT_EIO, "cannot be written");
+    RT_ASSERT_FAILS(rt_export_csv(&dataset, below, NULL), RT_EIO, "cannot be made");
+    RT_ASSERT_FAILS(rt_export_csv(&dataset, file, NULL), RT_EIO, "cannot be written");
     dataset.devices[1] = dataset.devices[0];
-    RT_ASSERT_FAILS(rt_export_csv(&dataset, rt_test_path("twins")), RT_EFORMAT, "is described twice");
+    RT_ASSERT_FAILS(rt_export_csv(&dataset, rt_test_path("twins"), NULL), RT_EFORMAT, "is described twice");
     rt_dataset_release(&dataset);
 }
 

@@ -34,7 +34,7 @@ static void check_finds(struct rt_dataset *dataset, enum rt_check_id id, size_t 
     if (id != RT_CHECK_UUID)
         rt_dataset_stamp(dataset);
     RT_ASSERT_OK(rt_dataset_write(dataset, path));
-    RT_ASSERT_OK(rt_validate(path, &back, &validation));
+    RT_ASSERT_OK(rt_validate(path, NULL, &back, &validation));
     for (int i = 0; i < RT_CHECK_COUNT; i++) {
         const struct rt_check *check = &validation.checks[i];
         size_t expected = i == (int)id ? wrong : 0;
@@ -104,7 +104,10 @@ static void test_version_1(void)
 {
     struct rt_validation validation;
     struct rt_dataset d;
-    RT_ASSERT_OK(rt_validate(MINI "dataset_v1.h5", &d, &validation));
+    struct rt_progress progress;
+    rt_progress_start(&progress, "validate", RT_VALIDATION_UNITS, true);
+    RT_ASSERT_OK(rt_validate(MINI "dataset_v1.h5", &progress, &d, &validation));
+    CU_ASSERT_DOUBLE_EQUAL(progress.done, RT_VALIDATION_UNITS, 1e-9);
     for (int i = 0; i < RT_CHECK_COUNT; i++)
         CU_ASSERT_TRUE(validation.checks[i].wrong == 0 && validation.checks[i].checked > 0);
     rt_dataset_release(&d);
@@ -232,7 +235,7 @@ static void test_roofline(void)
     d.samples[7].latency_us = rt_sample_least_us(&d, &d.samples[7], &limit) * 0.99; /* within the slack */
     rt_dataset_stamp(&d);
     RT_ASSERT_OK(rt_dataset_write(&d, path));
-    RT_ASSERT_OK(rt_validate(path, &back, &validation));
+    RT_ASSERT_OK(rt_validate(path, NULL, &back, &validation));
     CU_ASSERT_EQUAL(validation.checks[RT_CHECK_ROOFLINE].wrong, 3);
     CU_ASSERT_EQUAL(validation.worst_count, 3);
     for (size_t i = 0; i < 3; i++)
@@ -257,7 +260,7 @@ static void test_worst_ten(void)
     }
     rt_dataset_stamp(&d);
     RT_ASSERT_OK(rt_dataset_write(&d, path));
-    RT_ASSERT_OK(rt_validate(path, &back, &validation));
+    RT_ASSERT_OK(rt_validate(path, NULL, &back, &validation));
     CU_ASSERT_EQUAL(validation.checks[RT_CHECK_ROOFLINE].wrong, 40);
     CU_ASSERT_EQUAL_FATAL(validation.worst_count, RT_IMPOSSIBLE_KEPT);
     for (int i = 0; i < RT_IMPOSSIBLE_KEPT; i++)
@@ -345,18 +348,19 @@ static void test_other_files(void)
     struct rt_validation validation;
     struct rt_dataset d;
     const char *path = rt_test_path("other.h5");
-    RT_ASSERT_FAILS(rt_validate(rt_test_path("absent.h5"), &d, &validation), RT_EIO,
+    RT_ASSERT_FAILS(rt_validate(rt_test_path("absent.h5"), NULL, &d, &validation), RT_EIO,
                     "absent.h5: cannot be read");
-    RT_ASSERT_FAILS(rt_validate(rt_test_write("empty.h5", ""), &d, &validation), RT_EFORMAT, "is empty");
-    RT_ASSERT_FAILS(rt_validate(rt_test_write("text.h5", "a,b\n"), &d, &validation), RT_EFORMAT,
+    RT_ASSERT_FAILS(rt_validate(rt_test_write("empty.h5", ""), NULL, &d, &validation), RT_EFORMAT,
+                    "is empty");
+    RT_ASSERT_FAILS(rt_validate(rt_test_write("text.h5", "a,b\n"), NULL, &d, &validation), RT_EFORMAT,
                     "is not an HDF5 file");
     write_h5(path, "rooftile-predictor", 1);
-    RT_ASSERT_FAILS(rt_validate(path, &d, &validation), RT_EFORMAT, "is a rooftile-predictor file");
+    RT_ASSERT_FAILS(rt_validate(path, NULL, &d, &validation), RT_EFORMAT, "is a rooftile-predictor file");
     write_h5(path, RT_DATASET_FORMAT, 99);
-    RT_ASSERT_FAILS(rt_validate(path, &d, &validation), RT_EVERSION,
+    RT_ASSERT_FAILS(rt_validate(path, NULL, &d, &validation), RT_EVERSION,
                     "version 99, this build reads versions 1 to 4");
     write_h5(path, RT_DATASET_FORMAT, 1);
-    RT_ASSERT_FAILS(rt_validate(path, &d, &validation), RT_EFORMAT, "has no attribute \"uuid\"");
+    RT_ASSERT_FAILS(rt_validate(path, NULL, &d, &validation), RT_EFORMAT, "has no attribute \"uuid\"");
 }
 
 static void test_real(const char *variable, const char *name)

@@ -341,7 +341,7 @@ static void check_imported(struct rt_dataset *dataset)
         must((dataset->samples[i].flags & RT_FLAG_FAILED) ||
              rt_time_is_possible(dataset->samples[i].latency_us));
     snprintf(path, sizeof path, "%s/exported", work());
-    must(rt_export_csv(dataset, path) == RT_OK);
+    must(rt_export_csv(dataset, path, NULL) == RT_OK);
     int status = rt_import("csv", path, &quietly, &back, &report);
     if (status != RT_OK)
         fprintf(stderr, "%s\n", rt_error());
@@ -420,7 +420,7 @@ static void run_dataset(const uint8_t *data, size_t size)
     struct rt_dataset dataset;
     struct rt_validation validation;
     if (rt_validate(PUT_H5(data, size, "tests/fuzz/corpus/dataset/small.h5", "tests/data/dataset_v1.h5"),
-                    &dataset, &validation) == RT_OK)
+                    NULL, &dataset, &validation) == RT_OK)
         rt_dataset_release(&dataset);
 }
 
