@@ -107,11 +107,12 @@ bool rt_plot_is_empty(const struct rt_plot *plot)
     return is_empty(&range[0]) || is_empty(&range[1]);
 }
 
-/* Where a value lies between the ends of its axis. */
+/* Where a value lies between the ends of its axis, 0 to 1. Halves: the range of doubles has no double. */
 static double share_of(const struct range *range, double value)
 {
-    return range->log ? log(value / range->low) / log(range->high / range->low)
-                      : (value - range->low) / (range->high - range->low);
+    double share = range->log ? (log(value) - log(range->low)) / (log(range->high) - log(range->low))
+                              : (value / 2 - range->low / 2) / (range->high / 2 - range->low / 2);
+    return fmin(1, fmax(0, share));
 }
 
 /* ---- words ---- */
