@@ -46,9 +46,11 @@ struct range {
     bool log;
 };
 
+/* Numbers beyond 10^100, or on a logarithmic axis below 10^-100, are not drawn: differences and quotients of
+ * those that are have doubles. */
 static bool can_show(const struct range *range, double value)
 {
-    return isfinite(value) && (!range->log || value > 0);
+    return fabs(value) <= 1e100 && (!range->log || value >= 1e-100);
 }
 
 static void extend(struct range *range, const double *values, size_t count)
@@ -71,8 +73,8 @@ static void pad(struct range *range)
 {
     if (range->log) {
         double factor = range->high > range->low ? pow(range->high / range->low, 0.05) : 2;
-        range->low = fmax(range->low / factor, 1e-300);
-        range->high = fmin(range->high * factor, 1e300);
+        range->low /= factor;
+        range->high *= factor;
         return;
     }
     bool from_zero = range->low >= 0 && range->low <= range->high / 2;
@@ -107,12 +109,11 @@ bool rt_plot_is_empty(const struct rt_plot *plot)
     return is_empty(&range[0]) || is_empty(&range[1]);
 }
 
-/* Where a value lies between the ends of its axis, 0 to 1. Halves: the range of doubles has no double. */
+/* Where a value lies between the ends of its axis. */
 static double share_of(const struct range *range, double value)
 {
-    double share = range->log ? (log(value) - log(range->low)) / (log(range->high) - log(range->low))
-                              : (value / 2 - range->low / 2) / (range->high / 2 - range->low / 2);
-    return fmin(1, fmax(0, share));
+    return range->log ? log(value / range->low) / log(range->high / range->low)
+                      : (value - range->low) / (range->high - range->low);
 }
 
 /* ---- words ---- */

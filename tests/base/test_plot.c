@@ -115,9 +115,11 @@ static void test_ranges(void)
     check_range(RT_SCALE_LINEAR, (double[]){-0.3, 0.5}, 2, "('-0.2' -0.2");
     check_range(RT_SCALE_LINEAR, (double[]){-0.3, 0.5}, 2, "'0' 0,");
     check_range(RT_SCALE_LINEAR, (double[]){1, 1 + 2.3e-16}, 2, "set xrange");
-    check_range(RT_SCALE_LINEAR, (double[]){-1e308, 1e308}, 2, "set xrange");
+    check_range(RT_SCALE_LINEAR, (double[]){-1e100, 1e100}, 2, "set xrange [-1.1e+100:1.1e+100]");
+    check_range(RT_SCALE_LINEAR, (double[]){-1e308, 4, 1e308}, 3, "set xrange [2:6]");
     check_range(RT_SCALE_LINEAR, (double[]){5e-324}, 1, "set xrange");
-    check_range(RT_SCALE_LOG, (double[]){5e-324, 1e308}, 2, "set xrange");
+    check_range(RT_SCALE_LOG, (double[]){1e-100, 1e100}, 2, "set xrange");
+    check_range(RT_SCALE_LOG, (double[]){5e-324, 8, 1e308}, 3, "set xrange [4:16]");
     check_range(RT_SCALE_LOG, (double[]){5, 6}, 2, "'5.5' 5.5");
     check_range(RT_SCALE_LOG, (double[]){8}, 1, "set xrange [4:16]");
     check_range(RT_SCALE_LOG, (double[]){0, -1, 8, NAN}, 4, "set xrange [4:16]");
