@@ -471,7 +471,7 @@ static int height_of(const struct rt_plot *plot)
     if (!rt_plot_has_rows(plot))
         return HEIGHT;
     bool bars = plot->series[0].kind == RT_SERIES_BARS;
-    return FRAME + (int)plot->rows * (bars && plot->styles > 1 ? (int)plot->styles * 16 + 8 : ROW);
+    return FRAME + (int)plot->rows * (bars && plot->styles > 1 ? (int)plot->styles * 18 + 8 : ROW);
 }
 
 static void find_padded(const struct rt_plot *plot, struct range range[2])

@@ -55,6 +55,9 @@ static const char style[] =
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.25rem 0;padding:0;"
     "font-size:.9rem}\n"
     ".key{width:30px;height:12px;vertical-align:middle}.defs{position:absolute}\n"
+    "nav ul{columns:14rem;gap:1.5rem;list-style:none;margin:0 0 "
+    "1.5rem;padding:.5rem 0;border:solid var(--line);border-width:1px 0;font-size:.9rem}"
+    "nav li{break-inside:avoid;overflow-wrap:anywhere}@media print{nav{display:none}}\n"
     ".notes{padding-left:1.2rem}.words{white-space:pre-line}\n"
     "footer{margin-top:2.5rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}\n"
     "@media print{main{max-width:none;padding:0}body{font-size:11pt}.copy,th button::after{display:none}"
@@ -105,6 +108,7 @@ struct page {
     size_t plots, tables;
     char **svg;            /* of each plot in its order; NULL: not drawn */
     struct rt_strings ids; /* of sections, each once */
+    char **id;             /* of each item that begins a section, NULL of the others */
 };
 
 /* ---- parts ---- */
@@ -147,13 +151,43 @@ static char *make_id(struct page *page, const char *text)
     return rt_text_take(&id);
 }
 
-static void print_heading(struct page *page, const char *text)
+static void name_sections(struct page *page)
 {
-    char *id = make_id(page, text);
+    page->id = rt_calloc(page->report->count + 1, sizeof *page->id);
+    for (size_t i = 0; i < page->report->count; i++) {
+        const struct rt_item *item = &page->report->item[i];
+        if (rt_item_is_shown(item) &&
+            (item->kind == RT_ITEM_HEADING || (item->kind == RT_ITEM_TABLE && item->text[0] != '\0')))
+            page->id[i] = make_id(page, item->text);
+    }
+}
+
+static void print_heading(struct page *page, const struct rt_item *item)
+{
+    const char *id = page->id[item - page->report->item];
     fprintf(page->file, "<h2 id=\"%s\"><a href=\"#%s\">", id, id);
-    rt_html_text(text, page->file);
+    rt_html_text(item->text, page->file);
     fputs("</a></h2>\n", page->file);
-    free(id);
+}
+
+enum { FEW_SECTIONS = 4 }; /* they need no list */
+
+static void print_sections(struct page *page)
+{
+    size_t sections = 0;
+    for (size_t i = 0; i < page->report->count; i++)
+        sections += page->id[i] != NULL;
+    if (sections <= FEW_SECTIONS)
+        return;
+    fputs("<nav aria-label=\"Sections\">\n<ul>\n", page->file);
+    for (size_t i = 0; i < page->report->count; i++) {
+        if (page->id[i] == NULL)
+            continue;
+        fprintf(page->file, "<li><a href=\"#%s\">", page->id[i]);
+        rt_html_text(page->report->item[i].text, page->file);
+        fputs("</a></li>\n", page->file);
+    }
+    fputs("</ul>\n</nav>\n", page->file);
 }
 
 /* The first is the page's title, what follows it belongs to it. */
@@ -182,7 +216,7 @@ static void print_table(struct page *page, const struct rt_item *item)
     char *caption = item->text[0] != '\0' ? rt_strdup(item->text) : rt_format("Table %zu", page->tables + 1);
     page->tables++;
     if (item->text[0] != '\0')
-        print_heading(page, item->text);
+        print_heading(page, item);
     fputs("<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"", page->file);
     rt_html_text(caption, page->file);
     fputs("\">\n", page->file);
@@ -235,7 +269,7 @@ static void print_item(struct page *page, const struct rt_item *item)
     else if (item->kind == RT_ITEM_LINES || item->kind == RT_ITEM_MARKDOWN)
         print_element(page, "pre class=\"box\" tabindex=\"0\"", item->text);
     else if (item->kind == RT_ITEM_HEADING)
-        print_heading(page, item->text);
+        print_heading(page, item);
     else
         print_table(page, item);
 }
@@ -310,10 +344,18 @@ int rt_report_html(const struct rt_report *report, FILE *file)
 {
     struct page page = {.report = report, .file = file};
     char *failure = draw_plots(&page);
+    name_sections(&page);
     print_head(&page);
-    for (size_t i = 0; i < report->count; i++)
-        if (rt_item_is_shown(&report->item[i]))
-            print_item(&page, &report->item[i]);
+    bool begun = false; /* behind the title */
+    for (size_t i = 0; i < report->count; i++) {
+        if (!rt_item_is_shown(&report->item[i]))
+            continue;
+        if (!begun && report->item[i].kind != RT_ITEM_TITLE) {
+            print_sections(&page);
+            begun = true;
+        }
+        print_item(&page, &report->item[i]);
+    }
     change(&page, NOTHING);
     if (failure != NULL)
         print_element(&page, "p", failure);
@@ -321,6 +363,9 @@ int rt_report_html(const struct rt_report *report, FILE *file)
     for (size_t p = 0; p < page.plots; p++)
         free(page.svg[p]);
     free(page.svg);
+    for (size_t i = 0; i < report->count; i++)
+        free(page.id[i]);
+    free(page.id);
     free(failure);
     rt_strings_release(&page.ids);
     return RT_OK;

@@ -8,6 +8,8 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct arguments {
     struct rt_names specs, reports;
@@ -76,25 +78,103 @@ static void add_profiles(struct rt_report *report, const struct rt_mig *mig)
     rt_report_add_table(report, NULL, "MIG profiles", table);
 }
 
+static double peak_16(const struct rt_device *device)
+{
+    return isnan(device->bf16_matrix_tflops) ? device->fp16_matrix_tflops : device->bf16_matrix_tflops;
+}
+
+/* A point for each GPU of the catalogue: which vendor's, and who stands out. */
+static void add_catalogue_plot(struct rt_report *report, const struct rt_device *devices, size_t count)
+{
+    double *x = rt_malloc(2 * count * sizeof *x), *y = x + count;
+    size_t widest = 0, shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        shown += !isnan(peak_16(&devices[i]));
+        if (devices[i].bandwidth_gbs > devices[widest].bandwidth_gbs)
+            widest = i;
+    }
+    struct rt_plot *plot =
+        rt_plot_new("Peak against bandwidth",
+                    "The peak of the 16-bit matrix units of the %zu GPUs that have some, against "
+                    "the bandwidth of their memory. The %s has the most: %s GB/s.",
+                    shown, devices[widest].name, rt_number_text(devices[widest].bandwidth_gbs).text);
+    rt_plot_axes(plot, "memory bandwidth, GB/s", RT_SCALE_LOG, "16-bit peak, TFLOP/s", RT_SCALE_LOG);
+    for (size_t first = 0; first < count; first++) {
+        size_t points = 0, earlier = 0;
+        while (strcmp(devices[earlier].vendor, devices[first].vendor) != 0)
+            earlier++;
+        for (size_t i = first; i < count && earlier == first; i++)
+            if (strcmp(devices[i].vendor, devices[first].vendor) == 0) {
+                x[points] = devices[i].bandwidth_gbs;
+                y[points++] = peak_16(&devices[i]);
+            }
+        if (points > 0)
+            rt_plot_points(plot, devices[first].vendor, x, y, points);
+    }
+    rt_report_add_plot(report, plot);
+    free(x);
+}
+
+/* "fp16 matrix" of "fp16_matrix_tflops". */
+static char *peak_name(const struct rt_device_field *field)
+{
+    char *name = rt_strdup(field->key);
+    *strrchr(name, '_') = '\0';
+    for (char *at = name; *at != '\0'; at++)
+        *at = *at == '_' ? ' ' : *at;
+    return name;
+}
+
+/* A bar for each peak that any of the devices has, a series for each device. */
+static void add_peaks_plot(struct rt_report *report, const struct rt_device *devices, size_t count)
+{
+    struct rt_text words = {0};
+    for (size_t d = 0; d < count; d++)
+        rt_text_item(&words, "; ", "%s: %s TFLOP/s in 16 bits, %s GB/s", devices[d].name,
+                     rt_number_text(peak_16(&devices[d])).text,
+                     rt_number_text(devices[d].bandwidth_gbs).text);
+    struct rt_plot *plot = rt_plot_new("Peaks by dtype", "%s.", words.text);
+    rt_plot_axes(plot, "TFLOP/s (integers: TOP/s)", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        for (size_t d = 0; d < count && rt_device_fields[f].peak; d++) {
+            struct rt_device device = devices[d];
+            double peak = *rt_device_value(&device, f);
+            char *name = peak_name(&rt_device_fields[f]);
+            if (!isnan(peak))
+                rt_plot_bars(plot, count > 1 ? device.name : "", (const char *const *)&name, &peak, 1);
+            free(name);
+        }
+    rt_report_add_plot(report, plot);
+    rt_text_release(&words);
+}
+
+/* A table and an object, with its MIG profiles. */
+static json_t *add_spec(struct rt_report *report, const char *spec, struct rt_device *device)
+{
+    struct rt_device board;
+    struct rt_mig mig = {0};
+    json_t *object = device_json(device);
+    add_device(report, device);
+    if (device->whole[0] == '\0' && rt_device_mig(spec, &board, &mig) == RT_OK && mig.count > 0) {
+        add_profiles(report, &mig);
+        json_object_set_new(object, "mig", rt_mig_json(&mig));
+    }
+    return object;
+}
+
 /* One device is an object of JSON, which a device file is; several are an array. */
 static int add_specs(struct rt_report *report, const struct rt_names *specs)
 {
     json_t *list = json_array();
+    struct rt_device *devices = rt_calloc(specs->count, sizeof *devices);
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < specs->count; i++) {
-        struct rt_device device, board;
-        struct rt_mig mig = {0};
-        if ((status = rt_device_find(specs->name[i], &device)) != RT_OK)
-            break;
-        json_t *object = device_json(&device);
-        add_device(report, &device);
-        if (device.whole[0] == '\0' && rt_device_mig(specs->name[i], &board, &mig) == RT_OK &&
-            mig.count > 0) {
-            add_profiles(report, &mig);
-            json_object_set_new(object, "mig", rt_mig_json(&mig));
-        }
-        json_array_append_new(list, object);
-    }
+    for (size_t i = 0; status == RT_OK && i < specs->count; i++)
+        status = rt_device_find(specs->name[i], &devices[i]);
+    if (status == RT_OK)
+        add_peaks_plot(report, devices, specs->count);
+    for (size_t i = 0; status == RT_OK && i < specs->count; i++)
+        json_array_append_new(list, add_spec(report, specs->name[i], &devices[i]));
+    free(devices);
     rt_report_add_json(report, "", json_incref(specs->count == 1 ? json_array_get(list, 0) : list));
     json_decref(list);
     return status;
@@ -114,18 +194,22 @@ static int add_catalogue(struct rt_report *report)
                                                {"power", "W", 'g', 4}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     json_t *list = json_array();
+    size_t count = rt_device_catalogue_size();
+    struct rt_device *devices = rt_calloc(count, sizeof *devices);
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < rt_device_catalogue_size(); i++) {
-        struct rt_device d;
-        if ((status = rt_device_catalogue(i, &d)) != RT_OK)
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        if ((status = rt_device_catalogue(i, &devices[i])) != RT_OK)
             break;
+        struct rt_device d = devices[i];
         json_array_append_new(list, device_json(&d));
-        rt_table_row(table, d.name, d.architecture, d.sms, d.fp32_vector_tflops,
-                     isnan(d.bf16_matrix_tflops) ? d.fp16_matrix_tflops : d.bf16_matrix_tflops,
+        rt_table_row(table, d.name, d.architecture, d.sms, d.fp32_vector_tflops, peak_16(&d),
                      d.fp8_matrix_tflops, d.memory_gib, d.bandwidth_gbs, d.l2_mib, d.power_w);
     }
+    if (status == RT_OK)
+        add_catalogue_plot(report, devices, count);
     rt_report_add_table(report, NULL, "", table);
     rt_report_add_json(report, "", list);
+    free(devices);
     return status;
 }
 

@@ -264,10 +264,77 @@ static json_t *graph_json(const struct rt_graph *graph, const char *model)
                      "memory", parts);
 }
 
+/* FLOPs and bytes of one step by op, with repetitions. */
+struct op_sums {
+    double flops[RT_OP_COUNT], bytes[RT_OP_COUNT];
+};
+
+static struct op_sums sum_ops(const struct rt_graph *graph)
+{
+    struct op_sums sums = {{0}, {0}};
+    struct rt_graph_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
+            const struct rt_node *node = &graph->nodes[n];
+            size_t count = rt_node_launches(graph, node, (enum rt_phase)phase, launches);
+            for (size_t k = 0; k < count; k++) {
+                sums.flops[launches[k].call.op] +=
+                    rt_graph_runs(graph, node, (enum rt_phase)phase) * launches[k].flops;
+                if (rt_families[rt_call_family(&launches[k].call)].link)
+                    continue; /* they are sent */
+                sums.bytes[launches[k].call.op] +=
+                    rt_graph_runs(graph, node, (enum rt_phase)phase) * launches[k].bytes;
+            }
+        }
+    free(launches);
+    return sums;
+}
+
+/* Bars of the largest first, in a unit of 1e9. `what`: "FLOPs", "Bytes". */
+static void add_op_plot(struct rt_report *report, const char *what, const char *label, const double *sum)
+{
+    enum { MOST = 12 };
+    const char *names[MOST];
+    double values[MOST], all = 0;
+    size_t count = 0;
+    bool taken[RT_OP_COUNT] = {false};
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        all += sum[op];
+    for (; count < MOST; count++) {
+        int most = -1;
+        for (int op = 0; op < RT_OP_COUNT; op++)
+            if (!taken[op] && sum[op] > 0 && (most < 0 || sum[op] > sum[most]))
+                most = op;
+        if (most < 0)
+            break;
+        taken[most] = true;
+        names[count] = rt_ops[most].name;
+        values[count] = sum[most] / 1e9;
+    }
+    if (count == 0)
+        return;
+    char *title = rt_format("%s by op", what);
+    struct rt_plot *plot =
+        rt_plot_new(title, "%s %s in one step on one device, the most, %.0f%%, in %s.",
+                    rt_number_text(all / 1e9).text, label, 100e9 * values[0] / all, names[0]);
+    rt_plot_axes(plot, label, RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    rt_plot_bars(plot, "", names, values, count);
+    rt_report_add_plot(report, plot);
+    free(title);
+}
+
+static void add_plots(struct rt_report *report, const struct rt_graph *graph)
+{
+    struct op_sums sums = sum_ops(graph);
+    add_op_plot(report, "FLOPs", "GFLOP", sums.flops);
+    add_op_plot(report, "Bytes", "GB", sums.bytes);
+}
+
 struct rt_report *rt_graph_report(const struct rt_graph *graph, const char *model)
 {
     struct rt_report *report = rt_report_new();
     add_title(report, graph, model);
+    add_plots(report, graph);
     for (size_t b = 0; b < graph->block_count; b++)
         add_block(report, graph, &graph->blocks[b]);
     add_totals(report, graph);

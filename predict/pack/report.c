@@ -1,6 +1,7 @@
 /* A plan as a report. See report.h. */
 #include "predict/pack/report.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -88,6 +89,31 @@ static void add_groups(struct rt_report *report, const struct rt_pack_problem *p
     }
 }
 
+/* A row for each job of each GPU: its share of the SMs, and how much of a whole GPU's work it does. */
+static void add_picture(struct rt_report *report, const struct rt_pack_problem *problem,
+                        const struct rt_pack_plan *plan)
+{
+    struct rt_plot *plot =
+        rt_plot_new("Jobs on their GPUs", "%zu jobs on %zu GPU%s do the work of %s whole GPUs.",
+                    problem->jobs, plan->gpus, plan->gpus == 1 ? "" : "s", rt_number_text(plan->work).text);
+    rt_plot_axes(plot, "% of a GPU", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
+    for (size_t g = 0; g < plan->gpus; g++)
+        for (size_t j = 0; j < problem->jobs; j++) {
+            const struct rt_pack_group *group = &plan->group[g];
+            const struct rt_pack_place *place = &group->place[j];
+            if (!(group->jobs >> j & 1))
+                continue;
+            double sms = group->way == RT_PACK_SHARED ? problem->share_sms[place->share] : problem->sms;
+            const double share = 100 * sms / problem->sms, work = 100 * place->work;
+            char *row = rt_format("GPU %zu: %s", g + 1, problem->job[j].name);
+            const char *name = row;
+            rt_plot_bars(plot, "SMs it has", &name, &share, 1);
+            rt_plot_bars(plot, "work it does, of what a GPU alone would do", &name, &work, 1);
+            free(row);
+        }
+    rt_report_add_plot(report, plot);
+}
+
 struct rt_report *rt_pack_report(const struct rt_pack_problem *problem, const struct rt_pack_result *result,
                                  const char *gpu, const char *predictor, enum rt_share_kind kind)
 {
@@ -102,6 +128,8 @@ struct rt_report *rt_pack_report(const struct rt_pack_problem *problem, const st
     rt_report_add_json(report, "work", rt_json_number(plan->work));
     rt_report_add_json(report, "exact", json_boolean(plan->exact));
     rt_report_add_json(report, "groups", groups_json(problem, plan));
+    if (plan->gpus > 0)
+        add_picture(report, problem, plan);
     add_groups(report, problem, plan);
     rt_report_add_table(report, "plans", "Beside it", compare(result));
     if (result->slices.gpus == 0)

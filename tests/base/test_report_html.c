@@ -147,4 +147,26 @@ static void test_no_gnuplot(void)
     rt_report_free(report);
 }
 
-RT_TESTS(RT_TEST(test_page), RT_TEST(test_empty), RT_TEST(test_plots), RT_TEST(test_no_gnuplot))
+/* The list of sections stands behind the title where they are many; its links are the sections' ids. */
+static void test_sections(void)
+{
+    for (int sections = 4; sections <= 5; sections++) {
+        struct rt_report *report = rt_report_new();
+        rt_report_add_title(report, "Many");
+        for (int i = 0; i < sections; i++)
+            rt_report_add_heading(report, "%s", i < 2 ? EVIL : "Other");
+        char *page = page_of(report);
+        CU_ASSERT_EQUAL(strstr(page, "<nav") != NULL, sections == 5);
+        if (sections == 5) {
+            check(page, "<h1>Many</h1>\n<nav aria-label=\"Sections\">\n<ul>\n<li><a href=\"#");
+            check(page, "\">" TAME "</a></li>");
+            check(page, "<a href=\"#other-3\">Other</a></li>\n</ul>\n</nav>\n<h2");
+            check(page, "<h2 id=\"other-3\"><a href=\"#other-3\">");
+        }
+        free(page);
+        rt_report_free(report);
+    }
+}
+
+RT_TESTS(RT_TEST(test_sections), RT_TEST(test_page), RT_TEST(test_empty), RT_TEST(test_plots),
+         RT_TEST(test_no_gnuplot))

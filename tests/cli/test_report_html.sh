@@ -25,11 +25,14 @@ predict "a GPU that cannot" refused --gpu T4 --gpu L4 --dtype fp8
 predict "shares of SMs" shares --gpu V100 --sm-share 20:100:20
 predict "power limits" limits --gpu H100 --power-limit 300:700:100
 succeeds "the catalogue" "$ROOFTILE" devices --report devices.html
-succeeds "a graph" "$ROOFTILE" graph --model gpt2 --report graph.html
+succeeds "two devices" "$ROOFTILE" devices H100 L4 --report peaks.html
+succeeds "a graph" "$ROOFTILE" graph --model resnet18 --mode training --report graph.html
+holds "with a list of its sections" '<nav aria-label="Sections">' graph.html
+holds "and pictures" "<b id=\"figure-2-title\">Bytes by op</b>" graph.html
 succeeds "jobs side by side" "$ROOFTILE" pack --gpu V100-PCIE-32GB jobs.csv --report pack.html
 succeeds "devices that are not" "$ROOFTILE" explore --gpu H100 --vary sms=100:140:20 --vary power_w=500:700:100 \
     --cost "0.2*sms" --model gpt2 --quiet --report explore.html
-pages="one pipeline sweep gpus refused shares limits devices graph pack explore"
+pages="one pipeline sweep gpus refused shares limits devices peaks graph pack explore"
 for name in $pages; do page "$name" "$name.html"; done
 
 # The same bytes again, other forms beside it, nothing replaced unasked.
@@ -92,6 +95,6 @@ END
         --blink-settings=preferredColorScheme=$preferred --dump-dom "file://$work/frames.html" >dom.html 2>browser.log
     page "$scheme" --checked dom.html
 }
-browse light one:360 one:900 one:1600 sweep:360 gpus:360 limits:900 devices:360 pack:360 explore:360 hostile:360 plain:360
-browse dark one:360 sweep:900 shares:360 pipeline:900
+browse light one:360 one:900 one:1600 sweep:360 gpus:360 limits:900 devices:360 peaks:360 graph:360 pack:360 explore:360 hostile:360 plain:360
+browse dark graph:900 one:360 sweep:900 shares:360 pipeline:900
 finish
