@@ -294,6 +294,7 @@ static struct op_sums sum_ops(const struct rt_graph *graph)
 static void add_op_plot(struct rt_report *report, const char *what, const char *label, const double *sum)
 {
     enum { MOST = 12 };
+    const double small = 1e-4; /* too little to be seen */
     const char *names[MOST];
     double values[MOST], all = 0;
     size_t count = 0;
@@ -305,7 +306,7 @@ static void add_op_plot(struct rt_report *report, const char *what, const char *
         for (int op = 0; op < RT_OP_COUNT; op++)
             if (!taken[op] && sum[op] > 0 && (most < 0 || sum[op] > sum[most]))
                 most = op;
-        if (most < 0)
+        if (most < 0 || sum[most] < small * all)
             break;
         taken[most] = true;
         names[count] = rt_ops[most].name;
