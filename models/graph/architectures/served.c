@@ -112,28 +112,43 @@ static const struct rt_sequences *groups_of(const struct step *step, size_t *cou
     return options->groups != NULL ? options->groups : &step->one;
 }
 
-/* Sequences that decode share one kernel, whose time goes with all their keys: at their mean context. Those
- * that prefill have work that is quadratic in their length: a kernel for each group. */
-static uint32_t attend(const struct step *step, uint32_t x)
+/* Sequences that prefill have work that is quadratic in their length: a kernel for each group. None: x. */
+static uint32_t attend_prefills(const struct step *step, uint32_t x)
+{
+    size_t count;
+    const struct rt_sequences *groups = groups_of(step, &count);
+    uint32_t out = x;
+    for (size_t g = 0; g < count; g++)
+        if (groups[g].tokens > 1)
+            out = attention_kernel(step, x, RT_OP_ATTENTION_CONTEXT, groups[g]);
+    return out;
+}
+
+/* Sequences that decode share one kernel, whose time goes with all their keys: at their mean context. None:
+ * x.
+ */
+static uint32_t attend_decodes(const struct step *step, uint32_t x)
 {
     size_t count;
     const struct rt_sequences *groups = groups_of(step, &count);
     int64_t decoding = 0;
     double cached = 0;
-    uint32_t out = x;
     for (size_t g = 0; g < count; g++) {
-        if (groups[g].tokens > 1) {
-            out = attention_kernel(step, x, RT_OP_ATTENTION_CONTEXT, groups[g]);
+        if (groups[g].tokens > 1)
             continue;
-        }
         decoding += groups[g].count;
         cached += (double)groups[g].count * (double)groups[g].cached;
     }
-    if (decoding > 0)
-        out =
-            attention_kernel(step, x, RT_OP_ATTENTION_GENERATION,
-                             (struct rt_sequences){decoding, 1, (int64_t)llround(cached / (double)decoding)});
-    return out;
+    if (decoding == 0)
+        return x;
+    const struct rt_sequences together = {decoding, 1, (int64_t)llround(cached / (double)decoding)};
+    return attention_kernel(step, x, RT_OP_ATTENTION_GENERATION, together);
+}
+
+static uint32_t attend(const struct step *step, uint32_t x)
+{
+    uint32_t prefilled = attend_prefills(step, x), decoded = attend_decodes(step, x);
+    return decoded != x ? decoded : prefilled;
 }
 
 /* Keys and values of the new tokens go into their pages; graph->cache counts all that is kept after the step.
@@ -180,8 +195,9 @@ static uint32_t norm_heads(const struct step *step, uint32_t x)
 }
 
 /* Latent attention: queries, keys and values of a few columns (vLLM, deepseek_v2.py). A prefill makes keys
- * and values of all heads. A step that only decodes attends to the latent columns themselves: their products
- * with the weights of keys and values move to the queries and to what comes out. */
+ * and values of all heads. Sequences that decode, beside prefills too, attend to the latent columns
+ * themselves: their products with the weights of keys and values move to the queries and to what comes out.
+ */
 static uint32_t latent_down(const struct step *step, uint32_t x)
 {
     const struct rt_model *model = step->stack->model;
@@ -197,14 +213,18 @@ static uint32_t latent_down(const struct step *step, uint32_t x)
     return norm;
 }
 
-static bool only_decodes(const struct step *step)
+/* Rows of sequences that decode. */
+static int64_t decoding_rows(const struct step *step)
 {
     size_t count;
     const struct rt_sequences *groups = groups_of(step, &count);
-    for (size_t g = 0; g < count; g++)
-        if (groups[g].tokens > 1)
-            return false;
-    return true;
+    int64_t rows = 0;
+    bool prefills = false;
+    for (size_t g = 0; g < count; g++) {
+        rows += groups[g].tokens > 1 ? 0 : groups[g].count;
+        prefills = prefills || groups[g].tokens > 1;
+    }
+    return prefills ? rows : step->stack->shape.rows;
 }
 
 /* A product of every head with its part of the weights of keys and values. */
@@ -227,13 +247,38 @@ static uint32_t attend_latent(struct step *step, uint32_t x)
     latent.shape.head_dim = model->kv_rank + model->rope_dim;
     latent.shape.value_dim = model->kv_rank;
     inner.stack = &latent;
-    uint32_t node = attend(&inner, x);
+    uint32_t node = attend_decodes(&inner, x);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->nodes[node].kernel];
     double width =
         graph->options.kv_bits > 0 ? graph->options.kv_bits / 8.0 : rt_dtypes[graph->options.dtype].bytes;
     double keys = (double)kernel->call.dim[0] * ((double)kernel->call.dim[2] + 1);
     kernel->bytes -= width * keys * (double)latent.shape.value_dim;
     return node;
+}
+
+/* `alone`: no prefill beside them has the weights. */
+static uint32_t latent_decodes(const struct step *step, uint32_t x, int64_t rows, bool alone)
+{
+    const struct rt_model *model = step->stack->model;
+    struct rt_stack of_them = *step->stack;
+    struct step part = *step;
+    of_them.shape.rows = rows;
+    part.stack = &of_them;
+    uint32_t absorb_k = absorbed(&part, "attn.absorb_k", x, model->nope_dim, model->kv_rank);
+    uint32_t attended = attend_latent(&part, absorb_k);
+    uint32_t absorb_v = absorbed(&part, "attn.absorb_v", attended, model->kv_rank, of_them.shape.value_dim);
+    if (!alone)
+        of_them.graph->nodes[absorb_k].parameters = of_them.graph->nodes[absorb_v].parameters = 0;
+    return absorb_v;
+}
+
+static uint32_t latent_prefills(const struct step *step, uint32_t x, int64_t rows)
+{
+    const struct rt_model *model = step->stack->model;
+    const struct rt_shape *s = &step->stack->shape;
+    x = rt_build_linear(step->stack->graph, "attn.kv", x, rows, model->kv_rank,
+                        s->heads * (model->nope_dim + s->value_dim), false);
+    return attend_prefills(step, x);
 }
 
 static uint32_t latent_attention(struct step *step, uint32_t x)
@@ -254,16 +299,12 @@ static uint32_t latent_attention(struct step *step, uint32_t x)
     x = vector_node(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
                     (s->heads + 1) * model->rope_dim);
     x = write_cache(step, x, model->kv_rank + model->rope_dim);
-    if (only_decodes(step)) {
-        x = absorbed(step, "attn.absorb_k", x, model->nope_dim, model->kv_rank);
-        x = attend_latent(step, x);
-        x = absorbed(step, "attn.absorb_v", x, model->kv_rank, s->value_dim);
-    } else {
-        x = rt_build_linear(graph, "attn.kv", x, s->rows, model->kv_rank,
-                            s->heads * (model->nope_dim + s->value_dim), false);
-        x = attend(step, x);
-    }
-    x = rt_build_linear(graph, "attn.o", x, s->rows, values, model->hidden, model->out_bias);
+    int64_t decodes = decoding_rows(step), prefills = s->rows - decodes;
+    uint32_t decoded = decodes > 0 ? latent_decodes(step, x, decodes, prefills == 0) : x;
+    uint32_t prefilled = prefills > 0 ? latent_prefills(step, x, prefills) : decoded;
+    x = rt_build_linear(graph, "attn.o", prefilled, s->rows, values, model->hidden, model->out_bias);
+    if (decodes > 0 && prefills > 0)
+        rt_graph_add_input(graph, decoded);
     return rt_build_all_reduce(graph, "attn.all_reduce", x, s->rows * model->hidden, true, false);
 }
 

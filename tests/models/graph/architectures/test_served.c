@@ -111,6 +111,37 @@ static void test_groups(void)
     rt_sequences_release(&list);
 }
 
+/* DeepSeek-V3: decodes beside a prefill attend to the 512 + 64 latent columns, as they do alone; the prefill
+ * makes keys and values of its own tokens only. No weight is counted twice. */
+static void test_latent_groups(void)
+{
+    struct rt_model m = named("deepseek-v3");
+    struct rt_graph_options options = served(RT_STEP_PREFILL, 1, 1);
+    struct rt_sequence_list list = {0};
+    struct rt_graph mixed, alone;
+    RT_ASSERT_OK(rt_sequences_read("--lengths", "300+50", false, &list));
+    RT_ASSERT_OK(rt_sequences_read("--contexts", "1000,3000", true, &list));
+    rt_sequences_set(&list, &options);
+    RT_ASSERT_OK(rt_graph_build(&m, &options, &mixed));
+    ASSERT_FORWARD(&mixed, "attn.kv", RT_OP_LINEAR, 1, 300, 128 * (128 + 128), 512);
+    ASSERT_FORWARD(&mixed, "attn.prefill", RT_OP_ATTENTION_CONTEXT, 1, 300, 50, 128, 128, 160, 0, 0);
+    ASSERT_FORWARD(&mixed, "attn.absorb_k", RT_OP_BMM, 128, 2, 512, 128);
+    ASSERT_FORWARD(&mixed, "attn.o", RT_OP_LINEAR, 1, 302, 7168, 128 * 128);
+    RT_ASSERT_NEAR(graph_parameters(&mixed), rt_model_parameters(&m), 1e-12);
+    struct rt_graph_options decodes = served(RT_STEP_DECODE, 2, 2000);
+    RT_ASSERT_OK(rt_graph_build(&m, &decodes, &alone));
+    static const char *const same[] = {"attn.absorb_k", "attn.decode", "attn.absorb_v"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const struct rt_graph_kernel *beside = find_kernel(&mixed, same[i], RT_FORWARD, 0),
+                                     *by_itself = find_kernel(&alone, same[i], RT_FORWARD, 0);
+        CU_ASSERT_EQUAL(memcmp(&beside->call, &by_itself->call, sizeof beside->call), 0);
+        RT_ASSERT_NEAR(beside->bytes, by_itself->bytes, 1e-12);
+    }
+    rt_graph_release(&alone);
+    rt_graph_release(&mixed);
+    rt_sequences_release(&list);
+}
+
 /* Groups that are alike are the step of as many equal sequences. */
 static void test_equal_groups(void)
 {
@@ -258,5 +289,5 @@ static void test_lists(void)
 }
 
 RT_TESTS(RT_TEST(test_parameters), RT_TEST(test_decode), RT_TEST(test_quantised), RT_TEST(test_groups),
-         RT_TEST(test_equal_groups), RT_TEST(test_experts), RT_TEST(test_window_and_chunk),
-         RT_TEST(test_eager), RT_TEST(test_refused), RT_TEST(test_lists))
+         RT_TEST(test_latent_groups), RT_TEST(test_equal_groups), RT_TEST(test_experts),
+         RT_TEST(test_window_and_chunk), RT_TEST(test_eager), RT_TEST(test_refused), RT_TEST(test_lists))
