@@ -353,7 +353,19 @@ make_serving() {
     for gpu in H100 H200; do
         file=$(llm_without "$gpu")
         say evaluate --serving "$runs" -p "$file" --gpu "$gpu" --fallback --by backend,model,precision --by concurrency --by backend
+        "$rooftile" evaluate --serving "$runs" -p "$file" --gpu "$gpu" --fallback --json >"$work/serving-$gpu.json"
     done
+    echo
+    python3 - "$work/serving-H100.json" "$work/serving-H200.json" <<'END'
+import json, statistics, sys
+runs = [run for path in sys.argv[1:] for run in json.load(open(path, encoding="utf-8"))["runs"]]
+def errors(figure, unit, rows): return [100 * abs(r[figure + "_forecast_" + unit] / r[figure + "_" + unit] - 1) for r in rows]
+def both(values): return f"{statistics.median(values):.1f}, {statistics.mean(values):.1f}"
+for name, rows in (("all", runs), ("without those apart", [run for run in runs if not run["note"]])):
+    few = [run for run in rows if run["concurrency"] <= 8]
+    print(f"both GPUs, {name}: {len(rows)} runs; TPOT {both(errors('tpot', 'ms', rows))}; tokens/s {both(errors('output', 'per_s', rows))}; "
+          f"TTFT {both(errors('ttft', 'ms', rows))}; to 8 users {len(few)} runs, TTFT {both(errors('ttft', 'ms', few))}")
+END
 }
 
 # Whole vision models on GPUs of which no kernel is in training, in their servers and in a mean one.

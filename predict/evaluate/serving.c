@@ -158,6 +158,8 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
     const struct rt_serve_options options = {.ttft_target_us = NAN, .tpot_target_us = NAN};
     struct rt_serve_system system = {.serve = servers->serve.group, .decode = servers->decode.group};
     struct rt_serve_result result;
+    if (run->sequences > 0)
+        system.serve.scheduler.sequences = run->sequences;
     if (servers->decode.cost != NULL) {
         system.transfer_us = move_us;
         system.transfer_context = servers->serve.cost;

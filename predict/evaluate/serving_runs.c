@@ -30,7 +30,8 @@ static const struct count_column {
               {"decode_replicas", NUMBER(decode.replicas), 0},
               {"input", NUMBER(input), -1},
               {"output", NUMBER(output), -1},
-              {"concurrency", NUMBER(concurrency), -1}};
+              {"concurrency", NUMBER(concurrency), -1},
+              {"sequences", NUMBER(sequences), 0}};
 
 static const struct real_column {
     const char *name;

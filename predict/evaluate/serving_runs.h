@@ -11,6 +11,7 @@
  *   input, output       tokens of a prompt and made of it; `least`: the share of them that the shortest has,
  *                       lengths lie evenly between (default 1: all alike)
  *   concurrency         users in a closed loop
+ *   sequences           that the server runs at once; default: its scheduler's
  *   ttft_ms, tpot_ms    means over the requests; output_per_s: tokens a second, else it follows from the two
  *   id, note            of the run; a note says why a run is judged apart from the others
  */
@@ -42,6 +43,7 @@ struct rt_serving_run {
     char *text[RT_SERVING_TEXTS];        /* owned */
     struct rt_serving_cut serve, decode; /* decode.replicas 0: the first group does both */
     int64_t input, output, concurrency;
+    int64_t sequences;                            /* 0: those of the scheduler */
     double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
     size_t line;
     char *reason; /* owned: why it cannot be forecast; NULL: it can */

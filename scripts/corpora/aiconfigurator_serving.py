@@ -7,10 +7,12 @@
 The first takes aggregated rows (one group of GPUs prefills and decodes) that are finished: the time per output token at a concurrency, as a
 decode step at the mean context. TTFT holds queueing and is not taken. Configurations that were measured again: the median.
 
-The second takes every row, with TTFT, and says what keeps one from being judged with the others. Rows that repeat another's times are that
-row once more: the file holds three dumps of one database. docs/log/serving.md says where each rule comes from."""
+The second takes every row, with TTFT, and says what keeps one from being judged with the others. Rows that repeat another's times, to the
+last digit or to the hundredth of a millisecond, are that row once more: the file holds dumps of one database. docs/log/serving.md says where
+each rule comes from."""
 import csv
 import re
+import statistics
 import sys
 
 from runs_csv import Runs, main, rows
@@ -67,7 +69,7 @@ def convert(path):
 
 CUT = ("tp", "pp", "ep", "attention_dp", "replicas")
 COLUMNS = ("id", "device", "model", "backend", "dtype", "quant", "kv_cache", *CUT, *("decode_" + name for name in CUT), "input", "output", "least",
-           "concurrency", "ttft_ms", "tpot_ms", "note")
+           "concurrency", "sequences", "ttft_ms", "tpot_ms", "note")
 BLOCKS = ("deepseek-ai/", "MiniMaxAI/")  # whose own FP8 checkpoints scale blocks of 128 x 128, too
 
 
@@ -108,6 +110,43 @@ def served(row):
     return run
 
 
+WAITS_FOR_A_PLACE = (0.75, 1.25)  # growth of TTFT with the output, in decode times / users: 1 where one of the users always waits
+FEW_USERS = 8
+
+
+def source(run):
+    return tuple(run[name] for name in ("device", "model", "backend", "quant", "least"))
+
+
+def growths(runs):
+    """How TTFT grows with the output, by source: between the shortest and the longest output of each setting of few users."""
+    settings, found = {}, {}
+    for run in runs:
+        if run["concurrency"] and int(run["concurrency"]) <= FEW_USERS and not run.get("decode_tp"):
+            key = tuple(run[name] for name in ("tp", "ep", "attention_dp", "input", "concurrency"))
+            settings.setdefault((source(run), key), []).append((int(run["output"]), float(run["ttft_ms"]), float(run["tpot_ms"])))
+    for (key, setting), each in settings.items():
+        (short, early, fast), (long, late, slow) = min(each), max(each)
+        if long > short:
+            found.setdefault(key, []).append((late - early) * int(setting[-1]) / (long * slow - short * fast))
+    return found
+
+
+def set_places(runs):
+    """Where the first token of every request waits for the decode time of one of the users (Little's law), the server has a place less than
+    there are users."""
+    waiting = {key for key, each in growths(runs).items() if WAITS_FOR_A_PLACE[0] <= statistics.median(each) <= WAITS_FOR_A_PLACE[1]}
+    for run in runs:
+        if source(run) in waiting and int(run["concurrency"] or 0) > 1:
+            run["sequences"] = int(run["concurrency"]) - 1
+
+
+def same_times(run):
+    """The last digits of one dump are rounded away in others."""
+    return tuple(run[name] for name in ("model", "input", "output", "concurrency")) + (
+        round(float(run["ttft_ms"]), 2), round(float(run["tpot_ms"]), 2))
+
+
 def same_setting(run):
     """One dump calls DeepSeek-R1 DeepSeek-V3, whose network it has."""
     words = [str(run.get(name, "")) for name in COLUMNS if name not in ("id", "ttft_ms", "tpot_ms", "note")]
@@ -136,12 +175,16 @@ def note(run, row, fastest):
 
 def convert_serving(path, out):
     table, seen, repeats = [], set(), 0
-    for row in rows(path):
+    everything = [(served(row), row) for row in rows(path)]
+    whole = {same_times(run): run["ttft_ms"] for run, _ in sorted(everything, key=lambda each: len(each[0]["ttft_ms"]))}
+    for run, row in everything:
         times = (row["silicon_ttft_ms"], row["silicon_tpot_ms"])
-        repeats += times in seen
-        if times not in seen:
-            table.append((served(row), row))
+        rounded = len(run["ttft_ms"].partition(".")[2]) <= 2 and whole[same_times(run)] != run["ttft_ms"]
+        repeats += times in seen or rounded
+        if times not in seen and not rounded:
+            table.append((run, row))
         seen.add(times)
+    set_places([run for run, _ in table])
     fastest = {}
     for run, _ in table:
         key, tpot = same_setting(run), float(run["tpot_ms"])

@@ -25,6 +25,18 @@ printf '%s\n' "$header" "a,$row,,1,,,512,64,1,1,40,8," "b,$row,,1,,,512,64,1,16,
 read -r one many fast < <(times order.csv)
 if python3 -c "import sys; sys.exit(not $fast <= $many >= $one > 0)"; then ok order; else not_ok order "$one $many $fast"; fi
 
+# With a place less than four users one always waits: a third of the time that a request takes in the server (Little's law).
+printf '%s\n' "$header,sequences" "a,$row,,1,,,512,400,1,4,40,8,," "b,$row,,1,,,512,400,1,4,40,8,,3" >places.csv
+"$ROOFTILE" evaluate -p roofline --serving places.csv --json >places.json
+if python3 - <<'END'
+import json
+free, full = json.load(open("places.json"))["runs"]
+served = free["ttft_forecast_ms"] + full["tpot_forecast_ms"] * (full["output"] - 1)
+wait = full["ttft_forecast_ms"] - free["ttft_forecast_ms"]
+assert 0.85 < wait / (served / 3) < 1.05, (wait, served)
+END
+then ok one_waits; else not_ok one_waits; fi
+
 printf 'device,model\n' >short.csv
 refuses no_columns 1 'has no column "backend"' "$ROOFTILE" evaluate -p roofline --serving short.csv
 printf '%s\n' "$header" "a,$row,,1,,,0,64,1,4,40,8," >zero.csv
