@@ -5,6 +5,7 @@
 #include "models/graph/memory.h"
 
 #include <math.h>
+#include <unistd.h>
 
 enum { BATCH = 4, CONTEXT = 100 };
 
@@ -236,18 +237,25 @@ static void test_refused(void)
 
 /* --- caches --- */
 
-/* Bytes of the cache of a step of one sequence in bf16. */
-static double cache_of(const char *config, int64_t context)
+/* A config.json of tests/data, or a model of the zoo. */
+static struct rt_model config_named(const char *name)
 {
     char path[256];
     struct rt_model model;
+    snprintf(path, sizeof path, RT_SOURCE_DIR "/tests/data/configs/%s.json", name);
+    RT_ASSERT_OK(rt_model_find(access(path, R_OK) == 0 ? path : name, &model));
+    return model;
+}
+
+/* Bytes of the cache of a step of one sequence in bf16. */
+static double cache_of(const char *config, int64_t context)
+{
+    struct rt_model model = config_named(config);
     struct rt_graph graph;
     struct rt_graph_memory memory;
     struct rt_graph_options options = served(1, 1);
     options.batch = 1;
     options.context = context;
-    snprintf(path, sizeof path, RT_SOURCE_DIR "/tests/data/configs/%s.json", config);
-    RT_ASSERT_OK(rt_model_load(path, &model));
     RT_ASSERT_OK(rt_graph_build(&model, &options, &graph));
     rt_graph_memory(&graph, NULL, &memory);
     RT_ASSERT_NEAR(memory.cache, 2 * graph.cache, 1e-12);
