@@ -279,11 +279,15 @@ static void add_fronts(struct rt_report *report, const struct rt_serving_plan *p
 {
     const struct rt_serving_request *request = plan->request;
     struct rt_table *all = rt_table_new(columns, RT_COUNT(columns));
-    int64_t best = rt_serving_best(plan, SIZE_MAX, 0);
     for (size_t gpu = 0; gpu < request->gpu_count; gpu++)
         add_front(report, plan, gpu, all);
     rt_report_add_json(report, "front", rt_table_json(all));
     rt_table_free(all);
+}
+
+static void add_picture(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    int64_t best = rt_serving_best(plan, SIZE_MAX, 0);
     if (best < 0)
         return;
     struct rt_plot *plot = rt_plot_new("Throughput of a GPU against what a user gets",
@@ -291,7 +295,7 @@ static void add_fronts(struct rt_report *report, const struct rt_serving_plan *p
                                        rt_number_text(rt_serving_gpu_rate(plan, (size_t)best)).text,
                                        rt_number_text(rt_serving_user_rate(plan, (size_t)best)).text);
     rt_plot_axes(plot, "tokens/s of a user", RT_SCALE_LINEAR, "tokens/s of a GPU", RT_SCALE_LINEAR);
-    for (size_t gpu = 0; gpu < request->gpu_count; gpu++)
+    for (size_t gpu = 0; gpu < plan->request->gpu_count; gpu++)
         add_series(plot, plan, gpu);
     rt_report_add_plot(report, plot);
 }
@@ -332,6 +336,7 @@ struct rt_report *rt_serving_plan_report(const struct rt_serving_plan *plan)
 {
     struct rt_report *report = rt_report_new();
     add_head(report, plan);
+    add_picture(report, plan);
     add_choices(report, plan);
     add_fronts(report, plan);
     add_reasons(report, plan);

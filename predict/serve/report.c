@@ -294,6 +294,7 @@ static void add_point(struct rt_report *report, const struct rt_serve_setting *s
                            "%.0f of %zu requests", r->good_requests, r->requests);
     add_cache(report, setting, r);
     add_overload(report, point);
+    rt_serve_add_plots(report, setting, point);
     rt_report_add_table(report, "latencies", "Latencies", latency_table(point, setting->level));
     rt_report_add_table(report, "throughput", "Throughput", throughput_table(setting, point));
     rt_report_add_table(report, "steps", "Steps", step_table(r));
@@ -364,12 +365,11 @@ struct rt_report *rt_serve_report(const struct rt_serve_setting *setting, struct
     add_setting(report, setting);
     if (count == 1) {
         add_point(report, setting, &points[0]);
-        rt_serve_add_plots(report, setting, &points[0]);
     } else {
+        rt_serve_add_sweep_plots(report, setting, points, count);
         rt_report_add_table(report, "points", "Latencies in ms", sweep_table(setting, points, count));
         for (size_t i = 0; i < count; i++)
             add_overload(report, &points[i]);
-        rt_serve_add_sweep_plots(report, setting, points, count);
     }
     free(load);
     return report;
