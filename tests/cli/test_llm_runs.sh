@@ -165,7 +165,7 @@ is "quantised" "$(cells quant aiconfigurator_serving.csv)|$(cells kv_cache aicon
 succeeds "both are forecast" "$ROOFTILE" evaluate -p roofline --workloads aiconfigurator_serving.h5 --by backend
 holds "by backend" "tensorrt-llm" stdout
 
-# The same under load: rounded repeats are dropped; where TTFT grows with the output by the decode time over the users, one always waits.
+# The same under load: rounded repeats are dropped. Where TTFT grows with the output by the decode time over the users, one always waits: --places.
 cat >served.csv <<'END'
 id,silicon_data_source,backend,model_path,system,precision,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms
 a,one gap-analysis,trtllm,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,,8,2,1,,1,1,200.5,8
@@ -177,6 +177,8 @@ END
 python3 "$ROOFTILE_SOURCE/scripts/corpora/aiconfigurator_serving.py" served.csv --serving -o served_runs.csv 2>served.txt
 holds "a rounded repeat" "left out: 1 times" served.txt
 is "all rows but that" "$(cells id served_runs.csv)" "a|b|c|d"
+is "no setting out of the measured times" "$(cells sequences served_runs.csv)" "|||"
+python3 "$ROOFTILE_SOURCE/scripts/corpora/aiconfigurator_serving.py" served.csv --serving --places -o served_runs.csv 2>served.txt
 is "a place less than users" "$(cells sequences served_runs.csv)" "7|7||"
 
 # ---- the corpora themselves, where they are ----
