@@ -110,27 +110,44 @@ static double device_width(const struct asked *asked)
  * docs/log/narrow-products.md. */
 static const double OTHER_DTYPE = 1.5;
 
-double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
-                             const struct rt_query *query, double level)
+/* `beyond`: outside the range of the training features, where a device is no better known than an unseen one.
+ */
+static double half_width(const struct asked *asked, bool beyond)
+{
+    double half = device_width(asked);
+    if (!rt_net_saw(asked->net, (enum rt_dtype)asked->query->call.dtype))
+        return fmax(half, OTHER_DTYPE * width(asked, asked->net->intervals.unseen));
+    return beyond ? fmax(half, width(asked, asked->net->intervals.unseen)) : half; /* unseen NaN: half */
+}
+
+void rt_predictor_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
+                            const struct rt_query *query, const double *level, size_t count, double *half)
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
     struct rt_launch launch;
+    for (size_t l = 0; l < count; l++)
+        half[l] = NAN;
     if (net == NULL || !rt_family_net_has_effects(net) ||
         rt_family_net_launch(net, query, device, &launch) != RT_SKIP_NONE)
-        return NAN;
-    const struct asked asked = {.predictor = predictor,
-                                .net = net,
-                                .device = device,
-                                .query = query,
-                                .size = rt_interval_size_of(launch.bound_us),
-                                .level = level};
-    double half = device_width(&asked);
-    if (!rt_net_saw(net, (enum rt_dtype)query->call.dtype))
-        return fmax(half, OTHER_DTYPE * width(&asked, net->intervals.unseen));
-    /* outside the range of the training features a device is no better known than an unseen one */
-    return rt_family_net_launch_beyond(net, &launch) < 0
-               ? half
-               : fmax(half, width(&asked, net->intervals.unseen)); /* unseen NaN: half */
+        return;
+    struct asked asked = {.predictor = predictor,
+                          .net = net,
+                          .device = device,
+                          .query = query,
+                          .size = rt_interval_size_of(launch.bound_us)};
+    bool beyond = rt_family_net_launch_beyond(net, &launch) >= 0;
+    for (size_t l = 0; l < count; l++) {
+        asked.level = level[l];
+        half[l] = half_width(&asked, beyond);
+    }
+}
+
+double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
+                             const struct rt_query *query, double level)
+{
+    double half;
+    rt_predictor_intervals(predictor, device, query, &level, 1, &half);
+    return half;
 }
 
 /* --- how errors go together --- */

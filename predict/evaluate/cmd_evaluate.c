@@ -230,20 +230,22 @@ static int choose(const struct arguments *arguments, const struct rt_dataset *da
         status = rt_kernel_properties_check(dataset, &arguments->by);
     if (status == RT_OK)
         status = check_models(&arguments->models, dataset);
-    *out = (struct rt_evaluate_options){.devices = arguments->gpus.count > 0 ? choice->devices : NULL,
-                                        .ops = arguments->ops.count > 0 ? choice->ops : NULL,
-                                        .dtypes = arguments->dtypes.count > 0 ? choice->dtypes : NULL,
-                                        .part = arguments->part,
-                                        .each = arguments->each,
-                                        .measured_tiles = arguments->tiles == 1,
-                                        .target = arguments->target,
-                                        .quiet = arguments->quiet,
-                                        .models = &arguments->models,
-                                        .by = &arguments->by,
-                                        .published = arguments->published,
-                                        .graphs = arguments->graphs,
-                                        .fallback = arguments->fallback,
-                                        .from_whole = arguments->from_whole};
+    *out = (struct rt_evaluate_options){
+        .devices = arguments->gpus.count > 0 ? choice->devices : NULL,
+        .ops = arguments->ops.count > 0 ? choice->ops : NULL,
+        .dtypes = arguments->dtypes.count > 0 ? choice->dtypes : NULL,
+        .part = arguments->part,
+        .each = arguments->each,
+        .pictures = rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_HTML),
+        .measured_tiles = arguments->tiles == 1,
+        .target = arguments->target,
+        .quiet = arguments->quiet,
+        .models = &arguments->models,
+        .by = &arguments->by,
+        .published = arguments->published,
+        .graphs = arguments->graphs,
+        .fallback = arguments->fallback,
+        .from_whole = arguments->from_whole};
     return status;
 }
 

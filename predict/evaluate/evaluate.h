@@ -58,6 +58,7 @@ struct rt_evaluate_options {
     const struct rt_target *target; /* that is judged; NULL: what the reference was fitted to */
     int part;                       /* enum rt_part or RT_PART_ANY */
     bool each;                      /* a row for each kernel in JSON */
+    bool pictures;                  /* the report has them: for pages */
     bool measured_tiles;            /* use a sample's own tile where it is known, else forecast all */
     struct rt_threads *threads;     /* NULL: this thread alone */
     bool quiet;                     /* no progress on stderr */

@@ -22,9 +22,10 @@ double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt
                : mj;
 }
 
-double rt_kernel_energy_interval(const struct rt_predictor *predictor, const struct rt_device *device,
-                                 const struct rt_query *query, double level)
+void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
+                                const struct rt_query *query, const double *level, size_t count, double *half)
 {
-    return hypot(rt_predictor_interval(predictor, device, query, level),
-                 rt_energy_interval(&predictor->energy, device, level));
+    rt_predictor_intervals(predictor, device, query, level, count, half);
+    for (size_t l = 0; l < count; l++)
+        half[l] = hypot(half[l], rt_energy_interval(&predictor->energy, device, level[l]));
 }

@@ -10,9 +10,10 @@
 double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt_device *device,
                            const struct rt_query *query, double time_us);
 
-/* Half-width of the interval of ln(measured / forecast energy): of the kernel's time and of power. NaN where
- * one is unknown. */
-double rt_kernel_energy_interval(const struct rt_predictor *predictor, const struct rt_device *device,
-                                 const struct rt_query *query, double level);
+/* Half-widths (count) of the intervals of ln(measured / forecast energy) at levels (count): of the kernel's
+ * time and of power. NaN where one is unknown. */
+void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
+                                const struct rt_query *query, const double *level, size_t count,
+                                double *half);
 
 #endif

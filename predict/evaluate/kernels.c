@@ -202,24 +202,27 @@ static void energy_of_times(const struct rt_evaluation *evaluation, const struct
 
 const double rt_coverage_levels[RT_COVERAGE_LEVELS] = {0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
 
-static double half_width(const struct rt_evaluation *evaluation, size_t c, const struct rt_device *device,
-                         const struct rt_query *query, double level)
+static void half_widths(const struct rt_evaluation *evaluation, size_t c, const struct rt_device *device,
+                        const struct rt_query *query, const double *level, size_t count, double *half)
 {
-    return (forecasts_by_time(evaluation, c) ? rt_kernel_energy_interval : rt_predictor_interval)(
-        &evaluation->candidates[c].predictor, device, query, level);
+    (forecasts_by_time(evaluation, c) ? rt_kernel_energy_intervals : rt_predictor_intervals)(
+        &evaluation->candidates[c].predictor, device, query, level, count, half);
 }
 
-/* Counts the last row where it lies within the first candidate's intervals of each level. */
-static void count_covered(struct rt_evaluation *evaluation, const struct rt_device *device,
-                          const struct rt_query *query)
+/* The first candidate's interval of the last row, which is counted where it lies within those of each level.
+ */
+static double count_covered(struct rt_evaluation *evaluation, const struct rt_device *device,
+                            const struct rt_query *query)
 {
+    double level[RT_COVERAGE_LEVELS + 1] = {RT_EVALUATE_LEVEL}, half[RT_COVERAGE_LEVELS + 1];
     size_t row = evaluation->row_count - 1;
     double off = fabs(log(evaluation->measured[row] / evaluation->column[0].value[row]));
-    if (isnan(evaluation->column[0].half[row]))
-        return;
-    evaluation->covered_rows++;
+    memcpy(level + 1, rt_coverage_levels, sizeof rt_coverage_levels);
+    half_widths(evaluation, 0, device, query, level, RT_COVERAGE_LEVELS + 1, half);
+    evaluation->covered_rows += !isnan(half[0]);
     for (size_t l = 0; l < RT_COVERAGE_LEVELS; l++)
-        evaluation->covered[l] += off <= half_width(evaluation, 0, device, query, rt_coverage_levels[l]);
+        evaluation->covered[l] += !isnan(half[0]) && off <= half[l + 1];
+    return half[0];
 }
 
 /* Beside energy: the first candidate's coefficients at the measured time, and the board's power for it. */
@@ -245,10 +248,11 @@ static void add_row(struct kernels *kernels, const struct rt_device *device, con
     evaluation->measured[row] = rt_target_measured(evaluation->target, sample);
     for (size_t c = 0; c < evaluation->candidate_count; c++) {
         evaluation->column[c].value[row] = batch->forecast[c][i];
-        evaluation->column[c].half[row] =
-            half_width(evaluation, c, device, &batch->query[i], RT_EVALUATE_LEVEL);
+        if (c > 0)
+            half_widths(evaluation, c, device, &batch->query[i], (double[]){RT_EVALUATE_LEVEL}, 1,
+                        &evaluation->column[c].half[row]);
     }
-    count_covered(evaluation, device, &batch->query[i]);
+    evaluation->column[0].half[row] = count_covered(evaluation, device, &batch->query[i]);
     add_beside(kernels, device, &batch->query[i], sample, row);
     evaluation->dtypes[sample->call.dtype]++;
     evaluation->unstable += (sample->flags & RT_FLAG_UNSTABLE) != 0;

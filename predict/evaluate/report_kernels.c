@@ -191,7 +191,8 @@ void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluat
     add_samples(report, evaluation);
     add_counts(report, evaluation);
     add_coverage(report, evaluation);
-    rt_evaluation_add_plots(report, evaluation);
+    if (evaluation->options.pictures)
+        rt_evaluation_add_plots(report, evaluation);
     add_tables(report, evaluation);
     add_worst(report, evaluation);
     add_skipped(report, evaluation);

@@ -291,7 +291,8 @@ void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evalu
     add_runs(report, evaluation);
     add_published(report, evaluation);
     add_legend(report);
-    rt_evaluation_add_plots(report, evaluation);
+    if (evaluation->options.pictures)
+        rt_evaluation_add_plots(report, evaluation);
     add_rows(report, evaluation);
     add_passes(report, evaluation);
     rt_evaluation_add_pools(report, evaluation, &evaluation->devices, "summary", "per GPU and mode", "device",

@@ -463,7 +463,9 @@ static void test_plots(void)
     struct rt_evaluation e;
     make_data(&data);
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
-    RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &test_split, &e));
+    struct rt_evaluate_options with_pictures = test_split;
+    with_pictures.pictures = true;
+    RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &with_pictures, &e));
     struct rt_dataset_input input = {0};
     struct rt_report *report = rt_evaluation_report(&e, &input);
     const struct rt_plot *measured = find_plot(report, "Forecast against measured");
