@@ -1,6 +1,7 @@
 /* Counting candidates by what became of them. See reasons.h. */
 #include "predict/plan/reasons.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "predict/plan/candidates.h"
 
 #include <math.h>
@@ -121,5 +122,5 @@ char *rt_serving_reason_amount(const struct rt_serving_reason *reason)
         return rt_format("%.2f GiB a GPU", reason->nearest / 0x1p30);
     if (reason->fate == RT_SERVING_MISSED_RATE)
         return rt_format("%.1f%% of the rate", 100 * reason->nearest);
-    return rt_format("%.3g ms", reason->nearest / 1e3);
+    return rt_format("%s ms", rt_number_text(reason->nearest / 1e3).text);
 }
