@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "collect/backends.h"
-#include "models/graph/import/onnx/onnx.h"
-#include "models/nn/blas.h"
+#include "models/networks/onnx/onnx.h"
+#include "models/predictors/nn/blas.h"
 
 #include <stdlib.h>
 #include <string.h>

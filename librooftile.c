@@ -5,9 +5,9 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "commands.h"
-#include "models/graph/architectures/vision/vision.h"
-#include "models/graph/import/import.h"
-#include "predict/forecast/forecast.h"
+#include "models/networks/vision/vision.h"
+#include "models/networks/import/import.h"
+#include "predict/step/forecast.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/terminal.h"
 #include "commands.h"
-#include "models/nn/blas.h"
+#include "models/predictors/nn/blas.h"
 #include "start.h"
 
 #include <signal.h>

@@ -6,7 +6,7 @@
 #include "collect/plan/model_run.h"
 #include "collect/plan/plans.h"
 #include "collect/report.h"
-#include "models/graph/model.h"
+#include "models/networks/model.h"
 #include "base/options.h"
 #include "base/outputs.h"
 #include "base/printable.h"

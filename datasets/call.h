@@ -27,7 +27,7 @@ enum rt_family rt_call_family(const struct rt_call *call);
 double rt_call_flops(const struct rt_call *call);
 /* FLOPs that no algorithm does without: those above, but of a convolution without stride and dilation fewer.
  * Winograd's tiles of 6 x 6 need a quarter for a kernel of 3 x 3, an FFT of 32 x 32 points less for larger
- * ones (models/roofline/conv.h). */
+ * ones (models/predictors/roofline/conv.h). */
 double rt_call_least_flops(const struct rt_call *call);
 /* Compulsory traffic in bytes: every operand once. */
 double rt_call_bytes(const struct rt_call *call);

@@ -1,5 +1,5 @@
 /* Families of ops: what their kernels have in common. A new family is one row in family.c and its physics in
- * models/roofline. */
+ * models/predictors/roofline. */
 #ifndef ROOFTILE_DATASETS_FAMILY_H
 #define ROOFTILE_DATASETS_FAMILY_H
 

@@ -1,7 +1,7 @@
 /*
  * How a run of a whole model was served, as attributes of its group say it. All of them are optional:
  *
- *   runtime    what ran it: eager-math, eager, eager-1.4, graph, compile, serving (models/graph/runtime.h has
+ *   runtime    what ran it: eager-math, eager, eager-1.4, graph, compile, serving (models/networks/runtime.h has
  * the table) backend    which program that was: vllm, sglang, tensorrt-llm; errors are reported by it lengths
  * "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence` of each contexts
  * tokens that are cached of each sequence before the step; else `sequence` (decode) or none output     tokens
@@ -14,7 +14,7 @@
  * images: nchw or nhwc (channels last); else nchw autocast   1: torch.autocast in the run's dtype, weights in
  * fp32; else 0 input      is its copy to the device in the time, and from what memory: none, pageable, pinned
  *   optimizer  whose step is in the time of training: none, sgd, adamw; else none
- *   host       which host launched it (predict/forecast/host.h has the table); else the runtime's
+ *   host       which host launched it (predict/step/host.h has the table); else the runtime's
  *   power_limit_w   what its GPUs' power was limited to, W of one; else the board's power
  *
  * and what was measured beside its time:

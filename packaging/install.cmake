@@ -9,7 +9,7 @@ install(TARGETS librooftile_shared EXPORT rooftile-shared LIBRARY COMPONENT libr
 install(TARGETS librooftile_static EXPORT rooftile-static ARCHIVE COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rooftile)
 install(FILES rooftile.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rooftile COMPONENT development)
-install(FILES models/predictor/pretrained/rooftile.h5 DESTINATION ${CMAKE_INSTALL_DATADIR}/rooftile COMPONENT data)
+install(FILES models/predictors/pretrained/rooftile.h5 DESTINATION ${CMAKE_INSTALL_DATADIR}/rooftile COMPONENT data)
 
 # pkg-config: relative, so that `cmake --install --prefix ANYWHERE` gives a file that is right there.
 file(RELATIVE_PATH PKGCONFIG_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -32,7 +32,7 @@ install(FILES README.md CONTRIBUTING.md ${packaging}/copyright DESTINATION ${doc
 foreach(folder docs datasets/devices)
   install(DIRECTORY ${folder} DESTINATION ${doc}/${folder}/.. COMPONENT program FILES_MATCHING PATTERN *.md)
 endforeach()
-foreach(page tests/bench/README.md datasets/FORMAT.md models/predictor/FORMAT.md models/predictor/pretrained/README.md)
+foreach(page tests/bench/README.md datasets/FORMAT.md models/predictors/predictor/FORMAT.md models/predictors/pretrained/README.md)
   cmake_path(GET page PARENT_PATH folder)
   install(FILES ${page} DESTINATION ${doc}/${folder} COMPONENT program)
 endforeach()

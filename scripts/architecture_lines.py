@@ -3,7 +3,7 @@
 
     architecture_lines.py [SOURCE] [--most MEDIAN]
 
-Rows are `const struct rt_architecture` of models/graph/architectures/*.c; keys and functions that several rows share
+Rows are `const struct rt_architecture` of models/networks/architectures/*.c; keys and functions that several rows share
 count for each of them. Lines without a letter or digit do not count. Exit status 1: the median is above MEDIAN.
 """
 import argparse
@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--most", type=float, help="the largest median that is allowed")
     arguments = parser.parse_args()
     counts = {}
-    for path in sorted(Path(arguments.source, "models/graph/architectures").glob("*.c")):
+    for path in sorted(Path(arguments.source, "models/networks/architectures").glob("*.c")):
         pieces = pieces_of(path.read_text())
         for text in pieces.values():
             kind = re.search(r'\.model_type = "([^"]+)"', text)

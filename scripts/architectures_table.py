@@ -239,7 +239,7 @@ def page(rows, versions):
     good = [row for row in rows if row["state"] == "equal"]
     lines = [
         "# Language, vision and speech models beside transformers", "",
-        f"`scripts/{PROGRAM}.py build/rooftile models/graph/zoo tests/data/configs --reference "
+        f"`scripts/{PROGRAM}.py build/rooftile models/networks/zoo tests/data/configs --reference "
         "tests/data/configs/reference.csv -o docs/results/architectures.md`;", versions + ".", "",
         f"{len(good)} of {len(rows)} configs are equal, {len({row['model_type'] for row in good})} of "
         f"{len({row['model_type'] for row in rows})} model types have one that is; the backward pass was compared for "

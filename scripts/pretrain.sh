@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes models/predictor/pretrained/rooftile.h5 again from the public measurements that it was fitted to:
+# Makes models/predictors/pretrained/rooftile.h5 again from the public measurements that it was fitted to:
 #
 #   scripts/pretrain.sh NEUSIGHT AICONFIGURATOR CORPORA
 #
@@ -38,6 +38,6 @@ for name in zeus splitwise mlenergy; do
     files+=("$work/$name.h5")
 done
 "$rooftile" calibrate --target energy --population -p "$work/times.h5" "${files[@]}" --overwrite \
-    -o "$source_folder/models/predictor/pretrained/rooftile.h5"
+    -o "$source_folder/models/predictors/pretrained/rooftile.h5"
 "$rooftile" card pretrained --title "The predictor that comes along" --overwrite \
-    --notes "$source_folder/models/predictor/pretrained/notes.md" -o "$source_folder/models/predictor/pretrained/README.md"
+    --notes "$source_folder/models/predictors/pretrained/notes.md" -o "$source_folder/models/predictors/pretrained/README.md"

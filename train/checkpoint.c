@@ -2,7 +2,7 @@
 #include "base/h5.h"
 #include "base/outputs.h"
 #include "train/checkpoint.h"
-#include "models/predictor/recipe.h"
+#include "models/predictors/predictor/recipe.h"
 #include "base/status.h"
 
 #include <float.h>

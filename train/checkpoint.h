@@ -5,8 +5,8 @@
 #ifndef ROOFTILE_TRAIN_CHECKPOINT_H
 #define ROOFTILE_TRAIN_CHECKPOINT_H
 
-#include "models/predictor/predictor.h"
-#include "models/nn/optimizer.h"
+#include "models/predictors/predictor/predictor.h"
+#include "models/predictors/nn/optimizer.h"
 
 #define RT_CHECKPOINT_FORMAT  "rooftile-checkpoint"
 #define RT_CHECKPOINT_VERSION 4

@@ -5,8 +5,8 @@
 #include "base/report.h"
 #include "base/status.h"
 #include "datasets/dataset_input.h"
-#include "models/nn/blas.h"
-#include "models/predictor/recipe.h"
+#include "models/predictors/nn/blas.h"
+#include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
 

@@ -1,5 +1,5 @@
 /*
- * Fitting the baselines (models/baselines). The linear baseline is fitted to the training part, as networks
+ * Fitting the baselines (models/predictors/baselines). The linear baseline is fitted to the training part, as networks
  * are. Wave scaling holds all samples of devices that are not held out, test samples too: a device is
  * forecast from other devices' measurements of the same kernel, never from its own.
  */

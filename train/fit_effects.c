@@ -2,7 +2,7 @@
 #include "train/fit_effects.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "models/nn/step.h"
+#include "models/predictors/nn/step.h"
 
 #include <math.h>
 #include <stdio.h>

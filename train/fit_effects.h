@@ -1,12 +1,12 @@
 /*
- * Fitting device effects (models/predictor/device_effects.h) in the steps of a family's network: AdamW
+ * Fitting device effects (models/predictors/predictor/device_effects.h) in the steps of a family's network: AdamW
  * without decay, shrunk to 0 by a ridge, centred to a mean of 0 over the devices, so that what devices have
  * in common stays in the network. Steps depend on the number of threads only through the network's.
  */
 #ifndef ROOFTILE_TRAIN_FIT_EFFECTS_H
 #define ROOFTILE_TRAIN_FIT_EFFECTS_H
 
-#include "models/nn/optimizer.h"
+#include "models/predictors/nn/optimizer.h"
 #include "train/training_rows.h"
 
 struct rt_effect_fit {

@@ -1,8 +1,8 @@
 /* The energy model, fitted. See fit_energy.h. */
 #include "train/fit_energy.h"
 #include "base/status.h"
-#include "models/nn/blas.h"
-#include "models/roofline/power_clip.h"
+#include "models/predictors/nn/blas.h"
+#include "models/predictors/roofline/power_clip.h"
 
 #include <math.h>
 #include <stdio.h>

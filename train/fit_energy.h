@@ -1,5 +1,5 @@
 /*
- * Fitting the energy model (models/predictor/energy_model.h) to measured power, of runs or of kernels.
+ * Fitting the energy model (models/predictors/predictor/energy_model.h) to measured power, of runs or of kernels.
  *
  * An observation is what a run or a kernel takes by the prior coefficients, part by part, at its measured
  * time, and the watts that were measured. A run is one or several steps, each of which may be at the limit.
@@ -18,7 +18,7 @@
 #ifndef ROOFTILE_TRAIN_FIT_ENERGY_H
 #define ROOFTILE_TRAIN_FIT_ENERGY_H
 
-#include "models/predictor/energy_model.h"
+#include "models/predictors/predictor/energy_model.h"
 
 enum { RT_ENERGY_FREEDOM = 4, RT_ENERGY_STEPS = 12 };
 

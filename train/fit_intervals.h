@@ -1,4 +1,4 @@
-/* Conformal intervals of a net (models/predictor/conformal_interval.h): half-widths for known devices from
+/* Conformal intervals of a net (models/predictors/predictor/conformal_interval.h): half-widths for known devices from
  * the validation rows, for unseen ones from fits that leave each device out in turn. */
 #ifndef ROOFTILE_TRAIN_FIT_INTERVALS_H
 #define ROOFTILE_TRAIN_FIT_INTERVALS_H

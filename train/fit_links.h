@@ -1,5 +1,5 @@
 /*
- * Fitting the model of links (models/roofline/link.h) to collectives: coefficients that all GPUs share, then
+ * Fitting the model of links (models/predictors/roofline/link.h) to collectives: coefficients that all GPUs share, then
  * device effects, twice in turn; intervals by fits that leave each device out.
  *
  * Coefficients: least squares of relative errors, reweighted so that outliers count little, none below 0 (the

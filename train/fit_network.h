@@ -2,8 +2,8 @@
 #ifndef ROOFTILE_TRAIN_FIT_NETWORK_H
 #define ROOFTILE_TRAIN_FIT_NETWORK_H
 
-#include "models/nn/loss.h"
-#include "models/nn/step.h"
+#include "models/predictors/nn/loss.h"
+#include "models/predictors/nn/step.h"
 #include "train/fit_effects.h"
 #include "train/training.h"
 

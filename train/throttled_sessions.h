@@ -1,9 +1,9 @@
-/* Sessions in which a GPU was throttled (models/predictor/throttling.h) are found before anything is fitted
+/* Sessions in which a GPU was throttled (models/predictors/predictor/throttling.h) are found before anything is fitted
  * to them; their rows of the family are dropped. */
 #ifndef ROOFTILE_TRAIN_THROTTLED_SESSIONS_H
 #define ROOFTILE_TRAIN_THROTTLED_SESSIONS_H
 
-#include "models/predictor/throttling.h"
+#include "models/predictors/predictor/throttling.h"
 #include "train/training_rows.h"
 
 /* The median of roofline / measured over a session's large, compute-bound rows; NaN where there are fewer

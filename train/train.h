@@ -21,7 +21,7 @@
 
 #include "base/options.h"
 #include "base/table.h"
-#include "models/predictor/predictor.h"
+#include "models/predictors/predictor/predictor.h"
 
 struct rt_train_options {
     const char *kind;              /* of the recipes: "rooftile" */
@@ -36,7 +36,7 @@ struct rt_train_options {
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
     bool no_intervals; /* no fits that leave each device out, so forecasts carry no intervals */
-    bool keep_all; /* fit also to throttled sessions (models/predictor/throttling.h) and impossible samples */
+    bool keep_all; /* fit also to throttled sessions (models/predictors/predictor/throttling.h) and impossible samples */
 };
 extern const struct rt_train_options rt_train_defaults;
 

@@ -4,7 +4,7 @@
 
 #include "base/progress.h"
 #include "base/threads.h"
-#include "models/predictor/recipe.h"
+#include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
 #include "train/training_rows.h"

@@ -3,7 +3,7 @@
 #ifndef ROOFTILE_TRAIN_TRAINING_ROWS_H
 #define ROOFTILE_TRAIN_TRAINING_ROWS_H
 
-#include "models/predictor/predictor.h"
+#include "models/predictors/predictor/predictor.h"
 
 struct rt_training_rows {
     size_t count;

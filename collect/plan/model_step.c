@@ -1,8 +1,8 @@
 /* A model's graph as tasks. See model_step.h. */
 #include "collect/plan/model_step.h"
 #include "base/status.h"
-#include "models/graph/import/import.h"
-#include "models/graph/model.h"
+#include "models/networks/import/import.h"
+#include "models/networks/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * A step of a model as tasks: the kernels of its graph (models/graph) in launch order. The models plan takes
+ * A step of a model as tasks: the kernels of its graph (models/networks) in launch order. The models plan takes
  * its shapes from here, and `rooftile collect --model` runs them.
  */
 #ifndef ROOFTILE_COLLECT_PLAN_MODEL_STEP_H

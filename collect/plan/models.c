@@ -7,7 +7,7 @@
 #include "collect/plan/plans.h"
 #include "collect/plan/sweep.h"
 #include "base/status.h"
-#include "models/graph/model.h"
+#include "models/networks/model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_PREDICT_EVALUATE_CANDIDATE_H
 #define ROOFTILE_PREDICT_EVALUATE_CANDIDATE_H
 
-#include "models/predictor/predictor.h"
+#include "models/predictors/predictor/predictor.h"
 
 #define RT_MAX_CANDIDATES 6
 

@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "datasets/run_attributes.h"
 #include "predict/evaluate/run_pools.h"
-#include "predict/forecast/power_curve.h"
+#include "predict/step/power_curve.h"
 
 #include <math.h>
 #include <stdlib.h>

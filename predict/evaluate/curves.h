@@ -1,6 +1,6 @@
 /*
  * Curves: runs of one kind on one GPU under several power limits. Their time and power at lower limits are
- * forecast from the measured point at the highest one (predict/forecast/power_curve.h), whatever model they
+ * forecast from the measured point at the highest one (predict/step/power_curve.h), whatever model they
  * are of: no graph and no network is asked.
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_CURVES_H

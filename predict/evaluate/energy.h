@@ -1,6 +1,6 @@
 /*
  * Energy of runs: the mean power of a GPU and the joules of all of them, as measured and as forecast by the
- * first candidate. Three columns: with the predictor's scales; by the priors of models/roofline/energy.h
+ * first candidate. Three columns: with the predictor's scales; by the priors of models/predictors/roofline/energy.h
  * alone (one set of coefficients, nothing fitted, no device effects); as if each GPU drew all that its board
  * (or the run's limit) allows.
  *

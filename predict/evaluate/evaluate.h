@@ -36,7 +36,7 @@
 
 #include "base/options.h"
 #include "datasets/run_attributes.h"
-#include "models/roofline/target.h"
+#include "models/predictors/roofline/target.h"
 #include "predict/evaluate/candidate.h"
 #include "predict/evaluate/metrics.h"
 #include "predict/evaluate/workload.h"

@@ -1,7 +1,7 @@
 /* Energy of kernels. See kernel_energy.h. */
 #include "predict/evaluate/kernel_energy.h"
 #include "base/status.h"
-#include "predict/forecast/energy.h"
+#include "predict/step/energy.h"
 
 #include <math.h>
 

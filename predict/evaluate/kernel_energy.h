@@ -2,10 +2,10 @@
 #ifndef ROOFTILE_PREDICT_EVALUATE_KERNEL_ENERGY_H
 #define ROOFTILE_PREDICT_EVALUATE_KERNEL_ENERGY_H
 
-#include "models/predictor/predictor.h"
+#include "models/predictors/predictor/predictor.h"
 
 /* mJ of a run of `time_us`, one after the other so that the device never rests between them: joules of its
- * parts (models/roofline/energy.h) with the device's scales, its power within the board's, never below the
+ * parts (models/predictors/roofline/energy.h) with the device's scales, its power within the board's, never below the
  * target's bound. NaN where the device's power is unknown. */
 double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt_device *device,
                            const struct rt_query *query, double time_us);

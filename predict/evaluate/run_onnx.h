@@ -1,13 +1,13 @@
 /*
  * Measured runs of models that are files: the run of a model NAME is forecast from FOLDER/NAME.onnx (or
  * FOLDER/NAME, where the run's model has that ending). Its batch and sequence become the sizes of dims whose
- * names begin with "batch" and "seq" (models/graph/import/import.h).
+ * names begin with "batch" and "seq" (models/networks/import/import.h).
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_RUN_ONNX_H
 #define ROOFTILE_PREDICT_EVALUATE_RUN_ONNX_H
 
 #include "datasets/run_attributes.h"
-#include "models/graph/graph.h"
+#include "models/networks/graph.h"
 
 /* The path of the model's file, to be freed; NULL where there is none. */
 char *rt_run_onnx_file(const char *folder, const char *model);

@@ -3,12 +3,12 @@
 #include "base/status.h"
 #include "datasets/fields.h"
 #include "datasets/run_attributes.h"
-#include "models/graph/import/import.h"
-#include "models/graph/memory.h"
-#include "models/graph/model.h"
+#include "models/networks/import/import.h"
+#include "models/networks/memory.h"
+#include "models/networks/model.h"
 #include "predict/evaluate/run_onnx.h"
-#include "predict/forecast/power_limit.h"
-#include "predict/forecast/step.h"
+#include "predict/step/power_limit.h"
+#include "predict/step/step.h"
 
 #include <inttypes.h>
 #include <math.h>

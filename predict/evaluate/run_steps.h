@@ -14,11 +14,11 @@
 #ifndef ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
 #define ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
 
-#include "models/graph/graph.h"
+#include "models/networks/graph.h"
 #include "predict/evaluate/workload.h"
-#include "predict/forecast/energy.h"
-#include "predict/forecast/forecast.h"
-#include "predict/forecast/server.h"
+#include "predict/step/energy.h"
+#include "predict/step/forecast.h"
+#include "predict/step/server.h"
 
 enum { RT_DECODE_STEPS = 5, RT_MOST_RUN_STEPS = 2 * (1 + RT_DECODE_STEPS) };
 

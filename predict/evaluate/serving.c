@@ -3,7 +3,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "predict/serve/deployment.h"
+#include "predict/serving/deployment.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /*
- * Measured runs of LLM servers beside their simulation (predict/serve): TPOT, throughput and TTFT of each,
+ * Measured runs of LLM servers beside their simulation (predict/serving): TPOT, throughput and TTFT of each,
  * with errors of every step's forecast in them, and the scheduler's.
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_SERVING_H

@@ -3,7 +3,7 @@
 #define ROOFTILE_PREDICT_EVALUATE_WORKLOAD_H
 
 #include "datasets/dataset.h"
-#include "models/graph/runtime.h"
+#include "models/networks/runtime.h"
 
 enum rt_workload_kind {
     RT_KIND_INFERENCE, /* one GPU, eager kernels */
@@ -20,7 +20,7 @@ extern const char *const rt_workload_kinds[RT_KIND_COUNT];
 /* How a run was split over GPUs; 1: not. */
 struct rt_workload_split {
     int64_t data, tensor, pipeline, microbatches;
-    int64_t expert, attention; /* of the tensor parallel GPUs: models/graph/graph.h */
+    int64_t expert, attention; /* of the tensor parallel GPUs: models/networks/graph.h */
     bool fusion;
     bool kernels; /* launched one behind the other without a framework: rooftile collect --model */
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes tests/data/mlp_golden.json: what PyTorch computes for a few small networks, one large one and a
-learning-rate schedule, in float32 and float64, for tests/models/nn/test_step.c and its double twin.
+learning-rate schedule, in float32 and float64, for tests/models/predictors/nn/test_step.c and its double twin.
 
 Only to remake the file:  apt-get install python3-torch && scripts/golden/make_mlp_golden.py
 """

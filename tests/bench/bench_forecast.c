@@ -24,10 +24,10 @@
 
 #include "base/progress.h"
 #include "base/status.h"
-#include "models/graph/model.h"
-#include "models/nn/blas.h"
-#include "models/predictor/recipe.h"
-#include "predict/forecast/forecast.h"
+#include "models/networks/model.h"
+#include "models/predictors/nn/blas.h"
+#include "models/predictors/predictor/recipe.h"
+#include "predict/step/forecast.h"
 
 #define MATRIX     512
 #define SINGLES    101   /* forecasts of the one shape in a round */

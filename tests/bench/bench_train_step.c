@@ -19,9 +19,9 @@
 
 #include "base/progress.h"
 #include "base/status.h"
-#include "models/nn/blas.h"
-#include "models/nn/loss.h"
-#include "models/nn/step.h"
+#include "models/predictors/nn/blas.h"
+#include "models/predictors/nn/loss.h"
+#include "models/predictors/nn/step.h"
 
 #define MATRIX     2048
 #define TURN       0.2 /* seconds of steps in a turn */

@@ -12,27 +12,27 @@ import subprocess
 import sys
 
 # Which rooms a room may use beside itself, straight down. The arrows of docs/DESIGN.md, and nothing else.
+_MODELS = "base datasets models/networks models/predictors/roofline models/predictors/nn models/predictors/baselines models/predictors/predictor"
 ROOMS = {
     "base": "",
     "datasets": "base",
-    "models/roofline": "base datasets",
-    "models/graph": "base datasets",
-    "models/nn": "base",
-    "models/baselines": "base datasets models/roofline models/nn",
-    "models/predictor": "base datasets models/roofline models/nn models/baselines",
-    "collect": "base datasets models/graph",
-    "train": "base datasets models/roofline models/nn models/baselines models/predictor",
-    "predict/forecast": "base datasets models/roofline models/nn models/graph models/predictor",
-    "predict/explore": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
-    "predict/pack": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
-    "predict/serve": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast",
-    "predict/plan": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve",
-    "predict/evaluate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve",
-    "predict/advise": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate",
-    "predict/card": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/evaluate",
-    "predict/calibrate": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate train",
-    "predict/crossval": "base datasets models/roofline models/nn models/graph models/predictor predict/forecast predict/serve predict/evaluate "
-                        "predict/calibrate train",
+    "models/networks": "base datasets",
+    "models/predictors/roofline": "base datasets",
+    "models/predictors/nn": "base",
+    "models/predictors/baselines": "base datasets models/predictors/roofline models/predictors/nn",
+    "models/predictors/predictor": "base datasets models/predictors/roofline models/predictors/nn models/predictors/baselines",
+    "collect": "base datasets models/networks",
+    "predict/step": _MODELS,
+    "predict/serving": _MODELS + " predict/step",
+    "predict/serving/plan": _MODELS + " predict/step predict/serving",
+    "predict/evaluate": _MODELS + " predict/step predict/serving",
+    "predict/evaluate/card": _MODELS + " predict/step predict/evaluate",
+    "predict/search/explore": _MODELS + " predict/step",
+    "predict/search/pack": _MODELS + " predict/step",
+    "predict/search/advise": _MODELS + " predict/step predict/serving predict/evaluate",
+    "train": "base datasets models/predictors/roofline models/predictors/nn models/predictors/baselines models/predictors/predictor",
+    "train/calibrate": _MODELS + " predict/step predict/serving predict/evaluate train",
+    "train/crossval": _MODELS + " predict/step predict/serving predict/evaluate train/calibrate train",
 }
 ABOVE_ALL = {"rooftile.c", "rooftile.h", "librooftile.c", "commands.c", "commands.h"}  # main() and the public functions see every room
 SOURCES = (".c", ".h", ".cu", ".cuh")
@@ -50,7 +50,7 @@ def rule(name, wrong):
 
 
 def room_of(name):
-    return next((room for room in ROOMS if name.startswith(room + "/")), None)
+    return max((room for room in ROOMS if name.startswith(room + "/")), key=len, default=None)
 
 
 def read_sources():

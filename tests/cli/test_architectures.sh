@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE=1
 configs=tests/data/configs
 compare() { python3 scripts/architectures_table.py "$ROOFTILE" "$@" --keep; }
 
-compare models/graph/zoo $configs --reference $configs/reference.csv -o "$work/page.md" >"$work/stdout" 2>"$work/stderr"
+compare models/networks/zoo $configs --reference $configs/reference.csv -o "$work/page.md" >"$work/stdout" 2>"$work/stderr"
 is equal "$?" 0
 grep '^not ok' "$work/stdout"
 cat "$work/stderr"
@@ -36,13 +36,13 @@ holds lines_have_a_median "median " "$work/stdout"
 
 # One parameter and 0.2% of the FLOPs are noticed.
 sed 's/,124439808,/,124439809,/' $configs/reference.csv >"$work/changed.csv"
-compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
+compare models/networks/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
 is parameter_notices "$?:$(cat "$work/stdout")" "1:not ok gpt2: differs: parameters -1"
 sed 's/,136160477184,/,135888156230,/' $configs/reference.csv >"$work/changed.csv"
-compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
+compare models/networks/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout"
 is flops_notice "$?:$(cat "$work/stdout")" "1:not ok gpt2: differs: forward FLOPs +0.20%"
 grep -v '^gpt2,' $configs/reference.csv >"$work/changed.csv"
-compare models/graph/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout" 2>"$work/stderr"
+compare models/networks/zoo/gpt2.json --reference "$work/changed.csv" >"$work/stdout" 2>"$work/stderr"
 is missing_row "$?" 1
-holds missing_row_says "models/graph/zoo/gpt2.json: not in" "$work/stderr"
+holds missing_row_says "models/networks/zoo/gpt2.json: not in" "$work/stderr"
 finish

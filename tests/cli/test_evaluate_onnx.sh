@@ -3,7 +3,7 @@
 # twice what the roofline forecasts of the same files.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work" || exit 1
-data="$ROOFTILE_SOURCE/tests/data/onnx" zoo="$ROOFTILE_SOURCE/models/graph/zoo"
+data="$ROOFTILE_SOURCE/tests/data/onnx" zoo="$ROOFTILE_SOURCE/models/networks/zoo"
 if "$ROOFTILE" graph --shapes --model "$data/weights.onnx" 2>&1 | grep -q "built without ONNX"; then
     skip_all evaluate_onnx "built without ONNX"
 fi

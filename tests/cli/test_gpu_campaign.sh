@@ -5,7 +5,7 @@ cd "$work"
 fake=$(dirname "$ROOFTILE")/fake_cuda
 [ -e "$fake/driver.so" ] || skip_all gpu_campaign "built without a CUDA toolkit"
 python3 -c "" 2>/dev/null || skip_all gpu_campaign "no python3"
-export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictor/pretrained/rooftile.h5
+export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictors/pretrained/rooftile.h5
 export ROOFTILE ROOFTILE_CUDA_DRIVER=$fake/driver.so ROOFTILE_NVML=$fake/nvml.so ROOFTILE_CUBLASLT=$fake/cublaslt.so
 export ROOFTILE_CUDNN=$fake/cudnn.so ROOFTILE_CUPTI=/nonexistent PYTHONDONTWRITEBYTECODE=1
 cat >tiny.json <<'END'

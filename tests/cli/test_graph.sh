@@ -59,7 +59,7 @@ holds list_has_gpt3 "gpt3-xl" "$work/stdout"
 succeeds list_json "$ROOFTILE" graph --list --json
 json_is list_counts "[m['parameters'] for m in d if m['name'] == 'llama-2-7b']" "[6738415616.0]"
 
-succeeds config "$ROOFTILE" graph -m "$ROOFTILE_SOURCE/models/graph/zoo/gpt2.json"
+succeeds config "$ROOFTILE" graph -m "$ROOFTILE_SOURCE/models/networks/zoo/gpt2.json"
 holds config_parameters "parameters  124439808" "$work/stdout"
 
 # Operator graphs.

@@ -1,5 +1,5 @@
 # Models of images: `rooftile graph` by name, what it refuses, and, where there is torchvision, its kernels beside those
-# that PyTorch runs (tests/models/graph/pytorch_images.py).
+# that PyTorch runs (tests/models/networks/pytorch_images.py).
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 
@@ -40,14 +40,14 @@ refuses near_name 1 "nearest names: resnet50" "$ROOFTILE" graph -m renset50
 for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
     "$python" -c "import torchvision, torch; assert int(torch.__version__.split('.')[0]) >= 2" 2>/dev/null || continue
     export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-    succeeds same "$python" "$ROOFTILE_SOURCE/tests/models/graph/pytorch_images.py" "$ROOFTILE"
+    succeeds same "$python" "$ROOFTILE_SOURCE/tests/models/networks/pytorch_images.py" "$ROOFTILE"
     grep "^not ok\|^#" "$work/stdout"
     for model in resnet50 vgg16 mobilenet_v2; do
         holds "same_$model" "ok $model, training, batch 2" "$work/stdout"
     done
     printf '#!/bin/sh\n"%s" "$@" | sed s/batchnorm_backward/batchnorm/\n' "$ROOFTILE" >changed
     chmod +x changed
-    "$python" "$ROOFTILE_SOURCE/tests/models/graph/pytorch_images.py" "$work/changed" mobilenet_v2 >"$work/stdout"
+    "$python" "$ROOFTILE_SOURCE/tests/models/networks/pytorch_images.py" "$work/changed" mobilenet_v2 >"$work/stdout"
     holds notices "backward batchnorm_backward, 1280 elements" "$work/stdout"
     finish
 done

@@ -103,7 +103,7 @@ refuses sized_seq 2 "--seq 128 is for dims whose names begin with 'seq'" $predic
 succeeds sized_shapes "$ROOFTILE" graph --shapes --model "$data/arithmetic.onnx" --batch 8 --seq 33
 holds sized_all_known "shapes not known  0" "$work/stdout"
 # Other commands give the model's figures for the file, too.
-zoo="$ROOFTILE_SOURCE/models/graph/zoo"
+zoo="$ROOFTILE_SOURCE/models/networks/zoo"
 for command in "advise --gpu A100-SXM4-40GB" "explore --gpu A100-SXM4-40GB --vary sms=60:108:48 --cost sms"; do
     succeeds "${command%% *}_named" "$ROOFTILE" $command -p roofline --model resnet50 --batch 8 --json
     sed 's/resnet50/NAME/g' "$work/stdout" >named.json

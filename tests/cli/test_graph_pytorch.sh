@@ -1,11 +1,11 @@
-# Graphs against the operators that PyTorch runs for the same models on the CPU: tests/models/graph/pytorch_ops.py.
+# Graphs against the operators that PyTorch runs for the same models on the CPU: tests/models/networks/pytorch_ops.py.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 needs_pytorch graph_pytorch
 version=$("$python" -c "import torch; print('.'.join(torch.__version__.split('.')[:2]))")
 [ "$version" = 1.13 ] || skip_all graph_pytorch "the expected differences are those of PyTorch 1.13, this is $version"
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-compare="$python $ROOFTILE_SOURCE/tests/models/graph/pytorch_ops.py"
+compare="$python $ROOFTILE_SOURCE/tests/models/networks/pytorch_ops.py"
 
 succeeds same $compare "$ROOFTILE"
 grep "^not ok\|^#" "$work/stdout"

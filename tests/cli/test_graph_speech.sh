@@ -28,7 +28,7 @@ refuses no_number 2 "--seconds" "$ROOFTILE" graph -m w.json --seconds ten
 refuses no_decoder 2 "w.json keeps no keys and values" "$ROOFTILE" graph -m w.json --mode decode
 refuses not_served 2 "LLM servers do not run Whisper" "$ROOFTILE" graph -m tiny.json --runtime serving --dtype bf16
 refuses uneven_heads 2 "--tp 4 does not divide the 6 heads" "$ROOFTILE" graph -m tiny.json --tp 4
-refuses of_onnx 2 "so --seconds does not apply" "$ROOFTILE" graph -m "$ROOFTILE_SOURCE/models/graph/zoo/resnet50.onnx" --seconds 2
+refuses of_onnx 2 "so --seconds does not apply" "$ROOFTILE" graph -m "$ROOFTILE_SOURCE/models/networks/zoo/resnet50.onnx" --seconds 2
 
 # More sound takes longer; a forecast says how much it is of.
 succeeds predict "$ROOFTILE" predict -p roofline --gpu A100 -m w.json --seconds 5 --json

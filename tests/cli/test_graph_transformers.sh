@@ -1,5 +1,5 @@
 # Graphs against transformers' own models with eager attention: kernels of each operator, and what training keeps for the
-# backward pass (tests/models/graph/pytorch_transformers.py).
+# backward pass (tests/models/networks/pytorch_transformers.py).
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3 none; do
@@ -7,7 +7,7 @@ for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3 none; do
 done
 [ "$python" != none ] || skip_all graph_transformers "no python3 with PyTorch, torchvision and transformers 5"
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-compare="$python $ROOFTILE_SOURCE/tests/models/graph/pytorch_transformers.py"
+compare="$python $ROOFTILE_SOURCE/tests/models/networks/pytorch_transformers.py"
 
 eight="gemma2 phi3 qwen3 mixtral gpt_neox roberta vit whisper"
 succeeds same $compare "$ROOFTILE" $eight cohere gptj

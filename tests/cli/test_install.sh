@@ -134,7 +134,7 @@ cp "$work/stdout" "$work/plain"
 # shellcheck disable=SC2046
 succeeds "models, energy and reports compile" cc -std=c17 -Wall -Werror "$work/step.c" -o "$work/step" \
     $(pkg-config --cflags --libs rooftile)
-succeeds "and run" "$work/step" "$ROOFTILE_SOURCE/models/graph/zoo/resnet50.onnx"
+succeeds "and run" "$work/step" "$ROOFTILE_SOURCE/models/networks/zoo/resnet50.onnx"
 holds "energy is time x power" "zoo adds up" "$work/stdout"
 grep -q "built without ONNX" "$work/stdout" || holds "also of an ONNX model" "onnx adds up" "$work/stdout"
 holds "a report that is none is refused" "collect is no report of librooftile" "$work/stdout"

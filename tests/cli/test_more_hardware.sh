@@ -1,4 +1,4 @@
-# Whole models are never slower on more hardware (more_hardware.py); tests/models/predictor/test_more_hardware.c is of
+# Whole models are never slower on more hardware (more_hardware.py); tests/models/predictors/predictor/test_more_hardware.c is of
 # kernels.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"

@@ -7,7 +7,7 @@ if "$ROOFTILE" graph --shapes --model "$ROOFTILE_SOURCE/tests/data/onnx/weights.
     skip_all onnx_testdata "built without ONNX"
 fi
 export PYTHONDONTWRITEBYTECODE=1
-succeeds no_crash_and_nothing_wrong python3 "$ROOFTILE_SOURCE/tests/models/graph/onnx_testdata.py" "$ROOFTILE" "$folder"
+succeeds no_crash_and_nothing_wrong python3 "$ROOFTILE_SOURCE/tests/models/networks/onnx_testdata.py" "$ROOFTILE" "$folder"
 sed 's/^/# /' "$work/stdout"
 is all_read "$(grep -c '^refused' "$work/stdout")" 0
 finish

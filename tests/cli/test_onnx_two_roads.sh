@@ -1,7 +1,7 @@
-# Models by name or config.json beside the ONNX files that PyTorch exported of them: tests/models/graph/onnx_two_roads.py.
+# Models by name or config.json beside the ONNX files that PyTorch exported of them: tests/models/networks/onnx_two_roads.py.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
-zoo="$ROOFTILE_SOURCE/models/graph/zoo" data="$ROOFTILE_SOURCE/tests/data/onnx_torchscript"
+zoo="$ROOFTILE_SOURCE/models/networks/zoo" data="$ROOFTILE_SOURCE/tests/data/onnx_torchscript"
 if "$ROOFTILE" graph --shapes --model "$zoo/vgg16.onnx" 2>&1 | grep -q "built without ONNX"; then
     skip_all onnx_two_roads "built without ONNX"
 fi
@@ -19,7 +19,7 @@ if [ "$bytes" -lt 1000000 ]; then ok zoo_is_small; else not_ok zoo_is_small "$by
 
 command -v python3 >/dev/null || { echo "skipped two_roads: no python3"; finish; }
 export PYTHONDONTWRITEBYTECODE=1
-compare="python3 $ROOFTILE_SOURCE/tests/models/graph/onnx_two_roads.py"
+compare="python3 $ROOFTILE_SOURCE/tests/models/networks/onnx_two_roads.py"
 succeeds same $compare "$ROOFTILE" "$data"
 grep "^not ok\|^#" "$work/stdout"
 for model in resnet50 vgg16 mobilenet_v2 gpt2 bert-large llama-2-7b; do

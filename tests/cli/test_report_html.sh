@@ -48,7 +48,7 @@ is "JSON has both" "$(python3 -c 'import json; print(len(json.load(open("a.json"
 cmp -s a.txt stdout && ok "the text that is printed" || not_ok "the text that is printed"
 
 # Names of models are text, on the page and in its pictures.
-cp "$ROOFTILE_SOURCE/models/graph/zoo/gpt2-large.json" "<img src=x onerror=alert(1)>'\".json" &&
+cp "$ROOFTILE_SOURCE/models/networks/zoo/gpt2-large.json" "<img src=x onerror=alert(1)>'\".json" &&
     succeeds "a hostile name" "$ROOFTILE" predict --gpu L4 --model "./<img src=x onerror=alert(1)>'\".json" --report hostile.html
 page hostile hostile.html
 lacks "no markup of it" "<img" hostile.html

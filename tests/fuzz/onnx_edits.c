@@ -8,7 +8,7 @@
 #include "targets.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "models/graph/import/onnx/rows.h"
+#include "models/networks/onnx/rows.h"
 #include "onnx.pb-c.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_TESTS_PREDICT_ZERO_NET_H
 #define ROOFTILE_TESTS_PREDICT_ZERO_NET_H
 
-#include "models/predictor/recipe.h"
+#include "models/predictors/predictor/recipe.h"
 #include "test.h"
 
 /* Forecasts 1.4 x the roofline x device effects for an op of products, rows or elements; no device taught

@@ -62,7 +62,7 @@ class Case(unittest.TestCase):
 
 def has_onnx():
     """Was the library built with protobuf-c?"""
-    done = subprocess.run([PROGRAM, "graph", "--model", str(SOURCE / "models/graph/zoo/vgg16.onnx"), "--dim", "batch=1"],
+    done = subprocess.run([PROGRAM, "graph", "--model", str(SOURCE / "models/networks/zoo/vgg16.onnx"), "--dim", "batch=1"],
                           capture_output=True, text=True, check=False)
     return "built without ONNX" not in done.stderr
 

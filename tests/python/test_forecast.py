@@ -120,7 +120,7 @@ class Figures(harness.Case):
 
     @unittest.skipUnless(harness.has_onnx(), "built without ONNX")
     def test_onnx_files(self):
-        path = harness.SOURCE / "models/graph/zoo/resnet50.onnx"
+        path = harness.SOURCE / "models/networks/zoo/resnet50.onnx"
         by_dim = rooftile.forecast(path, "H100", dim={"batch": 8}, nodes=5)
         self.assertEqual(by_dim.time_ms, rooftile.forecast(path, "H100", batch=8).time_ms)
         self.assertEqual(by_dim.time_ms, rooftile.forecast("resnet50", "H100", batch=8).time_ms)

@@ -3,7 +3,7 @@
 #ifndef ROOFTILE_TESTS_TRAIN_COLLECTIVES_H
 #define ROOFTILE_TESTS_TRAIN_COLLECTIVES_H
 
-#include "models/predictor/predictor.h"
+#include "models/predictors/predictor/predictor.h"
 
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #ifndef ROOFTILE_TESTS_TRAIN_SYNTHETIC_H
 #define ROOFTILE_TESTS_TRAIN_SYNTHETIC_H
 
-#include "models/predictor/predictor.h"
+#include "models/predictors/predictor/predictor.h"
 #include "base/random.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Checkpoints that are damaged or forged: refused by what is wrong in them, before anything is copied. */
-#include "models/predictor/recipe.h"
+#include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "test.h"
 

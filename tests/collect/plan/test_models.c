@@ -4,7 +4,7 @@
 #include "any_backend.h"
 #include "collect/backends.h"
 #include "collect/plan/model_step.h"
-#include "models/graph/model.h"
+#include "models/networks/model.h"
 #include "plan_request.h"
 
 static void make(const struct rt_backend *backend, const char *ops_list, const char *dtype_list, size_t count,

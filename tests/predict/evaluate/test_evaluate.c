@@ -2,7 +2,7 @@
 #include "plots.h"
 #include "test.h"
 
-#include "models/predictor/recipe.h"
+#include "models/predictors/predictor/recipe.h"
 #include "predict/evaluate/evaluate.h"
 #include "predict/evaluate/report.h"
 

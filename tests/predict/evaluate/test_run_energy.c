@@ -3,7 +3,7 @@
 
 #include "predict/evaluate/evaluate.h"
 #include "predict/evaluate/run_pools.h"
-#include "predict/forecast/power_curve.h"
+#include "predict/step/power_curve.h"
 
 #include <math.h>
 

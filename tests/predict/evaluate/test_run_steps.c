@@ -1,8 +1,8 @@
 /* Runs as steps: which graphs, how often, and their sum; by the roofline, whose times are known. */
 #include "test.h"
 
-#include "models/graph/model.h"
-#include "models/graph/sequences.h"
+#include "models/networks/model.h"
+#include "models/networks/sequences.h"
 #include "predict/evaluate/run_steps.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* Evaluation of whole models: known errors, others' forecasts on the same rows, and what is left out. */
 #include "test.h"
 
-#include "models/graph/import/import.h"
-#include "models/graph/model.h"
-#include "models/predictor/recipe.h"
+#include "models/networks/import/import.h"
+#include "models/networks/model.h"
+#include "models/predictors/predictor/recipe.h"
 #include "predict/evaluate/evaluate.h"
-#include "predict/forecast/forecast.h"
+#include "predict/step/forecast.h"
 
 #include <math.h>
 

@@ -1,0 +1,216 @@
+/*
+ * Architectures as rows (architectures.c): the keys of config.json that hold a model's sizes, and what
+ * distinguishes its network from others of the same make. A model that varies one that is here is a row; a
+ * new kind of attention is a row and two functions (attention.c); a network of another make is a builder.
+ *
+ * Two builders serve all rows: rt_build_transformer (one stack of layers: decoders such as GPT-2 and Llama,
+ * the encoder BERT) and rt_build_encoder_decoder (T5, BART). Both make their layers by stack.c.
+ *
+ * Graphs follow Hugging Face's "eager" code, which writes attention out op by op: where a model copies,
+ * scales, masks and splits is part of its row, since each of these is a kernel.
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
+#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
+
+#include "models/networks/model.h"
+
+/* --- keys of config.json --- */
+
+enum rt_key_kind {
+    RT_KEY_SIZE,       /* a whole number, 1..2^31 */
+    RT_KEY_COUNT0,     /* a whole number, 0..2^31 */
+    RT_KEY_OPTIONAL,   /* a whole number, of which -1 says none */
+    RT_KEY_BOOLEAN,    /* true, false */
+    RT_KEY_LENGTH,     /* a list, of which its length counts */
+    RT_KEY_SIZES,      /* a list of whole numbers from 1, a struct rt_sizes */
+    RT_KEY_ACTIVATION, /* "gelu", "gelu_new", "relu", "silu" ... */
+    RT_KEY_SHARE,      /* a number in 0..1, kept in thousandths */
+    RT_KEY_PRESENT,    /* 1 where it is a number but 0 */
+    RT_KEY_SIDE,       /* a whole number from 1, or a list of two that are equal */
+    RT_KEY_NAMED,      /* 1 where a text, "p2c|c2p", or a list of texts names what `name` says */
+    RT_KEY_FULL,       /* a list of the layers' kinds, of which those count that attend to all tokens */
+    RT_KEY_DENSE,      /* a list of the layers' kinds, of which those count that have no experts */
+    RT_KEY_PERIOD,     /* a whole number, or a text with a letter for each layer of a period, "LLLG" */
+    RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
+};
+
+/* Members of rt_model take the fallback where the key is missing; -1: config_sizes.c derives it from other
+ * keys. Fallbacks are the defaults of transformers' configuration classes. A row whose key is "" is a
+ * constant of the architecture. */
+struct rt_config_key {
+    const char *key; /* its spellings, "num_local_experts|num_experts"; NULL ends the list */
+    enum rt_key_kind kind;
+    size_t offset; /* of the int64_t (or enum rt_activation_kind) in struct rt_model */
+    bool main;     /* a config hardly ever lacks it: where it does, that is said */
+    int64_t fallback;
+    bool null_derives; /* null is not the fallback, but derived from other keys */
+    const char *name;  /* RT_KEY_NAMED: what is looked for */
+};
+
+/* --- the network --- */
+
+struct rt_stack;
+
+/* Queries, keys and values as the batched products read them. */
+struct rt_operands {
+    uint32_t q, k, v; /* nodes */
+    int64_t tokens;   /* of keys and values */
+    bool biased;      /* `bias` is added to the scores */
+    uint32_t bias;
+};
+
+struct rt_attention_names {
+    const char *q, *k, *v, *heads_q, *heads_k, *heads_v, *scores, *softmax, *cast, *dropout, *values, *merge,
+        *fused, *output;
+};
+
+/* softmax(mask(q k^T)) v, then a product over the merged heads. */
+struct rt_attention {
+    struct rt_attention_names name;
+    /* Projects x(rows, hidden), appends to the cache, splits and copies heads. */
+    void (*project)(const struct rt_stack *stack, uint32_t x, struct rt_operands *out);
+    /* Scales and masks the scores x(rows, tokens). */
+    uint32_t (*mask)(const struct rt_stack *stack, uint32_t x, int64_t rows, int64_t tokens);
+    bool rotary;        /* heads must have an even width */
+    bool bidirectional; /* every token attends to all: no causal mask */
+    bool fusable; /* scaled_dot_product_attention computes it; not so where a bias is added by distance */
+    bool keys_unbiased; /* where queries and values have a bias (Whisper) */
+    bool softmax_fp32;  /* of narrower scores: computed in fp32 and cast back */
+};
+extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_distilbert,
+    rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross,
+    rt_attention_bart, rt_attention_bart_cross, rt_attention_whisper, rt_attention_whisper_cross,
+    rt_attention_sound;
+/* encoder_attention.c */
+extern const struct rt_attention rt_attention_mpnet, rt_attention_deberta, rt_attention_modernbert,
+    rt_attention_vit, rt_attention_clip_text;
+
+/* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
+struct rt_feed_forward_names {
+    const char *first, *second, *product;
+    const char *dropout; /* before the last product; NULL: none */
+    const char *down;
+    const char *joined, *split; /* first and second as one product, then cut */
+};
+
+enum rt_norm_kind {
+    RT_NORM_LAYER,
+    RT_NORM_RMS,
+    RT_NORM_RMS_ONE,      /* its weights are kept less one (Gemma) */
+    RT_NORM_LAYER_ONE,    /* its weights are kept less one (Nemotron) */
+    RT_NORM_LAYER_WEIGHT, /* without bias */
+    RT_NORM_CENTRED,      /* the same, op by op (Command R) */
+    RT_NORM_LAYER_BARE,   /* without weight and bias (OLMo) */
+};
+
+/* Where the embedding of tokens becomes as wide as the layers, if it is not. */
+enum rt_widening {
+    RT_WIDEN_TOKENS, /* before other tables are added (OPT) */
+    RT_WIDEN_TABLES, /* behind these, before the norm (DeBERTa) */
+    RT_WIDEN_NORMED, /* behind norm and dropout, with a bias (ALBERT, ELECTRA) */
+};
+
+struct rt_architecture {
+    const char *model_type; /* as config.json names it */
+    const char *aliases;    /* other names, "RefinedWeb|RefinedWebModel"; NULL: none */
+    const char *class;      /* what its classes' names begin with, where that is not the model_type */
+    const char *what;       /* "GPT-2, GPT-3" */
+    const char *wrappers;   /* types of models whose language part it is, "llava|llava_next"; NULL: none */
+    const char
+        *ignored; /* keys of config.json that leave its graph as it is, beside those of config_keys.c */
+    const struct rt_config_key *keys;
+    /* Adds blocks and nodes to an empty graph. Sizes are checked. */
+    void (*build)(const struct rt_model *model, struct rt_graph *graph);
+    /* Sizes that follow from several keys, after they are read; NULL: none. */
+    void (*complete)(struct rt_model *model);
+
+    enum rt_norm_kind norm;
+    struct { /* nodes of layer norms; an RMS norm is several nodes with names of their own */
+        const char *embedding; /* NULL: none there */
+        const char *attention, *cross, *feed_forward, *last;
+    } norms;
+    const struct rt_attention *attention;
+    const struct rt_attention *cross; /* of an encoder-decoder: over the encoder's tokens */
+    const struct rt_feed_forward_names *feed_forward;
+    bool served;              /* by LLM servers */
+    bool dropout;             /* in the layers */
+    bool attention_kept;      /* what attention puts out has no dropout of its own (DistilBERT) */
+    bool embedding_dropout;   /* of what enters the first layer */
+    bool learned_positions;   /* a table of positions is added to the embedding of tokens */
+    bool computed_positions;  /* that table holds sinusoids and is no parameter (M2M-100) */
+    int64_t unused_positions; /* rows of that table that no token uses */
+    bool biases_each;         /* every layer of an encoder-decoder makes biases of its own (umT5) */
+    bool end_dropout;         /* behind the last norm of an encoder, of a decoder (T5) */
+    bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
+    int64_t labels;           /* of a config that does not say how many; 0: 2 */
+    bool sound;               /* reads sound; --seconds of it */
+    bool embeds_columns;      /* `embed` makes a token a column, so layer norms copy (Whisper) */
+    enum rt_widening widening;
+    bool first_bare;  /* the first layer has no norm before its attention (ModernBERT) */
+    bool second_bias; /* where words are not scored by the embedding's matrix, their bias is there twice */
+    bool pools_to_classes; /* a head that classifies pools the first tokens, by GELU; no other does */
+    unsigned heads;        /* that it is built with: 1 << enum rt_model_head */
+
+    /* Where the row has none of these, NULL. */
+    uint32_t (*embed)(const struct rt_stack *stack); /* what enters the first layer, instead of tokens */
+    /* Tokens of a model that reads no text. */
+    int64_t (*sequence)(const struct rt_model *model, const struct rt_graph_options *options);
+    uint32_t (*mask)(const struct rt_stack *stack);      /* what attention adds to scores, made once a step */
+    uint32_t (*positions)(const struct rt_stack *stack); /* positions counted on the device */
+    uint32_t (*bias)(const struct rt_stack *stack);      /* what all layers make biases of scores of */
+    /* Beside the first layer, of what enters it: is added to what the layer puts out, x. */
+    uint32_t (*beside_first)(const struct rt_stack *stack, uint32_t in, uint32_t x);
+    void (*head)(const struct rt_stack *stack, uint32_t x); /* instead of the product with the vocabulary */
+    uint32_t (*sparse)(const struct rt_stack *stack, uint32_t x); /* feed-forward of the sparse layers */
+    void (*losses)(const struct rt_stack *stack, int64_t layers); /* after a stack with sparse layers */
+};
+extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
+/* Rows of encoders.c, for the table. */
+extern const struct rt_architecture rt_bert, rt_roberta, rt_xlm_roberta, rt_camembert, rt_distilbert,
+    rt_albert, rt_electra, rt_mpnet, rt_deberta_v2, rt_modernbert, rt_data2vec_text, rt_ernie,
+    rt_megatron_bert, rt_roberta_prelayernorm, rt_xlm_roberta_xl;
+/* Rows of vision_encoders.c. */
+extern const struct rt_architecture rt_vit, rt_vit_msn, rt_deit, rt_clip, rt_clip_text, rt_clip_vision;
+/* Rows of decoders*.c, for the table. */
+extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
+    rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,
+    rt_cohere, rt_cohere2, rt_qwen2_moe, rt_gpt_oss, rt_deepseek_v2, rt_deepseek_v3, rt_minimax_m2,
+    rt_glm4_moe, rt_llama4, rt_glm, rt_glm4, rt_ernie4_5, rt_helium, rt_seed_oss, rt_exaone4, rt_arcee,
+    rt_nemotron, rt_stablelm, rt_gpt_bigcode, rt_olmoe, rt_granitemoe, rt_codegen, rt_openai_gpt, rt_biogpt,
+    rt_mpt, rt_persimmon, rt_jais2, rt_hunyuan_v1_dense, rt_cwm, rt_hyperclovax, rt_granite_swa,
+    rt_vaultgemma, rt_ministral, rt_ministral3, rt_internlm3, rt_iquestcoder, rt_bitnet, rt_apertus,
+    rt_qwen2_vl_text, rt_qwen3_vl_text, rt_glm4v_text, rt_minicpm3, rt_youtu, rt_granitemoeshared, rt_phimoe,
+    rt_ernie4_5_moe, rt_exaone_moe, rt_flex_olmo, rt_solar_open, rt_aria_text, rt_hy_v3, rt_mellum,
+    rt_glm4_moe_lite, rt_dots1, rt_qwen3_vl_moe_text, rt_xglm;
+
+/* Rows of encoder_decoders.c. */
+extern const struct rt_architecture rt_t5, rt_mt5, rt_umt5, rt_switch_transformers, rt_bart, rt_plbart,
+    rt_mbart, rt_pegasus, rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
+
+/* Rows of speech.c. */
+extern const struct rt_architecture rt_whisper, rt_wav2vec2, rt_hubert, rt_unispeech, rt_unispeech_sat;
+
+void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
+void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
+/* A decoder as LLM servers run it (served.c). */
+void rt_build_served(const struct rt_model *model, struct rt_graph *graph);
+
+/* Parts that only some rows have. */
+uint32_t rt_mask_bert(const struct rt_stack *stack);
+uint32_t rt_mask_opt(const struct rt_stack *stack);
+uint32_t rt_positions_opt(const struct rt_stack *stack);
+void rt_head_bert(const struct rt_stack *stack, uint32_t x);
+void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
+void rt_head_electra(const struct rt_stack *stack, uint32_t x);
+void rt_head_modernbert(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_bias_mpnet(const struct rt_stack *stack);
+uint32_t rt_bias_deberta(const struct rt_stack *stack);
+uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x);
+uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
+uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);
+void rt_head_sound(const struct rt_stack *stack, uint32_t x);
+void rt_head_pooled_sound(const struct rt_stack *stack, uint32_t x); /* classes of all tokens' mean */
+void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
+
+#endif

@@ -1,0 +1,199 @@
+/* Sparse feed-forward layers as Hugging Face runs them: a router and experts. First Switch Transformer's,
+ * then those of decoders, in which each token goes to several experts.
+ *
+ * Switch Transformer:
+ * Experts run one after the other, each over its whole capacity (rows without a token are zeros): how the
+ * published measurements were made, and independent of the tokens. The probabilities of all routers enter
+ * two auxiliary losses, at inference too. */
+#include "models/networks/architectures/stack.h"
+
+/* Probabilities (rows, experts); each token's expert as a one-hot row, zero beyond the capacity. */
+static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabilities, uint32_t *chosen)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, experts = stack->model->experts;
+    if (rt_graph_trains(graph)) {
+        uint32_t noise = rt_build_constant(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, rows, h);
+        x = rt_build_binary(graph, "router.jitter", RT_OP_MUL, x, noise, rows, h, rows * h);
+    }
+    x = rt_build_linear(graph, "router", x, rows, h, experts, stack->model->router_bias);
+    x = rt_build_softmax(graph, "router.softmax", x, rows, experts);
+    *probabilities = x;
+    uint32_t one_hot = rt_build_constant(graph, "router.one_hot", RT_OP_INDEX, x, rows, experts);
+    x = rt_build_constant(graph, "router.cumsum", RT_OP_COPY, one_hot, rows, experts);
+    *chosen = rt_build_binary(graph, "router.capacity", RT_OP_MUL, one_hot, x, rows, experts, rows * experts);
+}
+
+uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x)
+{
+    static const struct rt_feed_forward_names name = {.first = "expert.up",
+                                                      .second = "expert.gate",
+                                                      .product = "expert.product",
+                                                      .dropout = "expert.dropout",
+                                                      .down = "expert.down"};
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = stack->model->hidden, capacity = stack->model->capacity;
+    int64_t places = s->batch * (s->queries < capacity ? s->queries : capacity);
+    uint32_t probabilities = 0, chosen = 0;
+    router(stack, x, &probabilities, &chosen);
+    x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, s->rows * h, false, true);
+    uint32_t out = rt_build_move(graph, "experts.clone", RT_OP_COPY, x, s->rows, h, 0);
+    uint32_t zeros = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, places, h);
+    for (int64_t e = 0; e < stack->model->experts; e++) {
+        uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, places, h, 0);
+        rt_graph_add_input(graph, chosen);
+        rt_graph_add_input(graph, zeros);
+        y = rt_build_feed_forward(stack, &name, y, places);
+        y = rt_build_move(graph, "expert.scatter", RT_OP_INDEX, y, places, h, 0);
+        rt_graph_add_input(graph, out);
+        out = y;
+    }
+    return rt_build_binary(graph, "experts.weigh", RT_OP_MUL, out, probabilities, s->rows, h, s->rows);
+}
+
+/* The losses that keep routers balanced and their logits small. z loss: mean of logsumexp(logits)^2. Load
+ * balancing: for each expert the share of its tokens times the mean of its probability. */
+void rt_losses_switch(const struct rt_stack *stack, int64_t layers)
+{
+    struct rt_graph *graph = stack->graph;
+    if (layers == 0 || graph->options.step == RT_STEP_DECODE)
+        return;
+    int64_t batch = stack->shape.batch, experts = stack->model->experts;
+    int64_t tokens = stack->shape.queries * layers, rows = batch * tokens;
+    uint32_t logits = rt_build_move(graph, "losses.cat", RT_OP_COPY, RT_NO_INPUT, rows, experts, 0);
+    uint32_t x = rt_build_move(graph, "losses.logsumexp", RT_OP_REDUCE, logits, rows, experts, 0);
+    graph->nodes[x].outputs = (double)rows;
+    x = rt_build_unary(graph, "losses.square", RT_OP_POW_SCALAR, x, batch, tokens);
+    x = rt_build_move(graph, "losses.sum", RT_OP_REDUCE, x, batch, tokens, 0);
+    graph->nodes[x].outputs = 1;
+    x = rt_build_softmax(graph, "losses.softmax", logits, rows, experts);
+    x = rt_build_move(graph, "losses.mean_probability", RT_OP_REDUCE, x, rows, experts, 0);
+    graph->nodes[x].outputs = (double)batch * experts;
+    uint32_t share = rt_build_constant(graph, "losses.one_hot", RT_OP_FILL, RT_NO_INPUT, rows, experts);
+    share = rt_build_constant(graph, "losses.mean_share", RT_OP_REDUCE, share, rows, experts);
+    graph->nodes[share].outputs = (double)batch * experts;
+    rt_build_binary(graph, "losses.balance", RT_OP_MUL, share, x, batch, experts, batch * experts);
+}
+
+/* Experts that every token goes to, as one feed-forward, added to what the others put out. */
+static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_t out)
+{
+    static const struct rt_feed_forward_names name = {
+        .first = "shared.gate", .second = "shared.up", .product = "shared.product", .down = "shared.down"};
+    const struct rt_model *model = stack->model;
+    struct rt_stack shared = *stack;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = model->hidden;
+    if (model->shared_experts == 0)
+        return out;
+    shared.shape.inner = rt_build_shard(model->shared_inner, graph->options.tensor_parallel);
+    uint32_t y = rt_build_feed_forward(&shared, &name, x, rows);
+    if (model->shared_gated) { /* Qwen2-MoE: sigmoid(x W) y */
+        uint32_t gate = rt_build_linear(graph, "shared.weight", x, rows, h, 1, false);
+        gate = rt_build_unary(graph, "shared.sigmoid", RT_OP_TANH, gate, rows, 1);
+        y = rt_build_binary(graph, "shared.weigh", RT_OP_MUL, y, gate, rows, h, rows);
+    }
+    return rt_build_binary(graph, "shared.add", RT_OP_ADD, out, y, rows, h, rows * h);
+}
+
+/* The best scores (rows, topk) of x(rows, experts). The gradient is scattered into zeros; `normed`: each row
+ * is divided by its sum. */
+static uint32_t best_scores(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, topk = model->topk;
+    x = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, x, rows, model->experts);
+    graph->nodes[x].outputs = (double)rows * topk;
+    if (rt_graph_trains(graph)) {
+        graph->nodes[x].gradient = true;
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, (const int64_t[]){rows, model->experts});
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_INDEX, (const int64_t[]){rows, topk});
+    }
+    if (!model->topk_normed)
+        return x;
+    uint32_t sum = rt_build_constant(graph, "router.sum", RT_OP_REDUCE, x, rows, topk);
+    graph->nodes[sum].outputs = (double)rows;
+    return rt_build_binary(graph, "router.normalise", RT_OP_DIV, x, sum, rows, topk, rows);
+}
+
+/* Rows of x(from) by index; the gradient is scattered into zeros of `from` elements. */
+static uint32_t gather(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t cols,
+                       int64_t from)
+{
+    uint32_t y = rt_build_move(graph, name, RT_OP_INDEX, x, rows, cols, 0);
+    if (rt_graph_trains(graph))
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, (const int64_t[]){1, from});
+    return y;
+}
+
+/* Mixtral, Qwen3-MoE (modeling_mixtral.py, MixtralExperts): experts one after the other, each over the tokens
+ * that chose it; here, loads are as even as whole tokens allow. Experts that no token chose do not run; their
+ * weights are counted with those of the others. */
+uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
+{
+    static const struct rt_feed_forward_names name = {.first = "expert.gate",
+                                                      .second = "expert.up",
+                                                      .joined = "expert.gate_up",
+                                                      .split = "expert.split",
+                                                      .product = "expert.product",
+                                                      .down = "expert.down"};
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    struct rt_stack expert = *stack;
+    struct rt_model sizes = *model;
+    int64_t rows = stack->shape.rows, h = model->hidden, pairs = rows * model->topk;
+    uint32_t in = x;
+    int64_t chosen = pairs < model->experts ? pairs : model->experts;
+    int64_t least = pairs / chosen, more = pairs % chosen; /* experts that get one token more */
+    expert.shape.inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
+    sizes.mlp_bias = model->expert_bias;
+    sizes.gate_joined = 1;
+    expert.model = &sizes;
+    uint32_t scores = rt_build_linear(graph, "router", x, rows, h, model->experts, model->router_bias);
+    scores = rt_build_softmax(graph, "router.softmax", scores, rows, model->experts);
+    scores = best_scores(stack, scores);
+    x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
+    uint32_t out = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, rows, h);
+    for (int64_t e = 0; e < chosen; e++) {
+        uint32_t first = (uint32_t)graph->node_count;
+        int64_t each = least + (e < more);
+        int64_t held = model->experts / chosen + (e < model->experts % chosen);
+        uint32_t y = gather(graph, "expert.gather", x, each, h, rows * h);
+        y = rt_build_feed_forward(&expert, &name, y, each);
+        uint32_t weight = gather(graph, "expert.score", scores, each, 1, pairs);
+        y = rt_build_binary(graph, "expert.weigh", RT_OP_MUL, y, weight, each, h, each);
+        y = rt_build_move(graph, "expert.scatter", RT_OP_INDEX, y, each, h, 0);
+        rt_graph_add_input(graph, out);
+        out = y;
+        for (uint32_t n = first; n < graph->node_count; n++)
+            graph->nodes[n].parameters *= (double)held;
+    }
+    return shared_experts(stack, in, out);
+}
+
+/* Llama 4 (modeling_llama4.py, Llama4TextMoe): every expert runs over every token, weighed by its score,
+ * which is 0 where it was not chosen. */
+uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = model->hidden, experts = model->experts, all = experts * rows;
+    int64_t inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
+    uint32_t in = x, scores = rt_build_linear(graph, "router", x, rows, h, experts, false);
+    scores = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, scores, rows, experts);
+    scores = rt_build_unary(graph, "router.sigmoid", RT_OP_TANH, scores, rows, experts);
+    x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
+    x = rt_build_move(graph, "experts.repeat", RT_OP_COPY, x, all, h, 0);
+    x = rt_build_binary(graph, "experts.weigh", RT_OP_MUL, x, scores, all, h, all);
+    x = rt_build_bmm(graph, "experts.gate_up", x, RT_NO_INPUT, experts, rows, h, 2 * inner);
+    graph->nodes[x].parameters = 2.0 * (double)experts * h * inner;
+    uint32_t y = rt_build_activation(graph, model->activation, x, all, inner);
+    y = rt_build_binary(graph, "experts.product", RT_OP_MUL, y, x, all, inner, all * inner);
+    y = rt_build_bmm(graph, "experts.down", y, RT_NO_INPUT, experts, rows, inner, h);
+    graph->nodes[y].parameters = (double)experts * h * inner;
+    y = rt_build_move(graph, "experts.sum", RT_OP_REDUCE, y, rows, experts * h, 0);
+    graph->nodes[y].outputs = (double)rows * h;
+    return shared_experts(stack, in, y);
+}

@@ -1,0 +1,337 @@
+/* Models of sound as rows: Whisper, an encoder of mel spectra with a decoder of text; wav2vec2 and HuBERT,
+ * encoders of samples at 16 kHz. Convolutions over time are those of images of height 1, as PyTorch runs
+ * nn.Conv1d. As modeling_whisper.py, modeling_wav2vec2.py and modeling_hubert.py (transformers 5.23). */
+#include "models/networks/architectures/keys.h"
+#include "models/networks/architectures/stack.h"
+#include "models/networks/build_image.h"
+#include "models/networks/build_node.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { SAMPLES_PER_SECOND = 16000, SPECTRA_PER_TOKEN = 2 };
+
+/* clang-format off */
+/* Of masks in training. */
+#define MASKS "apply_spec_augment|mask_time_length|mask_time_min_masks|mask_feature_length|mask_feature_min_masks"
+/* clang-format on */
+
+/* --- Whisper --- */
+
+/* Two convolutions over the spectra of the whole window, each with its GELU; the second halves their number.
+ * Tokens are columns of what it makes, and so is every sum with them. */
+static uint32_t embed_whisper(const struct rt_stack *stack)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_model *model = stack->model;
+    int64_t h = model->hidden, tokens = stack->shape.queries;
+    const struct rt_conv first = {.out = h, .kernel_h = 1, .kernel_w = 3, .padding_w = 1, .bias = true};
+    struct rt_conv second = first;
+    second.stride = 1;
+    second.stride_w = SPECTRA_PER_TOKEN;
+    struct rt_image x = {RT_NO_INPUT, stack->shape.batch, model->mel_bins, 1, SPECTRA_PER_TOKEN * tokens};
+    x = rt_image_conv(graph, "conv1", x, &first);
+    x = rt_image_activation(graph, "conv1.gelu", RT_OP_GELU, x, false);
+    x = rt_image_conv(graph, "conv2", x, &second);
+    x = rt_image_activation(graph, "conv2.gelu", RT_OP_GELU, x, false);
+    uint32_t y = rt_build_binary(graph, "add_positions", RT_OP_ADD, x.node, RT_NO_INPUT, stack->shape.rows, h,
+                                 tokens * h);
+    graph->nodes[y].parameters = (double)tokens * h;
+    return y;
+}
+
+static const struct rt_config_key whisper_keys[] = {
+    MAIN("d_model", hidden, 384),
+    MAIN("encoder_layers|num_hidden_layers", layers, 4),
+    SIZE("decoder_layers", decoder_layers, 4),
+    MAIN("encoder_attention_heads|num_attention_heads", heads, 6),
+    SIZE("decoder_attention_heads", decoder_heads, 6),
+    MAIN("encoder_ffn_dim", inner, 1536),
+    SIZE("decoder_ffn_dim", decoder_inner, 1536),
+    MAIN("vocab_size", vocab, 51865),
+    SIZE("num_mel_bins", mel_bins, 80),
+    SIZE("max_source_positions", source_positions, 1500),
+    SIZE("max_target_positions", positions, 448),
+    ACTIVATION("activation_function", RT_ACT_GELU),
+    BOOLEAN("tie_word_embeddings", tied, 1),
+    SIZE("classifier_proj_size", projection, 256),
+    BOOLEAN("use_weighted_layer_sum", layers_weighed, 0),
+    ALWAYS(norm_first, 1),
+    ALWAYS(qkv_bias, 1),
+    ALWAYS(out_bias, 1),
+    ALWAYS(mlp_bias, 1),
+    {0},
+};
+
+const struct rt_architecture rt_whisper = {
+    .model_type = "whisper",
+    .what = "Whisper",
+    .ignored = "mask_time_prob|mask_feature_prob|median_filter_width|" MASKS,
+    .keys = whisper_keys,
+    .build = rt_build_encoder_decoder,
+    .sound = true,
+    .embed = embed_whisper,
+    .embeds_columns = true,
+    .norms = {.attention = "attn.layer_norm",
+              .cross = "cross.layer_norm",
+              .feed_forward = "mlp.layer_norm",
+              .last = "layer_norm"},
+    .attention = &rt_attention_whisper,
+    .cross = &rt_attention_whisper_cross,
+    .feed_forward = &rt_feed_forward_plain,
+    .learned_positions = true,
+    .heads = HEAD(WORDS) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
+};
+
+/* --- wav2vec2 and HuBERT: convolutions over samples --- */
+
+/* Windows of a convolution without padding. */
+static int64_t windows(int64_t in, int64_t kernel, int64_t stride)
+{
+    return in < kernel ? 0 : (in - kernel) / stride + 1;
+}
+
+static int64_t samples(const struct rt_graph_options *options)
+{
+    return llround(SAMPLES_PER_SECOND * options->seconds);
+}
+
+/* As one kernel; transformers' names of GELU's tanh form are GELU's. */
+static enum rt_op_id activation_of(const struct rt_model *model)
+{
+    switch (model->sound_activation) {
+    case RT_ACT_RELU:
+        return RT_OP_RELU;
+    case RT_ACT_SILU:
+        return RT_OP_SILU;
+    default:
+        return RT_OP_GELU;
+    }
+}
+
+/* Tokens: what the convolutions leave of the samples. */
+static int64_t tokens_of_sound(const struct rt_model *model, const struct rt_graph_options *options)
+{
+    int64_t count = samples(options);
+    for (int64_t i = 0; i < model->sound_dim.count; i++)
+        count = windows(count, model->sound_kernel.of[i], model->sound_stride.of[i]);
+    return count;
+}
+
+static const char *feature_name(struct rt_graph *graph, int64_t layer, const char *part)
+{
+    char text[40];
+    int length = snprintf(text, sizeof text, "features.%d.%s", (int)layer, part);
+    return rt_graph_text(graph, text, (size_t)length);
+}
+
+/* Of every channel over time (nn.GroupNorm with a channel a group): rows of its own length, with a weight and
+ * a bias for each channel. */
+static void norm_channels(struct rt_graph *graph, const char *name, struct rt_image *x)
+{
+    x->node = rt_build_layernorm(graph, name, x->node, x->batch * x->channels, x->width);
+    graph->nodes[x->node].parameters = 2.0 * (double)x->channels;
+}
+
+/* Of all channels at each time: a copy with channels last, and back, since the next convolution reads
+ * channels first. */
+static void norm_times(struct rt_graph *graph, int64_t layer, struct rt_image *x)
+{
+    int64_t rows = x->batch * x->width, channels = x->channels;
+    x->node = rt_build_copies(graph, feature_name(graph, layer, "order"), x->node, rows, channels,
+                              RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
+    x->node = rt_build_layernorm(graph, feature_name(graph, layer, "norm"), x->node, rows, channels);
+}
+
+static struct rt_image add_features(const struct rt_stack *stack)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_model *model = stack->model;
+    struct rt_image x = {RT_NO_INPUT, stack->shape.batch, 1, 1, samples(&graph->options)};
+    for (int64_t i = 0; i < model->sound_dim.count; i++) {
+        const struct rt_conv conv = {.out = model->sound_dim.of[i],
+                                     .kernel_h = 1,
+                                     .kernel_w = model->sound_kernel.of[i],
+                                     .stride = 1,
+                                     .stride_w = model->sound_stride.of[i],
+                                     .bias = model->conv_bias};
+        bool last = i + 1 == model->sound_dim.count;
+        x = rt_image_conv(graph, feature_name(graph, i, "conv"), x, &conv);
+        if (model->conv_normed)
+            norm_times(graph, i, &x);
+        else if (i == 0)
+            norm_channels(graph, feature_name(graph, i, "norm"), &x);
+        x = rt_image_activation(graph, feature_name(graph, i, "gelu"), activation_of(model), x, false);
+        if (model->conv_normed ? !last : last)
+            x.node = rt_build_copies(graph, feature_name(graph, i, "order_back"), x.node, x.batch * x.width,
+                                     x.channels, RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
+    }
+    return x;
+}
+
+/* Frames to tokens; in training some are replaced by a learned one. */
+static uint32_t project_features(const struct rt_stack *stack, struct rt_image features)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_model *model = stack->model;
+    int64_t rows = stack->shape.rows, h = model->hidden;
+    uint32_t x = features.node;
+    if (model->features_normed)
+        x = rt_build_layernorm(graph, "features.norm", x, rows, features.channels);
+    x = rt_build_linear(graph, "features.project", x, rows, features.channels, h, true);
+    if (model->masked_time || model->masked_columns) {
+        graph->nodes[x].parameters += (double)h;
+        if (rt_graph_trains(graph))
+            x = rt_build_move(graph, "features.mask", RT_OP_WHERE, x, rows, h, 0);
+    }
+    return x;
+}
+
+/* The weights of the positions' convolution: a direction and its length for each place of the kernel
+ * (torch.nn.utils.parametrizations.weight_norm), one fused kernel that reads the direction twice. */
+static uint32_t norm_weight(struct rt_graph *graph, int64_t rows, int64_t kernel)
+{
+    uint32_t node =
+        rt_node_add(graph, "positions.weight_norm", RT_NO_INPUT, RT_NO_INPUT, (double)rows * (double)kernel);
+    graph->nodes[node].parameters = (double)kernel;
+    graph->nodes[node].gradient = true;
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_MUL, rows, kernel);
+    if (rt_node_begin_backward(graph, node)) {
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, kernel);
+        rt_node_accumulate(graph, kernel);
+    }
+    return node;
+}
+
+/* x + gelu(a convolution of groups over its tokens): where tokens stand to each other. */
+static uint32_t add_conv_positions(const struct rt_stack *stack, uint32_t x)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_model *model = stack->model;
+    int64_t rows = stack->shape.rows, h = model->hidden, kernel = model->position_kernel;
+    const struct rt_conv conv = {.out = h,
+                                 .kernel_h = 1,
+                                 .kernel_w = kernel,
+                                 .stride = 1,
+                                 .padding_w = kernel / 2,
+                                 .groups = model->position_groups,
+                                 .bias = true};
+    struct rt_image y = {x, stack->shape.batch, h, 1, stack->shape.queries};
+    y.node = rt_build_copies(graph, "positions.order", x, rows, h, RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
+    if (model->positions_normed)
+        y = rt_image_batchnorm(graph, "positions.batch_norm", y);
+    else
+        norm_weight(graph, h * (h / conv.groups), kernel);
+    y = rt_image_conv(graph, "positions.conv", y, &conv);
+    y.width = stack->shape.queries; /* an even kernel makes one more, which is cut off */
+    y = rt_image_activation(graph, "positions.gelu", activation_of(model), y, false);
+    return rt_build_binary(graph, "add_positions", RT_OP_ADD, x, y.node, rows, h, rows * h);
+}
+
+static uint32_t embed_sound(const struct rt_stack *stack)
+{
+    uint32_t x = add_conv_positions(stack, project_features(stack, add_features(stack)));
+    if (!stack->model->norm_first)
+        x = rt_build_norm(stack, stack->row->norms.last, x);
+    return rt_build_dropout(stack->graph, "dropout", x, stack->shape.rows, stack->model->hidden);
+}
+
+/* --- their rows --- */
+
+/* Defaults of Wav2Vec2Config and HubertConfig, which are lists. */
+static void complete_sound(struct rt_model *model)
+{
+    static const struct rt_sizes dims = {7, {512, 512, 512, 512, 512, 512, 512}},
+                                 kernels = {7, {10, 3, 3, 3, 3, 2, 2}}, strides = {7, {5, 2, 2, 2, 2, 2, 2}};
+    if (model->sound_dim.count == 0)
+        model->sound_dim = dims;
+    if (model->sound_kernel.count == 0)
+        model->sound_kernel = kernels;
+    if (model->sound_stride.count == 0)
+        model->sound_stride = strides;
+}
+
+/* clang-format off */
+/* Of losses and of ForXVector, which is not built here. */
+#define SOUND_IGNORED                                                                                     \
+    MASKS "|ctc_loss_reduction|ctc_zero_infinity|num_feat_extract_layers|contrastive_logits_temperature|" \
+          "num_negatives|diversity_loss_weight|tdnn_dim|tdnn_kernel|tdnn_dilation|xvector_output_dim|"    \
+          "adapter_kernel_size|adapter_stride|num_adapter_layers|output_hidden_size|replace_prob|num_ctc_classes|num_clusters|feat_quantizer_dropout"
+#define SOUND_KEYS                                                \
+    GENERAL_KEYS(768, 12, 12),                                    \
+    MAIN("intermediate_size", inner, 3072),                       \
+    SIZE("vocab_size", vocab, 32),                                \
+    ACTIVATION("hidden_act", RT_ACT_GELU),                        \
+    SIZES("conv_dim", sound_dim),                                  \
+    SIZES("conv_kernel", sound_kernel),                            \
+    SIZES("conv_stride", sound_stride),                            \
+    BOOLEAN("conv_bias", conv_bias, 0),                           \
+    NAMED("feat_extract_norm", "layer", conv_normed),             \
+    SIZE("num_conv_pos_embeddings", position_kernel, 128),        \
+    SIZE("num_conv_pos_embedding_groups", position_groups, 16),   \
+    BOOLEAN("do_stable_layer_norm", norm_first, 0),               \
+    KEY("feat_extract_activation", RT_KEY_ACTIVATION, sound_activation, false, RT_ACT_GELU), \
+    PRESENT("mask_time_prob", masked_time, 1),                    \
+    PRESENT("mask_feature_prob", masked_columns, 0),              \
+    BOOLEAN("use_weighted_layer_sum", layers_weighed, 0),         \
+    ALWAYS(qkv_bias, 1),                                          \
+    ALWAYS(out_bias, 1),                                          \
+    ALWAYS(mlp_bias, 1)
+
+#define SOUND_NETWORK                                             \
+    .build = rt_build_transformer,                                \
+    .complete = complete_sound,                                   \
+    .ignored = SOUND_IGNORED,                                     \
+    .sound = true,                                                \
+    .embed = embed_sound,                                         \
+    .sequence = tokens_of_sound,                                  \
+    .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"}, \
+    .attention = &rt_attention_sound,                             \
+    .feed_forward = &sound_feed_forward,                          \
+    .dropout = true,                                              \
+    .head = rt_head_sound
+/* clang-format on */
+
+static const struct rt_feed_forward_names sound_feed_forward = {
+    .first = "mlp.up", .dropout = "mlp.inner_dropout", .down = "mlp.down"};
+static const struct rt_config_key wav2vec2_keys[] = {
+    SOUND_KEYS,
+    SIZE("classifier_proj_size", projection, 256),
+    SIZE("num_codevector_groups", codebooks, 2),
+    SIZE("num_codevectors_per_group", code_entries, 320),
+    SIZE("codevector_dim", code_width, 256),
+    SIZE("proj_codevector_dim", code_projection, 256),
+    ALWAYS(features_normed, 1),
+    {0},
+};
+static const struct rt_config_key hubert_keys[] = {
+    SOUND_KEYS,
+    SIZE("classifier_proj_size", projection, 256),
+    BOOLEAN("feat_proj_layer_norm", features_normed, 1),
+    BOOLEAN("conv_pos_batch_norm", positions_normed, 0),
+    {0},
+};
+
+const struct rt_architecture rt_wav2vec2 = {.model_type = "wav2vec2",
+                                            .what = "wav2vec 2.0, XLS-R",
+                                            .keys = wav2vec2_keys,
+                                            .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) |
+                                                     HEAD(TOKEN_CLASSES) | HEAD(PRETRAINING),
+                                            SOUND_NETWORK};
+const struct rt_architecture rt_hubert = {.model_type = "hubert",
+                                          .what = "HuBERT",
+                                          .keys = hubert_keys,
+                                          .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
+                                          SOUND_NETWORK};
+/* As wav2vec 2.0, but for what they are trained by. */
+const struct rt_architecture rt_unispeech = {.model_type = "unispeech",
+                                             .what = "UniSpeech",
+                                             .keys = wav2vec2_keys,
+                                             .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
+                                             SOUND_NETWORK};
+const struct rt_architecture rt_unispeech_sat = {.model_type = "unispeech-sat",
+                                                 .what = "UniSpeech-SAT",
+                                                 .keys = wav2vec2_keys,
+                                                 .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) |
+                                                          HEAD(TOKEN_CLASSES),
+                                                 SOUND_NETWORK};

@@ -1,0 +1,433 @@
+/* Layers that the rows of architectures.c describe. See stack.h. */
+#include "models/networks/architectures/stack.h"
+
+/* Sequences that differ: their number and their tokens; queries and keys are means, which no kernel is made
+ * of. */
+static void count_groups(const struct rt_graph_options *options, struct rt_shape *shape)
+{
+    shape->batch = shape->rows = 0;
+    for (size_t g = 0; g < options->group_count; g++) {
+        shape->batch += options->groups[g].count;
+        shape->rows += options->groups[g].count * options->groups[g].tokens;
+    }
+}
+
+/* Kernels that fuse attention are of 16 bits; PyTorch has one for fp32 too, which nobody measured here. */
+static bool fuses_attention(const struct rt_architecture *row, const struct rt_graph_options *options)
+{
+    bool half = options->dtype == RT_FP16 || options->dtype == RT_BF16;
+    return rt_runtimes[options->runtime].fused_attention && row->attention->fusable && half;
+}
+
+void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct rt_graph *graph)
+{
+    const struct rt_graph_options *options = &graph->options;
+    int64_t parts = options->tensor_parallel;
+    bool decode = options->step == RT_STEP_DECODE;
+    struct rt_shape shape = {.batch = options->batch,
+                             .queries = decode ? 1 : options->sequence,
+                             .keys = decode ? options->context + 1 : options->sequence,
+                             .heads = model->heads / parts,
+                             /* fewer key-value heads than devices: each holds a copy of one */
+                             .kv_heads = model->kv_heads >= parts ? model->kv_heads / parts : 1,
+                             .inner = rt_build_shard(model->inner, parts),
+                             .vocab = rt_build_shard(model->vocab, parts),
+                             .head_dim = model->head_dim,
+                             .value_dim = model->value_dim};
+    shape.rows = shape.batch * shape.queries;
+    if (options->groups != NULL)
+        count_groups(options, &shape);
+    *stack = (struct rt_stack){.model = model,
+                               .row = model->architecture,
+                               .graph = graph,
+                               .shape = shape,
+                               .fused = fuses_attention(model->architecture, options),
+                               .bias = RT_NO_INPUT,
+                               .mask = RT_NO_INPUT,
+                               .window = model->window,
+                               .chunk = model->chunk,
+                               .rotary_dim = model->rotary_dim,
+                               .source = decode ? options->context : shape.queries,
+                               .states = RT_NO_INPUT,
+                               .source_mask = RT_NO_INPUT};
+}
+
+/* --- embedding --- */
+
+/* How wide x is when tables are added. */
+static int64_t table_width(const struct rt_stack *stack)
+{
+    return stack->row->widening == RT_WIDEN_TOKENS ? stack->model->hidden : stack->model->embedding;
+}
+
+/* A table that is added to every token of x(rows, width): `read` rows of it are read. */
+static uint32_t add_table(const struct rt_stack *stack, const char *name, uint32_t x, uint32_t index,
+                          int64_t read, int64_t table_rows)
+{
+    int64_t width = table_width(stack);
+    x = rt_build_binary(stack->graph, name, RT_OP_ADD, x, index, stack->shape.rows, width, read * width);
+    stack->graph->nodes[x].parameters = (double)table_rows * width;
+    return x;
+}
+
+/* The table of positions is the same for all sequences, unless positions are counted for each. */
+static uint32_t add_positions(const struct rt_stack *stack, uint32_t x, uint32_t positions)
+{
+    int64_t rows = positions == RT_NO_INPUT ? stack->shape.queries : stack->shape.rows;
+    int64_t table = stack->model->positions + stack->row->unused_positions;
+    return add_table(stack, "add_positions", x, positions, rows, stack->row->computed_positions ? 0 : table);
+}
+
+/* x(rows, hidden) of x(rows, embedding), where the row has it here. */
+static uint32_t widen(const struct rt_stack *stack, enum rt_widening here, uint32_t x)
+{
+    const struct rt_model *model = stack->model;
+    if (stack->row->widening != here || (model->embedding == model->hidden && !model->embedding_mapped))
+        return x;
+    return rt_build_linear(stack->graph, "project_in", x, stack->shape.rows, model->embedding, model->hidden,
+                           here == RT_WIDEN_NORMED);
+}
+
+uint32_t rt_build_tokens(const struct rt_stack *stack)
+{
+    const struct rt_model *model = stack->model;
+    const struct rt_architecture *row = stack->row;
+    int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
+    uint32_t x = rt_build_embedding(stack->graph, "tokens", rows, stack->shape.vocab, width);
+    x = rt_build_all_reduce(stack->graph, "all_reduce", x, rows * width, true, false);
+    if (model->tokens_scaled == 1)
+        x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, width);
+    else if (model->tokens_scaled > 1)
+        x = rt_build_binary(stack->graph, "scale_tokens", RT_OP_MUL, x, RT_NO_INPUT, rows, width, 1);
+    uint32_t positions = row->positions != NULL ? row->positions(stack) : RT_NO_INPUT;
+    x = widen(stack, RT_WIDEN_TOKENS, x);
+    if (model->types > 0)
+        x = add_table(stack, "add_types", x, RT_NO_INPUT, model->types, model->types);
+    if (model->tasks_used)
+        x = add_table(stack, "add_tasks", x, RT_NO_INPUT, model->tasks, model->tasks);
+    if (row->learned_positions && !model->no_positions)
+        x = add_positions(stack, x, positions);
+    x = widen(stack, RT_WIDEN_TABLES, x);
+    if (row->widening != RT_WIDEN_NORMED)
+        width = h;
+    if (row->norms.embedding != NULL)
+        x = rt_build_norm_of(stack, row->norms.embedding, x, rows, width);
+    if (row->embedding_dropout || model->embedding_dropout)
+        x = rt_build_dropout(stack->graph, "dropout", x, rows, width);
+    return widen(stack, RT_WIDEN_NORMED, x);
+}
+
+/* --- a layer --- */
+
+uint32_t rt_build_norm(const struct rt_stack *stack, const char *name, uint32_t x)
+{
+    return rt_build_norm_of(stack, name, x, stack->shape.rows, stack->model->hidden);
+}
+
+uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32_t x, int64_t rows, int64_t h)
+{
+    enum rt_norm_kind kind = stack->row->norm;
+    if (kind == RT_NORM_RMS_ONE || kind == RT_NORM_LAYER_ONE)
+        rt_build_unary(stack->graph, "norm.one", RT_OP_ADD_SCALAR, RT_NO_INPUT, 1, h);
+    if (stack->columns)
+        x = rt_build_rows(stack->graph, "norm.order", x, rows, h);
+    if (kind == RT_NORM_RMS || kind == RT_NORM_RMS_ONE)
+        return rt_build_rmsnorm(stack->graph, x, rows, h);
+    if (kind == RT_NORM_CENTRED)
+        return rt_build_centred_norm(stack->graph, x, rows, h, h);
+    int vectors = kind == RT_NORM_LAYER || kind == RT_NORM_LAYER_ONE ? 2 : 0;
+    if (kind == RT_NORM_LAYER_WEIGHT)
+        vectors = stack->model->norm_bias ? 2 : 1;
+    return rt_build_layernorm_of(stack->graph, name, x, rows, h, vectors);
+}
+
+/* A kernel's one width of heads, where values differ from keys: as many FLOPs and as many bytes. */
+static int64_t mean_dim(const struct rt_shape *s)
+{
+    return (s->head_dim + s->value_dim) / 2;
+}
+
+/* The encoder of an encoder-decoder sees what follows a token, too. */
+static bool attends_to_all(const struct rt_stack *stack, const struct rt_attention *attention)
+{
+    return attention->bidirectional || (stack->row->cross != NULL && !stack->cross);
+}
+
+/* Every query over the encoder's tokens. Of prefill it is a causal call whose cached tokens make as many
+ * scores: query i of q sees cached + i of them, so all see q (cached + (q + 1) / 2). */
+static uint32_t fused_cross_attention(const struct rt_stack *stack, const struct rt_attention *attention,
+                                      const struct rt_operands *in, double outputs)
+{
+    const struct rt_shape *s = &stack->shape;
+    int64_t cached = in->tokens - (s->queries + 1) / 2;
+    bool one = s->queries == 1;
+    if (in->tokens == s->queries && !one)
+        return rt_build_fused_attention(
+            stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
+            (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
+    const int64_t dim[] = {s->batch,    s->queries, cached > 0 ? cached : 0,      s->heads, s->heads,
+                           s->head_dim, 0,          stack->graph->options.kv_bits};
+    return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                    one ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim, outputs);
+}
+
+/* A window to both sides is as many FLOPs as attention within parts of the sequence as long as the window,
+ * and the same queries, keys and values: that is the call, `count` sequences of the tokens returned. */
+static int64_t encoder_window(const struct rt_stack *stack, int64_t *count)
+{
+    const struct rt_shape *s = &stack->shape;
+    bool whole = stack->window == 0 || stack->window >= s->queries;
+    *count = whole ? s->batch : rt_build_shard(s->batch * s->queries, stack->window);
+    return whole ? s->queries : stack->window;
+}
+
+static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_attention *attention,
+                                const struct rt_operands *in)
+{
+    const struct rt_shape *s = &stack->shape;
+    double outputs = (double)s->rows * s->heads * s->value_dim;
+    bool decode = stack->graph->options.step == RT_STEP_DECODE;
+    if (attention == stack->row->cross)
+        return fused_cross_attention(stack, attention, in, outputs);
+    if (attends_to_all(stack, attention)) {
+        int64_t count, tokens = encoder_window(stack, &count);
+        return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                        RT_OP_ATTENTION_ENCODER,
+                                        (const int64_t[]){count, tokens, s->heads, s->head_dim}, outputs);
+    }
+    const int64_t dim[] = {s->batch,    s->queries,  s->keys - s->queries, s->heads,
+                           s->kv_heads, mean_dim(s), stack->window,        stack->graph->options.kv_bits};
+    return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
+                                    decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
+                                    outputs);
+}
+
+static uint32_t written_out(const struct rt_stack *stack, const struct rt_attention *attention,
+                            const struct rt_operands *in)
+{
+    const struct rt_attention_names *name = &attention->name;
+    const struct rt_shape *s = &stack->shape;
+    struct rt_graph *graph = stack->graph;
+    int64_t pairs = s->batch * s->heads, rows = pairs * s->queries;
+    uint32_t x = rt_build_bmm(graph, name->scores, in->q, in->k, pairs, s->queries, s->head_dim, in->tokens);
+    if (in->biased)
+        x = rt_build_binary(graph, "attn.bias", RT_OP_ADD, x, in->bias, rows, in->tokens, rows * in->tokens);
+    x = attention->mask(stack, x, rows, in->tokens);
+    if (stack->model->sinks) { /* one more score of each query, which the softmax counts */
+        x = rt_build_move(graph, "attn.sinks", RT_OP_COPY, x, rows, in->tokens + 1, 0);
+        graph->nodes[x].parameters = (double)s->heads;
+    }
+    uint32_t softmax = x = rt_build_softmax(graph, name->softmax, x, rows, in->tokens);
+    double width = rt_dtypes[graph->options.dtype].bytes;
+    if (attention->softmax_fp32 && width < 4) {
+        x = rt_build_move(graph, name->cast, RT_OP_COPY, x, rows, in->tokens,
+                          (4 + width) * rows * in->tokens);
+        graph->nodes[softmax].dtype = graph->options.fusion ? graph->options.dtype : RT_FP32;
+    }
+    if (stack->row->dropout || stack->model->attention_dropout)
+        x = rt_build_dropout(graph, name->dropout, x, rows, in->tokens);
+    x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->value_dim);
+    return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->value_dim);
+}
+
+uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attention *attention, uint32_t x)
+{
+    const struct rt_shape *s = &stack->shape;
+    struct rt_operands in = {.tokens = s->keys};
+    attention->project(stack, x, &in);
+    x = stack->fused ? fused_attention(stack, attention, &in) : written_out(stack, attention, &in);
+    if (stack->model->sinks && stack->fused)
+        stack->graph->nodes[x].parameters = (double)s->heads;
+    if (stack->model->sub_norms)
+        x = rt_build_rmsnorm(stack->graph, x, s->rows, s->heads * s->value_dim);
+    return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->value_dim,
+                           stack->model->hidden, stack->model->out_bias);
+}
+
+/* (up + 1) gate sigmoid(a gate), both clamped (modeling_gpt_oss.py, GptOssExperts) */
+static uint32_t clamped_gate(struct rt_graph *graph, uint32_t gate, uint32_t up, int64_t rows, int64_t inner)
+{
+    gate = rt_build_unary(graph, "gate.clamp", RT_OP_CLAMP, gate, rows, inner);
+    up = rt_build_unary(graph, "gate.clamp_up", RT_OP_CLAMP, up, rows, inner);
+    uint32_t curve = rt_build_unary(graph, "gate.scale", RT_OP_MUL_SCALAR, gate, rows, inner);
+    curve = rt_build_unary(graph, "gate.sigmoid", RT_OP_SIGMOID, curve, rows, inner);
+    curve = rt_build_binary(graph, "gate.weigh", RT_OP_MUL, gate, curve, rows, inner, rows * inner);
+    up = rt_build_unary(graph, "gate.add_one", RT_OP_ADD_SCALAR, up, rows, inner);
+    return rt_build_binary(graph, "gate.product", RT_OP_MUL, up, curve, rows, inner, rows * inner);
+}
+
+/* Of one product: the gate is one half of it, what it weighs the other. */
+static uint32_t joined_gate(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
+                            uint32_t x, int64_t rows)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t inner = stack->shape.inner;
+    x = rt_build_split(graph, name->split, x, rows, 2 * inner, 0);
+    uint32_t gate = rt_build_copies(graph, name->first, x, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
+    uint32_t up = rt_build_copies(graph, name->second, x, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
+    if (stack->model->gate_clamped)
+        return clamped_gate(graph, gate, up, rows, inner);
+    gate = rt_build_activation(graph, stack->model->activation, gate, rows, inner);
+    return rt_build_binary(graph, name->product, RT_OP_MUL, gate, up, rows, inner, rows * inner);
+}
+
+uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
+                               uint32_t x, int64_t rows)
+{
+    const struct rt_model *model = stack->model;
+    struct rt_graph *graph = stack->graph;
+    int64_t h = model->hidden, inner = stack->shape.inner;
+    bool bias = model->mlp_bias, joined = model->gated && model->gate_joined;
+    uint32_t y = rt_build_linear(graph, joined ? name->joined : name->first, x, rows, h,
+                                 joined ? 2 * inner : inner, bias);
+    y = joined ? joined_gate(stack, name, y, rows)
+               : rt_build_activation(graph, model->activation, y, rows, inner);
+    if (model->gated && !joined) {
+        uint32_t other = rt_build_linear(graph, name->second, x, rows, h, inner, bias);
+        y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, inner, rows * inner);
+    }
+    if (name->dropout != NULL && (stack->row->dropout || model->inner_dropout))
+        y = rt_build_dropout(graph, name->dropout, y, rows, inner);
+    if (model->sub_norms)
+        y = rt_build_rmsnorm(graph, y, rows, inner);
+    return rt_build_linear(graph, name->down, y, rows, inner, h, bias);
+}
+
+static uint32_t self_attention(const struct rt_stack *stack, uint32_t x)
+{
+    return rt_build_attention(stack, stack->row->attention, x);
+}
+
+static uint32_t cross_attention(const struct rt_stack *stack, uint32_t x)
+{
+    return rt_build_attention(stack, stack->row->cross, x);
+}
+
+static uint32_t feed_forward(const struct rt_stack *stack, uint32_t x)
+{
+    return rt_build_feed_forward(stack, stack->row->feed_forward, x, stack->shape.rows);
+}
+
+/* What a layer does in turn. Tensor parallelism sums the output over the devices and, backward, the gradient
+ * of the input; a sparse feed-forward sums the latter itself, behind its router. */
+struct sublayer {
+    uint32_t (*run)(const struct rt_stack *stack, uint32_t x);
+    const char *gradient_all_reduce, *all_reduce, *dropout, *residual;
+};
+static const struct sublayer attention_sublayer = {
+    self_attention, "attn.gradient_all_reduce", "attn.all_reduce", "attn.residual_dropout", "attn.residual"};
+static const struct sublayer cross_sublayer = {cross_attention, "cross.gradient_all_reduce",
+                                               "cross.all_reduce", "cross.residual_dropout",
+                                               "cross.residual"};
+static const struct sublayer dense_sublayer = {feed_forward, "mlp.gradient_all_reduce", "mlp.all_reduce",
+                                               "mlp.dropout", "mlp.residual"};
+
+/* What a branch puts out, before it is added to the residual. */
+static uint32_t finish_branch(const struct rt_stack *stack, const char *norm, uint32_t x)
+{
+    if (stack->model->norm_branch)
+        x = rt_build_norm(stack, norm, x);
+    if (stack->model->branch_scaled)
+        x = rt_build_unary(stack->graph, "branch.scale", RT_OP_MUL_SCALAR, x, stack->shape.rows,
+                           stack->model->hidden);
+    return x;
+}
+
+/* in + run(norm(in)), or norm(in + run(in)) where the norm comes last */
+static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer *sublayer, const char *norm,
+                             uint32_t in)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    bool first = stack->model->norm_first;
+    bool bare = stack->first && stack->row->first_bare && sublayer == &attention_sublayer;
+    uint32_t x = first && !bare ? rt_build_norm(stack, norm, in) : in;
+    if (sublayer->gradient_all_reduce != NULL)
+        x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
+    x = sublayer->run(stack, x);
+    x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
+    bool kept = stack->row->attention_kept && sublayer == &attention_sublayer;
+    if ((stack->row->dropout || stack->model->residual_dropout) && !kept)
+        x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
+    x = finish_branch(stack, norm, x);
+    x = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
+    return first || stack->model->norm_branch ? x : rt_build_norm(stack, norm, x);
+}
+
+/* in + attention(norm(in)) + feed-forward(norm(in)), of one norm or of two */
+static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
+{
+    struct rt_graph *graph = stack->graph;
+    const struct rt_architecture *row = stack->row;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden;
+    const struct sublayer *sublayers[] = {&attention_sublayer, &dense_sublayer};
+    uint32_t norm = rt_build_norm(stack, row->norms.attention, in), out = in;
+    for (int i = 0; i < 2; i++) {
+        const struct sublayer *sublayer = sublayers[i];
+        uint32_t x = i == 0 || stack->model->parallel_norms < 2
+                         ? norm
+                         : rt_build_norm(stack, row->norms.feed_forward, in);
+        x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
+        x = sublayer->run(stack, x);
+        x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
+        if (row->dropout || stack->model->residual_dropout)
+            x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
+        out = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, out, rows, h, rows * h);
+    }
+    return out;
+}
+
+uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
+{
+    struct sublayer last = dense_sublayer;
+    if (stack->model->parallel && !sparse)
+        return parallel_layer(stack, x);
+    if (sparse) {
+        last.run = stack->row->sparse;
+        last.gradient_all_reduce = NULL;
+    }
+    x = add_sublayer(stack, &attention_sublayer, stack->row->norms.attention, x);
+    if (stack->cross)
+        x = add_sublayer(stack, &cross_sublayer, stack->row->norms.cross, x);
+    return add_sublayer(stack, &last, stack->row->norms.feed_forward, x);
+}
+
+/* --- kinds of layers --- */
+
+int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS])
+{
+    int64_t dense = model->experts > 0 ? model->dense_layers : 0;
+    int64_t windowed = model->layers - model->full_layers;
+    int64_t first =
+        dense < windowed ? dense : windowed; /* a layer without experts has a window where any has */
+    bool mixed = windowed > 0 && model->full_layers > 0, sparse = model->experts > 0;
+    /* a first layer that differs attends to all tokens where any does (ModernBERT) */
+    int64_t differs = model->architecture->first_bare || model->conv_kernel > 0;
+    int64_t narrow = model->full_layers > 0 ? 0 : differs;
+    bool windows = mixed && (model->window > 0 || model->chunk > 0);
+    const struct rt_layers all[RT_LAYER_KINDS] = {
+        {"first_layer", differs, false, narrow > 0, true},
+        {windows ? "dense_window_layer" : "dense_layer", first, false, true, false},
+        {mixed && !windows ? "dense_unrotated_layer" : "dense_layer", dense - first, false, false, false},
+        {windows ? "window_layer" : "layer", windowed - first - narrow, sparse, true, false},
+        {mixed && !windows ? "unrotated_layer" : "layer",
+         model->layers - dense - (windowed - first) - (differs - narrow), sparse, false, false},
+    };
+    int count = 0;
+    for (int i = 0; i < RT_LAYER_KINDS; i++)
+        if (all[i].count > 0)
+            kinds[count++] = all[i];
+    return count;
+}
+
+void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind)
+{
+    stack->window = kind->windowed ? stack->model->window : 0;
+    stack->chunk = kind->windowed ? stack->model->chunk : 0;
+    stack->rotary_dim = stack->model->unrotated && stack->model->full_layers > 0 && !kind->windowed
+                            ? 0
+                            : stack->model->rotary_dim;
+    stack->first = kind->first;
+    uint32_t block = rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
+    stack->graph->blocks[block].distinct = stack->model->distinct_layers;
+}

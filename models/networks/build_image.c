@@ -1,0 +1,384 @@
+/* Operators on images that compute: convolutions, norms, activations, pools. See build_image.h. */
+#include "models/networks/build_image.h"
+#include "base/status.h"
+#include "models/networks/build_image_node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INDEX_BYTES 8 /* int64 */
+
+struct rt_image rt_image_input(const struct rt_graph *graph, int64_t channels)
+{
+    int64_t side = graph->options.image;
+    return (struct rt_image){RT_NO_INPUT, graph->options.batch, channels, side, side};
+}
+
+/* --- convolution --- */
+
+static struct rt_conv with_defaults(const struct rt_conv *given)
+{
+    struct rt_conv conv = *given;
+    if (conv.kernel_w == 0) {
+        conv.kernel_w = conv.kernel_h;
+        conv.padding_w = conv.padding_h;
+    }
+    conv.stride = conv.stride > 0 ? conv.stride : 1;
+    conv.stride_w = conv.stride_w > 0 ? conv.stride_w : conv.stride;
+    conv.dilation = conv.dilation > 0 ? conv.dilation : 1;
+    conv.groups = conv.groups > 0 ? conv.groups : 1;
+    return conv;
+}
+
+static struct rt_image conv_output(struct rt_image x, const struct rt_conv *conv)
+{
+    int64_t reach_h = conv->dilation * (conv->kernel_h - 1) + 1;
+    int64_t reach_w = conv->dilation * (conv->kernel_w - 1) + 1;
+    x.height = rt_image_windows(x.height, conv->padding_h, reach_h, conv->stride, false);
+    x.width = rt_image_windows(x.width, conv->padding_w, reach_w, conv->stride_w, false);
+    x.channels = conv->out;
+    return x;
+}
+
+static void conv_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_image x,
+                        const struct rt_conv *conv)
+{
+    rt_graph_add_kernel(graph, phase, RT_OP_CONV2D,
+                        (const int64_t[]){x.batch, x.channels, conv->out, x.height, x.width, conv->kernel_h,
+                                          conv->kernel_w, conv->stride, conv->padding_h, conv->dilation,
+                                          conv->groups, conv->stride_w != conv->stride ? conv->stride_w : -1,
+                                          conv->padding_w != conv->padding_h ? conv->padding_w : -1,
+                                          graph->options.channels_last ? 1 : -1});
+}
+
+/* The kernels of PyTorch's own depthwise convolution add the bias (aten/native/cuda/DepthwiseConv2d.cu).
+ * Where channels come last, cuDNN's run (use_cudnn_depthwise in aten/native/Convolution.cpp). */
+static bool adds_bias_itself(const struct rt_graph *graph, struct rt_image x, const struct rt_conv *conv)
+{
+    return conv->groups == x.channels && conv->groups > 1 && !graph->options.channels_last;
+}
+
+static void add_bias_gradient(struct rt_graph *graph, struct rt_image y)
+{
+    rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, y.channels, y.batch * y.height * y.width);
+    rt_node_cast_gradient(graph, y.channels);
+}
+
+/* The bias of a convolution by cuDNN: output.add_(bias). Its gradient is the sum of the output's. */
+static struct rt_image add_bias(struct rt_graph *graph, const char *name, struct rt_image y)
+{
+    y.node = rt_image_add_node(graph, name, y, RT_NO_INPUT, y);
+    struct rt_node *node = &graph->nodes[y.node];
+    node->fusable = true;
+    node->nested = true;
+    node->parameters = (double)y.channels;
+    double width = rt_node_width(graph, y.node);
+    rt_node_cast_weight(graph, y.channels);
+    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_ADD, y)->bytes =
+        width * (2.0 * (double)rt_image_elements(y) + (double)y.channels);
+    if (rt_node_begin_backward(graph, y.node)) {
+        add_bias_gradient(graph, y);
+        rt_node_accumulate(graph, y.channels);
+    }
+    return y;
+}
+
+struct rt_image rt_image_conv(struct rt_graph *graph, const char *name, struct rt_image x,
+                              const struct rt_conv *given)
+{
+    struct rt_conv conv = with_defaults(given);
+    struct rt_image y = conv_output(x, &conv);
+    int64_t weights = conv.out * (x.channels / conv.groups) * conv.kernel_h * conv.kernel_w;
+    bool own_bias = conv.bias && adds_bias_itself(graph, x, &conv);
+    x.node = rt_node_cast_product(graph, x.node, (double)rt_image_elements(x));
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    graph->nodes[y.node].parameters = (double)(weights + (own_bias ? conv.out : 0));
+    graph->nodes[y.node].gradient = true;
+    rt_node_cast_weight(graph, weights);
+    if (own_bias)
+        rt_node_cast_weight(graph, conv.out);
+    conv_kernel(graph, RT_FORWARD, x, &conv);
+    if (rt_node_begin_backward(graph, y.node)) {
+        rt_node_keep(graph, x.node);
+        if (rt_node_has_gradient(graph, x.node))
+            conv_kernel(graph, RT_BACKWARD, x, &conv);
+        if (own_bias)
+            add_bias_gradient(graph, y);
+        rt_node_cast_gradient(graph, weights);
+        conv_kernel(graph, RT_ACCUMULATE, x, &conv);
+        rt_node_accumulate(graph, weights);
+        if (own_bias)
+            rt_node_accumulate(graph, conv.out);
+    }
+    return conv.bias && !own_bias ? add_bias(graph, rt_image_name(graph, name, "bias"), y) : y;
+}
+
+/* --- batch norm --- */
+
+static struct rt_graph_kernel *image_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                            struct rt_image x)
+{
+    return rt_graph_add_kernel(graph, phase, op, (const int64_t[]){x.batch, x.channels, x.height, x.width});
+}
+
+/* cuDNN runs it in one kernel in fp32, and in fp16 with weights in fp32; PyTorch's own kernels run the rest
+ * (aten/native/Normalization.cpp: _select_batch_norm_backend). torch.compile makes one of all. */
+static bool is_one_kernel(const struct rt_graph *graph, enum rt_dtype dtype)
+{
+    return graph->options.fusion || rt_dtypes[dtype].bytes == 4 ||
+           (dtype == RT_FP16 && graph->options.autocast);
+}
+
+/* Sums over the batch come first, and then its operands are read once more, all of them in between: the
+ * training of VGG with batch norm takes 8 passes over its activations longer than without
+ * (docs/log/vision.md).
+ */
+static void read_again(struct rt_graph_kernel *kernel, double operands)
+{
+    const int64_t *dim = kernel->call.dim;
+    double elements = (double)dim[0] * (double)dim[1] * (double)dim[2] * (double)dim[3];
+    kernel->reread_bytes = operands * elements * rt_dtypes[kernel->call.dtype].bytes;
+    kernel->reuse_distance_bytes = kernel->reread_bytes;
+}
+
+/* PyTorch's own make mean and inverse deviation of every channel first: copied and computed of the running
+ * ones, or of the batch (aten/native/cuda/Normalization.cu: batch_norm_cuda_out). */
+static void norm_forward(struct rt_graph *graph, struct rt_image x, bool one)
+{
+    bool trains = rt_graph_trains(graph);
+    if (trains && !graph->options.fusion) /* a counter of the batches, on the device (num_batches_tracked) */
+        rt_node_add_kernel(graph, RT_FORWARD, RT_OP_ADD_SCALAR, 1, 1)->bytes = 2 * INDEX_BYTES;
+    if (!one) {
+        if (trains)
+            rt_image_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, x);
+        else
+            rt_node_add_kernel(graph, RT_FORWARD, RT_OP_COPY, 1, x.channels);
+        rt_node_add_kernel(graph, RT_FORWARD, RT_OP_RSQRT, 1, x.channels);
+    }
+    if (trains && one)
+        read_again(image_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM, x), 1);
+    else
+        image_kernel(graph, RT_FORWARD, RT_OP_BATCHNORM_INFERENCE, x);
+}
+
+/* PyTorch's own are one kernel, or where channels come last two: sums over x and dy, then dx of both. */
+static void norm_backward(struct rt_graph *graph, struct rt_image x, bool one)
+{
+    if (one || !graph->options.channels_last) {
+        read_again(image_kernel(graph, RT_BACKWARD, RT_OP_BATCHNORM_BACKWARD, x), 2);
+        return;
+    }
+    rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, x)->bytes *= 2;
+    rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x);
+}
+
+struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, struct rt_image x)
+{
+    struct rt_image y = x;
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    struct rt_node *node = &graph->nodes[y.node];
+    bool one = is_one_kernel(graph, node->dtype);
+    node->fusable = true;
+    node->parameters = 2.0 * (double)x.channels;
+    node->gradient = true;
+    norm_forward(graph, x, one);
+    if (rt_node_begin_backward(graph, y.node)) {
+        rt_node_keep(graph, x.node);
+        norm_backward(graph, x, one);
+        rt_node_accumulate(graph, x.channels);
+        rt_node_accumulate(graph, x.channels);
+    }
+    return y;
+}
+
+/* --- activations --- */
+
+/* Gradients of these are computed from the op's output; those of the others from its input
+ * (tools/autograd/derivatives.yaml), of which an op in place makes a copy, though not in compiled code. */
+static bool keeps_output(enum rt_op_id op)
+{
+    return op == RT_OP_RELU || op == RT_OP_SIGMOID || op == RT_OP_TANH;
+}
+
+struct rt_image rt_image_activation(struct rt_graph *graph, const char *name, enum rt_op_id op,
+                                    struct rt_image x, bool in_place)
+{
+    struct rt_image y = x;
+    if (op == RT_OP_COUNT)
+        return x;
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    graph->nodes[y.node].fusable = true;
+    bool backward = rt_graph_trains(graph) && rt_node_has_gradient(graph, x.node);
+    if (backward && in_place && !keeps_output(op) && !graph->options.fusion)
+        rt_image_add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
+    rt_image_add_kernel(graph, RT_FORWARD, op, x);
+    if (rt_node_begin_backward(graph, y.node)) {
+        rt_node_keep(graph, keeps_output(op) ? y.node : x.node);
+        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x); /* reads two, writes one */
+    }
+    return y;
+}
+
+/* --- pools --- */
+
+static struct rt_image pool_output(struct rt_image x, struct rt_window pool)
+{
+    x.height = rt_image_windows(x.height, pool.padding, pool.kernel, pool.stride, pool.ceil);
+    x.width = rt_image_windows(x.width, pool.padding, pool.kernel, pool.stride, pool.ceil);
+    return x;
+}
+
+static struct rt_graph_kernel *pool_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                           struct rt_image x, struct rt_window pool)
+{
+    return rt_graph_add_kernel(graph, phase, op,
+                               (const int64_t[]){x.batch, x.channels, x.height, x.width, pool.kernel,
+                                                 pool.stride, pool.padding, pool.ceil ? 1 : -1});
+}
+
+/* The forward kernel writes indices in any case; the gradient is zeroed, then the places of maxima are
+ * written (aten/native/cuda/DilatedMaxPool2d.cu); compiled code writes all places at once. */
+struct rt_image rt_image_max_pool(struct rt_graph *graph, const char *name, struct rt_image x,
+                                  struct rt_window pool)
+{
+    pool.stride = pool.stride > 0 ? pool.stride : pool.kernel;
+    struct rt_image y = pool_output(x, pool);
+    double indices = (double)INDEX_BYTES * (double)rt_image_elements(y);
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    pool_kernel(graph, RT_FORWARD, RT_OP_MAX_POOL2D, x, pool)->bytes += indices;
+    if (rt_node_begin_backward(graph, y.node)) {
+        rt_node_keep(graph, x.node);
+        graph->nodes[y.node].saved += indices / rt_node_width(graph, y.node);
+        if (!graph->options.fusion)
+            rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
+        pool_kernel(graph, RT_BACKWARD, RT_OP_MAX_POOL2D_BACKWARD, x, pool);
+    }
+    return y;
+}
+
+struct rt_image rt_image_avg_pool(struct rt_graph *graph, const char *name, struct rt_image x,
+                                  struct rt_window pool)
+{
+    pool.stride = pool.stride > 0 ? pool.stride : pool.kernel;
+    struct rt_image y = pool_output(x, pool);
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    pool_kernel(graph, RT_FORWARD, RT_OP_AVG_POOL2D, x, pool);
+    if (rt_node_begin_backward(graph, y.node)) {
+        rt_node_keep(graph, x.node);
+        pool_kernel(graph, RT_BACKWARD, RT_OP_AVG_POOL2D_BACKWARD, x, pool);
+    }
+    return y;
+}
+
+/* adaptive_avg_pool2d to 1 x 1 is mean({-1, -2}) (aten/native/AdaptiveAveragePooling.cpp); its gradient is
+ * the output's, divided, for all. */
+static void mean_kernels(struct rt_graph *graph, uint32_t node, struct rt_image x)
+{
+    int64_t rows = x.batch * x.channels, cols = x.height * x.width;
+    graph->nodes[node].fusable = true;
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_REDUCE, rows, cols);
+    if (rt_node_begin_backward(graph, node))
+        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, x)->bytes =
+            rt_node_width(graph, node) * (double)rows * (double)(cols + 1);
+}
+
+static struct rt_graph_kernel *adaptive_kernel(struct rt_graph *graph, enum rt_phase phase, struct rt_image x,
+                                               struct rt_image y)
+{
+    return rt_graph_add_kernel(graph, phase, RT_OP_ADAPTIVE_AVG_POOL2D,
+                               (const int64_t[]){x.batch, x.channels, x.height, x.width, y.height, y.width});
+}
+
+/* The gradient is zeroed first (AdaptiveAveragePooling.cu: adaptive_avg_pool2d_backward_cuda), though not in
+ * compiled code. */
+struct rt_image rt_image_adaptive_avg_pool(struct rt_graph *graph, const char *name, struct rt_image x,
+                                           int64_t height, int64_t width)
+{
+    struct rt_image y = {.batch = x.batch, .channels = x.channels, .height = height, .width = width};
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    if (height == 1 && width == 1) {
+        mean_kernels(graph, y.node, x);
+        return y;
+    }
+    adaptive_kernel(graph, RT_FORWARD, x, y);
+    if (rt_node_begin_backward(graph, y.node)) {
+        rt_node_keep(graph, x.node);
+        if (!graph->options.fusion)
+            rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
+        adaptive_kernel(graph, RT_BACKWARD, x, y);
+    }
+    return y;
+}
+
+/* --- sums and products --- */
+
+struct rt_image rt_image_add(struct rt_graph *graph, const char *name, struct rt_image x, struct rt_image y)
+{
+    int64_t rows, cols;
+    rt_image_matrix(graph, x, &rows, &cols);
+    x.node = rt_build_binary(graph, name, RT_OP_ADD, x.node, y.node, rows, cols, rows * cols);
+    return x;
+}
+
+struct rt_image rt_image_scale(struct rt_graph *graph, const char *name, struct rt_image x,
+                               struct rt_image scale)
+{
+    int64_t rows, cols;
+    rt_image_matrix(graph, x, &rows, &cols);
+    x.node = rt_build_binary(graph, name, RT_OP_MUL, x.node, scale.node, rows, cols, x.batch * x.channels);
+    return x;
+}
+
+struct rt_image rt_image_scale_channels(struct rt_graph *graph, const char *name, struct rt_image x)
+{
+    struct rt_image y = x;
+    int64_t rows, cols;
+    rt_image_matrix(graph, x, &rows, &cols);
+    y.node = rt_build_binary(graph, name, RT_OP_MUL, x.node, RT_NO_INPUT, rows, cols, x.channels);
+    graph->nodes[y.node].parameters = (double)x.channels;
+    rt_node_weight_gradient(graph, RT_OP_MUL, x.node, rows, cols, x.channels);
+    return y;
+}
+
+/* noise.bernoulli_(p).div_(p), then x * noise (torchvision.ops.stochastic_depth) */
+struct rt_image rt_image_drop_path(struct rt_graph *graph, const char *name, struct rt_image x)
+{
+    struct rt_image y = x;
+    if (!rt_graph_trains(graph))
+        return x;
+    y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
+    double bytes = rt_node_width(graph, y.node) * (2.0 * (double)rt_image_elements(x) + (double)x.batch);
+    graph->nodes[y.node].fusable = true;
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_FILL, 1, x.batch);
+    rt_node_add_kernel(graph, RT_FORWARD, RT_OP_DIV_SCALAR, 1, x.batch);
+    rt_image_add_kernel(graph, RT_FORWARD, RT_OP_MUL, x)->bytes = bytes;
+    if (rt_node_begin_backward(graph, y.node))
+        rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x)->bytes = bytes;
+    return y;
+}
+
+struct rt_image rt_image_dropout(struct rt_graph *graph, const char *name, struct rt_image x)
+{
+    int64_t rows, cols;
+    rt_image_matrix(graph, x, &rows, &cols);
+    x.node = rt_build_dropout(graph, name, x.node, rows, cols);
+    return x;
+}
+
+struct rt_image rt_image_linear(struct rt_graph *graph, const char *name, struct rt_image x, int64_t out,
+                                bool bias)
+{
+    x.node = rt_build_linear(graph, name, x.node, x.batch * x.height * x.width, x.channels, out, bias);
+    x.channels = out;
+    return x;
+}
+
+struct rt_image rt_image_conv_bn(struct rt_graph *graph, const char *name, struct rt_image x,
+                                 const struct rt_conv *conv, enum rt_op_id activation)
+{
+    x = rt_image_conv(graph, rt_image_name(graph, name, "conv"), x, conv);
+    x = rt_image_batchnorm(graph, rt_image_name(graph, name, "bn"), x);
+    if (activation == RT_OP_COUNT)
+        return x;
+    return rt_image_activation(graph, rt_image_name(graph, name, "act"), activation, x, true);
+}

@@ -1,0 +1,44 @@
+/* Reading a config.json that is parsed already: of a file, or of the zoo. Internal to models/networks. */
+#ifndef ROOFTILE_MODELS_NETWORKS_CONFIG_H
+#define ROOFTILE_MODELS_NETWORKS_CONFIG_H
+
+#include "models/networks/model.h"
+
+#include <jansson.h>
+
+struct rt_config_key;
+
+#define RT_CONFIG_MOST_SIZE   ((int64_t)1 << 31) /* of a number in a config */
+#define RT_CONFIG_MOST_LAYERS 65536 /* of an encoder or decoder: memory is walked layer by layer */
+
+/* `where` names the file in messages. The model's name is left empty. */
+int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out);
+
+/* config_value.c. What a key that the config lacks stands for. */
+void rt_config_set_fallback(struct rt_model *model, const struct rt_config_key *key);
+/* The first of a key's spellings that the config has, and its value; else the first of all, and NULL. */
+const json_t *rt_config_find_key(const struct rt_config_key *key, const json_t *root, char name[64]);
+/* Reads the key's value, if it is there, into its member of the model. RT_EFORMAT: it is of another kind. */
+int rt_config_read_key(struct rt_model *model, const struct rt_config_key *key, const json_t *root,
+                       const char *where);
+
+/* config_sizes.c. Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
+int rt_config_complete(struct rt_model *model, const char *where);
+/* Limits on what follows from several keys: RT_EFORMAT beyond them. */
+int rt_config_check(const struct rt_model *model, const char *where);
+
+/* config_keys.c. Names the keys that are not read and may change the graph, in the model's `unread`. `root`
+ * holds the keys that the model's row was read from. */
+void rt_config_note_unread(const json_t *root, struct rt_model *model);
+/* Is a name among "one|another"? */
+bool rt_config_is_one_of(const char *name, const char *names);
+/* The name that all of Hugging Face's configs answer to in the place of a key: "hidden_size" of "n_embd". */
+const char *rt_config_other_name(const char *key);
+/* Is a name one that Hugging Face's configs answer to in the place of this key: "hidden_size" of "n_embd"? */
+bool rt_config_reads_as(const struct rt_config_key *key, const char *name);
+
+/* config_dtype.c. The model's dtype, or that of its quantisation. What cannot be forecast is kept as a
+ * sentence in the model, since a dtype that a user gives replaces it. */
+void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model *model);
+
+#endif

@@ -1,0 +1,174 @@
+/* The dtype of a config.json, and what its "quantization_config" makes of it. See config.h.
+ *
+ * Methods are named as transformers' QuantizationMethod and vLLM's registry name them; what products run in
+ * follows from each method's own keys. */
+#include "models/networks/config.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static int64_t integer_of(const json_t *object, const char *key, int64_t fallback)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+enum { UNKNOWN = -1 };
+
+/* DeepSeek's: one scale a block of weights where there is a block. */
+static int of_fp8(const json_t *config)
+{
+    return json_is_array(json_object_get(config, "weight_block_size")) ? RT_FP8_BLOCK : RT_FP8;
+}
+
+static int of_fbgemm(const json_t *config)
+{
+    (void)config;
+    return RT_FP8;
+}
+
+/* Weights that are multiplied in 16 bits. */
+static int of_weights(const json_t *config)
+{
+    int64_t bits = integer_of(config, "bits", integer_of(config, "w_bit", 4));
+    return bits == 4 ? RT_INT4 : bits == 8 ? RT_INT8_WO : UNKNOWN;
+}
+
+static int of_mxfp4(const json_t *config)
+{
+    (void)config;
+    return RT_MXFP4;
+}
+
+static int of_modelopt(const json_t *config)
+{
+    const char *algorithm = text_of(config, "quant_algo");
+    static const struct {
+        const char *name;
+        enum rt_dtype dtype;
+    } rows[] = {{"FP8", RT_FP8},         {"NVFP4", RT_FP4},         {"W4A16_AWQ", RT_INT4},
+                {"W4A8_AWQ", RT_W4AFP8}, {"W4A16_MXFP4", RT_MXFP4}, {"W4A8_MXFP4_MXFP8", RT_MXFP4_MXFP8}};
+    for (size_t i = 0; i < RT_COUNT(rows); i++)
+        if (strcmp(rows[i].name, algorithm) == 0)
+            return rows[i].dtype;
+    return UNKNOWN;
+}
+
+/* One group of layers of compressed-tensors: numbers of `bits` of weights and of inputs. */
+static int of_group(const json_t *group)
+{
+    const json_t *weights = json_object_get(group, "weights"),
+                 *inputs = json_object_get(group, "input_activations");
+    bool floats = strcmp(text_of(weights, "type"), "float") == 0;
+    int64_t bits = integer_of(weights, "num_bits", 0), input_bits = integer_of(inputs, "num_bits", 16);
+    if (bits == 8 && input_bits == 8 && floats)
+        return strcmp(text_of(weights, "strategy"), "block") == 0 ? RT_FP8_BLOCK : RT_FP8;
+    if (bits == 8 && input_bits == 8)
+        return RT_INT8;
+    if (bits == 8 && input_bits == 16)
+        return RT_INT8_WO;
+    if (bits == 4 && input_bits == 8 && !floats && strcmp(text_of(inputs, "type"), "float") == 0)
+        return RT_W4AFP8;
+    if (bits == 4 && input_bits == 4 && floats && integer_of(weights, "group_size", 16) == 16)
+        return RT_FP4;
+    return bits == 4 && input_bits == 16 && !floats ? RT_INT4 : UNKNOWN;
+}
+
+static int of_compressed_tensors(const json_t *config)
+{
+    const char *key;
+    json_t *group;
+    int dtype = UNKNOWN, groups = 0;
+    json_object_foreach(json_object_get(config, "config_groups"), key, group)
+    {
+        int other = of_group(group);
+        dtype = groups++ == 0 || other == dtype ? other : UNKNOWN; /* layers of several kinds */
+    }
+    return dtype;
+}
+
+static const struct {
+    const char *method;
+    int (*dtype)(const json_t *config);
+} methods[] = {
+    {"fp8", of_fp8},           {"fbgemm_fp8", of_fbgemm}, {"gptq", of_weights},
+    {"awq", of_weights},       {"mxfp4", of_mxfp4},       {"compressed-tensors", of_compressed_tensors},
+    {"modelopt", of_modelopt},
+};
+
+static int dtype_of_quantisation(const json_t *config)
+{
+    const char *method = text_of(config, "quant_method");
+    for (size_t i = 0; i < RT_COUNT(methods); i++)
+        if (strcmp(methods[i].method, method) == 0)
+            return methods[i].dtype(config);
+    return UNKNOWN;
+}
+
+/* "gptq" with "bits" of 3, ... */
+static void refuse_quantisation(const json_t *config, const char *where, struct rt_model *model)
+{
+    char *text = json_dumps(config, JSON_COMPACT);
+    const char *method = text_of(config, "quant_method");
+    snprintf(
+        model->unknown_dtype, sizeof model->unknown_dtype,
+        "%s: \"quantization_config\" of method \"%.30s\" (%.60s...) is none that can be forecast; give the "
+        "dtype that its products run in with --dtype, such as int4, fp8 or bf16",
+        where, method, text != NULL ? text : "unreadable");
+    free(text);
+}
+
+/* "bfloat16", "torch.bfloat16" */
+static int find_dtype(const char *name)
+{
+    return rt_dtype_find(strncmp(name, "torch.", 6) == 0 ? name + 6 : name);
+}
+
+/* Cached keys and values: "kv_cache_scheme" of compressed-tensors, "kv_cache_quant_algo" of modelopt; fp8 in
+ * both. */
+static int64_t kv_bits_of(const json_t *config)
+{
+    const json_t *scheme = json_object_get(config, "kv_cache_scheme");
+    if (json_is_object(scheme))
+        return integer_of(scheme, "num_bits", 0) == 8 ? 8 : 0;
+    return strcmp(text_of(config, "kv_cache_quant_algo"), "FP8") == 0 ? 8 : 0;
+}
+
+void rt_config_read_dtype(const json_t *root, const char *where, struct rt_model *model)
+{
+    const json_t *quantisation = json_object_get(root, "quantization_config"),
+                 *dtype = json_object_get(root, "dtype");
+    if (!json_is_string(dtype))
+        dtype = json_object_get(root, "torch_dtype"); /* its name before transformers 4.56 */
+    const char *name = json_string_value(dtype);
+    model->dtype = UNKNOWN;
+    model->fp16 = name != NULL && find_dtype(name) == RT_FP16;
+    if (json_is_object(quantisation)) {
+        model->dtype = dtype_of_quantisation(quantisation);
+        model->kv_bits = kv_bits_of(quantisation);
+        if (model->dtype == UNKNOWN)
+            refuse_quantisation(quantisation, where, model);
+    } else if (name != NULL && strcmp(name, "auto") != 0) {
+        model->dtype = find_dtype(name);
+        if (model->dtype == UNKNOWN)
+            snprintf(model->unknown_dtype, sizeof model->unknown_dtype,
+                     "%s: the dtype \"%.40s\" is not known here; give another with --dtype, such as bf16",
+                     where, name);
+    }
+}
+
+int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out)
+{
+    if (model->unknown_dtype[0] != '\0')
+        return rt_fail(RT_EFORMAT, "%s", model->unknown_dtype);
+    *out = model->dtype < 0 ? RT_FP32 : (enum rt_dtype)model->dtype;
+    return RT_OK;
+}

@@ -1,0 +1,196 @@
+/* Graphs as arrays of blocks, nodes, kernels and inputs. See graph.h. */
+#include "models/networks/graph.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_steps[RT_STEP_COUNT] = {"inference", "decode", "training"};
+const char *const rt_optimizers[RT_OPTIMIZER_COUNT] = {"none", "sgd", "adamw", "momentum"};
+const char *const rt_recomputes[RT_RECOMPUTE_COUNT] = {"none", "layers"};
+
+void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options)
+{
+    *graph = (struct rt_graph){.options = *options, .products = options->dtype};
+    if (rt_dtype_is_narrow(options->dtype))
+        graph->options.dtype = options->fp16_beside ? RT_FP16 : RT_BF16;
+}
+
+struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph)
+{
+    struct rt_graph_dtype_words words;
+    const char *products = rt_dtypes[graph->products].name, *all = rt_dtypes[graph->options.dtype].name;
+    if (graph->products == graph->options.dtype)
+        snprintf(words.text, sizeof words.text, "%s", all);
+    else
+        snprintf(words.text, sizeof words.text, "%s, beside it %s", products, all);
+    return words;
+}
+
+const char *rt_graph_runtime_words(const struct rt_graph *graph)
+{
+    const struct rt_runtime *runtime = &rt_runtimes[graph->options.runtime];
+    bool attention = graph->options.image == 0; /* of language models; what an operator graph has shows */
+    for (size_t k = 0; k < graph->kernel_count; k++) {
+        enum rt_family family = rt_call_family(&graph->kernels[k].call);
+        if (family == RT_FAMILY_ATTENTION)
+            return runtime->what;
+        attention |= family == RT_FAMILY_SOFTMAX;
+    }
+    return attention ? runtime->unfused : runtime->plain;
+}
+
+void rt_graph_release(struct rt_graph *graph)
+{
+    for (size_t i = 0; i < graph->text_count; i++)
+        free(graph->texts[i]);
+    free(graph->texts);
+    free(graph->blocks);
+    free(graph->nodes);
+    free(graph->kernels);
+    free(graph->inputs);
+    *graph = (struct rt_graph){0};
+}
+
+/* Room for one more; returns the array, which may have moved. */
+static void *room(void *array, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    *capacity = *capacity > 0 ? 2 * *capacity : 64;
+    return rt_realloc(array, *capacity, size);
+}
+
+uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_block_role role, int64_t repeat)
+{
+    graph->blocks = room(graph->blocks, graph->block_count, &graph->block_capacity, sizeof *graph->blocks);
+    graph->blocks[graph->block_count] =
+        (struct rt_block){.name = name, .role = role, .repeat = repeat, .node = (uint32_t)graph->node_count};
+    return (uint32_t)graph->block_count++;
+}
+
+uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name)
+{
+    graph->nodes = room(graph->nodes, graph->node_count, &graph->node_capacity, sizeof *graph->nodes);
+    graph->nodes[graph->node_count] = (struct rt_node){.name = name,
+                                                       .dtype = graph->options.dtype,
+                                                       .block = (uint32_t)(graph->block_count - 1),
+                                                       .kernel = (uint32_t)graph->kernel_count,
+                                                       .input = (uint32_t)graph->input_count};
+    graph->blocks[graph->block_count - 1].node_count++;
+    return (uint32_t)graph->node_count++;
+}
+
+void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
+{
+    graph->inputs = room(graph->inputs, graph->input_count, &graph->input_capacity, sizeof *graph->inputs);
+    graph->inputs[graph->input_count++] = from;
+    graph->nodes[graph->node_count - 1].input_count++;
+}
+
+/* vLLM and the checkpoints it reads quantise the linear modules of the layers, and neither embedding nor head
+ * ("ignore": ["lm_head"] in compressed-tensors, exclude_modules in modelopt). */
+static enum rt_dtype dtype_of(const struct rt_graph *graph, enum rt_op_id op)
+{
+    bool layer = graph->blocks[graph->block_count - 1].role == RT_BLOCK_LAYER;
+    return layer && (op == RT_OP_LINEAR || op == RT_OP_MOE) ? graph->products
+                                                            : graph->nodes[graph->node_count - 1].dtype;
+}
+
+static void count_kernel(struct rt_graph_kernel *kernel)
+{
+    kernel->flops = rt_call_flops(&kernel->call);
+    kernel->bytes = rt_call_bytes(&kernel->call);
+}
+
+struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                            const int64_t *dim)
+{
+    graph->kernels =
+        room(graph->kernels, graph->kernel_count, &graph->kernel_capacity, sizeof *graph->kernels);
+    struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
+    memset(kernel, 0, sizeof *kernel);
+    rt_call_init(&kernel->call, op, dtype_of(graph, op));
+    memcpy(kernel->call.dim, dim, (size_t)rt_op_graph_dims(op) * sizeof *dim);
+    kernel->call.phase = (uint8_t)phase;
+    kernel->multiple = 1;
+    count_kernel(kernel);
+    graph->nodes[graph->node_count - 1].kernel_count++;
+    return kernel;
+}
+
+void rt_graph_set_dtype(struct rt_graph_kernel *kernel, enum rt_dtype dtype)
+{
+    kernel->call.dtype = (uint8_t)dtype;
+    count_kernel(kernel);
+}
+
+const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length)
+{
+    graph->texts = rt_realloc(graph->texts, graph->text_count + 1, sizeof *graph->texts);
+    char *copy = rt_malloc(length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return graph->texts[graph->text_count++] = copy;
+}
+
+size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
+                        struct rt_graph_kernel *out)
+{
+    const struct rt_graph_kernel *kernels = graph->kernels + node->kernel;
+    size_t count = 0;
+    for (uint32_t k = 0; k < node->kernel_count; k++)
+        if (kernels[k].call.phase == phase)
+            out[count++] = kernels[k];
+    bool alone =
+        count == 1 && graph->options.image == 0; /* a kernel alone is what it was, but for models of images */
+    if (count == 0 || alone || phase == RT_ACCUMULATE || !(node->fused_bytes[phase] > 0))
+        return count;
+    struct rt_graph_kernel fused = out[count - 1];
+    double flops = 0;
+    for (size_t k = 0; k < count; k++) {
+        flops += out[k].flops;
+        if (rt_family_vector(rt_call_family(&out[k].call)))
+            fused = out[k];
+    }
+    fused.flops = flops;
+    fused.bytes = node->fused_bytes[phase];
+    fused.reread_bytes = 0; /* unknown for a chain */
+    out[0] = fused;
+    return 1;
+}
+
+/* Adds a kernel that runs `repeat` times. */
+static void add_kernel(struct rt_graph_totals *totals, const struct rt_graph_kernel *kernel, double repeat)
+{
+    int phase = kernel->call.phase;
+    totals->kernels[phase] += (size_t)repeat;
+    if (rt_families[rt_call_family(&kernel->call)].link) {
+        totals->sent_bytes[phase] += repeat * kernel->bytes;
+        return;
+    }
+    totals->flops[phase] += repeat * kernel->flops;
+    totals->bytes[phase] += repeat * kernel->bytes;
+}
+
+void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out)
+{
+    struct rt_graph_totals totals = {0};
+    struct rt_graph_kernel *launches = rt_malloc((graph->kernel_count + 1) * sizeof *launches);
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct rt_node *node = &graph->nodes[n];
+        double repeat = (double)rt_graph_repeat(graph, node);
+        totals.parameters += (double)rt_block_distinct(&graph->blocks[node->block]) * node->parameters;
+        totals.nodes += (size_t)repeat;
+        for (int phase = 0; phase < RT_PHASE_COUNT; phase++) {
+            size_t count = rt_node_launches(graph, node, phase, launches);
+            for (size_t k = 0; k < count; k++)
+                add_kernel(&totals, &launches[k], rt_graph_runs(graph, node, phase));
+        }
+    }
+    free(launches);
+    totals.parameters -= graph->shared;
+    *out = totals;
+}

@@ -1,0 +1,238 @@
+/*
+ * A network as a graph: the kernels that one device runs in one step of inference or training, in order.
+ *
+ * A graph is a list of blocks in the order of the forward pass. A block is a run of nodes that repeats: a
+ * layer is built once and counted `repeat` times. A node is one operator of the framework; it holds its
+ * kernels of the forward, backward and accumulation phases. Sizes are in elements; FLOPs and bytes are of one
+ * call. Graphs know neither devices nor predictors: predict/step/forecast.h puts them together.
+ *
+ * The room, in reading order:
+ *   graph.[ch]       the structure; totals
+ *   memory.[ch]      the memory of a step: its tensors, made and freed in order
+ *   build.h          operators to nodes, with the kernels that PyTorch's autograd launches: build.c computes,
+ *                    build_moves.c moves data, build_node.[ch] is what both share
+ *   build_image.h    the same for images: build_image.c, build_image_moves.c, build_image_node.h
+ *   architectures/   layers and networks of operators, and the models that vary them, as rows
+ *   config.[ch]      config.json to the sizes of a model
+ *   zoo.c, zoo/      models by name
+ *   model.[ch]       a model and a step to a graph, with checks of both
+ *   fuse.c           chains of nodes to one kernel, as torch.compile makes them
+ *   import/          what --model may name: operator graphs, config.json, ONNX models
+ *   report.c, print_dot.c, cmd_graph.c   `rooftile graph`
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_GRAPH_H
+#define ROOFTILE_MODELS_NETWORKS_GRAPH_H
+
+#include "datasets/call.h"
+#include "models/networks/runtime.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one step does. */
+enum rt_step_kind {
+    RT_STEP_PREFILL,  /* inference over whole sequences */
+    RT_STEP_DECODE,   /* inference: one new token a sequence; keys and values of the others are cached */
+    RT_STEP_TRAINING, /* forward, backward, gradient accumulation, optionally the optimizer */
+    RT_STEP_COUNT
+};
+extern const char *const rt_steps[RT_STEP_COUNT]; /* "inference", "decode", "training" */
+
+enum rt_optimizer_kind {
+    RT_OPTIMIZER_NONE,
+    RT_OPTIMIZER_SGD,
+    RT_OPTIMIZER_ADAMW,
+    RT_OPTIMIZER_MOMENTUM,
+    RT_OPTIMIZER_COUNT
+};
+extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
+
+/* Activation checkpointing (torch.utils.checkpoint): of each layer only the input is kept, and the layer runs
+ * again before its backward pass. */
+enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_COUNT };
+extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers" */
+
+/* Sequences of a step that are alike: `count` of them, each with `tokens` new ones (1: it decodes) behind
+ * `cached` ones whose keys and values are kept. */
+struct rt_sequences {
+    int64_t count, tokens, cached;
+};
+
+struct rt_graph_options {
+    enum rt_step_kind step;
+    int64_t batch;    /* sequences that one device sees in one pass (with pipelines: of one microbatch) */
+    int64_t sequence; /* tokens of each; ignored when decoding, and of models of images */
+    int64_t image;    /* models of images: side of a square image in pixels; 0: the model's own */
+    double seconds;   /* models of sound: of each recording, at 16 kHz; 0: rt_model_seconds */
+    int64_t context;  /* decode: tokens already in the cache, >= 1 */
+    /* Inference of sequences that differ: their groups, instead of batch, sequence and context, which are
+     * their number and means then. Not owned. NULL: all alike. */
+    const struct rt_sequences *groups;
+    size_t group_count;
+    int64_t tensor_parallel;
+    int64_t expert_parallel;         /* GPUs of the same group that share out whole experts; 0 or 1: none */
+    int64_t attention_data_parallel; /* parts of the batch whose attention runs on GPUs of its own; 0 or 1:
+                                        none */
+    enum rt_runtime_id runtime;
+    int64_t kv_bits; /* of cached keys and values; 0: as the activations */
+    /* Of weights and activations. A narrow one (fp8, int4 ...) is that of the layers' products with weights:
+     * all else, embedding and head too, is in 16 bits, which become the dtype of the graph's options. */
+    enum rt_dtype dtype;
+    bool fp16_beside; /* narrow: those 16 bits are fp16 (GPUs without bf16), not bf16 */
+    enum rt_optimizer_kind optimizer;
+    enum rt_recompute recompute;
+    bool fusion; /* chains of elementwise ops run as one kernel */
+    /* Models of images: */
+    bool channels_last; /* stored as batch, height, width, channels (NHWC) */
+    /* torch.autocast in `dtype`: weights are fp32 and cast in every step; what autocast runs in fp32 runs in
+     * fp32 (build_node.h). */
+    bool autocast;
+};
+
+struct rt_graph_kernel {
+    struct rt_call call;
+    double flops, bytes; /* compulsory traffic; collectives: bytes sent by one device */
+    /* A broadcast operand is read more than once: the bytes of its later reads, which a cache serves where
+     * it holds the bytes that move between two reads (the reuse distance). 0: every operand is read once. */
+    double reread_bytes, reuse_distance_bytes;
+    /* The kernel does as much as so many of the call: the backward pass of fused attention computes five
+     * products for its two (Dao 2022). FLOPs and bytes above are of all. */
+    double multiple;
+    bool scalar_loads; /* moves its elements one by one: scalar_loads.h */
+};
+
+struct rt_node {
+    const char *name; /* within its block; lives as long as the graph */
+    const char *of;   /* the node of the file that it was made of, where it was imported; else NULL */
+    uint32_t block;
+    uint32_t kernel, kernel_count; /* first of its kernels in graph->kernels; phase by phase */
+    uint32_t input, input_count;   /* first of its inputs in graph->inputs */
+    enum rt_dtype dtype;           /* of what it writes; autocast mixes, else that of the graph's options */
+    double outputs;                /* elements it writes */
+    double parameters;             /* elements of its weights, on one device */
+    double saved;                  /* elements of its dtype that are kept for the backward pass */
+    /* Traffic of the forward and the backward phase where its kernels run as one; 0: they run one by one. */
+    double fused_bytes[2];
+    bool fusable; /* pointwise, row-wise or a view: may join a chain */
+    bool kept;    /* `saved` holds its output */
+    bool nested;  /* launched by the operator of the node before (the bias of a convolution) */
+    bool cached;  /* its output are keys or values that stay for the next step */
+    /* While a training graph is built: */
+    bool gradient; /* its output gets a gradient: it has weights, or an input that gets one */
+    bool read;     /* a node that runs backward reads its output */
+};
+
+enum rt_block_role { RT_BLOCK_FIRST, RT_BLOCK_LAYER, RT_BLOCK_LAST };
+
+struct rt_block {
+    const char *name; /* "embedding", "layer", "head" */
+    uint32_t node, node_count;
+    int64_t repeat;
+    int64_t distinct; /* repetitions with weights of their own, the others share them (ALBERT); 0: all */
+    enum rt_block_role role; /* the pipeline stages that run it: the first, any, the last */
+};
+
+struct rt_graph {
+    struct rt_graph_options options;
+    enum rt_dtype products; /* of the layers' products with weights; options.dtype unless that was narrow */
+    struct rt_block *blocks;
+    struct rt_node *nodes;
+    struct rt_graph_kernel *kernels;
+    uint32_t *inputs; /* numbers of the nodes whose output a node reads */
+    size_t block_count, node_count, kernel_count, input_count;
+    size_t block_capacity, node_capacity, kernel_capacity, input_capacity;
+    double boundary;  /* elements that pass from one layer to the next */
+    double cache;     /* elements of keys and values cached, all layers, after the step; 0: none */
+    double shared;    /* elements of weights that several nodes share (tied embeddings); each counts them */
+    double classes;   /* elements of the model's last output */
+    bool fp32_scores; /* the framework copies that output to fp32: transformers' Llama and those after it */
+    double input_bytes, result_bytes; /* of a pass: what it reads from the host, what it may give back */
+    char **texts;                     /* names that the graph owns (imported ones) */
+    size_t text_count;
+};
+
+void rt_graph_init(struct rt_graph *graph, const struct rt_graph_options *options);
+void rt_graph_release(struct rt_graph *graph);
+
+/* Add, in this order, a block, its nodes, their inputs and kernels. Each returns the number of the element
+ * added. FLOPs and bytes of a kernel follow from op, dims and the graph's dtype; a builder may change them.
+ */
+uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_block_role role,
+                            int64_t repeat);
+uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name);
+void rt_graph_add_input(struct rt_graph *graph, uint32_t from); /* of the last node */
+struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
+                                            const int64_t *dim); /* of the last node */
+/* Another dtype than the graph's: FLOPs and bytes follow. */
+void rt_graph_set_dtype(struct rt_graph_kernel *kernel, enum rt_dtype dtype);
+const char *rt_graph_text(struct rt_graph *graph, const char *text, size_t length); /* a copy it owns */
+
+#define RT_NO_INPUT UINT32_MAX /* a constant, or an input of the model */
+
+/* Bytes of an element that the node writes; RT_NO_INPUT: of the graph's dtype. */
+static inline double rt_node_width(const struct rt_graph *graph, uint32_t node)
+{
+    return rt_dtypes[node == RT_NO_INPUT ? graph->options.dtype : graph->nodes[node].dtype].bytes;
+}
+
+/* Weights, their gradients and the optimizer's step are in this dtype. */
+static inline enum rt_dtype rt_graph_weight_dtype(const struct rt_graph *graph)
+{
+    return graph->options.autocast ? RT_FP32 : graph->options.dtype;
+}
+
+static inline bool rt_graph_trains(const struct rt_graph *graph)
+{
+    return graph->options.step == RT_STEP_TRAINING;
+}
+
+/* "fp8, beside it bf16"; "bf16" where one dtype is that of everything. */
+struct rt_graph_dtype_words {
+    char text[40];
+};
+struct rt_graph_dtype_words rt_graph_dtype_words(const struct rt_graph *graph);
+
+/* What runs the graph, for people. */
+const char *rt_graph_runtime_words(const struct rt_graph *graph);
+
+/* Repetitions of a block that have weights of their own. */
+static inline int64_t rt_block_distinct(const struct rt_block *block)
+{
+    return block->distinct > 0 ? block->distinct : block->repeat;
+}
+
+/* How often a node runs in a step. */
+static inline int64_t rt_graph_repeat(const struct rt_graph *graph, const struct rt_node *node)
+{
+    return graph->blocks[node->block].repeat;
+}
+
+/* How often the kernels of a phase of it do: those of layers that are computed again run twice. */
+static inline double rt_graph_runs(const struct rt_graph *graph, const struct rt_node *node, int phase)
+{
+    const struct rt_block *block = &graph->blocks[node->block];
+    bool again = rt_graph_trains(graph) && graph->options.recompute == RT_RECOMPUTE_LAYERS &&
+                 block->role == RT_BLOCK_LAYER && phase == RT_FORWARD;
+    return (again ? 2 : 1) * (double)block->repeat;
+}
+
+/* The launches of one phase of a node: its kernels, or the one that they were fused into (op and dims of its
+ * last pointwise or row-wise kernel, the FLOPs of all, the traffic of the chain). Returns their number; `out`
+ * has room for node->kernel_count. */
+size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
+                        struct rt_graph_kernel *out);
+
+/* Joins chains of fusable nodes, each the only reader of the one before, within a block, as torch.compile
+ * joins pointwise and row-wise ops. rt_graph_build calls it where options.fusion is set. */
+void rt_graph_fuse(struct rt_graph *graph);
+
+struct rt_graph_totals {
+    double flops[RT_PHASE_COUNT], bytes[RT_PHASE_COUNT]; /* of one step on one device; no collectives */
+    double sent_bytes[RT_PHASE_COUNT];                   /* by collectives */
+    size_t nodes, kernels[RT_PHASE_COUNT];               /* with repetitions */
+    double parameters;                                   /* on one device */
+};
+void rt_graph_totals(const struct rt_graph *graph, struct rt_graph_totals *out);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * NeuSight's operator graphs while they are read, in the order of the work: cells become calls
+ * (opgraph_call.c), lines become rows in the order of execution (opgraph_rows.c), rows become nodes
+ * (opgraph.c). Internal to models/networks/import.
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_IMPORT_OPGRAPH_H
+#define ROOFTILE_MODELS_NETWORKS_IMPORT_OPGRAPH_H
+
+#include "base/strings.h"
+#include "models/networks/import/import.h"
+#include "models/networks/import/python_literal.h"
+
+/* --- cells --- */
+
+struct rt_opgraph_call {
+    struct rt_call call;
+    double bytes;  /* 0: as the op's row has it */
+    int64_t table; /* MEM of one shape with two dims: its elements; else 0 */
+    bool overlaps; /* a reduction that overlaps with the backward pass */
+};
+
+/* The op at `at` of a cell, "('Linear', (4096, 1280, 3840))". `gpus`: those of an all-reduce, < 2: unknown. A
+ * MEM of single numbers has dim[1] = 0. RT_EFORMAT says what is wrong with the cell. */
+int rt_opgraph_call(const struct rt_python_literal *values, uint32_t at, enum rt_dtype dtype, int64_t gpus,
+                    struct rt_opgraph_call *out);
+
+/* Elements of the shape at `shape`, "(4, 1024)"; () is one number, and a dim may be 0. */
+int rt_opgraph_shape(const struct rt_python_literal *values, uint32_t shape, double *out);
+
+/* VEC ops: priced by the shapes of their row. */
+bool rt_opgraph_vector(enum rt_op_id op);
+
+/* --- rows --- */
+
+struct rt_opgraph_row {
+    int32_t name; /* in the file's names */
+    size_t line;
+    bool fused, embedding, dropout;
+    bool read;                       /* by another row */
+    size_t call, call_count;         /* in the file's calls */
+    size_t previous, previous_count; /* in the file's `previous` */
+    double inputs, outputs;          /* elements */
+};
+
+struct rt_opgraph {
+    const char *path;
+    enum rt_dtype dtype;
+    double width;                /* bytes of an element */
+    struct rt_opgraph_name name; /* from the file's name where `named`, else one device */
+    bool named;
+    struct rt_strings names; /* of rows and of what they read */
+    struct rt_opgraph_row *rows;
+    struct rt_opgraph_call *calls;
+    int32_t *previous; /* rows that a row reads */
+    int32_t *row_of;   /* (names.count) the row of that name, -1: none */
+    uint32_t *order;   /* (row_count) every row behind those that it reads */
+    size_t row_count, call_count, previous_count, row_capacity, call_capacity, previous_capacity;
+    bool any_backward, any_fused;
+    int64_t shape[2]; /* of the first row, where it has two dims; else 0 */
+};
+
+/* Reads the file, resolves names and sorts. RT_EIO, or RT_EFORMAT with file, line and column. Release in any
+ * case. */
+int rt_opgraph_read(const char *path, enum rt_dtype dtype, struct rt_opgraph *out);
+void rt_opgraph_release(struct rt_opgraph *file);
+
+const char *rt_opgraph_row_name(const struct rt_opgraph *file, const struct rt_opgraph_row *row);
+
+/* The row's first call of that phase, NULL where it has none. */
+const struct rt_opgraph_call *rt_opgraph_first_call(const struct rt_opgraph *file,
+                                                    const struct rt_opgraph_row *row, enum rt_phase phase);
+
+/* Place of a row in the order, -1 where no row has the name. */
+int64_t rt_opgraph_place(const struct rt_opgraph *file, const char *name);
+
+#endif

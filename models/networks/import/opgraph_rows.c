@@ -1,0 +1,330 @@
+/* Lines of operator graphs to rows in the order of execution. See opgraph.h. */
+#include "base/csv.h"
+#include "base/status.h"
+#include "models/networks/import/opgraph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW_LIMIT ((size_t)1 << 20)
+
+enum column { NAME, KIND, FORWARD, BACKWARD, ACCUMULATE, PREVIOUS, INPUTS, OUTPUT, COLUMNS };
+static const char *const column_names[COLUMNS] = {"Name",   "OpName", "FwOps",       "BwOps",
+                                                  "AccOps", "Prev",   "InputShapes", "OutputShape"};
+
+/* The file while its lines are read. */
+struct reader {
+    struct rt_csv *csv;
+    int column[COLUMNS];
+    struct rt_python_literals literals; /* of the cell that is read */
+    struct rt_opgraph *file;
+};
+
+void rt_opgraph_release(struct rt_opgraph *file)
+{
+    rt_strings_release(&file->names);
+    free(file->rows);
+    free(file->calls);
+    free(file->previous);
+    free(file->row_of);
+    free(file->order);
+}
+
+/* Room for one more at the end of `array`. */
+static void *room(void *array, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    *capacity = *capacity > 0 ? 2 * *capacity : 256;
+    return rt_realloc(array, *capacity, size);
+}
+
+const char *rt_opgraph_row_name(const struct rt_opgraph *file, const struct rt_opgraph_row *row)
+{
+    return rt_strings_get(&file->names, row->name);
+}
+
+const struct rt_opgraph_call *rt_opgraph_first_call(const struct rt_opgraph *file,
+                                                    const struct rt_opgraph_row *row, enum rt_phase phase)
+{
+    for (size_t c = row->call; c < row->call + row->call_count; c++)
+        if (file->calls[c].call.phase == phase)
+            return &file->calls[c];
+    return NULL;
+}
+
+/* --- a line --- */
+
+static int parse_cell(struct reader *reader, const struct rt_csv_field *fields, enum column column)
+{
+    const struct rt_csv_field *field = &fields[reader->column[column]];
+    if (field->length == 0)
+        return rt_fail(RT_EFORMAT, "the cell is empty; write [] where there is nothing");
+    int status = rt_python_literal_parse(field->text, field->length, &reader->literals);
+    if (status == RT_OK && reader->literals.value[0].kind != RT_PYTHON_LIST)
+        return rt_fail(RT_EFORMAT, "a list, tuple or set must stand here");
+    return status;
+}
+
+static int read_name(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                     struct rt_opgraph_row *row)
+{
+    const struct rt_csv_field *name = &fields[reader->column[column]];
+    if (name->length == 0)
+        return rt_fail(RT_EFORMAT, "the row has no name");
+    row->name = rt_strings_add(&reader->file->names, name->text, name->length);
+    return RT_OK;
+}
+
+static int read_kind(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                     struct rt_opgraph_row *row)
+{
+    const char *kind = fields[reader->column[column]].text;
+    row->fused = strcmp(kind, "fused") == 0;
+    row->embedding = strcmp(kind, "EMBEDDING") == 0;
+    row->dropout = strcmp(kind, "dropout") == 0;
+    reader->file->any_fused |= row->fused;
+    return RT_OK;
+}
+
+static int read_calls(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                      struct rt_opgraph_row *row)
+{
+    struct rt_opgraph *file = reader->file;
+    int64_t gpus = file->name.data_parallel * file->name.tensor_parallel;
+    int status = parse_cell(reader, fields, column);
+    if (status != RT_OK)
+        return status;
+    const struct rt_python_literal *values = reader->literals.value;
+    for (uint32_t i = 1; i < values[0].end; i = values[i].end) {
+        struct rt_opgraph_call call;
+        if ((status = rt_opgraph_call(values, i, file->dtype, gpus, &call)) != RT_OK)
+            return status;
+        if (call.call.op == RT_OP_COPY && call.call.dim[1] == 0)
+            continue; /* a single number, which the host knows */
+        if ((status = rt_op_check(call.call.op, call.call.dim)) != RT_OK)
+            return status;
+        call.call.phase = (uint8_t)(RT_FORWARD + (column - FORWARD));
+        file->any_backward |= call.call.phase == RT_BACKWARD;
+        file->calls = room(file->calls, file->call_count, &file->call_capacity, sizeof *file->calls);
+        file->calls[file->call_count++] = call;
+        row->call_count++;
+    }
+    return RT_OK;
+}
+
+/* Names for now; resolve() turns them into rows. */
+static int read_previous(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                         struct rt_opgraph_row *row)
+{
+    struct rt_opgraph *file = reader->file;
+    int status = parse_cell(reader, fields, column);
+    if (status != RT_OK)
+        return status;
+    const struct rt_python_literal *values = reader->literals.value;
+    for (uint32_t i = 1; i < values[0].end; i = values[i].end) {
+        if (values[i].kind != RT_PYTHON_TEXT || values[i].length == 0)
+            return rt_fail(RT_EFORMAT, "a set of names must stand here");
+        file->previous =
+            room(file->previous, file->previous_count, &file->previous_capacity, sizeof *file->previous);
+        file->previous[file->previous_count++] =
+            rt_strings_add(&file->names, values[i].text, values[i].length);
+        row->previous_count++;
+    }
+    return RT_OK;
+}
+
+static int read_inputs(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                       struct rt_opgraph_row *row)
+{
+    int status = parse_cell(reader, fields, column);
+    if (status != RT_OK)
+        return status;
+    const struct rt_python_literal *values = reader->literals.value;
+    for (uint32_t i = 1; i < values[0].end; i = values[i].end) {
+        double elements = 0;
+        if ((status = rt_opgraph_shape(values, i, &elements)) != RT_OK)
+            return status;
+        row->inputs += elements;
+    }
+    return RT_OK;
+}
+
+static int read_output(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                       struct rt_opgraph_row *row)
+{
+    int status = parse_cell(reader, fields, column);
+    const struct rt_python_literal *values = reader->literals.value;
+    if (status != RT_OK || (status = rt_opgraph_shape(values, 0, &row->outputs)) != RT_OK)
+        return status;
+    if (reader->file->row_count == 0 && values[0].count == 2 && row->outputs > 0) {
+        reader->file->shape[0] = values[1].integer;
+        reader->file->shape[1] = values[2].integer;
+    }
+    return RT_OK;
+}
+
+/* Bytes of the vector ops, as the paper's artifact prices them: those of the row, per element. */
+static void price_row(struct rt_opgraph *file, const struct rt_opgraph_row *row)
+{
+    double moved = row->inputs + row->outputs;
+    size_t count[RT_PHASE_COUNT] = {0};
+    for (size_t c = row->call; c < row->call + row->call_count; c++)
+        count[file->calls[c].call.phase]++;
+    for (size_t c = row->call; c < row->call + row->call_count; c++) {
+        struct rt_opgraph_call *priced = &file->calls[c];
+        const struct rt_call *call = &priced->call;
+        bool vector = rt_opgraph_vector(call->op);
+        if (vector && row->outputs > 0)
+            priced->bytes =
+                file->width * moved / row->outputs * ((double)call->dim[0] * (double)call->dim[1]);
+        if (row->fused && count[call->phase] == 1 && (vector || call->op == RT_OP_COPY))
+            priced->bytes = file->width * moved;
+    }
+}
+
+/* Reads what a cell holds into the row. Columns stand in the order of enum column. */
+typedef int cell_reader(struct reader *reader, const struct rt_csv_field *fields, enum column column,
+                        struct rt_opgraph_row *row);
+
+static int read_row(struct reader *reader, const struct rt_csv_field *fields)
+{
+    static cell_reader *const readers[COLUMNS] = {read_name,  read_kind,     read_calls,  read_calls,
+                                                  read_calls, read_previous, read_inputs, read_output};
+    struct rt_opgraph *file = reader->file;
+    struct rt_opgraph_row row = {
+        .line = rt_csv_line(reader->csv), .call = file->call_count, .previous = file->previous_count};
+    for (int c = 0; c < COLUMNS; c++) {
+        int status = readers[c](reader, fields, (enum column)c, &row);
+        if (status != RT_OK)
+            return rt_fail_context(status, "%s:%zu: %s", file->path, row.line, column_names[c]);
+    }
+    price_row(file, &row);
+    file->rows = room(file->rows, file->row_count, &file->row_capacity, sizeof *file->rows);
+    file->rows[file->row_count++] = row;
+    return RT_OK;
+}
+
+static int find_columns(struct reader *reader)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        if ((reader->column[c] = rt_csv_find(reader->csv, column_names[c])) < 0)
+            return rt_fail(RT_EFORMAT,
+                           "%s:1: there is no column \"%s\"; NeuSight's operator graphs have Name, OpName, "
+                           "FwOps, BwOps, AccOps, Prev, InputShapes and OutputShape",
+                           reader->file->path, column_names[c]);
+    return RT_OK;
+}
+
+static int read_lines(struct reader *reader)
+{
+    struct rt_opgraph *file = reader->file;
+    const struct rt_csv_field *fields = NULL;
+    int status = rt_csv_open(file->path, &reader->csv), next = RT_CSV_END;
+    if (status == RT_OK)
+        status = find_columns(reader);
+    while (status == RT_OK && (next = rt_csv_next(reader->csv, &fields)) == RT_CSV_ROW) {
+        if (file->row_count == ROW_LIMIT)
+            return rt_fail(RT_EFORMAT, "%s:%zu: more than a million operators are not read", file->path,
+                           rt_csv_line(reader->csv));
+        status = read_row(reader, fields);
+    }
+    if (status == RT_OK && next != RT_CSV_END)
+        return next < 0 ? next : RT_EFORMAT;
+    if (status == RT_OK && file->call_count == 0)
+        return rt_fail(RT_EFORMAT, "%s: holds no ops", file->path);
+    return status;
+}
+
+/* --- what reads what --- */
+
+/* Turns the names in file->previous into rows. */
+static int resolve(struct rt_opgraph *file)
+{
+    file->row_of = rt_malloc((file->names.count + 1) * sizeof *file->row_of);
+    for (size_t i = 0; i < file->names.count; i++)
+        file->row_of[i] = -1;
+    for (size_t r = 0; r < file->row_count; r++) {
+        int32_t *row = &file->row_of[file->rows[r].name];
+        if (*row >= 0)
+            return rt_fail(RT_EFORMAT, "%s:%zu: Name: \"%.100s\" is the name of line %zu too", file->path,
+                           file->rows[r].line, rt_opgraph_row_name(file, &file->rows[r]),
+                           file->rows[*row].line);
+        *row = (int32_t)r;
+    }
+    for (size_t r = 0; r < file->row_count; r++)
+        for (size_t p = 0; p < file->rows[r].previous_count; p++) {
+            int32_t *name = &file->previous[file->rows[r].previous + p];
+            if (file->row_of[*name] < 0)
+                return rt_fail(RT_EFORMAT, "%s:%zu: Prev: no row has the name \"%.100s\"", file->path,
+                               file->rows[r].line, rt_strings_get(&file->names, *name));
+            *name = file->row_of[*name];
+            file->rows[*name].read = true;
+        }
+    return RT_OK;
+}
+
+/* Sets file->order: each row behind those that it reads, otherwise as in the file. (Published fused graphs
+ * have a chain where it begins, before rows that it reads.) Depth first, without recursion. */
+static int sort_rows(struct rt_opgraph *file)
+{
+    size_t *at = rt_calloc(file->row_count, sizeof *at); /* inputs of a row visited so far */
+    uint32_t *stack = rt_malloc(file->row_count * sizeof *stack);
+    bool *open = rt_calloc(file->row_count, sizeof *open), *done = rt_calloc(file->row_count, sizeof *done);
+    size_t count = 0, depth = 0;
+    int status = RT_OK;
+    file->order = rt_malloc(file->row_count * sizeof *file->order);
+    for (uint32_t r = 0; status == RT_OK && r < file->row_count; r++) {
+        if (!done[r])
+            stack[depth++] = r;
+        while (status == RT_OK && depth > 0) {
+            uint32_t top = stack[depth - 1];
+            const struct rt_opgraph_row *row = &file->rows[top];
+            open[top] = true;
+            if (at[top] == row->previous_count) {
+                file->order[count++] = top;
+                done[top] = true;
+                open[top] = false;
+                depth--;
+                continue;
+            }
+            uint32_t from = (uint32_t)file->previous[row->previous + at[top]++];
+            if (open[from])
+                status =
+                    rt_fail(RT_EFORMAT, "%s:%zu: Prev: \"%.100s\" reads, by way of others, its own output",
+                            file->path, row->line, rt_opgraph_row_name(file, row));
+            else if (!done[from])
+                stack[depth++] = from;
+        }
+    }
+    free(at);
+    free(stack);
+    free(open);
+    free(done);
+    return status;
+}
+
+int64_t rt_opgraph_place(const struct rt_opgraph *file, const char *name)
+{
+    int32_t text = rt_strings_find(&file->names, name, strlen(name));
+    int32_t row = text >= 0 ? file->row_of[text] : -1;
+    for (size_t i = 0; row >= 0 && i < file->row_count; i++)
+        if (file->order[i] == (uint32_t)row)
+            return (int64_t)i;
+    return -1;
+}
+
+int rt_opgraph_read(const char *path, enum rt_dtype dtype, struct rt_opgraph *out)
+{
+    *out = (struct rt_opgraph){.path = path, .dtype = dtype, .width = rt_dtypes[dtype].bytes};
+    out->name =
+        (struct rt_opgraph_name){.data_parallel = 1, .tensor_parallel = 1, .pipeline = 1, .microbatches = 1};
+    out->named = rt_opgraph_name(path, &out->name);
+    struct reader reader = {.file = out};
+    int status = read_lines(&reader);
+    rt_csv_close(reader.csv);
+    free(reader.literals.value);
+    if (status == RT_OK)
+        status = resolve(out);
+    return status == RT_OK ? sort_rows(out) : status;
+}

@@ -1,0 +1,405 @@
+/*
+ * Operators that stand for several of a transformer's: Attention and RotaryEmbedding of ai.onnx 23, and what
+ * ONNX Runtime fuses (com.microsoft, ContribOperators.md), to nodes. Attention is one kernel where the
+ * runtime has one (lower.h, rt_onnx_lower_fuses_attention), else as transformers' eager code runs it:
+ * product, scale, mask, softmax, product. See lower.h.
+ */
+#include "models/networks/build_node.h"
+#include "models/networks/onnx/lower.h"
+
+#include <string.h>
+
+/* --- attention --- */
+
+struct attention {
+    uint32_t q, k, v, mask;
+    int64_t batch, tokens, keys, heads, kv_heads, size, value_size, window;
+    bool causal, masked; /* the mask is an input */
+    bool rows;           /* the result has heads side by side: (batch, tokens, heads * size) */
+    bool split[3];       /* queries, keys, values are views by heads of such */
+};
+
+static bool is_sound(const struct attention *a)
+{
+    return a->batch > 0 && a->tokens > 0 && a->keys > 0 && a->heads > 0 && a->kv_heads > 0 && a->size > 0 &&
+           a->value_size > 0 && a->heads % a->kv_heads == 0;
+}
+
+static const char *part(struct rt_onnx_lowering *l, const char *name)
+{
+    return rt_image_name(l->graph, l->name, name);
+}
+
+/* One kernel; its width of heads is the mean of keys' and values'. A result with heads as a dim is a view of
+ * (batch, tokens, heads, size), as FlashAttention writes it. False: there is no such kernel. */
+static bool in_one(struct rt_onnx_lowering *l, const struct attention *a)
+{
+    bool context = a->causal && a->tokens > 1 && a->keys >= a->tokens;
+    bool generation = a->tokens == 1;
+    int64_t size = (a->size + a->value_size) / 2;
+    double outputs = (double)a->batch * (double)a->tokens * (double)a->heads * (double)a->value_size;
+    const int64_t dim[] = {a->batch,    a->tokens, a->keys - a->tokens, a->heads,
+                           a->kv_heads, size,      a->window,           0};
+    const int64_t encoder[] = {a->batch, a->tokens, a->heads, size};
+    if (!rt_onnx_lower_fuses_attention(l) || (!context && !generation && a->tokens != a->keys))
+        return false;
+    l->result = rt_build_fused_attention(l->graph, l->name, a->q, a->k, a->v,
+                                         context      ? RT_OP_ATTENTION_CONTEXT
+                                         : generation ? RT_OP_ATTENTION_GENERATION
+                                                      : RT_OP_ATTENTION_ENCODER,
+                                         context || generation ? dim : encoder, outputs);
+    if (!a->rows && l->patterns)
+        l->made[l->at.node->outputs[0]].view = RT_ONNX_HEADS;
+    return true;
+}
+
+/* Keys or values of a group of heads, repeated for each of them, or copied as products take them. */
+static uint32_t spread(struct rt_onnx_lowering *l, const struct attention *a, const char *name, uint32_t x,
+                       int64_t size, bool keys)
+{
+    int64_t rows = rt_onnx_times(a->batch, a->keys);
+    if (a->kv_heads < a->heads)
+        x = rt_build_copies(l->graph, part(l, name), x, rt_onnx_times(rows, a->heads), size, RT_COPY_ROWS,
+                            RT_COPY_ROWS);
+    else if (a->split[keys ? 1 : 2])
+        x = rt_build_heads(l->graph, part(l, name), x, a->batch, rows, rt_onnx_times(a->heads, size), keys);
+    return x;
+}
+
+static void written_out(struct rt_onnx_lowering *l, const struct attention *a)
+{
+    struct rt_graph *graph = l->graph;
+    int64_t pairs = rt_onnx_times(a->batch, a->heads), rows = rt_onnx_times(pairs, a->tokens);
+    int64_t tokens = rt_onnx_times(a->batch, a->tokens);
+    uint32_t q = a->q, k, v;
+    if (a->split[0])
+        q = rt_build_heads(graph, part(l, "heads_q"), q, a->batch, tokens, rt_onnx_times(a->heads, a->size),
+                           false);
+    k = spread(l, a, "heads_k", a->k, a->size, true);
+    v = spread(l, a, "heads_v", a->v, a->value_size, false);
+    uint32_t x = rt_build_bmm(graph, part(l, "scores"), q, k, pairs, a->tokens, a->size, a->keys);
+    x = rt_build_unary(graph, part(l, "scale"), RT_OP_MUL_SCALAR, x, rows, a->keys);
+    if (a->causal || a->masked)
+        x = rt_build_binary(graph, part(l, "mask"), RT_OP_ADD, x, a->mask, rows, a->keys,
+                            rt_onnx_times(a->masked ? tokens : a->tokens, a->keys));
+    x = rt_build_softmax(graph, part(l, "softmax"), x, rows, a->keys);
+    l->result = rt_build_bmm(graph, part(l, "values"), x, v, pairs, a->tokens, a->keys, a->value_size);
+    if (a->rows)
+        l->result = rt_build_merge(graph, part(l, "merge"), l->result, a->batch, tokens,
+                                   rt_onnx_times(a->heads, a->value_size));
+}
+
+/* Keys and values of new tokens behind those of `past`, where the model gives them back: one copy each
+ * (torch.cat, as transformers' DynamicCache). */
+static void add_caches(struct rt_onnx_lowering *l, size_t first, size_t last, size_t past)
+{
+    const struct rt_onnx_node *node = l->at.node;
+    uint32_t result = l->result;
+    for (size_t i = first; i <= last && i < node->output_count; i++) {
+        if (node->outputs[i] == RT_ONNX_NO_VALUE || rt_onnx_lower_in(l, past) == RT_ONNX_NO_VALUE)
+            continue;
+        int64_t rows, cols;
+        rt_onnx_lower_matrix(l, node->outputs[i], &rows, &cols);
+        rt_build_move(l->graph, part(l, "cache"), RT_OP_COPY, rt_onnx_lower_node(l, i), rows, cols, 0);
+    }
+    l->result = result;
+}
+
+static bool attend(struct rt_onnx_lowering *l, const struct attention *a)
+{
+    if (!is_sound(a))
+        return false;
+    if (!in_one(l, a))
+        written_out(l, a);
+    return true;
+}
+
+static int64_t past_tokens(const struct rt_onnx_lowering *l, size_t past)
+{
+    if (rt_onnx_lower_in(l, past) == RT_ONNX_NO_VALUE || rt_onnx_lower_shape(l, past)->rank < 2)
+        return 0;
+    return rt_onnx_lower_shape(l, past)->dim[rt_onnx_lower_shape(l, past)->rank - 2];
+}
+
+/* Of queries, keys, values of 3 dims (batch, tokens, heads * size) or 4 (batch, heads, tokens, size). */
+static void take_heads(const struct rt_onnx_shape *shape, int64_t heads, int64_t *count, int64_t *size)
+{
+    *count = shape->rank == 4 ? shape->dim[1] : heads;
+    *size = shape->rank == 4 ? shape->dim[3] : heads > 0 ? shape->dim[2] / heads : 0;
+}
+
+static void take_inputs(const struct rt_onnx_lowering *l, struct attention *a, int64_t heads,
+                        int64_t kv_heads, size_t past)
+{
+    const struct rt_onnx_shape *q = rt_onnx_lower_shape(l, 0), *k = rt_onnx_lower_shape(l, 1),
+                               *v = rt_onnx_lower_shape(l, 2);
+    int64_t values;
+    a->q = rt_onnx_lower_node(l, 0);
+    a->k = rt_onnx_lower_node(l, 1);
+    a->v = rt_onnx_lower_node(l, 2);
+    a->batch = q->dim[0];
+    a->tokens = q->dim[q->rank - 2];
+    a->keys = rt_onnx_plus(k->dim[k->rank - 2], past_tokens(l, past));
+    a->rows = q->rank == 3;
+    for (size_t i = 0; i < 3; i++)
+        a->split[i] =
+            rt_onnx_lower_shape(l, i)->rank == 3 || l->made[rt_onnx_lower_in(l, i)].view == RT_ONNX_HEADS;
+    take_heads(q, heads, &a->heads, &a->size);
+    take_heads(k, kv_heads, &a->kv_heads, &values);
+    take_heads(v, kv_heads, &values, &a->value_size);
+}
+
+static bool is_3_or_4(const struct rt_onnx_lowering *l, size_t input)
+{
+    if (rt_onnx_lower_in(l, input) == RT_ONNX_NO_VALUE)
+        return false;
+    int rank = rt_onnx_lower_shape(l, input)->rank;
+    return rank == 3 || rank == 4;
+}
+
+static bool has(const struct rt_onnx_lowering *l, size_t input)
+{
+    return rt_onnx_lower_in(l, input) != RT_ONNX_NO_VALUE;
+}
+
+void rt_onnx_claim_mask(struct rt_onnx_lowering *l, const struct rt_onnx_node *node)
+{
+    bool attention = strcmp(node->op, "Attention") == 0 && node->domain[0] == '\0';
+    if (!attention || node->input_count < 4 || node->inputs[0] == RT_ONNX_NO_VALUE ||
+        node->inputs[3] == RT_ONNX_NO_VALUE || !rt_onnx_lower_fuses_attention(l))
+        return;
+    const struct rt_onnx_value *values = l->at.model->values;
+    const struct rt_onnx_shape *q = &values[node->inputs[0]].shape, *mask = &values[node->inputs[3]].shape;
+    if (q->rank < 3 || mask->rank < 2 || !rt_onnx_shape_known(q) || !rt_onnx_shape_known(mask))
+        return;
+    int64_t queries = q->dim[q->rank - 2], keys = mask->dim[mask->rank - 1];
+    bool causal = keys >= queries && rt_onnx_is_causal(l, node->inputs[3], queries, keys);
+    l->made[node->outputs[0]].causal = causal;
+    if (causal || queries == 1)
+        rt_onnx_unread(l, node->inputs[3]);
+}
+
+/* ai.onnx 23: q, k, v, mask, past keys, past values */
+static bool plain_attention(struct rt_onnx_lowering *l)
+{
+    struct attention a = {.mask = rt_onnx_lower_node(l, 3),
+                          .masked = has(l, 3),
+                          .causal = rt_onnx_int(&l->at, "is_causal", 0) != 0 ||
+                                    l->made[l->at.node->outputs[0]].causal};
+    if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2))
+        return false;
+    take_inputs(l, &a, rt_onnx_int(&l->at, "q_num_heads", 0), rt_onnx_int(&l->at, "kv_num_heads", 0), 4);
+    if (!attend(l, &a))
+        return false;
+    add_caches(l, 1, 2, 4);
+    return true;
+}
+
+/* com.microsoft: x, weights of queries, keys and values side by side, bias, mask, past. QAttention's product
+ * is of 8 bits, and has scales before its mask. */
+static bool packed_attention(struct rt_onnx_lowering *l, size_t mask, size_t past, bool quantised)
+{
+    const struct rt_onnx_shape *x = rt_onnx_lower_shape(l, 0), *w = rt_onnx_lower_shape(l, 1);
+    int64_t heads = rt_onnx_int(&l->at, "num_heads", 0), sizes[RT_ONNX_RANK];
+    if (x->rank != 3 || w->rank != 2 || heads < 1)
+        return false;
+    if (rt_onnx_ints(&l->at, "qkv_hidden_sizes", sizes) != 3)
+        sizes[0] = sizes[2] = w->dim[1] / 3;
+    struct attention a = {.batch = x->dim[0],
+                          .tokens = x->dim[1],
+                          .keys = rt_onnx_plus(x->dim[1], past_tokens(l, past)),
+                          .heads = heads,
+                          .kv_heads = heads,
+                          .size = sizes[0] / heads,
+                          .value_size = sizes[2] / heads,
+                          .mask = rt_onnx_lower_node(l, mask),
+                          .masked = has(l, mask),
+                          .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0,
+                          .rows = true,
+                          .split = {true, true, true}};
+    if (!is_sound(&a))
+        return false;
+    l->result = rt_build_linear(l->graph, part(l, "qkv"), rt_onnx_lower_node(l, 0),
+                                rt_onnx_times(x->dim[0], x->dim[1]), w->dim[0], w->dim[1], has(l, 2));
+    if (quantised)
+        rt_onnx_lower_set_dtype(l, RT_INT8);
+    a.q = a.k = a.v = l->result;
+    attend(l, &a);
+    add_caches(l, 1, 1, past);
+    return true;
+}
+
+static bool attention(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    return rt_onnx_lower_is_microsoft(l) ? packed_attention(l, 3, 4, false) : plain_attention(l);
+}
+
+static bool quantised_attention(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    return packed_attention(l, 5, 8, true);
+}
+
+/* The bias of queries, keys or values, which lie apart. */
+static uint32_t add_bias(struct rt_onnx_lowering *l, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    return rt_build_binary(l->graph, part(l, name), RT_OP_ADD, x, RT_NO_INPUT, rows, cols, cols);
+}
+
+/* Queries, keys and values in one: batch, tokens, heads, 3, size. */
+static bool packed_heads(struct rt_onnx_lowering *l, const struct attention *as)
+{
+    const struct rt_onnx_shape *x = rt_onnx_lower_shape(l, 0);
+    struct attention a = *as;
+    if (x->rank != 5 || has(l, 1) || has(l, 3))
+        return false;
+    a.q = a.k = a.v = rt_onnx_lower_node(l, 0);
+    a.batch = x->dim[0];
+    a.tokens = a.keys = x->dim[1];
+    a.heads = a.kv_heads = x->dim[2];
+    a.size = a.value_size = x->dim[4];
+    a.rows = a.split[0] = a.split[1] = a.split[2] = true;
+    return attend(l, &a);
+}
+
+/* query, key, value, bias, mask, bias of scores, past keys, past values */
+static bool multi_head(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    int64_t heads = rt_onnx_int(&l->at, "num_heads", 0);
+    struct attention a = {.mask = rt_onnx_lower_node(l, has(l, 4) ? 4 : 5),
+                          .masked = has(l, 4) || has(l, 5),
+                          .causal = rt_onnx_int(&l->at, "unidirectional", 0) != 0};
+    if (!is_3_or_4(l, 0) || !is_3_or_4(l, 1) || !is_3_or_4(l, 2))
+        return packed_heads(l, &a);
+    take_inputs(l, &a, heads, heads, 6);
+    if (!is_sound(&a))
+        return false;
+    if (has(l, 3)) {
+        int64_t tokens = rt_onnx_times(a.batch, a.tokens), keys = rt_onnx_times(a.batch, a.keys);
+        a.q = add_bias(l, "bias_q", a.q, tokens, rt_onnx_times(heads, a.size));
+        a.k = add_bias(l, "bias_k", a.k, keys, rt_onnx_times(heads, a.size));
+        a.v = add_bias(l, "bias_v", a.v, keys, rt_onnx_times(heads, a.value_size));
+    }
+    attend(l, &a);
+    add_caches(l, 1, 2, 6);
+    return true;
+}
+
+static uint32_t rotate(struct rt_onnx_lowering *l, const char *name, uint32_t x, int64_t rows, int64_t cols)
+{
+    uint32_t node = rt_node_add(l->graph, name, x, RT_NO_INPUT, (double)rows * (double)cols);
+    rt_node_add_kernel(l->graph, RT_FORWARD, RT_OP_ROTARY, rows, cols);
+    if (rt_node_begin_backward(l->graph, node)) /* the same in the other direction */
+        rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_ROTARY, rows, cols);
+    return node;
+}
+
+/* query (or queries, keys and values side by side), key, value, past keys, past values, lengths ... */
+static bool grouped(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    const struct rt_onnx_shape *q = rt_onnx_lower_shape(l, 0);
+    int64_t heads = rt_onnx_int(&l->at, "num_heads", 0), groups = rt_onnx_int(&l->at, "kv_num_heads", 0);
+    int64_t window = rt_onnx_int(&l->at, "local_window_size", -1);
+    if (q->rank != 3 || heads < 1 || groups < 1)
+        return false;
+    struct attention a = {.q = rt_onnx_lower_node(l, 0),
+                          .k = rt_onnx_lower_node(l, has(l, 1) ? 1 : 0),
+                          .v = rt_onnx_lower_node(l, has(l, 2) ? 2 : 0),
+                          .mask = RT_NO_INPUT,
+                          .batch = q->dim[0],
+                          .tokens = q->dim[1],
+                          .keys = rt_onnx_plus(q->dim[1], past_tokens(l, 3)),
+                          .heads = heads,
+                          .kv_heads = groups,
+                          .size = q->dim[2] / (has(l, 1) ? heads : heads + 2 * groups),
+                          .window = window > 0 ? window : 0,
+                          .causal = true,
+                          .rows = true,
+                          .split = {true, true, true}};
+    a.value_size = a.size;
+    if (!is_sound(&a))
+        return false;
+    int64_t rows = rt_onnx_times(a.batch, a.tokens);
+    if (rt_onnx_int(&l->at, "do_rotary", 0) != 0) {
+        a.q = rotate(l, part(l, "rotary_q"), a.q, rows, rt_onnx_times(heads, a.size));
+        a.k = rotate(l, part(l, "rotary_k"), a.k, rows, rt_onnx_times(groups, a.size));
+    }
+    attend(l, &a);
+    add_caches(l, 1, 2, 3);
+    return true;
+}
+
+/* --- what stands around it --- */
+
+/* Positions are not in the order of the other domain, which no size depends on. */
+static bool rotary(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    int64_t rows, cols;
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    l->result = rotate(l, l->name, rt_onnx_lower_node(l, 0), rows, cols);
+    l->made[l->at.node->outputs[0]].view = l->made[rt_onnx_lower_in(l, 0)].view;
+    return true;
+}
+
+static uint32_t look_up(struct rt_onnx_lowering *l, const char *name, size_t table, uint32_t sum,
+                        int64_t rows)
+{
+    const struct rt_onnx_shape *shape = rt_onnx_lower_shape(l, table);
+    uint32_t found = rt_build_embedding(l->graph, part(l, name), rows, shape->dim[0], shape->dim[1]);
+    if (sum == RT_NO_INPUT)
+        return found;
+    return rt_build_binary(l->graph, part(l, "add"), RT_OP_ADD, sum, found, rows, shape->dim[1],
+                           rt_onnx_times(rows, shape->dim[1]));
+}
+
+/* ids, ids of segments, tables of words, positions, segments (none where there is one), weight and bias of
+ * the norm: a lookup each, their sums, the norm. */
+static bool embed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    static const char *const names[] = {"words", "positions", "segments"};
+    int64_t rows, cols;
+    uint32_t sum = RT_NO_INPUT;
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    for (size_t table = 2; table < 5; table++)
+        if (has(l, table) && rt_onnx_lower_shape(l, table)->rank != 2)
+            return false;
+    for (size_t table = 2; table < 5; table++)
+        if (has(l, table))
+            sum = look_up(l, names[table - 2], table, sum, rows);
+    l->result = rt_build_layernorm(l->graph, l->name, sum, rows, cols);
+    return true;
+}
+
+/* Gated experts (three products) of which each token takes `k`; others move their bytes. */
+static bool experts(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    const struct rt_onnx_shape *router = has(l, 1) ? rt_onnx_lower_shape(l, 1) : NULL;
+    const struct rt_onnx_shape *down = has(l, 4) ? rt_onnx_lower_shape(l, 4) : NULL;
+    bool gated = has(l, 6) || strcmp(rt_onnx_word(&l->at, "activation_type", "relu"), "swiglu") == 0;
+    int64_t rows, cols, each = rt_onnx_int(&l->at, "k", 1);
+    rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
+    if (!gated || router == NULL || router->rank < 1 || down == NULL || down->rank != 3 || down->dim[0] < 1)
+        return false;
+    int64_t inner = rt_onnx_count(down) / rt_onnx_times(down->dim[0], cols);
+    l->result = rt_onnx_lower_add(l, (double)rows * (double)cols);
+    rt_graph_add_kernel(l->graph, RT_FORWARD, row->op,
+                        (const int64_t[]){rows, cols, inner, each, router->dim[router->rank - 1], 1, 1, 0});
+    rt_onnx_lower_again(l);
+    return true;
+}
+
+const struct rt_onnx_lower_row rt_onnx_lower_fused[] = {
+    {"Attention", attention, RT_OP_LINEAR, 0, 0},
+    {"EmbedLayerNormalization", embed, RT_OP_LAYERNORM, 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6, 0},
+    {"GroupQueryAttention", grouped, RT_OP_ATTENTION_CONTEXT, 0, 1 << 7 | 1 << 8},
+    {"MoE", experts, RT_OP_MOE, 1 << 2 | 1 << 4 | 1 << 6, 0},
+    {"MultiHeadAttention", multi_head, RT_OP_ATTENTION_ENCODER, 1 << 3, 0},
+    {"QAttention", quantised_attention, RT_OP_LINEAR, 1 << 1 | 1 << 2, 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7},
+    {"RotaryEmbedding", rotary, RT_OP_ROTARY, 0, 1 << 1 | 1 << 2 | 1 << 3},
+    {0},
+};

@@ -1,0 +1,198 @@
+/* Products of matrices to nodes. See lower.h. */
+#include "models/networks/build_node.h"
+#include "models/networks/onnx/lower.h"
+
+#include <string.h>
+
+/* --- products --- */
+
+/* x(rows, in) times a weight of two dims. */
+static void with_weight(struct rt_onnx_lowering *l, size_t x, int64_t in, int64_t out, bool bias)
+{
+    int64_t rows = rt_onnx_count(rt_onnx_lower_out_shape(l)) / out;
+    l->result = rt_build_linear(l->graph, l->name, rt_onnx_lower_node(l, x), rows, in, out, bias);
+}
+
+/* Is a weight of one number a column added to the product, its bias? */
+static bool gains_bias(const struct rt_onnx_lowering *l, int64_t cols)
+{
+    const struct rt_onnx_made *made = &l->made[l->at.node->outputs[0]];
+    const struct rt_onnx_node *reader = made->reader;
+    if (!l->patterns || made->readers != 1 || reader == NULL || strcmp(reader->op, "Add") != 0)
+        return false;
+    uint32_t z = reader->inputs[reader->inputs[0] == l->at.node->outputs[0] ? 1 : 0];
+    return z != RT_ONNX_NO_VALUE && l->made[z].constant && cols > 1 &&
+           rt_onnx_count(&l->at.model->values[z].shape) == cols;
+}
+
+/* Dims of an operand as a batch of matrices; vectors are matrices of one row or column. */
+struct matrices {
+    int64_t batch, rows, cols;
+};
+static struct matrices matrices_of(const struct rt_onnx_shape *shape, bool first)
+{
+    if (shape->rank == 1)
+        return first ? (struct matrices){1, 1, shape->dim[0]} : (struct matrices){1, shape->dim[0], 1};
+    return (struct matrices){rt_onnx_dims_product(shape, 0, shape->rank - 2), shape->dim[shape->rank - 2],
+                             shape->dim[shape->rank - 1]};
+}
+
+/* An operand of a batched product: views by heads of several sequences are copied (build.h, rt_build_heads).
+ */
+static uint32_t operand(struct rt_onnx_lowering *l, size_t input, const char *part)
+{
+    const struct rt_onnx_made *made = &l->made[rt_onnx_lower_in(l, input)];
+    const struct rt_onnx_shape *shape = rt_onnx_lower_shape(l, input);
+    bool keys = made->view == RT_ONNX_KEYS;
+    if (!keys && made->view != RT_ONNX_HEADS)
+        return made->node;
+    int64_t rows = shape->dim[0] * shape->dim[keys ? 3 : 2];
+    int64_t cols = rt_onnx_count(shape) / rows;
+    part = rt_image_name(l->graph, l->name, part);
+    if (made->ordered || (made->part && keys)) /* parts' gradients are put in order by what joins them */
+        return rt_build_copies(l->graph, part, made->node, rows, cols,
+                               keys ? rt_copy_keys(shape->dim[0]) : rt_copy_values(shape->dim[0]),
+                               RT_COPY_NONE);
+    return rt_build_heads(l->graph, part, made->node, shape->dim[0], rows, cols, keys);
+}
+
+/* A product with what is the same in every step; in training such as is trained. */
+static bool is_layer(const struct rt_onnx_lowering *l, size_t input)
+{
+    return rt_graph_trains(l->graph) ? rt_onnx_lower_trains(l, input) : rt_onnx_lower_is_constant(l, input);
+}
+
+/* The shape of an operand whose last two dims may be swapped. */
+static struct rt_onnx_shape taken(const struct rt_onnx_lowering *l, size_t input, const char *attribute)
+{
+    struct rt_onnx_shape shape = *rt_onnx_lower_shape(l, input);
+    if (shape.rank > 1 && rt_onnx_int(&l->at, attribute, 0) != 0) {
+        int64_t last = shape.dim[shape.rank - 1];
+        shape.dim[shape.rank - 1] = shape.dim[shape.rank - 2];
+        shape.dim[shape.rank - 2] = last;
+    }
+    return shape;
+}
+
+/* numpy's matmul of the first input and input `second`. What has one matrix for the whole batch is a linear
+ * layer where that is a weight, and one product of all rows else. */
+static void product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
+{
+    struct rt_onnx_shape first = taken(l, 0, "transA"), other = taken(l, second, "transB");
+    struct matrices a = matrices_of(&first, true), b = matrices_of(&other, false);
+    int64_t all = rt_onnx_count(rt_onnx_lower_out_shape(l));
+    bool weight = is_layer(l, second) && b.batch == 1;
+    if (weight)
+        with_weight(l, 0, b.rows, b.cols, bias || gains_bias(l, b.cols));
+    else if (is_layer(l, 0) && a.batch == 1 && b.batch == 1)
+        with_weight(l, second, a.cols, a.rows, bias); /* its transpose */
+    else {
+        int64_t m = b.batch == 1 ? all / b.cols : a.rows;
+        uint32_t left = operand(l, 0, "left"), right = operand(l, second, "right");
+        l->result = rt_build_bmm(l->graph, l->name, left, right, all / (m * b.cols), m, a.cols, b.cols);
+    }
+    l->made[l->at.node->outputs[0]].product = weight && !bias;
+}
+
+/* Batches of dims in another order are not told apart. */
+static bool matmul(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    if (rt_onnx_int(&l->at, "transBatchA", 0) != 0 || rt_onnx_int(&l->at, "transBatchB", 0) != 0)
+        return false;
+    product_of(l, 1, false);
+    return true;
+}
+
+/* The bias is added in the same kernel where it is a weight of one dim. */
+static bool gemm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    const struct rt_onnx_shape *a = rt_onnx_lower_shape(l, 0), *out = rt_onnx_lower_out_shape(l);
+    int64_t k = a->dim[rt_onnx_int(&l->at, "transA", 0) != 0 ? 0 : 1];
+    bool third = rt_onnx_lower_in(l, 2) != RT_ONNX_NO_VALUE;
+    if (rt_onnx_lower_is_constant(l, 1)) {
+        with_weight(l, 0, k, out->dim[1], third);
+        return true;
+    }
+    l->result = rt_build_bmm(l->graph, l->name, rt_onnx_lower_node(l, 0), rt_onnx_lower_node(l, 1), 1,
+                             out->dim[0], k, out->dim[1]);
+    return true;
+}
+
+/* --- quantised --- */
+
+/* Scale and zero point stand behind each operand: the second is input 3. Scales and the rounding of the
+ * result are in the product's kernel (cuBLASLt). */
+static bool quantised_apart(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    bool bias = strcmp(row->name, "QGemm") == 0 && rt_onnx_lower_in(l, 6) != RT_ONNX_NO_VALUE;
+    product_of(l, 3, bias);
+    rt_onnx_lower_set_dtype(l, RT_INT8);
+    return true;
+}
+
+/* Both operands first, then scales and zero points. */
+static bool quantised(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    product_of(l, 1, false);
+    rt_onnx_lower_set_dtype(l, strcmp(row->name, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
+    return true;
+}
+
+/* The first operand is of reals: it is rounded to 8 bits first, by what its largest elements are. */
+static bool quantises(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    int64_t rows, cols;
+    uint32_t x = rt_onnx_lower_node(l, 0);
+    rt_onnx_lower_matrix(l, rt_onnx_lower_in(l, 0), &rows, &cols);
+    double bytes = rt_onnx_lower_bytes(l, rt_onnx_lower_in(l, 0));
+    x = rt_build_move(l->graph, rt_image_name(l->graph, l->name, "quantise"), RT_OP_COPY, x, rows, cols,
+                      bytes + (double)rows * (double)cols);
+    struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
+    uint32_t before = in->node;
+    in->node = x;
+    quantised(l, row);
+    in->node = before;
+    return true;
+}
+
+/* Weights of few bits, packed, with activations of 16: N columns of K rows, as attributes say. */
+static bool packed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    int64_t k = rt_onnx_int(&l->at, "K", 0), n = rt_onnx_int(&l->at, "N", 0);
+    int64_t bits = rt_onnx_int(&l->at, "bits", 4);
+    const struct rt_onnx_shape *in = rt_onnx_lower_shape(l, 0);
+    if ((bits != 4 && bits != 8) || n < 1 || in->rank < 1 || in->dim[in->rank - 1] != k)
+        return false;
+    uint32_t weight = rt_onnx_lower_in(l, 1);
+    bool counted = l->made[l->made[weight].origin].counted;
+    bool bias = strcmp(row->name, "MatMulNBits") == 0 && rt_onnx_lower_in(l, 5) != RT_ONNX_NO_VALUE;
+    with_weight(l, 0, k, n, bias || gains_bias(l, n));
+    l->made[l->at.node->outputs[0]].product = !bias;
+    rt_onnx_lower_set_dtype(l, bits == 4 ? RT_INT4 : RT_INT8_WO);
+    l->packed = counted || !l->made[weight].weight ? 0 : (double)k * (double)n;
+    return true;
+}
+
+/* Scales, zero points and the rest of what is no parameter. */
+#define APART  (1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7)
+#define BEHIND (1 << 2 | 1 << 3 | 1 << 4 | 1 << 5)
+
+const struct rt_onnx_lower_row rt_onnx_lower_product[] = {
+    {"FusedGemm", gemm, RT_OP_LINEAR, 1 << 1 | 1 << 2, 0},
+    {"Gemm", gemm, RT_OP_LINEAR, 1 << 1 | 1 << 2, 0},
+    {"MatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
+    {"FusedMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
+    {"TransposeMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
+    {"Einsum", rt_onnx_lower_einsum, RT_OP_LINEAR, 0, 0},
+    {"DynamicQuantizeMatMul", quantises, RT_OP_LINEAR, 1 << 1, 1 << 2 | 1 << 3},
+    {"GemmFloat8", quantised, RT_OP_LINEAR, 1 << 1, 1 << 3 | 1 << 4 | 1 << 5},
+    {"MatMulBnb4", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2},
+    {"MatMulInteger", quantised, RT_OP_LINEAR, 1 << 1, BEHIND},
+    {"MatMulIntegerToFloat", quantised, RT_OP_LINEAR, 1 << 1, BEHIND},
+    {"MatMulNBits", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4},
+    {"QGemm", quantised_apart, RT_OP_LINEAR, 1 << 3, APART & ~(1 << 6)},
+    {"QLinearMatMul", quantised_apart, RT_OP_LINEAR, 1 << 3, APART},
+    {0},
+};

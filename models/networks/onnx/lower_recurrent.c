@@ -1,0 +1,74 @@
+/*
+ * LSTM, GRU and RNN to nodes, as cuDNN runs them for torch.nn.LSTM: one product of all tokens with the
+ * weights of the input, then, token by token, one with the recurrent weights and a kernel of the gates. Steps
+ * are a block that repeats, the two directions one after the other. See lower.h.
+ */
+#include "models/networks/build_node.h"
+#include "models/networks/onnx/lower.h"
+
+#include <string.h>
+
+struct layer {
+    int64_t tokens, batch, in, hidden, gates; /* gates * hidden, of one direction */
+    int64_t directions;
+};
+
+static bool take_layer(const struct rt_onnx_lowering *l, struct layer *layer)
+{
+    const struct rt_onnx_shape *x = rt_onnx_lower_shape(l, 0), *w = rt_onnx_lower_shape(l, 1),
+                               *again = rt_onnx_lower_shape(l, 2);
+    bool first = rt_onnx_int(&l->at, "layout", 0) != 0;
+    if (x->rank != 3 || w->rank != 3 || again->rank != 3)
+        return false;
+    *layer = (struct layer){.tokens = x->dim[first ? 1 : 0],
+                            .batch = x->dim[first ? 0 : 1],
+                            .in = w->dim[2],
+                            .hidden = again->dim[2],
+                            .gates = w->dim[1],
+                            .directions = w->dim[0]};
+    return layer->tokens > 0 && layer->directions > 0;
+}
+
+/* Both sums of the gates are read, the state of an LSTM's cell or of a GRU too, new states written. */
+static void add_gates(struct rt_onnx_lowering *l, const struct layer *layer, uint32_t sums)
+{
+    int states = strcmp(l->at.node->op, "LSTM") == 0 ? 3 : strcmp(l->at.node->op, "GRU") == 0 ? 2 : 1;
+    double width = rt_dtypes[l->graph->options.dtype].bytes;
+    l->result = rt_build_unary(l->graph, rt_image_name(l->graph, l->name, "gates"), RT_OP_TANH, sums,
+                               layer->batch, layer->gates);
+    l->graph->kernels[l->graph->nodes[l->result].kernel].bytes =
+        width * (double)layer->batch * (2.0 * (double)layer->gates + (double)states * (double)layer->hidden);
+    l->graph->nodes[l->result].outputs = (double)layer->batch * (double)layer->hidden;
+}
+
+/* What follows the steps is a block again. */
+static bool recurrent(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+{
+    (void)row;
+    struct layer layer;
+    if (!take_layer(l, &layer))
+        return false;
+    uint32_t sums = RT_NO_INPUT;
+    for (int64_t d = 0; d < layer.directions && d < 2; d++)
+        sums = rt_build_linear(l->graph, rt_image_name(l->graph, l->name, d == 0 ? "input" : "input_reverse"),
+                               rt_onnx_lower_node(l, 0), rt_onnx_times(layer.tokens, layer.batch), layer.in,
+                               layer.gates, rt_onnx_lower_in(l, 3) != RT_ONNX_NO_VALUE);
+    rt_graph_add_block(l->graph, rt_image_name(l->graph, l->name, "steps"), RT_BLOCK_LAYER,
+                       layer.tokens * layer.directions);
+    sums = rt_build_linear(l->graph, rt_image_name(l->graph, l->name, "recurrent"), sums, layer.batch,
+                           layer.hidden, layer.gates, false);
+    l->graph->nodes[sums].parameters = 0; /* set_parameters counts the node's, once */
+    add_gates(l, &layer, sums);
+    rt_graph_add_block(l->graph, rt_image_name(l->graph, l->name, "behind"), RT_BLOCK_LAYER, 1);
+    return true;
+}
+
+/* Lengths and first states are no parameters. */
+#define FIRST_STATES (1 << 4 | 1 << 5 | 1 << 6)
+
+const struct rt_onnx_lower_row rt_onnx_lower_recurrent[] = {
+    {"GRU", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
+    {"LSTM", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
+    {"RNN", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
+    {0},
+};

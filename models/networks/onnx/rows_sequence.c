@@ -1,0 +1,168 @@
+/* Sequences of tensors and values that may be missing. See rows.h. */
+#include "base/status.h"
+#include "models/networks/onnx/control.h"
+
+static void set_sequence(struct rt_onnx_value *out, enum rt_onnx_dtype dtype,
+                         const struct rt_onnx_shape *each, int64_t length)
+{
+    if (out == NULL)
+        return;
+    rt_onnx_set(out, dtype, each);
+    out->kind = RT_ONNX_SEQUENCE;
+    out->length = length;
+}
+
+static int construct(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *first = rt_onnx_in(at, 0);
+    struct rt_onnx_shape each = first->shape;
+    for (size_t i = 1; i < at->node->input_count; i++)
+        each = rt_onnx_in(at, i) != NULL ? rt_onnx_common(&each, &rt_onnx_in(at, i)->shape) : each;
+    set_sequence(rt_onnx_out(at, 0), first->dtype, &each, (int64_t)at->node->input_count);
+    return RT_OK;
+}
+
+static int empty(const struct rt_onnx_at *at)
+{
+    int64_t dtype = rt_onnx_int(at, "dtype", RT_ONNX_FLOAT);
+    set_sequence(rt_onnx_out(at, 0),
+                 dtype > 0 && dtype < RT_ONNX_DTYPES ? (enum rt_onnx_dtype)dtype : RT_ONNX_FLOAT,
+                 &rt_onnx_no_shape, 0);
+    return RT_OK;
+}
+
+static int insert(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0), *fresh = rt_onnx_in(at, 1);
+    struct rt_onnx_shape each = in->length == 0 ? fresh->shape : rt_onnx_common(&in->shape, &fresh->shape);
+    set_sequence(rt_onnx_out(at, 0), fresh->dtype, &each, rt_onnx_plus(in->length, 1));
+    return RT_OK;
+}
+
+static int erase(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0);
+    set_sequence(rt_onnx_out(at, 0), in->dtype, &in->shape,
+                 in->length > 0 ? in->length - 1 : RT_ONNX_UNKNOWN);
+    return RT_OK;
+}
+
+static int element_of(const struct rt_onnx_at *at)
+{
+    rt_onnx_set(rt_onnx_out(at, 0), rt_onnx_in(at, 0)->dtype, &rt_onnx_in(at, 0)->shape);
+    return RT_OK;
+}
+
+static int scalar_of(const struct rt_onnx_at *at)
+{
+    struct rt_onnx_shape scalar = rt_onnx_scalar();
+    rt_onnx_set(rt_onnx_out(at, 0), (enum rt_onnx_dtype)at->node->row->how, &scalar);
+    return RT_OK;
+}
+
+static bool fold_length(const struct rt_onnx_at *at, struct rt_onnx_data *out)
+{
+    int64_t length = rt_onnx_in(at, 0)->length;
+    out->element[0].whole = length == RT_ONNX_UNKNOWN ? RT_ONNX_UNKNOWN_INT : length;
+    return true;
+}
+
+/* How many parts a dim of `size` is split into, and how long each is where all are alike. */
+static void parts_of(const struct rt_onnx_at *at, int64_t size, int64_t *count, int64_t *each)
+{
+    const struct rt_onnx_value *split = rt_onnx_in(at, 1);
+    int64_t sizes[RT_ONNX_RANK];
+    int given;
+    *count = split == NULL ? size : RT_ONNX_UNKNOWN;
+    *each = split == NULL ? 1 : RT_ONNX_UNKNOWN;
+    if (split == NULL || !rt_onnx_numbers(split, sizes, &given) || given < 1)
+        return;
+    bool alike = true;
+    for (int i = 1; i < given; i++)
+        alike &= sizes[i] == sizes[0];
+    if (split->shape.rank == 1) {
+        *count = given;
+        *each = alike && sizes[0] >= 0 ? sizes[0] : RT_ONNX_UNKNOWN;
+    } else if (sizes[0] > 0 && size >= 0) {
+        *count = (size + sizes[0] - 1) / sizes[0];
+        *each = size % sizes[0] == 0 ? sizes[0] : RT_ONNX_UNKNOWN;
+    }
+}
+
+static int split_to_sequence(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0);
+    struct rt_onnx_shape each = in->shape;
+    int64_t count = RT_ONNX_UNKNOWN, size;
+    int axis, status = RT_OK;
+    if (each.rank != RT_ONNX_UNKNOWN) {
+        if ((status = rt_onnx_axis(rt_onnx_int(at, "axis", 0), each.rank, &axis)) != RT_OK)
+            return status;
+        parts_of(at, each.dim[axis], &count, &size);
+        each.dim[axis] = size;
+        if (rt_onnx_in(at, 1) == NULL && rt_onnx_int(at, "keepdims", 1) == 0) {
+            for (int d = axis + 1; d < each.rank; d++)
+                each.dim[d - 1] = each.dim[d];
+            each.rank--;
+        }
+    }
+    set_sequence(rt_onnx_out(at, 0), in->dtype, &each, count);
+    return RT_OK;
+}
+
+static int concat_from_sequence(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0);
+    struct rt_onnx_shape shape = in->shape;
+    int fresh = rt_onnx_int(at, "new_axis", 0) != 0, axis, status;
+    if (shape.rank >= RT_ONNX_RANK)
+        return rt_fail(RT_EFORMAT, "its result has more than %d dims", RT_ONNX_RANK);
+    if (shape.rank != RT_ONNX_UNKNOWN) {
+        if ((status = rt_onnx_axis(rt_onnx_int(at, "axis", 0), shape.rank + fresh, &axis)) != RT_OK)
+            return status;
+        for (int d = shape.rank; fresh && d > axis; d--)
+            shape.dim[d] = shape.dim[d - 1];
+        shape.rank += fresh;
+        shape.dim[axis] = fresh ? in->length : rt_onnx_times(in->shape.dim[axis], in->length);
+    }
+    rt_onnx_set(rt_onnx_out(at, 0), in->dtype, &shape);
+    return RT_OK;
+}
+
+/* --- what may be missing --- */
+
+static int optional(const struct rt_onnx_at *at)
+{
+    struct rt_onnx_value *out = rt_onnx_out(at, 0);
+    if (rt_onnx_in(at, 0) != NULL)
+        rt_onnx_set_like(out, rt_onnx_in(at, 0));
+    else if (out != NULL)
+        out->kind = RT_ONNX_OPTIONAL;
+    return RT_OK;
+}
+
+static int held(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0);
+    struct rt_onnx_value *out = rt_onnx_out(at, 0);
+    if (in->kind == RT_ONNX_OPTIONAL)
+        rt_onnx_set(out, in->dtype, &in->shape);
+    else
+        rt_onnx_set_like(out, in);
+    return RT_OK;
+}
+
+const struct rt_onnx_op rt_onnx_sequence_rows[] = {
+    {"SequenceConstruct", construct, NULL, 0, 1},
+    {"SequenceEmpty", empty, NULL, 0, 0},
+    {"SequenceInsert", insert, NULL, 0, 2},
+    {"SequenceErase", erase, NULL, 0, 1},
+    {"SequenceAt", element_of, NULL, 0, 2},
+    {"SequenceLength", scalar_of, fold_length, RT_ONNX_INT64, 1},
+    {"SplitToSequence", split_to_sequence, NULL, 0, 1},
+    {"ConcatFromSequence", concat_from_sequence, NULL, 0, 1},
+    {"Optional", optional, NULL, 0, 0},
+    {"OptionalGetElement", held, NULL, 0, 1},
+    {"OptionalHasElement", scalar_of, NULL, RT_ONNX_BOOL, 0},
+    {.name = NULL},
+};

@@ -1,0 +1,20 @@
+/* Graphs for readers: reports (text, JSON) and Graphviz's dot. `model` is the name that the title has. */
+#ifndef ROOFTILE_MODELS_NETWORKS_PRINT_H
+#define ROOFTILE_MODELS_NETWORKS_PRINT_H
+
+#include "base/report.h"
+#include "models/networks/graph.h"
+
+/* For people a table per block, totals per phase, memory. JSON is {"model", "options", "blocks": [{"name",
+ * "repeat", "nodes": [...]}], "totals", "memory"}: sizes are per device; bytes and flops of one call. An
+ * input in another block is "BLOCK/NODE". */
+struct rt_report *rt_graph_report(const struct rt_graph *graph, const char *model);
+
+/* A cluster per block, a box per node, an arrow from each node to its readers. */
+void rt_graph_print_dot(const struct rt_graph *graph, const char *model, FILE *file);
+
+/* For tables and boxes: the long name of a chain "a+b+c" becomes "a+...+c". */
+#define RT_NODE_SHORT_NAME 120 /* bytes that hold it */
+void rt_node_short_name(const char *name, char *out, size_t size);
+
+#endif

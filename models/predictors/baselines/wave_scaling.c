@@ -1,0 +1,287 @@
+/* Kernels of other devices, and scaling them. See wave_scaling.h. */
+#include "models/predictors/baselines/wave_scaling.h"
+#include "base/sort.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- building --- */
+
+/* As queries have it: phases are kernels of their own in convolutions alone (tile.h). */
+static uint8_t phase_of(const struct rt_sample *sample)
+{
+    struct rt_query query;
+    rt_query_init(&query, &sample->call);
+    return query.call.phase;
+}
+
+/* Samples of one set, of one kernel in it, from fast to slow, lie beside each other. */
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct rt_sample *samples = context;
+    const struct rt_sample *x = &samples[*(const uint32_t *)a], *y = &samples[*(const uint32_t *)b];
+    int64_t keys[][2] = {{x->call.op, y->call.op},
+                         {phase_of(x), phase_of(y)},
+                         {x->call.dtype, y->call.dtype},
+                         {x->device, y->device}};
+    for (size_t k = 0; k < RT_COUNT(keys); k++)
+        if (keys[k][0] != keys[k][1])
+            return keys[k][0] < keys[k][1] ? -1 : 1;
+    for (int d = 0; d < RT_MAX_DIMS; d++)
+        if (x->call.dim[d] != y->call.dim[d])
+            return x->call.dim[d] < y->call.dim[d] ? -1 : 1;
+    return x->latency_us < y->latency_us ? -1 : x->latency_us > y->latency_us;
+}
+
+static bool same_set(const struct rt_sample *a, const struct rt_sample *b)
+{
+    return a->call.op == b->call.op && phase_of(a) == phase_of(b) && a->call.dtype == b->call.dtype &&
+           a->device == b->device;
+}
+
+/* Index of a device of the data among the origins. */
+static int32_t origin_of(struct rt_wave_scaling *scaling, const struct rt_device *device)
+{
+    for (size_t i = 0; i < scaling->device_count; i++)
+        if (rt_name_equal(scaling->devices[i].name, device->name))
+            return (int32_t)i;
+    scaling->devices = rt_realloc(scaling->devices, scaling->device_count + 1, sizeof *scaling->devices);
+    scaling->devices[scaling->device_count] = *device;
+    return (int32_t)scaling->device_count++;
+}
+
+/* order[0..count) are samples of one set, sorted. */
+static void fill_set(struct rt_wave_scaling_set *set, const struct rt_sample *samples, const uint32_t *order,
+                     size_t count)
+{
+    set->dim = rt_malloc(count * set->shapes.dims * sizeof *set->dim);
+    set->latency_us = rt_malloc(count * sizeof *set->latency_us);
+    double *times = rt_malloc(count * sizeof *times);
+    for (size_t i = 0, next; i < count; i = next) {
+        const struct rt_sample *first = &samples[order[i]];
+        for (next = i; next < count &&
+                       memcmp(samples[order[next]].call.dim, first->call.dim, sizeof first->call.dim) == 0;
+             next++)
+            times[next - i] = samples[order[next]].latency_us;
+        memcpy(set->dim + set->shapes.count * set->shapes.dims, first->call.dim,
+               set->shapes.dims * sizeof *set->dim);
+        set->latency_us[set->shapes.count++] = (float)rt_median(times, next - i);
+    }
+    free(times);
+}
+
+void rt_wave_scaling_point(const struct rt_query *query, double *point)
+{
+    int dims = rt_op_ndims(query->call.op);
+    for (int d = 0; d < dims; d++)
+        point[d] = log2(1 + fmax((double)query->call.dim[d], 0)); /* -1: missing, as 0 */
+    point[dims] = 2 * log2(1 + rt_query_flops(query));
+    point[dims + 1] = 2 * log2(1 + rt_query_traffic(query));
+}
+
+/* The query of a measured kernel. */
+static struct rt_query query_of(const struct rt_wave_scaling_set *set, size_t place)
+{
+    struct rt_query query = {.call.op = set->shapes.op,
+                             .call.dtype = set->shapes.dtype,
+                             .call.phase = (uint8_t)set->phase,
+                             .tile = {-1, -1}};
+    memcpy(query.call.dim, set->dim + place * set->shapes.dims, set->shapes.dims * sizeof *set->dim);
+    return query;
+}
+
+static size_t axes_of(const struct rt_wave_scaling_set *set)
+{
+    return set->shapes.dims + RT_WAVE_SCALING_AMOUNTS;
+}
+
+void rt_wave_scaling_set_complete(struct rt_wave_scaling_set *set)
+{
+    size_t axes = axes_of(set);
+    set->points = rt_malloc(set->shapes.count * axes * sizeof *set->points);
+    for (size_t i = 0; i < set->shapes.count; i++) {
+        struct rt_query query = query_of(set, i);
+        rt_wave_scaling_point(&query, set->points + i * axes);
+    }
+    rt_kdtree_box(set->points, set->shapes.count, axes, set->low, set->high);
+}
+
+static void into_tree_order(struct rt_wave_scaling_set *set)
+{
+    uint32_t *order = rt_malloc(set->shapes.count * sizeof *order);
+    int64_t *dim = rt_malloc(set->shapes.count * set->shapes.dims * sizeof *dim);
+    float *latency_us = rt_malloc(set->shapes.count * sizeof *latency_us);
+    rt_wave_scaling_set_complete(set);
+    rt_kdtree_order(set->points, set->shapes.count, axes_of(set), order);
+    for (size_t i = 0; i < set->shapes.count; i++) {
+        memcpy(dim + i * set->shapes.dims, set->dim + order[i] * set->shapes.dims,
+               set->shapes.dims * sizeof *dim);
+        latency_us[i] = set->latency_us[order[i]];
+    }
+    free(order);
+    free(set->dim);
+    free(set->latency_us);
+    free(set->points);
+    set->dim = dim;
+    set->latency_us = latency_us;
+    rt_wave_scaling_set_complete(set);
+}
+
+void rt_wave_scaling_build(struct rt_wave_scaling *scaling, const struct rt_dataset *dataset,
+                           const uint32_t *picked, size_t count)
+{
+    uint32_t *order = rt_malloc((count + 1) * sizeof *order);
+    memcpy(order, picked, count * sizeof *order);
+    qsort_r(order, count, sizeof *order, compare, dataset->samples);
+    *scaling = (struct rt_wave_scaling){0};
+    for (size_t i = 0, next; i < count; i = next) {
+        const struct rt_sample *first = &dataset->samples[order[i]];
+        for (next = i; next < count && same_set(&dataset->samples[order[next]], first);)
+            next++;
+        int32_t device = origin_of(scaling, &dataset->devices[first->device]);
+        scaling->sets = rt_realloc(scaling->sets, scaling->count + 1, sizeof *scaling->sets);
+        struct rt_wave_scaling_set *set = &scaling->sets[scaling->count++];
+        *set = (struct rt_wave_scaling_set){.shapes = {.op = first->call.op,
+                                                       .dtype = first->call.dtype,
+                                                       .dims = (size_t)rt_op_ndims(first->call.op)},
+                                            .phase = phase_of(first),
+                                            .device = device};
+        fill_set(set, dataset->samples, order + i, next - i);
+        into_tree_order(set);
+    }
+    free(order);
+}
+
+void rt_wave_scaling_release(struct rt_wave_scaling *scaling)
+{
+    for (size_t i = 0; i < scaling->count; i++) {
+        free(scaling->sets[i].dim);
+        free(scaling->sets[i].latency_us);
+        free(scaling->sets[i].points);
+    }
+    free(scaling->sets);
+    free(scaling->devices);
+    *scaling = (struct rt_wave_scaling){0};
+}
+
+/* --- scaling --- */
+
+/* Thread blocks at once x clock. The occupancy of a kernel is not known: it is taken to be the same on both
+ * devices, so that multiprocessors stand for W. */
+static double compute_ratio(const struct rt_query *query, const struct rt_device *origin,
+                            const struct rt_device *device)
+{
+    double ratio = origin->sms * origin->clock_mhz / (device->sms * device->clock_mhz);
+    enum rt_family family = rt_call_family(&query->call);
+    enum rt_dtype dtype = (enum rt_dtype)query->call.dtype;
+    return isfinite(ratio)
+               ? ratio
+               : rt_device_peak_flops(origin, family, dtype) / rt_device_peak_flops(device, family, dtype);
+}
+
+double rt_wave_scale(const struct rt_query *query, const struct rt_device *origin,
+                     const struct rt_device *device)
+{
+    double intensity = rt_query_flops(query) / rt_query_traffic(query);
+    double peak =
+        rt_device_peak_flops(device, rt_call_family(&query->call), (enum rt_dtype)query->call.dtype);
+    double share = intensity * 1e9 * device->bandwidth_gbs / peak; /* x / R */
+    double gamma = share < 1 ? 1 - 0.5 * share : 0.5 / share;
+    return pow(origin->bandwidth_gbs / device->bandwidth_gbs, gamma) *
+           pow(compute_ratio(query, origin, device), 1 - gamma);
+}
+
+/* --- the nearest kernel --- */
+
+/* How far a set's op, phase and dtype are from a query's: 0 the same, more is worse, UNLIKE not comparable.
+ */
+enum { UNLIKE = 8 };
+static int mismatch(const struct rt_wave_scaling *scaling, const struct rt_wave_scaling_set *set,
+                    const struct rt_query *query, const struct rt_device *device)
+{
+    if (set->shapes.dims != (size_t)rt_op_ndims(query->call.op) ||
+        rt_name_equal(scaling->devices[set->device].name, device->name) ||
+        isnan(rt_roofline_us(query, &scaling->devices[set->device])))
+        return UNLIKE;
+    return 4 * (set->shapes.op != query->call.op) + 2 * (set->phase != query->call.phase) +
+           (set->shapes.dtype != query->call.dtype);
+}
+
+/* Forecast of the query on the device from one kernel of a set. */
+static double scaled_us(const struct rt_wave_scaling *scaling, const struct rt_wave_scaling_set *set,
+                        size_t place, const struct rt_query *query, const struct rt_device *device)
+{
+    const struct rt_device *origin = &scaling->devices[set->device];
+    struct rt_query measured = query_of(set, place);
+    double alike = rt_roofline_us(query, origin) / rt_roofline_us(&measured, origin);
+    return (double)set->latency_us[place] * alike * rt_wave_scale(query, origin, device);
+}
+
+/* Distances that differ by less are the same. */
+static const double SAME = 1e-9;
+
+/* Squared distance of the nearest kernel over all sets of that mismatch; place (count): of each set's
+ * nearest, SIZE_MAX where it is farther than that of another set. */
+static void find_nearest(const struct rt_wave_scaling *scaling, const struct rt_query *query,
+                         const struct rt_device *device, int least, size_t *place)
+{
+    double point[RT_WAVE_SCALING_MOST_AXES], nearest = INFINITY;
+    double *distance = rt_malloc((scaling->count + 1) * sizeof *distance);
+    rt_wave_scaling_point(query, point);
+    for (size_t i = 0; i < scaling->count; i++) {
+        const struct rt_wave_scaling_set *set = &scaling->sets[i];
+        place[i] = SIZE_MAX;
+        if (mismatch(scaling, set, query, device) != least)
+            continue;
+        struct rt_kdtree tree = {set->shapes.count, axes_of(set), set->points, set->low, set->high};
+        distance[i] = nearest + SAME;
+        place[i] = rt_kdtree_nearest(&tree, point, &distance[i]);
+        if (place[i] != SIZE_MAX && distance[i] < nearest)
+            nearest = distance[i];
+    }
+    for (size_t i = 0; i < scaling->count; i++)
+        if (place[i] != SIZE_MAX && distance[i] > nearest + SAME)
+            place[i] = SIZE_MAX;
+    free(distance);
+}
+
+/* The median, in logarithms, of the forecasts from the nearest kernels: of the device's vendor, or of all. */
+static double median_us(const struct rt_wave_scaling *scaling, const size_t *place,
+                        const struct rt_query *query, const struct rt_device *device, bool vendor)
+{
+    double *logs = rt_malloc((scaling->count + 1) * sizeof *logs);
+    size_t count = 0;
+    for (size_t i = 0; i < scaling->count; i++) {
+        const struct rt_wave_scaling_set *set = &scaling->sets[i];
+        if (place[i] == SIZE_MAX ||
+            (vendor && strcmp(scaling->devices[set->device].vendor, device->vendor) != 0))
+            continue;
+        double us = scaled_us(scaling, set, place[i], query, device);
+        if (us > 0 && isfinite(us))
+            logs[count++] = log(us);
+    }
+    double us = exp(rt_median(logs, count)); /* of none: NaN */
+    free(logs);
+    return us;
+}
+
+double rt_wave_scaling_us(const struct rt_wave_scaling *scaling, const struct rt_query *query,
+                          const struct rt_device *device)
+{
+    int least = UNLIKE;
+    for (size_t i = 0; i < scaling->count; i++) {
+        int m = mismatch(scaling, &scaling->sets[i], query, device);
+        least = m < least ? m : least;
+    }
+    if (least == UNLIKE)
+        return NAN;
+    size_t *place = rt_malloc((scaling->count + 1) * sizeof *place);
+    find_nearest(scaling, query, device, least, place);
+    double us = median_us(scaling, place, query, device, true);
+    if (isnan(us))
+        us = median_us(scaling, place, query, device, false);
+    free(place);
+    return us;
+}

@@ -1,0 +1,220 @@
+/* Device effects and their prior. See device_effects.h. */
+#include "models/predictors/predictor/device_effects.h"
+#include "base/sort.h"
+#include "base/status.h"
+#include "base/strings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_effect_parts[RT_EFFECT_PARTS] = {"compute", "memory", "depth", "narrow"};
+
+void rt_device_effect_release(struct rt_device_effect *effect)
+{
+    rt_residual_correction_release(&effect->correction);
+    rt_fitted_keys_release(&effect->fitted_keys);
+}
+
+void rt_device_effects_release(struct rt_device_effects *effects)
+{
+    for (size_t i = 0; i < effects->count; i++)
+        rt_device_effect_release(&effects->known[i]);
+    free(effects->known);
+    *effects = (struct rt_device_effects){0};
+}
+
+struct rt_device_effect *rt_device_effects_find(const struct rt_device_effects *effects, const char *device)
+{
+    for (size_t i = 0; i < effects->count; i++)
+        if (rt_name_equal(effects->known[i].device, device))
+            return &effects->known[i];
+    return NULL;
+}
+
+struct rt_device_effect *rt_device_effects_known(const struct rt_device_effects *effects,
+                                                 const struct rt_device *device)
+{
+    struct rt_device_effect *own = rt_device_effects_find(effects, device->name);
+    return own != NULL || device->whole[0] == '\0' ? own : rt_device_effects_find(effects, device->whole);
+}
+
+/* Is `word` one of the space-separated `words`? */
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+void rt_device_effect_add_dtype(struct rt_device_effect *effect, enum rt_dtype dtype)
+{
+    size_t used = strlen(effect->dtypes);
+    if (!has_word(effect->dtypes, rt_dtypes[dtype].name))
+        snprintf(effect->dtypes + used, sizeof effect->dtypes - used, "%s%s", used > 0 ? " " : "",
+                 rt_dtypes[dtype].name);
+}
+
+bool rt_device_effect_has_dtype(const struct rt_device_effect *effect, enum rt_dtype dtype)
+{
+    return effect->dtypes[0] == '\0' || has_word(effect->dtypes, rt_dtypes[dtype].name);
+}
+
+void rt_device_effects_of(const struct rt_device_effects *effects, const struct rt_device *device,
+                          struct rt_device_effect *out)
+{
+    const struct rt_device_effect *known = rt_device_effects_known(effects, device);
+    if (known != NULL)
+        *out = *known;
+    else
+        rt_device_effects_prior(effects, device, out);
+}
+
+static double part_of(const struct rt_device_effect *effect, size_t offset)
+{
+    return *(const double *)((const char *)effect + offset);
+}
+
+static bool of_vendor(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    return strcmp(known->vendor, device->vendor) == 0;
+}
+
+static bool of_memory_kind(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    return known->memory_kind == device->memory_kind;
+}
+
+/* One design of multiprocessor. */
+static bool of_capability(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    return device->capability[0] != '\0' && strcmp(known->capability, device->capability) == 0;
+}
+
+/* Libraries are compiled for a major compute capability: "a cubin object generated for compute capability X.y
+ * will only execute on devices of compute capability X.z where z >= y" (CUDA C++ Programming Guide, binary
+ * compatibility). AMD's targets have no minor part. */
+static bool of_libraries(const struct rt_device_effect *known, const struct rt_device_effect *device)
+{
+    size_t major = strcspn(device->capability, ".");
+    return major > 0 && strcspn(known->capability, ".") == major &&
+           strncmp(known->capability, device->capability, major) == 0;
+}
+
+typedef bool rt_alike(const struct rt_device_effect *known, const struct rt_device_effect *device);
+
+/* Into `values` (room for all): effects of the devices alike, of those that the network was fitted to. */
+static size_t gather(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                     rt_alike *alike, size_t offset, double *values)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < effects->count; i++)
+        if (!effects->known[i].calibrated && (alike == NULL || alike(&effects->known[i], device)))
+            values[count++] = part_of(&effects->known[i], offset);
+    return count;
+}
+
+static double mean(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return count > 0 ? sum / (double)count : 0; /* none: no shift */
+}
+
+/* Median or mean over the devices of the same vendor, over all where there are none. */
+static double of_vendors(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                         size_t offset, bool median, double *values)
+{
+    size_t count = gather(effects, device, of_vendor, offset, values);
+    if (count == 0)
+        count = gather(effects, device, NULL, offset, values);
+    return median && count > 0 ? rt_median(values, count) : mean(values, count);
+}
+
+/* The mean of the devices alike, shrunk to `base`, which counts as half a device. */
+static double shrunk(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                     rt_alike *alike, size_t offset, double base, double *values)
+{
+    const double base_count = 0.5;
+    size_t count = gather(effects, device, alike, offset, values);
+    return ((double)count * mean(values, count) + base_count * base) / ((double)count + base_count);
+}
+
+/* From large groups of devices to small ones. */
+static double prior_of(const struct rt_device_effects *effects, const struct rt_device_effect *device,
+                       enum rt_effect_part part, double *values)
+{
+    size_t offset = offsetof(struct rt_device_effect, value) + (size_t)part * sizeof(double);
+    bool product = rt_families[effects->family].product;
+    double prior;
+    if (part == RT_EFFECT_MEMORY && !product) {
+        prior = mean(values, gather(effects, device, NULL, offset, values));
+        prior = shrunk(effects, device, of_memory_kind, offset, prior, values);
+    } else {
+        prior = of_vendors(effects, device, offset, part != RT_EFFECT_MEMORY, values);
+    }
+    if (product ? part != RT_EFFECT_COMPUTE : effects->family == RT_FAMILY_CONV && part == RT_EFFECT_COMPUTE)
+        prior = shrunk(effects, device, of_libraries, offset, prior, values);
+    return shrunk(effects, device, of_capability, offset, prior, values);
+}
+
+void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_device *device)
+{
+    *effect = (struct rt_device_effect){.memory_kind = rt_memory_kind_of(device)};
+    snprintf(effect->device, sizeof effect->device, "%s", device->name);
+    snprintf(effect->vendor, sizeof effect->vendor, "%s", device->vendor);
+    snprintf(effect->capability, sizeof effect->capability, "%s", device->compute_capability);
+}
+
+void rt_device_effects_prior(const struct rt_device_effects *effects, const struct rt_device *device,
+                             struct rt_device_effect *out)
+{
+    double few[32],
+        *values = effects->count <= RT_COUNT(few) ? few : rt_malloc(effects->count * sizeof *values);
+    rt_device_effect_init(out, device);
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        out->value[p] = prior_of(effects, out, (enum rt_effect_part)p, values);
+    out->dispatch_us = of_vendors(effects, out, offsetof(struct rt_device_effect, dispatch_us), true, values);
+    if (values != few)
+        free(values);
+}
+
+void rt_device_effects_start(const struct rt_device_effects *effects, const struct rt_device *device,
+                             struct rt_device_effect *out)
+{
+    const struct rt_device_effect *known = rt_device_effects_known(effects, device);
+    if (known != NULL && !known->calibrated)
+        *out = *known;
+    else
+        rt_device_effects_prior(effects, device, out);
+    snprintf(out->device, sizeof out->device, "%s", device->name); /* a part gets an entry of its own */
+}
+
+void rt_device_effects_put(struct rt_device_effects *effects, const struct rt_device_effect *effect)
+{
+    struct rt_device_effect *entry = rt_device_effects_find(effects, effect->device);
+    if (entry == NULL) {
+        effects->known = rt_realloc(effects->known, effects->count + 1, sizeof *effects->known);
+        entry = &effects->known[effects->count++];
+        *entry = (struct rt_device_effect){.calibrated = true};
+    }
+    bool calibrated = entry->calibrated;
+    rt_device_effect_release(entry);
+    *entry = *effect;
+    entry->calibrated = calibrated;
+}
+
+void rt_device_effects_copy(const struct rt_device_effects *effects, struct rt_device_effects *out)
+{
+    struct rt_device_effects copy = *effects;
+    copy.known = rt_malloc((effects->count + 1) * sizeof *copy.known);
+    for (size_t i = 0; i < effects->count; i++) {
+        copy.known[i] = effects->known[i];
+        rt_residual_correction_copy(&effects->known[i].correction, &copy.known[i].correction);
+        copy.known[i].fitted_keys = rt_fitted_keys_copy(&effects->known[i].fitted_keys);
+    }
+    *out = copy;
+}

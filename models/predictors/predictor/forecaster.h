@@ -1,0 +1,43 @@
+/*
+ * Forecasters: what turns a family's kernels into times. A row is a struct of functions: a network, the
+ * model of links, the linear baseline, wave scaling, the bare roofline. How a row is fitted is in
+ * train/fit_recipe.c, which is the only other place that a new one touches.
+ */
+#ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FORECASTER_H
+#define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FORECASTER_H
+
+#include "base/h5.h"
+#include "base/threads.h"
+#include "models/predictors/predictor/network_memo.h"
+
+/* Kernels of one net on one device: queries[index[0..count)]. */
+struct rt_forecast_batch {
+    const struct rt_device *device;
+    const struct rt_query *queries;
+    const size_t *index;
+    size_t count;
+    struct rt_threads *pool;      /* NULL: the calling thread */
+    struct rt_network_memo *memo; /* of networks; NULL: none */
+    double *latency_us;           /* by the queries' indices; stays NaN where skip is set */
+    uint8_t *skip;                /* enum rt_skip, by the queries' indices */
+};
+
+struct rt_forecaster {
+    const char *name; /* in predictor files */
+    bool fitted;      /* to measurements; else it is physics alone */
+    void (*forecast)(const struct rt_family_net *net, const struct rt_forecast_batch *batch);
+    /* Latencies (count) of kernels by their inputs (count, feature_count) and bounds, with the device effects
+     * that those hold. NULL: it takes no device effects. */
+    void (*latency)(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
+                    const struct rt_bound *bounds, size_t count, double *latency_us);
+    /* What the net holds, in the group of its family, beside the attributes that all forecasters have. */
+    int (*write)(const struct rt_family_net *net, struct rt_h5 *file, const char *group);
+    int (*read)(struct rt_h5 *file, const char *group, struct rt_family_net *net);
+    void (*release)(struct rt_family_net *net);
+};
+
+extern const struct rt_forecaster rt_forecasters[RT_FORECASTER_COUNT];
+
+void rt_family_net_release(struct rt_family_net *net);
+
+#endif

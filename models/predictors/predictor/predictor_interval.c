@@ -1,0 +1,186 @@
+/* Half-widths of a predictor's forecasts, and how its errors go together. See predictor.h. */
+#include "base/status.h"
+#include "models/predictors/predictor/predictor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A kernel whose interval is asked for. */
+struct asked {
+    const struct rt_predictor *predictor;
+    const struct rt_family_net *net;
+    const struct rt_device *device;
+    const struct rt_query *query;
+    enum rt_interval_size size;
+    double level;
+};
+
+static double width(const struct asked *asked, const double table[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS])
+{
+    return asked->net->intervals.dtype_scale[asked->query->call.dtype] *
+           rt_interval_at(table[asked->size], asked->level);
+}
+
+/* The share of its time that is dispatch overhead. */
+static double dispatch_part(const struct asked *asked, const struct rt_device_effect *effect)
+{
+    double time_us = NAN, dispatch_us = effect->dispatch_us;
+    rt_predictor_forecast(asked->predictor, asked->device, asked->query, 1, NULL, &time_us, NULL);
+    if (asked->query->queued)
+        dispatch_us = fmin(dispatch_us, RT_QUEUED_US);
+    return fmin(1, dispatch_us / time_us);
+}
+
+/* Where the kernel lies among the calibration kernels decides; the device's scale says how far those were
+ * off. */
+static double calibrated_width(const struct asked *asked, const struct rt_device_effect *effect)
+{
+    const struct rt_family_net *net = asked->net;
+    enum rt_dtype dtype = (enum rt_dtype)asked->query->call.dtype;
+    rt_real inputs[RT_MAX_FEATURES];
+    struct rt_bound bound;
+    double share = 1;
+    if (rt_family_net_inputs(net, asked->query, asked->device, inputs, &bound) != RT_SKIP_NONE)
+        return NAN;
+    if (effect->correction.points > 0) {
+        rt_real *place = rt_malloc(rt_family_net_place_width(net) * sizeof *place);
+        rt_family_net_places(net, NULL, inputs, 1, place);
+        share = rt_residual_correction_variance(&effect->correction, dtype, place);
+        free(place);
+    }
+    return effect->interval_scale[dtype] * rt_interval_student(asked->level) *
+           rt_interval_deviation(share, dispatch_part(asked, effect)) *
+           rt_interval_size_factor(&net->intervals, asked->size);
+}
+
+/* Is a device of the same compute capability, one design of multiprocessor, among those of training? */
+static bool knows_alike(const struct rt_device_effects *effects, const struct rt_device *device)
+{
+    for (size_t i = 0; device->compute_capability[0] != '\0' && i < effects->count; i++)
+        if (!effects->known[i].calibrated &&
+            strcmp(effects->known[i].capability, device->compute_capability) == 0)
+            return true;
+    return false;
+}
+
+/* Are all devices of training by other vendors? Their libraries say nothing of this one's. */
+static bool is_new_vendor(const struct rt_device_effects *effects, const struct rt_device *device)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < effects->count; i++) {
+        const struct rt_device_effect *known = &effects->known[i];
+        if (known->calibrated)
+            continue;
+        if (known->vendor[0] == '\0' || strcmp(known->vendor, device->vendor) == 0)
+            return false;
+        others++;
+    }
+    return others > 0;
+}
+
+/* Half-widths of GPUs left out with others of their vendor in training, to those left out with all of their
+ * vendor: NeuSight's two AMD GPUs. docs/log/intervals.md */
+static const double NEW_VENDOR = 2;
+
+static double unseen_width(const struct asked *asked, double known, double unseen)
+{
+    const struct rt_device_effects *effects = &asked->net->effects;
+    if (knows_alike(effects, asked->device))
+        return sqrt(known * unseen);
+    return is_new_vendor(effects, asked->device) ? NEW_VENDOR * unseen : unseen;
+}
+
+static double device_width(const struct asked *asked)
+{
+    const struct rt_family_net *net = asked->net;
+    const struct rt_device_effect *effect = rt_device_effects_known(&net->effects, asked->device);
+    double known = width(asked, net->intervals.known), unseen = width(asked, net->intervals.unseen);
+    if (effect == NULL)
+        return unseen_width(asked, known, unseen);
+    if (effect->interval_scale[asked->query->call.dtype] > 0)
+        return calibrated_width(asked, effect);
+    if (effect->interval[0] > 0)
+        return rt_interval_at(effect->interval, asked->level) *
+               rt_interval_at(net->intervals.known[asked->size], 0.9);
+    return effect->calibrated ? sqrt(known * unseen) : known;
+}
+
+/* Half-widths of a dtype that no GPU in training had, over those of a GPU that was not:
+ * docs/log/narrow-products.md. */
+static const double OTHER_DTYPE = 1.5;
+
+/* `beyond`: outside the range of the training features, where a device is no better known than an unseen one.
+ */
+static double half_width(const struct asked *asked, bool beyond)
+{
+    double half = device_width(asked);
+    if (!rt_net_saw(asked->net, (enum rt_dtype)asked->query->call.dtype))
+        return fmax(half, OTHER_DTYPE * width(asked, asked->net->intervals.unseen));
+    return beyond ? fmax(half, width(asked, asked->net->intervals.unseen)) : half; /* unseen NaN: half */
+}
+
+void rt_predictor_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
+                            const struct rt_query *query, const double *level, size_t count, double *half)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
+    struct rt_launch launch;
+    for (size_t l = 0; l < count; l++)
+        half[l] = NAN;
+    if (net == NULL || !rt_family_net_has_effects(net) ||
+        rt_family_net_launch(net, query, device, &launch) != RT_SKIP_NONE)
+        return;
+    struct asked asked = {.predictor = predictor,
+                          .net = net,
+                          .device = device,
+                          .query = query,
+                          .size = rt_interval_size_of(launch.bound_us)};
+    bool beyond = rt_family_net_launch_beyond(net, &launch) >= 0;
+    for (size_t l = 0; l < count; l++) {
+        asked.level = level[l];
+        half[l] = half_width(&asked, beyond);
+    }
+}
+
+double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
+                             const struct rt_query *query, double level)
+{
+    double half;
+    rt_predictor_intervals(predictor, device, query, &level, 1, &half);
+    return half;
+}
+
+/* --- how errors go together --- */
+
+double rt_predictor_shared_error(const struct rt_predictor *predictor, const struct rt_query *query)
+{
+    const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
+    double shared = net != NULL ? rt_intervals_shared(&net->intervals) : NAN;
+    return isnan(shared) ? 1 : shared;
+}
+
+/* Products of the mean errors of devices that both left out, and the norms of both. */
+static void add_pair(const struct rt_intervals *a, const struct rt_intervals *b, double *products,
+                     double *norms)
+{
+    double ab = 0, aa = 0, bb = 0;
+    for (size_t i = 0; i < a->left_out_count; i++)
+        for (size_t j = 0; j < b->left_out_count; j++)
+            if (rt_name_equal(a->left_out[i].device, b->left_out[j].device)) {
+                ab += a->left_out[i].error * b->left_out[j].error;
+                aa += a->left_out[i].error * a->left_out[i].error;
+                bb += b->left_out[j].error * b->left_out[j].error;
+            }
+    *products += ab;
+    *norms += sqrt(aa * bb);
+}
+
+double rt_predictor_error_correlation(const struct rt_predictor *predictor)
+{
+    const double assumed = 0.2; /* of files of earlier builds */
+    double products = 0, norms = 0;
+    for (size_t n = 0; n < predictor->net_count; n++)
+        for (size_t m = 0; m < n; m++)
+            add_pair(&predictor->nets[n].intervals, &predictor->nets[m].intervals, &products, &norms);
+    return norms > 0 ? fmax(0, fmin(products / norms, 1)) : assumed;
+}

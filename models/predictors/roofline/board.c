@@ -1,0 +1,205 @@
+/* Boards and their architectures. See board.h. */
+#include "models/predictors/roofline/board.h"
+#include "base/status.h"
+#include "datasets/share.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* A row per design of multiprocessor. Process nodes as the vendors' white papers name them (Blackwell and
+ * Hopper: 4N, a 5 nm process; GA102: Samsung's 8 nm). Two partitions of the L2 where
+ * the white paper names them (GA100: "each L2 partition caches data for the SMs directly connected"). */
+static const struct rt_architecture_row rows[] = {
+    {"5.2", "Maxwell", 28, 1, RT_MEMORY_GDDR, 12},
+    {"6.0", "Pascal", 16, 1, RT_MEMORY_HBM_OTHER, 3.9},
+    {"6.1", "Pascal", 16, 1, RT_MEMORY_GDDR, 12},
+    {"7.0", "Volta", 12, 1, RT_MEMORY_HBM, 3.9},
+    {"7.5", "Turing", 12, 1, RT_MEMORY_GDDR, 7.5},
+    {"8.0", "Ampere", 7, 2, RT_MEMORY_HBM, 3.9},
+    {"8.6", "Ampere", 8, 1, RT_MEMORY_GDDR, 7.5},
+    {"8.9", "Ada Lovelace", 5, 1, RT_MEMORY_GDDR, 7.5},
+    {"9.0", "Hopper", 5, 2, RT_MEMORY_HBM, 3.9},
+    {"10.0", "Blackwell", 5, 2, RT_MEMORY_HBM, 3.9},
+    {"12.0", "Blackwell", 5, 1, RT_MEMORY_GDDR, 5},
+    {"10.3", "Blackwell Ultra", 5, 2, RT_MEMORY_HBM, 3.9},
+    {"gfx900", "Vega", 14, 1, RT_MEMORY_HBM_OTHER, 3.9},
+    {"gfx908", "CDNA", 7, 1, RT_MEMORY_HBM_OTHER, 3.9},
+    {"gfx90a", "CDNA2", 6, 1, RT_MEMORY_HBM_OTHER, 3.9},
+    {"gfx942", "CDNA3", 5, 1, RT_MEMORY_HBM_OTHER, 3.9},
+    {"gfx950", "CDNA4", 3, 1, RT_MEMORY_HBM_OTHER, 3.9},
+};
+static const struct rt_architecture_row unknown = {"", "", 0, 1, RT_MEMORY_KINDS, 7.5};
+
+/* NULL where the capability is unknown or in no row. */
+static const struct rt_architecture_row *row_of_capability(const struct rt_device *device)
+{
+    const char *wanted = device->compute_capability; /* asked for many times in a forecast */
+    for (size_t i = 0; i < RT_COUNT(rows); i++)
+        if (rows[i].capability[0] == wanted[0] && strcmp(rows[i].capability, wanted) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device)
+{
+    const struct rt_architecture_row *row = row_of_capability(device);
+    for (size_t i = 0; row == NULL && i < RT_COUNT(rows); i++)
+        if (strcasecmp(rows[i].name, device->architecture) == 0)
+            row = &rows[i];
+    return row != NULL ? row : &unknown;
+}
+
+double rt_near_l2_bytes(const struct rt_device *device)
+{
+    return device->l2_mib * 1048576 / rt_architecture_of(device)->l2_parts;
+}
+
+const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};
+
+enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
+{
+    enum rt_memory_kind kind = rt_architecture_of(device)->memory;
+    return kind < RT_MEMORY_KINDS ? kind : RT_MEMORY_GDDR;
+}
+
+/* GDDR that carries the check bits of ECC itself. */
+static bool carries_check_bits(const struct rt_device *device)
+{
+    static const char *const without[] = {"GeForce", "TITAN", "RTX"};
+    bool off = false;
+    for (size_t i = 0; i < RT_COUNT(without); i++)
+        off |= strstr(device->name, without[i]) != NULL;
+    return rt_memory_kind_of(device) == RT_MEMORY_GDDR && (!off || strstr(device->name, "Server") != NULL);
+}
+
+double rt_memory_gain(const struct rt_device *device)
+{
+    const double gain = 1.1;
+    return rt_memory_kind_of(device) == RT_MEMORY_GDDR && !carries_check_bits(device) ? gain : 1;
+}
+
+double rt_memory_for_programs_gib(const struct rt_device *device)
+{
+    bool slice = device->whole[0] != '\0' && strchr(device->name, ':') != NULL;
+    if (slice || rt_architecture_of(device) == &unknown)
+        return device->memory_gib;
+    return device->memory_gib * 0.99 * (carries_check_bits(device) ? 15.0 / 16 : 1);
+}
+
+/* Of a 16-bit FLOP on matrix units in a 5 nm process. */
+static const double MATRIX_PICOJOULES = 0.5;
+
+/* pJ of an fp32 FLOP; NaN where the process is unknown. */
+static double flop_picojoules(double node_nm)
+{
+    const double at_12 = 11.4;
+    if (node_nm >= 12)
+        return at_12;
+    return node_nm >= 7 ? 0.45 * at_12 : node_nm >= 6 ? 0.40 * at_12 : node_nm > 0 ? 0.31 * at_12 : NAN;
+}
+
+double rt_process_energy(const struct rt_device *device)
+{
+    const double usual_nm = 7; /* where nobody says */
+    double node = rt_architecture_of(device)->node_nm;
+    return flop_picojoules(node > 0 ? node : usual_nm) / flop_picojoules(12);
+}
+
+double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix)
+{
+    double of_lanes = flop_picojoules(12),
+           of_matrix = MATRIX_PICOJOULES * flop_picojoules(12) / flop_picojoules(5);
+    double width = rt_dtypes[dtype].input_bytes;
+    return rt_process_energy(device) * (matrix ? of_matrix * width / 2 : of_lanes * width / 4);
+}
+
+/* The clock at which matrix units stay within the board's power, in MHz; NaN where power or process are
+ * unknown. */
+static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dtype, double flops_a_cycle)
+{
+    const double at_hz = 1650e6;
+    double node = flop_picojoules(rt_architecture_of(device)->node_nm) / flop_picojoules(5);
+    double joules = 1e-12 * MATRIX_PICOJOULES * node * rt_dtypes[dtype].input_bytes / 2;
+    double watts = RT_CORE_POWER * device->power_w;
+    return 1e-6 * cbrt(watts * at_hz * at_hz / (flops_a_cycle * joules));
+}
+
+/* What the board's power sustains of units with such a peak; NaN where it is unknown. */
+static double power_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype,
+                          double peak)
+{
+    if (dtype == RT_FP32)
+        return RT_CORE_POWER * device->power_w /
+               (1e-12 * flop_picojoules(rt_architecture_of(device)->node_nm));
+    if (!rt_families[family].tensor || !(device->clock_mhz > 0))
+        return NAN;
+    double flops_a_cycle = peak / (1e6 * device->clock_mhz);
+    return 1e6 * matrix_clock_mhz(device, dtype, flops_a_cycle) * flops_a_cycle;
+}
+
+double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+{
+    double peak = rt_device_peak_flops(device, family, dtype),
+           sustained = power_flops(device, family, dtype, peak);
+    return sustained < peak ? sustained : peak;
+}
+
+/* Over the clock of the data sheet: GeForce, whose vendor gives a typical boost clock, not the highest. */
+static double clock_gain(const struct rt_device *device)
+{
+    return strstr(device->name, "GeForce") != NULL ? 1.1 : 1;
+}
+
+/* The peak of full-rate units whose products take as long. */
+static double fed_peak(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+{
+    const double gain = 1.2, flops_a_cycle = 614;
+    double peak = rt_device_peak_flops(device, family, dtype);
+    if (!rt_families[family].tensor || dtype == RT_FP32 || !(device->clock_mhz > 0))
+        return peak;
+    double fed = flops_a_cycle * 2 / rt_dtypes[dtype].input_bytes * device->sms * 1e6 * device->clock_mhz;
+    return fmax(peak, fmin(gain * peak, fed));
+}
+
+struct rt_rates rt_rates_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+{
+    double units = fed_peak(device, family, dtype), peak = clock_gain(device) * units,
+           power = power_flops(device, family, dtype, units);
+    return (struct rt_rates){.peak_flops = peak,
+                             .sustained_flops = power < peak ? power : peak,
+                             .bandwidth = 1e9 * device->bandwidth_gbs,
+                             .sms = device->sms};
+}
+
+struct rt_rates rt_library_rates(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype,
+                                 double hits)
+{
+    struct rt_device whole;
+    rt_share_whole(device, &whole);
+    struct rt_rates rates = rt_rates_of(&whole, family, dtype);
+    rates.bandwidth /= 1 - (1 - rt_l2_cost(&whole)) * hits;
+    return rates;
+}
+
+double rt_l2_hits(const struct rt_device *device, double bytes)
+{
+    const double fits = 0.85;
+    return 1 / (1 + exp(-4 * log2(fits * device->l2_mib * 1048576 / bytes)));
+}
+
+double rt_l2_cost(const struct rt_device *device)
+{
+    const double hit = 0.3, port_bytes = 64;
+    double port = port_bytes / (1e3 * rt_cycles_us(device, 1)); /* GB/s */
+    if (device->share_of.sms == 0)
+        return hit;
+    double whole = device->share_of.bandwidth_gbs / hit;
+    return device->bandwidth_gbs / fmin(whole, device->sms * fmax(port, whole / device->share_of.sms));
+}
+
+double rt_cycles_us(const struct rt_device *device, double cycles)
+{
+    const double usual_mhz = 1700; /* where nobody says */
+    return cycles / (device->clock_mhz > 0 ? device->clock_mhz : usual_mhz);
+}

@@ -1,0 +1,118 @@
+/*
+ * What follows from a device's architecture rather than from its data sheet: what it sustains within its
+ * board power, how its L2 is divided, what memory it has.
+ */
+#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
+#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
+
+#include "datasets/device.h"
+
+#include <stdbool.h>
+
+/* Kinds of memory that sustain a different share of their peak bandwidth: large copies of NeuSight's
+ * elementwise kernels reach 0.74 to 0.75 of it with GDDR (P4, T4), 0.87 to 0.91 with HBM2 since Volta (V100,
+ * A100), 0.74 to 0.78 with the first HBM2 (P100) and on CDNA. The kinds were chosen after those measurements:
+ * docs/log/predictor.md. */
+enum rt_memory_kind { RT_MEMORY_GDDR, RT_MEMORY_HBM, RT_MEMORY_HBM_OTHER, RT_MEMORY_KINDS };
+extern const char *const rt_memory_kinds[RT_MEMORY_KINDS]; /* "gddr", "hbm", "hbm_other" */
+
+/* pJ that memory takes for a bit it moves, device and interface: 3.9 of HBM2 (O'Connor et al., Fine-Grained
+ * DRAM, MICRO 2017; Micron says 6.0 of HBM2E, https://www.micron.com/products/ultra-bandwidth-solutions), 7.5
+ * of GDDR6 and 7.25 of GDDR6X (the same page), 5 of GDDR7 (half as much again for a joule as GDDR6: Micron,
+ * June 2024), 12 of GDDR5 (10.5 GB/s a watt: AMD's figures beside HBM). Energy alone depends on them. */
+struct rt_architecture_row {
+    const char *capability, *name; /* as devices have them: "8.6", "Ampere" */
+    double node_nm;                /* of the process the chip is made in; 0: unknown */
+    double l2_parts;               /* partitions of the L2, of which a multiprocessor is near one */
+    enum rt_memory_kind memory;    /* on boards of this capability */
+    double memory_picojoules;      /* of a bit that its memory moves */
+};
+
+/* The row of a device's compute capability; where that is in no row the first one of its architecture's name;
+ * else a row of unknowns. */
+const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device);
+
+/* Bytes of the L2 partition that a multiprocessor is near. */
+double rt_near_l2_bytes(const struct rt_device *device);
+
+/* Of its row; GDDR where the architecture is unknown, so that no number of the device decides it. */
+enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
+
+/* What a board's memory moves over what one with error correction (ECC) does. GDDR carries the check bits in
+ * its own bandwidth; NVIDIA's data-centre boards have ECC on by default, GeForce, TITAN and RTX workstation
+ * boards off (manuals of nvidia-smi and of the RTX A6000). All GDDR boards that networks are fitted to have
+ * it on. Weights of products of up to 32 rows stream at 0.79 (A40) and 0.83 (L40S) of the bandwidth with,
+ * 0.86 (RTX 3090) and 0.93 (RTX A6000) without. 1 for HBM, whose check bits have wires of their own. */
+double rt_memory_gain(const struct rt_device *device);
+
+/* Memory that programs find on a device, GiB. Of a MIG slice: all that its description has. Of a board the
+ * driver keeps 1%, and GDDR with ECC has a bit in 16 for the check bits: PyTorch counts 14.8 GiB on a T4 of
+ * 16, 22.2 on an L4 and 23.7 on an RTX 3090 of 24, 39.6 on an A100 of 40 (`total_memory` of
+ * torch.cuda.get_device_properties, as its out-of-memory messages quote it). All of it where the architecture
+ * is unknown. NaN where the memory is. */
+double rt_memory_for_programs_gib(const struct rt_device *device);
+
+/* FLOP/s that the board's power sustains, at most the peak; the peak where power, clock or process are
+ * unknown.
+ *
+ * fp32: RT_CORE_POWER x power / energy per FLOP.
+ *
+ * Energy of an fp32 FLOP in a product, with all it takes to feed it: 11.4 pJ at 16 and 12 nm, from the
+ * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
+ * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
+ * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
+ * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those.
+ *
+ * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
+ * the square of the clock f and power goes with its cube (dynamic power C V^2 f): RT_CORE_POWER x power =
+ * FLOPs a cycle x f x e (f / 1.65 GHz)^2,   e = 0.5 pJ in 16 bits in a 5 nm process, by process as above, by
+ * the bits of the operands otherwise. 0.5 was chosen by whole runs of LLMs on five GPUs
+ * (docs/log/predictor.md); the form holds boards of one chip apart whose power per peak differs.
+ */
+#define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
+double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
+
+/* pJ of a FLOP of the dtype on vector lanes or on matrix units: the energies above, by the bits of the
+ * operands; of a 7 nm process where it is unknown. */
+double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, bool matrix);
+/* What switching takes in the device's process over what it takes at 12 nm, as above. */
+double rt_process_energy(const struct rt_device *device);
+
+/* How fast a device computes and moves for a family and dtype. A block of threads runs on one multiprocessor
+ * at its share of the peak; all of them together stay within what the board's power sustains.
+ *
+ * Both are above the data sheet's peak where its numbers say less than the board does; no forecast is, as the
+ * bound keeps to the data sheet.
+ *   Clock: GeForce boards run above the boost clock of their data sheet, which is a typical one: 1.1 times,
+ * where their power allows. TITANs do not: CNNs in fp32 on TITAN V and TITAN RTX would be too fast. Products
+ * of the RTX 3090 exceed its peak by up to 6% in LLMServingSim's kernels. Half rate: matrix units of GeForce
+ * boards add up in fp32 at half their rate, while loads, shared memory and issue are those of a full-rate
+ * chip, so that what costs others a fifth of the time is hidden. Such a peak counts 1.2 times, up to 614
+ * FLOPs a cycle and multiprocessor in 16 bits. Products of vision transformers and dense 16-bit convolutions
+ * take 0.9 to 1 of what the data sheet's peak allows on the RTX 3090 and 1 to 1.05 on the RTX 4090
+ * (docs/log/vision.md). */
+struct rt_rates {
+    double peak_flops, sustained_flops; /* FLOP/s */
+    double bandwidth;                   /* bytes/s */
+    double sms;
+};
+struct rt_rates rt_rates_of(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
+
+/* The rates that libraries choose tiles for where they do not see that they have a share of a GPU: those of
+ * the whole, on which that share of the traffic hits the L2. They are the same for all shares, and so is the
+ * choice. */
+struct rt_rates rt_library_rates(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype,
+                                 double hits);
+
+/* Share of its `bytes` that a kernel finds in the L2 when it is repeated: they fit, or nothing of them is
+ * left, by least-recently-used replacement under a cyclic sweep (Mattson et al. 1970). A smooth step at 0.85
+ * of the L2. */
+double rt_l2_hits(const struct rt_device *device, double bytes);
+/* Time of a hit over that of a miss: 0.3. SMs of a share do not have all of the L2's bandwidth: they read 64
+ * bytes in a cycle each, the port that NVIDIA's white papers give since Volta. */
+double rt_l2_cost(const struct rt_device *device);
+
+/* Cycles of the boost clock in us; at 1.7 GHz where the clock is unknown. */
+double rt_cycles_us(const struct rt_device *device, double cycles);
+
+#endif

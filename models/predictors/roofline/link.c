@@ -1,0 +1,255 @@
+/* Collectives on links. See link.h. */
+#include "models/predictors/roofline/link.h"
+#include "models/predictors/roofline/board.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {
+    "ring_reduce", "ring_gather", "all_to_all", "send", "switch_reduce", "one_shot", "two_shot"};
+const char *const rt_link_terms[RT_LINK_TERMS] = {"start",       "step",  "hop",        "middle",
+                                                  "middle_step", "large", "large_step", "fill",
+                                                  "fill_step",   "wire",  "wire_split"};
+
+/* clang-format off */
+const struct rt_link_model rt_link_prior = {
+    .coefficient = {
+        /*                          start  step   hop    middle .. step large  .. step fill   .. step wire   split */
+        [RT_LINK_RING_REDUCE]   = { 9.8,   1.62,  0.378, 0.327, 0.685,  18.3,  0,      39.6,  10.8,   1,     0.18 },
+        [RT_LINK_RING_GATHER]   = { 9.6,   1.72,  0.405, 3.07,  0.302,  12.3,  4.65,   71.4,  0,      1.065, 0.246},
+        [RT_LINK_ALL_TO_ALL]    = {12.8,   0.605, 0.34,  9.91,  0,      0,     3.46,   70.9,  4.0,    1.175, 0    },
+        [RT_LINK_SEND]          = { 5.62,  5.3,   0,     3.31,  2.38,   0,     0,      0,     0,      1,     0    },
+        [RT_LINK_SWITCH_REDUCE] = {36.1,  16.3,   0,     0,     0,      0,     0,      0,     0,      1.53,  0    },
+        [RT_LINK_ONE_SHOT]      = { 7.81,  0.175, 2.05,  0,     0,      0,     0,      0,     0,      1.28,  0    },
+        [RT_LINK_TWO_SHOT]      = {15.4,   0.405, 0,     0,     0,      0,     0,      0,     0,      1.074, 0    },
+    },
+    .host_us = 34,
+};
+/* clang-format on */
+
+/* ---- the call ---- */
+
+static enum rt_fabric fabric_of(const struct rt_call *call, const struct rt_device *device)
+{
+    int64_t fabric = call->dim[RT_DIM_FABRIC];
+    return fabric > 0 ? (enum rt_fabric)fabric : rt_device_fabric(device);
+}
+
+/* A message goes to one GPU, whatever its first dim. */
+static int64_t gpus_of(const struct rt_call *call)
+{
+    int64_t gpus = call->op == RT_OP_SEND_RECEIVE ? 2 : call->dim[RT_DIM_GPUS];
+    return gpus > 2 ? gpus : 2;
+}
+
+static double message_bytes(const struct rt_call *call)
+{
+    return rt_dtypes[call->dtype].bytes * (double)call->dim[RT_DIM_ELEMENTS];
+}
+
+/* 10^9 bytes/s of the data sheet, to all peers of the group together. */
+static double link_gbs(const struct rt_call *call, const struct rt_device *device)
+{
+    int64_t gpus = gpus_of(call);
+    const struct rt_link link = rt_device_fabric_link(device, fabric_of(call, device), gpus);
+    return rt_link_gbs(&link, gpus - 1);
+}
+
+/* NVLink's payload by compute capability: GB/s of a link as NCCL counts them (SM60_NVLINK_BW ... in its
+ * src/graph/topo.h: 18, 20, 20, 12, 20.6, 40.1) over those of the data sheet (20, 25, 25, 14.06, 25, 50). */
+static double nvlink_payload(const struct rt_device *device)
+{
+    static const struct {
+        double capability, share;
+    } rows[] = {{10, 0.802}, {9, 0.824}, {8.6, 0.853}, {7, 0.8}, {6, 0.9}};
+    double capability = atof(device->compute_capability);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (capability >= rows[i].capability)
+            return rows[i].share;
+    return 0.8; /* other vendors' */
+}
+
+/* What PCIe carries of its data sheet: rings of four A100 and H100 boards reach 0.75 between their pairs
+ * (Vidur), pairs of L40S 0.63 to 0.69 (AIConfigurator). */
+static const double PCIE_PAYLOAD = 0.75;
+/* Where GPUs share host bridges a GPU's part falls with the square of how many they are: L40S reach 20, 5.2
+ * and 1.45 GB/s in groups of 2, 4 and 8 (AIConfigurator). */
+static double shared_bridges(int64_t gpus)
+{
+    double pairs = (double)gpus / 2;
+    return 1 / (pairs * pairs);
+}
+/* Through the host's memory a pair of A40 reaches 4 to 5 of 32 GB/s (Vidur). */
+static const double HOST_PAYLOAD = 0.14;
+
+static double carried(const struct rt_call *call, const struct rt_device *device)
+{
+    enum rt_fabric fabric = fabric_of(call, device);
+    int64_t gpus = gpus_of(call);
+    if (fabric == RT_FABRIC_PCIE)
+        return PCIE_PAYLOAD * shared_bridges(gpus);
+    if (fabric == RT_FABRIC_PCIE_HOST)
+        return HOST_PAYLOAD * shared_bridges(gpus);
+    return rt_fabric_is_pcie(fabric, gpus) ? PCIE_PAYLOAD : nvlink_payload(device);
+}
+
+/* ---- algorithms ---- */
+
+/* Of p GPUs: steps, and what a GPU sends of a message of 1. */
+struct shape {
+    double steps, sent;
+};
+
+static struct shape shape_of(enum rt_link_algorithm algorithm, double p)
+{
+    const struct shape shapes[RT_LINK_ALGORITHMS] = {
+        [RT_LINK_RING_REDUCE] = {2 * (p - 1), 2 * (p - 1) / p},
+        [RT_LINK_RING_GATHER] = {p - 1, (p - 1) / p},
+        [RT_LINK_ALL_TO_ALL] = {p - 1, (p - 1) / p},
+        [RT_LINK_SEND] = {1, 1},
+        [RT_LINK_SWITCH_REDUCE] = {2, 1},
+        [RT_LINK_ONE_SHOT] = {p - 1, p - 1},
+        [RT_LINK_TWO_SHOT] = {p - 1, 2 * (p - 1) / p},
+    };
+    return shapes[algorithm];
+}
+
+/* A smooth step from 0 to 1 at `at`. */
+static double step_up(double value, double at, double power)
+{
+    double part = pow(value / at, power);
+    return part / (1 + part);
+}
+
+/* Protocols are NCCL's: kernels of servers and switches have one. */
+static bool has_protocols(enum rt_link_algorithm algorithm)
+{
+    return algorithm <= RT_LINK_SEND;
+}
+
+bool rt_link_terms_of(const struct rt_call *call, const struct rt_device *device,
+                      enum rt_link_algorithm algorithm, double term[RT_LINK_TERMS])
+{
+    double p = (double)gpus_of(call), thousand = rt_cycles_us(device, 1000);
+    struct shape shape = shape_of(algorithm, p);
+    double gbs = carried(call, device) * link_gbs(call, device);
+    double wire = 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs), part = wire / (p - 1);
+    memset(term, 0, RT_LINK_TERMS * sizeof *term);
+    if (!(gbs > 0))
+        return false;
+    term[RT_LINK_START] = thousand;
+    term[RT_LINK_STEP] = thousand * shape.steps;
+    term[RT_LINK_HOP] = rt_fabric_is_pcie(fabric_of(call, device), gpus_of(call)) ? shape.steps : 0;
+    term[RT_LINK_WIRE] = wire;
+    if (!has_protocols(algorithm))
+        return true;
+    term[RT_LINK_MIDDLE] = thousand * step_up(part, 0.06, 1);
+    term[RT_LINK_LARGE] = thousand * step_up(part, 2.7, 2);
+    term[RT_LINK_FILL] = thousand * step_up(part, 64, 1);
+    for (int t = RT_LINK_MIDDLE; t < RT_LINK_WIRE; t += 2)
+        term[t + 1] = term[t] * shape.steps;
+    term[RT_LINK_WIRE_SPLIT] = part;
+    return true;
+}
+
+static bool is_floating(const struct rt_call *call)
+{
+    return call->dtype == RT_FP64 || call->dtype == RT_FP32 || call->dtype == RT_FP16 ||
+           call->dtype == RT_BF16;
+}
+
+/* NVLink SHARP: switches since Hopper add up floating-point numbers. Groups of four do not gain by it: H100s
+ * reach 360 GB/s in such a ring, where 8 reach 461 with switches that add. */
+static bool switch_reduces(const struct rt_call *call, const struct rt_device *device)
+{
+    return call->op == RT_OP_ALL_REDUCE && fabric_of(call, device) == RT_FABRIC_SWITCH &&
+           strcmp(device->vendor, "NVIDIA") == 0 && atof(device->compute_capability) >= 9 &&
+           gpus_of(call) > 4 && is_floating(call);
+}
+
+/* vLLM's rule (vllm/distributed/device_communicators/custom_all_reduce.py, should_custom_ar): less than 8
+ * MiB, at most 8 GPUs, two of them or all joined by NVLink. */
+static bool server_reduces(const struct rt_call *call, const struct rt_device *device)
+{
+    int64_t gpus = gpus_of(call);
+    enum rt_fabric fabric = fabric_of(call, device);
+    bool joined = fabric == RT_FABRIC_SWITCH || fabric == RT_FABRIC_MESH;
+    return call->op == RT_OP_ALL_REDUCE && call->dim[RT_DIM_LIBRARY] > RT_LIBRARY_NCCL &&
+           message_bytes(call) < 8 * 1048576.0 && gpus <= 8 && (gpus == 2 || joined);
+}
+
+static enum rt_link_algorithm ring_of(enum rt_op_id op)
+{
+    return op == RT_OP_ALL_REDUCE     ? RT_LINK_RING_REDUCE
+           : op == RT_OP_ALL_TO_ALL   ? RT_LINK_ALL_TO_ALL
+           : op == RT_OP_SEND_RECEIVE ? RT_LINK_SEND
+                                      : RT_LINK_RING_GATHER;
+}
+
+enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct rt_device *device)
+{
+    const double kib = 1024, bytes = message_bytes(call);
+    int64_t gpus = gpus_of(call);
+    if (server_reduces(call, device)) /* csrc/custom_all_reduce.cuh of vLLM */
+        return gpus == 2 || bytes < (gpus <= 4 ? 512 : 256) * kib ? RT_LINK_ONE_SHOT : RT_LINK_TWO_SHOT;
+    if (switch_reduces(call, device) && bytes >= 4096 * kib)
+        return RT_LINK_SWITCH_REDUCE;
+    return ring_of(call->op);
+}
+
+static double algorithm_us(const struct rt_link_model *model, const struct rt_call *call,
+                           const struct rt_device *device, enum rt_link_algorithm algorithm)
+{
+    double term[RT_LINK_TERMS], us = 0;
+    if (!rt_link_terms_of(call, device, algorithm, term))
+        return NAN;
+    for (int t = 0; t < RT_LINK_TERMS; t++)
+        us += model->coefficient[algorithm][t] * term[t];
+    return us;
+}
+
+/* The copy to the buffer that a server's peers read, through the memory. */
+static double copy_us(const struct rt_call *call, const struct rt_device *device)
+{
+    return 1e6 * 2 * message_bytes(call) / (1e9 * device->bandwidth_gbs);
+}
+
+static double server_us(const struct rt_link_model *model, const struct rt_call *call,
+                        const struct rt_device *device, bool queued)
+{
+    double us = fmin(algorithm_us(model, call, device, RT_LINK_ONE_SHOT),
+                     algorithm_us(model, call, device, RT_LINK_TWO_SHOT));
+    if (call->dim[RT_DIM_LIBRARY] != RT_LIBRARY_SERVER_EAGER)
+        return us;
+    return fmax(us + copy_us(call, device), queued ? 0 : model->host_us);
+}
+
+double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
+                  const struct rt_device *device, bool queued)
+{
+    double bound = rt_link_bound_us(call, device), us;
+    if (isnan(bound))
+        return NAN;
+    if (server_reduces(call, device))
+        return fmax(bound, server_us(model, call, device, queued));
+    us = algorithm_us(model, call, device, ring_of(call->op));
+    if (switch_reduces(call, device))
+        us = fmin(us, algorithm_us(model, call, device, RT_LINK_SWITCH_REDUCE));
+    return fmax(bound, us);
+}
+
+double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device)
+{
+    struct shape shape = shape_of(switch_reduces(call, device) ? RT_LINK_SWITCH_REDUCE : ring_of(call->op),
+                                  (double)gpus_of(call));
+    double gbs = link_gbs(call, device);
+    return gbs > 0 ? 1e6 * shape.sent * message_bytes(call) / (1e9 * gbs) : NAN;
+}
+
+double rt_link_start_share(const struct rt_call *call)
+{
+    double p = (double)gpus_of(call);
+    double part = shape_of(ring_of(call->op), p).sent * message_bytes(call) / (p - 1);
+    return 1 / (1 + part / (512 * 1024));
+}

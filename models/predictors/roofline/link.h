@@ -1,0 +1,81 @@
+/*
+ * What a collective takes on the links between GPUs. An algorithm sends data in steps; its time is a sum of
+ * terms, each of which grows with nothing but the message and shrinks with nothing but hardware:
+ *
+ *   time = (start + step x steps + sum over protocols of step-ups) x 1000 cycles + hop x steps over PCIe
+ *          + wire x (bytes / bandwidth)
+ *
+ * with coefficients that are the same on every GPU (rt_link_prior, or fitted: train/fit_links.h). The kernels
+ * of NCCL run on multiprocessors, so that what they take beside the wire is in cycles: A100 and H100 agree on
+ * it to a tenth, in us they are 1.5 apart. A protocol that is made for larger messages starts slower (NCCL's
+ * LL, LL128, Simple; src/graph/tuning.cc of NCCL chooses by size): a step-up is a smooth one in the wire time
+ * of a step, so that time never falls where a message grows or a link slows down.
+ */
+#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_LINK_H
+#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_LINK_H
+
+#include "datasets/call.h"
+#include "datasets/device.h"
+
+#include <stdbool.h>
+
+enum rt_link_algorithm {
+    RT_LINK_RING_REDUCE,   /* all-reduce in 2 (p-1) steps (Thakur, Rabenseifner and Gropp 2005) */
+    RT_LINK_RING_GATHER,   /* all-gather and reduce-scatter in p-1 */
+    RT_LINK_ALL_TO_ALL,    /* a message to each peer */
+    RT_LINK_SEND,          /* a message to one */
+    RT_LINK_SWITCH_REDUCE, /* all-reduce by the switches (NVLink SHARP): a GPU sends its message once */
+    RT_LINK_ONE_SHOT,      /* a server's all-reduce: a GPU reads the messages of all others */
+    RT_LINK_TWO_SHOT,      /* the same as a reduce-scatter and an all-gather, in one kernel */
+    RT_LINK_ALGORITHMS
+};
+extern const char *const rt_link_algorithms[RT_LINK_ALGORITHMS];
+
+enum rt_link_term {
+    RT_LINK_START,  /* 1000 cycles */
+    RT_LINK_STEP,   /* for each step */
+    RT_LINK_HOP,    /* us for each step that goes through PCIe */
+    RT_LINK_MIDDLE, /* 1000 cycles: step-up from 0.06 us of wire time a step */
+    RT_LINK_MIDDLE_STEP,
+    RT_LINK_LARGE, /* from 2.7 us */
+    RT_LINK_LARGE_STEP,
+    RT_LINK_FILL, /* from 64 us */
+    RT_LINK_FILL_STEP,
+    RT_LINK_WIRE,       /* bytes over what the fabric carries of them; at least 1 */
+    RT_LINK_WIRE_SPLIT, /* the same over p-1: small groups use fewer channels */
+    RT_LINK_TERMS
+};
+extern const char *const rt_link_terms[RT_LINK_TERMS];
+
+struct rt_link_model {
+    double coefficient[RT_LINK_ALGORITHMS][RT_LINK_TERMS]; /* >= 0 */
+    double host_us; /* that an all-reduce of a server takes at least where the host launches it */
+};
+
+/* Fitted to all measurements that docs/log/links.md names: what a predictor without a fit of its own takes.
+ */
+extern const struct rt_link_model rt_link_prior;
+
+/* The terms of an algorithm, 0 where it has none of one. False where the device has no link for the call's
+ * fabric. `call`: of a collective. */
+bool rt_link_terms_of(const struct rt_call *call, const struct rt_device *device,
+                      enum rt_link_algorithm algorithm, double term[RT_LINK_TERMS]);
+
+/* The algorithm that its library runs, by the numbers of GPUs and bytes: NCCL 2.27 to 2.29 and vLLM 0.14 to
+ * 0.24, by their measured times. Fits take it; forecasts take the fastest of those that may run. */
+enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct rt_device *device);
+
+/* Time of a collective in us, no less than rt_link_bound_us; NaN where the link is unknown. `queued`: one of
+ * many in a queue, so that the host does not show. */
+double rt_link_us(const struct rt_link_model *model, const struct rt_call *call,
+                  const struct rt_device *device, bool queued);
+
+/* Bytes that a GPU must send over the link of the data sheet: (p-1)/p of the message, all-reduce twice that
+ * or, where switches may reduce, the message once. NaN where the link is unknown. */
+double rt_link_bound_us(const struct rt_call *call, const struct rt_device *device);
+
+/* Share of starting up in a call's time, 0..1, by which device effects mix: 1 / (1 + bytes / 512 KiB) of the
+ * bytes to one peer. As other shares it depends on the call alone. */
+double rt_link_start_share(const struct rt_call *call);
+
+#endif

@@ -1,0 +1,296 @@
+/* Tiles, waves and the roofline. See tile.h. */
+#include "models/predictors/roofline/tile.h"
+#include "models/predictors/roofline/link.h"
+#include "models/predictors/roofline/board.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The published code counts a kernel's bytes in GiB and the bandwidth in GB/s, which raises the memory roof
+ * by this factor. Kept here, because NeuSight's networks learn the utilisation relative to it. */
+static const double GIB_PER_GB = 1073741824.0 / 1e9;
+
+void rt_query_init(struct rt_query *query, const struct rt_call *call)
+{
+    memset(query, 0, sizeof *query);
+    query->call = *call;
+    if (call->op != RT_OP_CONV2D)
+        query->call.phase = RT_FORWARD;
+    query->tile[0] = query->tile[1] = -1;
+}
+
+double rt_query_flops(const struct rt_query *query)
+{
+    return query->flops > 0 ? query->flops : rt_ops[query->call.op].flops(query->call.dim);
+}
+
+double rt_query_bytes(const struct rt_query *query)
+{
+    return query->bytes > 0
+               ? query->bytes
+               : rt_ops[query->call.op].bytes(query->call.dim, rt_dtypes[query->call.dtype].bytes);
+}
+
+double rt_query_traffic(const struct rt_query *query)
+{
+    return rt_query_bytes(query) + query->reread_bytes;
+}
+
+static double round_up(double value, double multiple)
+{
+    return ceil(value / multiple) * multiple;
+}
+
+/* NeuSight: a tile is (tm x k) (k x tn); the intensity counts the padded product against unpadded operands.
+ */
+static void launch_product(struct rt_launch *launch, double batch, double m, double n, double k, double tm,
+                           double tn, double width)
+{
+    launch->tiles = batch * ceil(m / tm) * ceil(n / tn);
+    launch->tile_flops = 2 * tm * tn * k;
+    launch->tile_bytes = width * (tm * k + k * tn + tm * tn);
+    launch->intensity = 2 * round_up(m, tm) * round_up(n, tn) * k / (width * (m * k + k * n + m * n));
+}
+
+/* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
+static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements)
+{
+    double rows = (double)query->call.dim[0], cols = (double)query->call.dim[1];
+    double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_traffic(query) / (rows * cols);
+    launch->tiles = rows * ceil(cols / elements);
+    launch->tile_flops = flops * elements;
+    launch->tile_bytes = bytes * elements;
+    launch->intensity = flops * round_up(cols, elements) / (bytes * cols);
+}
+
+bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
+                    const struct rt_device *device)
+{
+    int64_t batch, m, n, k;
+    double width = rt_dtypes[query->call.dtype].bytes;
+    if (rt_call_product(&query->call, &batch, &m, &n, &k)) {
+        if (tile[0] < 1 || tile[1] < 1)
+            return false;
+        launch_product(launch, batch, m, n, k, tile[0], tile[1], width);
+    } else if (rt_family_vector(rt_call_family(&query->call)) && tile[0] >= 1) {
+        launch_vector(launch, query, tile[0]);
+    } else {
+        return false;
+    }
+    launch->device = device;
+    launch->waves = ceil(launch->tiles / device->sms);
+    launch->peak_flops = rt_device_peak_flops(device, rt_call_family(&query->call), query->call.dtype);
+    launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    if (isnan(launch->peak_flops))
+        return false; /* fmin would drop it */
+    double roof = fmin(launch->peak_flops, launch->intensity * GIB_PER_GB * launch->bandwidth);
+    launch->bound_us = 1e6 * launch->waves * launch->tile_flops * device->sms / roof;
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+/* Operands of products that are small beside the L2 are still there from the run before, so that this share
+ * of their traffic takes no memory bandwidth: all of it up to an eighth of the L2, none from a quarter.
+ * Between two runs other operands pass through the L2, in a model as in AIConfigurator's corpus, where the
+ * L40S' matrices of 11 MB are read at 1,150 GB/s and those of 16 MB at 660, with an L2 of 96. Chosen under
+ * leave-one-GPU-out: docs/log/predictor.md. */
+static const double L2_FULL = 0.125, L2_NONE = 0.25;
+/* What a kernel takes beside its work: launch, first loads, last stores. The smallest bf16 products of
+ * AIConfigurator's corpus take 2.1 to 4.1 us, which is 5,090 to 5,780 cycles of the boost clock on each of
+ * A100, L40S, H100 and H200; the smallest additions of Vidur's (CUPTI, to 1 us) 1 to 2 us on A40, A100 and
+ * H100. */
+static const double PRODUCT_START_CYCLES = 5000, VECTOR_START_CYCLES = 3000;
+/* A product whose reduction is split starts a second kernel, or waits for its last block. */
+static const double SPLIT_CYCLES = 4000;
+
+/* Cycles by family: attention and experts have theirs in tiling_fused.c. */
+static double start_us(const struct rt_launch *launch)
+{
+    bool vector = rt_family_vector(rt_call_family(&launch->query->call));
+    return rt_cycles_us(launch->device, vector ? VECTOR_START_CYCLES : PRODUCT_START_CYCLES);
+}
+
+static double hit_share(const struct rt_launch *launch)
+{
+    double taken = launch->bytes / (launch->device->l2_mib * 1048576);
+    return fmax(0, fmin(1, (L2_NONE - taken) / (L2_NONE - L2_FULL)));
+}
+
+/* Rows and columns of the smallest tile of matrix units (mma.m16n8k16, either way round): fewer take as long
+ * as these, and what libraries do with fewer is no step of speed. Over the 16-bit products of
+ * AIConfigurator's A100, L40S, H100 and H200 16 rows take 1.02 to 1.07 times one (medians). */
+static const int64_t LEAST_SIDE = 16;
+
+/* A linear layer's product as networks see it, so that of fewer rows only the times change, which fall: a
+ * step of a model at batch 1 takes no longer than at 2, up to LEAST_SIDE. Of other calls the call. */
+static void pad_sides(struct rt_query *query)
+{
+    const struct rt_op *op = &rt_ops[query->call.op];
+    for (int d = 0; op->family == RT_FAMILY_LINEAR && op->dims[d] != NULL; d++)
+        if ((strcmp(op->dims[d], "m") == 0 || strcmp(op->dims[d], "n") == 0) &&
+            query->call.dim[d] < LEAST_SIDE)
+            query->call.dim[d] = LEAST_SIDE;
+}
+
+/* What networks see of a product, and whether it is one. */
+static bool see_product(struct rt_launch *launch)
+{
+    struct rt_query seen = *launch->query;
+    int64_t batch, m, n, k;
+    pad_sides(&seen);
+    launch->intensity = rt_query_flops(&seen) / rt_query_bytes(&seen);
+    if (!rt_call_product(&seen.call, &batch, &m, &n, &k))
+        return false;
+    launch->batch = (double)batch;
+    launch->m = (double)m;
+    launch->n = (double)n;
+    launch->k = (double)k;
+    return true;
+}
+
+/* A convolution as networks see it: the product that it is, and what its phase moves. */
+static void see_conv(struct rt_launch *launch)
+{
+    const struct rt_call *call = &launch->query->call;
+    rt_conv_of(call, &launch->conv);
+    if (launch->query->bytes == 0)
+        launch->bytes = launch->conv.bytes + launch->query->reread_bytes;
+    launch->intensity = rt_query_flops(launch->query) / launch->conv.bytes;
+    launch->batch = launch->conv.groups;
+    launch->m = launch->conv.m;
+    launch->n = launch->conv.n;
+    launch->k = launch->conv.k;
+}
+
+/* The fastest tiling of a product, and its library. */
+static void tile_product(struct rt_launch *launch, double batch, double m, double n, double k)
+{
+    const struct rt_call *call = &launch->query->call;
+    enum rt_family family = rt_call_family(call);
+    bool unseen = launch->device->share_of.tiles;
+    struct rt_rates rates = rt_rates_of(launch->device, family, call->dtype), library;
+    rates.bandwidth = launch->bandwidth;
+    if (unseen)
+        library = rt_library_rates(launch->device, family, call->dtype, hit_share(launch));
+    rt_tiling_product(batch, m, n, k, launch->bytes, &rates, unseen ? &library : NULL,
+                      rt_cycles_us(launch->device, SPLIT_CYCLES), &launch->tiling);
+    if (family == RT_FAMILY_LINEAR)
+        rt_product_kernels_of(call->dtype, launch->m, launch->n, launch->k, launch->device, &launch->kernels);
+}
+
+/* Tiling by the family; launch->bytes grows by what a row op reads again from memory. */
+static void tile_whole(struct rt_launch *launch)
+{
+    const struct rt_query *query = launch->query;
+    enum rt_family family = rt_call_family(&query->call);
+    int64_t batch, m, n, k;
+    if (family == RT_FAMILY_CONV)
+        see_conv(launch);
+    if (!rt_family_vector(rt_call_family(&query->call)))
+        launch->bandwidth /= 1 - (1 - rt_l2_cost(launch->device)) * hit_share(launch);
+    if (family == RT_FAMILY_CONV) {
+        rt_conv_times_of(&launch->conv, launch->device, (enum rt_dtype)query->call.dtype, launch->bandwidth,
+                         &launch->conv_times);
+    } else if (see_product(launch) && rt_call_product(&query->call, &batch, &m, &n, &k)) {
+        tile_product(launch, (double)batch, (double)m, (double)n, (double)k);
+    } else if (rt_family_vector(rt_call_family(&query->call))) {
+        launch->rows = (double)query->call.dim[0];
+        launch->cols = (double)query->call.dim[1];
+    }
+    if (!rt_families[family].row_wise)
+        return;
+    rt_tiling_rows(launch->device, family == RT_FAMILY_LAYERNORM, launch->rows, launch->cols,
+                   rt_dtypes[query->call.dtype].bytes, &launch->row_tiling);
+    launch->bytes *= 1 + launch->row_tiling.rereads * rt_row_tiling_misses(&launch->row_tiling);
+}
+
+bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
+                          const struct rt_device *device)
+{
+    *launch = (struct rt_launch){.device = device, .query = query, .waves = 1};
+    launch->peak_flops = rt_sustained_flops(device, rt_call_family(&query->call), query->call.dtype);
+    launch->bandwidth = 1e9 * device->bandwidth_gbs;
+    launch->flops = rt_query_flops(query);
+    launch->bytes = rt_query_traffic(query);
+    if (isnan(launch->peak_flops))
+        return false;
+    tile_whole(launch);
+    launch->compute_us = 1e6 * launch->flops / launch->peak_flops;
+    launch->memory_us = 1e6 * launch->bytes / launch->bandwidth;
+    launch->start_us = start_us(launch) + launch->kernels.quantise_us;
+    launch->bound_us = launch->start_us + fmax(launch->compute_us, launch->memory_us);
+    if (launch->conv_times.fastest > 0)
+        launch->bound_us = launch->start_us + fmax(launch->conv_times.fastest, launch->memory_us);
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
+                         const struct rt_device *device)
+{
+    if (!rt_launch_init_whole(launch, query, device))
+        return false;
+    enum rt_op_id op = query->call.op;
+    if (!rt_ops[op].block_a_row && rt_call_family(&query->call) != RT_FAMILY_LAYERNORM)
+        return true;
+    launch->walk =
+        rt_row_walk_of(device, op, query->scalar_loads, launch->cols, rt_dtypes[query->call.dtype].bytes);
+    launch->walk_us = rt_row_walk_us(device, &launch->walk, launch->rows);
+    return true;
+}
+
+bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
+                           const struct rt_device *device)
+{
+    if (!rt_launch_init_whole(launch, query, device))
+        return false;
+    enum rt_family family = rt_call_family(&query->call);
+    const struct rt_tiling_time *fused =
+        family == RT_FAMILY_ATTENTION ? &launch->attention.fused : &launch->experts.fused;
+    if (family == RT_FAMILY_ATTENTION)
+        rt_tiling_attention(query->call.op, query->call.dtype, query->call.dim, device, &launch->attention);
+    else if (family == RT_FAMILY_MOE)
+        rt_tiling_experts(query->call.dtype, query->call.dim, device, &launch->experts);
+    else
+        return true;
+    launch->start_us = fused->start_us + fused->blocks_us;
+    launch->compute_us = fused->compute_us;
+    launch->memory_us = fused->memory_us;
+    launch->bound_us = fused->time_us;
+    return isfinite(launch->bound_us) && launch->bound_us > 0;
+}
+
+/* FLOP per byte at which measured GPUs go from memory to compute: geometric means of the peaks over
+ * bandwidths of NeuSight's in fp32 and AIConfigurator's in bf16. A constant, so that what a device effect
+ * adds is the same on any device. */
+static const double VECTOR_RIDGE = 18, MATRIX_RIDGE = 250;
+
+double rt_launch_compute_share(const struct rt_launch *launch)
+{
+    enum rt_dtype dtype = launch->query->call.dtype;
+    bool vector =
+        !rt_families[rt_call_family(&launch->query->call)].tensor || dtype == RT_FP32 || dtype == RT_FP64;
+    return 1 / (1 + exp(-2 * log2(launch->intensity / (vector ? VECTOR_RIDGE : MATRIX_RIDGE))));
+}
+
+double rt_launch_depth_share(const struct rt_launch *launch)
+{
+    double depth = launch->k > 0 ? (log2(launch->k) - 12.5) / 2.5 : 0;
+    return rt_launch_compute_share(launch) * fmax(0, fmin(depth, 1));
+}
+
+double rt_launch_narrow_share(const struct rt_launch *launch)
+{
+    double narrow = launch->k > 0 ? log2(128 / fmin(launch->m, launch->n)) : 0;
+    return rt_launch_compute_share(launch) * fmax(0, fmin(narrow, 1));
+}
+
+double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)
+{
+    const struct rt_op *op = &rt_ops[query->call.op];
+    double bytes = rt_query_traffic(query);
+    if (rt_families[op->family].link)
+        return rt_link_bound_us(&query->call, device);
+    double peak = rt_device_peak_flops(device, op->family, query->call.dtype);
+    if (isnan(peak) || rt_families[op->family].host)
+        return NAN; /* fmax would drop it */
+    return 1e6 * fmax(rt_query_flops(query) / peak, bytes / (1e9 * device->bandwidth_gbs));
+}

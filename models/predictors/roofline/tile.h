@@ -1,0 +1,117 @@
+/*
+ * The physics of a kernel: from a call, a tile and a device to blocks, waves, traffic and a bound. Nothing in
+ * this folder is learnt; networks correct what it computes. The arithmetic of tiles and waves is NeuSight's
+ * (Lee et al., ASPLOS 2025, section 4).
+ *
+ * The files of this folder, in reading order:
+ *   board         what a board sustains: power, kind of memory, L2
+ *   tile          this: queries, launches, the roofline
+ *   tiling        how products and row ops are likely tiled where no tile was measured
+ *   tiling_fused  the same for attention and mixtures of experts
+ *   conv          convolutions by algorithm
+ *   product_kernels  products of narrow activations: quantising, library, host
+ *   times         how long each resource of the device takes: what networks weigh
+ *   energy        joules of a launch by part
+ *   target        what is forecast: the measured column, its unit and its bound
+ */
+#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILE_H
+#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILE_H
+
+#include "datasets/device.h"
+#include "datasets/call.h"
+#include "models/predictors/roofline/conv.h"
+#include "models/predictors/roofline/product_kernels.h"
+#include "models/predictors/roofline/tiling.h"
+#include "models/predictors/roofline/tiling_fused.h"
+
+#include <stdbool.h>
+
+/* What is asked of a predictor: an op, its dims, and its tile where it is known. */
+struct rt_query {
+    struct rt_call call; /* its phase is forward but for convolutions, whose gradients are phases */
+    int32_t tile[2];     /* products: rows m, columns n; vector ops: elements; -1: unknown */
+    /* Of the whole op where they differ from the op's own (a broadcast operand, fused kernels); 0: its own.
+     */
+    double flops, bytes;
+    double reread_bytes; /* moved beside `bytes`: reads of a broadcast operand that miss the device's L2 */
+    double
+        cold_bytes; /* of its bytes, those that no cache can hold since they were last read; 0: not known */
+    bool on_device; /* timed from its first block to its last: not even the gap to the next kernel is in it */
+    bool queued;    /* one of many in a queue, so that the host's dispatch is hidden */
+    bool scalar_loads; /* of a sample: its kernel reads rows element by element (RT_FLAG_SCALAR_LOADS) */
+};
+
+/* The query of a call: its tile unknown, FLOPs and bytes its own. Queries compare and hash as bytes. */
+void rt_query_init(struct rt_query *query, const struct rt_call *call);
+
+/* FLOPs and compulsory bytes of the whole op; neither depends on a device. */
+double rt_query_flops(const struct rt_query *query);
+double rt_query_bytes(const struct rt_query *query);
+double rt_query_traffic(const struct rt_query *query); /* with reread_bytes, which depend on the device */
+
+/* One kernel on one device, tile by tile. */
+struct rt_launch {
+    double tiles;      /* thread blocks */
+    double waves;      /* ceil(tiles / SMs) */
+    double tile_flops; /* of one tile, padding included */
+    double tile_bytes; /* operands and result of one tile */
+    double intensity;  /* FLOP per byte of the whole op, padding included */
+    double peak_flops; /* FLOP/s of the device for this family and dtype */
+    double bandwidth;  /* bytes/s */
+    double bound_us;   /* waves x FLOPs per wave / min(peak, intensity x bandwidth) */
+    const struct rt_device *device;
+    /* The op as a whole, without tiles. */
+    const struct rt_query *query;
+    double flops, bytes;
+    double compute_us, memory_us;      /* flops / peak, bytes / bandwidth; the roofline is the larger */
+    double batch, m, n, k;             /* of a product, of a linear layer at least 16 rows and columns, */
+    struct rt_tiling tiling;           /* and its likely tiling */
+    struct rt_product_kernels kernels; /* of one with narrow activations */
+    double rows, cols;                 /* of a vector op, */
+    struct rt_row_tiling row_tiling;   /* and how softmax and layer norm run */
+    struct rt_row_walk walk;           /* of blocks along their rows; no steps: none are known */
+    double walk_us;
+    double start_us; /* of bound_us: what the kernel takes beside its work */
+    struct rt_attention_tiling attention;
+    struct rt_experts_tiling experts;
+    struct rt_conv_shape conv; /* of a convolution, as the product that m, n and k are of, */
+    struct rt_conv_times conv_times;
+};
+
+/* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
+ * neither product nor vector op, the tile is not positive, or the device has no peak for the dtype. */
+bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
+                    const struct rt_device *device);
+
+/* The same without a tile: the op as a whole, bound_us its roofline, waves 1. False where the op has no
+ * compute and no traffic, or the device has no peak for the dtype. `query` must outlive the launch. */
+bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
+                          const struct rt_device *device);
+
+/* The same, with the walks of blocks along rows (tiling.h). */
+bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
+                         const struct rt_device *device);
+
+/* As rt_launch_init_whole, with attention and experts tiled (tiling_fused.h): bound_us is the time of the
+ * tiling, compute_us and memory_us are its parts. */
+bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
+                           const struct rt_device *device);
+
+/* Share of compute in a call's time: 1 / (1 + (ridge / intensity)^s), s = 2 / ln 2, a smooth step at the
+ * ridge of the GPUs that were measured. As the other shares it depends on the call alone. */
+double rt_launch_compute_share(const struct rt_launch *launch);
+
+/* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. On some
+ * devices such operands miss the L2. 0 for other ops. */
+double rt_launch_depth_share(const struct rt_launch *launch);
+
+/* How narrow a product's result is: 0 from 128 rows and columns, 1 up to 64 of either, times the share of
+ * compute. Some libraries have a tile of 64 for that, others waste half of one of 128: measured tiles
+ * show both. 0 for other ops. */
+double rt_launch_narrow_share(const struct rt_launch *launch);
+
+/* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
+ * over the link. NaN where the device lacks what it needs. */
+double rt_roofline_us(const struct rt_query *query, const struct rt_device *device);
+
+#endif

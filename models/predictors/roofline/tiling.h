@@ -1,0 +1,79 @@
+/*
+ * Tiling where no tile was measured: a product gets the tile and the number of splits of its reduction that a
+ * simple model of the time finds fastest, a row op the blocks that PyTorch's kernels launch. Nothing here is
+ * fitted; networks have the result as features.
+ */
+#ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_H
+#define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILING_H
+
+#include "models/predictors/roofline/board.h"
+
+#include <stdbool.h>
+
+/* A product in blocks of tile_m x tile_n outputs, its reduction in `splits` parts. */
+struct rt_tiling {
+    double tile_m, tile_n, splits;
+    double blocks;
+    /* Of the model: time_us is the larger of the first two, and split_us where partial sums are added up. */
+    double compute_us, memory_us, time_us;
+};
+
+/* Time of a wave of thread blocks of block_flops each: every one at its multiprocessor's share of the peak.
+ */
+double rt_wave_us(const struct rt_rates *rates, double block_flops);
+
+/* Least time of a block that reads so many bytes, 64 in a cycle of its multiprocessor from the L2 (NVIDIA's
+ * white papers since Volta), however many others wait. */
+double rt_stream_us(const struct rt_device *device, double bytes);
+
+/* Time of `blocks` thread blocks of block_flops each: whole waves, and all of them within the
+ * board's power. */
+double rt_blocks_us(const struct rt_rates *rates, double blocks, double block_flops);
+
+/* The fastest of 9 tiles x 5 splits for C(m,n) = A(m,k) B(k,n), `batch` times, whose operands and result are
+ * `bytes`. A block computes 2 tile_m tile_n k' FLOPs at an efficiency h / (h + 8), h = tile_m tile_n /
+ * (tile_m + tile_n): larger tiles read less from shared memory for each FLOP. A split writes and reads
+ * partial sums in fp32. `library`: the rates that it is chosen for where libraries do not
+ * see that they have a share of a GPU; NULL: `rates`. */
+void rt_tiling_product(double batch, double m, double n, double k, double bytes, const struct rt_rates *rates,
+                       const struct rt_rates *library, double split_us, struct rt_tiling *out);
+
+/* How a softmax or layer norm over rows x cols of `width` bytes runs. */
+struct rt_row_tiling {
+    double threads;    /* of a block */
+    double rows;       /* of a block */
+    double fill;       /* useful share of the passes of a block's threads over its row, 0..1 */
+    double rereads;    /* passes over the row after the first that may miss the L2 */
+    double log2_in_l2; /* bytes of the rows in flight over the L2 near them, log2 */
+};
+
+/* PyTorch's kernels: softmax up to 1024 columns keeps rows in registers, a warp each; beyond it reads its row
+ * three times (maximum, sum, result); layer norm reads it twice. On AMD softmax does not read its row again
+ * from memory. `layernorm`: else softmax. */
+void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows, double cols, double width,
+                    struct rt_row_tiling *out);
+
+/* Share of the re-reads that miss the L2: sigmoid(2 (log2_in_l2 + 0.25)), a step where the rows in flight
+ * fill 84% of it. */
+double rt_row_tiling_misses(const struct rt_row_tiling *tiling);
+
+/* Thread blocks that walk along a row each: every step all threads load, wait for memory and go on. */
+struct rt_row_walk {
+    double threads; /* of a block */
+    double steps;   /* of a block, over all its passes */
+};
+
+/* Layer norm as PyTorch runs it (rt_tiling_rows), two passes of 4 columns a thread. Servers' kernels
+ * otherwise: up to 1024 threads, two passes of a norm, one of other ops, 16 bytes a load; or an element a
+ * load
+ * (`scalar_loads`), as vLLM's of 2023. */
+struct rt_row_walk rt_row_walk_of(const struct rt_device *device, enum rt_op_id op, bool scalar_loads,
+                                  double cols, double width);
+
+/* The time of walks over `rows` rows, all that fit on the multiprocessors at once: 1,000 cycles a step. One
+ * token of 28,672 columns through a gated activation takes 20 us on an A100, 28 steps of 997 cycles, and 14
+ * on an H100, of 976; one of 2,560 through layer norm 8,700 to 11,500 cycles on A40, A100 and H100, 10 steps
+ * (Vidur's measurements). */
+double rt_row_walk_us(const struct rt_device *device, const struct rt_row_walk *walk, double rows);
+
+#endif

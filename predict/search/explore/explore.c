@@ -1,0 +1,316 @@
+/* Every point forecast, chunk by chunk. See explore.h. */
+#include "predict/search/explore/explore.h"
+#include "base/point_journal.h"
+#include "base/progress.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_POINTS = 64 }; /* that a kill may cost */
+
+void rt_exploration_release(struct rt_exploration *exploration)
+{
+    for (size_t m = 0; m < exploration->model_count; m++)
+        rt_graph_release(&exploration->models[m].graph);
+    free(exploration->models);
+    free(exploration->numbers);
+    rt_space_release(&exploration->space);
+    exploration->models = NULL;
+    exploration->numbers = NULL;
+    exploration->model_count = 0;
+}
+
+/* ---- points ---- */
+
+size_t rt_exploration_width(const struct rt_exploration *exploration)
+{
+    return exploration->model_count * (RT_POINT_ELASTICITIES + exploration->limit_count);
+}
+
+double *rt_exploration_at(const struct rt_exploration *exploration, size_t point, size_t model)
+{
+    return exploration->numbers + point * rt_exploration_width(exploration) +
+           model * (RT_POINT_ELASTICITIES + exploration->limit_count);
+}
+
+/* The geometric mean of a number over the models. */
+static double mean_of(const struct rt_exploration *exploration, size_t point, size_t number)
+{
+    double sum = 0, count = (double)exploration->model_count;
+    if (exploration->model_count == 1) /* to the last bit */
+        return rt_exploration_at(exploration, point, 0)[number];
+    for (size_t m = 0; m < exploration->model_count; m++)
+        sum += log(rt_exploration_at(exploration, point, m)[number]);
+    return exp(sum / count);
+}
+
+double rt_exploration_time_us(const struct rt_exploration *exploration, size_t point)
+{
+    return mean_of(exploration, point, RT_POINT_TIME);
+}
+
+double rt_exploration_energy_j(const struct rt_exploration *exploration, size_t point)
+{
+    return mean_of(exploration, point, RT_POINT_ENERGY);
+}
+
+double rt_exploration_elasticity(const struct rt_exploration *exploration, size_t point, size_t limit)
+{
+    double sum = 0;
+    for (size_t m = 0; m < exploration->model_count; m++)
+        sum += rt_exploration_at(exploration, point, m)[RT_POINT_ELASTICITIES + limit];
+    return sum / (double)exploration->model_count;
+}
+
+bool rt_exploration_fits(const struct rt_exploration *exploration, size_t point)
+{
+    for (size_t m = 0; m < exploration->model_count; m++)
+        if (rt_exploration_at(exploration, point, m)[RT_POINT_FITS] == 0)
+            return false;
+    return true;
+}
+
+int rt_exploration_binds(const struct rt_exploration *exploration, size_t point, size_t model)
+{
+    double least = -RT_BINDS;
+    int binds = -1;
+    for (size_t l = 0; l < exploration->limit_count; l++) {
+        double elasticity = model == RT_ALL_MODELS
+                                ? rt_exploration_elasticity(exploration, point, l)
+                                : rt_exploration_at(exploration, point, model)[RT_POINT_ELASTICITIES + l];
+        if (elasticity < least) { /* not NaN */
+            least = elasticity;
+            binds = (int)l;
+        }
+    }
+    return binds;
+}
+
+/* ---- forecasts ---- */
+
+/* The least memory (or the most) of the space, with the most multiprocessors (or the fewest): a context takes
+ * some for each (predict/step/memory.c). */
+static void memory_corner(const struct rt_exploration *exploration, bool most, struct rt_device *out)
+{
+    *out = exploration->base;
+    for (size_t a = 0; a < exploration->space.axes; a++) {
+        const struct rt_axis *axis = &exploration->space.axis[a];
+        size_t offset = rt_device_fields[axis->field].offset;
+        bool memory = offset == offsetof(struct rt_device, memory_gib);
+        struct rt_device_setting setting = {axis->field, memory == most ? axis->high : axis->low};
+        if (memory || offset == offsetof(struct rt_device, sms))
+            rt_device_set(out, &setting, 1);
+    }
+}
+
+/* What takes much of a forecast, memory, is asked at every point only where corners of the space differ. */
+static int find_fits(struct rt_exploration *exploration)
+{
+    int status = RT_OK;
+    for (size_t m = 0; status == RT_OK && m < exploration->model_count; m++) {
+        struct rt_explored_model *model = &exploration->models[m];
+        int fits[2] = {0};
+        for (int most = 0; status == RT_OK && most < 2; most++) {
+            struct rt_device device;
+            struct rt_forecast forecast;
+            memory_corner(exploration, most, &device);
+            status = rt_forecast_graph(&model->graph, exploration->predictor, &device, &exploration->how,
+                                       &forecast);
+            if (status != RT_OK)
+                break;
+            fits[most] = rt_forecast_fits(&forecast);
+            rt_forecast_release(&forecast);
+        }
+        model->fits = fits[0] == fits[1] ? fits[0] : -1;
+    }
+    return status;
+}
+
+/* `numbers` of one model on one device. */
+static int forecast_model(const struct rt_exploration *exploration, size_t model,
+                          const struct rt_device *device, struct rt_network_memo *memo, double *numbers)
+{
+    struct rt_forecast_options how = exploration->how;
+    struct rt_forecast forecast;
+    how.memo = memo;
+    how.times_only = exploration->models[model].fits >= 0;
+    int status =
+        rt_forecast_graph(&exploration->models[model].graph, exploration->predictor, device, &how, &forecast);
+    if (status != RT_OK)
+        return status;
+    numbers[RT_POINT_TIME] = forecast.total_us;
+    numbers[RT_POINT_ENERGY] = forecast.energy.joules * forecast.energy.gpus;
+    numbers[RT_POINT_FITS] = how.times_only ? exploration->models[model].fits : rt_forecast_fits(&forecast);
+    for (size_t l = 0; status == RT_OK && l < exploration->limit_count; l++)
+        status = rt_limit_elasticity(&exploration->limits[l], exploration->predictor, &forecast,
+                                     &numbers[RT_POINT_ELASTICITIES + l]);
+    rt_forecast_release(&forecast);
+    return status;
+}
+
+/* `numbers` (width) of all models on one device. */
+static int forecast_device(const struct rt_exploration *exploration, const struct rt_device *device,
+                           struct rt_network_memo *memo, double *numbers)
+{
+    int status = RT_OK;
+    for (size_t m = 0; status == RT_OK && m < exploration->model_count; m++)
+        status = forecast_model(exploration, m, device, memo,
+                                numbers + m * (RT_POINT_ELASTICITIES + exploration->limit_count));
+    return status;
+}
+
+/* ---- threads ---- */
+
+struct work {
+    struct rt_exploration *exploration;
+    struct rt_point_table table;
+    struct rt_point_journal *journal; /* NULL: none */
+    pthread_mutex_t lock;             /* of what follows, and of the journal */
+    size_t next, finished;            /* chunks */
+    int status;
+    char *sentence; /* of a thread that failed: rt_error() is its own */
+    struct rt_progress progress;
+};
+
+/* The next chunk that nobody has; the number of chunks where there is none or work has to stop. */
+static size_t take_chunk(struct work *work)
+{
+    size_t chunks = rt_point_chunks(&work->table), taken = chunks;
+    pthread_mutex_lock(&work->lock);
+    if (work->status == RT_OK && rt_interrupted())
+        work->status = RT_EINTERRUPTED;
+    while (work->next < chunks && work->table.done[work->next])
+        work->next++;
+    if (work->status == RT_OK && work->next < chunks)
+        taken = work->next++;
+    pthread_mutex_unlock(&work->lock);
+    return taken;
+}
+
+static int forecast_chunk(const struct work *work, size_t chunk, struct rt_network_memo *memo)
+{
+    const struct rt_exploration *exploration = work->exploration;
+    size_t count = rt_point_chunk_points(&work->table, chunk);
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        size_t point = chunk * CHUNK_POINTS + i;
+        double values[RT_MOST_AXES];
+        struct rt_device device;
+        rt_space_values(&exploration->space, point, values);
+        rt_space_device(&exploration->space, values, &exploration->base, &device);
+        status = forecast_device(exploration, &device, memo, rt_exploration_at(exploration, point, 0));
+    }
+    return status;
+}
+
+/* Keeps the chunk, or the reason why there is none. */
+static void end_chunk(struct work *work, size_t chunk, int status)
+{
+    pthread_mutex_lock(&work->lock);
+    if (status == RT_OK && work->journal != NULL)
+        status = rt_point_journal_add(work->journal, &work->table, chunk);
+    if (status != RT_OK && work->status == RT_OK) {
+        work->status = status;
+        work->sentence = rt_strdup(rt_error());
+    }
+    work->finished += status == RT_OK;
+    rt_progress_update(&work->progress, (double)(work->finished * CHUNK_POINTS), "%s", "");
+    pthread_mutex_unlock(&work->lock);
+}
+
+static void explore_member(void *context, size_t member)
+{
+    struct work *work = context;
+    struct rt_network_memo *memo = rt_network_memo_new();
+    size_t chunks = rt_point_chunks(&work->table);
+    (void)member;
+    for (size_t chunk; (chunk = take_chunk(work)) < chunks;)
+        end_chunk(work, chunk, forecast_chunk(work, chunk, memo));
+    rt_network_memo_free(memo);
+}
+
+static int explore_chunks(struct work *work, struct rt_threads *pool)
+{
+    struct rt_exploration *exploration = work->exploration;
+    pthread_mutex_init(&work->lock, NULL);
+    rt_progress_start(&work->progress, "explore", (double)exploration->space.points, exploration->quiet);
+    rt_threads_run(pool, explore_member, work);
+    rt_progress_end(&work->progress);
+    pthread_mutex_destroy(&work->lock);
+    size_t points = work->finished * CHUNK_POINTS, all = exploration->space.points;
+    if (work->status == RT_EINTERRUPTED)
+        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu of %zu points%s", points < all ? points : all,
+                       all,
+                       work->journal != NULL ? "; the same command goes on with them"
+                                             : "; with -o or --csv the same command would go on with them");
+    if (work->status != RT_OK)
+        rt_fail(work->status, "%s", work->sentence);
+    free(work->sentence);
+    return work->status;
+}
+
+/* ---- with a journal ---- */
+
+/* What all numbers follow from: the points, the base, and what the models take on it, which knows predictor,
+ * graphs and options to the last bit. */
+static int make_key(const struct rt_exploration *exploration, uint64_t *key)
+{
+    struct rt_network_memo *memo = rt_network_memo_new();
+    double *numbers = rt_exploration_at(exploration, exploration->space.points, 0), values[RT_MOST_AXES];
+    uint64_t hash = RT_HASH_START;
+    int status = forecast_device(exploration, &exploration->base, memo, numbers);
+    for (size_t a = 0; a < exploration->space.axes; a++)
+        hash = rt_hash(hash, &exploration->space.axis[a].field, sizeof(size_t));
+    for (size_t p = 0; p < exploration->space.points; p++) {
+        rt_space_values(&exploration->space, p, values);
+        hash = rt_hash(hash, values, exploration->space.axes * sizeof *values);
+    }
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        hash = rt_hash(hash, rt_device_value((struct rt_device *)(uintptr_t)&exploration->base, f),
+                       sizeof(double));
+    hash = rt_hash(hash, exploration->base.name, strlen(exploration->base.name));
+    *key = rt_hash(hash, numbers, rt_exploration_width(exploration) * sizeof *numbers);
+    rt_network_memo_free(memo);
+    return status;
+}
+
+static int explore_all(struct work *work, struct rt_threads *pool, const char *output, size_t *resumed)
+{
+    struct rt_exploration *exploration = work->exploration;
+    struct rt_point_journal journal;
+    int status = find_fits(exploration); /* also: can the models be forecast at all? */
+    if (status == RT_OK)
+        status = make_key(exploration, &work->table.key);
+    if (status != RT_OK || output == NULL)
+        return status != RT_OK ? status : explore_chunks(work, pool);
+    status = rt_point_journal_open(output, exploration->overwrite, &work->table, &journal);
+    if (status != RT_OK)
+        return status;
+    for (size_t c = 0; c < rt_point_chunks(&work->table); c++) {
+        work->finished += work->table.done[c];
+        *resumed += work->table.done[c] ? rt_point_chunk_points(&work->table, c) : 0;
+    }
+    work->journal = &journal;
+    status = explore_chunks(work, pool);
+    rt_point_journal_close(&journal);
+    return status;
+}
+
+int rt_explore(struct rt_exploration *exploration, struct rt_threads *pool, const char *output,
+               size_t *resumed)
+{
+    size_t points = exploration->space.points, width = rt_exploration_width(exploration);
+    struct work work = {
+        .exploration = exploration,
+        .table = {.what = "exploration", .points = points, .width = width, .chunk = CHUNK_POINTS}};
+    *resumed = 0;
+    free(exploration->numbers);
+    exploration->numbers = work.table.numbers = rt_malloc((points + 1) * width * sizeof(double));
+    work.table.done = rt_calloc(rt_point_chunks(&work.table) + 1, sizeof *work.table.done);
+    int status = explore_all(&work, pool, output, resumed);
+    free(work.table.done);
+    return status;
+}

@@ -1,0 +1,173 @@
+/* A model on GPUs. See deployment.h. */
+#include "predict/serving/deployment.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double GIB = 1073741824.0;
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Steps hold no more than the scheduler lets in, nor more than there is. */
+static struct rt_step_cost_options grid_of(const struct rt_deployment_options *options)
+{
+    struct rt_step_cost_options cost = options->cost;
+    const struct rt_scheduler *scheduler = &options->scheduler;
+    int64_t groups = most(cost.graph.attention_data_parallel, 1), sequences = scheduler->sequences * groups;
+    int64_t budget = scheduler->budget * (scheduler->budget_shared ? 1 : groups);
+    cost.most_sequences = options->sequences > 0 ? least(options->sequences, sequences) : sequences;
+    cost.most_tokens = scheduler->chunked ? budget : most(budget, options->longest_input);
+    cost.most_context = options->longest;
+    return cost;
+}
+
+/* ---- what would do where it does not fit ---- */
+
+/* Does it leave room for the longest request? */
+static bool fits(const struct rt_deployment_options *options, const struct rt_step_cost *cost)
+{
+    double length = (double)options->longest;
+    return rt_step_cost_cache_tokens(cost, options->scheduler.memory_share, length) >=
+           length + (double)options->scheduler.block;
+}
+
+static bool would_fit(const struct rt_deployment_options *options, const struct rt_step_cost_options *cost,
+                      const struct rt_device *device)
+{
+    struct rt_step_cost *tried;
+    if (rt_step_cost_new(options->model, options->predictor, device, cost, &tried) != RT_OK)
+        return false;
+    bool fit = fits(options, tried);
+    rt_step_cost_free(tried);
+    return fit;
+}
+
+/* The least tensor parallelism that does; 0: none up to 64. */
+static int64_t tensor_that_fits(const struct rt_deployment_options *options)
+{
+    struct rt_step_cost_options cost = grid_of(options);
+    for (int64_t tensor = 2 * most(cost.graph.tensor_parallel, 1); tensor <= 64; tensor *= 2) {
+        cost.graph.tensor_parallel = tensor;
+        if (would_fit(options, &cost, options->device))
+            return tensor;
+    }
+    return 0;
+}
+
+static void add_quantised(const struct rt_deployment_options *options, struct rt_text *text)
+{
+    static const enum rt_dtype narrow[] = {RT_FP8, RT_INT4};
+    struct rt_step_cost_options cost = grid_of(options);
+    if (rt_dtype_is_narrow(cost.graph.dtype))
+        return;
+    cost.graph.fp16_beside = cost.graph.dtype == RT_FP16;
+    for (size_t d = 0; d < RT_COUNT(narrow); d++) {
+        cost.graph.dtype = narrow[d];
+        if (would_fit(options, &cost, options->device)) {
+            rt_text_item(text, ", ", "--quant %s", rt_dtypes[narrow[d]].name);
+            return;
+        }
+    }
+}
+
+/* A device like this one with more memory says how much is enough. */
+static void add_memory(const struct rt_deployment_options *options, struct rt_text *text)
+{
+    struct rt_step_cost_options cost = grid_of(options);
+    struct rt_device device = *options->device;
+    for (double gib = 16; gib <= 1024; gib *= 2) {
+        device.memory_gib = gib;
+        if (gib > options->device->memory_gib && would_fit(options, &cost, &device)) {
+            rt_text_item(text, ", ", "a GPU of %g GiB", gib);
+            return;
+        }
+    }
+}
+
+static int refuse(const struct rt_deployment_options *options, const struct rt_deployment *deployment)
+{
+    struct rt_text changes = {0};
+    int64_t tensor = tensor_that_fits(options);
+    if (tensor > 0)
+        rt_text_item(&changes, ", ", "--tp %" PRId64, tensor);
+    add_quantised(options, &changes);
+    add_memory(options, &changes);
+    int status = rt_fail(
+        RT_EUSAGE,
+        "%s does not fit: a GPU would hold %.1f GiB of weights and %.1f GiB of activations, and has room for "
+        "%.1f GiB with a cache for one request of %" PRId64 " tokens; what would do, each alone: %s",
+        options->name, deployment->weight_gib, deployment->activation_gib,
+        options->scheduler.memory_share * deployment->device_gib - RT_SERVER_BESIDE_GIB, options->longest,
+        changes.text != NULL ? changes.text
+                             : "nothing that was tried (--tp to 64, --quant, memory to 1024 GiB)");
+    rt_text_release(&changes);
+    return status;
+}
+
+/* ---- open ---- */
+
+static void describe(const struct rt_deployment_options *options, struct rt_deployment *out)
+{
+    double length = (double)options->longest;
+    double cache = options->cache_tokens;
+    if (isnan(cache))
+        cache = rt_step_cost_cache_tokens(out->cost, options->scheduler.memory_share, length);
+    out->weight_gib = rt_step_cost_weight_bytes(out->cost) / GIB;
+    out->activation_gib = rt_step_cost_activation_bytes(out->cost) / GIB;
+    out->device_gib = options->device->memory_gib;
+    out->group = (struct rt_serve_group){
+        .costs = rt_step_cost_costs(out->cost),
+        .scheduler = options->scheduler,
+        .cache_tokens = cache,
+        .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
+        .replicas = options->replicas,
+        .gpus = rt_step_cost_gpus(out->cost),
+        .attention_groups = options->cost.graph.attention_data_parallel,
+    };
+}
+
+int rt_deployment_open(const struct rt_deployment_options *options, struct rt_deployment *out)
+{
+    struct rt_step_cost_options cost = grid_of(options);
+    *out = (struct rt_deployment){0};
+    int status = rt_step_cost_new(options->model, options->predictor, options->device, &cost, &out->cost);
+    if (status != RT_OK)
+        return status;
+    describe(options, out);
+    if (isnan(options->cache_tokens) && !fits(options, out->cost))
+        status = refuse(options, out);
+    if (status != RT_OK)
+        rt_deployment_release(out);
+    return status;
+}
+
+void rt_deployment_release(struct rt_deployment *deployment)
+{
+    rt_step_cost_free(deployment->cost);
+    *deployment = (struct rt_deployment){0};
+}
+
+/* ---- longer and shorter steps ---- */
+
+static double scaled_us(const void *context, const struct rt_serve_batch *batch)
+{
+    const struct rt_scaled_costs *scaled = context;
+    double factor = batch->chunk_count > 0 ? scaled->chunk_factor : scaled->factor;
+    return factor * scaled->costs.step_us(scaled->costs.context, batch);
+}
+
+struct rt_serve_costs rt_scaled_costs(const struct rt_scaled_costs *scaled)
+{
+    return (struct rt_serve_costs){.step_us = scaled_us, .context = scaled};
+}

@@ -1,0 +1,40 @@
+/* A model on GPUs of one kind, cut in a way and served: the costs of its steps and the room for its cache. */
+#ifndef ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
+#define ROOFTILE_PREDICT_SERVING_DEPLOYMENT_H
+
+#include "predict/serving/simulate.h"
+#include "predict/serving/step_cost.h"
+
+struct rt_deployment_options {
+    const char *name; /* of the model, in sentences */
+    const struct rt_model *model;
+    const struct rt_predictor *predictor;
+    const struct rt_device *device;
+    struct rt_step_cost_options cost; /* the ends of its grids follow from the scheduler and the rest */
+    struct rt_scheduler scheduler;
+    double cache_tokens;            /* NaN: as many as fit */
+    int64_t sequences;              /* most that there are at once; 0: as the scheduler has it */
+    int64_t longest_input, longest; /* tokens of a prompt, and with its output */
+    int64_t replicas;
+};
+
+struct rt_deployment {
+    struct rt_step_cost *cost;
+    struct rt_serve_group group;
+    double weight_gib, activation_gib; /* of one GPU */
+    double device_gib;
+};
+
+/* RT_EUSAGE with a sentence that says what would do where the model does not fit, or leaves no room for the
+ * longest request; errors of rt_step_cost_new. Release with rt_deployment_release. */
+int rt_deployment_open(const struct rt_deployment_options *options, struct rt_deployment *out);
+void rt_deployment_release(struct rt_deployment *deployment); /* accepts zeros */
+
+/* The same group with steps that take `factor` times as long. Valid while `scaled` and the deployment are. */
+struct rt_scaled_costs {
+    struct rt_serve_costs costs;
+    double factor, chunk_factor; /* of steps without and with prompts */
+};
+struct rt_serve_costs rt_scaled_costs(const struct rt_scaled_costs *scaled);
+
+#endif

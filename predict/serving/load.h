@@ -1,0 +1,74 @@
+/*
+ * Who asks: requests, their lengths and when they come, as benchmarks of servers have it.
+ *
+ *   closed loop   as many users as `concurrency`, each sends its next request when the one before is answered
+ *                 (`--max-concurrency C --request-rate inf` of vLLM's and InferenceX's benchmark_serving)
+ *   Poisson       requests come at a rate, whether or not others are answered
+ *   trace         requests come when and as a list says
+ */
+#ifndef ROOFTILE_PREDICT_SERVING_LOAD_H
+#define ROOFTILE_PREDICT_SERVING_LOAD_H
+
+#include "base/random.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RT_MOST_SERVED_TOKENS = 1 << 28 }; /* of a prompt or an output */
+
+struct rt_serve_request {
+    double arrival_us; /* closed loop: of the first of a user, else 0 */
+    int32_t input, output;
+    int32_t group;  /* requests of one group have a prefix in common; -1: none */
+    int32_t prefix; /* its tokens, at most input */
+};
+
+/* Requests in the order of their arrival. `group` and `prefix` are NULL where none has any. */
+struct rt_serve_trace {
+    double *arrival_us; /* (count) */
+    int32_t *input, *output, *group, *prefix;
+    size_t count;
+};
+
+enum rt_arrivals { RT_CLOSED_LOOP, RT_POISSON, RT_TRACE, RT_ARRIVALS };
+extern const char *const rt_arrivals[RT_ARRIVALS];
+
+/* Tokens, even between the two. */
+struct rt_serve_lengths {
+    int64_t least, most;
+};
+
+struct rt_serve_load {
+    enum rt_arrivals arrivals;
+    int64_t concurrency; /* closed loop: users; else at most so many at once, the others wait before the
+                            server (0: no limit) */
+    double rate;         /* Poisson: requests a second */
+    struct rt_serve_lengths input, output; /* not of a trace */
+    double prefix_share; /* of every prompt's tokens that all have in common (a system's prompt), 0 to 1: a
+                            server with a prefix cache computes them once */
+    int64_t requests;    /* in all; 0: 10 x concurrency, as InferenceX has it; of a trace: all */
+    double ramp_us;      /* closed loop: users begin evenly over so long; 0: all at once */
+    int64_t warm_up;     /* the first so many answered are not counted */
+    uint64_t seed;
+    const struct rt_serve_trace *trace;
+};
+
+/* How many requests the load has. */
+size_t rt_serve_load_requests(const struct rt_serve_load *load);
+
+/* RT_EUSAGE with a sentence where lengths, rate, shares or counts are none. */
+int rt_serve_load_check(const struct rt_serve_load *load);
+
+/* The requests of a load, one after the other: same load and seed, same requests. */
+struct rt_serve_source {
+    const struct rt_serve_load *load;
+    struct rt_random lengths, arrivals;
+    size_t next, count;
+    double clock_us;
+};
+void rt_serve_source_open(struct rt_serve_source *source, const struct rt_serve_load *load);
+bool rt_serve_source_next(struct rt_serve_source *source,
+                          struct rt_serve_request *request); /* false: no more */
+
+#endif

@@ -1,0 +1,314 @@
+/* Candidates and their bounds. See candidates.h. */
+#include "predict/serving/plan/candidates.h"
+#include "base/status.h"
+#include "predict/serving/plan/cuts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const struct rt_serving_engine *rt_serving_failing_engine(const struct rt_serving_plan *plan,
+                                                          size_t candidate)
+{
+    const struct rt_serving_candidate *c = &plan->candidate[candidate];
+    const struct rt_serving_engine *prefill = &plan->engine[c->prefill], *engine = &plan->engine[c->engine];
+    return prefill->refused != RT_SERVING_FATES ? prefill : engine;
+}
+
+/* --- bounds --- */
+
+/* The place of a candidate's users among the rates of its engine; with a rate that of all that fit. */
+static size_t level_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c)
+{
+    size_t level = 0;
+    if (c->users == 0)
+        return plan->engine[c->engine].levels;
+    while (plan->request->level[level] != c->users)
+        level++;
+    return level;
+}
+
+/* Requests a second that all its servers answer at most. */
+static double most_requests(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c)
+{
+    const struct rt_serving_engine *engine = &plan->engine[c->engine];
+    size_t level = level_of(plan, c);
+    if (c->prefills == 0)
+        return c->engines * engine->requests_rate[level];
+    return fmin(c->prefills * plan->engine[c->prefill].prompts_rate,
+                c->engines * engine->decodes_rate[level]);
+}
+
+/* Little's law, engine.h. Without a target the wait for the first token is that for everybody's prompts. */
+static double least_tpot_us(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
+                            double rate)
+{
+    const struct rt_serving_request *request = plan->request;
+    const struct rt_serving_engine *engine = &plan->engine[c->engine], *prefill = &plan->engine[c->prefill];
+    double users = (double)c->users * c->engines, served = c->prefills > 0 ? c->prefills : c->engines;
+    double wait_us = isnan(request->ttft_us)
+                         ? ceil(users / served) * prefill->prompt_us / (1 - RT_SERVING_SLACK)
+                         : request->ttft_us;
+    if (c->users == 0) {
+        const double *rates = c->prefills > 0 ? engine->decodes_rate : engine->requests_rate;
+        users = (1 - RT_SERVING_SLACK) * c->engines *
+                rt_serving_engine_least_users(request, engine, rates, request->rate / c->engines);
+        rate = request->rate;
+    }
+    double us = (1e6 * users / rate - wait_us) / (double)(request->osl - 1);
+    return fmax(us, engine->token_us);
+}
+
+static void set_bounds(const struct rt_serving_plan *plan, struct rt_serving_candidate *c)
+{
+    const struct rt_serving_request *request = plan->request;
+    double rate = most_requests(plan, c);
+    c->least_ttft_us = plan->engine[c->prefill].prompt_us;
+    c->most_user = 1e6 / least_tpot_us(plan, c, rate);
+    c->most_gpu = (c->users > 0 ? rate : request->rate) * (double)request->osl / c->gpus;
+}
+
+/* --- fates that need no simulation --- */
+
+static bool caches_fit(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c)
+{
+    int64_t most = rt_serving_engine_most_users(plan->request, &plan->engine[c->engine]);
+    return c->users <= most;
+}
+
+static enum rt_serving_fate fate_of(const struct rt_serving_plan *plan, struct rt_serving_candidate *c)
+{
+    const struct rt_serving_request *request = plan->request;
+    const struct rt_serving_engine *prefill = &plan->engine[c->prefill], *engine = &plan->engine[c->engine];
+    if (prefill->refused != RT_SERVING_FATES || engine->refused != RT_SERVING_FATES)
+        return prefill->refused != RT_SERVING_FATES ? prefill->refused : engine->refused;
+    if (!caches_fit(plan, c))
+        return RT_SERVING_CACHE;
+    set_bounds(plan, c);
+    if (request->exhaustive)
+        return RT_SERVING_FRONT;
+    if (c->least_ttft_us > request->ttft_us) /* not of NaN */
+        return RT_SERVING_SLOW_TTFT;
+    if (most_requests(plan, c) < request->rate)
+        return RT_SERVING_SLOW_RATE;
+    if (1e6 / c->most_user > request->tpot_us)
+        return RT_SERVING_SLOW_TPOT;
+    return RT_SERVING_FRONT;
+}
+
+/* --- the list --- */
+
+struct list {
+    struct rt_serving_plan *plan;
+    size_t room;
+    bool full;
+};
+
+static void add(struct list *list, struct rt_serving_candidate candidate)
+{
+    struct rt_serving_plan *plan = list->plan;
+    list->full |= plan->candidate_count >= RT_SERVING_MOST_CANDIDATES;
+    if (list->full)
+        return;
+    if (plan->candidate_count == list->room) {
+        list->room = 2 * list->room + 1024;
+        plan->candidate = rt_realloc(plan->candidate, list->room, sizeof *plan->candidate);
+    }
+    plan->candidate[plan->candidate_count++] = candidate;
+}
+
+/* With every number of users. */
+static void add_levels(struct list *list, struct rt_serving_candidate candidate)
+{
+    const struct rt_serving_request *request = list->plan->request;
+    if (!isnan(request->rate))
+        add(list, candidate);
+    for (size_t l = 0; isnan(request->rate) && l < request->level_count; l++) {
+        candidate.users = (int32_t)request->level[l];
+        add(list, candidate);
+    }
+}
+
+/* Is there the same candidate in a part of the GPUs? */
+static bool is_multiple(const struct rt_serving_request *request, size_t count, int64_t prefills,
+                        int64_t engines)
+{
+    for (size_t g = 0; isnan(request->rate) && g < count; g++) {
+        int64_t times = request->gpus[count] / request->gpus[g];
+        if (request->gpus[count] % request->gpus[g] == 0 && prefills % times == 0 && engines % times == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_alone(struct list *list, size_t e)
+{
+    const struct rt_serving_request *request = list->plan->request;
+    int64_t gpus = list->plan->engine[e].gpus;
+    for (size_t g = 0; g < request->gpus_count; g++)
+        if (request->gpus[g] % gpus == 0 && !is_multiple(request, g, 0, request->gpus[g] / gpus))
+            add_levels(list, (struct rt_serving_candidate){.prefill = (uint32_t)e,
+                                                           .engine = (uint32_t)e,
+                                                           .engines = (int32_t)(request->gpus[g] / gpus),
+                                                           .gpus = (int32_t)request->gpus[g]});
+}
+
+static void add_pair(struct list *list, size_t prefill, size_t engine, size_t g)
+{
+    const struct rt_serving_request *request = list->plan->request;
+    int64_t all = request->gpus[g], ours = list->plan->engine[prefill].gpus,
+            theirs = list->plan->engine[engine].gpus;
+    for (int64_t prefills = 1; prefills * ours < all; prefills++) {
+        int64_t left = all - prefills * ours;
+        if (left % theirs == 0 && !is_multiple(request, g, prefills, left / theirs))
+            add_levels(list, (struct rt_serving_candidate){.prefill = (uint32_t)prefill,
+                                                           .engine = (uint32_t)engine,
+                                                           .prefills = (int32_t)prefills,
+                                                           .engines = (int32_t)(left / theirs),
+                                                           .gpus = (int32_t)all});
+    }
+}
+
+int rt_serving_list_candidates(struct rt_serving_plan *plan)
+{
+    const struct rt_serving_request *request = plan->request;
+    struct list list = {.plan = plan};
+    for (size_t e = 0; e < plan->engine_count; e++)
+        add_alone(&list, e);
+    for (size_t p = 0; request->disaggregate && p < plan->engine_count; p++)
+        for (size_t e = 0; e < plan->engine_count; e++)
+            for (size_t g = 0; g < request->gpus_count && plan->engine[p].gpu == plan->engine[e].gpu &&
+                               plan->engine[p].quant == plan->engine[e].quant;
+                 g++)
+                add_pair(&list, p, e, g);
+    if (list.full)
+        return rt_fail(RT_EUSAGE,
+                       "there are more than %d ways to serve it; leave some out with --gpus, --quantisation, "
+                       "--users or --no-disaggregation",
+                       RT_SERVING_MOST_CANDIDATES);
+    plan->fate = rt_malloc(plan->candidate_count + 1);
+    for (size_t c = 0; c < plan->candidate_count; c++)
+        plan->fate[c] = (uint8_t)fate_of(plan, &plan->candidate[c]);
+    return RT_OK;
+}
+
+/* --- simulation --- */
+
+/* Requests for each user (or server) that are counted, and that come before them. */
+enum { COUNTED = 3, BEFORE = 1, LEAST_COUNTED = 48, COMING = 400 };
+
+static struct rt_serve_group group_of(const struct rt_serving_plan *plan, uint32_t e, int64_t replicas)
+{
+    const struct rt_serving_engine *engine = &plan->engine[e];
+    return (struct rt_serve_group){.costs = rt_step_cost_costs(engine->cost),
+                                   .scheduler = engine->scheduler,
+                                   .cache_tokens = engine->cache_tokens,
+                                   .replicas = replicas,
+                                   .gpus = engine->gpus,
+                                   .attention_groups = engine->cut.attention};
+}
+
+struct move {
+    const struct rt_serving_plan *plan;
+    const struct rt_serving_engine *prefill;
+};
+
+static double move_us(const void *context, int64_t tokens)
+{
+    const struct move *move = context;
+    return rt_step_cost_move_us(move->prefill->cost, (double)tokens, move->plan->request->move_gbs);
+}
+
+static struct rt_serve_load load_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
+                                    int64_t servers)
+{
+    const struct rt_serving_request *request = plan->request;
+    int64_t users = (int64_t)c->users * servers, each = request->requests > 0 ? request->requests : COUNTED;
+    struct rt_serve_load load = {.arrivals = RT_CLOSED_LOOP,
+                                 .concurrency = users,
+                                 .input = {request->isl, request->isl},
+                                 .output = {request->osl, request->osl},
+                                 .warm_up = BEFORE * users,
+                                 .requests = (BEFORE + each) * users,
+                                 .ramp_us = 1e6 * (double)users / most_requests(plan, c) * c->engines /
+                                            (double)servers,
+                                 .seed = request->seed};
+    if (each * users < LEAST_COUNTED && request->requests == 0)
+        load.requests = BEFORE * users + LEAST_COUNTED;
+    if (users > 0)
+        return load;
+    load.arrivals = RT_POISSON;
+    load.rate = request->rate;
+    load.ramp_us = 0;
+    load.requests = request->requests > 0 ? request->requests : COMING;
+    load.warm_up = load.requests / 10;
+    return load;
+}
+
+static double quantile(const struct rt_serve_quantiles *quantiles, int percentile)
+{
+    return percentile == 50 ? quantiles->p50 : percentile == 90 ? quantiles->p90 : quantiles->p99;
+}
+
+/* Of a decode step of its users at their mean context; with a rate of one. */
+static double interval_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c)
+{
+    const struct rt_serving_request *request = plan->request;
+    int64_t users = c->users > 0 ? c->users : 1;
+    const struct rt_serve_batch batch = {.decodes = users,
+                                         .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
+                                         .context =
+                                             (double)users * (double)(request->isl + request->osl / 2)};
+    return rt_step_cost_half(plan->engine[c->engine].cost, &batch);
+}
+
+/* In the long run. Users who come back at once: Little's law over the median answer, since the last ones of a
+ * simulation have the servers to themselves. A rate: as many as come, where they do not pile up: then the
+ * last is answered not long after it came. */
+static double requests_per_s(const struct rt_serving_plan *plan, const struct rt_serve_load *load,
+                             const struct rt_serving_candidate *c, const struct rt_serve_result *result)
+{
+    double coming_us = 1e6 * (double)(load->requests - load->warm_up) / plan->request->rate;
+    double alone_us = plan->engine[c->prefill].prompt_us +
+                      (double)plan->request->osl * fmax(result->tpot_us.p99, result->tpot_us.p50);
+    if (c->users > 0)
+        return 1e6 * (double)load->concurrency / result->e2e_us.p50;
+    return result->duration_us <= 1.15 * coming_us + 2 * alone_us ? plan->request->rate
+                                                                  : result->requests_per_s;
+}
+
+int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, double *numbers)
+{
+    const struct rt_serving_request *request = plan->request;
+    const struct rt_serving_candidate *c = &plan->candidate[candidate];
+    const struct move move = {plan, &plan->engine[c->prefill]};
+    bool alone = c->prefills == 0, comes = c->users == 0;
+    /* Servers that have users of their own go alike: one of them stands for all. */
+    int64_t servers = alone && !comes ? 1 : c->engines;
+    double times = (double)c->engines / (double)servers;
+    struct rt_serve_load load = load_of(plan, c, servers);
+    struct rt_serve_system system = {.serve = group_of(plan, c->prefill, alone ? servers : c->prefills),
+                                     .router = RT_LEAST_LOADED};
+    const struct rt_serve_options options = {.ttft_target_us = request->ttft_us,
+                                             .tpot_target_us = request->tpot_us};
+    struct rt_serve_result result;
+    if (!alone) {
+        system.decode = group_of(plan, c->engine, c->engines);
+        system.transfer_us = move_us;
+        system.transfer_context = &move;
+        system.transfer_overlap = true;
+    }
+    int status = rt_serve_simulate(&load, &system, &options, &result);
+    if (status != RT_OK)
+        return status;
+    numbers[RT_PLANNED_CANDIDATE] = (double)candidate;
+    numbers[RT_PLANNED_TTFT] = quantile(&result.ttft_us, request->percentile);
+    numbers[RT_PLANNED_TPOT] = quantile(&result.tpot_us, request->percentile);
+    numbers[RT_PLANNED_TTFT_HALF] = result.ttft_us.p50;
+    numbers[RT_PLANNED_TPOT_HALF] = result.tpot_us.p50;
+    numbers[RT_PLANNED_REQUESTS] = times * requests_per_s(plan, &load, c, &result);
+    numbers[RT_PLANNED_TOKENS] = numbers[RT_PLANNED_REQUESTS] * (double)request->osl;
+    numbers[RT_PLANNED_GOOD] = numbers[RT_PLANNED_REQUESTS] * result.good_requests / (double)result.requests;
+    numbers[RT_PLANNED_INTERVAL] = interval_of(plan, c);
+    numbers[RT_PLANNED_WAITING] = times * result.waiting_mean;
+    return RT_OK;
+}

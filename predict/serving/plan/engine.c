@@ -1,0 +1,322 @@
+/* Memory, costs and bounds of an engine. See engine.h. */
+#include "predict/serving/plan/engine.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "models/networks/memory.h"
+#include "predict/serving/plan/cuts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rt_serving_engine_release(struct rt_serving_engine *engine)
+{
+    rt_step_cost_free(engine->cost);
+    free(engine->reason);
+    *engine = (struct rt_serving_engine){.cost = NULL};
+}
+
+/* --- memory --- */
+
+int rt_serving_least_memory(const struct rt_serving_request *request, const struct rt_engine_cut *cut,
+                            const struct rt_serving_quant *quant, struct rt_graph_memory *out)
+{
+    struct rt_graph_options options = rt_serving_graph_options(cut, quant);
+    struct rt_memory_options share = RT_MEMORY_DEFAULTS;
+    struct rt_graph graph;
+    options.context = request->isl + request->osl - 1;
+    int status = rt_graph_build(&request->source->model, &options, &graph);
+    if (status != RT_OK)
+        return status;
+    share.layers = 1.0 / (double)cut->pipeline;
+    rt_graph_memory(&graph, &share, out);
+    rt_graph_release(&graph);
+    return RT_OK;
+}
+
+double rt_serving_room_bytes(const struct rt_device *device, double share)
+{
+    return (share * device->memory_gib - RT_SERVER_BESIDE_GIB) * 0x1p30;
+}
+
+bool rt_serving_has_units(const struct rt_device *device, const struct rt_serving_quant *quant)
+{
+    return rt_device_peak_flops(device, RT_FAMILY_LINEAR, quant->dtype) > 0;
+}
+
+struct rt_serving_quant rt_serving_quant_on(const struct rt_device *device,
+                                            const struct rt_serving_quant *quant)
+{
+    struct rt_serving_quant on = *quant;
+    bool bf16 = rt_device_has_bf16(device);
+    if (on.dtype == RT_BF16 && !bf16)
+        on.dtype = RT_FP16;
+    on.fp16_beside |= !bf16;
+    return on;
+}
+
+/* Of a request when it ends, in whole blocks, and one to grow into. */
+static double request_tokens(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
+{
+    double block = (double)engine->scheduler.block;
+    return block * (ceil((double)(request->isl + request->osl) / block) + 1);
+}
+
+int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
+                                     const struct rt_serving_engine *engine)
+{
+    double groups = (double)engine->cut.attention;
+    double users = floor(engine->cache_tokens / groups / request_tokens(request, engine));
+    return (int64_t)(groups * fmax(fmin(users, (double)engine->scheduler.sequences), 0));
+}
+
+/* --- steps --- */
+
+int64_t rt_serving_engine_padded(const struct rt_serving_engine *engine, int64_t decodes)
+{
+    int64_t groups = engine->cut.attention;
+    return groups * rt_scheduler_padded(&engine->scheduler, (decodes + groups - 1) / groups);
+}
+
+/* Tokens of prompts in a step of all attention groups. */
+static int64_t budget_of(const struct rt_serving_engine *engine)
+{
+    return engine->scheduler.budget * (engine->scheduler.budget_shared ? 1 : engine->cut.attention);
+}
+
+/* Who serves prompts that are not cut gives steps room for one beside all that decode (max_num_tokens). */
+static void make_room(const struct rt_serving_request *request, struct rt_serving_engine *engine)
+{
+    int64_t least = request->isl + request->level[request->level_count - 1];
+    if (!engine->scheduler.chunked && engine->scheduler.budget < least)
+        engine->scheduler.budget = least;
+}
+
+/* Tokens of prompts as chunks: whole prompts, then a beginning of one. */
+enum { MOST_CHUNKS = 512 };
+
+static double step_us(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
+                      int64_t decodes, double context, int64_t tokens)
+{
+    struct rt_serve_chunk chunk[MOST_CHUNKS];
+    struct rt_serve_batch batch = {.decodes = decodes,
+                                   .padded =
+                                       tokens == 0 ? rt_scheduler_padded(&engine->scheduler, decodes) : 0,
+                                   .context = context,
+                                   .chunks = chunk};
+    while (tokens > 0 && batch.chunk_count < MOST_CHUNKS) {
+        int64_t part = tokens < request->isl ? tokens : request->isl;
+        chunk[batch.chunk_count++] = (struct rt_serve_chunk){part, 0};
+        tokens -= part;
+    }
+    return rt_step_cost_us(engine->cost, &batch);
+}
+
+/* One prompt in chunks of the budget, nothing beside it. */
+static double prompt_us(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
+{
+    int64_t budget = engine->scheduler.chunked ? engine->scheduler.budget : request->isl;
+    double us = 0;
+    for (int64_t cached = 0; cached < request->isl; cached += budget) {
+        int64_t left = request->isl - cached;
+        const struct rt_serve_chunk chunk = {left < budget ? left : budget, cached};
+        const struct rt_serve_batch batch = {.chunks = &chunk, .chunk_count = 1};
+        us += rt_step_cost_us(engine->cost, &batch);
+    }
+    return us;
+}
+
+/* --- the bound on the rate: engine.h --- */
+
+enum { GRID = 48 };
+
+struct grid {
+    int64_t decodes[GRID], tokens[GRID];
+    size_t decode_count, token_count;
+};
+
+/* 0, then powers of 2 and what is halfway between them, up to `most`, which is the last. */
+static size_t fill_axis(int64_t *axis, int64_t first, int64_t most)
+{
+    size_t count = 0;
+    axis[count++] = 0;
+    for (int64_t at = first; at < most && count + 3 < GRID; at *= 2) {
+        axis[count++] = at;
+        if (at > 1 && at + at / 2 < most)
+            axis[count++] = at + at / 2;
+    }
+    axis[count++] = most;
+    return count;
+}
+
+struct work {
+    double decode, context, prompt; /* u, w, v: us */
+};
+
+/* Slopes of the steps of so many users; prompts: 0 where none are prefilled here. */
+static struct work slopes(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
+                          int64_t users, int64_t budget)
+{
+    double mean = (double)users * ((double)request->isl + (double)request->osl / 2);
+    double plain = step_us(request, engine, users, mean, 0);
+    double longer = step_us(request, engine, users, 2 * mean, 0);
+    struct work work = {.context = fmax(longer - plain, 0) / mean};
+    work.decode = fmax(plain - work.context * mean, 0) / (double)users;
+    if (budget > 0 && engine->scheduler.mixed)
+        work.prompt = fmax(step_us(request, engine, users, mean, budget) - plain, 0) / (double)budget;
+    else if (budget > 0)
+        work.prompt = step_us(request, engine, 0, 0, budget) / (double)budget;
+    return work;
+}
+
+/* The least time of a unit of work, over steps that the scheduler may make. */
+static double least_unit(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
+                         const struct grid *grid, const struct work *work)
+{
+    double least = INFINITY;
+    for (size_t d = 0; d < grid->decode_count; d++)
+        for (size_t k = 0; k < grid->token_count; k++)
+            for (int far = 0; far < (grid->decodes[d] > 0 ? 2 : 1); far++) {
+                int64_t decodes = grid->decodes[d], tokens = grid->tokens[k];
+                double context = (double)decodes * (double)(request->isl + (far ? request->osl : 1));
+                double done =
+                    (double)decodes * work->decode + context * work->context + (double)tokens * work->prompt;
+                bool may = engine->scheduler.mixed || decodes == 0 || tokens == 0;
+                if (may && done > 0)
+                    least = fmin(least, step_us(request, engine, decodes, context, tokens) / done);
+            }
+    return least;
+}
+
+/* Requests a second. */
+static double most_rate(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
+                        int64_t users, int64_t budget)
+{
+    struct grid grid = {.tokens = {0}, .token_count = 1};
+    struct work work = slopes(request, engine, users, budget);
+    double isl = (double)request->isl, osl = (double)request->osl;
+    grid.decode_count = fill_axis(grid.decodes, 1, users);
+    if (budget > 0)
+        grid.token_count = fill_axis(grid.tokens, 64, budget);
+    double least = least_unit(request, engine, &grid, &work);
+    double steps = osl - 1; /* its first token comes with its prompt */
+    double one = steps * (work.decode + (isl + osl / 2) * work.context) + isl * work.prompt;
+    return (1 + RT_SERVING_SLACK) * 1e6 / (least * one);
+}
+
+/* Prompts a second where nothing decodes: the best step. */
+static double most_prompts(const struct rt_serving_request *request, const struct rt_serving_engine *engine,
+                           int64_t budget)
+{
+    int64_t tokens[GRID];
+    size_t count = fill_axis(tokens, 64, budget);
+    double least = INFINITY;
+    for (size_t k = 1; k < count; k++)
+        least = fmin(least, step_us(request, engine, 0, 0, tokens[k]) / (double)tokens[k]);
+    return (1 + RT_SERVING_SLACK) * 1e6 / (least * (double)request->isl);
+}
+
+static void fill_bounds(const struct rt_serving_request *request, struct rt_serving_engine *engine)
+{
+    int64_t budget = budget_of(engine), most = rt_serving_engine_most_users(request, engine);
+    engine->prompt_us = (1 - RT_SERVING_SLACK) * prompt_us(request, engine);
+    engine->token_us =
+        (1 - RT_SERVING_SLACK) * step_us(request, engine, 1, (double)(request->isl + request->osl / 2), 0);
+    engine->prompts_rate = most_prompts(request, engine, budget);
+    while (engine->levels < request->level_count && request->level[engine->levels] <= most)
+        engine->levels++;
+    for (size_t l = 0; l <= engine->levels; l++) {
+        int64_t users = l < engine->levels ? request->level[l] : most;
+        engine->requests_rate[l] = most_rate(request, engine, users, budget);
+        engine->decodes_rate[l] = most_rate(request, engine, users, 0);
+    }
+}
+
+double rt_serving_engine_least_users(const struct rt_serving_request *request,
+                                     const struct rt_serving_engine *engine, const double *rates, double rate)
+{
+    double below_users = 0, below_rate = 0;
+    for (size_t l = 0; l <= engine->levels; l++) {
+        double users = l < engine->levels ? (double)request->level[l]
+                                          : (double)rt_serving_engine_most_users(request, engine);
+        if (rates[l] >= rate)
+            return below_users + (users - below_users) * (rate - below_rate) / (rates[l] - below_rate);
+        below_users = users;
+        below_rate = rates[l];
+    }
+    return INFINITY;
+}
+
+/* --- the whole --- */
+
+static void refuse(struct rt_serving_engine *engine, char *reason)
+{
+    engine->refused = RT_SERVING_CUT;
+    engine->reason = reason;
+}
+
+static int fill_cost(const struct rt_serving_request *request, const struct rt_serving_quant *quant,
+                     struct rt_network_memo *memo, struct rt_serving_engine *engine)
+{
+    const struct rt_device *device = &request->gpu[engine->gpu].device;
+    int64_t length = request->isl + request->osl;
+    struct rt_step_cost_options options = {.graph = rt_serving_graph_options(&engine->cut, quant),
+                                           .pipeline = engine->cut.pipeline,
+                                           .fabric = request->fabric,
+                                           .link_gbs = request->link_gbs,
+                                           .server = request->server,
+                                           .fallback = request->fallback,
+                                           .level = request->confidence,
+                                           .memo = memo,
+                                           .most_sequences =
+                                               engine->scheduler.sequences * engine->cut.attention,
+                                           .most_tokens = budget_of(engine),
+                                           .most_context = length};
+    int status =
+        rt_step_cost_new(&request->source->model, request->predictor, device, &options, &engine->cost);
+    if (status != RT_OK)
+        return status;
+    engine->request_bytes = rt_step_cost_cache_bytes(engine->cost, (double)length);
+    engine->cache_tokens =
+        rt_step_cost_cache_tokens(engine->cost, engine->scheduler.memory_share, (double)length);
+    if (rt_serving_engine_most_users(request, engine) < 1) {
+        double groups = (double)engine->cut.attention, one = request_tokens(request, engine);
+        engine->refused = RT_SERVING_WEIGHTS;
+        engine->missing_bytes =
+            (one - engine->cache_tokens / groups) / (double)length * engine->request_bytes;
+        return RT_OK;
+    }
+    fill_bounds(request, engine);
+    return RT_OK;
+}
+
+int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_network_memo *memo,
+                           struct rt_serving_engine *engine)
+{
+    const struct rt_device *device = &request->gpu[engine->gpu].device;
+    const struct rt_serving_quant on = rt_serving_quant_on(device, &request->quant[engine->quant]),
+                                  *quant = &on;
+    engine->gpus = rt_serving_cut_gpus(&engine->cut);
+    int status = rt_scheduler_find(request->backend, device, engine->cut.tensor, &engine->scheduler);
+    if (status != RT_OK)
+        return status;
+    engine->refused = RT_SERVING_FATES;
+    make_room(request, engine);
+    if (!rt_serving_has_units(device, quant)) {
+        refuse(engine, rt_format("%s has no units for %s", device->name, rt_dtypes[quant->dtype].name));
+        return RT_OK;
+    }
+    struct rt_graph_memory memory;
+    if (rt_serving_least_memory(request, &engine->cut, quant, &memory) != RT_OK) {
+        refuse(engine, rt_strdup(rt_error()));
+        return RT_OK;
+    }
+    engine->weight_bytes = memory.weights;
+    double room = rt_serving_room_bytes(device, engine->scheduler.memory_share);
+    if (memory.total > room) {
+        engine->refused = RT_SERVING_WEIGHTS;
+        engine->missing_bytes = memory.total - room;
+        return RT_OK;
+    }
+    return fill_cost(request, quant, memo, engine);
+}

@@ -1,0 +1,347 @@
+/* A plan as a report. See report.h. */
+#include "predict/serving/plan/report.h"
+#include "base/plot.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "predict/serving/plan/engine.h"
+#include "predict/serving/plan/reasons.h"
+#include "predict/serving/plan/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_ROWS = 12 };
+
+/* ---- rows of plans ---- */
+
+static const struct rt_column columns[] = {
+    {"gpu", NULL, 's', 0},
+    {"gpus", NULL, 'd', 0},
+    {"servers", NULL, 's', 0},
+    {"weights", NULL, 's', 0},
+    {"cache", NULL, 's', 0},
+    {"users", NULL, 'd', 0},
+    {"ttft_ms", "TTFT ms", 'f', 0},
+    {"tpot_ms", "TPOT ms", 'f', 1},
+    {"user_tokens_per_s", "tokens/s user", 'f', 1},
+    {"gpu_tokens_per_s", "tokens/s GPU", 'f', 0},
+    {"half_pct", "+-%", 'f', 0},
+    {"requests_per_s", "requests/s", 'f', 2},
+    {"good_requests_per_s", "in target", 'f', 2},
+    {"price_per_million", "per million", 'f', 3},
+};
+
+static json_t *cut_json(int64_t servers, const struct rt_engine_cut *cut)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "servers", (json_int_t)servers, "tensor",
+                     (json_int_t)cut->tensor, "pipeline", (json_int_t)cut->pipeline, "attention_data",
+                     (json_int_t)cut->attention, "experts", (json_int_t)cut->experts);
+}
+
+/* Times from `value` e^-half to `value` e^half; rates likewise. */
+static json_t *range_json(double value, double half)
+{
+    json_t *range = json_array();
+    json_array_append_new(range, rt_json_number(value * exp(-half)));
+    json_array_append_new(range, rt_json_number(value * exp(half)));
+    return range;
+}
+
+/* `gpus`: of how many they are shown; a multiple of the candidate's. */
+static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, size_t candidate,
+                    int64_t gpus)
+{
+    const struct rt_serving_candidate *c = &plan->candidate[candidate];
+    const struct rt_serving_engine *engine = &plan->engine[c->engine];
+    const double *numbers = rt_serving_numbers(plan, candidate);
+    double times = (double)gpus / c->gpus, half = numbers[RT_PLANNED_INTERVAL];
+    char *servers = rt_serving_servers_words(plan, candidate, gpus / c->gpus);
+    rt_table_row(table, plan->request->gpu[engine->gpu].device.name, (long long)gpus, servers,
+                 rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate),
+                 (long long)(times * (double)rt_serving_users(plan, candidate)),
+                 numbers[RT_PLANNED_TTFT] / 1e3, numbers[RT_PLANNED_TPOT] / 1e3,
+                 rt_serving_user_rate(plan, candidate), rt_serving_gpu_rate(plan, candidate),
+                 100 * expm1(half), times * numbers[RT_PLANNED_REQUESTS], times * numbers[RT_PLANNED_GOOD],
+                 rt_serving_price(plan, candidate));
+    if (c->prefills > 0)
+        rt_table_row_json(table, "prefill",
+                          cut_json((int64_t)(times * c->prefills), &plan->engine[c->prefill].cut));
+    rt_table_row_json(table, c->prefills > 0 ? "decode" : "serve",
+                      cut_json((int64_t)(times * c->engines), &engine->cut));
+    rt_table_row_json(table, "tpot_ms_interval", range_json(numbers[RT_PLANNED_TPOT] / 1e3, half));
+    rt_table_row_json(table, "gpu_tokens_per_s_interval",
+                      range_json(rt_serving_gpu_rate(plan, candidate), half));
+    free(servers);
+}
+
+/* ---- the head ---- */
+
+static void add_target(struct rt_report *report, const struct rt_serving_request *request)
+{
+    struct rt_text words = {0};
+    if (!isnan(request->ttft_us))
+        rt_text_item(&words, ", ", "TTFT of %g ms", request->ttft_us / 1e3);
+    if (!isnan(request->tpot_us))
+        rt_text_item(&words, ", ", "TPOT of %g ms", request->tpot_us / 1e3);
+    if (words.length > 0)
+        rt_text_add(&words, " at most, for %d%% of requests", request->percentile);
+    if (!isnan(request->rate))
+        rt_text_item(&words, "; ", "%g requests a second", request->rate);
+    rt_report_add_words(report, "target", "%s", words.length > 0 ? words.text : "none: the whole front");
+    rt_report_add_json(report, "ttft_ms", rt_json_number(request->ttft_us / 1e3));
+    rt_report_add_json(report, "tpot_ms", rt_json_number(request->tpot_us / 1e3));
+    rt_report_add_json(report, "rate", rt_json_number(request->rate));
+    rt_report_add_json(report, "percentile", json_integer(request->percentile));
+    rt_text_release(&words);
+}
+
+static void add_best(struct rt_report *report, const struct rt_serving_plan *plan, size_t best)
+{
+    const struct rt_serving_candidate *c = &plan->candidate[best];
+    const struct rt_serving_engine *engine = &plan->engine[c->engine];
+    const double *numbers = rt_serving_numbers(plan, best);
+    double factor = exp(numbers[RT_PLANNED_INTERVAL]), gpu = rt_serving_gpu_rate(plan, best);
+    char *servers = rt_serving_servers_words(plan, best, 1);
+    rt_report_add_words(report, "best", "%d %s: %s, weights in %s, cache in %s", c->gpus,
+                        plan->request->gpu[engine->gpu].device.name, servers,
+                        rt_serving_weights_name(plan, best), rt_serving_cache_name(plan, best));
+    if (c->users > 0)
+        rt_report_add_words(report, "", "%" PRId64 " users at once", rt_serving_users(plan, best));
+    rt_report_add_words(report, "", "TTFT %.0f ms, TPOT %.1f ms; a user gets %.1f tokens/s",
+                        numbers[RT_PLANNED_TTFT] / 1e3, numbers[RT_PLANNED_TPOT] / 1e3,
+                        rt_serving_user_rate(plan, best));
+    if (isnan(factor))
+        rt_report_add_words(report, "", "%.0f tokens/s a GPU", gpu);
+    else
+        rt_report_add_words(report, "", "%.0f tokens/s a GPU (%.0f .. %.0f, %g%%), %.2f requests/s", gpu,
+                            gpu / factor, gpu * factor, 100 * plan->request->confidence,
+                            numbers[RT_PLANNED_REQUESTS]);
+    if (!isnan(rt_serving_price(plan, best)))
+        rt_report_add_words(report, "price", "%.3f for a million output tokens, %.2f an hour",
+                            rt_serving_price(plan, best), c->gpus * plan->request->gpu[engine->gpu].price);
+    free(servers);
+}
+
+/* The candidate that misses the targets by the least, in ln; -1: none has numbers or bounds. */
+static int64_t nearest(const struct rt_serving_plan *plan)
+{
+    const struct rt_serving_request *request = plan->request;
+    double least = INFINITY;
+    int64_t best = -1;
+    for (size_t c = 0; c < plan->candidate_count; c++) {
+        const struct rt_serving_candidate *candidate = &plan->candidate[c];
+        const double *numbers = rt_serving_numbers(plan, c);
+        if (!(candidate->most_user > 0) || plan->fate[c] == RT_SERVING_SLOW_RATE ||
+            plan->fate[c] == RT_SERVING_MISSED_RATE)
+            continue;
+        double ttft = numbers != NULL ? numbers[RT_PLANNED_TTFT] : candidate->least_ttft_us;
+        double tpot = numbers != NULL ? numbers[RT_PLANNED_TPOT] : 1e6 / candidate->most_user;
+        double miss = fmax(fmax(ttft / request->ttft_us, tpot / request->tpot_us), 1);
+        if (miss < least) {
+            least = miss;
+            best = (int64_t)c;
+        }
+    }
+    return best;
+}
+
+static void add_none(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    int64_t near = nearest(plan);
+    rt_report_add_words(report, "best", "none: no plan meets the target");
+    if (near < 0)
+        return;
+    const struct rt_serving_candidate *c = &plan->candidate[near];
+    const double *numbers = rt_serving_numbers(plan, (size_t)near);
+    const char *least = numbers != NULL ? "" : "at least ";
+    double ttft = numbers != NULL ? numbers[RT_PLANNED_TTFT] : c->least_ttft_us;
+    double tpot = numbers != NULL ? numbers[RT_PLANNED_TPOT] : 1e6 / c->most_user;
+    char *servers = rt_serving_servers_words(plan, (size_t)near, 1);
+    rt_report_add_words(report, "nearest", "%d %s: %s, weights in %s: TTFT %s%.0f ms, TPOT %s%.1f ms",
+                        c->gpus, plan->request->gpu[plan->engine[c->engine].gpu].device.name, servers,
+                        rt_serving_weights_name(plan, (size_t)near), least, ttft / 1e3, least, tpot / 1e3);
+    free(servers);
+}
+
+static void add_head(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    const struct rt_serving_request *request = plan->request;
+    struct rt_text gpus = {0}, counts = {0};
+    int64_t best = rt_serving_best(plan, SIZE_MAX, 0);
+    for (size_t g = 0; g < request->gpu_count; g++)
+        rt_text_item(&gpus, " or ", "%s", request->gpu[g].device.name);
+    for (size_t g = 0; g < request->gpus_count; g++)
+        rt_text_item(&counts, " or ", "%" PRId64, request->gpus[g]);
+    rt_report_add_title(
+        report, "%s served by %s of %s, by %s: prompts of %" PRId64 " tokens, answers of %" PRId64,
+        request->source->spec, counts.text, gpus.text, request->backend, request->isl, request->osl);
+    rt_report_add_json(report, "model", rt_json_text(request->source->spec));
+    rt_report_add_json(report, "isl", json_integer(request->isl));
+    rt_report_add_json(report, "osl", json_integer(request->osl));
+    rt_report_add_json(report, "backend", rt_json_text(request->backend));
+    add_target(report, request);
+    rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->candidate_count), "candidates",
+                       "%zu, of which %zu were simulated", plan->candidate_count, plan->found_count);
+    rt_report_add_json(report, "simulated", json_integer((json_int_t)plan->found_count));
+    if (best >= 0)
+        add_best(report, plan, (size_t)best);
+    else
+        add_none(report, plan);
+    rt_text_release(&gpus);
+    rt_text_release(&counts);
+}
+
+/* ---- tables ---- */
+
+/* Of each GPU and number of GPUs. */
+static void add_choices(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    const struct rt_serving_request *request = plan->request;
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t gpu = 0; gpu < request->gpu_count; gpu++)
+        for (size_t g = 0; g < request->gpus_count; g++) {
+            int64_t best = rt_serving_best(plan, gpu, request->gpus[g]);
+            if (best >= 0)
+                add_row(table, plan, (size_t)best, request->gpus[g]);
+        }
+    rt_report_add_table(report, "best", "The best of each GPU and number of GPUs", table);
+}
+
+struct on_front {
+    double user, gpu;
+    size_t candidate;
+};
+
+static int compare(const void *x, const void *y)
+{
+    const struct on_front *a = x, *b = y;
+    return a->user != b->user ? (a->user < b->user) - (a->user > b->user)
+                              : (a->candidate > b->candidate) - (a->candidate < b->candidate);
+}
+
+/* The fastest for a user first. Free with free(). */
+static struct on_front *front_of(const struct rt_serving_plan *plan, size_t gpu, size_t *count)
+{
+    struct on_front *front = rt_malloc((plan->found_count + 1) * sizeof *front);
+    *count = 0;
+    for (size_t c = 0; c < plan->candidate_count; c++)
+        if (plan->fate[c] == RT_SERVING_FRONT && plan->engine[plan->candidate[c].engine].gpu == gpu)
+            front[(*count)++] =
+                (struct on_front){rt_serving_user_rate(plan, c), rt_serving_gpu_rate(plan, c), c};
+    qsort(front, *count, sizeof *front, compare);
+    return front;
+}
+
+/* Of a long one text shows an even choice with both ends; JSON has all. */
+static void add_front(struct rt_report *report, const struct rt_serving_plan *plan, size_t gpu,
+                      struct rt_table *all)
+{
+    size_t count, rows;
+    struct on_front *front = front_of(plan, gpu, &count);
+    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    rows = count < MOST_ROWS ? count : MOST_ROWS;
+    for (size_t r = 0; r < rows; r++) {
+        size_t at = rows > 1 ? r * (count - 1) / (rows - 1) : 0;
+        add_row(table, plan, front[at].candidate, plan->candidate[front[at].candidate].gpus);
+    }
+    for (size_t i = 0; i < count; i++)
+        add_row(all, plan, front[i].candidate, plan->candidate[front[i].candidate].gpus);
+    char *title = rt_format("The front of %s, tokens/s of a GPU against those of a user: %zu of %zu plans",
+                            plan->request->gpu[gpu].device.name, rows, count);
+    rt_report_add_table(report, NULL, title, table);
+    free(title);
+    free(front);
+}
+
+static void add_series(struct rt_plot *plot, const struct rt_serving_plan *plan, size_t gpu)
+{
+    size_t count;
+    struct on_front *front = front_of(plan, gpu, &count);
+    double *number = rt_malloc((4 * count + 1) * sizeof *number);
+    double *x = number, *y = number + count, *low = number + 2 * count, *high = number + 3 * count;
+    const char *name = plan->request->gpu[gpu].device.name;
+    for (size_t i = 0; i < count; i++) {
+        double half = rt_serving_numbers(plan, front[i].candidate)[RT_PLANNED_INTERVAL];
+        x[i] = front[i].user;
+        y[i] = front[i].gpu;
+        low[i] = y[i] * exp(-half);
+        high[i] = y[i] * exp(half);
+    }
+    rt_plot_band(plot, name, x, low, high, count);
+    rt_plot_line(plot, name, x, y, count);
+    rt_plot_points(plot, name, x, y, count);
+    free(number);
+    free(front);
+}
+
+static void add_fronts(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    const struct rt_serving_request *request = plan->request;
+    struct rt_table *all = rt_table_new(columns, RT_COUNT(columns));
+    for (size_t gpu = 0; gpu < request->gpu_count; gpu++)
+        add_front(report, plan, gpu, all);
+    rt_report_add_json(report, "front", rt_table_json(all));
+    rt_table_free(all);
+}
+
+static void add_picture(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    int64_t best = rt_serving_best(plan, SIZE_MAX, 0);
+    if (best < 0)
+        return;
+    struct rt_plot *plot = rt_plot_new("Throughput of a GPU against what a user gets",
+                                       "The best plan: %s tokens/s a GPU at %s tokens/s a user.",
+                                       rt_number_text(rt_serving_gpu_rate(plan, (size_t)best)).text,
+                                       rt_number_text(rt_serving_user_rate(plan, (size_t)best)).text);
+    rt_plot_axes(plot, "tokens/s of a user", RT_SCALE_LINEAR, "tokens/s of a GPU", RT_SCALE_LINEAR);
+    for (size_t gpu = 0; gpu < plan->request->gpu_count; gpu++)
+        add_series(plot, plan, gpu);
+    rt_report_add_plot(report, plot);
+}
+
+static void add_reasons(struct rt_report *report, const struct rt_serving_plan *plan)
+{
+    static const struct rt_column reason_columns[] = {
+        {"gpu", NULL, 's', 0},
+        {"outcome", "", 's', 0},
+        {"weights", NULL, 's', 0},
+        {"cache", NULL, 's', 0},
+        {"words", "what", 's', 0},
+        {"candidates", NULL, 'd', 0},
+        {"nearest_words", "nearest misses by", 'r', 0},
+    };
+    size_t count;
+    struct rt_serving_reason *reasons = rt_serving_reasons(plan, &count);
+    struct rt_table *table = rt_table_new(reason_columns, RT_COUNT(reason_columns));
+    for (size_t r = 0; r < count; r++) {
+        const struct rt_serving_reason *reason = &reasons[r];
+        bool memory = reason->quant != UINT32_MAX;
+        const struct rt_device *device = &plan->request->gpu[reason->gpu].device;
+        struct rt_serving_quant quant =
+            rt_serving_quant_on(device, &plan->request->quant[memory ? reason->quant : 0]);
+        char *amount = rt_serving_reason_amount(reason);
+        rt_table_row(table, device->name, rt_serving_fates[reason->fate],
+                     memory ? rt_dtypes[quant.dtype].name : NULL,
+                     memory ? rt_serving_cache_dtype(&quant) : NULL, reason->words,
+                     (long long)reason->candidates, amount[0] != '\0' ? amount : NULL);
+        rt_table_row_json(table, "nearest", rt_json_number(reason->nearest));
+        free(amount);
+    }
+    rt_report_add_table(report, "reasons", "What became of all candidates", table);
+    free(reasons);
+}
+
+struct rt_report *rt_serving_plan_report(const struct rt_serving_plan *plan)
+{
+    struct rt_report *report = rt_report_new();
+    add_head(report, plan);
+    add_picture(report, plan);
+    add_choices(report, plan);
+    add_fronts(report, plan);
+    add_reasons(report, plan);
+    if (plan->resumed > 0)
+        rt_report_add_note(report, NULL, "%zu simulations were there from a run that did not end.",
+                           plan->resumed);
+    return report;
+}

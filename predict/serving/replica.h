@@ -1,0 +1,84 @@
+/*
+ * One server: a queue, what runs, its cache, and the step it is in. Times are of the simulation's clock, us.
+ *
+ * Whoever drives it pushes requests, starts a step where it is not busy, and finishes the step when the clock
+ * is at end_us. Steps in which nothing changes are one run, whose times go up evenly with the context; a
+ * request that comes ends the run with the step that is under way.
+ */
+#ifndef ROOFTILE_PREDICT_SERVING_REPLICA_H
+#define ROOFTILE_PREDICT_SERVING_REPLICA_H
+
+#include "predict/serving/decoding.h"
+#include "predict/serving/prefix_cache.h"
+#include "predict/serving/simulate.h"
+#include "predict/serving/tally.h"
+
+/* What all replicas count together. */
+struct rt_serve_counts {
+    struct rt_tally itl_us;
+    double steps[RT_SERVE_STEPS], time_us[RT_SERVE_STEPS], parts_us[RT_SERVE_PARTS];
+    double waiting_us, running_us; /* requests x time */
+    double preemptions, recomputed_tokens, prefix_tokens, computed_tokens, decoded_tokens;
+};
+
+struct rt_replica {
+    const struct rt_serve_group *group;
+    const struct rt_serve_options *options;
+    struct rt_lives *lives;
+    struct rt_serve_counts *counts;
+    int number;
+    bool prefills_only;                          /* disaggregated */
+    int64_t attention_groups, budget, sequences; /* tokens of a step, and most that run, in all groups */
+    struct rt_request_list waiting, running;
+    struct rt_request_list moving; /* given room; their caches are on the way here */
+    struct rt_request_list ready;  /* their caches came during the step */
+    uint32_t begun;                /* whose prompt is computed in part; RT_NOBODY: none */
+    struct rt_decoding decoding;
+
+    int64_t blocks, own,
+        full; /* of the cache: all, of requests, of them at their ends; prefixes are beside */
+    struct rt_prefix_cache prefixes;
+    int64_t peak;
+    double held, held_us; /* tokens that somebody uses, without those of prefixes; with them x time */
+
+    bool busy, holds_back; /* holds back: somebody was preempted, nobody is admitted in this step */
+    enum rt_serve_step kind;
+    double start_us, end_us, decoded_us; /* decoded: the end of the last step that did */
+    double queue_noted_us, held_noted_us;
+    int64_t run, longest;      /* steps; what is tried for the next */
+    double first_us, slope_us; /* time of the first step of the run, and what each takes more than the last */
+    struct rt_serve_chunk *chunks;
+    uint32_t *chunk_of; /* (chunks) whose */
+    size_t chunk_count, chunk_capacity;
+    double link_us; /* when its link to the group that decodes is free */
+};
+
+void rt_replica_init(struct rt_replica *replica, const struct rt_serve_group *group, int number,
+                     struct rt_lives *lives, struct rt_serve_counts *counts,
+                     const struct rt_serve_options *options);
+void rt_replica_release(struct rt_replica *replica);
+
+/* Blocks that a request needs at most. */
+int64_t rt_replica_blocks(const struct rt_replica *replica, int64_t input, int64_t output);
+
+/* A request joins the queue. */
+void rt_replica_push(struct rt_replica *replica, uint32_t request, double now);
+
+/* Admits whom there is room for, forms the next step and begins it; false: there is nothing to do. Not while
+ * busy. Requests whose prompts others computed go to `moving` when they are admitted. */
+bool rt_replica_start(struct rt_replica *replica, double now);
+
+/* Ends the step at end_us: tokens are out; who is answered, or prefilled where the replica does no more, goes
+ * to `left`. */
+void rt_replica_finish(struct rt_replica *replica, struct rt_request_list *left);
+
+/* The cache of one that moved is here: it decodes from the next step on. */
+void rt_replica_arrive(struct rt_replica *replica, uint32_t request, double now);
+
+/* The cache of one that was prefilled here has moved: its room is free. */
+void rt_replica_give_up(struct rt_replica *replica, uint32_t request, double now);
+
+/* Queue and cache up to a time go into the sums. */
+void rt_replica_note(struct rt_replica *replica, double now);
+
+#endif

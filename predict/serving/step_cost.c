@@ -1,0 +1,658 @@
+/* A step of an LLM server, from tables. See step_cost.h. */
+#include "predict/serving/step_cost.h"
+#include "base/status.h"
+#include "models/networks/memory.h"
+#include "predict/step/collectives.h"
+#include "predict/step/forecast.h"
+#include "predict/serving/cost_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the time of a kernel follows. */
+enum class { BY_TOKENS, BY_EXPERT_TOKENS, BY_SEQUENCES, BY_DECODES, BY_CHUNK, CLASSES };
+
+/* Steps that only decode, and those with chunks: the first run as CUDA graphs, with collectives of their own,
+ * and models with latent attention (MLA) run other products. */
+enum kind { DECODES, MIXED, KINDS };
+
+/* Alike chunks of one step share a kernel. Up to so many tokens each, what a further one takes is forecast
+ * beside what the first does. */
+enum { ALIKE = 4, MOST_ALIKE_TOKENS = 1024 };
+
+struct rt_step_cost {
+    struct rt_cost_table tokens[KINDS], experts[KINDS]; /* by rows of one attention group */
+    struct rt_cost_table sequences;                     /* by sequences that get a token */
+    struct rt_cost_table decodes;                       /* by their number and mean context */
+    struct rt_cost_table chunk, further;                /* by tokens and those cached before them */
+    struct rt_cost_table half[KINDS];                   /* of intervals, by rows; value 0 */
+    struct rt_cost_table cache;                         /* bytes by tokens of a sequence; value 0 */
+    double launches[KINDS];                             /* of kernels in a pass */
+    double weights, activations, memory_gib;
+    double move_us_per_byte, level;
+    int64_t tensor, attention, pipeline;
+    struct rt_server server;
+};
+
+/* --- filling the tables --- */
+
+/* A cell that is to be filled: from a graph's kernels of a class, and of BY_EXPERT_TOKENS into another. */
+struct wanted {
+    struct rt_graph graph;
+    struct rt_sequences group; /* of it, where it has one */
+    unsigned classes;          /* bits */
+    enum kind kind;
+    int64_t x, y;
+};
+
+struct filling {
+    struct rt_step_cost *cost;
+    const struct rt_model *model;
+    const struct rt_predictor *predictor;
+    const struct rt_device *device;
+    const struct rt_step_cost_options *options;
+    struct wanted *wanted; /* pointers into it are taken when all are there */
+    size_t count, capacity;
+};
+
+static enum class class_of(const struct rt_graph *graph, const struct rt_node *node, enum rt_op_id op) {
+    const char *name = node->name;
+    if (graph->blocks[node->block].role == RT_BLOCK_LAST) return strcmp(name, "norm") == 0 ? BY_TOKENS
+                                                                                           : BY_SEQUENCES;
+    if (op == RT_OP_ATTENTION_GENERATION || strncmp(name, "attn.absorb", 11) == 0) return BY_DECODES;
+    if (op == RT_OP_ATTENTION_CONTEXT || strcmp(name, "attn.kv") == 0) return BY_CHUNK;
+    return strncmp(name, "experts", 7) == 0 ? BY_EXPERT_TOKENS : BY_TOKENS;
+}
+
+/* Leaves the kernels of the classes alone, so that no others are forecast. */
+static void keep_classes(struct rt_graph *graph, unsigned classes)
+{
+    for (size_t n = 0; n < graph->node_count; n++) {
+        struct rt_node *node = &graph->nodes[n];
+        if (node->kernel_count == 0)
+            continue;
+        enum class class = class_of(graph, node, graph->kernels[node->kernel].call.op);
+        if (!(classes >> class & 1))
+            node->kernel_count = 0;
+    }
+}
+
+static struct rt_graph_options graph_options(const struct filling *filling)
+{
+    struct rt_graph_options options = filling->options->graph;
+    options.runtime = RT_RUNTIME_SERVING;
+    options.groups = NULL;
+    options.group_count = 0;
+    return options;
+}
+
+static int want(struct filling *filling, const struct rt_graph_options *options, unsigned classes,
+                enum kind kind, int64_t x, int64_t y)
+{
+    if (filling->count == filling->capacity) {
+        filling->capacity = filling->capacity > 0 ? 2 * filling->capacity : 512;
+        filling->wanted = rt_realloc(filling->wanted, filling->capacity, sizeof *filling->wanted);
+    }
+    struct wanted *wanted = &filling->wanted[filling->count];
+    *wanted = (struct wanted){.classes = classes, .kind = kind, .x = x, .y = y};
+    int status = rt_graph_build(filling->model, options, &wanted->graph);
+    if (status != RT_OK)
+        return status;
+    keep_classes(&wanted->graph, classes);
+    filling->count++;
+    return RT_OK;
+}
+
+static int want_decodes(struct filling *filling, int64_t sequences, int64_t context, unsigned classes,
+                        int64_t x, int64_t y)
+{
+    struct rt_graph_options options = graph_options(filling);
+    options.step = RT_STEP_DECODE;
+    options.batch = sequences;
+    options.context = context;
+    options.sequence = 1;
+    return want(filling, &options, classes, DECODES, x, y);
+}
+
+static int want_chunks(struct filling *filling, struct rt_sequences group, unsigned classes, int64_t x,
+                       int64_t y)
+{
+    struct rt_graph_options options = graph_options(filling);
+    options.step = RT_STEP_PREFILL;
+    options.batch = group.count;
+    options.sequence = options.context = group.tokens;
+    options.groups = &group;
+    options.group_count = 1;
+    int status = want(filling, &options, classes, MIXED, x, y);
+    if (status == RT_OK) { /* `group` is gone when the graph is read again */
+        struct wanted *wanted = &filling->wanted[filling->count - 1];
+        wanted->group = group;
+        wanted->graph.options.groups = NULL;
+        wanted->graph.options.group_count = 0;
+    }
+    return status;
+}
+
+/* What follows rows and sequences, of steps that only decode. */
+static int want_decode_rows(struct filling *filling)
+{
+    const struct rt_cost_axis *rows = &filling->cost->tokens[DECODES].x;
+    unsigned classes = 1u << BY_TOKENS | 1u << BY_EXPERT_TOKENS | 1u << BY_SEQUENCES;
+    int status = RT_OK;
+    for (int64_t i = 0; status == RT_OK && i < rt_cost_axis_points(rows); i++)
+        status = want_decodes(filling, rt_cost_axis_at(rows, i), 1, classes, i, 0);
+    return status;
+}
+
+static int want_decode_attention(struct filling *filling)
+{
+    const struct rt_cost_table *table = &filling->cost->decodes;
+    int status = RT_OK;
+    for (int64_t x = 0; x < rt_cost_axis_points(&table->x); x++)
+        for (int64_t y = 0; status == RT_OK && y < rt_cost_axis_points(&table->y); y++)
+            status = want_decodes(filling, rt_cost_axis_at(&table->x, x), rt_cost_axis_at(&table->y, y),
+                                  1u << BY_DECODES, x, y);
+    return status;
+}
+
+static int want_mixed_rows(struct filling *filling)
+{
+    const struct rt_cost_axis *rows = &filling->cost->tokens[MIXED].x;
+    int status = RT_OK;
+    for (int64_t i = 0; status == RT_OK && i < rt_cost_axis_points(rows); i++)
+        status = want_chunks(filling, (struct rt_sequences){1, rt_cost_axis_at(rows, i), 0},
+                             1u << BY_TOKENS | 1u << BY_EXPERT_TOKENS, i, 0);
+    return status;
+}
+
+/* Chunks of a token are sequences that decode, so the first point is of two. */
+static int want_chunk_attention(struct filling *filling, const struct rt_cost_table *table, int64_t alike)
+{
+    int status = RT_OK;
+    for (int64_t x = 0; x < rt_cost_axis_points(&table->x); x++)
+        for (int64_t y = 0; status == RT_OK && y < rt_cost_axis_points(&table->y); y++) {
+            int64_t tokens = rt_cost_axis_at(&table->x, x), cached = rt_cost_axis_at(&table->y, y);
+            status = want_chunks(filling, (struct rt_sequences){alike, tokens > 1 ? tokens : 2, cached},
+                                 1u << BY_CHUNK, x, y);
+        }
+    return status;
+}
+
+static enum rt_serve_part part_of(const struct rt_forecast_launch *launch)
+{
+    const struct rt_family_row *family = &rt_families[rt_call_family(&launch->kernel.call)];
+    if (launch->source == RT_TIME_LINK)
+        return RT_SERVE_COLLECTIVES;
+    if (rt_call_family(&launch->kernel.call) == RT_FAMILY_ATTENTION)
+        return RT_SERVE_ATTENTION;
+    bool product = family->product || rt_call_family(&launch->kernel.call) == RT_FAMILY_MOE;
+    return product ? RT_SERVE_PRODUCTS : RT_SERVE_OTHER_KERNELS;
+}
+
+/* Where kernels of a class go that were asked for by `wanted`. */
+static struct rt_cost_cell *cell_of(const struct rt_step_cost *cost, const struct wanted *wanted,
+                                    enum class class)
+{
+    bool alike = wanted->group.count == ALIKE;
+    const struct rt_cost_table *tables[CLASSES] = {[BY_TOKENS] = &cost->tokens[wanted->kind],
+                                                   [BY_EXPERT_TOKENS] = &cost->experts[wanted->kind],
+                                                   [BY_SEQUENCES] = &cost->sequences,
+                                                   [BY_DECODES] = &cost->decodes,
+                                                   [BY_CHUNK] = alike ? &cost->further : &cost->chunk};
+    return rt_cost_table_cell(tables[class], wanted->x, wanted->y);
+}
+
+static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted,
+                          const struct rt_forecast *forecast)
+{
+    double launches = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        const struct rt_node *node = &wanted->graph.nodes[launch->node];
+        double us = rt_forecast_launch_total(forecast, launch), times = us / launch->time_us;
+        enum class class = class_of(&wanted->graph, node, launch->kernel.call.op);
+        struct rt_cost_cell *cell = cell_of(cost, wanted, class);
+        cell->value[part_of(launch)] += us;
+        cell->value[RT_CELL_BOUND] += times * launch->roofline_us;
+        launches += (double)rt_graph_repeat(&wanted->graph, node);
+    }
+    if (wanted->classes >> BY_TOKENS & 1) {
+        cost->launches[wanted->kind] = fmax(cost->launches[wanted->kind], launches);
+        double half = log(forecast->interval_high_us / forecast->total_us);
+        rt_cost_table_cell(&cost->half[wanted->kind], wanted->x, 0)->value[0] = half;
+    }
+}
+
+static int take_forecasts(struct filling *filling)
+{
+    const struct rt_step_cost_options *asked = filling->options;
+    const struct rt_forecast_options options = {
+        .parallel = {.data = 1,
+                     .pipeline = 1,
+                     .microbatches = 1,
+                     .link_gbs = asked->link_gbs,
+                     .fabric = asked->fabric},
+        .fallback = asked->fallback,
+        .host_us = 0,
+        .level = asked->level,
+        .times_only = true,
+        .memo = asked->memo,
+    };
+    const struct rt_graph **graphs = rt_calloc(filling->count, sizeof *graphs);
+    struct rt_forecast *forecasts = rt_calloc(filling->count, sizeof *forecasts);
+    for (size_t i = 0; i < filling->count; i++)
+        graphs[i] = &filling->wanted[i].graph;
+    int status =
+        rt_forecast_graphs(graphs, filling->count, filling->predictor, filling->device, &options, forecasts);
+    for (size_t i = 0; status == RT_OK && i < filling->count; i++) {
+        take_launches(filling->cost, &filling->wanted[i], &forecasts[i]);
+        rt_forecast_release(&forecasts[i]);
+    }
+    free(forecasts);
+    free(graphs);
+    return status;
+}
+
+/* Of a step through a pipeline: what each stage passes on. */
+static void add_sends(const struct filling *filling, enum kind kind, const struct rt_collectives *collectives)
+{
+    const struct rt_step_cost *cost = filling->cost;
+    const struct rt_cost_table *table = &cost->tokens[kind];
+    for (int64_t i = 0; i < rt_cost_axis_points(&table->x); i++) {
+        double bytes = rt_dtypes[collectives->dtype].bytes * (double)filling->model->hidden *
+                       (double)rt_cost_axis_at(&table->x, i);
+        double us = rt_collective_us(collectives, RT_OP_SEND_RECEIVE, 2, bytes);
+        rt_cost_table_cell(table, i, 0)->value[RT_SERVE_COLLECTIVES] += (double)(cost->pipeline - 1) * us;
+    }
+}
+
+/* What a further one of alike chunks takes: a share of what several take more than one; no more than one. */
+static void set_further(struct rt_step_cost *cost)
+{
+    for (int64_t x = 0; x < rt_cost_axis_points(&cost->chunk.x); x++)
+        for (int64_t y = 0; y < rt_cost_axis_points(&cost->chunk.y); y++) {
+            struct rt_cost_cell *further = rt_cost_table_cell(&cost->further, x, y);
+            const struct rt_cost_cell *one = rt_cost_table_cell(&cost->chunk, x, y);
+            bool asked = rt_cost_axis_at(&cost->chunk.x, x) <= MOST_ALIKE_TOKENS;
+            for (int v = 0; v < RT_CELL_VALUES; v++) {
+                double more = (further->value[v] - one->value[v]) / (ALIKE - 1);
+                further->value[v] = asked ? fmin(fmax(more, 0), one->value[v]) : one->value[v];
+            }
+        }
+}
+
+/* A step with chunks takes no less than one of as many rows that only decodes. */
+static void raise_mixed(const struct rt_cost_table *decodes, struct rt_cost_table *mixed)
+{
+    for (int64_t i = 0; i < rt_cost_axis_points(&mixed->x); i++) {
+        int64_t rows = rt_cost_axis_at(&mixed->x, i);
+        struct rt_cost_cell least = {{0}};
+        if (rows <= rt_cost_axis_at(&decodes->x, rt_cost_axis_points(&decodes->x) - 1))
+            rt_cost_table_add(decodes, (double)rows, 0, 1, &least);
+        for (int v = 0; v < RT_CELL_VALUES; v++) {
+            double *value = &rt_cost_table_cell(mixed, i, 0)->value[v];
+            *value = fmax(*value, least.value[v]);
+        }
+    }
+}
+
+/* After the tables rose: a surface never falls. */
+static void settle(struct rt_step_cost *cost)
+{
+    set_further(cost);
+    struct rt_cost_table *tables[] = {&cost->tokens[DECODES], &cost->tokens[MIXED], &cost->experts[DECODES],
+                                      &cost->experts[MIXED],  &cost->sequences,     &cost->decodes,
+                                      &cost->chunk,           &cost->further,       &cost->cache};
+    for (size_t t = 0; t < RT_COUNT(tables); t++)
+        rt_cost_table_rise(tables[t]);
+    raise_mixed(&cost->tokens[DECODES], &cost->tokens[MIXED]);
+    raise_mixed(&cost->experts[DECODES], &cost->experts[MIXED]);
+    rt_cost_table_rise(&cost->tokens[MIXED]);
+    rt_cost_table_rise(&cost->experts[MIXED]);
+}
+
+static int64_t or_else(int64_t value, int64_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+static void make_tables(struct rt_step_cost *cost, const struct rt_step_cost_options *options)
+{
+    int64_t groups = cost->attention * cost->pipeline;
+    int64_t sequences = (or_else(options->most_sequences, 512) + groups - 1) / groups;
+    int64_t tokens = or_else(options->most_tokens, 16384), context = or_else(options->most_context, 32768);
+    const struct rt_cost_axis none = {0};
+    struct rt_cost_axis few = rt_cost_axis(1, sequences, 1, false),
+                        rows = rt_cost_axis(1, tokens + sequences, 1, false);
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct rt_cost_axis axis = kind == DECODES ? few : rows;
+        rt_cost_table_init(&cost->tokens[kind], axis, none);
+        rt_cost_table_init(&cost->experts[kind], axis, none);
+        rt_cost_table_init(&cost->half[kind], axis, none);
+    }
+    rt_cost_table_init(&cost->sequences, few, none);
+    struct rt_cost_axis chunks = rt_cost_axis(16, tokens, 2, false),
+                        cached = rt_cost_axis(128, context, 4, true);
+    rt_cost_table_init(&cost->decodes, rt_cost_axis(1, sequences, 1, false),
+                       rt_cost_axis(16, context, 4, false));
+    rt_cost_table_init(&cost->chunk, chunks, cached);
+    rt_cost_table_init(&cost->further, chunks, cached);
+    rt_cost_table_init(&cost->cache, rt_cost_axis(16, 4 * context, 2, true), none);
+}
+
+static int want_all(struct filling *filling)
+{
+    struct rt_step_cost *cost = filling->cost;
+    struct rt_cost_table alike = cost->further;
+    alike.x = rt_cost_axis(16, MOST_ALIKE_TOKENS, 2, false);
+    if (alike.x.count > cost->further.x.count)
+        alike.x = cost->further.x;
+    int status = want_decode_rows(filling);
+    if (status == RT_OK)
+        status = want_decode_attention(filling);
+    if (status == RT_OK)
+        status = want_mixed_rows(filling);
+    if (status == RT_OK)
+        status = want_chunk_attention(filling, &cost->chunk, 1);
+    if (status == RT_OK)
+        status = want_chunk_attention(filling, &alike, ALIKE);
+    return status;
+}
+
+/* --- memory --- */
+
+/* Of a decode step of one sequence with so many tokens in its cache when it ends. */
+static int memory_at(const struct filling *filling, int64_t tokens, int64_t most_tokens,
+                     struct rt_graph_memory *out)
+{
+    struct rt_graph_options options = graph_options(filling);
+    struct rt_memory_options share = RT_MEMORY_DEFAULTS;
+    struct rt_graph graph;
+    bool prefill = most_tokens > 0;
+    options.step = prefill ? RT_STEP_PREFILL : RT_STEP_DECODE;
+    options.batch = 1;
+    options.sequence = prefill ? most_tokens : 1;
+    options.context = prefill ? most_tokens : tokens - 1;
+    int status = rt_graph_build(filling->model, &options, &graph);
+    if (status != RT_OK)
+        return status;
+    share.layers = 1.0 / (double)filling->cost->pipeline;
+    rt_graph_memory(&graph, &share, out);
+    rt_graph_release(&graph);
+    return RT_OK;
+}
+
+static int fill_memory(struct filling *filling)
+{
+    struct rt_step_cost *cost = filling->cost;
+    const struct rt_cost_table *cache = &cost->cache;
+    struct rt_graph_memory memory = {0};
+    int64_t tokens = or_else(filling->options->most_tokens, 8192) / cost->attention;
+    int status = memory_at(filling, 0, or_else(tokens, 1), &memory);
+    cost->weights = memory.weights;
+    cost->activations = memory.activations;
+    for (int64_t i = 1; status == RT_OK && i < rt_cost_axis_points(&cache->x); i++) {
+        status = memory_at(filling, rt_cost_axis_at(&cache->x, i), 0, &memory);
+        rt_cost_table_cell(cache, i, 0)->value[0] = memory.cache;
+    }
+    return status;
+}
+
+/* --- the whole --- */
+
+static void fill_links(struct filling *filling)
+{
+    struct rt_step_cost *cost = filling->cost;
+    struct rt_parallel parallel = {.data = 1,
+                                   .pipeline = cost->pipeline,
+                                   .microbatches = 1,
+                                   .link_gbs = filling->options->link_gbs,
+                                   .fabric = filling->options->fabric};
+    struct rt_collectives collectives;
+    rt_collectives_init(&collectives, filling->predictor, filling->device, &filling->wanted[0].graph,
+                        &parallel, 0);
+    for (int kind = 0; cost->pipeline > 1 && kind < KINDS; kind++)
+        add_sends(filling, (enum kind)kind, &collectives);
+    double gbs = rt_device_fabric_link(&collectives.device, collectives.fabric, 2).gbs;
+    cost->move_us_per_byte = 1e-3 / gbs;
+}
+
+static int fill(struct filling *filling)
+{
+    make_tables(filling->cost, filling->options);
+    int status = want_all(filling);
+    if (status == RT_OK)
+        status = take_forecasts(filling);
+    if (status == RT_OK)
+        status = fill_memory(filling);
+    if (status == RT_OK) {
+        fill_links(filling);
+        settle(filling->cost);
+    }
+    for (size_t i = 0; i < filling->count; i++)
+        rt_graph_release(&filling->wanted[i].graph);
+    free(filling->wanted);
+    return status;
+}
+
+int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *predictor,
+                     const struct rt_device *device, const struct rt_step_cost_options *options,
+                     struct rt_step_cost **out)
+{
+    struct rt_step_cost *cost = rt_calloc(1, sizeof *cost);
+    struct filling filling = {cost, model, predictor, device, options, NULL, 0, 0};
+    cost->tensor = or_else(options->graph.tensor_parallel, 1);
+    cost->attention = or_else(options->graph.attention_data_parallel, 1);
+    cost->pipeline = or_else(options->pipeline, 1);
+    cost->server = options->server != NULL ? *options->server : *rt_server_find(NULL);
+    cost->memory_gib = device->memory_gib;
+    cost->level = options->level;
+    int status = fill(&filling);
+    if (status == RT_OK)
+        *out = cost;
+    else
+        rt_step_cost_free(cost);
+    return status;
+}
+
+void rt_step_cost_free(struct rt_step_cost *cost)
+{
+    if (cost == NULL)
+        return;
+    for (int kind = 0; kind < KINDS; kind++) {
+        rt_cost_table_release(&cost->tokens[kind]);
+        rt_cost_table_release(&cost->experts[kind]);
+        rt_cost_table_release(&cost->half[kind]);
+    }
+    rt_cost_table_release(&cost->sequences);
+    rt_cost_table_release(&cost->decodes);
+    rt_cost_table_release(&cost->chunk);
+    rt_cost_table_release(&cost->further);
+    rt_cost_table_release(&cost->cache);
+    free(cost);
+}
+
+/* --- a step --- */
+
+/* What the fullest of the attention groups, in the fullest of the pipeline's batches, has. */
+struct load {
+    double decodes, context;    /* sequences that decode, mean of their caches */
+    double rows, expert_rows;   /* of the group; mean of all groups */
+    double sequences;           /* that get a token */
+    struct rt_cost_cell chunks; /* attention of its chunks */
+};
+
+static double total_us(const struct rt_cost_cell *cell)
+{
+    double sum = 0;
+    for (int p = 0; p < RT_SERVE_PARTS; p++)
+        sum += cell->value[p];
+    return sum;
+}
+
+/* Chunks `first`, first + groups ...: each adds what a further one takes, one of them all that the first
+ * does: the one for which that makes the most. Returns their tokens. */
+static double add_chunks(const struct rt_step_cost *cost, const struct rt_serve_batch *batch, size_t first,
+                         size_t groups, struct rt_cost_cell *sum)
+{
+    struct rt_cost_cell most = {{0}};
+    double tokens = 0, most_us = 0;
+    for (size_t i = first; i < batch->chunk_count; i += groups) {
+        const struct rt_serve_chunk *chunk = &batch->chunks[i];
+        struct rt_cost_cell one = {{0}}, further = {{0}};
+        rt_cost_table_add(&cost->chunk, (double)chunk->tokens, (double)chunk->cached, 1, &one);
+        if (batch->chunk_count > groups)
+            rt_cost_table_add(&cost->further, (double)chunk->tokens, (double)chunk->cached, 1, &further);
+        for (int v = 0; v < RT_CELL_VALUES; v++) {
+            sum->value[v] += further.value[v];
+            one.value[v] -= further.value[v];
+        }
+        if (total_us(&one) > most_us || tokens == 0) {
+            most_us = total_us(&one);
+            most = one;
+        }
+        tokens += (double)chunk->tokens;
+    }
+    for (int v = 0; v < RT_CELL_VALUES; v++)
+        sum->value[v] += most.value[v];
+    return tokens;
+}
+
+static struct load load_of(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+{
+    size_t groups = (size_t)(cost->attention * cost->pipeline);
+    double decodes = ceil((double)batch->decodes / (double)groups), tokens = 0, most = 0;
+    double rows = batch->padded > batch->decodes ? ceil((double)batch->padded / (double)groups) : decodes;
+    struct load load = {.decodes = decodes,
+                        .context = batch->decodes > 0 ? batch->context / (double)batch->decodes : 0};
+    for (size_t g = 0; g < groups && g < batch->chunk_count; g++) {
+        struct rt_cost_cell chunks = {{0}};
+        double own = add_chunks(cost, batch, g, groups, &chunks);
+        tokens += own;
+        if (own > most) {
+            most = own;
+            load.chunks = chunks;
+        }
+    }
+    load.rows = rows + most;
+    load.expert_rows = fmax(rows + tokens / (double)groups, load.rows / (double)cost->attention);
+    load.sequences = rows + ceil((double)batch->chunk_count / (double)groups);
+    return load;
+}
+
+/* Of the kernels, by part. */
+static struct rt_cost_cell kernels_of(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+{
+    enum kind kind = batch->chunk_count > 0 ? MIXED : DECODES;
+    struct load load = load_of(cost, batch);
+    struct rt_cost_cell sum = load.chunks;
+    if (load.rows == 0)
+        return sum;
+    rt_cost_table_add(&cost->tokens[kind], load.rows, 0, 1, &sum);
+    rt_cost_table_add(&cost->experts[kind], load.expert_rows, 0, 1, &sum);
+    rt_cost_table_add(&cost->sequences, load.sequences, 0, 1, &sum);
+    if (load.decodes > 0)
+        rt_cost_table_add(&cost->decodes, load.decodes, load.context, 1, &sum);
+    return sum;
+}
+
+/* Between steps, and where kernels are launched one by one and take less than that. */
+static double host_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch, double kernels_us)
+{
+    enum kind kind = batch->chunk_count > 0 ? MIXED : DECODES;
+    int64_t sequences = batch->decodes + (int64_t)batch->chunk_count;
+    if (sequences == 0)
+        return 0;
+    double launches_us = cost->server.launch_us * cost->launches[kind];
+    return fmax(launches_us - kernels_us, 0) +
+           rt_server_step_us(&cost->server, sequences, rt_step_cost_gpus(cost), cost->pipeline);
+}
+
+void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_batch *batch,
+                        double parts[RT_SERVE_PARTS])
+{
+    struct rt_cost_cell kernels = kernels_of(cost, batch);
+    double us = total_us(&kernels);
+    for (int p = 0; p < RT_SERVE_PARTS; p++)
+        parts[p] = kernels.value[p];
+    parts[RT_SERVE_HOST] += host_us(cost, batch, us);
+}
+
+double rt_step_cost_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+{
+    struct rt_cost_cell kernels = kernels_of(cost, batch);
+    double us = total_us(&kernels);
+    return us + host_us(cost, batch, us);
+}
+
+double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+{
+    return kernels_of(cost, batch).value[RT_CELL_BOUND];
+}
+
+double rt_step_cost_half(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
+{
+    struct load load = load_of(cost, batch);
+    struct rt_cost_cell half = {{0}};
+    if (!(cost->level > 0) || load.rows == 0)
+        return NAN;
+    const struct rt_cost_table *table = &cost->half[batch->chunk_count > 0 ? MIXED : DECODES];
+    double end = (double)rt_cost_axis_at(&table->x, rt_cost_axis_points(&table->x) - 1);
+    rt_cost_table_add(table, fmin(load.rows, end), 0, 1, &half);
+    return half.value[0];
+}
+
+static double costs_us(const void *context, const struct rt_serve_batch *batch)
+{
+    return rt_step_cost_us(context, batch);
+}
+
+static void costs_parts(const void *context, const struct rt_serve_batch *batch, double parts[RT_SERVE_PARTS])
+{
+    rt_step_cost_parts(context, batch, parts);
+}
+
+struct rt_serve_costs rt_step_cost_costs(const struct rt_step_cost *cost)
+{
+    return (struct rt_serve_costs){costs_us, costs_parts, cost};
+}
+
+/* --- cache --- */
+
+double rt_step_cost_cache_bytes(const struct rt_step_cost *cost, double tokens)
+{
+    struct rt_cost_cell bytes = {{0}};
+    rt_cost_table_add(&cost->cache, tokens, 0, 1, &bytes);
+    return bytes.value[0];
+}
+
+double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, double share, double length)
+{
+    double gib = share * cost->memory_gib - RT_SERVER_BESIDE_GIB;
+    double room = gib * 1024 * 1024 * 1024 - cost->weights - cost->activations;
+    if (isnan(cost->memory_gib))
+        return INFINITY;
+    return room * length / rt_step_cost_cache_bytes(cost, length) * (double)cost->attention;
+}
+
+double rt_step_cost_weight_bytes(const struct rt_step_cost *cost)
+{
+    return cost->weights;
+}
+
+double rt_step_cost_activation_bytes(const struct rt_step_cost *cost)
+{
+    return cost->activations;
+}
+
+double rt_step_cost_move_us(const struct rt_step_cost *cost, double tokens, double gbs)
+{
+    double per_byte = isnan(gbs) ? cost->move_us_per_byte : 1e-3 / gbs;
+    return rt_step_cost_cache_bytes(cost, tokens) * per_byte;
+}
+
+int64_t rt_step_cost_gpus(const struct rt_step_cost *cost)
+{
+    return cost->tensor * cost->attention * cost->pipeline;
+}

@@ -1,0 +1,74 @@
+/* The time of a step by op and by node. See forecast.h. */
+#include "base/status.h"
+#include "predict/step/forecast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_time(const void *a, const void *b)
+{
+    const struct rt_forecast_row *x = a, *y = b;
+    return x->time_us != y->time_us ? (x->time_us < y->time_us ? 1 : -1) : (int)x->op - (int)y->op;
+}
+
+size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out)
+{
+    struct rt_forecast_row cell[RT_OP_COUNT][RT_TIME_SOURCE_COUNT] = {0};
+    double compute_us[RT_OP_COUNT][RT_TIME_SOURCE_COUNT] = {0}, sum = 0;
+    const struct rt_graph *graph = forecast->graph;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        const struct rt_graph_kernel *kernel = &launch->kernel;
+        struct rt_forecast_row *row = &cell[kernel->call.op][launch->source];
+        double repeat = rt_graph_runs(graph, &graph->nodes[launch->node], kernel->call.phase);
+        double peak =
+            rt_device_peak_flops(forecast->device, rt_call_family(&kernel->call), kernel->call.dtype);
+        row->launches += (size_t)repeat;
+        row->time_us += repeat * launch->time_us;
+        row->roofline_us += repeat * launch->roofline_us;
+        row->flops += repeat * kernel->flops;
+        row->bytes += repeat * kernel->bytes;
+        if (kernel->flops / peak > kernel->bytes / (1e9 * forecast->device->bandwidth_gbs))
+            compute_us[kernel->call.op][launch->source] += repeat * launch->time_us;
+        sum += repeat * launch->time_us;
+    }
+    size_t count = 0;
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        for (int source = 0; source < RT_TIME_SOURCE_COUNT; source++) {
+            struct rt_forecast_row *row = &cell[op][source];
+            if (row->launches == 0)
+                continue;
+            row->op = op;
+            row->source = source;
+            row->share = sum > 0 ? row->time_us / sum : 0;
+            row->compute_bound = compute_us[op][source] > row->time_us / 2;
+            out[count++] = *row;
+        }
+    qsort(out, count, sizeof *out, by_time);
+    return count;
+}
+
+static int by_node_time(const void *a, const void *b)
+{
+    const struct rt_forecast_node *x = a, *y = b;
+    return x->time_us != y->time_us ? (x->time_us < y->time_us ? 1 : -1)
+                                    : (x->node > y->node) - (x->node < y->node);
+}
+
+size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most)
+{
+    double sum = forecast->phase_us[0] + forecast->phase_us[1] + forecast->phase_us[2];
+    size_t count = forecast->graph->node_count;
+    struct rt_forecast_node *all = rt_calloc(count + 1, sizeof *all);
+    for (size_t n = 0; n < count; n++) {
+        all[n].node = (uint32_t)n;
+        for (uint32_t i = forecast->node_launch[n]; i < forecast->node_launch[n + 1]; i++)
+            all[n].time_us += rt_forecast_launch_total(forecast, &forecast->launches[i]);
+        all[n].share = sum > 0 ? all[n].time_us / sum : 0;
+    }
+    qsort(all, count, sizeof *all, by_node_time);
+    count = count < most ? count : most;
+    memcpy(out, all, count * sizeof *out);
+    free(all);
+    return count;
+}

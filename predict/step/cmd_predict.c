@@ -1,0 +1,708 @@
+/* `rooftile predict`: how long a model takes on a GPU. */
+#include "base/options.h"
+#include "base/report_files.h"
+#include "base/status.h"
+#include "datasets/run_attributes.h"
+#include "datasets/share.h"
+#include "base/strings.h"
+#include "models/networks/vision/vision.h"
+#include "models/networks/import/import.h"
+#include "models/networks/model.h"
+#include "models/networks/step_options.h"
+#include "predict/step/limit_curve.h"
+#include "predict/step/power_limit.h"
+#include "predict/step/prediction.h"
+#include "predict/step/share_curve.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_VALUES = 64 };
+struct values {
+    int64_t value[MOST_VALUES];
+    size_t count;
+};
+
+struct arguments {
+    const char *predictor, *model, *trace;
+    struct rt_names gpus, reports;
+    struct values batches, sequences, images;
+    int64_t context, layers, dataset_size, nodes;
+    struct rt_electricity electricity;
+    const char *host_spec;
+    struct rt_host host;
+    struct rt_step_options step; /* its batch, sequence and context follow for each case */
+    struct rt_forecast_options forecast;
+    struct rt_share_list shares;
+    enum rt_share_kind share_kind;
+    double within;
+    struct rt_limit_list limits;
+    double clock_mhz;
+    struct rt_onnx_given onnx;
+    bool max_batch, overwrite, json, no_patterns;
+};
+
+/* "1,2,4" */
+static int read_values(const char *option, const char *text, void *value)
+{
+    struct values *values = value;
+    int status = RT_OK;
+    values->count = 0;
+    for (const char *item = text; status == RT_OK; item++) {
+        size_t length = strcspn(item, ",");
+        if (values->count == MOST_VALUES)
+            return rt_fail(RT_EUSAGE, "%s: at most %d values", option, MOST_VALUES);
+        char *number = rt_format("%.*s", (int)length, item);
+        status = rt_argument_integer(option, number, 1, INT32_MAX, &values->value[values->count++]);
+        free(number);
+        item += length;
+        if (*item == '\0')
+            break;
+    }
+    return status;
+}
+
+static int read_images(const char *option, const char *text, void *value)
+{
+    struct values *images = value;
+    int status = read_values(option, text, images);
+    for (size_t i = 0; status == RT_OK && i < images->count; i++)
+        if (images->value[i] > RT_MOST_PIXELS)
+            status = rt_fail(RT_EUSAGE, "%s %" PRId64 ": the side of an image has 1 to %d pixels", option,
+                             images->value[i], RT_MOST_PIXELS);
+    return status;
+}
+
+static int read_server(const char *option, const char *text, void *value)
+{
+    const struct rt_server *server = rt_server_named(text);
+    if (server == NULL)
+        return rt_fail(RT_EUSAGE,
+                       "%s %s: there is no server of that name; there are hidden, sglang, vllm-2025, "
+                       "sglang-2025, tensorrt-llm-2025, vllm-2024, "
+                       "tensorrt-llm-2024, vllm-0.5 and vllm-2023",
+                       option, text);
+    *(const struct rt_server **)value = server;
+    return RT_OK;
+}
+
+static const struct rt_option options[] = {
+    {"predictor", 'p', "P.h5",
+     RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
+     "A predictor file, or \"roofline\"; pretrained: what comes with rooftile, its card is in "
+     "models/predictors/pretrained/"},
+    {"gpu", 0, "NAME",
+     RT_LIST(struct arguments, gpus,
+             .required = "say on which GPU: --gpu NAME (`rooftile devices` lists them)",
+             .reads = rt_device_reads, .suggests = rt_device_suggest),
+     "A GPU of the catalogue (`rooftile devices`), a device file, either with overrides: H100,sms=100, or "
+     "a MIG slice of one: A100-40:2g.10gb"},
+    {"model", 'm', "NAME",
+     RT_TEXT(struct arguments, model,
+             .required =
+                 "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
+             .reads = rt_reads_path, .suggests = rt_model_suggest),
+     "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, an operator graph of "
+     "NeuSight, .csv, or an ONNX model, .onnx"},
+    RT_STEP_AS_OPTION(struct arguments, step),
+    {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
+     "Sequences or images of a step, over all GPUs (default 1)"},
+    {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
+     "The largest batch that fits into the GPU's memory, in place of --batch"},
+    {"seq", 's', "N[,N...]", RT_OWN(struct arguments, sequences, read_values),
+     "Tokens of a sequence (default: the model's positions, at most 1024)"},
+    {"image", 0, "N[,N...]", RT_OWN(struct arguments, images, read_images),
+     "Models of images: their side in pixels (default: the model's own, mostly 224)"},
+    {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
+     "decode: tokens cached already (default: as --seq)"},
+    RT_STEP_OPTIONS(struct arguments, step),
+    {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 65536),
+     "Of an operator graph that holds one layer (default: those of the zoo's model that the file is named "
+     "after)"},
+    {"dim", 0, "NAME=N", RT_LIST(struct arguments, onnx.dims),
+     "ONNX models: the size of a dim that has a name, such as batch=8"},
+    {"shape", 0, "VALUE=2x3", RT_LIST(struct arguments, onnx.shapes),
+     "ONNX models: the shape of a value that the file does not tell"},
+    {"no-patterns", 0, NULL, RT_FLAG(struct arguments, no_patterns),
+     "ONNX models: count the operators as they stand, each by itself"},
+    {"dataset-size", 0, "N", RT_INTEGER(struct arguments, dataset_size, 1, INT64_MAX / 2),
+     "Also the time of an epoch: of steps over so many sequences or images"},
+    {"server", 0, "NAME",
+     RT_OWN(struct arguments, forecast.server, read_server, .suggests = rt_server_suggest),
+     "serving: adds what its host takes: vllm-2025, vllm-2024, tensorrt-llm-2024, vllm-2023, sglang or "
+     "hidden (default: "
+     "hidden behind "
+     "the GPU, as servers of 2025 were measured)"},
+    {"carbon", 0, "G_PER_KWH",
+     RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_CARBON], 1e-3, 1e5),
+     "Also the grams of CO2 of the GPUs' energy, at so many a kWh: of a step, of a million tokens or "
+     "images"},
+    {"price", 0, "PER_KWH", RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_PRICE], 1e-6, 1e6),
+     "Also what that energy costs, at so much a kWh, in any currency"},
+    RT_HEADING("The host:"),
+    {"host", 0, "NAME",
+     RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads, .suggests = rt_host_suggest),
+     "What launches and copies: a host of the table in docs/guide/host.md, a file of JSON, or a dataset with "
+     "measured copies (default: of --runtime eager, eager-math and graph epyc-7742, which is Hugging Face's "
+     "code on an "
+     "EPYC "
+     "7742; of others none)"},
+    {"host-us", 0, "X", RT_NUMBER(struct arguments, forecast.host_us, 0, 1e4),
+     "What it takes to launch any kernel, in us; 0: it is never in the way (default: as --host has it)"},
+    {"input", 0, "NAME", RT_CHOICE(struct arguments, forecast.input, rt_transfers),
+     "The input's copy to the GPU: none (it is there), pageable or pinned memory of the host (default none)"},
+    {"result", 0, "NAME", RT_CHOICE(struct arguments, forecast.result, rt_transfers),
+     "inference: the result's copy to the host: none, pageable or pinned (default none)"},
+    {"overlap", 0, NULL, RT_FLAG(struct arguments, forecast.overlap),
+     "Copy the input while the step before it runs; for --input pinned"},
+    RT_HEADING("Several GPUs:"),
+    {"dp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.data, 1, 65536),
+     "Data parallel: N parts of the batch"},
+    {"shard", 0, "WHAT", RT_CHOICE(struct arguments, forecast.parallel.shard, rt_shard_kinds),
+     "training: what the --dp GPUs share out: none, optimizer (ZeRO 1), gradients (and the optimizer: ZeRO "
+     "2) or "
+     "parameters (all: ZeRO 3, FSDP)"},
+    RT_STEP_GPU_OPTIONS(struct arguments, step),
+    {"pp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.pipeline, 1, 4096),
+     "Pipeline parallel: the layers in N stages"},
+    {"microbatches", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.microbatches, 1, 65536),
+     "Parts of a GPU's batch that follow one another"},
+    {"schedule", 0, "NAME", RT_CHOICE(struct arguments, forecast.parallel.schedule, rt_pipeline_schedules),
+     "Of a pipeline: 1f1b or gpipe"},
+    {"link-gbs", 0, "X", RT_NUMBER(struct arguments, forecast.parallel.link_gbs, 0.01, 1e5),
+     "What a GPU sends to others, one direction, GB/s (default: by the GPU's links)"},
+    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, forecast.parallel.fabric, rt_fabrics),
+     "What joins the GPUs: switch, mesh, pairs (bridges), pcie, pcie-peer (peer access between all), "
+     "pcie-host "
+     "(no peer access); default: own, by the GPU's links"},
+    {"no-overlap", 0, NULL, RT_FLAG(struct arguments, forecast.parallel.no_overlap),
+     "Sum gradients after the backward pass, not during it"},
+    RT_HEADING("A share of the SMs:"),
+    {"sm-share", 0, "LIST", RT_OWN(struct arguments, shares, rt_share_list_read),
+     "The step's time against its share of the GPU's SMs, in percent, and the smallest share that is as good "
+     "as all: 25,50,100 or FROM:TO:STEP, 10:100:10"},
+    {"share-by", 0, "NAME", RT_CHOICE(struct arguments, share_kind, rt_share_kinds),
+     "What gives the share: mps (any number of SMs; libraries choose tiles for the share) or green contexts "
+     "(by 2 SMs, by 8 since Hopper; libraries choose tiles for the whole GPU)"},
+    {"within", 0, "PERCENT", RT_NUMBER(struct arguments, within, 0, 1000),
+     "How much longer, in percent, that smallest share may take than all SMs"},
+    RT_HEADING("Power:"),
+    {"power-limit", 0, "LIST", RT_OWN(struct arguments, limits, rt_limit_list_read),
+     "Under a power limit of each GPU, in watts: time and energy of the step; of several limits "
+     "(150,200,250 or FROM:TO:STEP, 150:700:25) the curve, and which take the least energy and the least "
+     "energy x time (default: the board's)"},
+    {"clock", 0, "MHZ", RT_NUMBER(struct arguments, clock_mhz, 1, 1e5),
+     "At a lower clock of the multiprocessors, in MHz, as nvidia-smi --lock-gpu-clocks sets it; memory keeps "
+     "its own "
+     "(default: the boost clock)"},
+    RT_HEADING("Output:"),
+    {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, forecast.level, 0, 0.99),
+     "Level of the interval around the total, a share: 0.9 holds nine of ten; 0: none"},
+    {"nodes", 0, "N", RT_INTEGER(struct arguments, nodes, 1, INT32_MAX),
+     "List the N nodes of the graph that take longest; in JSON with the node of the ONNX file that each is "
+     "made of (default 10)"},
+    {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
+     "Take the roofline where the predictor has no network for an op"},
+    {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
+     "Also write a timeline that Perfetto (ui.perfetto.dev) opens"},
+    RT_REPORT_OPTION(struct arguments, reports),
+    {"overwrite", 0, NULL, RT_FLAG(struct arguments, overwrite),
+     "Replace a timeline and reports that are there already, each its own kind"},
+    {"json", 'j', NULL, RT_FLAG(struct arguments, json), "Print JSON instead of text"},
+};
+
+static void set_defaults(void *value)
+{
+    *(struct arguments *)value = (struct arguments){
+        .predictor = "pretrained",
+        .step = RT_STEP_DEFAULTS,
+        .forecast.level = 0.9,
+        .forecast.energy = true,
+        .within = 5,
+        .clock_mhz = NAN,
+        .forecast.host_us = NAN,
+        .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
+    };
+}
+
+static int check_shares(const struct rt_command_line *line)
+{
+    const struct arguments *arguments = line->options;
+    if (arguments->shares.count == 0 && (rt_given(line, "share-by") || rt_given(line, "within")))
+        return rt_fail(RT_EUSAGE, "--share-by and --within are for --sm-share; say which shares, such as "
+                                  "--sm-share 10:100:10");
+    if (arguments->shares.count > 0 && rt_electricity_asked(&arguments->electricity))
+        return rt_fail(RT_EUSAGE, "--carbon and --price are of whole GPUs: leave them out with --sm-share");
+    if (arguments->shares.count > 0 && arguments->trace != NULL)
+        return rt_fail(RT_EUSAGE, "--trace shows one forecast: name one share as a GPU, such as --gpu \"V100 "
+                                  "(20 of 80 SMs)\"");
+    return RT_OK;
+}
+
+/* A curve is no step that other options could show. */
+static int check_limits(const struct arguments *arguments)
+{
+    if (arguments->limits.count > 0 && arguments->shares.count > 0)
+        return rt_fail(RT_EUSAGE, "--power-limit and --sm-share are curves of their own: give one of them");
+    if (arguments->limits.count > 1 && arguments->trace != NULL)
+        return rt_fail(RT_EUSAGE, "--trace shows one forecast: give one --power-limit");
+    return RT_OK;
+}
+
+/* It is searched for where sequences are alike. */
+static int check_max_batch(const struct rt_command_line *line)
+{
+    static const char *const instead[] = {"batch", "lengths", "contexts", NULL};
+    const struct arguments *arguments = line->options;
+    const char *other = rt_given_of(line, instead);
+    if (arguments->max_batch && other != NULL)
+        return rt_fail(RT_EUSAGE, "--max-batch finds the batch: leave out --%s", other);
+    return RT_OK;
+}
+
+static int check_copies(const struct arguments *arguments)
+{
+    const struct rt_forecast_options *forecast = &arguments->forecast;
+    if (forecast->overlap && forecast->input != RT_TRANSFER_PINNED)
+        return rt_fail(RT_EUSAGE,
+                       "--overlap needs --input pinned: from pageable memory the host copies itself, and "
+                       "launches nothing meanwhile");
+    if (forecast->result != RT_TRANSFER_NONE && arguments->step.graph.step == RT_STEP_TRAINING)
+        return rt_fail(RT_EUSAGE, "--result is for --mode inference and decode: training returns nothing");
+    return RT_OK;
+}
+
+static int check_arguments(const struct arguments *arguments)
+{
+    if (arguments->context > 0 && arguments->step.graph.step != RT_STEP_DECODE)
+        return rt_fail(RT_EUSAGE, "--context is for --mode decode");
+    if (arguments->trace != NULL && (arguments->gpus.count > 1 || arguments->batches.count > 1 ||
+                                     arguments->sequences.count > 1 || arguments->images.count > 1))
+        return rt_fail(RT_EUSAGE,
+                       "--trace shows one forecast: give one GPU, one batch and one sequence or image");
+    if (arguments->dataset_size > 0 && arguments->step.graph.step == RT_STEP_DECODE)
+        return rt_fail(RT_EUSAGE, "--dataset-size is for --mode inference and training, not for decode");
+    return check_copies(arguments);
+}
+
+/* Whole layers are nobody's in the graph of a file: it is one block. */
+static int check_onnx(const struct arguments *arguments)
+{
+    const struct rt_parallel *parallel = &arguments->forecast.parallel;
+    if (parallel->pipeline > 1 || parallel->shard == RT_SHARD_PARAMETERS)
+        return rt_fail(RT_EUSAGE,
+                       "%s: the layers of an ONNX model are not known, so --%s does not apply; share the "
+                       "batch out with --dp",
+                       arguments->model, parallel->pipeline > 1 ? "pp" : "shard parameters");
+    return RT_OK;
+}
+
+/* An operator graph is of one step and size. */
+static int check_traced(const struct arguments *arguments, const struct rt_model_source *source)
+{
+    if (rt_model_is_onnx(arguments->model))
+        return check_onnx(arguments);
+    if (arguments->batches.count > 0 || arguments->sequences.count > 0 || arguments->max_batch ||
+        arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
+                arguments->forecast.parallel.microbatches * arguments->step.graph.tensor_parallel >
+            1)
+        return rt_fail(RT_EUSAGE,
+                       "%s is forecast as it is: --batch, --seq and the options for several GPUs do not "
+                       "apply to an %s",
+                       arguments->model, source->importer->what);
+    return RT_OK;
+}
+
+/* Lists of sequences are one case. */
+static int settle(const struct rt_command_line *line, const struct rt_model_source *source)
+{
+    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
+    struct arguments *arguments = line->options;
+    struct rt_step_options *step = &arguments->step;
+    int status = rt_step_options_settle(line, source, alike, step);
+    if (status != RT_OK || step->graph.groups == NULL)
+        return status;
+    arguments->batches = (struct values){{step->graph.batch}, 1};
+    arguments->sequences = (struct values){{step->graph.sequence}, 1};
+    arguments->context = step->graph.context;
+    return RT_OK;
+}
+
+/* The batch is divided by --attention-dp, --dp and --microbatches. */
+static int check_batch(const struct rt_fit_case *fit)
+{
+    int64_t parts = rt_fit_parts(fit), attention = fit->step.attention_data_parallel;
+    if (fit->batch % parts != 0 && attention > 1)
+        return rt_fail(RT_EUSAGE,
+                       "--batch %" PRId64 ": cannot be divided by %" PRId64 " (--attention-dp) x %" PRId64
+                       " (--dp) x %" PRId64 " (--microbatches); give a multiple of %" PRId64,
+                       fit->batch, attention, fit->options.parallel.data, fit->options.parallel.microbatches,
+                       parts);
+    if (fit->batch % parts != 0)
+        return rt_fail(RT_EUSAGE,
+                       "--batch %" PRId64 ": cannot be divided by %" PRId64 " (--dp) x %" PRId64
+                       " (--microbatches); give a multiple of %" PRId64,
+                       fit->batch, fit->options.parallel.data, fit->options.parallel.microbatches, parts);
+    return RT_OK;
+}
+
+/* The step of a prediction, but for its part of the batch. */
+static struct rt_fit_case case_of(const struct arguments *arguments, const struct rt_model_source *source,
+                                  const struct rt_prediction *prediction)
+{
+    struct rt_graph_options step = arguments->step.graph;
+    step.fp16_beside |= !rt_device_has_bf16(&prediction->device);
+    if (arguments->step.half && !rt_device_has_bf16(&prediction->device))
+        step.dtype = RT_FP16;
+    if (step.groups == NULL && (!rt_model_source_traced(source) || source->sequence_asked)) {
+        step.sequence = prediction->sequence;
+        step.image = prediction->image;
+        step.context = arguments->context > 0 ? arguments->context : prediction->sequence;
+    }
+    return (struct rt_fit_case){.source = source,
+                                .step = step,
+                                .layers = arguments->layers,
+                                .batch = prediction->batch,
+                                .options = arguments->forecast,
+                                .device = &prediction->device};
+}
+
+/* The largest batch that fits, or the least where none does. */
+static int find_batch(struct rt_fit_case *fit, struct rt_prediction *prediction)
+{
+    prediction->advice.searched = true;
+    int status = rt_fit_largest(fit, &prediction->advice.largest);
+    int64_t largest = prediction->advice.largest.batch;
+    fit->batch = prediction->batch = largest > 0 ? largest : rt_fit_parts(fit);
+    return status;
+}
+
+static int build_graph(const struct arguments *arguments, const struct rt_model_source *source,
+                       struct rt_prediction *prediction)
+{
+    struct rt_fit_case fit = case_of(arguments, source, prediction);
+    bool traced = rt_model_source_traced(source);
+    bool alike = fit.step.groups == NULL && (!traced || source->batch_asked);
+    int status = arguments->max_batch ? find_batch(&fit, prediction) : alike ? check_batch(&fit) : RT_OK;
+    if (status == RT_OK && alike)
+        fit.step.batch = fit.batch / rt_fit_parts(&fit);
+    if (!traced)
+        prediction->overlong =
+            rt_model_reads_text(&source->model) && rt_model_overlong(&source->model, &fit.step);
+    if (status == RT_OK)
+        status = rt_model_source_graph(source, &fit.step, arguments->layers, &prediction->graph);
+    if (status == RT_OK && traced) {
+        prediction->batch = prediction->graph.options.batch * rt_fit_parts(&fit);
+        prediction->sequence = prediction->graph.options.sequence;
+        prediction->image = prediction->graph.options.image;
+    }
+    return status;
+}
+
+/* What would make it fit. */
+static void advise(const struct arguments *arguments, const struct rt_model_source *source,
+                   struct rt_prediction *prediction)
+{
+    if (prediction->refused != NULL || rt_forecast_fits(&prediction->forecast))
+        return;
+    struct rt_fit_case fit = case_of(arguments, source, prediction);
+    prediction->advice.change_count = rt_fit_changes(&fit, prediction->advice.changes);
+}
+
+/* Curves over shares of SMs instead of the forecasts themselves. */
+static int print_shares(const struct arguments *arguments, const struct rt_prediction *predictions,
+                        size_t count)
+{
+    struct rt_share_curve *curves = rt_calloc(count, sizeof *curves);
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        status = predictions[i].refused != NULL
+                     ? rt_fail(RT_EFORMAT, "%s", predictions[i].refused)
+                     : rt_share_curve(&predictions[i], arguments->share_kind, &arguments->shares,
+                                      arguments->within, &curves[i]);
+    if (status == RT_OK)
+        status = rt_report_end_with(rt_share_report(predictions, curves, count), arguments->json,
+                                    &arguments->reports);
+    for (size_t i = 0; i < count; i++)
+        rt_share_curve_release(&curves[i]);
+    free(curves);
+    return status;
+}
+
+/* Curves over power limits instead of the forecasts themselves. */
+static int print_limits(const struct arguments *arguments, const struct rt_prediction *predictions,
+                        size_t count)
+{
+    struct rt_limit_curve *curves = rt_calloc(count, sizeof *curves);
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        status = predictions[i].refused != NULL
+                     ? rt_fail(RT_EFORMAT, "%s", predictions[i].refused)
+                     : rt_limit_curve(&predictions[i], &arguments->limits, &curves[i]);
+    if (status == RT_OK)
+        status = rt_report_end_with(rt_limit_report(predictions, curves, count), arguments->json,
+                                    &arguments->reports);
+    for (size_t i = 0; i < count; i++)
+        rt_limit_curve_release(&curves[i]);
+    free(curves);
+    return status;
+}
+
+/* Each forecast under the one limit that was given. */
+static int hold(const struct arguments *arguments, struct rt_prediction *predictions, size_t count)
+{
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        if (predictions[i].refused == NULL)
+            status = rt_forecast_hold(&predictions[i].forecast, &predictions[i].device,
+                                      predictions[i].predictor, arguments->limits.watts[0]);
+    return status;
+}
+
+static int print(const struct arguments *arguments, const struct rt_prediction *predictions, size_t count)
+{
+    bool json = rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_JSON);
+    bool pictures = rt_report_is_asked(arguments->json, &arguments->reports, RT_REPORT_HTML);
+    int status = rt_report_end_with(count == 1 ? rt_prediction_report(predictions, pictures)
+                                               : rt_prediction_sweep(predictions, count, json, pictures),
+                                    arguments->json, &arguments->reports);
+    fflush(stdout); /* warnings come below the table, also where both go to one file */
+    if (!arguments->json)
+        rt_prediction_warn(predictions, count);
+    return status;
+}
+
+/* What one of several GPUs cannot run keeps the others' forecasts: its rows say why. */
+static int refuse_rows(const struct arguments *arguments, int status, struct rt_prediction *predictions,
+                       size_t count)
+{
+    if (arguments->gpus.count == 1 || status != RT_EFORMAT)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        predictions[i].refused = rt_strdup(rt_error());
+        predictions[i].forecast.options = arguments->forecast;
+    }
+    return RT_OK;
+}
+
+/* What steps differ in beside the batch: images, or sequences. */
+static const struct values *sizes_of(const struct arguments *arguments)
+{
+    return arguments->images.count > 0 ? &arguments->images : &arguments->sequences;
+}
+
+/* Every batch and size on one GPU; `predictions` holds as many. */
+static int predict_on(const struct arguments *arguments, const struct rt_model_source *source,
+                      const struct rt_predictor *predictor, const struct rt_device *device,
+                      const char *changes, struct rt_prediction *predictions)
+{
+    const struct values *sizes = sizes_of(arguments);
+    size_t each = sizes->count, count = arguments->batches.count * each;
+    const struct rt_graph **graphs = rt_malloc(count * sizeof *graphs);
+    struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
+    struct rt_model_source said = *source;
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        struct rt_prediction *prediction = &predictions[i];
+        prediction->model = arguments->model;
+        prediction->predictor_name = arguments->predictor;
+        prediction->predictor = predictor;
+        prediction->device = *device;
+        prediction->gpu_changes = changes;
+        prediction->batch = arguments->batches.value[i / each];
+        prediction->sequence = arguments->sequences.value[0];
+        *(sizes == &arguments->images ? &prediction->image : &prediction->sequence) = sizes->value[i % each];
+        prediction->dataset_size = arguments->dataset_size;
+        prediction->nodes = (size_t)arguments->nodes;
+        prediction->electricity = arguments->electricity;
+        status = build_graph(arguments, &said, prediction);
+        said.quiet = true;
+        graphs[i] = &prediction->graph;
+    }
+    if (status == RT_OK) {
+        status = rt_forecast_graphs(graphs, count, predictor, &predictions[0].device, &arguments->forecast,
+                                    forecasts);
+        for (size_t i = 0; status == RT_OK && i < count; i++) {
+            predictions[i].forecast = forecasts[i];
+            predictions[i].forecast.device = &predictions[i].device; /* a limit may move it alone */
+        }
+        status = refuse_rows(arguments, status, predictions, count);
+    }
+    free(forecasts);
+    free(graphs);
+    return status;
+}
+
+static int predict_all(const struct arguments *arguments, const struct rt_model_source *source,
+                       const struct rt_predictor *predictor, struct rt_prediction *predictions)
+{
+    size_t each = arguments->batches.count * sizes_of(arguments)->count;
+    int status = RT_OK;
+    for (size_t g = 0; status == RT_OK && g < arguments->gpus.count; g++) {
+        struct rt_device device;
+        const char *spec = arguments->gpus.name[g], *comma = strchr(spec, ',');
+        status = rt_device_find(spec, &device);
+        if (status == RT_OK && !isnan(arguments->clock_mhz))
+            status = rt_device_clock(&device, arguments->clock_mhz, &device);
+        if (status == RT_OK)
+            status = predict_on(arguments, source, predictor, &device, comma != NULL ? comma + 1 : NULL,
+                                predictions + g * each);
+    }
+    return status;
+}
+
+/* Carbon and price need the energy of at least one of them. */
+static int check_electricity(const struct arguments *arguments, const struct rt_prediction *predictions,
+                             size_t count)
+{
+    bool known = !rt_electricity_asked(&arguments->electricity);
+    for (size_t i = 0; i < count && !known; i++)
+        known = predictions[i].refused == NULL && !isnan(rt_prediction_joules(&predictions[i]));
+    return known ? RT_OK
+                 : rt_fail(RT_EFORMAT,
+                           "--carbon and --price need energy, and the description of %s has no board power: "
+                           "add it, such as --gpu %s,power_w=300, or leave them out",
+                           predictions[0].device.name, arguments->gpus.name[0]);
+}
+
+static int predict(const struct arguments *arguments, const struct rt_model_source *source,
+                   const struct rt_predictor *predictor)
+{
+    size_t count = arguments->gpus.count * arguments->batches.count * sizes_of(arguments)->count;
+    struct rt_prediction *predictions = rt_calloc(count, sizeof *predictions);
+    int status = predict_all(arguments, source, predictor, predictions);
+    size_t refused = 0;
+    while (status == RT_OK && refused < count && predictions[refused].refused != NULL)
+        refused++;
+    if (refused == count) /* there is nothing to show */
+        status = rt_fail(RT_EFORMAT, "%s", predictions[0].refused);
+    if (status == RT_OK && arguments->limits.count == 1)
+        status = hold(arguments, predictions, count);
+    if (status == RT_OK)
+        status = check_electricity(arguments, predictions, count);
+    if (status == RT_OK && count == 1)
+        advise(arguments, source, &predictions[0]);
+    if (status == RT_OK && arguments->trace != NULL)
+        status = rt_prediction_trace(&predictions[0], arguments->trace);
+    if (status == RT_OK)
+        status = arguments->shares.count > 0   ? print_shares(arguments, predictions, count)
+                 : arguments->limits.count > 1 ? print_limits(arguments, predictions, count)
+                                               : print(arguments, predictions, count);
+    for (size_t i = 0; i < count; i++) {
+        rt_forecast_release(&predictions[i].forecast);
+        rt_graph_release(&predictions[i].graph);
+        free(predictions[i].refused);
+    }
+    free(predictions);
+    return status;
+}
+
+/* Of sound without text, its tokens. */
+static int64_t usual_sequence(const struct arguments *arguments, const struct rt_model_source *source)
+{
+    struct rt_graph_options step = arguments->step.graph;
+    step.sequence = rt_model_default_sequence(&source->model);
+    return step.seconds > 0 ? rt_model_sequence(&source->model, &step) : step.sequence;
+}
+
+static int predict_source(struct arguments *arguments, const struct rt_model_source *source)
+{
+    struct rt_predictor predictor;
+    bool traced = rt_model_source_traced(source);
+    int status = traced ? check_traced(arguments, source) : RT_OK;
+    if (status != RT_OK)
+        return status;
+    if (arguments->batches.count == 0)
+        arguments->batches = (struct values){{1}, 1};
+    if (!traced && rt_model_image(&source->model) > 0 && arguments->images.count == 0)
+        arguments->images = (struct values){{rt_model_image(&source->model)}, 1};
+    if (arguments->images.count > 0 && arguments->sequences.count > 1)
+        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->model);
+    if (arguments->sequences.count == 0)
+        arguments->sequences = (struct values){{traced ? 1 : usual_sequence(arguments, source)}, 1};
+    if ((status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
+        return status;
+    arguments->forecast.memo = rt_network_memo_new(); /* most GPUs ask networks the same */
+    status = predict(arguments, source, &predictor);
+    rt_network_memo_free(arguments->forecast.memo);
+    rt_predictor_release(&predictor);
+    return status;
+}
+
+/* What is said of an ONNX model goes with its file. */
+static int take_onnx(struct arguments *arguments, struct rt_model_source *source)
+{
+    bool said = arguments->no_patterns || arguments->onnx.dims.count + arguments->onnx.shapes.count > 0;
+    if (said && !rt_model_is_onnx(arguments->model))
+        return rt_fail(RT_EUSAGE,
+                       "--dim, --shape and --no-patterns are for ONNX models: give --model NET.onnx");
+    source->onnx = &arguments->onnx;
+    source->no_patterns = arguments->no_patterns;
+    source->batch_asked = arguments->batches.count > 0 || arguments->max_batch;
+    source->sequence_asked = arguments->sequences.count > 0;
+    return RT_OK;
+}
+
+static int run(const struct rt_command_line *line)
+{
+    struct arguments *arguments = line->options;
+    struct rt_model_source source;
+    int status = check_arguments(arguments);
+    if (status == RT_OK)
+        status = check_shares(line);
+    if (status == RT_OK)
+        status = check_limits(arguments);
+    if (status == RT_OK)
+        status = check_max_batch(line);
+    if (status == RT_OK)
+        status = rt_outputs_check(line);
+    if (status == RT_OK)
+        status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);
+    if (status == RT_OK)
+        status = take_onnx(arguments, &source);
+    if (status == RT_OK)
+        status = settle(line, &source);
+    if (status == RT_OK && arguments->host_spec != NULL) {
+        status = rt_host_find(arguments->host_spec, &arguments->host);
+        arguments->forecast.host = &arguments->host;
+    }
+    if (status == RT_OK)
+        status = predict_source(arguments, &source);
+    rt_step_options_release(&arguments->step);
+    return status;
+}
+
+const struct rt_command rt_command_predict = {
+    .name = "predict",
+    .also = "forecast estimate",
+    .brief = "forecast how long a model takes on a GPU",
+    .about =
+        "Forecasts how long one step of a model takes: the model becomes a graph of ops, the predictor "
+        "forecasts each kernel, and they are added up. Several GPUs, batches or sequences give one table.",
+    .details =
+        "Ops that only move data have no network of their own; they take as long as elementwise ops of as "
+        "many "
+        "bytes, and are listed. docs/guide/predict.md says what is counted and what is not.\n\n"
+        "Example: GPT-3 2.7B on a GPU that is not in the room\n"
+        "  rooftile predict --gpu H200 --model gpt3-2.7b --batch 2 --seq 2048\n"
+        "Example: an epoch of ImageNet, with its images copied from page-locked memory\n"
+        "  rooftile predict --gpu A100-SXM4-40GB -m resnet50 --mode training --batch 256 --autocast \\\n"
+        "    --layout nhwc --optimizer sgd --input pinned --overlap --dataset-size 1281167\n"
+        "Example: how many SMs are enough, of a GPU that several models share\n"
+        "  rooftile predict --gpu V100 -m resnet50 --batch 1,8,32 --sm-share 10:100:10\n"
+        "Example: the power limit that takes the least energy\n"
+        "  rooftile predict --gpu H100 -m gpt2-large --mode training --batch 8 --power-limit 200:700:50\n"
+        "Example: which batch still fits when training on 4 GPUs\n"
+        "  rooftile predict -p predictor.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --dp 4 \\\n"
+        "    --optimizer adamw --batch 4,8,16,32",
+    .options = options,
+    .option_count = RT_COUNT(options),
+    .size = sizeof(struct arguments),
+    .set_defaults = set_defaults,
+    .run = run,
+    .in_library = true,
+    .operands = RT_NO_OPERANDS("name a GPU with --gpu and a model with --model"),
+};

@@ -1,0 +1,111 @@
+/* Collectives of a step. See collectives.h. */
+#include "predict/step/collectives.h"
+#include "base/status.h"
+#include "models/networks/runtime.h"
+
+#include <math.h>
+
+/* Half-widths in ln at 90% by the prior: of nine of ten collectives on GPUs that a fit left out, short and
+ * long ones (docs/log/links.md). */
+static const double PRIOR_HALF[RT_INTERVAL_SIZES] = {[RT_INTERVAL_SHORT] = 0.45, [RT_INTERVAL_LONG] = 0.22};
+
+static enum rt_collective_library library_of(const struct rt_graph_options *options)
+{
+    if (!rt_runtimes[options->runtime].served)
+        return RT_LIBRARY_NCCL;
+    return options->step == RT_STEP_DECODE ? RT_LIBRARY_SERVER : RT_LIBRARY_SERVER_EAGER;
+}
+
+static void set_link(struct rt_collectives *collectives, double gbs)
+{
+    struct rt_device *device = &collectives->device;
+    device->link_gbs = gbs;
+    device->link_peers = NAN;
+    if (collectives->fabric == RT_FABRIC_OWN)
+        collectives->fabric =
+            rt_device_fabric(device) == RT_FABRIC_PCIE ? RT_FABRIC_PCIE_PEER : RT_FABRIC_SWITCH;
+}
+
+void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *predictor,
+                         const struct rt_device *device, const struct rt_graph *graph,
+                         const struct rt_parallel *parallel, double level)
+{
+    *out = (struct rt_collectives){.predictor = predictor,
+                                   .device = *device,
+                                   .fabric = parallel->fabric,
+                                   .library = library_of(&graph->options),
+                                   .dtype = graph->options.dtype,
+                                   .level = level};
+    if (!isnan(parallel->link_gbs))
+        set_link(out, parallel->link_gbs);
+}
+
+int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus)
+{
+    const struct rt_device *device = &collectives->device;
+    if (rt_device_fabric_link(device, collectives->fabric, gpus).gbs > 0)
+        return RT_OK;
+    if (collectives->fabric == RT_FABRIC_PAIRS && gpus <= 2)
+        return rt_fail(RT_EFORMAT,
+                       "%s: the bandwidth of a bridge to another board is unknown; give it (`--gpu "
+                       "NAME,bridge_gbs=X`), or choose another --fabric",
+                       device->name);
+    return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with --link-gbs",
+                   device->name);
+}
+
+/* Has the predictor a model of links? */
+static bool is_fitted(const struct rt_collectives *collectives, const struct rt_call *call)
+{
+    const struct rt_family_net *net = rt_predictor_net(collectives->predictor, call->op, call->dtype);
+    return net != NULL && net->forecaster == RT_FORECASTER_LINKS;
+}
+
+static double time_us(const struct rt_collectives *collectives, const struct rt_query *query)
+{
+    double us;
+    if (!is_fitted(collectives, &query->call))
+        return rt_link_us(&rt_link_prior, &query->call, &collectives->device, true);
+    rt_predictor_forecast(collectives->predictor, &collectives->device, query, 1, NULL, &us, NULL);
+    return us;
+}
+
+/* NaN where the predictor has a fit without intervals. */
+static double half_of(const struct rt_collectives *collectives, const struct rt_query *query, double bound_us)
+{
+    if (!(collectives->level > 0))
+        return NAN;
+    if (!is_fitted(collectives, &query->call))
+        return PRIOR_HALF[rt_interval_size_of(bound_us)] * rt_interval_scale(collectives->level);
+    return rt_predictor_interval(collectives->predictor, &collectives->device, query, collectives->level);
+}
+
+void rt_collective_time_of(const struct rt_collectives *collectives, const struct rt_call *call,
+                           struct rt_collective_time *out)
+{
+    struct rt_query query;
+    rt_query_init(&query, call);
+    query.call.dim[RT_DIM_FABRIC] = collectives->fabric;
+    query.call.dim[RT_DIM_LIBRARY] = collectives->library;
+    query.queued = true;
+    out->time_us = time_us(collectives, &query);
+    out->bound_us = rt_link_bound_us(&query.call, &collectives->device);
+    out->half = half_of(collectives, &query, out->bound_us);
+    out->shared =
+        is_fitted(collectives, &query.call) ? rt_predictor_shared_error(collectives->predictor, &query) : 1;
+}
+
+double rt_collective_us(const struct rt_collectives *collectives, enum rt_op_id op, int64_t gpus,
+                        double bytes)
+{
+    struct rt_query query;
+    struct rt_call call;
+    rt_call_init(&call, op, collectives->dtype);
+    call.dim[RT_DIM_GPUS] = gpus;
+    call.dim[RT_DIM_ELEMENTS] = (int64_t)ceil(bytes / rt_dtypes[collectives->dtype].bytes);
+    call.dim[RT_DIM_FABRIC] = collectives->fabric;
+    call.dim[RT_DIM_LIBRARY] = RT_LIBRARY_NCCL;
+    rt_query_init(&query, &call);
+    query.queued = true;
+    return time_us(collectives, &query);
+}

@@ -1,0 +1,55 @@
+/*
+ * The energy of a step: the work of its launches and its time, by part (models/predictors/roofline/energy.h), scaled as
+ * the predictor says.
+ *
+ * A profile (power.h) is a step at one or several clocks by the priors: what limits are solved on,
+ * coefficients are fitted to and curves are drawn from. The energy of a forecast is that of the profile at
+ * full clock, or at the clock that a power limit leaves, with the predictor's scales.
+ *
+ * All of it is of one GPU of the job, the mean over stages of a pipeline; a job takes it `gpus` times. What
+ * the host, fans of the server and its cooling take is not in it.
+ */
+#ifndef ROOFTILE_PREDICT_STEP_ENERGY_H
+#define ROOFTILE_PREDICT_STEP_ENERGY_H
+
+#include "predict/step/power.h"
+
+struct rt_forecast;
+struct rt_forecast_options;
+struct rt_graph;
+struct rt_predictor;
+struct rt_query;
+
+/* The first point: the forecast as it is. Parts are NaN where the board's power is unknown. */
+void rt_power_profile_full(const struct rt_forecast *forecast, struct rt_power_profile *out);
+/* Adds the point of a forecast at its device's clock (clocks.h asks for those). */
+void rt_power_profile_add(const struct rt_forecast *forecast, struct rt_power_profile *profile);
+/* A kernel alone, `time_us` a run. */
+void rt_power_profile_kernel(const struct rt_query *query, const struct rt_device *device, double time_us,
+                             struct rt_power_profile *out);
+/* The same work in another time at full clock: steps and their busy part are scaled alike at all points, and
+ * the parts of time with them. */
+void rt_power_profile_retime(struct rt_power_profile *profile, double step_us);
+/* Joules of a point with such scales. */
+double rt_power_profile_joules(const struct rt_power_profile *profile, size_t point,
+                               const double scale[RT_ENERGY_PARTS]);
+
+/* Of one GPU and one step; NaN throughout where the board's power is unknown, or energy was not asked for. */
+struct rt_forecast_energy {
+    double joules, watts;           /* watts: the average over the step */
+    double parts[RT_ENERGY_PARTS];  /* joules, scaled; their sum is `joules` */
+    double clock_mhz;               /* at which it runs; NaN: the device's clock is unknown */
+    double limit_w;                 /* the board's power, or the lower limit that was asked for */
+    bool limited;                   /* the limit holds the power down */
+    double gpus;                    /* of the job: all of them take joules x gpus */
+    double low_joules, high_joules; /* at options.level; NaN: unknown, or not asked for */
+    double low_watts, high_watts;
+};
+
+/* Sets forecast->energy; options.energy says whether it is asked for. The time of the step is set. */
+void rt_forecast_sum_energy(struct rt_forecast *forecast, const struct rt_predictor *predictor);
+/* The same from a step under a limit, whose time is the forecast's total_us. */
+void rt_forecast_set_energy(struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                            const struct rt_power_state *state, double limit_w, double gpus);
+
+#endif

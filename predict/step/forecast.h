@@ -1,0 +1,188 @@
+/*
+ * The forecast of a step: a graph, a predictor and a device give its time, kernel by kernel, its memory and
+ * its interval. Times are in microseconds, of one device.
+ *
+ * A step's time is the sum of its kernels' forecasts (Lee et al., ASPLOS 2025, section 4.4). Kernels that
+ * only move data, for which there is no network, take as long as elementwise ones of as many bytes, or bytes
+ * / bandwidth; `coverage` is the share of the time that a network of the kernel's own family forecast.
+ *
+ * The files, in reading order:
+ *   forecast.h         the forecast and how to ask for one
+ *   launches.h         what is launched, and the query that asks for it
+ *   queries.h          every distinct query, answered once
+ *   launch_times.h     answers, links and bandwidth become the time of each launch
+ *   collectives.h      what a collective takes: the predictor's model of links, or the prior
+ *   parallel.h         gradient sums and pipelines
+ *   host.h             what launches and copies take on the host
+ *   time_scales.h      what a measured step says of its forecast
+ *   step.h             launches become phases, stages, the step
+ *   memory.h           what it takes of the device's memory
+ *   fit.h              the largest batch that fits, and what would take less
+ *   uncertainty.h      the interval of the step
+ *   power.h            a step under a power limit
+ *   energy.h           the energy of the step
+ *   clocks.h           the step at lower clocks
+ *   power_curve.h      time and power against the limit, from one measured point
+ *   power_limit.h      a forecast under a power limit
+ *   breakdown.c        time by op and by node
+ *   prediction.h       a forecast with what it is a forecast of: text, JSON, trace
+ *   timeline.h         the step as spans of time
+ *   pictures.h         plots of forecasts
+ *   share_curve.h      a step's time against its share of the SMs
+ *   limit_curve.h      its time and energy against the power limit
+ *   cmd_predict.c      the command
+ */
+#ifndef ROOFTILE_PREDICT_STEP_FORECAST_H
+#define ROOFTILE_PREDICT_STEP_FORECAST_H
+
+#include "models/networks/graph.h"
+#include "models/predictors/predictor/predictor.h"
+#include "predict/step/energy.h"
+#include "predict/step/host.h"
+#include "predict/step/memory.h"
+#include "predict/step/parallel.h"
+#include "predict/step/server.h"
+#include "predict/step/time_scales.h"
+
+/* Where a kernel's time comes from. */
+enum rt_time_source {
+    RT_TIME_TRAINED,   /* a network of the predictor */
+    RT_TIME_ROOFLINE,  /* the predictor is the roofline, or has no network and a fallback was allowed */
+    RT_TIME_BANDWIDTH, /* moves data only: as an elementwise op does, or bytes / bandwidth */
+    RT_TIME_LINK,      /* a collective: collectives.h */
+    RT_TIME_SOURCE_COUNT
+};
+extern const char *const rt_time_sources[RT_TIME_SOURCE_COUNT];
+
+/* One launch of one phase of a node; it runs as often in a step as the node's block repeats. */
+struct rt_forecast_launch {
+    struct rt_graph_kernel kernel; /* its phase is in here */
+    uint32_t node;
+    enum rt_time_source source;
+    double time_us, roofline_us; /* of one run */
+    double half;                 /* half-width of the interval in ln at options.level; NaN: unknown */
+    double shared;               /* share of the squared error that its family has in common, 0..1 */
+    double cold_bytes; /* of one run: weights and cache that the L2 does not hold from step to step */
+    uint32_t same;     /* launches with this number are the same kernel, and wrong alike */
+};
+
+struct rt_forecast_options {
+    struct rt_parallel parallel;
+    bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
+    const struct rt_host *host; /* that launches and copies; NULL: the first row, where the runtime has one */
+    double host_us;             /* to launch any kernel; NaN: as the host has it; 0: it is never in the way */
+    const struct rt_server *server; /* what its host adds to each step; NULL: nothing */
+    enum rt_transfer input, result; /* what a step copies to the device, and back */
+    bool overlap;                   /* the input of a step is copied while the one before it runs */
+    struct rt_time_scales scales;   /* of kernels and host; zeros: as forecast */
+    double level;                   /* of the interval, above 0 and below 1; 0: none */
+    bool energy;                    /* the energy of the step too */
+    bool times_only;                /* no memory either: memory, taken and memory_bytes are zeros */
+    /* What networks made of the same inputs before, kept by the caller from forecast to forecast: the same
+     * times, sooner, where several devices are asked for the same graphs. NULL: nothing is kept. */
+    struct rt_network_memo *memo;
+};
+
+struct rt_forecast {
+    const struct rt_graph *graph;   /* not owned */
+    const struct rt_device *device; /* not owned */
+    struct rt_forecast_options options;
+    struct rt_forecast_launch *launches; /* node by node, phases in order */
+    size_t launch_count;
+    uint32_t *node_launch; /* (node_count + 1): first launch of each node */
+    /* Of one pass of one device over the whole graph, with its collectives. */
+    double phase_us[RT_PHASE_COUNT];
+    double forward_us,
+        backward_us;         /* of on_us: backward with accumulation and optimizer; NaN for pipelines */
+    double compute_us;       /* kernels of the busiest device in a step */
+    double communication_us; /* that compute does not hide, and pipeline bubbles */
+    double host_us;          /* that the GPU waits for the host, within the step and before it */
+    double copy_us;          /* of inputs and results, that nothing hides */
+    /* The step in three: until the first kernel starts (input, first launch), until the last one ends, until
+     * the result is back. Their sum is total_us. */
+    double before_us, on_us, after_us;
+    double queue_us;                          /* of before_us: until the host begins to launch */
+    double total_us;                          /* of the step */
+    double interval_level;                    /* options.level */
+    double error_correlation;                 /* of what families have in common, 0..1 */
+    double interval_low_us, interval_high_us; /* of the step; NaN: unknown, or not asked for */
+    struct rt_forecast_energy energy;         /* of the step, of one GPU */
+    double source_us[RT_TIME_SOURCE_COUNT];   /* of phase_us, by source */
+    double coverage;                          /* 0..1: trained / (all but link); 0 for the roofline */
+    /* For the trace: ends of passes (2, stages, microbatches), times of stages (stages), gradient sums of the
+     * first stage. */
+    double *pass_ends_us, *stage_forward_us, *stage_backward_us;
+    struct rt_gradient_sum *sums;
+    size_t sum_count;
+    struct rt_graph_memory memory; /* tensors by part, of the device that needs most */
+    struct rt_memory_taken taken;  /* that it takes of its memory in all */
+    double memory_bytes;           /* that the device has; NaN: unknown */
+    bool overfull;                 /* takes more, or nearly as much: see rt_forecast_fits */
+};
+
+/* Forecasts a step. RT_ENOTFOUND where the predictor lacks a network for a family that the graph needs (the
+ * sentence names family, ops and remedy); RT_EFORMAT where the device has no peak for the dtype or no link
+ * for a collective; RT_EUSAGE where the parallelism does not fit the graph, or the predictor's target is not
+ * time. `out` is released with
+ * rt_forecast_release. */
+int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *predictor,
+                      const struct rt_device *device, const struct rt_forecast_options *options,
+                      struct rt_forecast *out);
+/* A sweep: `out` (count) in the order of `graphs`. Every distinct kernel of all of them is asked for once,
+ * and all in one pass through a network, which for large networks is several times as fast as one graph after
+ * the other. The times are those of rt_forecast_graph to within the rounding of single precision. Where one
+ * graph cannot be forecast none is. */
+int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
+                       const struct rt_predictor *predictor, const struct rt_device *device,
+                       const struct rt_forecast_options *options, struct rt_forecast *out);
+void rt_forecast_release(struct rt_forecast *forecast);
+/* The step's time, us, with another host: kernels take what they took. `options` are the forecast's but for
+ * host and host_us. */
+double rt_forecast_total_with(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                              const struct rt_forecast_options *options);
+
+/* Does it fit into the device's memory, with RT_MEMORY_MARGIN of it to spare? True where that is unknown. */
+bool rt_forecast_fits(const struct rt_forecast *forecast);
+
+/* Time of all runs of a launch in one pass over the graph. */
+double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch);
+
+/* Time of one run of a node's phase. */
+double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase);
+
+/* --- by op and by node --- */
+
+/* One row per op, over all its launches. */
+struct rt_forecast_row {
+    enum rt_op_id op;
+    double time_us, share; /* share of all rows, 0..1 */
+    double flops, bytes;   /* of all launches */
+    double roofline_us;    /* share of the roofline = roofline_us / time_us */
+    size_t launches;       /* repeats counted */
+    enum rt_time_source source;
+    bool compute_bound; /* which roof is the lower one for most of its time */
+};
+/* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
+size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
+
+/* Share of the time, 0..1, in kernels with a feature beyond the range that their network was fitted in, and
+ * the family and feature (of rt_features) that most of it is about; those are set where it is not 0. */
+double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                          enum rt_family *family, int *feature);
+
+/* What the predictor has seen of the device, by share of the time of all launches but collectives. */
+struct rt_forecast_seen {
+    double share; /* 0..1: of kernels whose network was fitted or calibrated to the device in their dtype */
+    char *words;  /* those: "linear in bf16, attention in fp8", longest first; free with free() */
+};
+void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      struct rt_forecast_seen *out);
+
+struct rt_forecast_node {
+    uint32_t node;
+    double time_us, share; /* all phases, all repeats */
+};
+/* The nodes that take longest, at most `most`. Returns how many. */
+size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most);
+
+#endif

@@ -1,0 +1,305 @@
+/* The table of hosts, and hosts in files. See host.h. */
+#include "predict/step/host.h"
+#include "base/file.h"
+#include "base/report.h"
+#include "base/sort.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "base/text.h"
+#include "datasets/dataset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* clang-format off */
+/*
+ * Fitted to runs of others, whose operators are counted as graphs have them (docs/log/host.md):
+ *   epyc-7742     Hugging Face's decoders, PyTorch 2.1, transformers 4.35: decode steps of one sequence on an
+ *                 A100 take 26.1 to 26.4 ms (Llama-2-7B, 1,320 launches), 28.3 (Mistral-7B, 1,384), 30.0 to
+ *                 33.2 (Llama-2-13B, 1,648), and as much at batch 8: 18.2 to 20.4 us a launch
+ *                 (optimum-benchmark). Backward was not measured: twice the forward one, as on the others.
+ *   a100-2022     BERT-base on MIG slices of an A100, 10.9 ms for 248 launches at any batch up to 4; training
+ *                 of ResNet-50 at batch 8 (MIGProfiler)
+ *   pytorch-2020  the geometric mean of the servers below, by GPU
+ *   pgb-...       servers of pytorch-gpu-benchmark, by folder: CNNs that wait for them at batch 12, with the
+ *                 copy of 3.6 or 7.2 MB of images; zeroing gradients is in the backward one
+ * Memory beside the allocator's: 860 MiB of CUDA 11.8 (optimum-benchmark, used less reserved), 1,424 before
+ * kernels were loaded when they first run (MIGProfiler; CUDA 11.7, "Lazy Loading"): docs/log/parts.md.
+ * Pageable copies of others: 6 GB/s, the mean of those. Assumed: the driver's launch (`rooftile collect`
+ * measures it) and the optimizer, which no public run shows apart.
+ */
+/* clang-format on */
+#define COMMON .launch_us = 4, .optimizer_us = 10, .pinned_gbs = NAN
+#define OLDER  .context_mib = 1424, .keeps_gradients = 1, COMMON
+static const struct rt_host hosts[] = {
+    {"epyc-7742", .forward_us = 20, .backward_us = 40, .pageable_gbs = 6, .context_mib = 860, COMMON},
+    {"a100-2022", .forward_us = 44, .backward_us = 80, .pageable_gbs = 6, OLDER},
+    {"pytorch-2020", .forward_us = 32, .backward_us = 62, .pageable_gbs = 6, OLDER},
+    {"pgb-2080ti", .forward_us = 23.5, .backward_us = 101, .pageable_gbs = 12, OLDER},
+    {"pgb-2080ti-1", .forward_us = 28, .backward_us = 46, .pageable_gbs = 12, OLDER},
+    {"pgb-2080ti-2", .forward_us = 32.5, .backward_us = 79, .pageable_gbs = 5, OLDER},
+    {"pgb-titanrtx", .forward_us = 49, .backward_us = 94, .pageable_gbs = 2, OLDER},
+    {"pgb-titanv", .forward_us = 24.5, .backward_us = 39, .pageable_gbs = 12, OLDER},
+};
+#undef OLDER
+#undef COMMON
+enum { HOSTS = sizeof hosts / sizeof *hosts };
+
+/* The numbers of a host: names in files, ranges. */
+static const struct {
+    const char *key;
+    size_t offset;
+    double least, most;
+} numbers[] = {
+    {"forward_us", offsetof(struct rt_host, forward_us), 0, 1e5},
+    {"backward_us", offsetof(struct rt_host, backward_us), 0, 1e5},
+    {"launch_us", offsetof(struct rt_host, launch_us), 0, 1e5},
+    {"optimizer_us", offsetof(struct rt_host, optimizer_us), 0, 1e5},
+    {"step_us", offsetof(struct rt_host, step_us), 0, 1e8},
+    {"pageable_gbs", offsetof(struct rt_host, pageable_gbs), 1e-3, 1e5},
+    {"pinned_gbs", offsetof(struct rt_host, pinned_gbs), 1e-3, 1e5},
+    {"context_mib", offsetof(struct rt_host, context_mib), 0, 1e6},
+    {"keeps_gradients", offsetof(struct rt_host, keeps_gradients), 0, 1},
+};
+
+static double *number_of(struct rt_host *host, size_t i)
+{
+    return (double *)((char *)host + numbers[i].offset);
+}
+
+const struct rt_host *rt_host_default(void)
+{
+    return &hosts[0];
+}
+
+const struct rt_host *rt_host_named(const char *name)
+{
+    for (int h = 0; h < HOSTS; h++)
+        if (rt_name_equal(hosts[h].name, name))
+            return &hosts[h];
+    return NULL;
+}
+
+char *rt_host_names(void)
+{
+    struct rt_text words = {0};
+    for (int h = 0; h < HOSTS; h++)
+        rt_text_item(&words, ", ", "%s", hosts[h].name);
+    return rt_text_take(&words);
+}
+
+/* --- a file --- */
+
+static int set_number(struct rt_host *host, const char *key, const json_t *value, const char *path)
+{
+    struct rt_text keys = {0};
+    for (size_t i = 0; i < RT_COUNT(numbers); i++) {
+        double number = json_number_value(value);
+        rt_text_item(&keys, ", ", "%s", numbers[i].key);
+        if (strcmp(numbers[i].key, key) != 0)
+            continue;
+        rt_text_release(&keys);
+        if (!json_is_number(value) || !(number >= numbers[i].least && number <= numbers[i].most))
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number in %g..%g", path, key, numbers[i].least,
+                           numbers[i].most);
+        *number_of(host, i) = number;
+        return RT_OK;
+    }
+    int status = rt_fail(RT_EFORMAT, "%s: \"%.60s\" is nothing that a host has; there are name, note, %s",
+                         path, key, keys.text);
+    rt_text_release(&keys);
+    return status;
+}
+
+static int set_member(struct rt_host *host, const char *key, const json_t *value, const char *path)
+{
+    if (strcmp(key, "note") == 0)
+        return RT_OK;
+    if (strcmp(key, "name") != 0)
+        return set_number(host, key, value, path);
+    const char *text = json_string_value(value);
+    if (text == NULL || text[0] == '\0' || strlen(text) >= sizeof host->name)
+        return rt_fail(RT_EFORMAT, "%s: \"name\" must be a text of 1 to %zu bytes", path,
+                       sizeof host->name - 1);
+    strcpy(host->name, text);
+    return RT_OK;
+}
+
+static int from_json(const char *text, size_t size, const char *path, struct rt_host *out)
+{
+    json_error_t error;
+    const char *key;
+    json_t *value, *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    int status = RT_OK;
+    if (root == NULL)
+        return rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", path, error.line, error.column, error.text);
+    if (!json_is_object(root))
+        status = rt_fail(RT_EFORMAT,
+                         "%s: the file of a host holds one JSON object, such as "
+                         "{\"name\": \"mine\", \"forward_us\": 8, \"backward_us\": 6}",
+                         path);
+    json_object_foreach(root, key, value)
+    {
+        if (status == RT_OK)
+            status = set_member(out, key, value, path);
+    }
+    json_decref(root);
+    return status;
+}
+
+static int read_json(const char *path, struct rt_host *out)
+{
+    char *text;
+    size_t size;
+    int status = rt_file_read(path, 1 << 20, &text, &size);
+    if (status != RT_OK)
+        return status;
+    status = from_json(text, size, path, out);
+    free(text);
+    return status;
+}
+
+/* --- a dataset --- */
+
+enum { LARGE_COPY = 1 << 20 }; /* bytes: from here on a copy's start does not count */
+
+struct found {
+    double *value;
+    size_t count;
+};
+enum { LAUNCHES = RT_TRANSFER_NONE }; /* beside the two kinds of copies */
+
+static bool is_copy_in(const struct rt_sample *sample)
+{
+    return sample->call.op == RT_OP_HOST_TO_DEVICE && sample->call.dim[0] >= LARGE_COPY &&
+           sample->latency_us > 0;
+}
+
+static void add_samples(const struct rt_dataset *dataset, struct found found[RT_TRANSFER_COUNT])
+{
+    for (size_t i = 0; i < dataset->sample_count; i++) {
+        const struct rt_sample *sample = &dataset->samples[i];
+        if (sample->call.op == RT_OP_LAUNCH && sample->latency_us > 0)
+            found[LAUNCHES].value[found[LAUNCHES].count++] = sample->latency_us;
+        if (!is_copy_in(sample))
+            continue;
+        const char *memory = rt_dataset_attribute(dataset, sample->group, "host_memory");
+        bool pageable = memory != NULL && strcmp(memory, rt_transfers[RT_TRANSFER_PAGEABLE]) == 0;
+        struct found *of = &found[pageable ? RT_TRANSFER_PAGEABLE : RT_TRANSFER_PINNED];
+        of->value[of->count++] = (double)sample->call.dim[0] / sample->latency_us / 1e3;
+    }
+}
+
+static int from_dataset(const struct rt_dataset *dataset, const char *path, struct rt_host *out)
+{
+    struct found found[RT_TRANSFER_COUNT] = {0};
+    for (int c = 0; c < RT_TRANSFER_COUNT; c++)
+        found[c].value = rt_malloc((dataset->sample_count + 1) * sizeof(double));
+    add_samples(dataset, found);
+    double pageable = rt_median(found[RT_TRANSFER_PAGEABLE].value, found[RT_TRANSFER_PAGEABLE].count),
+           pinned = rt_median(found[RT_TRANSFER_PINNED].value, found[RT_TRANSFER_PINNED].count);
+    double launch = rt_median(found[LAUNCHES].value, found[LAUNCHES].count);
+    for (int c = 0; c < RT_TRANSFER_COUNT; c++)
+        free(found[c].value);
+    if (isnan(pageable) && isnan(pinned))
+        return rt_fail(RT_EFORMAT,
+                       "%s holds no copies from host to device of 1 MiB or more; `rooftile collect --ops "
+                       "host_to_device` measures them",
+                       path);
+    out->pinned_gbs = pinned;
+    if (!isnan(launch))
+        out->launch_us = launch;
+    out->pageable_gbs = isnan(pageable) ? fmin(out->pageable_gbs, pinned) : pageable;
+    return RT_OK;
+}
+
+static int read_dataset(const char *path, struct rt_host *out)
+{
+    struct rt_dataset dataset;
+    int status = rt_dataset_read(path, &dataset);
+    if (status != RT_OK)
+        return status;
+    status = from_dataset(&dataset, path, out);
+    rt_dataset_release(&dataset);
+    return status;
+}
+
+/* --- what --host means --- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+static bool is_path(const char *spec)
+{
+    struct stat file;
+    return strchr(spec, '/') != NULL || ends_with(spec, ".json") || ends_with(spec, ".h5") ||
+           stat(spec, &file) == 0;
+}
+
+int rt_host_find(const char *spec, struct rt_host *out)
+{
+    const struct rt_host *row = rt_host_named(spec);
+    struct rt_host host = row != NULL ? *row : hosts[0];
+    int status = RT_OK;
+    if (row == NULL && !is_path(spec)) {
+        char *names = rt_host_names();
+        status = rt_fail(RT_ENOTFOUND, "unknown host \"%.60s\"; there are %s, or give a file of JSON", spec,
+                         names);
+        free(names);
+    } else if (row == NULL) {
+        const char *base = strrchr(spec, '/');
+        snprintf(host.name, sizeof host.name, "%s", base != NULL ? base + 1 : spec);
+        status = ends_with(spec, ".h5") ? read_dataset(spec, &host) : read_json(spec, &host);
+    }
+    if (status == RT_OK)
+        *out = host;
+    return status;
+}
+
+char *rt_host_reads(const char *spec)
+{
+    return rt_host_named(spec) == NULL && is_path(spec) ? rt_strdup(spec) : NULL;
+}
+
+/* --- launches and copies --- */
+
+struct rt_dispatch rt_host_dispatch(const struct rt_host *host, bool replayed)
+{
+    struct rt_dispatch dispatch = {.step_us = host->step_us};
+    if (replayed) {
+        dispatch.first_us = host->forward_us;
+        return dispatch;
+    }
+    dispatch.forward_us = host->forward_us;
+    dispatch.backward_us = host->backward_us;
+    dispatch.launch_us = host->launch_us;
+    dispatch.optimizer_us = host->optimizer_us;
+    return dispatch;
+}
+
+static const double PINNED_PAYLOAD = 0.75; /* of the link, see host.h */
+
+double rt_host_copy_us(const struct rt_host *host, const struct rt_device *device, enum rt_transfer copy,
+                       double bytes)
+{
+    if (copy == RT_TRANSFER_NONE || bytes == 0)
+        return 0;
+    double link = PINNED_PAYLOAD * rt_device_host_link_gbs(device);
+    double gbs = isnan(host->pinned_gbs) ? link : fmin(host->pinned_gbs, link);
+    if (copy == RT_TRANSFER_PAGEABLE)
+        gbs = fmin(gbs, host->pageable_gbs);
+    return isnan(link) ? NAN : bytes / gbs / 1e3;
+}
+
+void rt_host_suggest(struct rt_text *list)
+{
+    for (int h = 0; h < HOSTS; h++)
+        rt_text_add(list, "%s\n", hosts[h].name);
+    rt_text_add(list, ":files json\n");
+}

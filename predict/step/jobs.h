@@ -1,0 +1,52 @@
+/*
+ * Jobs that share a GPU: a list in CSV, a job a row. Columns, in any order, all but `model` may be missing:
+ *
+ *   name        how reports call it (default: the model)
+ *   model       as --model of `rooftile predict`: a name of the zoo, a config.json or an ONNX model
+ *   batch       sequences or images of a step (default 1); several, of which `rooftile pack` chooses: 1 2 4 8
+ *   seq, image  tokens of a sequence, the side of images (default: as `rooftile predict` has them)
+ *   mode        inference, training or decode
+ *   optimizer   training: its step, too: none, sgd, momentum or adamw
+ *   dtype       default: as `rooftile predict` has it
+ *   runtime     likewise
+ *   latency_ms  a step may take so long at most (default: any time)
+ *   rate        sequences or images a second that it must serve (default: none)
+ */
+#ifndef ROOFTILE_PREDICT_STEP_JOBS_H
+#define ROOFTILE_PREDICT_STEP_JOBS_H
+
+#include "datasets/device.h"
+#include "models/networks/import/import.h"
+
+enum { RT_JOB_BATCHES = 16 };
+
+struct rt_gpu_job {
+    char *name, *model;              /* source.spec is model */
+    struct rt_model_source source;   /* of sizes, or an ONNX model */
+    struct rt_graph_options options; /* in the first of its batches */
+    int64_t batches[RT_JOB_BATCHES];
+    size_t batch_count;
+    size_t line;       /* of the file */
+    bool half;         /* 16 bits that nobody named: fp16 on GPUs without bf16 */
+    double latency_us; /* NaN: any */
+    double rate;       /* items a second; NaN: none asked for */
+};
+
+struct rt_gpu_jobs {
+    struct rt_gpu_job *job;
+    size_t count;
+};
+
+/* Release with rt_jobs_release. RT_EIO; RT_EFORMAT naming file, line and column for cells that are wrong, for
+ * columns that do not exist and for a file without jobs; RT_ENOTFOUND for models that are not known. */
+int rt_jobs_read(const char *path, struct rt_gpu_jobs *out);
+void rt_jobs_release(struct rt_gpu_jobs *jobs);
+
+/* Of a job whose model is a file, with its options: tells whether the file has the first of its batches (and
+ * the sequence, where it is above 0), warns of what there is to say of the file, and takes its sizes. */
+int rt_job_size_file(struct rt_gpu_job *job);
+
+/* The graph of a job's step on a device; release with rt_graph_release. */
+int rt_job_graph(const struct rt_gpu_job *job, const struct rt_device *device, struct rt_graph *out);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * A step's time, power and energy against the board's power limit, and the limits that take the least energy
+ * and the least energy x time (the energy-delay product of Gonzalez and Horowitz, IEEE JSSC 1996).
+ */
+#ifndef ROOFTILE_PREDICT_STEP_LIMIT_CURVE_H
+#define ROOFTILE_PREDICT_STEP_LIMIT_CURVE_H
+
+#include "base/ranges.h"
+#include "base/report.h"
+#include "predict/step/power_curve.h"
+#include "predict/step/prediction.h"
+
+/* Watts, as --power-limit has them. */
+struct rt_limit_list {
+    double watts[RT_RANGES_MOST];
+    size_t count;
+};
+
+/* "200", "150,200,250", "150:700:25". RT_EUSAGE for what is no limit. */
+int rt_limit_list_read(const char *option, const char *text, void *list);
+
+struct rt_limit_curve {
+    struct rt_limit_list limits;
+    struct rt_power_state *states; /* (limits.count) */
+    struct rt_power_state full;    /* under the board's own limit */
+    double boost_mhz;              /* that clocks are shares of */
+    size_t least_energy, least_delay_product;
+};
+
+/* Of a prediction at full power. Errors are those of rt_forecast_hold. Release with rt_limit_curve_release.
+ */
+int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_limit_list *limits,
+                   struct rt_limit_curve *out);
+void rt_limit_curve_release(struct rt_limit_curve *curve);
+
+/* Curves of predictions, one each. Free with rt_report_free. */
+struct rt_report *rt_limit_report(const struct rt_prediction *predictions,
+                                  const struct rt_limit_curve *curves, size_t count);
+
+#endif

@@ -1,0 +1,223 @@
+/* What a step takes of a device's memory. See memory.h. */
+#include "predict/step/memory.h"
+#include "base/status.h"
+#include "models/networks/liveness.h"
+#include "models/predictors/roofline/board.h"
+#include "predict/step/allocator.h"
+#include "predict/step/forecast.h"
+#include "predict/step/step.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define KIB 1024.0
+#define MIB 0x1p20
+
+/* --- the driver --- */
+
+/* Beside what the allocator has: modules, handles and heaps of context and libraries, by host, and what grows
+ * with SMs (local memory of resident threads): runs of four MIG slices differ by 4.286 MiB for each SM, to 2
+ * MiB (docs/log/parts.md). */
+static const double sm_mib = 4.286;
+
+double rt_memory_context(const struct rt_device *device, const struct rt_host *host)
+{
+    if (host == NULL)
+        host = rt_host_default();
+    return MIB * (host->context_mib + (device->sms > 0 ? sm_mib * device->sms : 0));
+}
+
+/* --- workspaces --- */
+
+/* cuBLAS's, which PyTorch makes once for each handle: :4096:2:16:8, on Hopper and later :4096:8
+ * (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize). */
+static double cublas_bytes(const struct rt_graph *graph, const struct rt_device *device)
+{
+    bool products = false;
+    for (size_t k = 0; k < graph->kernel_count; k++)
+        products |= rt_families[rt_call_family(&graph->kernels[k].call)].product;
+    if (!products)
+        return 0;
+    return atof(device->compute_capability) >= 9 ? 4096 * KIB * 8 : 4096 * KIB * 2 + 16 * KIB * 8;
+}
+
+/* --- the allocator --- */
+
+static void replay(const struct rt_tensor_schedule *schedule, double workspace, double limit,
+                   struct rt_memory_taken *out)
+{
+    struct rt_allocator allocator;
+    uint32_t *blocks = rt_malloc((schedule->tensor_count + 1) * sizeof *blocks);
+    rt_allocator_init(&allocator, limit);
+    for (size_t e = 0; e <= schedule->event_count; e++) {
+        if (e == schedule->resident)
+            rt_allocator_make(&allocator, workspace);
+        if (e == schedule->event_count)
+            break;
+        const struct rt_tensor_event *event = &schedule->events[e];
+        if (event->made)
+            blocks[event->tensor] = rt_allocator_make(&allocator, schedule->tensors[event->tensor].bytes);
+        else
+            rt_allocator_free(&allocator, blocks[event->tensor]);
+    }
+    out->allocated = allocator.most_allocated;
+    out->reserved = allocator.most_reserved;
+    rt_allocator_release(&allocator);
+    free(blocks);
+}
+
+/* --- a step --- */
+
+static void options_of(const struct rt_forecast *forecast, struct rt_memory_options *out)
+{
+    const struct rt_parallel *parallel = &forecast->options.parallel;
+    int64_t layers = rt_forecast_layers(forecast->graph);
+    double most = ceil((double)layers / (double)parallel->pipeline);
+    *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;
+    if (parallel->pipeline > 1)
+        out->in_flight =
+            (double)rt_pipeline_in_flight(parallel->pipeline, parallel->microbatches, parallel->schedule);
+    out->layers = layers > 0 ? most / (double)layers : 1;
+    const struct rt_host *host = forecast->options.host != NULL ? forecast->options.host : rt_host_default();
+    out->shard = parallel->shard;
+    out->gpus = parallel->data;
+    out->accumulates = parallel->microbatches > 1 || host->keeps_gradients > 0;
+}
+
+/* The allocator frees unused segments where the driver has no more, so what it takes depends on what there
+ * is.
+ */
+static bool is_overfull(const struct rt_forecast *forecast, const struct rt_tensor_schedule *schedule,
+                        double workspace, double context)
+{
+    double safe = (1 - RT_MEMORY_MARGIN) * forecast->memory_bytes;
+    struct rt_memory_taken less;
+    if (!(forecast->taken.used > safe) || forecast->taken.used > forecast->memory_bytes)
+        return forecast->taken.used > safe;
+    replay(schedule, workspace, safe - context, &less);
+    return less.reserved + context > safe;
+}
+
+void rt_forecast_sum_memory(struct rt_forecast *forecast)
+{
+    const struct rt_graph *graph = forecast->graph;
+    const struct rt_device *device = forecast->device;
+    struct rt_memory_options options;
+    struct rt_tensor_schedule schedule;
+    forecast->memory_bytes = rt_memory_for_programs_gib(device) * 0x1p30;
+    options_of(forecast, &options);
+    double context = rt_memory_context(device, forecast->options.host);
+    rt_tensor_schedule(graph, &options, &schedule);
+    rt_graph_memory_of(graph, &schedule, &forecast->memory);
+    double workspace = cublas_bytes(graph, device);
+    replay(&schedule, workspace, forecast->memory_bytes - context, &forecast->taken);
+    forecast->taken.used = forecast->taken.reserved + context;
+    forecast->overfull = is_overfull(forecast, &schedule, workspace, context);
+    rt_tensor_schedule_release(&schedule);
+}
+
+/* --- a generation --- */
+
+/* Blocks of keys and values: those that the step found, and those that it made. */
+struct cache {
+    uint32_t *before, *now;
+    size_t before_count, now_count;
+};
+
+static void drop_cache(struct rt_allocator *allocator, struct cache *cache)
+{
+    uint32_t *was = cache->before;
+    for (size_t i = 0; i < cache->before_count; i++)
+        rt_allocator_free(allocator, was[i]);
+    cache->before = cache->now;
+    cache->before_count = cache->now_count;
+    cache->now = was;
+    cache->now_count = 0;
+}
+
+static bool concatenates(const struct rt_graph *graph)
+{
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (graph->nodes[n].cached)
+            return graph->options.step == RT_STEP_DECODE;
+    return false;
+}
+
+/* One step, of tensors `at` (0..1) of the way between two schedules that are alike. Only large requests:
+ * those of at most `least` bytes have segments of their own. A node of a decode step makes keys and values,
+ * which are two tensors. */
+static void play_step(struct rt_allocator *allocator, const struct rt_tensor_schedule *schedule,
+                      const struct rt_tensor_schedule *end, double at, double least, uint32_t *blocks,
+                      struct cache *cache)
+{
+    for (size_t t = 0; t < schedule->tensor_count; t++)
+        blocks[t] = RT_NO_BLOCK;
+    for (size_t e = schedule->resident; e < schedule->event_count; e++) {
+        uint32_t t = schedule->events[e].tensor;
+        double bytes = schedule->tensors[t].bytes + at * (end->tensors[t].bytes - schedule->tensors[t].bytes);
+        bool cached = schedule->tensors[t].part == RT_MEMORY_CACHE;
+        int parts = cached && least > 0 ? 2 : 1;
+        if (!schedule->events[e].made) {
+            rt_allocator_free(allocator, blocks[t]);
+            blocks[t] = RT_NO_BLOCK;
+        }
+        if (!schedule->events[e].made || bytes / parts <= least)
+            continue;
+        for (int p = 0; p < parts; p++) {
+            uint32_t block = rt_allocator_make(allocator, bytes / parts);
+            if (cached)
+                cache->now[cache->now_count++] = block;
+            else
+                blocks[t] = block;
+        }
+    }
+    for (size_t t = 0; t < schedule->tensor_count; t++)
+        rt_allocator_free(allocator, blocks[t]); /* what the step returned */
+    drop_cache(allocator, cache);
+}
+
+/* `of`: prefill, first and last decode step. */
+static void play_generation(const struct rt_tensor_schedule *of, int64_t steps, double workspace,
+                            struct rt_allocator *allocator)
+{
+    size_t most = of[0].tensor_count > of[1].tensor_count ? of[0].tensor_count : of[1].tensor_count;
+    uint32_t *blocks = rt_malloc((most + 1) * sizeof *blocks);
+    struct cache cache = {.before = rt_malloc((2 * most + 1) * sizeof *blocks),
+                          .now = rt_malloc((2 * most + 1) * sizeof *blocks)};
+    for (size_t e = 0; e < of[0].resident; e++)
+        rt_allocator_make(allocator, of[0].tensors[of[0].events[e].tensor].bytes);
+    rt_allocator_make(allocator, workspace);
+    play_step(allocator, &of[0], &of[0], 0, 0, blocks, &cache);
+    for (int64_t s = 0; s < steps; s++)
+        play_step(allocator, &of[1], &of[2], steps > 1 ? (double)s / (double)(steps - 1) : 0, MIB, blocks,
+                  &cache);
+    free(blocks);
+    free(cache.before);
+    free(cache.now);
+}
+
+void rt_memory_generation(const struct rt_forecast *prefill, const struct rt_forecast *first,
+                          const struct rt_forecast *last, struct rt_memory_taken *out)
+{
+    const struct rt_forecast *step[] = {prefill, first, last};
+    struct rt_tensor_schedule schedules[3];
+    struct rt_memory_options options;
+    struct rt_allocator allocator;
+    double context = rt_memory_context(first->device, first->options.host);
+    int64_t steps = last->graph->options.context - first->graph->options.context + 1;
+    if (!concatenates(first->graph) || steps < 1)
+        return;
+    for (int i = 0; i < 3; i++) {
+        options_of(step[i], &options);
+        rt_tensor_schedule(step[i]->graph, &options, &schedules[i]);
+    }
+    rt_allocator_init(&allocator, first->memory_bytes - context);
+    if (schedules[1].tensor_count == schedules[2].tensor_count)
+        play_generation(schedules, steps, cublas_bytes(first->graph, first->device), &allocator);
+    out->allocated = fmax(out->allocated, allocator.most_allocated);
+    out->reserved = fmax(out->reserved, allocator.most_reserved);
+    out->used = fmax(out->used, allocator.most_reserved + context);
+    rt_allocator_release(&allocator);
+    for (int i = 0; i < 3; i++)
+        rt_tensor_schedule_release(&schedules[i]);
+}

@@ -1,0 +1,438 @@
+/* A forecast as a report. See prediction.h. */
+#include "predict/step/prediction.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "models/networks/sequences.h"
+#include "predict/step/pictures.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double GIB = 1073741824.0;
+enum { MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
+
+char *rt_prediction_gpu(const struct rt_prediction *prediction)
+{
+    const char *changes = prediction->gpu_changes;
+    return rt_format("%s%s%s", prediction->device.name, changes != NULL ? " with " : "",
+                     changes != NULL ? changes : "");
+}
+
+char *rt_prediction_case(const struct rt_prediction *prediction)
+{
+    const struct rt_graph_options *o = &prediction->graph.options;
+    struct rt_text words = {0};
+    char *gpu = rt_prediction_gpu(prediction);
+    rt_text_add(&words, "%s, batch %" PRId64, gpu, prediction->batch);
+    if (rt_prediction_of_images(prediction))
+        rt_text_add(&words, ", %" PRId64 " x %" PRId64 " pixels", o->image, o->image);
+    else if (o->step == RT_STEP_DECODE)
+        rt_text_add(&words, ", %" PRId64 " cached tokens", o->context);
+    else
+        rt_text_add(&words, ", sequence %" PRId64, prediction->sequence);
+    free(gpu);
+    return rt_text_take(&words);
+}
+
+/* --- what is forecast, by what --- */
+
+/* "bf16, fp8": in what the predictor has seen the device. */
+static char *seen_dtypes(const struct rt_prediction *prediction)
+{
+    bool seen[RT_DTYPE_COUNT];
+    struct rt_text words = {0};
+    rt_predictor_seen_dtypes(prediction->predictor, &prediction->device, seen);
+    for (int dtype = 0; dtype < RT_DTYPE_COUNT; dtype++)
+        if (seen[dtype])
+            rt_text_item(&words, ", ", "%s", rt_dtypes[dtype].name);
+    return rt_text_take(&words);
+}
+
+/* What the predictor was fitted to of this GPU: all, a part or nothing of what the step runs. */
+static void add_predictor(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    const struct rt_predictor *predictor = prediction->predictor;
+    const struct rt_device *device = &prediction->device;
+    bool calibrated = rt_predictor_calibrated_device(predictor, device->name) ||
+                      rt_predictor_calibrated_device(predictor, rt_device_board(device));
+    const char *name = prediction->predictor_name, *kind = predictor->kind,
+               *verb = calibrated ? "calibrated" : "fitted",
+               *gpu = device->whole[0] != '\0' ? "the whole GPU" : "this GPU";
+    struct rt_forecast_seen seen;
+    char *dtypes = seen_dtypes(prediction);
+    rt_forecast_seen(&prediction->forecast, predictor, &seen);
+    if (!rt_predictor_is_fitted(predictor))
+        rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
+    else if (seen.share >= 0.995)
+        rt_report_add_title(report, "by %s (%s), which was %s to %s", name, kind, verb, gpu);
+    else if (seen.share >= 0.01)
+        rt_report_add_title(report,
+                            "by %s (%s), which was %s to %s for %.0f%% of the time (%s), to other GPUs for "
+                            "the rest",
+                            name, kind, verb, gpu, 100 * seen.share, seen.words);
+    else if (device->boost_mhz > 0)
+        rt_report_add_title(report, "by %s (%s), which was not fitted to GPUs below their boost clock", name,
+                            kind);
+    else if (device->altered)
+        rt_report_add_title(report, "by %s (%s), which was not fitted to a GPU of these numbers", name, kind);
+    else if (dtypes[0] != '\0')
+        rt_report_add_title(report, "by %s (%s), which was %s to %s only in %s", name, kind, verb, gpu,
+                            dtypes);
+    else
+        rt_report_add_title(report, "by %s (%s), which was not fitted to %s", name, kind, gpu);
+    free(seen.words);
+    free(dtypes);
+}
+
+static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    const struct rt_graph_options *o = &prediction->graph.options;
+    const struct rt_parallel *p = &prediction->forecast.options.parallel;
+    int64_t attention = o->attention_data_parallel > 1 ? o->attention_data_parallel : 1;
+    int64_t gpus = p->data * p->pipeline * o->tensor_parallel * attention;
+    struct rt_text title = {0};
+    rt_text_add(&title, "%s, %s", prediction->model, rt_steps[o->step]);
+    if (o->groups != NULL) {
+        char *words = rt_sequences_words(o->groups, o->group_count);
+        rt_text_add(&title, ", %s", words);
+        free(words);
+    } else if (o->step == RT_STEP_DECODE)
+        rt_text_add(&title, ", %" PRId64 " %s with %" PRId64 " cached tokens%s", prediction->batch,
+                    prediction->batch == 1 ? "sequence" : "sequences", o->context,
+                    prediction->batch == 1 ? "" : " each");
+    else if (rt_prediction_of_images(prediction))
+        rt_text_add(&title, ", %" PRId64 " x %" PRId64 " x %" PRId64 " pixels%s", prediction->batch, o->image,
+                    o->image, o->channels_last ? ", channels last" : "");
+    else
+        rt_text_add(&title, ", %" PRId64 " x %" PRId64 " tokens", prediction->batch, prediction->sequence);
+    if (o->seconds > 0)
+        rt_text_add(&title, " and %g s of sound", o->seconds);
+    rt_text_add(&title, ", %s%s%s", rt_graph_dtype_words(&prediction->graph).text,
+                o->autocast ? " by autocast" : "", o->kv_bits > 0 ? ", keys and values in 8 bits" : "");
+    rt_text_add(&title, ", by %s%s", rt_graph_runtime_words(&prediction->graph),
+                o->fusion && !rt_runtimes[o->runtime].fusion ? ", fused" : "");
+    if (o->step == RT_STEP_TRAINING && o->optimizer != RT_OPTIMIZER_NONE)
+        rt_text_add(&title, ", %s", rt_optimizers[o->optimizer]);
+    if (o->recompute == RT_RECOMPUTE_LAYERS)
+        rt_text_add(&title, ", layers computed again");
+    if (prediction->forecast.options.parallel.shard != RT_SHARD_NONE)
+        rt_text_add(&title, ", %s sharded", rt_shard_kinds[prediction->forecast.options.parallel.shard]);
+    char *gpu = rt_prediction_gpu(prediction);
+    rt_text_add(&title, ", on %s", gpu);
+    free(gpu);
+    if (gpus > 1)
+        rt_text_add(&title, " x %" PRId64 " (data %" PRId64 ", tensor %" PRId64 ", pipeline %" PRId64 ")",
+                    gpus, p->data, o->tensor_parallel, p->pipeline);
+    if (p->microbatches > 1)
+        rt_text_add(&title, ", %" PRId64 " microbatches, %s", p->microbatches,
+                    rt_pipeline_schedules[p->schedule]);
+    rt_report_add_title(report, "%s", title.text);
+    rt_text_release(&title);
+    add_predictor(report, prediction);
+}
+
+double rt_prediction_seen_pct(const struct rt_prediction *prediction)
+{
+    struct rt_forecast_seen seen;
+    rt_forecast_seen(&prediction->forecast, prediction->predictor, &seen);
+    free(seen.words);
+    return 100 * seen.share;
+}
+
+static void add_subject(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    const struct rt_graph_options *o = &prediction->graph.options;
+    const struct rt_parallel *p = &prediction->forecast.options.parallel;
+    const struct rt_link own = rt_device_link(&prediction->device);
+    const bool images = rt_prediction_of_images(prediction);
+    const struct rt_link link = isnan(p->link_gbs) ? own : (struct rt_link){p->link_gbs, 1};
+    const struct {
+        const char *key;
+        json_t *value;
+    } members[] = {
+        {"model", rt_json_text(prediction->model)},
+        {"gpu", rt_json_text(prediction->device.name)},
+        {"predictor", rt_json_text(prediction->predictor_name)},
+        {"kind", rt_json_text(prediction->predictor->kind)},
+        {"gpu_changes", rt_json_text(prediction->gpu_changes)},
+        {"gpu_seen_pct", rt_json_number(rt_prediction_seen_pct(prediction))},
+        {"mode", json_string(rt_steps[o->step])},
+        {"batch", json_integer(prediction->batch)},
+        {"sequence", images ? json_null() : json_integer(prediction->sequence)},
+        {"image", images ? json_integer(o->image) : json_null()},
+        {"seconds", o->seconds > 0 ? json_real(o->seconds) : json_null()},
+        {"layout", images ? json_string(o->channels_last ? "nhwc" : "nchw") : json_null()},
+        {"autocast", json_boolean(o->autocast)},
+        {"context", o->step == RT_STEP_DECODE ? json_integer(o->context) : json_null()},
+        {"dtype", json_string(rt_dtypes[prediction->graph.products].name)},
+        {"dtype_beside", json_string(rt_dtypes[o->dtype].name)},
+        {"runtime", json_string(rt_runtimes[o->runtime].name)},
+        {"kv_bits", o->kv_bits > 0 ? json_integer(o->kv_bits) : json_null()},
+        {"sequence_groups", rt_sequences_json(o->groups, o->group_count)},
+        {"parallel.experts", json_integer(o->expert_parallel > 1 ? o->expert_parallel : 1)},
+        {"parallel.attention_data",
+         json_integer(o->attention_data_parallel > 1 ? o->attention_data_parallel : 1)},
+        {"fusion", json_boolean(o->fusion)},
+        {"optimizer", json_string(rt_optimizers[o->optimizer])},
+        {"recompute", json_string(rt_recomputes[o->recompute])},
+        {"parallel.data", json_integer(p->data)},
+        {"parallel.shard", json_string(rt_shard_kinds[p->shard])},
+        {"parallel.tensor", json_integer(o->tensor_parallel)},
+        {"parallel.pipeline", json_integer(p->pipeline)},
+        {"parallel.microbatches", json_integer(p->microbatches)},
+        {"parallel.schedule", json_string(rt_pipeline_schedules[p->schedule])},
+        {"parallel.overlap", json_boolean(!p->no_overlap)},
+        {"parallel.link_gbs", rt_json_number(link.gbs)},
+        {"parallel.link_peers", rt_json_number(link.peers)},
+        {"parallel.fabric", json_string(rt_fabrics[p->fabric])},
+    };
+    for (size_t i = 0; i < RT_COUNT(members); i++)
+        rt_report_add_json(report, members[i].key, members[i].value);
+}
+
+/* --- the time of the step --- */
+
+/* " (73.3 .. 108.0, 90%)", "" where the interval is unknown; to three digits or so, as it is not known to
+ * more. Free with free(). */
+static char *interval_words(const struct rt_forecast *f)
+{
+    double ms = f->interval_low_us / 1e3;
+    int digits = ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3;
+    if (isnan(ms))
+        return rt_strdup("");
+    return rt_format(" (%.*f .. %.*f, %g%%)", digits, ms, digits, f->interval_high_us / 1e3,
+                     100 * f->interval_level);
+}
+
+static json_t *interval_json(const struct rt_forecast *f)
+{
+    if (isnan(f->interval_low_us))
+        return json_null();
+    return json_pack("{s:f, s:f, s:f}", "level", f->interval_level, "low_ms", f->interval_low_us / 1e3,
+                     "high_ms", f->interval_high_us / 1e3);
+}
+
+/* A part of the step in ms, with `words` after it; for programs only where not `shown`. */
+static void add_part(struct rt_report *report, const char *key, double time_us, const char *label, bool shown,
+                     const char *words)
+{
+    rt_report_add_fact(report, key, rt_json_number(time_us / 1e3), shown ? label : NULL, "%9.3f ms%s",
+                       time_us / 1e3, words);
+}
+
+static void add_time(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    const struct rt_forecast *f = &prediction->forecast;
+    const struct rt_graph_options *o = &prediction->graph.options;
+    bool passes = o->step == RT_STEP_TRAINING && !isnan(f->forward_us);
+    bool images = rt_prediction_of_images(prediction);
+    bool waits = f->host_us > 0.5e-3 * f->total_us;
+    bool phases = f->before_us + f->after_us > 0.5e-3 * f->total_us;
+    bool links = f->communication_us > 0.5e-3 * f->total_us;
+    char *interval = interval_words(f);
+    rt_report_add_fact(
+        report, "total_ms", rt_json_number(f->total_us / 1e3), "total", "%*.3f ms%s, %.0f %s/s",
+        passes || links || waits || phases ? 9 : 0, f->total_us / 1e3, interval,
+        images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction),
+        images ? "images" : "tokens");
+    free(interval);
+    add_part(report, "before_ms", f->before_us, "before the GPU", phases, " until its first kernel starts");
+    add_part(report, "on_ms", f->on_us, "on it", phases, "");
+    add_part(report, "after_ms", f->after_us, "after it", phases, " until the result is with the host");
+    add_part(report, "forward_ms", f->forward_us, "forward", passes, "");
+    add_part(report, "backward_ms", f->backward_us, "backward", passes,
+             o->optimizer != RT_OPTIMIZER_NONE ? " with accumulation and optimizer" : " with accumulation");
+    add_part(report, "kernels_ms", f->compute_us, "kernels", links || waits, " of the busiest GPU");
+    add_part(report, "communication_ms", f->communication_us, "communication", links,
+             " for links and waiting, not hidden");
+    add_part(report, "host_ms", f->host_us, "host", waits,
+             " that kernels wait to be launched (--host, --host-us)");
+    add_part(report, "copy_ms", f->copy_us, "copies", f->copy_us > 0.5e-3 * f->total_us,
+             " of input and result, not hidden");
+    rt_report_add_json(report, "tokens_per_s", rt_json_number(rt_prediction_tokens_per_second(prediction)));
+    rt_report_add_json(report, "images_per_s",
+                       rt_json_number(images ? rt_prediction_items_per_second(prediction) : NAN));
+    rt_report_add_json(report, "interval", interval_json(f));
+}
+
+static void add_epoch(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    if (prediction->dataset_size == 0)
+        return;
+    int64_t steps = rt_prediction_epoch_steps(prediction);
+    double seconds = rt_prediction_epoch_s(prediction);
+    rt_report_add_json(report, "epoch.dataset_size", json_integer(prediction->dataset_size));
+    rt_report_add_json(report, "epoch.steps", json_integer(steps));
+    rt_report_add_fact(report, "epoch.time_s", rt_json_number(seconds), "epoch",
+                       "%.1f s of %" PRId64 " steps over %" PRId64 " %s", seconds, steps,
+                       prediction->dataset_size,
+                       rt_prediction_of_images(prediction) ? "images" : "sequences");
+}
+
+/* The host by name, and what is copied. */
+static void add_host(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    const struct rt_forecast_options *options = &prediction->forecast.options;
+    const struct rt_host *host = options->host != NULL ? options->host : rt_host_default();
+    rt_report_add_json(report, "host.name", rt_json_text(host->name));
+    rt_report_add_json(report, "host.input", json_string(rt_transfers[options->input]));
+    rt_report_add_json(report, "host.result", json_string(rt_transfers[options->result]));
+    rt_report_add_json(report, "host.overlap", json_boolean(options->overlap));
+    rt_report_add_json(report, "host.link_gbs", rt_json_number(rt_device_host_link_gbs(&prediction->device)));
+}
+
+/* --- where it comes from --- */
+
+/* Ops without a trained network of their own, with their share of the time: "where 2.1%, copy 0.8%". */
+static void add_coverage(struct rt_report *report, const struct rt_prediction *prediction,
+                         const struct rt_forecast_row *rows, size_t count)
+{
+    const struct rt_forecast *f = &prediction->forecast;
+    struct rt_text words = {0};
+    json_t *fallbacks = json_array();
+    for (size_t r = 0; r < count; r++) {
+        if (rows[r].source == RT_TIME_TRAINED || rows[r].source == RT_TIME_LINK)
+            continue;
+        const char *separator = words.length > 0                     ? ", "
+                                : f->source_us[RT_TIME_ROOFLINE] > 0 ? "; by bandwidth or roofline: "
+                                                                     : "; by bandwidth: ";
+        rt_text_add(&words, "%s%s %.1f%%", separator, rt_ops[rows[r].op].name, 100 * rows[r].share);
+        json_array_append_new(fallbacks,
+                              json_pack("{s:s, s:s, s:f}", "op", rt_ops[rows[r].op].name, "source",
+                                        rt_time_sources[rows[r].source], "share_pct", 100 * rows[r].share));
+    }
+    rt_report_add_fact(report, "coverage_pct", rt_json_number(100 * f->coverage),
+                       rt_predictor_is_fitted(prediction->predictor) ? "coverage" : NULL,
+                       "%.1f%% of the kernels' time by trained networks%s", 100 * f->coverage,
+                       words.length > 0 ? words.text : "");
+    rt_report_add_json(report, "fallbacks", fallbacks);
+    rt_text_release(&words);
+}
+
+static void add_memory(struct rt_report *report, const struct rt_forecast *f)
+{
+    const struct rt_graph_memory *m = &f->memory;
+    const struct {
+        const char *name;
+        double bytes;
+    } parts[] = {{"weights", m->weights},         {"gradients", m->gradients}, {"optimizer", m->optimizer},
+                 {"activations", m->activations}, {"cache", m->cache},         {"workspace", m->workspace}};
+    struct rt_text words = {0};
+    for (size_t i = 0; i < RT_COUNT(parts); i++) {
+        char *key = rt_format("memory.%s_gib", parts[i].name);
+        rt_report_add_json(report, key, rt_json_number(parts[i].bytes / GIB));
+        free(key);
+        if (parts[i].bytes > 0)
+            rt_text_item(&words, ", ", "%s %.2f", parts[i].name, parts[i].bytes / GIB);
+    }
+    rt_text_item(&words, "; ", "allocator %.2f", (f->taken.reserved - m->total) / GIB);
+    rt_text_item(&words, ", ", "context %.2f", (f->taken.used - f->taken.reserved) / GIB);
+    rt_report_add_json(report, "memory.allocated_gib", rt_json_number(f->taken.allocated / GIB));
+    rt_report_add_json(report, "memory.reserved_gib", rt_json_number(f->taken.reserved / GIB));
+    rt_report_add_json(report, "memory.used_gib", rt_json_number(f->taken.used / GIB));
+    rt_report_add_fact(report, "memory.total_gib", rt_json_number(m->total / GIB), "memory",
+                       "%.2f of %.2f GiB: %s", f->taken.used / GIB, f->memory_bytes / GIB, words.text);
+    rt_report_add_json(report, "memory.device_gib", rt_json_number(f->memory_bytes / GIB));
+    rt_report_add_json(report, "memory.fits", json_boolean(rt_forecast_fits(f)));
+    rt_text_release(&words);
+}
+
+static const char *bound_words(const struct rt_forecast_row *row)
+{
+    return row->source == RT_TIME_LINK ? "link" : row->compute_bound ? "compute" : "memory";
+}
+
+static const struct rt_column op_columns[] = {
+    {"op", NULL, 's', 0},
+    {"launches", NULL, 'd', 0},
+    {"time_ms", "ms", 'f', 3},
+    {"share_pct", "share %", 'f', 1},
+    {"tflops", "TFLOP/s", 'g', 3},
+    {"gbs", "GB/s", 'g', 4},
+    {"roofline_pct", "of limit %", 'f', 1},
+    {"bound", "bound by", 's', 0},
+    {"source", "forecast by", 's', 0},
+};
+
+static struct rt_table *op_table(const struct rt_forecast_row *rows, size_t count)
+{
+    struct rt_table *table = rt_table_new(op_columns, RT_COUNT(op_columns));
+    for (size_t r = 0; r < count; r++) {
+        const struct rt_forecast_row *row = &rows[r];
+        rt_table_row(table, rt_ops[row->op].name, (long long)row->launches, row->time_us / 1e3,
+                     100 * row->share, row->flops > 0 ? row->flops / row->time_us / 1e6 : NAN,
+                     row->bytes / row->time_us / 1e3, 100 * row->roofline_us / row->time_us, bound_words(row),
+                     rt_time_sources[row->source]);
+    }
+    return table;
+}
+
+static const struct rt_column node_columns[] = {
+    {"node", NULL, 's', 0},    {"block", NULL, 's', 0},          {"repeat", "x", 'd', 0},
+    {"time_ms", "ms", 'f', 3}, {"share_pct", "share %", 'f', 1},
+};
+
+static struct rt_table *node_table(const struct rt_prediction *prediction)
+{
+    const size_t all = prediction->graph.node_count, asked = prediction->nodes > 0 ? prediction->nodes : 10;
+    const size_t most = asked < all ? asked : all;
+    struct rt_forecast_node *heaviest = rt_calloc(most + 1, sizeof *heaviest);
+    struct rt_table *table = rt_table_new(node_columns, RT_COUNT(node_columns));
+    size_t count = rt_forecast_heaviest(&prediction->forecast, heaviest, most);
+    for (size_t i = 0; i < count; i++) {
+        const struct rt_node *node = &prediction->graph.nodes[heaviest[i].node];
+        const struct rt_block *block = &prediction->graph.blocks[node->block];
+        rt_table_row(table, node->name, block->name, (long long)block->repeat, heaviest[i].time_us / 1e3,
+                     100 * heaviest[i].share);
+        if (prediction->nodes > 0)
+            rt_table_row_json(table, "of", rt_json_text(node->of));
+    }
+    free(heaviest);
+    return table;
+}
+
+static json_t *warnings_json(const struct rt_prediction *prediction)
+{
+    json_t *array = json_array();
+    for (int w = 0; w < RT_WARNING_COUNT; w++) {
+        char *sentence = rt_prediction_warning(prediction, (enum rt_warning)w);
+        if (sentence != NULL)
+            json_array_append_new(array, rt_json_text(sentence));
+        free(sentence);
+    }
+    return array;
+}
+
+struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, bool pictures)
+{
+    struct rt_report *report = rt_report_new();
+    struct rt_forecast_row rows[MAX_ROWS];
+    size_t count = rt_forecast_rows(&prediction->forecast, rows);
+    add_title(report, prediction);
+    add_subject(report, prediction);
+    add_time(report, prediction);
+    add_epoch(report, prediction);
+    rt_prediction_add_energy(report, prediction);
+    rt_prediction_add_electricity(report, prediction);
+    add_host(report, prediction);
+    add_coverage(report, prediction, rows, count);
+    add_memory(report, &prediction->forecast);
+    rt_fit_report(report, &prediction->advice);
+    if (pictures)
+        rt_prediction_add_plots(report, prediction);
+    rt_report_add_table(report, "ops", "By op, all launches of one pass on one GPU", op_table(rows, count));
+    bool transforms = false;
+    for (size_t i = 0; i < count; i++)
+        transforms |= rows[i].roofline_us > rows[i].time_us;
+    rt_report_add_note(
+        report, NULL,
+        "of limit %%: how near the op comes to the GPU's peak FLOP/s or memory bandwidth, whichever "
+        "binds it%s",
+        transforms
+            ? "; more than 100 where operands are in the L2, or transforms save a convolution multiplications"
+            : "");
+    rt_report_add_table(report, "heaviest", "The heaviest nodes", node_table(prediction));
+    rt_report_add_json(report, "warnings", warnings_json(prediction));
+    return report;
+}

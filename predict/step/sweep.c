@@ -1,0 +1,255 @@
+/* Several forecasts: a row for each, and their warnings. See prediction.h. */
+#include "base/status.h"
+#include "base/text.h"
+#include "predict/step/pictures.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double GIB = 1073741824.0;
+
+/* --- the table --- */
+
+/* Columns of every sweep, by place. */
+enum { SWEEP_SIZE = 2, SWEEP_RATE = 6, SWEEP_OWN = 11, SWEEP_MORE = 10 };
+static const struct rt_column sweep_columns[SWEEP_OWN] = {
+    {"gpu", NULL, 's', 0},
+    {"batch", NULL, 'd', 0},
+    {"sequence", NULL, 'd', 0},
+    {"total_ms", "ms", 'f', 3},
+    {"forward_ms", "forward", 'f', 3},
+    {"backward_ms", "backward", 'f', 3},
+    {"tokens_per_s", "tokens/s", 'f', 0},
+    {"coverage_pct", "coverage %", 'f', 1},
+    {"memory_gib", "GiB", 'f', 1},
+    {"fits", NULL, 's', 0},
+    {"gpu_seen_pct", "GPU seen %", 'f', 0},
+};
+
+/* Columns behind them, and the numbers of a row. */
+struct more {
+    struct rt_column column[SWEEP_MORE];
+    double value[SWEEP_MORE];
+    size_t count;
+};
+
+static void add_more(struct more *more, const char *key, const char *title, int digits, double value)
+{
+    more->value[more->count] = value;
+    more->column[more->count++] = (struct rt_column){key, title, 'f', digits};
+}
+
+/* The same to so many significant digits: energies span decades. */
+static void add_significant(struct more *more, const char *key, const char *title, int digits, double value)
+{
+    add_more(more, key, title, digits, value);
+    more->column[more->count - 1].kind = 'g';
+}
+
+/* Carbon and price, where they are asked for. */
+static void add_electricity(struct more *more, const struct rt_prediction *p)
+{
+    for (int kind = 0; kind < RT_ELECTRICITY_KINDS; kind++) {
+        struct rt_electricity_column column =
+            rt_electricity_column(p, (enum rt_electricity_kind)kind, rt_prediction_joules(p));
+        if (p->electricity.per_kwh[kind] <= 0)
+            continue;
+        add_significant(more, column.key, column.title, 4, column.value);
+    }
+}
+
+/* Does any of them have a time before or after the GPU's, and is the energy of any known? */
+static void look_over(const struct rt_prediction *predictions, size_t count, bool *phases, bool *energy)
+{
+    *phases = *energy = false;
+    for (size_t i = 0; i < count; i++) {
+        *phases |= predictions[i].forecast.before_us + predictions[i].forecast.after_us > 0;
+        *energy |= predictions[i].refused == NULL && !isnan(rt_prediction_joules(&predictions[i]));
+    }
+}
+
+/* The phases and energies where any row has one, the epoch where it is asked for, the interval where there is
+ * one. */
+static void list_more(const struct rt_prediction *predictions, size_t count, const struct rt_prediction *p,
+                      const char *from, struct more *more)
+{
+    const struct rt_forecast *f = &p->forecast;
+    bool phases, energy, images = rt_prediction_of_images(p);
+    look_over(predictions, count, &phases, &energy);
+    *more = (struct more){0};
+    if (phases) {
+        add_more(more, "before_ms", "before", 3, f->before_us / 1e3);
+        add_more(more, "after_ms", "after", 3, f->after_us / 1e3);
+    }
+    if (p->dataset_size > 0)
+        add_more(more, "epoch_s", "epoch s", 1, rt_prediction_epoch_s(p));
+    if (predictions[0].forecast.options.level > 0) {
+        add_more(more, "interval_low_ms", from, 3, f->interval_low_us / 1e3);
+        add_more(more, "interval_high_ms", "to", 3, f->interval_high_us / 1e3);
+    }
+    if (energy) {
+        add_significant(more, "step_j", "J", 4, rt_prediction_joules(p));
+        add_more(more, "watts", "W", 0, f->energy.watts);
+        add_significant(more, images ? "j_per_image" : "j_per_token", images ? "J/image" : "J/token", 3,
+                        rt_prediction_joules_per_item(p));
+    }
+    add_electricity(more, p);
+}
+
+/* Decoding: the context instead of the sequence; images: their side, and how many a second. */
+static struct rt_table *sweep_table(const struct rt_prediction *first, const struct more *more)
+{
+    struct rt_column columns[SWEEP_OWN + SWEEP_MORE];
+    memcpy(columns, sweep_columns, sizeof sweep_columns);
+    memcpy(columns + SWEEP_OWN, more->column, sizeof more->column);
+    if (first->graph.options.step == RT_STEP_DECODE)
+        columns[SWEEP_SIZE] = (struct rt_column){"context", NULL, 'd', 0};
+    if (rt_prediction_of_images(first)) {
+        columns[SWEEP_SIZE] = (struct rt_column){"image", NULL, 'd', 0};
+        columns[SWEEP_RATE] = (struct rt_column){"images_per_s", "images/s", 'f', 0};
+    }
+    return rt_table_new(columns, SWEEP_OWN + more->count);
+}
+
+static void add_row(struct rt_table *table, const struct rt_prediction *p, struct more *more)
+{
+    const struct rt_forecast *f = &p->forecast;
+    const struct rt_graph_options *o = &p->graph.options;
+    bool images = rt_prediction_of_images(p);
+    char *gpu = rt_prediction_gpu(p);
+    long long size = images ? p->image : o->step == RT_STEP_DECODE ? o->context : p->sequence;
+    for (size_t i = 0; p->refused != NULL && i < more->count; i++)
+        more->value[i] = NAN;
+    if (p->refused != NULL) /* "-" from its time on */
+        rt_table_row_numbers(table, more->value, more->count, gpu, (long long)p->batch, size, NAN, NAN, NAN,
+                             NAN, NAN, NAN, NULL, NAN);
+    else
+        rt_table_row_numbers(table, more->value, more->count, gpu, (long long)p->batch, size,
+                             f->total_us / 1e3, f->forward_us / 1e3, f->backward_us / 1e3,
+                             images ? rt_prediction_items_per_second(p) : rt_prediction_tokens_per_second(p),
+                             100 * f->coverage, f->taken.used / GIB, rt_forecast_fits(f) ? "yes" : "no",
+                             rt_prediction_seen_pct(p));
+    free(gpu);
+}
+
+static struct rt_table *rows_table(const struct rt_prediction *predictions, size_t count)
+{
+    char *from = rt_format("%g%% from", 100 * predictions[0].forecast.options.level);
+    struct more more;
+    list_more(predictions, count, &predictions[0], from, &more);
+    struct rt_table *table = sweep_table(&predictions[0], &more);
+    for (size_t i = 0; i < count; i++) {
+        list_more(predictions, count, &predictions[i], from, &more);
+        add_row(table, &predictions[i], &more);
+    }
+    free(from);
+    return table;
+}
+
+/* --- the report --- */
+
+static json_t *row_json(const struct rt_prediction *p)
+{
+    if (p->refused != NULL)
+        return json_pack("{s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "model", rt_json_text(p->model), "gpu",
+                         rt_json_text(p->device.name), "gpu_changes", rt_json_text(p->gpu_changes), "batch",
+                         (json_int_t)p->batch, rt_prediction_of_images(p) ? "image" : "sequence",
+                         (json_int_t)(rt_prediction_of_images(p) ? p->image : p->sequence), "dtype",
+                         rt_dtypes[p->graph.products].name, "error", rt_json_text(p->refused));
+    struct rt_report *report = rt_prediction_report(p, false);
+    json_t *json = rt_report_json(report);
+    rt_report_free(report);
+    return json;
+}
+
+/* Each reason once: rows of one GPU have the same. */
+static void add_reasons(struct rt_report *report, const struct rt_prediction *predictions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *reason = predictions[i].refused, *last = i > 0 ? predictions[i - 1].refused : NULL;
+        if (reason != NULL && (last == NULL || strcmp(reason, last) != 0))
+            rt_report_add_note(report, NULL, "%s", reason);
+    }
+}
+
+struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
+                                      bool pictures)
+{
+    struct rt_report *report = rt_report_new();
+    json_t *all = json_array();
+    for (size_t i = 0; json && i < count; i++)
+        json_array_append_new(all, row_json(&predictions[i]));
+    rt_report_add_json(report, "", all);
+    rt_report_add_title(report, "%s, %s, by %s", predictions[0].model,
+                        rt_steps[predictions[0].graph.options.step], predictions[0].predictor_name);
+    if (pictures)
+        rt_sweep_add_plots(report, predictions, count);
+    rt_report_add_table(report, NULL, "", rows_table(predictions, count));
+    add_reasons(report, predictions, count);
+    return report;
+}
+
+/* --- warnings --- */
+
+/* "NVIDIA L4, batch 8, sequence 128: ": what of a row differs from others. */
+static char *row_words(const struct rt_prediction *predictions, size_t count, size_t row)
+{
+    const struct rt_prediction *p = &predictions[row];
+    bool gpus = false, batches = false, sequences = false, images = false;
+    struct rt_text words = {0};
+    for (size_t i = 0; i < count; i++) {
+        gpus |= strcmp(predictions[i].device.name, p->device.name) != 0 ||
+                predictions[i].gpu_changes != p->gpu_changes; /* of the same --gpu, the same text */
+        batches |= predictions[i].batch != p->batch;
+        sequences |= predictions[i].sequence != p->sequence;
+        images |= predictions[i].image != p->image;
+    }
+    char *gpu = rt_prediction_gpu(p);
+    if (gpus || (!batches && !sequences && !images))
+        rt_text_item(&words, ", ", "%s", gpu);
+    free(gpu);
+    if (batches)
+        rt_text_item(&words, ", ", "batch %" PRId64, p->batch);
+    if (sequences)
+        rt_text_item(&words, ", ", "sequence %" PRId64, p->sequence);
+    if (images)
+        rt_text_item(&words, ", ", "image %" PRId64, p->image);
+    return rt_text_take(&words);
+}
+
+/* One reason: the sentence of the first row that has it. */
+static void warn_of(const struct rt_prediction *predictions, size_t count, enum rt_warning warning)
+{
+    char *sentence = NULL;
+    size_t first = 0, rows = 0;
+    bool same = true;
+    for (size_t i = 0; i < count; i++) {
+        char *other = rt_prediction_warning(&predictions[i], warning);
+        if (other == NULL)
+            continue;
+        same &= sentence == NULL || strcmp(sentence, other) == 0;
+        if (rows++ == 0) {
+            first = i;
+            sentence = other;
+        } else {
+            free(other);
+        }
+    }
+    char *words = row_words(predictions, count, first);
+    if (rows == count && same)
+        rt_warn("%s", sentence);
+    else if (rows == 1)
+        rt_warn("%s: %s", words, sentence);
+    else if (rows > 1)
+        rt_warn("%s and %zu more rows: %s", words, rows - 1, sentence);
+    free(words);
+    free(sentence);
+}
+
+void rt_prediction_warn(const struct rt_prediction *predictions, size_t count)
+{
+    for (int warning = 0; warning < RT_WARNING_COUNT; warning++)
+        warn_of(predictions, count, (enum rt_warning)warning);
+}

@@ -1,0 +1,148 @@
+/* The interval of a step, and how much of it is extrapolated. See uncertainty.h, forecast.h. */
+#include "predict/step/uncertainty.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "predict/step/launches.h"
+#include "predict/step/queries.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Half-width in ln at 90% of a model whose kernels are all known: what adding them up misses. */
+static const double SUM_HALF = 0.08;
+
+/* The same of what kernels wait for the host: those of public runs (host.c) lie 0.33 around their mean in ln,
+ * one standard deviation of seven, so 0.6 to 0.7. A host that was measured is known to 0.2, which is not
+ * counted. */
+static const double HOST_HALF = 0.7;
+
+/* Squared sum, over the kernels, of what is a kernel's own in its launches: time x half-width. */
+static double own_square(const struct rt_forecast *forecast)
+{
+    uint32_t kernels = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++)
+        if (forecast->launches[i].same != RT_NO_QUERY && forecast->launches[i].same >= kernels)
+            kernels = forecast->launches[i].same + 1;
+    double *own = rt_calloc(kernels + 1, sizeof *own), squares = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        uint32_t kernel = launch->same != RT_NO_QUERY ? launch->same : kernels;
+        own[kernel] += rt_forecast_launch_total(forecast, launch) * launch->half * sqrt(1 - launch->shared);
+    }
+    for (uint32_t k = 0; k <= kernels; k++)
+        squares += own[k] * own[k];
+    free(own);
+    return squares;
+}
+
+/* What kernels of a family have in common adds up, that of two families by their correlation R; what is a
+ * kernel's own is independent of every other kernel's. With a_f the sum of time x half-width x sqrt(shared)
+ * of family f: half^2 = (R (sum a_f)^2 + (1 - R) sum a_f^2 + own squares) / time^2 + SUM_HALF^2. Where
+ * kernels wait for the host, the first term counts for their share of the step alone, and the wait's own is
+ * added. */
+void rt_forecast_sum_interval(struct rt_forecast *forecast)
+{
+    double family[RT_FAMILY_COUNT] = {0}, sum = 0, all = 0, squares = 0, level = forecast->options.level;
+    double correlation = forecast->error_correlation;
+    forecast->interval_level = level;
+    forecast->interval_low_us = forecast->interval_high_us = NAN;
+    if (!(level > 0))
+        return;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double time = rt_forecast_launch_total(forecast, launch);
+        family[rt_call_family(&launch->kernel.call)] += time * launch->half * sqrt(launch->shared);
+        sum += time; /* half NaN where one is unknown */
+    }
+    for (int f = 0; f < RT_FAMILY_COUNT; f++) {
+        all += family[f];
+        squares += family[f] * family[f];
+    }
+    double missed = SUM_HALF * rt_interval_scale(level);
+    double common = correlation * all * all + (1 - correlation) * squares;
+    double kernels = (common + own_square(forecast)) / (sum * sum);
+    double waits = forecast->host_us / forecast->total_us,
+           host = waits * HOST_HALF * rt_interval_scale(level);
+    double half = sqrt((1 - waits) * (1 - waits) * kernels + host * host + missed * missed);
+    forecast->interval_low_us = forecast->total_us * exp(-half);
+    forecast->interval_high_us = forecast->total_us * exp(half);
+}
+
+double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                          enum rt_family *family, int *feature)
+{
+    double *time_us = rt_calloc(RT_FAMILY_COUNT * rt_feature_count, sizeof *time_us);
+    double beyond = 0, sum = 0, most = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double time = rt_forecast_launch_total(forecast, launch);
+        struct rt_query query;
+        sum += time;
+        rt_launch_query(launch, forecast->device, &query);
+        const struct rt_family_net *net = rt_predictor_net(predictor, query.call.op, query.call.dtype);
+        if (launch->source != RT_TIME_TRAINED || net == NULL)
+            continue;
+        int found = rt_family_net_beyond(net, &query, forecast->device);
+        if (found < 0)
+            continue;
+        beyond += time;
+        double *cell = &time_us[(size_t)net->family * rt_feature_count + (size_t)found];
+        *cell += time;
+        if (*cell > most) {
+            most = *cell;
+            *family = net->family;
+            *feature = found;
+        }
+    }
+    free(time_us);
+    return sum > 0 ? beyond / sum : 0;
+}
+
+/* The family and dtype whose network forecasts a launch: what only moves data runs as an addition does. */
+static void forecast_as(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch,
+                        enum rt_op_id *op, enum rt_dtype *dtype)
+{
+    bool moves = rt_launch_family(launch)->moves;
+    *op = moves ? RT_OP_ADD_SCALAR : (enum rt_op_id)launch->kernel.call.op;
+    *dtype = moves ? forecast->graph->options.dtype : (enum rt_dtype)launch->kernel.call.dtype;
+}
+
+/* "linear in bf16, bmm in bf16": what takes 0.1% or more of `sum`, longest first. Clears `seen_us`. */
+static char *seen_words(double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT], double sum)
+{
+    struct rt_text words = {0};
+    for (;;) {
+        double *longest = &seen_us[0][0];
+        for (int i = 1; i < RT_FAMILY_COUNT * RT_DTYPE_COUNT; i++)
+            if (seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT] > *longest)
+                longest = &seen_us[i / RT_DTYPE_COUNT][i % RT_DTYPE_COUNT];
+        size_t place = (size_t)(longest - &seen_us[0][0]);
+        if (!(*longest >= 1e-3 * sum) || *longest == 0)
+            return rt_text_take(&words);
+        rt_text_item(&words, ", ", "%s in %s", rt_families[place / RT_DTYPE_COUNT].name,
+                     rt_dtypes[place % RT_DTYPE_COUNT].name);
+        *longest = 0;
+    }
+}
+
+void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      struct rt_forecast_seen *out)
+{
+    double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT] = {{0}}, seen = 0, sum = 0;
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        const struct rt_forecast_launch *launch = &forecast->launches[i];
+        double time = rt_forecast_launch_total(forecast, launch);
+        enum rt_op_id op;
+        enum rt_dtype dtype;
+        if (launch->source == RT_TIME_LINK)
+            continue;
+        sum += time;
+        forecast_as(forecast, launch, &op, &dtype);
+        if (launch->source == RT_TIME_ROOFLINE ||
+            !rt_predictor_has_seen(predictor, forecast->device, op, dtype))
+            continue;
+        seen += time;
+        seen_us[rt_ops[op].family][dtype] += time;
+    }
+    *out = (struct rt_forecast_seen){.share = sum > 0 ? seen / sum : 0, .words = seen_words(seen_us, sum)};
+}

@@ -1,0 +1,114 @@
+/* Convolutions as products, and what each algorithm takes for them. */
+#include "models/predictors/roofline/conv.h"
+#include "models/predictors/roofline/tile.h"
+#include "models/predictors/roofline/times.h"
+#include "test.h"
+
+#include <math.h>
+
+static struct rt_call conv_call(const char *text)
+{
+    struct rt_call call;
+    RT_ASSERT_OK(rt_call_parse(text, NULL, NULL, &call));
+    return call;
+}
+
+static struct rt_conv_shape conv_of(const char *text)
+{
+    struct rt_call call = conv_call(text);
+    struct rt_conv_shape conv;
+    rt_conv_of(&call, &conv);
+    return conv;
+}
+
+#define SQUARE                                                                                               \
+    "conv2d,batch=8,in_channels=64,out_channels=128,height=56,width=56,kernel_h=3,kernel_w=3,stride=1,"      \
+    "padding=1,dilation=1,groups=1"
+#define STRIDED                                                                                              \
+    "conv2d,batch=8,in_channels=64,out_channels=128,height=56,width=56,kernel_h=1,kernel_w=1,stride=2,"      \
+    "padding=0,dilation=1,groups=1"
+#define DEPTHWISE                                                                                            \
+    "conv2d,batch=8,in_channels=64,out_channels=64,height=56,width=56,kernel_h=3,kernel_w=3,stride=1,"       \
+    "padding=1,dilation=1,groups=64"
+
+static void check_product(const char *text, double m, double n, double k)
+{
+    struct rt_conv_shape conv = conv_of(text);
+    CU_ASSERT_EQUAL(conv.m, m);
+    CU_ASSERT_EQUAL(conv.n, n);
+    CU_ASSERT_EQUAL(conv.k, k);
+}
+
+static void test_products(void)
+{
+    check_product(SQUARE, 8 * 56 * 56, 128, 64 * 9);
+    check_product(SQUARE ",phase=backward", 8 * 56 * 56, 64, 128 * 9);
+    check_product(SQUARE ",phase=accumulate", 128, 64 * 9, 8 * 56 * 56);
+    check_product(STRIDED, 8 * 28 * 28, 128, 64);
+    check_product(STRIDED ",phase=backward", 8 * 28 * 28, 64, 128); /* the other pixels get zeros */
+    check_product(DEPTHWISE, 8 * 56 * 56, 1, 9);
+    check_product(DEPTHWISE ",dtype=fp16", 8 * 56 * 56, 1, 9); /* whatever a GPU makes of it */
+}
+
+static void test_bytes(void)
+{
+    double in = 8 * 64 * 56 * 56, out = 8 * 128 * 28 * 28, weights = 64 * 128;
+    CU_ASSERT_EQUAL(conv_of(STRIDED).bytes, 4 * (in / 2 + out + weights)); /* every other row */
+    CU_ASSERT_EQUAL(conv_of(STRIDED ",channels_last=1").bytes, 4 * (in / 4 + out + weights));
+    CU_ASSERT_EQUAL(conv_of(STRIDED ",phase=backward").bytes, 4 * (in + out + weights));
+    CU_ASSERT_EQUAL(conv_of(SQUARE).moved, 0); /* fp32 needs no other layout */
+    CU_ASSERT_EQUAL(conv_of(DEPTHWISE ",dtype=fp16").moved, 0);
+    CU_ASSERT_EQUAL(conv_of(SQUARE ",dtype=fp16,channels_last=1").moved, 0);
+    CU_ASSERT_EQUAL(conv_of(SQUARE ",dtype=fp16").moved, 2 * 2 * 8 * 56 * 56 * (64 + 128));
+}
+
+static struct rt_conv_times times_of(const char *text, const char *gpu)
+{
+    struct rt_device device;
+    struct rt_conv_shape conv = conv_of(text);
+    struct rt_call call = conv_call(text);
+    struct rt_conv_times times;
+    RT_ASSERT_OK(rt_device_named(gpu, &device));
+    rt_conv_times_of(&conv, &device, (enum rt_dtype)call.dtype, 1e9 * device.bandwidth_gbs, &times);
+    return times;
+}
+
+static void test_algorithms(void)
+{
+    struct rt_conv_times square = times_of(SQUARE, "V100"), strided = times_of(STRIDED, "V100");
+    CU_ASSERT_TRUE(square.fused < square.implicit);
+    CU_ASSERT_TRUE(square.fused > square.implicit / 2.25 / 2);
+    CU_ASSERT_TRUE(isfinite(square.nonfused) && isfinite(square.fft));
+    CU_ASSERT_TRUE(isinf(strided.fused) && isinf(strided.nonfused) && isinf(strided.fft));
+    CU_ASSERT_EQUAL(strided.fastest, strided.implicit);
+    CU_ASSERT_TRUE(isinf(times_of(SQUARE ",phase=accumulate", "V100").fused));
+    CU_ASSERT_TRUE(times_of(SQUARE ",dtype=fp16", "V100").fastest ==
+                   times_of(SQUARE ",dtype=fp16", "V100").implicit);
+    RT_ASSERT_NEAR(
+        rt_conv_tile_fill(&(struct rt_conv_shape){
+            .dense = true, .groups = 1, .kernel_h = 3, .kernel_w = 3, .batch = 1, .height = 8, .width = 8}),
+        0.5, 1e-12); /* 8 x 16 pixels of an image, or 8 x 8 of two */
+}
+
+/* Depthwise convolutions waste tiles, so that a thread computes an output. */
+static void test_direct(void)
+{
+    struct rt_device device;
+    struct rt_call call = conv_call(DEPTHWISE);
+    RT_ASSERT_OK(rt_device_named("V100", &device));
+    RT_ASSERT_NEAR(times_of(DEPTHWISE, "V100").implicit, 4e6 * rt_call_flops(&call) / 14e12, 1e-9);
+}
+
+static void test_least(void)
+{
+    struct rt_call call = conv_call(SQUARE), strided = conv_call(STRIDED);
+    RT_ASSERT_NEAR(rt_call_least_flops(&call), rt_call_flops(&call) / 4, 1e-12);
+    RT_ASSERT_NEAR(rt_call_least_flops(&strided), rt_call_flops(&strided), 1e-12);
+    call.dim[5] = call.dim[6] = 5;
+    RT_ASSERT_NEAR(rt_call_least_flops(&call), rt_call_flops(&call) * pow(32. / (28 * 5), 2), 1e-12);
+    call.dim[5] = call.dim[6] = 1;
+    RT_ASSERT_NEAR(rt_call_least_flops(&call), rt_call_flops(&call), 1e-12);
+}
+
+RT_TESTS(RT_TEST(test_products), RT_TEST(test_bytes), RT_TEST(test_algorithms), RT_TEST(test_direct),
+         RT_TEST(test_least))

@@ -1,0 +1,67 @@
+/* Pipelines of two stages, for every config of a type that LLM servers run, by the roofline. */
+#include "models/networks/served_configs.h"
+
+#include "models/networks/memory.h"
+#include "models/predictors/predictor/predictor.h"
+#include "predict/step/forecast.h"
+#include "predict/step/step.h"
+
+#include <math.h>
+
+static struct rt_predictor roofline;
+static struct rt_device device;
+
+static int forecast_of(const struct rt_graph *graph, int64_t stages, struct rt_forecast *out)
+{
+    const struct rt_forecast_options options = {
+        .parallel = {.data = 1, .pipeline = stages, .microbatches = 1, .link_gbs = NAN},
+        .fallback = true,
+        .host_us = NAN};
+    return rt_forecast_graph(graph, &roofline, &device, &options, out);
+}
+
+/* Every kernel runs on one stage; two stages do not halve what only one has; a stage has a layer at least. */
+static void divide(const struct rt_model *model)
+{
+    const struct rt_graph_options options = {.step = RT_STEP_DECODE,
+                                             .batch = 4,
+                                             .sequence = 1,
+                                             .context = 100,
+                                             .tensor_parallel = 1,
+                                             .dtype = RT_BF16,
+                                             .runtime = RT_RUNTIME_SERVING};
+    struct rt_graph graph;
+    struct rt_forecast one, two;
+    struct rt_memory_options half = RT_MEMORY_DEFAULTS;
+    struct rt_graph_memory whole, stage;
+    RT_ASSERT_OK(rt_graph_build(model, &options, &graph));
+    int64_t layers = rt_forecast_layers(&graph);
+    CU_ASSERT_EQUAL(layers, model->layers);
+    RT_ASSERT_OK(forecast_of(&graph, 1, &one));
+    RT_ASSERT_OK(forecast_of(&graph, 2, &two));
+    RT_ASSERT_NEAR(two.stage_forward_us[0] + two.stage_forward_us[1], one.stage_forward_us[0], 1e-9);
+    CU_ASSERT_TRUE(two.stage_forward_us[0] > 0 && two.stage_forward_us[1] > 0);
+    CU_ASSERT_TRUE(two.total_us > one.total_us); /* one microbatch: no stage works beside another */
+    rt_forecast_release(&one);
+    rt_forecast_release(&two);
+
+    half.layers = ceil((double)layers / 2) / (double)layers;
+    rt_graph_memory(&graph, NULL, &whole);
+    rt_graph_memory(&graph, &half, &stage);
+    CU_ASSERT_TRUE(stage.weights < whole.weights && 2 * stage.weights >= whole.weights);
+    RT_ASSERT_NEAR(stage.cache, half.layers * whole.cache, 1e-12);
+
+    RT_ASSERT_FAILS(forecast_of(&graph, layers + 1, &one), RT_EUSAGE, "layers to divide into stages");
+    CU_ASSERT_PTR_NULL(strchr(rt_error(), '\n'));
+    rt_graph_release(&graph);
+}
+
+static void test_two_stages(void)
+{
+    RT_ASSERT_OK(rt_predictor_open("roofline", &roofline));
+    RT_ASSERT_OK(rt_device_find("H100", &device));
+    CU_ASSERT_TRUE(for_each_served(divide) >= 90);
+    rt_predictor_release(&roofline);
+}
+
+RT_TESTS(RT_TEST(test_two_stages))

@@ -1,0 +1,195 @@
+/* Measured power as observations. See energy_observations.h. */
+#include "train/calibrate/energy_observations.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "datasets/run_attributes.h"
+#include "predict/evaluate/run_steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct rt_unobserved_row rt_unobserved[RT_UNOBSERVED_COUNT] = {
+    [RT_UNOBSERVED_NO_POWER] = {"no_power", "without a measured power or energy"},
+    [RT_UNOBSERVED_FLAGGED] = {"flagged", "marked as failed, throttled or unstable"},
+    [RT_UNOBSERVED_LIMITED] = {"limited", "under a power limit below the board's"},
+    [RT_UNOBSERVED_NO_FORECAST] = {"no_forecast", "that cannot be forecast: unknown model, network or power "
+                                                  "of the board"},
+};
+
+static const double full_limit = 0.995; /* of the board's: lower ones are limits */
+
+struct gathering {
+    const struct rt_dataset *dataset;
+    const struct rt_predictor *predictor;
+    struct rt_strings cells; /* a number for each */
+    struct rt_energy_measurements *out;
+};
+
+static enum rt_unobserved add(struct gathering *gathering, const struct rt_energy_measured *measured,
+                              const char *cell)
+{
+    struct rt_energy_measurements *out = gathering->out;
+    if (!rt_energy_observation_is_sound(&measured->observation))
+        return RT_UNOBSERVED_NO_FORECAST;
+    if ((out->count & (out->count - 1)) == 0) /* capacity is the next power of two */
+        out->list = rt_realloc(out->list, out->count ? 2 * out->count : 1, sizeof *out->list);
+    out->list[out->count] = *measured;
+    int32_t number = rt_strings_add(&gathering->cells, cell, strlen(cell));
+    out->list[out->count].observation.cell = out->list[out->count].as_forecast.cell = number;
+    out->count++;
+    return RT_UNOBSERVED_COUNT;
+}
+
+static void set_step(const struct rt_power_profile *profile, double times, struct rt_energy_step *out)
+{
+    for (int p = 0; p < RT_ENERGY_PARTS; p++)
+        out->joules[p] = times * profile->joules[0][p];
+    out->step_us = times * profile->step_us[0];
+    out->busy_us = times * profile->busy_us[0];
+}
+
+/* ---- runs ---- */
+
+/* Both observations, of the profiles of the steps as forecast. */
+static void set_observations(const struct rt_run_steps *steps, struct rt_power_profile *profile,
+                             struct rt_energy_measured *measured)
+{
+    for (size_t s = 0; s < steps->count; s++)
+        measured->forecast_us += steps->times[s] * profile[s].step_us[0];
+    for (size_t s = 0; s < steps->count; s++) {
+        set_step(&profile[s], steps->times[s], &measured->as_forecast.step[s]);
+        rt_power_profile_retime(&profile[s],
+                                profile[s].step_us[0] * measured->measured_us / measured->forecast_us);
+        set_step(&profile[s], steps->times[s], &measured->observation.step[s]);
+    }
+    measured->observation.steps = measured->as_forecast.steps = steps->count;
+    measured->gpus = profile[0].gpus;
+}
+
+static int observe_steps(const struct gathering *gathering, const struct rt_workload *workload,
+                         struct rt_energy_measured *measured)
+{
+    const struct rt_device *device = &gathering->dataset->devices[workload->device];
+    struct rt_power_profile profile[RT_MOST_RUN_STEPS];
+    struct rt_run_steps steps;
+    int status = rt_run_steps(gathering->dataset, workload, device, NULL, &steps);
+    if (status != RT_OK)
+        return status;
+    status = rt_run_profiles(&steps, gathering->predictor, device, true, NAN, profile);
+    if (status == RT_OK)
+        set_observations(&steps, profile, measured);
+    rt_run_steps_release(&steps);
+    return status;
+}
+
+static void set_measured(int32_t device, double watts, double limit_w,
+                         struct rt_energy_observation *observation)
+{
+    observation->device = device;
+    observation->watts = watts;
+    observation->limit_w = limit_w;
+}
+
+/* RT_UNOBSERVED_COUNT: it is one. */
+static enum rt_unobserved observe_run(struct gathering *gathering, const struct rt_workload *workload,
+                                      const struct rt_run_attributes *attributes)
+{
+    const struct rt_device *device = &gathering->dataset->devices[workload->device];
+    struct rt_energy_measured measured = {.workload = workload, .measured_us = workload->end_to_end_us};
+    if (isnan(rt_run_watts(workload, attributes, 1)))
+        return RT_UNOBSERVED_NO_POWER;
+    if (workload->flags & (RT_FLAG_FAILED | RT_FLAG_THROTTLED | RT_FLAG_UNSTABLE | RT_FLAG_PARTIAL) ||
+        !rt_time_is_possible(workload->end_to_end_us))
+        return RT_UNOBSERVED_FLAGGED;
+    if (attributes->power_limit_w < full_limit * device->power_w)
+        return RT_UNOBSERVED_LIMITED;
+    if (!(device->power_w > 0) || observe_steps(gathering, workload, &measured) != RT_OK)
+        return RT_UNOBSERVED_NO_FORECAST;
+    double watts = rt_run_watts(workload, attributes, measured.gpus);
+    set_measured(workload->device, watts, device->power_w, &measured.observation);
+    set_measured(workload->device, watts, device->power_w, &measured.as_forecast);
+    char *cell = rt_format("%d run %d", (int)workload->device, (int)workload->model);
+    enum rt_unobserved reason = add(gathering, &measured, cell);
+    free(cell);
+    return reason;
+}
+
+static void gather_runs(struct gathering *gathering, const bool *devices)
+{
+    for (size_t w = 0; w < gathering->dataset->workload_count; w++) {
+        const struct rt_workload *workload = &gathering->dataset->workloads[w];
+        struct rt_run_attributes attributes;
+        if (!devices[workload->device])
+            continue;
+        enum rt_unobserved reason = RT_UNOBSERVED_NO_FORECAST;
+        if (rt_run_attributes_read(gathering->dataset, workload, &attributes) == RT_OK) {
+            reason = observe_run(gathering, workload, &attributes);
+            rt_run_attributes_release(&attributes);
+        }
+        if (reason != RT_UNOBSERVED_COUNT)
+            gathering->out->runs_left[reason]++;
+    }
+}
+
+/* ---- kernels ---- */
+
+static enum rt_unobserved observe_kernel(struct gathering *gathering, const struct rt_sample *sample)
+{
+    const struct rt_device *device = &gathering->dataset->devices[sample->device];
+    struct rt_energy_measured measured = {
+        .sample = sample, .measured_us = sample->latency_us, .forecast_us = sample->latency_us, .gpus = 1};
+    struct rt_power_profile profile;
+    struct rt_query query;
+    if (!(sample->energy_mj > 0))
+        return RT_UNOBSERVED_NO_POWER;
+    if (sample->flags & (RT_FLAG_FAILED | RT_FLAG_THROTTLED | RT_FLAG_UNSTABLE) ||
+        !rt_time_is_possible(sample->latency_us))
+        return RT_UNOBSERVED_FLAGGED;
+    if (!(device->power_w > 0) || rt_call_family(&sample->call) == RT_FAMILY_COLLECTIVE)
+        return RT_UNOBSERVED_NO_FORECAST;
+    rt_query_of_sample(sample, true, &query);
+    rt_power_profile_kernel(&query, device, sample->latency_us, &profile);
+    measured.observation = (struct rt_energy_observation){.kernel = true, .steps = 1};
+    set_step(&profile, 1, &measured.observation.step[0]);
+    set_measured(sample->device, 1e3 * sample->energy_mj / sample->latency_us, profile.board_w,
+                 &measured.observation);
+    measured.as_forecast = measured.observation;
+    char *cell = rt_format("%d kernel %d", (int)sample->device, (int)rt_call_family(&sample->call));
+    enum rt_unobserved reason = add(gathering, &measured, cell);
+    free(cell);
+    return reason;
+}
+
+static void gather_kernels(struct gathering *gathering, const bool *devices)
+{
+    for (size_t i = 0; i < gathering->dataset->sample_count; i++) {
+        const struct rt_sample *sample = &gathering->dataset->samples[i];
+        if (!devices[sample->device])
+            continue;
+        enum rt_unobserved reason = observe_kernel(gathering, sample);
+        if (reason != RT_UNOBSERVED_COUNT)
+            gathering->out->kernels_left[reason]++;
+    }
+}
+
+/* ---- both ---- */
+
+void rt_energy_measurements_gather(const struct rt_dataset *dataset, const struct rt_predictor *predictor,
+                                   const bool *devices, bool runs, bool kernels,
+                                   struct rt_energy_measurements *out)
+{
+    struct gathering gathering = {.dataset = dataset, .predictor = predictor, .out = out};
+    *out = (struct rt_energy_measurements){0};
+    if (runs)
+        gather_runs(&gathering, devices);
+    if (kernels)
+        gather_kernels(&gathering, devices);
+    rt_strings_release(&gathering.cells);
+}
+
+void rt_energy_measurements_release(struct rt_energy_measurements *measurements)
+{
+    free(measurements->list);
+    *measurements = (struct rt_energy_measurements){0};
+}
