@@ -84,16 +84,15 @@ none nothing_twice "$work/twice"
 lines=$(wc -l <README.md)
 if [ "$lines" -le 100 ]; then ok readme_is_short; else not_ok readme_is_short "$lines lines"; fi
 
-# --- DESIGN.md has a line for every file of the rooms, and for no other ---
-# The tokens of the block below "## Rooms": FOLDER/ begins a room, "  NAME.[ch] ...  text" is in it.
-awk '/^## Rooms/ { on = 1 } on && /^```/ { if (inside) exit; inside = 1; next }
-     inside { indent = /^  /; sub(/^ +/, ""); sub(/   ?.*/, ""); if (!indent && / *[^ ]*\/$/) { room = $1; next }
-              for (i = 1; i <= NF; i++) print (indent ? room : "") $i }' docs/DESIGN.md |
-    grep -vE '^(tests|scripts|docs)/' | sed -E 's/^(.*)\.\[ch\]$/\1.c\n\1.h/' | sort >"$work/listed"
-find base datasets collect models train predict rooftile.? start.? about.? cmd_*.c commands.? librooftile.? python/rooftile -regex '.*\.\(c\|h\|cu\|cuh\|py\)' 2>/dev/null | sort >"$work/files"
-{ comm -23 "$work/listed" "$work/files" | sed 's/$/ is listed and not there/' &&
-    comm -13 "$work/listed" "$work/files" | sed 's/$/ is not listed/'; } >"$work/rooms"
-none design_lists_every_file "$work/rooms"
+# --- every file begins with what it is; DESIGN.md has a row for every folder of sources, and for no other ---
+scripts/rooms.py | grep 'no opening comment' >"$work/unsaid"
+none files_begin_with_what_they_are "$work/unsaid"
+awk '/^## Rooms/ { on = 1 } /^## / && !/Rooms/ { on = 0 } on' docs/DESIGN.md | grep -oE '^\| `[a-z_/]+/`' | grep -oE '[a-z_/]+/' |
+    sort >"$work/listed"
+find base datasets collect models predict train -regex '.*\.\(c\|h\|cu\)' | sed -E 's,[^/]+$,,' | sort -u >"$work/folders"
+{ comm -13 "$work/listed" "$work/folders" | sed 's/$/ is not listed/' &&
+    while read -r folder; do [ -d "$folder" ] || echo "$folder is listed and not there"; done <"$work/listed"; } >"$work/rooms"
+none design_lists_every_folder "$work/rooms"
 
 succeeds results_list scripts/results.sh --list
 refuses_table() { ROOFTILE=$ROOFTILE scripts/results.sh -o "$work/results" nothing >"$work/stdout" 2>"$work/stderr"; }

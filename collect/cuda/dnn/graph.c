@@ -1,3 +1,4 @@
+/* Graphs of cuDNN (its graph API): descriptors, plans, their workspaces. See dnn.h. */
 #include "collect/cuda/dnn/dnn.h"
 
 #if __has_include(<cudnn.h>)
