@@ -28,6 +28,7 @@ static bool is_version(const char *word)
 int main(int argc, char **argv)
 {
     rt_start_streams();
+    rt_error_names_options(true);
     rt_blas_tune(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), reported in a sentence */
     if (argc > 1 && strcmp(argv[1], "--no-pager") == 0) {

@@ -10,13 +10,55 @@
 
 static _Thread_local char sentence[2048];
 
+/* How sentences name the fields of a request: "kv_cache", or "--kv-cache" in those of the program. */
+static bool as_options;
+
+void rt_error_names_options(bool options)
+{
+    as_options = options;
+}
+
+/* The length of "{kv_cache}" at `text`; 0: there is no such thing. */
+static size_t field_length(const char *text)
+{
+    size_t letters = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
+    return letters > 0 && text[letters + 1] == '}' ? letters + 2 : 0;
+}
+
+/* `format` with the fields that it names in braces as the reader knows them. */
+static void name_fields(const char *format, char *out, size_t size)
+{
+    size_t used = 0;
+    while (*format != '\0' && used + 3 < size) {
+        size_t length = field_length(format);
+        if (length > 0 && as_options) {
+            out[used++] = '-';
+            out[used++] = '-';
+        }
+        for (size_t i = 1; i + 1 < length && used + 1 < size; i++)
+            out[used++] = as_options && format[i] == '_' ? '-' : format[i];
+        if (length == 0)
+            out[used++] = *format;
+        format += length > 0 ? length : 1;
+    }
+    out[used] = '\0';
+}
+
+/* vsnprintf of such a format. Values that are printed stay as they are, whatever braces they hold. */
+static void print_sentence(char *out, size_t size, const char *format, va_list arguments)
+{
+    char named[2048];
+    name_fields(format, named, sizeof named);
+    vsnprintf(out, size, named, arguments);
+}
+
 int rt_fail(int status, const char *format, ...)
 {
     RT_C_LOCALE;
     char raw[sizeof sentence];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(raw, sizeof raw, format, arguments);
+    print_sentence(raw, sizeof raw, format, arguments);
     va_end(arguments);
     rt_printable(sentence, sizeof sentence, raw, false);
     return status;
@@ -28,7 +70,7 @@ int rt_fail_context(int status, const char *format, ...)
     char context[512], whole[sizeof sentence];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(context, sizeof context, format, arguments);
+    print_sentence(context, sizeof context, format, arguments);
     va_end(arguments);
     snprintf(whole, sizeof whole, "%s: %.1500s", context, sentence);
     rt_printable(sentence, sizeof sentence, whole, false);
@@ -43,7 +85,7 @@ int rt_fail_remedy(int status, const char *format, ...)
         return status;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(remedy, sizeof remedy, format, arguments);
+    print_sentence(remedy, sizeof remedy, format, arguments);
     va_end(arguments);
     snprintf(whole, sizeof whole, "%.1500s; %s", sentence, remedy);
     rt_printable(sentence, sizeof sentence, whole, false);
@@ -64,7 +106,7 @@ static void say(const char *what, enum rt_style style, const char *format, va_li
 {
     RT_C_LOCALE;
     char raw[sizeof sentence], line[sizeof sentence];
-    vsnprintf(raw, sizeof raw, format, arguments);
+    print_sentence(raw, sizeof raw, format, arguments);
     rt_printable(line, sizeof line, raw, false);
     struct rt_terminal terminal = rt_terminal_of(stderr);
     fprintf(stderr, "rooftile: %s%s%s: %s\n", rt_terminal_style(&terminal, style), what,

@@ -17,6 +17,7 @@
 #define ROOFTILE_BASE_STATUS_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum rt_status {
@@ -32,6 +33,10 @@ enum rt_status {
 /* Keeps the sentence for rt_error(), control characters of names escaped (printable.h), and returns `status`,
  * so that callers write `return rt_fail(...)`. */
 int rt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Formats of sentences, notes and warnings name a field of a request in braces: "{kv_cache} fp4: ...". Readers see
+ * kv_cache, as C and Python call it; the program calls rt_error_names_options(true) and so says --kv-cache. */
+void rt_error_names_options(bool options);
 
 /* Puts "context: " before the sentence that is kept; returns `status` unchanged. */
 int rt_fail_context(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
