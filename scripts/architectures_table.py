@@ -14,7 +14,7 @@ which the meta device lacks. rooftile's FLOPs are those of the same ops; they mu
 --reference is where transformers' numbers are written, as CSV. Exit status 1: a config differs or is refused by
 rooftile. With --keep the numbers are read from there, which takes neither PyTorch nor transformers, and 1 means that
 a config is no longer equal that was when the file was written; --update then writes down which are equal now, if none
-was lost. -o writes the table as a page. --tensors prints the parameters of both by shape and node.
+was lost. -o writes a page, and all rows as CSV beside it. --tensors prints the parameters of both by shape and node.
 """
 import argparse
 import collections
@@ -26,6 +26,8 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+
+import rows_page
 
 PROGRAM = "architectures_table"
 GOAL = 0.001  # largest relative difference of FLOPs
@@ -227,20 +229,16 @@ def print_tensors(program, path, row, tensors):
 
 # ---- results ----
 
-def number(value):
-    return "" if value in ("", None) else f"{value:,}"
+HEADINGS = ["config", "model_type", "class", "arguments", "parameters", "parameters, ours", "forward FLOPs", "ours",
+            "backward FLOPs", "ours", "state"]
 
 
-def giga(value):
-    return "" if value in ("", None) else f"{value / 1e9:,.3f}"
-
-
-def page(rows, versions):
+def head(rows, versions):
     good = [row for row in rows if row["state"] == "equal"]
-    lines = [
+    return [
         "# Language, vision and speech models beside transformers", "",
-        f"`scripts/{PROGRAM}.py build/rooftile models/networks/zoo tests/data/configs --reference "
-        "tests/data/configs/reference.csv -o docs/results/architectures.md`;", versions + ".", "",
+        f"`scripts/{PROGRAM}.py build/rooftile models/networks/zoo tests/data/configs --reference tests/data/configs/reference.csv",
+        f"-o docs/results/architectures.md`; {versions}.", "",
         f"{len(good)} of {len(rows)} configs are equal, {len({row['model_type'] for row in good})} of "
         f"{len({row['model_type'] for row in rows})} model types have one that is; the backward pass was compared for "
         f"{sum(row['backward'] != '' for row in good)} of these.", "",
@@ -249,17 +247,18 @@ def page(rows, versions):
         "eager attention on PyTorch's meta device: all scores of attention, masked ones included; of experts those that",
         "a token goes to. Where FLOPs are blank transformers' code needs values that tensors of that device lack, and",
         "parameters alone are compared. What the configs are of: `tests/data/configs/README.md`. Where ours is blank",
-        "rooftile refuses the config.", "",
-        "| config | model_type | class | run with | parameters | ours | GFLOP forward | ours | GFLOP backward | ours | |",
-        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
-    for row in rows:
-        cells = [row["config"], row["model_type"], row["class"], row["arguments"], number(row["parameters"]),
-                 number(row.get("our_parameters")), giga(row["forward"]),
-                 giga(row.get("our_forward") if row["forward"] != "" else None),
-                 giga(row["backward"]), giga(row.get("our_backward")), row["why"]]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        "rooftile refuses the config."]
+
+
+def cells(row):
+    ours = [row.get("our_forward", "") if row["forward"] != "" else "", row.get("our_backward", "")]
+    return [row["config"], row["model_type"], row["class"], row["arguments"], row["parameters"], row.get("our_parameters", ""),
+            row["forward"], ours[0], row["backward"], ours[1], row["why"]]
+
+
+def write_page(path, rows, versions):
+    apart = ("Not equal:", [cells(row) for row in rows if row["state"] != "equal"])
+    rows_page.write(path, head(rows, versions), HEADINGS, [cells(row) for row in rows], apart)
 
 
 def write_reference(path, rows, versions):
@@ -292,7 +291,7 @@ def run():
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.split("\n")[0])
     parser.add_argument("rooftile")
     parser.add_argument("config", nargs="+")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the table here, as Markdown")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the page here, all rows as CSV beside it")
     parser.add_argument("--reference", metavar="FILE", help="transformers' numbers, as CSV: written, or read (--keep)")
     parser.add_argument("--keep", action="store_true", help="compare with the numbers of --reference as they are")
     parser.add_argument("--tensors", action="store_true", help="print the parameters of both, by shape and node")
@@ -302,8 +301,7 @@ def run():
         parser.error("--keep is for --reference")
     rows, failed, versions = (kept_rows if arguments.keep else new_rows)(arguments)
     if arguments.output:
-        compared = [row for row in rows if "why" in row]
-        Path(arguments.output).write_text(page(compared, versions))
+        write_page(Path(arguments.output), [row for row in rows if "why" in row], versions)
     if arguments.reference and (not failed if arguments.update else not arguments.keep):
         write_reference(arguments.reference, rows, versions)
     return failed

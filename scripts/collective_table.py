@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How far forecasts of collectives are off on a GPU, by op, GPUs and bytes: a table in Markdown.
+"""How far forecasts of collectives are off on a GPU, by op, GPUs and bytes: CSV.
 
   scripts/collective_table.py LIBRARY PREDICTOR GPU NAME=FOLDER...
 
 LIBRARY is librooftile.so, PREDICTOR a file that `rooftile train --hold-out-gpu GPU` wrote, FOLDER what `rooftile dataset export` wrote; NAME goes
-in the table. GPU is a word of the GPUs' names. A cell is the mean absolute error in percent; octaves of bytes in it weigh the same, however
+in the table. GPU is a word of the GPUs' names. A number is the mean absolute error in percent; octaves of bytes in it weigh the same, however
 many sizes they hold. bias is the median of the signed errors, above 0 where forecasts are too slow."""
 import csv
 import ctypes
@@ -80,12 +80,11 @@ def main(arguments):
     rooftile, gpu, found = Rooftile(arguments[0], arguments[1]), arguments[2], {}
     for corpus in arguments[3:]:
         found.update(errors(rooftile, gpu, *corpus.split("=", 1)))
-    print("| GPU | corpus | op | kernels | fabric | GPUs |", " | ".join(name for name, _ in CLASSES), "| all | bias |")
-    print("| --- | --- | --- | --- | --- | ---: |" + " ---: |" * (len(CLASSES) + 2))
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["gpu", "corpus", "op", "kernels", "fabric", "gpus", *(name.lower().replace(" ", "_") for name, _ in CLASSES), "all", "bias"])
     for key in sorted({key for key, _, _ in found}):
-        cells = [mean_of(found, key, c) for c in range(len(CLASSES))] + [mean_of(found, key)]
-        words = ["-" if cell is None else f"{cell:.1f}" for cell in cells]
-        print("|", " | ".join(map(str, key)), "|", " | ".join(words), f"| {bias_of(found, key):+.0f} |")
+        means = [mean_of(found, key, c) for c in range(len(CLASSES))] + [mean_of(found, key)]
+        table.writerow([*key, *("" if mean is None else f"{mean:.1f}" for mean in means), f"{bias_of(found, key):+.0f}"])
     return 0
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import export_onnx
 import onnx_products
+import rows_page
 from export_onnx import Refused
 
 PROGRAM = "crosscheck_onnx"
@@ -95,14 +96,15 @@ def compare(program, torch, name, folder, exporter):
             f"{of_kernels / 1e9:.4f}", f"{flops / 1e9:.4f}", f"{seconds:.2f}", ", ".join(wrong) or "same"], not wrong
 
 
-def markdown(rows, verdicts, versions):
+COLUMNS = ["model", "bytes", "nodes", "parameters, file", "parameters, PyTorch", "GFLOP, shapes", "GFLOP, kernels", "GFLOP, PyTorch",
+           "s", "state"]
+
+
+def head(verdicts, versions):
     counts = ", ".join(f"{count} {word}" for word, count in verdicts.most_common())
-    lines = ["# Models exported as ONNX beside PyTorch's count", "", f"`scripts/crosscheck_onnx.py`: {versions}; {counts}.", "",
-             "Batch 1, transformers' sequences of 16 tokens. Parameters with float buffers; GFLOP of convolutions and products, by",
-             "shapes and by kernels; s: `rooftile predict --model FILE --gpu H100`. Same: all within 0.1%, and every shape known.", "",
-             "| model | bytes | nodes | parameters, file | PyTorch | GFLOP, shapes | kernels | PyTorch | s | |",
-             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
-    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+    return ["# Models exported as ONNX beside PyTorch's count", "", f"`scripts/crosscheck_onnx.py`: {versions}; {counts}.", "",
+            "Batch 1, transformers' sequences of 16 tokens. Parameters with float buffers; GFLOP of convolutions and products, by",
+            "shapes and by kernels; s: `rooftile predict --model FILE --gpu H100`. Same: all within 0.1%, and every shape known."]
 
 
 def read_arguments():
@@ -111,7 +113,7 @@ def read_arguments():
     parser.add_argument("model", nargs="*", help="LIBRARY/NAME (default: 100 of three libraries)")
     parser.add_argument("--exporter", choices=export_onnx.EXPORTERS, default="torchscript", help="default torchscript")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no model after so many (default: no limit)")
-    parser.add_argument("-o", "--output", type=Path, help="Markdown table to write (default: stdout)")
+    parser.add_argument("-o", "--output", type=Path, help="page to write, its rows as CSV beside it (default: a table on stdout)")
     return parser.parse_intermixed_args()
 
 
@@ -138,11 +140,11 @@ def main():
             print(f"{len(rows)}: {name}: {row[-1]}", file=sys.stderr, flush=True)
     versions = ", ".join(f"{module} {sys.modules[module].__version__.split('+')[0]}"
                          for module in ("torch", "torchvision", "timm", "transformers") if module in sys.modules)
-    table = markdown(rows, verdicts, versions)
+    lines = head(verdicts, versions)
     if args.output:
-        export_onnx.write_whole(args.output, table.encode())
+        rows_page.write(args.output, lines, COLUMNS, rows, ("Not the same:", [row for row in rows if row[-1] != "same"]))
     else:
-        sys.stdout.write(table)
+        sys.stdout.write("\n".join([*lines, "", rows_page.markdown(COLUMNS, rows)]))
     return 1 if verdicts["different"] or verdicts["failed"] else 0
 
 

@@ -11,12 +11,12 @@ where torchvision has it, else timm's; "timm/NAME" is timm's. Exit status 1: a m
 import argparse
 import collections
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import warnings
 from pathlib import Path
+
+import rows_page
 
 PROGRAM = "crosscheck_vision"
 GOAL = 0.001  # largest relative difference of FLOPs
@@ -142,31 +142,22 @@ def compare(program, reference, name):
             words if same else f"{words} differ: {100 * off:+.2f}%"], "same" if same else "differs"
 
 
-def markdown(rows, verdicts, versions, command):
-    lines = ["# Vision models beside torchvision and timm", "",
-             f"`{command}`: {versions}; {verdicts['same']} models are the same, "
-             f"{verdicts['differs']} differ, {verdicts['absent']} are in neither library.", "",
-             "Parameters of the same are equal, and FLOPs of convolutions and products (linear layers, attention; a multiply-add counts",
-             "two; batch 1, forward) agree within 0.1% with what `torch.utils.flop_counter` counts in the library's model.", "",
-             "| model | of | image | parameters | GFLOP, graph | GFLOP, library | |",
-             "| --- | --- | ---: | ---: | ---: | ---: | --- |"]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+COLUMNS = ["model", "of", "image", "parameters", "GFLOP, graph", "GFLOP, library", "state"]
 
 
-def write_whole(path, text):
-    handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
-    os.chmod(temporary, 0o644)
-    with open(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)
+def head(verdicts, versions):
+    return ["# Vision models beside torchvision and timm", "",
+            f"`scripts/crosscheck_vision.py build/rooftile`: {versions}; {verdicts['same']} models are the same, "
+            f"{verdicts['differs']} differ, {verdicts['absent']} are in neither library.", "",
+            "Parameters of the same are equal, and FLOPs of convolutions and products (linear layers, attention; a multiply-add counts",
+            "two; batch 1, forward) agree within 0.1% with what `torch.utils.flop_counter` counts in the library's model."]
 
 
 def read_arguments():
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.split("\n")[0])
     parser.add_argument("rooftile", help="the program")
     parser.add_argument("model", nargs="*", help="of these only, aliases too (default: every vision model of graph --list)")
-    parser.add_argument("-o", "--output", type=Path, help="Markdown table to write (default: stdout)")
+    parser.add_argument("-o", "--output", type=Path, help="page to write, its rows as CSV beside it (default: a table on stdout)")
     parser.add_argument("--differences", action="store_true", help="rows of models that differ only")
     return parser.parse_intermixed_args()
 
@@ -183,11 +174,11 @@ def main():
             rows.append(row)
     if not models:
         raise Refused("`rooftile graph --list` names no vision model")
-    table = markdown(rows, verdicts, reference.versions(), "scripts/crosscheck_vision.py build/rooftile")
+    lines = head(verdicts, reference.versions())
     if arguments.output:
-        write_whole(arguments.output, table)
+        rows_page.write(arguments.output, lines, COLUMNS, rows, ("Not the same:", [row for row in rows if row[-1] != "same"]))
     else:
-        sys.stdout.write(table)
+        sys.stdout.write("\n".join([*lines, "", rows_page.markdown(COLUMNS, rows)]))
     return 1 if verdicts["differs"] else 0
 
 

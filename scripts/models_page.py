@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Writes docs/guide/models.md: which models are known, and how exactly.
 
-    models_page.py ROOFTILE REFERENCE.csv ARCHITECTURES.md > docs/guide/models.md
+    models_page.py ROOFTILE REFERENCE.csv ARCHITECTURES.csv > docs/guide/models.md
 
 Types of config.json files and models by name are rows of the program (`rooftile graph --types`, `--list`); how many
 configs of a type are equal to transformers' models is counted in the table that scripts/architectures_table.py writes.
 """
 import csv
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,11 +56,10 @@ def words(counts):
     return f"{equal} of {compared}{parts}"
 
 
-def differences(page):
+def differences(compared):
     """Configs of types that are known, with what is wrong: cells of the table."""
-    with open(page) as file:
-        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file if re.match(r"\| \S+ \| \S", line)]
-    return [(cells[0], cells[1], cells[-1]) for cells in lines if cells[-1].startswith("differs")]
+    with open(compared, newline="") as file:
+        return [(row[0], row[1], row[-1]) for row in csv.reader(file) if row[-1].startswith("differs")]
 
 
 def names_of(models):
@@ -72,7 +70,7 @@ def names_of(models):
     return kinds
 
 
-def main(program, reference, page):
+def main(program, reference, compared):
     types, models = rows_of(program, "--types"), rows_of(program, "--list")
     found = judged(reference, read_as(types))
     print("# Which models are known\n")
@@ -90,7 +88,7 @@ def main(program, reference, page):
         print(f"| `{row['model_type']}` | {also} | {row['models']} | {row['stacks']} | {row['llm_servers'] or ''} | "
               f"{words(found.get(row['model_type']))} |")
     known = {row["model_type"] for row in types}
-    wrong = [cells for cells in differences(page) if cells[1] in known]
+    wrong = [cells for cells in differences(compared) if cells[1] in known]
     if wrong:
         print("\nNot equal:\n")
         for config, model_type, what in wrong:
@@ -102,5 +100,5 @@ def main(program, reference, page):
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:
-        sys.exit(f"{PROGRAM}: give the program, reference.csv and architectures.md")
+        sys.exit(f"{PROGRAM}: give the program, reference.csv and architectures.csv")
     main(*sys.argv[1:])

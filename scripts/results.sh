@@ -7,7 +7,7 @@
 # Without TABLE: all that the data at hand allows and that take less than an hour. DIR is what `rooftile dataset import`
 # reads, of --corpora a folder of repositories that scripts/corpora/ converts (pipeweave, deepbench ...); without it
 # ROOFTILE_NEUSIGHT, ROOFTILE_AICONFIGURATOR and ROOFTILE_CORPORA say where the data is. FOLDER (default results-out) gets
-# TABLE.md or TABLE.txt; FOLDER/work keeps imports, predictors and folds, so that a run that ended goes on.
+# TABLE.md, TABLE.csv or TABLE.txt; FOLDER/work keeps imports, predictors and folds, so that a run that ended goes on.
 # ROOFTILE is the program (default build/rooftile).
 set -eu
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
@@ -110,11 +110,20 @@ say() {
     "$rooftile" "$@"
 }
 
+# The folds' table of a report as CSV: a family in every row, empty where the report has "-".
+rows_of() { # REPORT
+    awk -F' *[|] *' '/^[|] family / { on = 1 } !/^[|]/ { on = 0 } !on || /^[|] -/ { next }
+        { if ($2 == "") $2 = family; family = $2
+          for (i = 2; i < NF; i++) { cell = $i == "-" ? "" : $i; if (cell ~ /,/) cell = "\"" cell "\""; printf "%s%s", (i > 2 ? "," : ""), cell }
+          print "" }' "$1"
+}
+
 crossval() { # TABLE DATA CROSSVAL-OPTION...
     local table=$1 set
     set=$(data "$2")
     shift 2
     "$rooftile" crossval "$set" --leave-out gpu -o "$work/$table" --report "$out/$table.md" --overwrite=report --quiet "$@" >/dev/null
+    rows_of "$out/$table.md" >"$out/$table.csv"
 }
 
 # --- the tables ---
@@ -133,7 +142,7 @@ make_seeds() {
     for seed in 1 2 3; do
         crossval "seeds-$seed" neusight -p rooftile --seed "$seed" --calibrate 0
         cat "$out/seeds-$seed.md"
-        rm "$out/seeds-$seed.md"
+        rm "$out/seeds-$seed".*
     done
 }
 
@@ -202,8 +211,8 @@ make_collectives() {
         "$rooftile" train "$(data aiconfigurator)" "$vidur.h5" "$pipeweave.h5" --family collective --no-test \
             --hold-out-gpu "$gpu" --seed 1 --threads 1 --quiet --overwrite -o "$file" >/dev/null
         "$source_folder/scripts/collective_table.py" "$(dirname "$rooftile")/librooftile.so" "$file" "$gpu" \
-            AIConfigurator="$published" Vidur="$vidur" PipeWeave="$pipeweave" | sed "$([ "$gpu" = A100 ] || echo 1,2d)"
-    done
+            AIConfigurator="$published" Vidur="$vidur" PipeWeave="$pipeweave" | sed "$([ "$gpu" = A100 ] || echo 1d)"
+    done >"$out/collectives.csv"
 }
 
 make_intervals() {
@@ -214,7 +223,7 @@ make_intervals() {
         echo
         echo "$name"
         sed -n '/^## 90% intervals/,$p' "$out/intervals-$name.md" | grep '^|'
-        rm "$out/intervals-$name.md"
+        rm "$out/intervals-$name".*
     done
     ! have_neusight || say evaluate -p "$(predictor "$(data neusight)")" "$(data neusight)" --quiet
 }
@@ -543,6 +552,6 @@ for name in "${wanted[@]}"; do
         { "$rooftile" --version && date -u +%F && cat "$work/$name.txt"; } >"$out/$name.txt"
         echo "  $out/$name.txt" >&2
     else
-        echo "  $out/$name.md" >&2
+        ls "$out/$name".* >&2
     fi
 done

@@ -14,10 +14,11 @@ cat "$work/stderr"
 is all_compared "$(grep -cE '^ok|^not ok' "$work/stdout")" "$(($(wc -l <$configs/reference.csv) - 2))"
 states=$(grep ',equal$' $configs/reference.csv)
 is many_are_equal "$(($(wc -l <<<"$states") >= 130)):$(($(cut -d, -f2 <<<"$states" | sort -u | wc -l) >= 54))" 1:1
-holds page_has_the_row "| gpt2 | gpt2 | GPT2LMHeadModel | --seq 512 | 124,439,808 | 124,439,808 | 136.160 | 136.160 |" "$work/page.md"
+holds rows_have_the_config "gpt2,gpt2,GPT2LMHeadModel,--seq 512,124439808,124439808,136160" "$work/page.csv"
+holds page_names_its_rows "All $(($(wc -l <"$work/page.csv") - 1)) rows: [page.csv](page.csv)" "$work/page.md"
 
 # The guide is made from the rows of the program and these numbers.
-python3 scripts/models_page.py "$ROOFTILE" $configs/reference.csv docs/results/architectures.md >"$work/models.md"
+python3 scripts/models_page.py "$ROOFTILE" $configs/reference.csv docs/results/architectures.csv >"$work/models.md"
 if cmp -s "$work/models.md" docs/guide/models.md; then ok guide_is_made; else
     not_ok guide_is_made "docs/guide/models.md is not what scripts/models_page.py prints; make it again:" \
         "$(diff docs/guide/models.md "$work/models.md" | head -n 5)"

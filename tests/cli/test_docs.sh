@@ -25,7 +25,7 @@ none links "$work/links"
 
 # --- pages that sources, help texts and pages name: docs/... ---
 grep -rnoE --include='*.[ch]' --include='*.cu*' --include='*.sh' --include='*.py' --include='*.md' --include='*.txt' \
-    --include='*.cmake' --exclude-dir=.git --exclude-dir='build*' '(^|[^-a-zA-Z0-9_/])docs/[a-z/_-]+\.(md|c)' . |
+    --include='*.cmake' --exclude-dir=.git --exclude-dir='build*' '(^|[^-a-zA-Z0-9_/])docs/[a-z/_-]+\.(md|csv|c)\b' . |
     while IFS=: read -r file line match; do
         [ -e "docs/${match#*docs/}" ] || echo "$file:$line: docs/${match#*docs/} is not there"
     done >"$work/paths"

@@ -3,7 +3,7 @@
 
     pytorch_transformers.py ROOFTILE [-v] [TYPE...]           kernels, phase by phase
     pytorch_transformers.py ROOFTILE --saved [-v] [TYPE...]   bytes that training keeps for the backward pass
-    pytorch_transformers.py ROOFTILE --table [TYPE...]        the same as a page of docs/results
+    pytorch_transformers.py ROOFTILE --table [TYPE...]        the saved bytes of both: docs/results/saved-activations.csv
 
 Kernels are compared as in pytorch_ops.py, whose recorder this extends, but the models are the classes of the installed
 transformers, small ones of random weights on a CPU. What does not depend on weights (masks, positions, tables of
@@ -396,20 +396,10 @@ def compare_saved(name, verbose):
 
 
 def table(names):
-    print(f"""# What training keeps for the backward pass, beside PyTorch
-
-Made by `tests/models/networks/pytorch_transformers.py build/rooftile --table` (PyTorch {torch.__version__.split('+')[0]}, \
-transformers {transformers.__version__}, CPU, fp32): bytes of
-distinct storages that `saved_tensors_hooks` see, weights and outputs left out, of transformers' own classes with eager
-attention, beside `memory.saved` of `rooftile graph --mode training --json`. Batch {SAVED_BATCH}, \
-{SAVED_TOKENS} tokens, {LAYERS} layers of {HIDDEN}
-columns and {HEADS} heads, random weights; dropouts as each configuration has them by default.
-
-| `model_type` | rooftile, bytes | PyTorch, bytes | ratio |
-| --- | ---: | ---: | ---: |""")
+    print("model_type,rooftile,pytorch,ratio")
     for name in names:
         ours, theirs, _ = saved(name)
-        print(f"| {name} | {ours:,.0f} | {theirs:,.0f} | {ours / theirs:.3f} |")
+        print(f"{name},{ours:.0f},{theirs:.0f},{ours / theirs:.3f}")
 
 
 def main():
