@@ -2,9 +2,10 @@
  * librooftile: how long does deep-learning work take on GPUs that are not in the room?
  *
  *   predictor   what was fitted to measurements: a file of `rooftile train`, "pretrained" (comes with
- * rooftile) or "roofline" (the bound alone) device      a GPU as numbers: a name of the catalogue, a JSON
- * file, with changes ("H100,sms=100") model       a network: a name of the zoo, or the path of a Hugging Face
- * config.json forecast    the time and memory of one step of a model on a device
+ *               rooftile) or "roofline" (the bound alone)
+ *   device      a GPU as numbers: a name of the catalogue, a JSON file, with changes ("H100,sms=100")
+ *   model       a network: a name of the zoo, or the path of a Hugging Face config.json
+ *   forecast    the time and memory of one step of a model on a device
  *
  * Functions that can fail return 0 or a negative number, and rooftile_error() is then one sentence that names
  * the place and the remedy; what they were to fill is left as it was. Objects are opaque: every _open, _find
@@ -135,13 +136,18 @@ struct rooftile_op_time {
 ROOFTILE_PUBLIC int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i,
                                          struct rooftile_op_time *out);
 
-/* A number by its key, of the whole step and all its devices where not said otherwise; NaN where it is
- * unknown, such as energy where the device has no power_w. Fails where there is no such key. energy_j,
- * energy_low_j, energy_high_j    joules; between low and high lie nine of ten power_w, power_low_w,
- * power_high_w       average of one device limit_w, clock_mhz                       of its board, and at
- * which it runs kernels_ms, host_ms, copy_ms             of the busiest device; that it waits for the host,
- * for copies weights_gib, gradients_gib, optimizer_gib, activations_gib, cache_gib    of one device's memory
- *   fits                                     1: the step fits into it; 0 */
+/*
+ * A number by its key, of the whole step and all its devices where not said otherwise; NaN where it is
+ * unknown, such as energy where the device has no power_w. Fails where there is no such key.
+ *
+ *   energy_j, energy_low_j, energy_high_j    joules; between low and high lie nine of ten
+ *   power_w, power_low_w, power_high_w       average of one device
+ *   limit_w, clock_mhz                       of its board, and at which it runs
+ *   kernels_ms, host_ms, copy_ms             of the busiest device; that it waits for the host, for copies
+ *   weights_gib, gradients_gib, optimizer_gib, activations_gib, cache_gib
+ *                                            of one device's memory
+ *   fits                                     1: the step fits into it; 0
+ */
 ROOFTILE_PUBLIC int rooftile_forecast_number(const rooftile_forecast *forecast, const char *key,
                                              double *value);
 

@@ -149,7 +149,7 @@ static size_t long_attribute(const char *tag, const char *name, const char **val
     return strcspn(*value, *at == '"' ? "\"" : "'");
 }
 
-/* "rgb(  0,   0,   3)" as a class: "k3"; "" for black. */
+/* gnuplot's rgb(0, 0, 3), with three places a number, as a class: "k3"; "" for black. */
 static const char *class_of(const char *tag, const char *name, char letter, char *out, size_t size)
 {
     char value[32];

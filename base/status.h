@@ -1,14 +1,25 @@
 /*
  * base/: what every room uses and nothing about GPUs. In reading order:
  *
- *     status      return codes, the error sentence, allocation; locale: numbers are C's; printable: no
- * control characters on a terminal text        a text that grows; strings: distinct strings by index, near
- * names, text to number hash_set    finding equal elements of an array sort        sorting and medians;
- * random: the same random numbers on every machine options     a command is rows: command lines, --help;
- * option_values: how each kind is read table       rows of results; report: tables, facts and notes as text,
- * JSON, CSV, Markdown and HTML; plot: pictures of a page file        whole files, atomically; csv: CSV row by
- * row h5          HDF5 files; h5_arrays and h5_attributes: what is in them; h5_struct: structs as attributes;
- * h5_chunks: compression in threads threads     one pool of threads; progress: progress lines, Ctrl-C, clocks
+ *     status        return codes, the error sentence, allocation
+ *     array, units  arrays that grow; bytes in a GiB
+ *     locale        numbers are C's
+ *     printable     no control characters on a terminal
+ *     text          a text that grows
+ *     strings       distinct strings by index, near names, text to number
+ *     hash_set      finding equal elements of an array
+ *     sort          sorting and medians
+ *     random        the same random numbers on every machine
+ *     options       a command is rows: command lines, --help; option_values: how each kind is read
+ *     table         rows of results
+ *     report        tables, facts and notes as text, JSON, CSV, Markdown and HTML
+ *     plot          pictures of a page
+ *     file          whole files, atomically; target, temporary and outputs: onto what, and by which name
+ *     csv           CSV row by row
+ *     h5            HDF5 files; h5_arrays and h5_attributes: what is in them; h5_chunks: compression in threads
+ *     h5_struct     structs as attributes
+ *     threads       one pool of threads
+ *     progress      progress lines, Ctrl-C, clocks
  *
  * This header: every function that can fail returns RT_OK (0) or a negative rt_status and leaves one sentence
  * that names the file, the place in it, what is wrong and what to do. Only main() prints it.

@@ -1,20 +1,25 @@
 /*
  * How a run of a whole model was served, as attributes of its group say it. All of them are optional:
  *
- *   runtime    what ran it: eager-math, eager, eager-1.4, graph, compile, serving (models/networks/runtime.h has
- * the table) backend    which program that was: vllm, sglang, tensorrt-llm; errors are reported by it lengths
- * "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence` of each contexts
- * tokens that are cached of each sequence before the step; else `sequence` (decode) or none output     tokens
- * that a generation makes of each sequence; the first one comes out of its prefill prompt     of a decode
- * step, with output: the mean over a server's steps under steady load, where after `output` tokens of a
- * sequence another one takes its place, whose prompt of so many tokens is prefilled between or beside the
- * decode steps fabric     what joined its GPUs: switch, mesh, pairs, pcie ... (fabric.h); else as the device
- * says quant      dtype of the layers' products with weights; else the run's kv_cache   dtype of cached keys
- * and values; else the run's image      models of images: side in pixels; else the model's own layout     of
- * images: nchw or nhwc (channels last); else nchw autocast   1: torch.autocast in the run's dtype, weights in
- * fp32; else 0 input      is its copy to the device in the time, and from what memory: none, pageable, pinned
- *   optimizer  whose step is in the time of training: none, sgd, adamw; else none
- *   host       which host launched it (predict/step/host.h has the table); else the runtime's
+ *   runtime         what ran it: eager-math, eager, eager-1.4, graph, compile, serving
+ *                   (models/networks/runtime.h has the table)
+ *   backend         which program that was: vllm, sglang, tensorrt-llm; errors are reported by it
+ *   lengths         "2648,3740": new tokens of each sequence of a prefill or a generation; else `sequence`
+ *                   of each
+ *   contexts        tokens that are cached of each sequence before the step; else `sequence` (decode) or none
+ *   output          tokens that a generation makes of each sequence; the first one comes out of its prefill
+ *   prompt          of a decode step, with output: the mean over a server's steps under steady load, where
+ *                   after `output` tokens of a sequence another one takes its place, whose prompt of so many
+ *                   tokens is prefilled between or beside the decode steps
+ *   fabric          what joined its GPUs: switch, mesh, pairs, pcie ... (fabric.h); else as the device says
+ *   quant           dtype of the layers' products with weights; else the run's
+ *   kv_cache        dtype of cached keys and values; else the run's
+ *   image           models of images: side in pixels; else the model's own
+ *   layout          of images: nchw or nhwc (channels last); else nchw
+ *   autocast        1: torch.autocast in the run's dtype, weights in fp32; else 0
+ *   input           is its copy to the device in the time, and from what memory: none, pageable, pinned
+ *   optimizer       whose step is in the time of training: none, sgd, adamw; else none
+ *   host            which host launched it (predict/step/host.h has the table); else the runtime's
  *   power_limit_w   what its GPUs' power was limited to, W of one; else the board's power
  *
  * and what was measured beside its time:

@@ -8,9 +8,8 @@
 
 #include "predict/evaluate/evaluate.h"
 
-#define RT_CURVE_STEP_W                                                                                      \
-    25.0 /* limits that are so near count as the same optimum: a step of common sweeps                       \
-          */
+/* Limits that are so near count as the same optimum: a step of common sweeps. */
+#define RT_CURVE_STEP_W 25.0
 
 /* Finds and judges them among the runs that are asked for. Runs whose attributes are malformed are in none.
  */

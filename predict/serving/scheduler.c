@@ -8,8 +8,8 @@
 /*
  * Defaults of the servers, as their code has them (2025, 2026):
  *
- *   vllm          V1. EngineArgs.get_batch_defaults (vllm/engine/arg_utils.py): 8192 tokens and 1024
- * sequences for the API server on GPUs of 70 GiB and more but the A100, else 2048 and 256. Blocks of 16
+ *   vllm          V1. EngineArgs.get_batch_defaults (vllm/engine/arg_utils.py): 8192 tokens and 1024 sequences
+ *                 for the API server on GPUs of 70 GiB and more but the A100, else 2048 and 256. Blocks of 16
  *                 tokens, gpu_memory_utilization 0.9 (CacheConfig). Decodes come first, then chunks of
  *                 prompts; who waits comes in where its prompt fits; who came last is preempted and computed
  *                 again (vllm/v1/core/sched/scheduler.py). Graphs up to min(2 x sequences, 512)

@@ -143,6 +143,11 @@ rule("no arrow runs up", [
     if a not in ABOVE_ALL and (b in ABOVE_ALL or room_of(b) != room_of(a) and room_of(b) not in ROOMS[room_of(a)].split())])
 rule("no circle", ["; ".join(why[a, b] for a in c for b in sorted(arrows[a]) if b in c)
                    for c in circles({a: arrows[a] for a in list(arrows)} | {b: arrows[b] for a in list(arrows) for b in arrows[a]})])
+rule("tables in comments are rows", [
+    f"{name}: {line.strip()}" for name, text in files.items() for comment in re.findall(r"/\*.*?\*/", text, re.S)
+    for before, line in zip(["", *comment.split("\n")], comment.split("\n"))
+    if re.match(r" *(\*|/\*) ?\S.*[^ *.] {3,}\S", line) or  # a row within a sentence, a sentence within a row
+    re.match(r" *(/\*|\*) {3,}\S.*\S {3,}\S", before) and re.match(r" *\* \S", line)])
 rule("a struct's tag has one meaning", twice((tag, name) for name, text in plain.items() for tag in
                                              re.findall(r"\b(?:struct|union|enum)\s+(rt_\w+)\s*\{", text)))
 rule("a guard belongs to one header", twice((guard, name) for name, text in plain.items() if name.endswith(".h")

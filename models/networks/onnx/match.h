@@ -2,11 +2,13 @@
  * Is a value made in a way that an expression tells? Internal to models/networks/onnx.
  *
  * An expression is that of the last operator:
- *   Name(a,b)   made by this operator of these inputs, as many as matter; those of Add and Mul in either
- * order a           a letter: any value, the same wherever the letter stands a=...       what the expression
- * makes, by a letter <name>      one of the parts of that name, the first that fits #           a constant of
- * one element; a number: one of about that number, or that the file does not hold
+ *   Name(a,b)   made by this operator of these inputs, as many as matter; those of Add and Mul in either order
+ *   a           a letter: any value, the same wherever the letter stands
+ *   a=...       what the expression makes, by a letter
+ *   <name>      one of the parts of that name, the first that fits
+ *   #           a constant of one element; a number: one of about that number, or that the file does not hold
  *   @           any constant
+ *
  * Softmax and ReduceMean are over the last dim. Casts between reals, Identity and Dropout are looked through.
  * What is made on the way must not be read by others, but for QuantizeLinear and DequantizeLinear: those run
  * for their other readers.

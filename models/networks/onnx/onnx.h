@@ -17,7 +17,7 @@
  *   report.c         every value with its shape, printed
  *   lower.[ch]       nodes to kernels; lower_*.c: how an operator is forecast, a row each
  *   match.[ch]       expressions of operators; lower_patterns.c, lower_attention.c: what they become, a row
- * each
+ *                    each
  *
  * Formats and rules are those of ONNX: onnx.proto, Operators.md (https://onnx.ai/onnx/operators), and
  * ContribOperators.md of ONNX Runtime for com.microsoft.

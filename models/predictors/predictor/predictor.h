@@ -13,8 +13,9 @@
  *   network_memo     what networks made of the same inputs before
  *   forecaster       the table of networks, baselines and the roofline; network is the first of them
  *   recipe           which nets `rooftile train` makes, and with which options
- *   predictor        this: which net forecasts a kernel, forecasts, intervals (predictor_interval.c), what
- * the predictor was fitted to throttling       sessions that were measured while a GPU was throttled
+ *   predictor        this: which net forecasts a kernel, forecasts, intervals (predictor_interval.c), what the
+ *                    predictor was fitted to
+ *   throttling       sessions that were measured while a GPU was throttled
  *   *_file           the parts in files; predictor_file is the whole
  *   pretrained       where the predictor that comes with rooftile is
  */

@@ -64,10 +64,13 @@ double rt_memory_for_programs_gib(const struct rt_device *device);
  * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those.
  *
  * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
- * the square of the clock f and power goes with its cube (dynamic power C V^2 f): RT_CORE_POWER x power =
- * FLOPs a cycle x f x e (f / 1.65 GHz)^2,   e = 0.5 pJ in 16 bits in a 5 nm process, by process as above, by
- * the bits of the operands otherwise. 0.5 was chosen by whole runs of LLMs on five GPUs
- * (docs/log/predictor.md); the form holds boards of one chip apart whose power per peak differs.
+ * the square of the clock f and power goes with its cube (dynamic power C V^2 f):
+ *
+ *   RT_CORE_POWER x power = FLOPs a cycle x f x e (f / 1.65 GHz)^2
+ *
+ * e is 0.5 pJ in 16 bits in a 5 nm process, by process as above, by the bits of the operands otherwise. 0.5
+ * was chosen by whole runs of LLMs on five GPUs (docs/log/predictor.md); the form holds boards of one chip
+ * apart whose power per peak differs.
  */
 #define RT_CORE_POWER 0.75 /* of the board: the rest feeds memory, regulators, fans */
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype);
