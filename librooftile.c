@@ -6,7 +6,7 @@
 #include "base/version.h"
 #include "commands.h"
 #include "models/networks/vision/vision.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "predict/step/forecast.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* A model's graph as tasks. See model_step.h. */
 #include "collect/plan/model_step.h"
 #include "base/status.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/model.h"
 
 #include <stdio.h>

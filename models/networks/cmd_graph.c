@@ -5,7 +5,7 @@
 #include "datasets/run_attributes.h"
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/vision/vision.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/onnx/report.h"
 #include "models/networks/model.h"
 #include "models/networks/print.h"

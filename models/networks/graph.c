@@ -1,5 +1,6 @@
 /* Graphs as arrays of blocks, nodes, kernels and inputs. See graph.h. */
 #include "models/networks/graph.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -54,18 +55,9 @@ void rt_graph_release(struct rt_graph *graph)
     *graph = (struct rt_graph){0};
 }
 
-/* Room for one more; returns the array, which may have moved. */
-static void *room(void *array, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return array;
-    *capacity = *capacity > 0 ? 2 * *capacity : 64;
-    return rt_realloc(array, *capacity, size);
-}
-
 uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_block_role role, int64_t repeat)
 {
-    graph->blocks = room(graph->blocks, graph->block_count, &graph->block_capacity, sizeof *graph->blocks);
+    RT_GROW(graph->blocks, graph->block_count, 1, graph->block_capacity);
     graph->blocks[graph->block_count] =
         (struct rt_block){.name = name, .role = role, .repeat = repeat, .node = (uint32_t)graph->node_count};
     return (uint32_t)graph->block_count++;
@@ -73,7 +65,7 @@ uint32_t rt_graph_add_block(struct rt_graph *graph, const char *name, enum rt_bl
 
 uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name)
 {
-    graph->nodes = room(graph->nodes, graph->node_count, &graph->node_capacity, sizeof *graph->nodes);
+    RT_GROW(graph->nodes, graph->node_count, 1, graph->node_capacity);
     graph->nodes[graph->node_count] = (struct rt_node){.name = name,
                                                        .dtype = graph->options.dtype,
                                                        .block = (uint32_t)(graph->block_count - 1),
@@ -85,7 +77,7 @@ uint32_t rt_graph_add_node(struct rt_graph *graph, const char *name)
 
 void rt_graph_add_input(struct rt_graph *graph, uint32_t from)
 {
-    graph->inputs = room(graph->inputs, graph->input_count, &graph->input_capacity, sizeof *graph->inputs);
+    RT_GROW(graph->inputs, graph->input_count, 1, graph->input_capacity);
     graph->inputs[graph->input_count++] = from;
     graph->nodes[graph->node_count - 1].input_count++;
 }
@@ -108,8 +100,7 @@ static void count_kernel(struct rt_graph_kernel *kernel)
 struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phase phase, enum rt_op_id op,
                                             const int64_t *dim)
 {
-    graph->kernels =
-        room(graph->kernels, graph->kernel_count, &graph->kernel_capacity, sizeof *graph->kernels);
+    RT_GROW(graph->kernels, graph->kernel_count, 1, graph->kernel_capacity);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->kernel_count++];
     memset(kernel, 0, sizeof *kernel);
     rt_call_init(&kernel->call, op, dtype_of(graph, op));

@@ -17,7 +17,7 @@
  *   zoo.c, zoo/      models by name
  *   model.[ch]       a model and a step to a graph, with checks of both
  *   fuse.c           chains of nodes to one kernel, as torch.compile makes them
- *   import/          what --model may name: operator graphs, config.json, ONNX models
+ *   source.[ch]      what a model may be given as: a name, config.json, opgraph/, onnx/
  *   report.c, print_dot.c, cmd_graph.c   `rooftile graph`
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_GRAPH_H

@@ -1,5 +1,6 @@
 /* The walk through a step. See liveness.h. */
 #include "models/networks/liveness.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -7,6 +8,8 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
+
+const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
 
 /* One run of a node: where a block repeats, a node has several. Values are named by the run that made them;
  * a view's is that of what it shows. */
@@ -39,10 +42,7 @@ struct walk {
 
 static void add_event(struct rt_tensor_schedule *out, uint32_t tensor, bool made)
 {
-    if (out->event_count == out->event_capacity) {
-        out->event_capacity = out->event_capacity > 0 ? 2 * out->event_capacity : 1024;
-        out->events = rt_realloc(out->events, out->event_capacity, sizeof *out->events);
-    }
+    RT_GROW(out->events, out->event_count, 1, out->event_capacity);
     out->events[out->event_count++] = (struct rt_tensor_event){tensor, made};
 }
 
@@ -51,10 +51,7 @@ static uint32_t make(struct walk *walk, enum rt_memory_part part, double bytes)
     struct rt_tensor_schedule *out = walk->out;
     if (!(bytes > 0))
         return NONE;
-    if (out->tensor_count == out->tensor_capacity) {
-        out->tensor_capacity = out->tensor_capacity > 0 ? 2 * out->tensor_capacity : 1024;
-        out->tensors = rt_realloc(out->tensors, out->tensor_capacity, sizeof *out->tensors);
-    }
+    RT_GROW(out->tensors, out->tensor_count, 1, out->tensor_capacity);
     out->tensors[out->tensor_count] = (struct rt_tensor){bytes, part, 1};
     add_event(out, (uint32_t)out->tensor_count, true);
     return (uint32_t)out->tensor_count++;

@@ -11,7 +11,31 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_LIVENESS_H
 #define ROOFTILE_MODELS_NETWORKS_LIVENESS_H
 
-#include "models/networks/memory.h"
+#include "models/networks/graph.h"
+
+/* What a group of data-parallel GPUs shares out instead of each holding all (ZeRO: Rajbhandari et al., SC
+ * 2020): stage 1 the optimizer's state, 2 the gradients too, 3 the weights too (PyTorch's
+ * FullyShardedDataParallel). */
+enum rt_shard_kind {
+    RT_SHARD_NONE,
+    RT_SHARD_OPTIMIZER,
+    RT_SHARD_GRADIENTS,
+    RT_SHARD_PARAMETERS,
+    RT_SHARD_COUNT
+};
+extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer", "gradients", "parameters" */
+
+struct rt_memory_options {
+    double in_flight;         /* microbatches whose activations are held at once; 1 without a pipeline */
+    double layers;            /* part of the layers on this device; 1 without a pipeline */
+    enum rt_shard_kind shard; /* over so many GPUs: */
+    int64_t gpus;
+    bool accumulates; /* gradients are there before the backward pass: of the microbatch before */
+};
+#define RT_MEMORY_DEFAULTS                                                                                   \
+    {                                                                                                        \
+        .in_flight = 1, .layers = 1, .gpus = 1                                                               \
+    }
 
 enum rt_memory_part {
     RT_MEMORY_WEIGHTS,
@@ -48,9 +72,6 @@ struct rt_tensor_schedule {
 /* `out` is released with rt_tensor_schedule_release. */
 void rt_tensor_schedule(const struct rt_graph *graph, const struct rt_memory_options *options,
                         struct rt_tensor_schedule *out);
-/* The most that is held at once. */
-void rt_graph_memory_of(const struct rt_graph *graph, const struct rt_tensor_schedule *schedule,
-                        struct rt_graph_memory *out);
 void rt_tensor_schedule_release(struct rt_tensor_schedule *schedule);
 
 #endif

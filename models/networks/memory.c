@@ -1,8 +1,5 @@
 /* The memory of a step's tensors. See memory.h. */
 #include "models/networks/memory.h"
-#include "models/networks/liveness.h"
-
-const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
 
 static double saved_bytes(const struct rt_graph *graph, const struct rt_tensor_schedule *schedule)
 {

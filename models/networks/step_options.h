@@ -6,7 +6,7 @@
 #define ROOFTILE_MODELS_NETWORKS_STEP_OPTIONS_H
 
 #include "base/options.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/sequences.h"
 
 enum { RT_DTYPE_NOT_GIVEN = -1, RT_DTYPE_NONE = -2 }; /* beside an enum rt_dtype */

@@ -1,7 +1,7 @@
 /* Runs of models that are ONNX files. See run_onnx.h. */
 #include "predict/evaluate/run_onnx.h"
 #include "base/status.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * Measured runs of models that are files: the run of a model NAME is forecast from FOLDER/NAME.onnx (or
  * FOLDER/NAME, where the run's model has that ending). Its batch and sequence become the sizes of dims whose
- * names begin with "batch" and "seq" (models/networks/import/import.h).
+ * names begin with "batch" and "seq" (models/networks/source.h).
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_RUN_ONNX_H
 #define ROOFTILE_PREDICT_EVALUATE_RUN_ONNX_H

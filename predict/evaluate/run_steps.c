@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "datasets/fields.h"
 #include "datasets/run_attributes.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/memory.h"
 #include "models/networks/model.h"
 #include "predict/evaluate/run_onnx.h"

@@ -6,7 +6,7 @@
 #include "datasets/share.h"
 #include "base/strings.h"
 #include "models/networks/vision/vision.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/model.h"
 #include "models/networks/step_options.h"
 #include "predict/step/limit_curve.h"

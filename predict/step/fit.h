@@ -6,7 +6,7 @@
 #define ROOFTILE_PREDICT_STEP_FIT_H
 
 #include "base/report.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "predict/step/forecast.h"
 
 /* A step whose graph is built anew for each batch and change; all is borrowed. */

@@ -16,7 +16,7 @@
 #define ROOFTILE_PREDICT_STEP_JOBS_H
 
 #include "datasets/device.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 
 enum { RT_JOB_BATCHES = 16 };
 

@@ -6,7 +6,7 @@
 #include "datasets/export_csv.h"
 #include "datasets/import/import.h"
 #include "datasets/validate.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/onnx/infer.h"
 #include "models/networks/onnx/report.h"
 #include "models/networks/memory.h"

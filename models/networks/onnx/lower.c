@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/build_node.h"
-#include "models/networks/import/import.h"
 #include "models/networks/onnx/control.h"
 #include "models/networks/onnx/infer.h"
 #include "models/networks/layout.h"
@@ -571,24 +570,23 @@ static int lower_for_runtime(struct walk *walk, struct rt_graph_options *step, s
 }
 
 /* What is of models whose layers are known. */
-static int check_options(const struct rt_model_source *source, const struct rt_graph_options *options)
+static int check_options(const char *path, const struct rt_graph_options *options)
 {
     if (options->step == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE,
                        "%s: --mode decode is for models by name or config.json; a file that decodes is "
                        "--mode inference",
-                       source->spec);
+                       path);
     if (options->autocast && options->dtype != RT_FP16 && options->dtype != RT_BF16)
         return rt_fail(RT_EUSAGE, "autocast is to fp16 or bf16, not to %s", rt_dtypes[options->dtype].name);
     if (options->recompute != RT_RECOMPUTE_NONE)
         return rt_fail(RT_EUSAGE,
-                       "%s: the layers of an ONNX model are not known, so --recompute does not apply",
-                       source->spec);
+                       "%s: the layers of an ONNX model are not known, so --recompute does not apply", path);
     if (options->tensor_parallel > 1)
         return rt_fail(RT_EUSAGE,
                        "%s: the layers of an ONNX model are not cut, so --tp does not apply; share the batch "
                        "out with --dp",
-                       source->spec);
+                       path);
     return RT_OK;
 }
 
@@ -600,27 +598,22 @@ static void warn(const struct walk *walk, const struct rt_graph *graph, const ch
         warn_of_training(graph, path);
 }
 
-int rt_graph_import_onnx(const struct rt_model_source *source, const struct rt_graph_options *options,
-                         struct rt_graph *out)
+int rt_graph_import_onnx(const char *path, const struct rt_onnx_given *given,
+                         const struct rt_graph_options *options, struct rt_graph *out)
 {
     struct rt_onnx_model model;
     struct rt_graph_options step = *options;
-    struct rt_onnx_given given = {0};
-    int status = check_options(source, options);
-    if (source->onnx != NULL)
-        given = *source->onnx;
-    given.batch = source->batch_asked ? options->batch : 0;
-    given.sequence = source->sequence_asked ? options->sequence : 0;
+    int status = check_options(path, options);
     if (status == RT_OK)
-        status = rt_onnx_read(source->spec, &given, &model);
+        status = rt_onnx_read(path, given, &model);
     if (status != RT_OK)
         return status;
     set_sizes(&model, &step);
-    struct walk walk = {.l = {.at = {.model = &model}, .patterns = !source->no_patterns}};
+    struct walk walk = {.l = {.at = {.model = &model}, .patterns = !given->no_patterns}};
     status = lower_for_runtime(&walk, &step, out);
     if (status == RT_OK && (status = check_sizes(&model, options->channels_last, &step)) != RT_OK)
         rt_graph_release(out);
-    if (status == RT_OK && !source->quiet)
+    if (status == RT_OK && !given->quiet)
         warn(&walk, out, model.path);
     rt_strings_release(&walk.by_bytes);
     rt_strings_release(&walk.counted_once);

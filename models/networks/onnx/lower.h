@@ -1,6 +1,6 @@
 /*
  * A model that was read to the kernels that it runs: rows of operators to nodes of a graph. Internal to
- * models/networks/onnx; import.h has the entry.
+ * models/networks/onnx but for the entry, which source.c calls.
  *
  * Every operator has one of three ways: ops of datasets/op.h with their dims, as the builders of build.h and
  * build_image.h make them for named models; a move of so many bytes; or nothing, where PyTorch makes a view
@@ -12,6 +12,14 @@
 
 #include "models/networks/build_image.h"
 #include "models/networks/onnx/rows.h"
+
+/* The kernels of one step of inference or training, all of options->dtype, as options->runtime runs them (no
+ * server's); batch, sequence and image are those of the first input. RT_EUSAGE where given->batch or
+ * given->sequence is asked for, and the file has no such dim and another size. RT_EIO, or RT_EFORMAT with the
+ * file, the node and what is not known of it. Warns of operators that are forecast by their bytes and of
+ * bodies that are counted once. */
+int rt_graph_import_onnx(const char *path, const struct rt_onnx_given *given,
+                         const struct rt_graph_options *options, struct rt_graph *out);
 
 struct rt_onnx_lowering;
 struct rt_onnx_pattern;

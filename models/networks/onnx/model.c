@@ -1,5 +1,6 @@
 /* Room for a model; what the command line says of its dims. See onnx.h. */
 #include "models/networks/onnx/onnx.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "base/strings.h"
 
@@ -81,10 +82,7 @@ const char *rt_onnx_copy(struct rt_onnx_model *model, const char *text, size_t l
 
 uint32_t rt_onnx_add_value(struct rt_onnx_model *model, const char *name)
 {
-    if (model->value_count == model->value_capacity) {
-        model->value_capacity = model->value_capacity > 0 ? 2 * model->value_capacity : 256;
-        model->values = rt_realloc(model->values, model->value_capacity, sizeof *model->values);
-    }
+    RT_GROW(model->values, model->value_count, 1, model->value_capacity);
     model->values[model->value_count] = (struct rt_onnx_value){
         .name = name, .shape.rank = RT_ONNX_UNKNOWN, .length = RT_ONNX_UNKNOWN, .cause = RT_ONNX_NO_VALUE};
     return (uint32_t)model->value_count++;

@@ -173,7 +173,7 @@ struct rt_onnx_graph {
     size_t input_count, output_count;
 };
 
-/* --- what the command line says --- */
+/* --- what is given beside the file --- */
 
 /* A dim that has a name in the file ("batch"), and the shape of a value: of an input without one, or of what
  * a node makes. Texts are borrowed. */
@@ -183,6 +183,8 @@ struct rt_onnx_given {
     /* Of dims that `dims` does not name and whose names begin with "batch", with "seq" (batch_size,
      * sequence_length); 0: not given. */
     int64_t batch, sequence;
+    bool no_patterns; /* what stands in the file counts, operator by operator */
+    bool quiet;       /* what there is to warn of was said before */
 };
 
 /* --- models --- */

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "base/target.h"
 #include "models/networks/vision/vision.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/networks/step_options.h"
 #include "predict/search/explore/picture.h"
 #include "predict/search/explore/points_file.h"

@@ -20,7 +20,7 @@
 
 #include "base/threads.h"
 #include "datasets/device.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/serving/simulate.h"
 #include "predict/serving/step_cost.h"

@@ -1,7 +1,7 @@
 /* config.json as transformers reads it: defaults, heads, dtype and quantisation. */
 #include "find.h"
 
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 
 static struct rt_model config(const char *text)
 {

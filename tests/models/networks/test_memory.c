@@ -1,7 +1,7 @@
 /* Which tensors a step holds: small graphs by hand, models by conservation. */
 #include "find.h"
 #include "models/networks/build.h"
-#include "models/networks/liveness.h"
+#include "models/networks/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The cost of a server's step out of tables: beside the direct forecast, its laws, its cache. */
 #include "predict/serving/step_cost.h"
 #include "base/random.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "predict/step/forecast.h"
 #include "test.h"
 

@@ -6,7 +6,7 @@
  */
 #include "base/random.h"
 #include "base/status.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "predict/step/clocks.h"
 #include "predict/step/prediction.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* What servers add to the kernels of a step. */
 #include "predict/step/server.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast.h"
 #include "test.h"

@@ -1,5 +1,6 @@
 /* From a file to a model: names become numbers of values. See onnx.h. */
 #include "models/networks/onnx/proto/read.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/onnx/infer.h"
@@ -76,10 +77,7 @@ static const struct binding *binding_of(struct reader *reader, const char *text)
 static void bind(struct reader *reader, const char *text, uint32_t value)
 {
     int32_t name = name_of(reader, text);
-    if (reader->undo_count == reader->undo_capacity) {
-        reader->undo_capacity = reader->undo_capacity > 0 ? 2 * reader->undo_capacity : 1024;
-        reader->undo = rt_realloc(reader->undo, reader->undo_capacity, sizeof *reader->undo);
-    }
+    RT_GROW(reader->undo, reader->undo_count, 1, reader->undo_capacity);
     reader->undo[reader->undo_count++] = (struct undone){name, reader->bound[name]};
     reader->bound[name] = (struct binding){value, reader->scope};
 }

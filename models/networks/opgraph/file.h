@@ -1,34 +1,26 @@
 /*
- * NeuSight's operator graphs while they are read, in the order of the work: cells become calls
- * (opgraph_call.c), lines become rows in the order of execution (opgraph_rows.c), rows become nodes
- * (opgraph.c). Internal to models/networks/import.
+ * NeuSight's operator graphs as files: what their names hold, and their lines as rows in the order of
+ * execution.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_IMPORT_OPGRAPH_H
-#define ROOFTILE_MODELS_NETWORKS_IMPORT_OPGRAPH_H
+#ifndef ROOFTILE_MODELS_NETWORKS_OPGRAPH_FILE_H
+#define ROOFTILE_MODELS_NETWORKS_OPGRAPH_FILE_H
 
 #include "base/strings.h"
-#include "models/networks/import/import.h"
-#include "models/networks/import/python_literal.h"
+#include "models/networks/graph.h"
+#include "models/networks/opgraph/cells.h"
 
-/* --- cells --- */
+/* --- names --- */
 
-struct rt_opgraph_call {
-    struct rt_call call;
-    double bytes;  /* 0: as the op's row has it */
-    int64_t table; /* MEM of one shape with two dims: its elements; else 0 */
-    bool overlaps; /* a reduction that overlaps with the backward pass */
+/* What the name of an operator graph holds: "gpt2_large-train-1024-16-dp4.csv". */
+struct rt_opgraph_name {
+    char model[64];
+    enum rt_step_kind step;
+    int64_t sequence, batch;                                        /* of all devices */
+    int64_t data_parallel, tensor_parallel, pipeline, microbatches; /* 1: none */
+    bool fusion;
 };
-
-/* The op at `at` of a cell, "('Linear', (4096, 1280, 3840))". `gpus`: those of an all-reduce, < 2: unknown. A
- * MEM of single numbers has dim[1] = 0. RT_EFORMAT says what is wrong with the cell. */
-int rt_opgraph_call(const struct rt_python_literal *values, uint32_t at, enum rt_dtype dtype, int64_t gpus,
-                    struct rt_opgraph_call *out);
-
-/* Elements of the shape at `shape`, "(4, 1024)"; () is one number, and a dim may be 0. */
-int rt_opgraph_shape(const struct rt_python_literal *values, uint32_t shape, double *out);
-
-/* VEC ops: priced by the shapes of their row. */
-bool rt_opgraph_vector(enum rt_op_id op);
+/* False where the file (with or without folders and ".csv") has no such name. */
+bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out);
 
 /* --- rows --- */
 

@@ -1,5 +1,6 @@
 /* A strict parser of Python literals. See python_literal.h. */
-#include "models/networks/import/python_literal.h"
+#include "models/networks/opgraph/python_literal.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "base/strings.h"
 
@@ -38,10 +39,7 @@ static int take(struct parser *parser, char c)
 static uint32_t add_value(struct parser *parser, enum rt_python_literal_kind kind)
 {
     struct rt_python_literals *out = parser->out;
-    if (out->count == out->capacity) {
-        out->capacity = out->capacity > 0 ? 2 * out->capacity : 256;
-        out->value = rt_realloc(out->value, out->capacity, sizeof *out->value);
-    }
+    RT_GROW(out->value, out->count, 1, out->capacity);
     out->value[out->count] = (struct rt_python_literal){.kind = kind, .end = (uint32_t)out->count + 1};
     return (uint32_t)out->count++;
 }

@@ -2,8 +2,8 @@
  * Python literals as NeuSight's tables write them: whole numbers, texts, and lists, tuples and sets of those.
  * Internal to models/networks.
  */
-#ifndef ROOFTILE_MODELS_NETWORKS_IMPORT_PYTHON_LITERAL_H
-#define ROOFTILE_MODELS_NETWORKS_IMPORT_PYTHON_LITERAL_H
+#ifndef ROOFTILE_MODELS_NETWORKS_OPGRAPH_PYTHON_LITERAL_H
+#define ROOFTILE_MODELS_NETWORKS_OPGRAPH_PYTHON_LITERAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* Cells of operator graphs to calls. See opgraph.h. */
+/* Cells of operator graphs to calls. See cells.h. */
 #include "base/status.h"
 #include "base/text.h"
-#include "models/networks/import/opgraph.h"
+#include "models/networks/opgraph/cells.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,9 @@
-/* The table of importers. See import.h. */
-#include "models/networks/import/import.h"
+/* The table of importers. See source.h. */
+#include "models/networks/source.h"
 #include "base/status.h"
 #include "models/networks/architectures/architecture.h"
+#include "models/networks/onnx/lower.h"
+#include "models/networks/opgraph/opgraph.h"
 
 #include <string.h>
 #include <strings.h>
@@ -34,7 +36,14 @@ static int traced_onnx(const struct rt_model_source *source, const struct rt_gra
     if (layers > 0)
         return rt_fail(RT_EUSAGE,
                        "--layers is for operator graphs (.csv); an ONNX model has all of its layers");
-    return rt_graph_import_onnx(source, options, out);
+    struct rt_onnx_given given = {0};
+    if (source->onnx != NULL)
+        given = *source->onnx;
+    given.batch = source->batch_asked ? options->batch : 0;
+    given.sequence = source->sequence_asked ? options->sequence : 0;
+    given.no_patterns = source->no_patterns;
+    given.quiet = source->quiet;
+    return rt_graph_import_onnx(source->spec, &given, options, out);
 }
 
 static bool is_any(const char *spec)

@@ -1,10 +1,77 @@
-/* Lines of operator graphs to rows in the order of execution. See opgraph.h. */
+/* Lines of operator graphs to rows in the order of execution. See file.h. */
+#include "models/networks/opgraph/file.h"
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/status.h"
-#include "models/networks/import/opgraph.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/* --- names --- */
+
+/* Takes a number of at most ten digits, 1 or more, off the front of *at. */
+static bool take_number(const char **at, int64_t *out)
+{
+    size_t digits = 0;
+    while (isdigit((unsigned char)(*at)[digits]))
+        digits++;
+    if (digits == 0 || digits > 10 || rt_parse_integer(*at, digits, out) != 0 || *out < 1)
+        return false;
+    *at += digits;
+    return true;
+}
+
+static bool take_text(const char **at, const char *text)
+{
+    size_t length = strlen(text);
+    if (strncmp(*at, text, length) != 0)
+        return false;
+    *at += length;
+    return true;
+}
+
+/* "-fusion", "-dp4", "-tp4", "-pp4_1" or nothing */
+static bool take_option(const char **at, struct rt_opgraph_name *out)
+{
+    if (take_text(at, "-fusion"))
+        return out->fusion = true;
+    if (take_text(at, "-dp"))
+        return take_number(at, &out->data_parallel);
+    if (take_text(at, "-tp"))
+        return take_number(at, &out->tensor_parallel);
+    if (take_text(at, "-pp"))
+        return take_number(at, &out->pipeline) && take_text(at, "_") && take_number(at, &out->microbatches);
+    return true;
+}
+
+bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out)
+{
+    static const struct {
+        const char *text;
+        enum rt_step_kind step;
+    } modes[] = {{"-inf-", RT_STEP_PREFILL}, {"-train-", RT_STEP_TRAINING}};
+    const char *slash = strrchr(path, '/'), *start = slash != NULL ? slash + 1 : path;
+    struct rt_opgraph_name name = {
+        .data_parallel = 1, .tensor_parallel = 1, .pipeline = 1, .microbatches = 1};
+    const char *at = NULL;
+    for (size_t i = 0; at == NULL && i < 2; i++) {
+        at = strstr(start, modes[i].text);
+        name.step = modes[i].step;
+    }
+    if (at == NULL || at == start || (size_t)(at - start) >= sizeof name.model)
+        return false;
+    memcpy(name.model, start, (size_t)(at - start));
+    at += name.step == RT_STEP_TRAINING ? strlen("-train-") : strlen("-inf-");
+    bool fits = take_number(&at, &name.sequence) && take_text(&at, "-") && take_number(&at, &name.batch) &&
+                take_option(&at, &name) && (*at == '\0' || strcasecmp(at, ".csv") == 0);
+    if (fits)
+        *out = name;
+    return fits;
+}
+
+/* --- lines --- */
 
 #define ROW_LIMIT ((size_t)1 << 20)
 
@@ -28,15 +95,6 @@ void rt_opgraph_release(struct rt_opgraph *file)
     free(file->previous);
     free(file->row_of);
     free(file->order);
-}
-
-/* Room for one more at the end of `array`. */
-static void *room(void *array, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return array;
-    *capacity = *capacity > 0 ? 2 * *capacity : 256;
-    return rt_realloc(array, *capacity, size);
 }
 
 const char *rt_opgraph_row_name(const struct rt_opgraph *file, const struct rt_opgraph_row *row)
@@ -106,7 +164,7 @@ static int read_calls(struct reader *reader, const struct rt_csv_field *fields, 
             return status;
         call.call.phase = (uint8_t)(RT_FORWARD + (column - FORWARD));
         file->any_backward |= call.call.phase == RT_BACKWARD;
-        file->calls = room(file->calls, file->call_count, &file->call_capacity, sizeof *file->calls);
+        RT_GROW(file->calls, file->call_count, 1, file->call_capacity);
         file->calls[file->call_count++] = call;
         row->call_count++;
     }
@@ -125,8 +183,7 @@ static int read_previous(struct reader *reader, const struct rt_csv_field *field
     for (uint32_t i = 1; i < values[0].end; i = values[i].end) {
         if (values[i].kind != RT_PYTHON_TEXT || values[i].length == 0)
             return rt_fail(RT_EFORMAT, "a set of names must stand here");
-        file->previous =
-            room(file->previous, file->previous_count, &file->previous_capacity, sizeof *file->previous);
+        RT_GROW(file->previous, file->previous_count, 1, file->previous_capacity);
         file->previous[file->previous_count++] =
             rt_strings_add(&file->names, values[i].text, values[i].length);
         row->previous_count++;
@@ -200,7 +257,7 @@ static int read_row(struct reader *reader, const struct rt_csv_field *fields)
             return rt_fail_context(status, "%s:%zu: %s", file->path, row.line, column_names[c]);
     }
     price_row(file, &row);
-    file->rows = room(file->rows, file->row_count, &file->row_capacity, sizeof *file->rows);
+    RT_GROW(file->rows, file->row_count, 1, file->row_capacity);
     file->rows[file->row_count++] = row;
     return RT_OK;
 }

@@ -1,6 +1,8 @@
-/* Rows of operator graphs to nodes. See opgraph.h; import.h has the rules. */
+/* Rows of operator graphs to nodes. See opgraph.h. */
+#include "models/networks/opgraph/opgraph.h"
 #include "base/status.h"
-#include "models/networks/import/opgraph.h"
+#include "models/networks/model.h"
+#include "models/networks/opgraph/file.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Patterns of ONNX models: what exporters write as several operators, and what only looks like it. */
-#include "onnx_text.h"
+#include "text.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 
 static struct rt_graph_options step = {
     .batch = 1, .sequence = 1, .tensor_parallel = 1, .runtime = RT_RUNTIME_EAGER};

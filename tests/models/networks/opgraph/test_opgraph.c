@@ -1,8 +1,9 @@
 /* NeuSight's operator graphs: graphs that follow, and errors. */
 #include "base/file.h"
 #include "find.h"
-#include "models/networks/import/import.h"
-#include "models/networks/import/python_literal.h"
+#include "models/networks/opgraph/file.h"
+#include "models/networks/opgraph/opgraph.h"
+#include "models/networks/opgraph/python_literal.h"
 #include "models/networks/memory.h"
 
 #define DATA RT_SOURCE_DIR "/tests/data/graphs/"

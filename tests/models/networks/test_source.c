@@ -1,6 +1,6 @@
 /* What --model may name: the importer that recognises it, and the graph that follows. */
 #include "find.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 
 #define TRACED RT_SOURCE_DIR "/tests/data/graphs/gpt_mini-train-16-4-dp2.csv"
 

@@ -2,7 +2,7 @@
 #include "find.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "models/networks/import/import.h"
+#include "models/networks/source.h"
 
 #include <inttypes.h>
 #include <string.h>
