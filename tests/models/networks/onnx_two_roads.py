@@ -22,7 +22,7 @@ BATCH, SEQUENCE = 2, 16
 EXPORTERS = "dynamo", "torchscript", "sdpa"
 INFERENCE = ["--mode", "inference", "--dtype"]
 MODES = {"inference": ("differences.txt", {"forward"}, [*INFERENCE, "fp32"]),
-         "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training"]),
+         "training": ("training.txt", {"backward", "accumulate"}, ["--mode", "training", "--dtype", "fp32"]),
          "fused-training": ("fused-training.txt", {"backward", "accumulate"}, ["--mode", "training", "--dtype", "bf16"]),
          "fused": ("fused.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "eager"]),
          "compiled": ("compiled.txt", {"forward"}, [*INFERENCE, "bf16", "--runtime", "compile"])}

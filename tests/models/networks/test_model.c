@@ -95,7 +95,9 @@ static void test_zoo_against_published_configs(void)
         RT_ASSERT_OK(rt_model_find(path, &published));
         CU_ASSERT_STRING_EQUAL(published.name + strlen(published.name) - 5, ".json");
         memcpy(published.name, zoo.name, sizeof zoo.name);
-        published.dtype = zoo.dtype;             /* Switch's names bf16; it was measured in fp32 */
+        /* Switch's names bf16, and was measured in fp32; OPT's names none, and its weights are fp16. */
+        published.dtype = zoo.dtype;
+        published.fp16 = zoo.fp16;
         if (strncmp(files[i], "bert", 4) == 0) { /* names a head that was not measured */
             CU_ASSERT_EQUAL(published.head, RT_MODEL_HEAD_MASKED_WORDS);
             published.head = zoo.head;
