@@ -50,7 +50,7 @@ int rt_candidates_open(const char *const *names, size_t count, struct rt_candida
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(names[i], names[j]) == 0)
-                return rt_fail(RT_EUSAGE, "--predictor %s: is named twice; name it once", names[i]);
+                return rt_fail(RT_EUSAGE, "{predictor} %s: is named twice; name it once", names[i]);
     for (size_t i = 0; i < count; i++) {
         out[i] = (struct rt_candidate){0};
         int status = rt_predictor_open(names[i], &out[i].predictor);

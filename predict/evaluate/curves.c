@@ -75,7 +75,7 @@ static size_t take_curve(const struct rt_dataset *dataset, struct limited *runs,
 
 /* ---- judging ---- */
 
-static void measure(const struct limited *runs, struct rt_judged_curve *curve, struct rt_power_state *states)
+static void measure(const struct limited *runs, struct rt_scored_curve *curve, struct rt_power_state *states)
 {
     for (size_t i = 0; i < curve->points; i++) {
         curve->limit_w[i] = runs[i].limit_w;
@@ -87,7 +87,7 @@ static void measure(const struct limited *runs, struct rt_judged_curve *curve, s
     curve->best = rt_power_least_energy(states, curve->limit_w, curve->points);
 }
 
-static int forecast(const struct rt_device *device, struct rt_judged_curve *curve,
+static int forecast(const struct rt_device *device, struct rt_scored_curve *curve,
                     struct rt_power_state *states)
 {
     double watts = fmin(curve->watts[0], curve->limit_w[0]);
@@ -103,7 +103,7 @@ static int forecast(const struct rt_device *device, struct rt_judged_curve *curv
     return RT_OK;
 }
 
-static void free_curve(struct rt_judged_curve *curve)
+static void free_curve(struct rt_scored_curve *curve)
 {
     free(curve->limit_w);
 }
@@ -113,7 +113,7 @@ static void judge_curve(struct rt_evaluation *evaluation, const struct rt_datase
                         const struct rt_device *devices, const struct limited *runs, size_t points)
 {
     double *room = rt_malloc(5 * points * sizeof *room);
-    struct rt_judged_curve curve = {
+    struct rt_scored_curve curve = {
         .run = {.workload = runs[0].workload, .name = rt_workload_name(dataset, runs[0].workload)},
         .points = points,
         .limit_w = room,
@@ -143,7 +143,7 @@ static bool is_asked(const struct rt_evaluate_options *options, const struct rt_
            workload->end_to_end_us > 0 && !(workload->flags & RT_FLAG_FAILED);
 }
 
-void rt_judged_curves_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+void rt_scored_curves_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
                           const struct rt_device *devices)
 {
     struct limited *runs = rt_malloc(2 * (dataset->workload_count + 1) * sizeof *runs);
@@ -165,7 +165,7 @@ void rt_judged_curves_add(struct rt_evaluation *evaluation, const struct rt_data
 
 enum { TIME, POWER, ENERGY, QUANTITIES };
 
-static void add_point(const struct rt_judged_curve *curve, size_t i, double *measured[], double *forecast[],
+static void add_point(const struct rt_scored_curve *curve, size_t i, double *measured[], double *forecast[],
                       size_t at)
 {
     measured[TIME][at] = curve->us[i];
@@ -197,7 +197,7 @@ static void pool_points(const struct rt_evaluation *evaluation, const bool *memb
     free(room);
 }
 
-static void count_optimum(const struct rt_judged_curve *curve, struct rt_curve_pool *pool)
+static void count_optimum(const struct rt_scored_curve *curve, struct rt_curve_pool *pool)
 {
     size_t found = curve->forecast_best, best = curve->best;
     pool->curves++;
@@ -220,7 +220,7 @@ static void take_pool(void *context, const struct rt_run_pool *of, const bool *m
     evaluation->curve_pools[evaluation->curve_pool_count++] = pool;
 }
 
-void rt_judged_curves_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
+void rt_scored_curves_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
 {
     const struct rt_workload **runs = rt_malloc((evaluation->curve_count + 1) * sizeof *runs);
     for (size_t c = 0; c < evaluation->curve_count; c++)
@@ -229,7 +229,7 @@ void rt_judged_curves_pool(struct rt_evaluation *evaluation, const struct rt_dat
     free(runs);
 }
 
-void rt_judged_curves_release(struct rt_evaluation *evaluation)
+void rt_scored_curves_release(struct rt_evaluation *evaluation)
 {
     for (size_t c = 0; c < evaluation->curve_count; c++)
         free_curve(&evaluation->curves[c]);

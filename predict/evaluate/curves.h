@@ -13,11 +13,11 @@
 
 /* Finds and judges them among the runs that are asked for. Runs whose attributes are malformed are in none.
  */
-void rt_judged_curves_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+void rt_scored_curves_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
                           const struct rt_device *devices);
 
-void rt_judged_curves_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset);
+void rt_scored_curves_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset);
 
-void rt_judged_curves_release(struct rt_evaluation *evaluation);
+void rt_scored_curves_release(struct rt_evaluation *evaluation);
 
 #endif

@@ -40,7 +40,7 @@ static int sum_steps(const struct rt_run_steps *steps, const struct rt_power_pro
 
 /* The columns that are made of parts, at the forecast time: time, watts and joules of one GPU. */
 static int forecast_own(const struct rt_run_steps *steps, const struct rt_power_profile *profile,
-                        const double (*scale)[RT_ENERGY_PARTS], struct rt_judged_energy *out)
+                        const double (*scale)[RT_ENERGY_PARTS], struct rt_scored_energy *out)
 {
     int status = RT_OK;
     for (int column = RT_ENERGY_PRIORS; status == RT_OK && column >= RT_ENERGY_FITTED; column--) {
@@ -54,7 +54,7 @@ static int forecast_own(const struct rt_run_steps *steps, const struct rt_power_
 
 /* The same where the run takes its measured time. */
 static int forecast_timed(const struct rt_run_steps *steps, const struct rt_power_profile *profile,
-                          const double (*scale)[RT_ENERGY_PARTS], struct rt_judged_energy *out)
+                          const double (*scale)[RT_ENERGY_PARTS], struct rt_scored_energy *out)
 {
     int status = RT_OK;
     for (int column = RT_ENERGY_FITTED; status == RT_OK && column <= RT_ENERGY_PRIORS; column++) {
@@ -67,7 +67,7 @@ static int forecast_timed(const struct rt_run_steps *steps, const struct rt_powe
 
 /* The measured time as it would be at full clock, by what the limit does to the forecast. */
 static double at_full_clock(const struct rt_run_steps *steps, const struct rt_power_profile *own,
-                            const struct rt_judged_energy *energy)
+                            const struct rt_scored_energy *energy)
 {
     double us = 0;
     for (size_t s = 0; s < steps->count; s++)
@@ -76,7 +76,7 @@ static double at_full_clock(const struct rt_run_steps *steps, const struct rt_po
 }
 
 static int forecast_energy(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
-                           const struct rt_device *device, bool fallback, struct rt_judged_energy *out)
+                           const struct rt_device *device, bool fallback, struct rt_scored_energy *out)
 {
     struct rt_power_profile own[RT_MOST_RUN_STEPS], timed[RT_MOST_RUN_STEPS];
     double scale[2][RT_ENERGY_PARTS]; /* fitted, priors */
@@ -99,7 +99,7 @@ static int forecast_energy(const struct rt_run_steps *steps, const struct rt_pre
 }
 
 static int judge(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                 const struct rt_judged_run *run, const struct rt_run_attributes *attributes,
+                 const struct rt_scored_run *run, const struct rt_run_attributes *attributes,
                  const struct rt_run_steps *steps, const struct rt_device *device)
 {
     const struct rt_workload *workload = run->workload;
@@ -110,7 +110,7 @@ static int judge(struct rt_evaluation *evaluation, const struct rt_dataset *data
         evaluation->energy_calibrated++;
         return RT_OK;
     }
-    struct rt_judged_energy energy = {.run = *run,
+    struct rt_scored_energy energy = {.run = *run,
                                       .limit_w = fmin(device->power_w, attributes->power_limit_w),
                                       .tokens = tokens_of(workload, attributes)};
     int status = forecast_energy(steps, predictor, device, evaluation->options.fallback, &energy);
@@ -124,8 +124,8 @@ static int judge(struct rt_evaluation *evaluation, const struct rt_dataset *data
     return RT_OK;
 }
 
-int rt_judged_energy_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                         const struct rt_judged_run *run, const struct rt_run_steps *steps,
+int rt_scored_energy_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                         const struct rt_scored_run *run, const struct rt_run_steps *steps,
                          const struct rt_device *device)
 {
     struct rt_run_attributes attributes;
@@ -144,28 +144,28 @@ struct compared {
     double measured, forecast; /* NaN: the run has none */
 };
 
-static struct compared power(const struct rt_judged_energy *energy, int column)
+static struct compared power(const struct rt_scored_energy *energy, int column)
 {
     return (struct compared){energy->watts, energy->forecast_w[column]};
 }
 
-static struct compared joules(const struct rt_judged_energy *energy, int column)
+static struct compared joules(const struct rt_scored_energy *energy, int column)
 {
     return (struct compared){energy->joules, energy->forecast_j[column]};
 }
 
-static struct compared timed(const struct rt_judged_energy *energy, int column)
+static struct compared timed(const struct rt_scored_energy *energy, int column)
 {
     return (struct compared){energy->watts, energy->timed_w[column]};
 }
 
-static struct compared tokens(const struct rt_judged_energy *energy, int column)
+static struct compared tokens(const struct rt_scored_energy *energy, int column)
 {
     return (struct compared){energy->joules / energy->tokens, energy->forecast_j[column] / energy->tokens};
 }
 
 static void pool_metrics(const struct rt_evaluation *evaluation, const bool *member,
-                         struct compared (*of)(const struct rt_judged_energy *, int), struct rt_metrics *out)
+                         struct compared (*of)(const struct rt_scored_energy *, int), struct rt_metrics *out)
 {
     double *measured = rt_malloc(2 * (evaluation->energy_count + 1) * sizeof *measured);
     double *forecast = measured + evaluation->energy_count;
@@ -213,7 +213,7 @@ static void take_pool(void *context, const struct rt_run_pool *of, const bool *m
     evaluation->energy_pools[evaluation->energy_pool_count++] = pool;
 }
 
-void rt_judged_energy_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
+void rt_scored_energy_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
 {
     const struct rt_workload **runs = rt_malloc((evaluation->energy_count + 1) * sizeof *runs);
     for (size_t i = 0; i < evaluation->energy_count; i++)
@@ -222,7 +222,7 @@ void rt_judged_energy_pool(struct rt_evaluation *evaluation, const struct rt_dat
     free(runs);
 }
 
-void rt_judged_energy_release(struct rt_evaluation *evaluation)
+void rt_scored_energy_release(struct rt_evaluation *evaluation)
 {
     for (size_t p = 0; p < evaluation->energy_pool_count; p++)
         free(evaluation->energy_pools[p].value);

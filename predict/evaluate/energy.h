@@ -21,13 +21,13 @@ extern const struct rt_energy_column_row rt_energy_columns[RT_ENERGY_COLUMNS];
 /* Appends a run whose power or energy was measured; others are passed over, and so are runs on boards whose
  * power is unknown; those that the first candidate's energy was calibrated to are counted. Errors are those
  * of forecasts and of malformed attributes. */
-int rt_judged_energy_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                         const struct rt_judged_run *run, const struct rt_run_steps *steps,
+int rt_scored_energy_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                         const struct rt_scored_run *run, const struct rt_run_steps *steps,
                          const struct rt_device *device);
 
 /* Pools the runs: rt_run_pools. */
-void rt_judged_energy_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset);
+void rt_scored_energy_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset);
 
-void rt_judged_energy_release(struct rt_evaluation *evaluation);
+void rt_scored_energy_release(struct rt_evaluation *evaluation);
 
 #endif

@@ -47,7 +47,7 @@
 #define RT_PART_ANY        (-1) /* beside enum rt_part: every sample */
 #define RT_MAX_BY          4    /* properties that errors are given by */
 #define RT_MAX_PUBLISHED   9    /* columns of a CSV file of published forecasts */
-#define RT_MAX_JUDGED      (RT_MAX_CANDIDATES + 1 + RT_MAX_PUBLISHED) /* columns of an evaluation */
+#define RT_MAX_SCORED      (RT_MAX_CANDIDATES + 1 + RT_MAX_PUBLISHED) /* columns of an evaluation */
 
 /* ---- what is asked for ---- */
 
@@ -81,15 +81,15 @@ extern const double rt_coverage_levels[RT_COVERAGE_LEVELS]; /* ascending, in 0..
 
 /* ---- columns: a value for each row ---- */
 
-enum rt_judged_kind {
-    RT_JUDGED_CANDIDATE,
-    RT_JUDGED_FLOOR,     /* whole models: the sum of their kernels measured alone (additive floor) */
-    RT_JUDGED_PUBLISHED, /* whole models: a column of the CSV file */
-    RT_JUDGED_BESIDE /* kernels' energy: of the first candidate at the measured time; board power x time */
+enum rt_scored_kind {
+    RT_SCORED_CANDIDATE,
+    RT_SCORED_FLOOR,     /* whole models: the sum of their kernels measured alone (additive floor) */
+    RT_SCORED_PUBLISHED, /* whole models: a column of the CSV file */
+    RT_SCORED_BESIDE /* kernels' energy: of the first candidate at the measured time; board power x time */
 };
 
-struct rt_judged_column {
-    enum rt_judged_kind kind;
+struct rt_scored_column {
+    enum rt_scored_kind kind;
     char *name;    /* in text: "roofline", "floor", "habitat*" */
     char *key;     /* in JSON and CSV: label of the candidate, "floor", the CSV file's own "habitat_ms" */
     double *value; /* (row_count), in the target's unit; NaN: the column has none */
@@ -99,7 +99,7 @@ struct rt_judged_column {
 /* ---- rows ---- */
 
 /* A judged run of a whole model. */
-struct rt_judged_run {
+struct rt_scored_run {
     struct rt_workload_name name;
     const struct rt_workload *workload;
     enum rt_workload_kind kind;
@@ -109,8 +109,8 @@ struct rt_judged_run {
 };
 
 /* The memory of a run at its peak. */
-struct rt_judged_memory {
-    struct rt_judged_run run;
+struct rt_scored_memory {
+    struct rt_scored_run run;
     double measured_mib[RT_MEMORY_COLUMNS]; /* NaN: not measured */
     double forecast_mib[RT_MEMORY_COLUMNS];
     double device_mib;  /* that the device has; NaN: unknown */
@@ -130,8 +130,8 @@ struct rt_memory_pool {
 enum rt_energy_column { RT_ENERGY_FITTED, RT_ENERGY_PRIORS, RT_ENERGY_BOARD, RT_ENERGY_COLUMNS };
 
 /* The energy of a run. Watts are of one GPU, the mean over the run; joules of all of them. */
-struct rt_judged_energy {
-    struct rt_judged_run run;
+struct rt_scored_energy {
+    struct rt_scored_run run;
     double gpus, limit_w; /* limit_w: of each; the board's, or a lower one that was set */
     double tokens;        /* that the run makes; NaN: it makes none */
     double watts, joules; /* measured */
@@ -151,8 +151,8 @@ struct rt_energy_pool {
 };
 
 /* Runs under several power limits, by falling limit: the first is where the others are forecast from. */
-struct rt_judged_curve {
-    struct rt_judged_run run; /* the first */
+struct rt_scored_curve {
+    struct rt_scored_run run; /* the first */
     size_t points;
     double *limit_w;                  /* (points) of one GPU */
     double *us, *watts;               /* (points) measured */
@@ -170,7 +170,7 @@ struct rt_curve_pool {
 };
 
 /* What rows are pooled by. Texts are indices into the dataset's tables. */
-enum rt_judged_key {
+enum rt_scored_key {
     RT_KEY_NONE, /* 0 in every group: a pool without a condition gathers all */
     RT_KEY_DEVICE,
     RT_KEY_OP,
@@ -185,7 +185,7 @@ enum rt_judged_key {
 };
 
 /* Rows [first, first + count), which share all keys: kernels of one op on one device, or one run. */
-struct rt_judged_group {
+struct rt_scored_group {
     int32_t key[RT_KEY_COUNT];
     size_t first, count, synthetic; /* synthetic: rows that are no measurements */
     bool held_out[RT_MAX_CANDIDATES];
@@ -194,22 +194,22 @@ struct rt_judged_group {
 /* ---- errors ---- */
 
 /* The errors of the rows of some groups. */
-struct rt_judged_pool {
+struct rt_scored_pool {
     char *scope; /* a device, a model, "all", "fitted", "held out", "every column" */
     char *what;  /* an op, "all elementwise" (several ops of a family), "all"; a mode, a kind */
     size_t count, synthetic;
     bool held_out[RT_MAX_CANDIDATES];         /* all of its rows are */
-    struct rt_metrics metrics[RT_MAX_JUDGED]; /* by column, of the rows that it has */
-    double first_mape[RT_MAX_JUDGED];         /* MAPE of the first column over the rows that the column has */
+    struct rt_metrics metrics[RT_MAX_SCORED]; /* by column, of the rows that it has */
+    double first_mape[RT_MAX_SCORED];         /* MAPE of the first column over the rows that the column has */
     struct rt_interval_metrics intervals[RT_MAX_CANDIDATES];
 };
 
-struct rt_judged_pools {
-    struct rt_judged_pool *row;
+struct rt_scored_pools {
+    struct rt_scored_pool *row;
     size_t count;
 };
 
-struct rt_judged_worst {
+struct rt_scored_worst {
     const struct rt_sample *sample;
     const char *device, *kernel; /* kernel: name of the main kernel, "" unknown */
     double forecast, error;      /* of the first candidate; error in percent, signed */
@@ -242,13 +242,13 @@ struct rt_left_out_row {
 extern const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT];
 
 /* A run that cannot be forecast. */
-struct rt_judged_refusal {
-    struct rt_judged_run run;
+struct rt_scored_refusal {
+    struct rt_scored_run run;
     char *reason;
 };
 
 /* A line of the CSV file whose measured time is not that of the data (by more than 0.1%). */
-struct rt_judged_disagreement {
+struct rt_scored_disagreement {
     size_t line, row;   /* in the CSV file, of the evaluation */
     double measured_us; /* as the CSV file has it */
 };
@@ -264,43 +264,43 @@ struct rt_evaluation {
     const struct rt_target *target;              /* what of a sample is judged */
     size_t total;                                /* rows + left out */
     size_t candidate_count, column_count, floor; /* columns: candidates first; floor: its number */
-    struct rt_judged_column column[RT_MAX_JUDGED];
+    struct rt_scored_column column[RT_MAX_SCORED];
     size_t row_count;
     double *measured;                /* (row_count), in the target's unit */
     const struct rt_sample **sample; /* (row_count) of kernels, else NULL */
-    struct rt_judged_run *run;       /* (row_count) of whole models, else NULL */
-    struct rt_judged_group *groups;
+    struct rt_scored_run *run;       /* (row_count) of whole models, else NULL */
+    struct rt_scored_group *groups;
     size_t group_count;
     /* Kernels: device x op, nothing, and pooled over devices. Whole models: device x mode, model x mode, and
      * scope x kind. */
-    struct rt_judged_pools devices, models, pooled;
-    struct rt_judged_pools by[RT_MAX_BY]; /* value of options.by x op or mode */
+    struct rt_scored_pools devices, models, pooled;
+    struct rt_scored_pools by[RT_MAX_BY]; /* value of options.by x op or mode */
     size_t by_count;
     size_t left_out[RT_LEFT_COUNT][RT_OP_COUNT + 1]; /* by op; RT_OP_COUNT: runs of whole models */
     size_t synthetic;
     /* Kernels: */
     struct rt_split_rule split; /* of the reference; RT_SPLIT_DEFAULT where there is none */
-    struct rt_judged_worst worst[RT_WORST_KERNELS]; /* largest |error| of the first candidate first */
+    struct rt_scored_worst worst[RT_WORST_KERNELS]; /* largest |error| of the first candidate first */
     size_t worst_count, unstable, throttled;
     size_t dtypes[RT_DTYPE_COUNT]; /* rows by element type */
     /* Rows for which the first candidate has intervals, and how many lie within those of each level. */
     size_t covered_rows, covered[RT_COVERAGE_LEVELS];
     /* Whole models: */
-    struct rt_judged_refusal *refused;
+    struct rt_scored_refusal *refused;
     size_t refused_count, graphs_read;
     size_t published_lines, published_unknown; /* of the CSV file; of runs that the data does not have */
-    struct rt_judged_disagreement *disagreements;
+    struct rt_scored_disagreement *disagreements;
     size_t disagreement_count;
-    struct rt_judged_memory *memory; /* of the rows, and of runs that were out of memory */
+    struct rt_scored_memory *memory; /* of the rows, and of runs that were out of memory */
     size_t memory_count;
     struct rt_memory_pool *memory_pools; /* none: nothing was measured */
     size_t memory_pool_count;
-    struct rt_judged_energy *energy; /* of the rows that have power or energy measured */
+    struct rt_scored_energy *energy; /* of the rows that have power or energy measured */
     size_t energy_count;
     size_t energy_calibrated; /* runs that are no test of it: it was calibrated to their power */
     struct rt_energy_pool *energy_pools;
     size_t energy_pool_count;
-    struct rt_judged_curve *curves; /* by limit; of all runs that are asked for */
+    struct rt_scored_curve *curves; /* by limit; of all runs that are asked for */
     size_t curve_count;
     struct rt_curve_pool *curve_pools;
     size_t curve_pool_count;

@@ -13,12 +13,12 @@
 const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
     [RT_LEFT_NOT_ASKED] = {"not_asked", "of another GPU, op, dtype or model than asked for",
                            "`rooftile dataset info` lists what the data has"},
-    [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split", "choose with --split, or take all"},
+    [RT_LEFT_OTHER_SPLIT] = {"other_split", "not in the chosen split", "choose another split, or all"},
     [RT_LEFT_FITTED] = {"fitted", "fitted to by a predictor that kept no test part",
-                        "hold the GPU out, or train without --no-test"},
+                        "hold the GPU out, or train with a test part"},
     [RT_LEFT_FAILED] = {"failed", "marked as failed when they were measured", "collect them again"},
     [RT_LEFT_NO_LATENCY] = {"no_latency", "without a latency above 0", "collect them again"},
-    [RT_LEFT_NO_ENERGY] = {"no_energy", "without a measured energy", "collect them with --energy"},
+    [RT_LEFT_NO_ENERGY] = {"no_energy", "without a measured energy", "collect them with their energy"},
     [RT_LEFT_NO_POWER] = {"no_power", "of a device without a board power in its description",
                           "add power_w to the description of the device"},
     [RT_LEFT_IMPOSSIBLE] = {"impossible", "faster than the roofline of their device allows",
@@ -26,7 +26,7 @@ const struct rt_left_out_row rt_left_outs[RT_LEFT_COUNT] = {
     [RT_LEFT_NO_WHOLE] = {"no_whole", "on a whole GPU, or without the same run on the whole",
                           "measure the run on the board, too"},
     [RT_LEFT_CALIBRATED] = {"calibrated", "used to calibrate a predictor",
-                            "judge it by others: measure more, or calibrate with fewer (--kernels, --runs)"},
+                            "judge it by others: measure more, or calibrate with fewer kernels or runs"},
     [RT_LEFT_NO_FAMILY] = {"no_family", "of a family that a predictor has no network for",
                            "train one with samples of that family"},
     [RT_LEFT_NO_PEAK] = {"no_peak", "of a dtype that the device's description has no peak for",
@@ -63,18 +63,18 @@ int rt_part_find(const char *name, int *part)
             *part = parts[i].part;
             return RT_OK;
         }
-    return rt_fail(RT_EUSAGE, "--split %s: no such split; choose test, train, validation or all", name);
+    return rt_fail(RT_EUSAGE, "{split} %s: no such split; choose test, train, validation or all", name);
 }
 
-size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_judged_kind kind, char *name,
+size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_scored_kind kind, char *name,
                                 char *key, size_t capacity)
 {
-    struct rt_judged_column *column = &evaluation->column[evaluation->column_count];
-    *column = (struct rt_judged_column){
+    struct rt_scored_column *column = &evaluation->column[evaluation->column_count];
+    *column = (struct rt_scored_column){
         .kind = kind, .name = name, .key = key, .value = rt_malloc((capacity + 1) * sizeof *column->value)};
-    if (kind == RT_JUDGED_CANDIDATE) /* has all rows */
+    if (kind == RT_SCORED_CANDIDATE) /* has all rows */
         column->half = rt_malloc((capacity + 1) * sizeof *column->half);
-    for (size_t i = 0; kind != RT_JUDGED_CANDIDATE && i < capacity; i++)
+    for (size_t i = 0; kind != RT_SCORED_CANDIDATE && i < capacity; i++)
         column->value[i] = NAN;
     return evaluation->column_count++;
 }
@@ -92,7 +92,7 @@ static int check_targets(const struct rt_candidate *candidates, size_t count, en
     for (size_t c = 0; c < count; c++)
         if (!forecasts(&candidates[c].predictor, target))
             return rt_fail(RT_EUSAGE,
-                           "%s forecasts %s where %s is judged; name predictors of one target (--no-baseline "
+                           "%s forecasts %s where %s is judged; name predictors of one target ({no_baseline} "
                            "leaves out the roofline)",
                            candidates[c].name, rt_targets[candidates[c].predictor.target].name,
                            rt_targets[target].name);
@@ -112,12 +112,12 @@ int rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candida
                                .target = &rt_targets[target],
                                .measured = rt_malloc((capacity + 1) * sizeof *evaluation->measured)};
     for (size_t c = 0; c < count; c++)
-        rt_evaluation_add_column(evaluation, RT_JUDGED_CANDIDATE, rt_strdup(candidates[c].label),
+        rt_evaluation_add_column(evaluation, RT_SCORED_CANDIDATE, rt_strdup(candidates[c].label),
                                  rt_strdup(candidates[c].label), capacity);
     return RT_OK;
 }
 
-void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_judged_group *group)
+void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_scored_group *group)
 {
     evaluation->groups = rt_realloc(evaluation->groups, evaluation->group_count + 1, sizeof *group);
     evaluation->groups[evaluation->group_count++] = *group;
@@ -139,15 +139,15 @@ void rt_evaluation_release(struct rt_evaluation *evaluation)
     free(evaluation->sample);
     free(evaluation->run);
     free(evaluation->groups);
-    rt_judged_pools_release(&evaluation->devices);
-    rt_judged_pools_release(&evaluation->models);
-    rt_judged_pools_release(&evaluation->pooled);
+    rt_scored_pools_release(&evaluation->devices);
+    rt_scored_pools_release(&evaluation->models);
+    rt_scored_pools_release(&evaluation->pooled);
     for (size_t b = 0; b < evaluation->by_count; b++)
-        rt_judged_pools_release(&evaluation->by[b]);
+        rt_scored_pools_release(&evaluation->by[b]);
     free(evaluation->disagreements);
-    rt_judged_memory_release(evaluation);
-    rt_judged_energy_release(evaluation);
-    rt_judged_curves_release(evaluation);
+    rt_scored_memory_release(evaluation);
+    rt_scored_energy_release(evaluation);
+    rt_scored_curves_release(evaluation);
     *evaluation = (struct rt_evaluation){0};
 }
 
@@ -185,7 +185,7 @@ int rt_evaluation_refuse_empty(const struct rt_evaluation *evaluation)
     if (evaluation->total == 0)
         return rt_fail(RT_EFORMAT,
                        runs ? "there are no measured workloads (whole models); `rooftile dataset import "
-                              "--format neusight` reads some; leave out --workloads to evaluate kernels"
+                              "--format neusight` reads some; leave out {workloads} to evaluate kernels"
                             : "nothing to evaluate: the data holds no samples of kernels");
     return rt_fail(
         RT_EFORMAT, "nothing to evaluate (%s%s): of %zu %s %zu are %s; %s", runs ? "whole models" : "split ",

@@ -11,11 +11,11 @@ int rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candida
 
 /* A further column with room for `capacity` rows, NaN until it is filled (a candidate's: in every row); takes
  * name and key. Returns its number. */
-size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_judged_kind kind, char *name,
+size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_scored_kind kind, char *name,
                                 char *key, size_t capacity);
 
 /* Appends a group after the last. */
-void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_judged_group *group);
+void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_scored_group *group);
 
 /* RT_EFORMAT: there are no rows; the sentence says why most were left out. */
 int rt_evaluation_refuse_empty(const struct rt_evaluation *evaluation);

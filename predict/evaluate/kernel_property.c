@@ -80,11 +80,11 @@ int rt_kernel_properties_check(const struct rt_dataset *dataset, const struct rt
     for (size_t b = 0; status == RT_OK && b < by->count; b++) {
         char *list = rt_strdup(by->name[b]), *rest = NULL, *name = strtok_r(list, ",", &rest);
         if (name == NULL)
-            status = rt_fail(RT_ENOTFOUND, "--by is empty; name a property such as phase");
+            status = rt_fail(RT_ENOTFOUND, "{by} is empty; name a property such as phase");
         for (; status == RT_OK && name != NULL; name = strtok_r(NULL, ",", &rest))
             if (!some_has(dataset, name))
                 status = rt_fail(RT_ENOTFOUND,
-                                 "--by %s: no kernel has a property, dim or attribute of that name; gpu, "
+                                 "{by} %s: no kernel has a property, dim or attribute of that name; gpu, "
                                  "dtype, phase and kind (of "
                                  "convolutions) are some",
                                  name);

@@ -19,7 +19,7 @@ static const enum rt_left_out left_out_of_skip[RT_SKIP_COUNT] = {[RT_SKIP_NO_FAM
                                                                  [RT_SKIP_NO_TILE] = RT_LEFT_NO_TILE,
                                                                  [RT_SKIP_NO_ORIGIN] = RT_LEFT_NO_ORIGIN};
 
-/* A sample that is judged; those of one op, device and values of all --by lie side by side. */
+/* A sample that is judged; those of one op, device and values of all properties lie side by side. */
 struct picked {
     uint32_t group, value, sample; /* group: op and device */
 };
@@ -30,7 +30,7 @@ struct kernels {
     const struct rt_dataset *dataset;
     bool *fitted;             /* (devices, ops, dtypes): RT_LEFT_FITTED; NULL: none */
     struct picked *picked;    /* sorted */
-    struct rt_strings values; /* of all --by of a sample, with tabs between */
+    struct rt_strings values; /* of all properties of a sample, with tabs between */
     size_t picked_count;
     size_t at_measured, at_board; /* columns beside energy; 0: none */
 };
@@ -128,7 +128,7 @@ static int by_key(const void *a, const void *b)
     return (x->sample > y->sample) - (x->sample < y->sample);
 }
 
-/* What --by asks for of a sample, all of it as one text by number. */
+/* The properties that are asked for of a sample, all of it as one text by number. */
 static uint32_t value_of(struct kernels *kernels, const struct rt_sample *sample)
 {
     const struct rt_names *by = kernels->evaluation->options.by;
@@ -292,7 +292,7 @@ static bool is_held_out(const struct rt_candidate *candidate, const char *device
 }
 
 /* In all dtypes that the group has; of energy, its coefficients too. */
-static bool group_held_out(const struct rt_evaluation *evaluation, const struct rt_judged_group *group,
+static bool group_held_out(const struct rt_evaluation *evaluation, const struct rt_scored_group *group,
                            const struct rt_candidate *candidate, const struct rt_device *device)
 {
     bool dtype[RT_DTYPE_COUNT] = {false}, held_out = true;
@@ -311,7 +311,7 @@ static void close_group(struct kernels *kernels, enum rt_op_id op, int32_t devic
                         size_t first)
 {
     struct rt_evaluation *evaluation = kernels->evaluation;
-    struct rt_judged_group group = {.key = {[RT_KEY_DEVICE] = device,
+    struct rt_scored_group group = {.key = {[RT_KEY_DEVICE] = device,
                                             [RT_KEY_OP] = (int32_t)op,
                                             [RT_KEY_FAMILY] = (int32_t)rt_ops[op].family,
                                             [RT_KEY_PROPERTY] = (int32_t)value},
@@ -369,19 +369,19 @@ static void forecast_picked(struct kernels *kernels)
 
 /* Of every op, of families with several ops, and of all; `scope`: of the rows where `where` holds. */
 static void pool_over_devices(struct rt_evaluation *evaluation, const char *scope,
-                              struct rt_judged_where where)
+                              struct rt_scored_where where)
 {
     char label[64];
     for (int op = 0; op < RT_OP_COUNT; op++)
-        rt_judged_pool(evaluation, &evaluation->pooled, scope, rt_ops[op].name,
-                       (struct rt_judged_where){RT_KEY_OP, op}, where);
+        rt_scored_pool(evaluation, &evaluation->pooled, scope, rt_ops[op].name,
+                       (struct rt_scored_where){RT_KEY_OP, op}, where);
     for (int family = 0; family < RT_FAMILY_COUNT; family++) {
-        struct rt_judged_where of_family = {RT_KEY_FAMILY, family};
+        struct rt_scored_where of_family = {RT_KEY_FAMILY, family};
         snprintf(label, sizeof label, "all %s", rt_families[family].name);
-        if (rt_judged_several(evaluation, RT_KEY_OP, of_family, where))
-            rt_judged_pool(evaluation, &evaluation->pooled, scope, label, of_family, where);
+        if (rt_scored_several(evaluation, RT_KEY_OP, of_family, where))
+            rt_scored_pool(evaluation, &evaluation->pooled, scope, label, of_family, where);
     }
-    rt_judged_pool(evaluation, &evaluation->pooled, scope, "all", where, where);
+    rt_scored_pool(evaluation, &evaluation->pooled, scope, "all", where, where);
 }
 
 /* The b-th of the texts that a value is made of. */
@@ -392,7 +392,7 @@ static void part_of(const char *value, size_t b, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(value, "\t"), value);
 }
 
-/* Of each value of the b-th --by x op, in the order of the rows. */
+/* Of each value of the b-th property x op, in the order of the rows. */
 static void pool_property(struct kernels *kernels, size_t b)
 {
     struct rt_evaluation *evaluation = kernels->evaluation;
@@ -407,9 +407,9 @@ static void pool_property(struct kernels *kernels, size_t b)
     }
     for (int32_t v = 0; v < (int32_t)parts.count; v++)
         for (int op = 0; op < RT_OP_COUNT; op++)
-            rt_judged_pool(evaluation, &evaluation->by[b], rt_strings_get(&parts, v), rt_ops[op].name,
-                           (struct rt_judged_where){RT_KEY_PROPERTY, v},
-                           (struct rt_judged_where){RT_KEY_OP, op});
+            rt_scored_pool(evaluation, &evaluation->by[b], rt_strings_get(&parts, v), rt_ops[op].name,
+                           (struct rt_scored_where){RT_KEY_PROPERTY, v},
+                           (struct rt_scored_where){RT_KEY_OP, op});
     for (size_t g = 0; g < evaluation->group_count; g++)
         evaluation->groups[g].key[RT_KEY_PROPERTY] = whole[g];
     free(whole);
@@ -424,7 +424,7 @@ static void pool_properties(struct kernels *kernels)
         pool_property(kernels, b);
 }
 
-/* Groups of one op and device that differ in --by only lie side by side. */
+/* Groups of one op and device that differ in properties only lie side by side. */
 static void add_pools(const struct kernels *kernels)
 {
     struct rt_evaluation *evaluation = kernels->evaluation;
@@ -434,19 +434,19 @@ static void add_pools(const struct kernels *kernels)
         if (before != NULL && before[RT_KEY_OP] == key[RT_KEY_OP] &&
             before[RT_KEY_DEVICE] == key[RT_KEY_DEVICE])
             continue;
-        rt_judged_pool(evaluation, &evaluation->devices, kernels->dataset->devices[key[RT_KEY_DEVICE]].name,
+        rt_scored_pool(evaluation, &evaluation->devices, kernels->dataset->devices[key[RT_KEY_DEVICE]].name,
                        rt_ops[key[RT_KEY_OP]].name,
-                       (struct rt_judged_where){RT_KEY_DEVICE, key[RT_KEY_DEVICE]},
-                       (struct rt_judged_where){RT_KEY_OP, key[RT_KEY_OP]});
+                       (struct rt_scored_where){RT_KEY_DEVICE, key[RT_KEY_DEVICE]},
+                       (struct rt_scored_where){RT_KEY_OP, key[RT_KEY_OP]});
     }
-    pool_over_devices(evaluation, "all", (struct rt_judged_where){RT_KEY_NONE, 0});
-    pool_over_devices(evaluation, "held out", (struct rt_judged_where){RT_KEY_HELD_OUT, 1});
+    pool_over_devices(evaluation, "all", (struct rt_scored_where){RT_KEY_NONE, 0});
+    pool_over_devices(evaluation, "held out", (struct rt_scored_where){RT_KEY_HELD_OUT, 1});
 }
 
 static void find_worst(const struct kernels *kernels)
 {
     struct rt_evaluation *evaluation = kernels->evaluation;
-    struct rt_judged_worst *worst = evaluation->worst;
+    struct rt_scored_worst *worst = evaluation->worst;
     for (size_t r = 0; r < evaluation->row_count; r++) {
         double error = rt_evaluation_error(evaluation, r, 0);
         size_t at = evaluation->worst_count;
@@ -460,7 +460,7 @@ static void find_worst(const struct kernels *kernels)
             worst[at] = worst[at - 1];
         const struct rt_sample *sample = evaluation->sample[r];
         worst[at] =
-            (struct rt_judged_worst){.sample = sample,
+            (struct rt_scored_worst){.sample = sample,
                                      .device = kernels->dataset->devices[sample->device].name,
                                      .kernel = rt_strings_get(&kernels->dataset->kernels, sample->kernel),
                                      .forecast = evaluation->column[0].value[r],
@@ -485,9 +485,9 @@ static void add_columns_beside(struct kernels *kernels)
     if (!judges_energy(evaluation) || !forecasts_by_time(evaluation, 0))
         return;
     kernels->at_measured =
-        rt_evaluation_add_column(evaluation, RT_JUDGED_BESIDE, rt_strdup("at measured time"),
+        rt_evaluation_add_column(evaluation, RT_SCORED_BESIDE, rt_strdup("at measured time"),
                                  rt_strdup("measured_time"), evaluation->total);
-    kernels->at_board = rt_evaluation_add_column(evaluation, RT_JUDGED_BESIDE, rt_strdup("board power"),
+    kernels->at_board = rt_evaluation_add_column(evaluation, RT_SCORED_BESIDE, rt_strdup("board power"),
                                                  rt_strdup("board_power"), evaluation->total);
 }
 

@@ -12,8 +12,8 @@
 
 const char *const rt_memory_columns[RT_MEMORY_COLUMNS] = {"allocated", "reserved", "used"};
 
-int rt_judged_memory_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                         const struct rt_judged_run *run, const struct rt_run_forecast *forecast)
+int rt_scored_memory_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                         const struct rt_scored_run *run, const struct rt_run_forecast *forecast)
 {
     struct rt_run_attributes attributes;
     int status = rt_run_attributes_read(dataset, run->workload, &attributes);
@@ -21,8 +21,8 @@ int rt_judged_memory_add(struct rt_evaluation *evaluation, const struct rt_datas
         return status;
     evaluation->memory =
         rt_realloc(evaluation->memory, evaluation->memory_count + 1, sizeof *evaluation->memory);
-    struct rt_judged_memory *memory = &evaluation->memory[evaluation->memory_count++];
-    *memory = (struct rt_judged_memory){.run = *run,
+    struct rt_scored_memory *memory = &evaluation->memory[evaluation->memory_count++];
+    *memory = (struct rt_scored_memory){.run = *run,
                                         .forecast_mib = {forecast->taken.allocated / MIB,
                                                          forecast->taken.reserved / MIB,
                                                          forecast->taken.used / MIB},
@@ -36,7 +36,7 @@ int rt_judged_memory_add(struct rt_evaluation *evaluation, const struct rt_datas
 
 /* --- pools --- */
 
-static void count_run(struct rt_memory_pool *pool, const struct rt_judged_memory *memory)
+static void count_run(struct rt_memory_pool *pool, const struct rt_scored_memory *memory)
 {
     if (memory->out_of_memory) {
         pool->out_of_memory++;
@@ -54,7 +54,7 @@ static void sum_column(const struct rt_evaluation *evaluation, const bool *membe
     double *forecast = measured + evaluation->memory_count;
     size_t count = 0;
     for (size_t m = 0; m < evaluation->memory_count; m++) {
-        const struct rt_judged_memory *memory = &evaluation->memory[m];
+        const struct rt_scored_memory *memory = &evaluation->memory[m];
         if (isnan(memory->measured_mib[column]) || !member[m])
             continue;
         measured[count] = memory->measured_mib[column];
@@ -78,7 +78,7 @@ static void take_pool(void *context, const struct rt_run_pool *of, const bool *m
     evaluation->memory_pools[evaluation->memory_pool_count++] = pool;
 }
 
-static bool is_measured(const struct rt_judged_memory *memory)
+static bool is_measured(const struct rt_scored_memory *memory)
 {
     bool any = memory->out_of_memory;
     for (int column = 0; column < RT_MEMORY_COLUMNS; column++)
@@ -86,7 +86,7 @@ static bool is_measured(const struct rt_judged_memory *memory)
     return any;
 }
 
-void rt_judged_memory_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
+void rt_scored_memory_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset)
 {
     const struct rt_workload **runs = rt_malloc((evaluation->memory_count + 1) * sizeof *runs);
     bool any = false;
@@ -99,7 +99,7 @@ void rt_judged_memory_pool(struct rt_evaluation *evaluation, const struct rt_dat
     free(runs);
 }
 
-void rt_judged_memory_release(struct rt_evaluation *evaluation)
+void rt_scored_memory_release(struct rt_evaluation *evaluation)
 {
     for (size_t p = 0; p < evaluation->memory_pool_count; p++)
         free(evaluation->memory_pools[p].value);

@@ -12,13 +12,13 @@
 extern const char *const rt_memory_columns[RT_MEMORY_COLUMNS]; /* "allocated", "reserved", "used" */
 
 /* Appends a run, of whose attributes it reads what was measured. RT_EFORMAT where they are malformed. */
-int rt_judged_memory_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
-                         const struct rt_judged_run *run, const struct rt_run_forecast *forecast);
+int rt_scored_memory_add(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
+                         const struct rt_scored_run *run, const struct rt_run_forecast *forecast);
 
 /* Pools the runs of each mode, and of each value of the properties in options.by; none where no run has its
  * memory measured or was out of it. */
-void rt_judged_memory_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset);
+void rt_scored_memory_pool(struct rt_evaluation *evaluation, const struct rt_dataset *dataset);
 
-void rt_judged_memory_release(struct rt_evaluation *evaluation);
+void rt_scored_memory_release(struct rt_evaluation *evaluation);
 
 #endif

@@ -17,7 +17,7 @@ struct published {
     const struct rt_dataset *dataset;
     struct rt_csv *csv;
     int device, workload, measured; /* columns; measured: -1 where there is none */
-    int from[RT_MAX_JUDGED];        /* column of the file behind each column of the evaluation */
+    int from[RT_MAX_SCORED];        /* column of the file behind each column of the evaluation */
     size_t first;                   /* the evaluation's first column that comes from the file */
     char **title;                   /* (workload_count) of each run of the data */
     int64_t *row;                   /* (workload_count) its row; -1: was not asked for, or left out */
@@ -51,7 +51,7 @@ static int find_columns(struct published *published)
         if (evaluation->column_count - published->first == RT_MAX_PUBLISHED)
             return rt_fail(RT_EFORMAT, "%s:1: more than %d columns of forecasts; leave some out", path,
                            RT_MAX_PUBLISHED);
-        size_t to = rt_evaluation_add_column(evaluation, RT_JUDGED_PUBLISHED,
+        size_t to = rt_evaluation_add_column(evaluation, RT_SCORED_PUBLISHED,
                                              rt_format("%.*s*", (int)strlen(header) - 3, header),
                                              rt_strdup(header), evaluation->row_count);
         published->from[to] = (int)c;
@@ -94,7 +94,7 @@ static int fill_row(const struct published *published, const struct rt_csv_field
         evaluation->disagreements = rt_realloc(evaluation->disagreements, evaluation->disagreement_count + 1,
                                                sizeof *evaluation->disagreements);
         evaluation->disagreements[evaluation->disagreement_count++] =
-            (struct rt_judged_disagreement){rt_csv_line(published->csv), row, measured_us};
+            (struct rt_scored_disagreement){rt_csv_line(published->csv), row, measured_us};
     }
     return status;
 }

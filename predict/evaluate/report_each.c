@@ -59,9 +59,9 @@ static void add_row(struct rt_table *table, const struct rt_evaluation *evaluati
                  (sample->flags & RT_FLAG_UNSTABLE) != 0);
     rt_table_row_json(table, "dims", rt_evaluation_dims_json(call));
     rt_table_row_json(table, "forecasts",
-                      rt_evaluation_columns_json(evaluation, RT_JUDGED_CANDIDATE, value_json, &judged));
+                      rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, value_json, &judged));
     rt_table_row_json(table, "errors_pct",
-                      rt_evaluation_columns_json(evaluation, RT_JUDGED_CANDIDATE, error_json, &judged));
+                      rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, error_json, &judged));
 }
 
 void rt_evaluation_add_each(struct rt_report *report, const struct rt_evaluation *evaluation,
@@ -69,7 +69,7 @@ void rt_evaluation_add_each(struct rt_report *report, const struct rt_evaluation
 {
     struct rt_table *table = new_table(evaluation);
     for (size_t g = 0; g < evaluation->group_count; g++) {
-        const struct rt_judged_group *group = &evaluation->groups[g];
+        const struct rt_scored_group *group = &evaluation->groups[g];
         for (size_t i = 0; i < group->count; i++)
             add_row(table, evaluation, dataset, group->first + i, group->held_out[0]);
     }

@@ -72,7 +72,7 @@ static json_t *columns_json(const double *value)
     return object;
 }
 
-static json_t *energy_row(const struct rt_judged_energy *energy)
+static json_t *energy_row(const struct rt_scored_energy *energy)
 {
     json_t *row = rt_evaluation_run_json(&energy->run);
     json_object_set_new(row, "gpus", rt_json_number(energy->gpus));
@@ -151,7 +151,7 @@ static json_t *numbers_json(const double *value, size_t count)
     return list;
 }
 
-static json_t *curve_row(const struct rt_judged_curve *curve)
+static json_t *curve_row(const struct rt_scored_curve *curve)
 {
     json_t *row = json_pack("{s:s, s:s, s:s, s:I}", "device", curve->run.name.device, "model",
                             curve->run.name.model, "mode", rt_modes[curve->run.workload->mode], "batch",

@@ -103,11 +103,11 @@ static void add_skipped(struct rt_report *report, const struct rt_evaluation *ev
 /* For programs: a row per pool and column, which beside candidates is held out as the first one is. Percent
  * everywhere. */
 static void add_candidate_rows(struct rt_table *table, const struct rt_evaluation *evaluation,
-                               const struct rt_judged_pools *pools)
+                               const struct rt_scored_pools *pools)
 {
     for (size_t p = 0; p < pools->count; p++)
         for (size_t c = 0; c < evaluation->column_count; c++) {
-            const struct rt_judged_pool *pool = &pools->row[p];
+            const struct rt_scored_pool *pool = &pools->row[p];
             const struct rt_metrics *m = &pool->metrics[c];
             bool candidate = c < evaluation->candidate_count;
             rt_table_row(table, pool->what, pool->scope, evaluation->column[c].key,
@@ -169,7 +169,7 @@ static void add_worst(struct rt_report *report, const struct rt_evaluation *eval
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t i = 0; i < evaluation->worst_count; i++) {
-        const struct rt_judged_worst *worst = &evaluation->worst[i];
+        const struct rt_scored_worst *worst = &evaluation->worst[i];
         const struct rt_call *call = &worst->sample->call;
         char dims[512];
         rt_call_dims(call, dims, sizeof dims);

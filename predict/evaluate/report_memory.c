@@ -80,7 +80,7 @@ static void add_rows(struct rt_report *report, const struct rt_evaluation *evalu
 {
     json_t *rows = json_array();
     for (size_t m = 0; m < evaluation->memory_count; m++) {
-        const struct rt_judged_memory *memory = &evaluation->memory[m];
+        const struct rt_scored_memory *memory = &evaluation->memory[m];
         json_t *row = rt_evaluation_run_json(&memory->run);
         json_object_set_new(row, "measured_mib", columns_json(memory->measured_mib));
         json_object_set_new(row, "forecast_mib", columns_json(memory->forecast_mib));
@@ -97,7 +97,7 @@ static void add_misses(struct rt_report *report, const struct rt_evaluation *eva
 {
     size_t lines = 0;
     for (size_t m = 0; m < evaluation->memory_count; m++) {
-        const struct rt_judged_memory *memory = &evaluation->memory[m];
+        const struct rt_scored_memory *memory = &evaluation->memory[m];
         if (memory->fits != memory->out_of_memory || lines++ >= MOST_LINES)
             continue;
         char *title = rt_workload_title(memory->run.workload, &memory->run.name);

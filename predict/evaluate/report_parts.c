@@ -121,7 +121,7 @@ void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluatio
 
 /* --- pools --- */
 
-json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum rt_judged_kind kind,
+json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum rt_scored_kind kind,
                                    json_t *(*value)(const void *of, size_t column), const void *of)
 {
     json_t *json = json_object();
@@ -133,7 +133,7 @@ json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum 
 
 static json_t *column_json(const void *of, size_t column)
 {
-    const struct rt_judged_pool *pool = of;
+    const struct rt_scored_pool *pool = of;
     const struct rt_metrics *m = &pool->metrics[column];
     return json_pack("{s:I, s:o, s:o, s:o, s:o}", "n", (json_int_t)m->count, "mape", rt_json_number(m->mape),
                      "bias", rt_json_number(m->bias), "max", rt_json_number(m->max), "ours_mape",
@@ -141,9 +141,9 @@ static json_t *column_json(const void *of, size_t column)
 }
 
 /* Has a pool before the same rows? One of kernels may be those of one op on one device. */
-static bool is_repeated(const struct rt_evaluation *evaluation, const struct rt_judged_pools *pools, size_t p)
+static bool is_repeated(const struct rt_evaluation *evaluation, const struct rt_scored_pools *pools, size_t p)
 {
-    const struct rt_judged_pool *pool = &pools->row[p];
+    const struct rt_scored_pool *pool = &pools->row[p];
     for (size_t i = 0; i < p; i++)
         if (strcmp(pools->row[i].scope, "all") == 0 && strcmp(pools->row[i].what, pool->what) == 0 &&
             pools->row[i].count == pool->count)
@@ -156,7 +156,7 @@ static bool is_repeated(const struct rt_evaluation *evaluation, const struct rt_
 }
 
 /* "12.3", and where the column lacks some of the rows "12.3 (ours 9.8 on 18)"; NULL where it has none. */
-static char *mape_text(const struct rt_judged_pool *pool, size_t column, const char *ours)
+static char *mape_text(const struct rt_scored_pool *pool, size_t column, const char *ours)
 {
     const struct rt_metrics *m = &pool->metrics[column];
     if (m->count == 0)
@@ -167,10 +167,10 @@ static char *mape_text(const struct rt_judged_pool *pool, size_t column, const c
 }
 
 static void add_pool(struct rt_table *table, const struct rt_evaluation *evaluation,
-                     const struct rt_judged_pool *pool)
+                     const struct rt_scored_pool *pool)
 {
     const struct rt_metrics *m = pool->metrics;
-    char *mape[RT_MAX_JUDGED] = {NULL};
+    char *mape[RT_MAX_SCORED] = {NULL};
     bool runs = evaluation->workloads;
     for (size_t c = 1; c < evaluation->column_count; c++)
         mape[c] = mape_text(pool, c, evaluation->column[0].name);
@@ -184,18 +184,18 @@ static void add_pool(struct rt_table *table, const struct rt_evaluation *evaluat
         return;
     rt_table_row_json(table, "floor", column_json(pool, evaluation->floor));
     rt_table_row_json(table, "forecasts",
-                      rt_evaluation_columns_json(evaluation, RT_JUDGED_CANDIDATE, column_json, pool));
+                      rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, column_json, pool));
     rt_table_row_json(table, "compared",
-                      rt_evaluation_columns_json(evaluation, RT_JUDGED_PUBLISHED, column_json, pool));
+                      rt_evaluation_columns_json(evaluation, RT_SCORED_PUBLISHED, column_json, pool));
 }
 
 void rt_evaluation_add_pools(struct rt_report *report, const struct rt_evaluation *evaluation,
-                             const struct rt_judged_pools *pools, const char *key, const char *title,
+                             const struct rt_scored_pools *pools, const char *key, const char *title,
                              const char *scope, const char *what, bool once)
 {
     enum { OWN = 12 };
     bool runs = evaluation->workloads;
-    struct rt_column columns[OWN + RT_MAX_JUDGED] = {
+    struct rt_column columns[OWN + RT_MAX_SCORED] = {
         {runs ? scope : what, NULL, 's', 0},
         {runs ? what : scope, NULL, 's', 0},
         {"held_out", "held out", 'b', 0},
@@ -209,7 +209,7 @@ void rt_evaluation_add_pools(struct rt_report *report, const struct rt_evaluatio
         {"coverage90", "in 90%", 'f', 1},
         {"width90", "+-90%", 'f', 1},
     };
-    char *titles[RT_MAX_JUDGED] = {NULL};
+    char *titles[RT_MAX_SCORED] = {NULL};
     for (size_t c = 1; c < evaluation->column_count; c++) {
         titles[c] = rt_format("%s MAPE", evaluation->column[c].name);
         columns[OWN + c - 1] = (struct rt_column){NULL, titles[c], 'r', 0};
@@ -246,7 +246,7 @@ static size_t join_refused(const struct rt_evaluation *evaluation, struct alike 
 {
     struct rt_strings keys = {0};
     for (size_t r = 0; r < evaluation->refused_count; r++) {
-        const struct rt_judged_refusal *refused = &evaluation->refused[r];
+        const struct rt_scored_refusal *refused = &evaluation->refused[r];
         char *key = rt_format("%s\n%s", refused->run.name.model, refused->reason);
         size_t lines = keys.count;
         int32_t at = rt_strings_add(&keys, key, strlen(key));
@@ -265,7 +265,7 @@ static void add_refused(struct rt_report *report, const struct rt_evaluation *ev
     struct alike *line = rt_malloc((evaluation->refused_count + 1) * sizeof *line);
     size_t count = join_refused(evaluation, line);
     for (size_t i = 0; i < count; i++) {
-        const struct rt_judged_refusal *refused = &evaluation->refused[line[i].first];
+        const struct rt_scored_refusal *refused = &evaluation->refused[line[i].first];
         char *title = rt_workload_title(refused->run.workload, &refused->run.name);
         rt_report_add_note(report, NULL, "%9zu  %s on %s%s: %s", line[i].count, title,
                            refused->run.name.device, line[i].count > 1 ? " and others of the model" : "",

@@ -39,7 +39,7 @@ void rt_evaluation_add_memory_plots(struct rt_report *report, const struct rt_ev
 void rt_evaluation_add_energy_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
 
 /* What a run is, as members of an object. */
-json_t *rt_evaluation_run_json(const struct rt_judged_run *run);
+json_t *rt_evaluation_run_json(const struct rt_scored_run *run);
 
 /* The dims of a call by name. */
 json_t *rt_evaluation_dims_json(const struct rt_call *call);
@@ -48,7 +48,7 @@ json_t *rt_evaluation_dims_json(const struct rt_call *call);
  * the others by their MAPE. `key` may be NULL. Where `once`, a pool of the same rows as one before is not
  * repeated. */
 void rt_evaluation_add_pools(struct rt_report *report, const struct rt_evaluation *evaluation,
-                             const struct rt_judged_pools *pools, const char *key, const char *title,
+                             const struct rt_scored_pools *pools, const char *key, const char *title,
                              const char *scope, const char *what, bool once);
 
 /* The pools of every --by: by.NAME, a line per value and `what` (mode, op). */
@@ -58,7 +58,7 @@ void rt_evaluation_add_by(struct rt_report *report, const struct rt_evaluation *
 void rt_evaluation_add_left_out(struct rt_report *report, const struct rt_evaluation *evaluation);
 
 /* The columns of one kind, but for the first, as an object: key -> value(of, column). */
-json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum rt_judged_kind kind,
+json_t *rt_evaluation_columns_json(const struct rt_evaluation *evaluation, enum rt_scored_kind kind,
                                    json_t *(*value)(const void *of, size_t column), const void *of);
 
 #endif

@@ -59,7 +59,7 @@ struct points {
 
 static struct points gather(const struct rt_evaluation *evaluation, size_t series)
 {
-    const struct rt_judged_column *column = &evaluation->column[0];
+    const struct rt_scored_column *column = &evaluation->column[0];
     size_t most = evaluation->row_count;
     struct points points = {.measured = rt_calloc(5 * (most + 1), sizeof(double))};
     points.forecast = points.measured + most;
@@ -209,11 +209,11 @@ static void add_residuals(struct rt_report *report, const struct rt_evaluation *
 
 /* Bars of the first column's MAPE: a series for each distinct `what` of the pools, a row for each scope. */
 static void add_pool_bars(struct rt_report *report, const char *title, const char *rows,
-                          const struct rt_judged_pools *pools)
+                          const struct rt_scored_pools *pools)
 {
-    const struct rt_judged_pool *worst = NULL, *best = NULL;
+    const struct rt_scored_pool *worst = NULL, *best = NULL;
     for (size_t p = 0; p < pools->count; p++) {
-        const struct rt_judged_pool *pool = &pools->row[p];
+        const struct rt_scored_pool *pool = &pools->row[p];
         worst = worst == NULL || pool->metrics[0].mape > worst->metrics[0].mape ? pool : worst;
         best = best == NULL || pool->metrics[0].mape < best->metrics[0].mape ? pool : best;
     }
@@ -246,10 +246,10 @@ static void add_pool_bars(struct rt_report *report, const char *title, const cha
 }
 
 /* A pool for each GPU and family of kernels. */
-static struct rt_judged_pools pool_families(const struct rt_evaluation *evaluation)
+static struct rt_scored_pools pool_families(const struct rt_evaluation *evaluation)
 {
-    struct rt_judged_pools pools = {0};
-    const struct rt_judged_group *groups = evaluation->groups;
+    struct rt_scored_pools pools = {0};
+    const struct rt_scored_group *groups = evaluation->groups;
     for (size_t g = 0, p = 0; g < evaluation->group_count; g++) {
         const int32_t *key = groups[g].key;
         bool seen = false, same = g > 0 && groups[g - 1].key[RT_KEY_OP] == key[RT_KEY_OP] &&
@@ -259,16 +259,16 @@ static struct rt_judged_pools pool_families(const struct rt_evaluation *evaluati
             seen = groups[i].key[RT_KEY_DEVICE] == key[RT_KEY_DEVICE] &&
                    groups[i].key[RT_KEY_FAMILY] == key[RT_KEY_FAMILY];
         if (!seen)
-            rt_judged_pool(evaluation, &pools, evaluation->devices.row[p].scope,
+            rt_scored_pool(evaluation, &pools, evaluation->devices.row[p].scope,
                            rt_families[key[RT_KEY_FAMILY]].name,
-                           (struct rt_judged_where){RT_KEY_DEVICE, key[RT_KEY_DEVICE]},
-                           (struct rt_judged_where){RT_KEY_FAMILY, key[RT_KEY_FAMILY]});
+                           (struct rt_scored_where){RT_KEY_DEVICE, key[RT_KEY_DEVICE]},
+                           (struct rt_scored_where){RT_KEY_FAMILY, key[RT_KEY_FAMILY]});
     }
     return pools;
 }
 
 /* Rows of all pools of the same scope. */
-static size_t *rows_of_scopes(const struct rt_judged_pools *pools)
+static size_t *rows_of_scopes(const struct rt_scored_pools *pools)
 {
     size_t *rows = rt_calloc(pools->count + 1, sizeof *rows);
     for (size_t p = 0; p < pools->count; p++)
@@ -279,10 +279,10 @@ static size_t *rows_of_scopes(const struct rt_judged_pools *pools)
 }
 
 /* The pools of the models with the most runs; pools of a model lie side by side. Borrows them. */
-static struct rt_judged_pools pools_of_most(const struct rt_judged_pools *models)
+static struct rt_scored_pools pools_of_most(const struct rt_scored_pools *models)
 {
-    struct rt_judged_pools out = {.row = rt_calloc(models->count + 1, sizeof *out.row)};
-    const struct rt_judged_pool *row = models->row;
+    struct rt_scored_pools out = {.row = rt_calloc(models->count + 1, sizeof *out.row)};
+    const struct rt_scored_pool *row = models->row;
     size_t *rows = rows_of_scopes(models);
     for (size_t p = 0; p < models->count; p++) {
         size_t before = 0; /* models that come first */
@@ -300,7 +300,7 @@ static struct rt_judged_pools pools_of_most(const struct rt_judged_pools *models
 /* All columns beside one another, pooled over all devices. */
 static void add_beside(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
-    const struct rt_judged_pools *pools = &evaluation->pooled;
+    const struct rt_scored_pools *pools = &evaluation->pooled;
     const char **names = rt_calloc(pools->count + 1, sizeof *names);
     double *values = rt_calloc(pools->count + 1, sizeof *values);
     struct rt_metrics m = metrics_of(evaluation);
@@ -328,14 +328,14 @@ static void add_beside(struct rt_report *report, const struct rt_evaluation *eva
 static void add_errors(struct rt_report *report, const struct rt_evaluation *evaluation)
 {
     if (evaluation->workloads) {
-        struct rt_judged_pools models = pools_of_most(&evaluation->models);
+        struct rt_scored_pools models = pools_of_most(&evaluation->models);
         add_pool_bars(report, "Error by GPU and mode", "runs", &evaluation->devices);
         add_pool_bars(report, "Error by model and mode", "runs", &models);
         free(models.row);
     } else {
-        struct rt_judged_pools families = pool_families(evaluation);
+        struct rt_scored_pools families = pool_families(evaluation);
         add_pool_bars(report, "Error by GPU and family", "kernels", &families);
-        rt_judged_pools_release(&families);
+        rt_scored_pools_release(&families);
     }
     if (evaluation->column_count > 1)
         add_beside(report, evaluation);
@@ -382,7 +382,7 @@ static struct pairs new_pairs(size_t most)
                           rt_calloc(most + 1, 1), 0};
 }
 
-static void add_pair(struct pairs *pairs, const struct rt_judged_run *run, double measured, double forecast)
+static void add_pair(struct pairs *pairs, const struct rt_scored_run *run, double measured, double forecast)
 {
     if (!(measured > 0) || !(forecast > 0))
         return;
@@ -442,7 +442,7 @@ void rt_evaluation_add_energy_plots(struct rt_report *report, const struct rt_ev
 {
     struct pairs watts = new_pairs(evaluation->energy_count), joules = new_pairs(evaluation->energy_count);
     for (size_t i = 0; i < evaluation->energy_count; i++) {
-        const struct rt_judged_energy *row = &evaluation->energy[i];
+        const struct rt_scored_energy *row = &evaluation->energy[i];
         add_pair(&watts, &row->run, row->watts, row->timed_w[RT_ENERGY_FITTED]);
         add_pair(&joules, &row->run, row->joules, row->forecast_j[RT_ENERGY_FITTED]);
     }

@@ -33,7 +33,7 @@ int rt_serving_by_check(const struct rt_names *by)
             size_t length = strcspn(name, ",");
             if (property_find(name, length) < 0)
                 return rt_fail(RT_EUSAGE,
-                               "--by %.*s: runs of servers are given by gpu, backend, model, precision, "
+                               "{by} %.*s: runs of servers are given by gpu, backend, model, precision, "
                                "concurrency and note",
                                (int)length, name);
         }
@@ -89,7 +89,7 @@ static char *group_name(const struct rt_serving_run *run, const char *by)
 
 struct group {
     char *name;                           /* owned */
-    const struct rt_judged_serving **run; /* owned */
+    const struct rt_scored_serving **run; /* owned */
     size_t count;
 };
 
@@ -98,7 +98,7 @@ struct groups {
     size_t count;
 };
 
-static void groups_add(struct groups *groups, char *name, const struct rt_judged_serving *run)
+static void groups_add(struct groups *groups, char *name, const struct rt_scored_serving *run)
 {
     size_t g = 0;
     while (g < groups->count && strcmp(groups->group[g].name, name) != 0)
@@ -109,7 +109,7 @@ static void groups_add(struct groups *groups, char *name, const struct rt_judged
     } else
         free(name);
     struct group *group = &groups->group[g];
-    group->run = rt_realloc(group->run, group->count + 1, sizeof(struct rt_judged_serving *));
+    group->run = rt_realloc(group->run, group->count + 1, sizeof(struct rt_scored_serving *));
     group->run[group->count++] = run;
 }
 
@@ -270,7 +270,7 @@ static void add_runs(struct rt_report *report, const struct rt_serving_evaluatio
                                                    {"note", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(run_columns, RT_COUNT(run_columns));
     for (size_t r = 0; r < evaluation->count; r++) {
-        const struct rt_judged_serving *j = &evaluation->judged[r];
+        const struct rt_scored_serving *j = &evaluation->judged[r];
         const struct rt_serving_run *run = j->run;
         rt_table_row(table, run->text[RT_SERVING_ID], run->text[RT_SERVING_DEVICE],
                      run->text[RT_SERVING_BACKEND], run->text[RT_SERVING_MODEL], precision_of(run),

@@ -14,12 +14,12 @@ static double sequence_of(const struct rt_workload *workload)
     return workload->sequence >= 1 ? (double)workload->sequence : NAN;
 }
 
-static const char *shown_option(const struct rt_judged_run *run)
+static const char *shown_option(const struct rt_scored_run *run)
 {
     return run->name.option[0] != '\0' ? run->name.option : "plain";
 }
 
-json_t *rt_evaluation_run_json(const struct rt_judged_run *run)
+json_t *rt_evaluation_run_json(const struct rt_scored_run *run)
 {
     const struct rt_workload *w = run->workload;
     return json_pack("{s:o, s:o, s:s, s:I, s:o, s:o, s:s}", "device", rt_json_text(run->name.device), "model",
@@ -58,8 +58,8 @@ static void add_runs(struct rt_report *report, const struct rt_evaluation *evalu
 static void add_disagreements(struct rt_report *report, const struct rt_evaluation *evaluation, json_t *array)
 {
     for (size_t d = 0; d < evaluation->disagreement_count; d++) {
-        const struct rt_judged_disagreement *other = &evaluation->disagreements[d];
-        const struct rt_judged_run *run = &evaluation->run[other->row];
+        const struct rt_scored_disagreement *other = &evaluation->disagreements[d];
+        const struct rt_scored_run *run = &evaluation->run[other->row];
         double measured_us = evaluation->measured[other->row];
         char *title = rt_workload_title(run->workload, &run->name);
         if (d < MOST_LINES)
@@ -154,7 +154,7 @@ static void add_pass_json(struct rt_table *table, const char *pass, double measu
 /* What a row has for programs only. */
 static void add_row_json(struct rt_table *table, const struct rt_evaluation *evaluation, size_t row)
 {
-    const struct rt_judged_run *run = &evaluation->run[row];
+    const struct rt_scored_run *run = &evaluation->run[row];
     const struct cell cell = {evaluation, row};
     double forecast_us = evaluation->column[0].value[row], half = evaluation->column[0].half[row];
     add_pass_json(table, "forward", run->workload->forward_us, run->forward_us);
@@ -171,11 +171,11 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
         {"communication_ms", rt_json_number(run->communication_us / 1e3)},
         {"low90_ms", rt_json_number(forecast_us * exp(-half) / 1e3)},
         {"high90_ms", rt_json_number(forecast_us * exp(half) / 1e3)},
-        {"forecasts", rt_evaluation_columns_json(evaluation, RT_JUDGED_CANDIDATE, time_json, &cell)},
-        {"errors_pct", rt_evaluation_columns_json(evaluation, RT_JUDGED_CANDIDATE, error_json, &cell)},
-        {"compared", rt_evaluation_columns_json(evaluation, RT_JUDGED_PUBLISHED, time_json, &cell)},
+        {"forecasts", rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, time_json, &cell)},
+        {"errors_pct", rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, error_json, &cell)},
+        {"compared", rt_evaluation_columns_json(evaluation, RT_SCORED_PUBLISHED, time_json, &cell)},
         {"compared_errors_pct",
-         rt_evaluation_columns_json(evaluation, RT_JUDGED_PUBLISHED, error_json, &cell)},
+         rt_evaluation_columns_json(evaluation, RT_SCORED_PUBLISHED, error_json, &cell)},
     };
     for (size_t i = 0; i < RT_COUNT(members); i++)
         rt_table_row_json(table, members[i].key, members[i].value);
@@ -184,7 +184,7 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
 /* Does the 90% interval hold what was measured? NULL where there is none. */
 static const char *within_words(const struct rt_evaluation *evaluation, size_t row)
 {
-    const struct rt_judged_column *own = &evaluation->column[0];
+    const struct rt_scored_column *own = &evaluation->column[0];
     double off = fabs(log(evaluation->measured[row] / own->value[row]));
     return isnan(own->half[row]) ? NULL : off <= own->half[row] ? "yes" : "no";
 }
@@ -193,7 +193,7 @@ static const char *within_words(const struct rt_evaluation *evaluation, size_t r
 static struct rt_table *run_table(const struct rt_evaluation *evaluation, bool csv)
 {
     enum { OWN = 15 };
-    struct rt_column columns[OWN + RT_MAX_JUDGED] = {
+    struct rt_column columns[OWN + RT_MAX_SCORED] = {
         {"device", NULL, 's', 0},
         {"model", NULL, 's', 0},
         {"mode", NULL, 's', 0},
@@ -210,10 +210,10 @@ static struct rt_table *run_table(const struct rt_evaluation *evaluation, bool c
         {NULL, "+-90%", 'f', 1},
         {NULL, "in 90%", 's', 0},
     };
-    char *keys[RT_MAX_JUDGED] = {NULL};
+    char *keys[RT_MAX_SCORED] = {NULL};
     for (size_t c = 1; c < evaluation->column_count; c++) {
-        const struct rt_judged_column *column = &evaluation->column[c];
-        bool published = column->kind == RT_JUDGED_PUBLISHED;
+        const struct rt_scored_column *column = &evaluation->column[c];
+        bool published = column->kind == RT_SCORED_PUBLISHED;
         keys[c] = rt_format("%s%s", published ? "compared_" : column->key, published ? column->key : "_ms");
         columns[OWN + c - 1] = (struct rt_column){csv ? keys[c] : NULL, column->name, 'f', 1};
     }
@@ -225,8 +225,8 @@ static struct rt_table *run_table(const struct rt_evaluation *evaluation, bool c
 
 static void add_run(struct rt_table *table, const struct rt_evaluation *evaluation, size_t row, bool csv)
 {
-    const struct rt_judged_run *run = &evaluation->run[row];
-    double other[RT_MAX_JUDGED];
+    const struct rt_scored_run *run = &evaluation->run[row];
+    double other[RT_MAX_SCORED];
     for (size_t c = 1; c < evaluation->column_count; c++)
         other[c] = csv ? evaluation->column[c].value[row] / 1e3 : rt_evaluation_error(evaluation, row, c);
     rt_table_row_numbers(
@@ -261,7 +261,7 @@ static void add_passes(struct rt_report *report, const struct rt_evaluation *eva
     };
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t row = 0; row < evaluation->row_count; row++) {
-        const struct rt_judged_run *run = &evaluation->run[row];
+        const struct rt_scored_run *run = &evaluation->run[row];
         const struct rt_workload *w = run->workload;
         if (w->mode == RT_TRAINING && w->forward_us > 0 && w->backward_us > 0)
             rt_table_row(table, run->name.device, run->name.model, (long long)w->batch, shown_option(run),

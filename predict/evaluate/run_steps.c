@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 /* A run while its steps are made. */
-struct making {
+struct builder {
     const struct rt_dataset *dataset;
     const struct rt_workload *workload;
     bool untimed; /* it was out of memory */
@@ -32,14 +32,14 @@ struct making {
 
 /* --- what a run must have --- */
 
-static int check_numbers(const struct making *making)
+static int check_numbers(const struct builder *builder)
 {
-    const struct rt_workload *workload = making->workload;
-    if ((workload->flags & RT_FLAG_FAILED) && !making->untimed)
+    const struct rt_workload *workload = builder->workload;
+    if ((workload->flags & RT_FLAG_FAILED) && !builder->untimed)
         return rt_fail(RT_EFORMAT, "its measurement failed");
     if (workload->flags & RT_FLAG_PARTIAL)
         return rt_fail(RT_EFORMAT, "some of its kernels could not run");
-    if (!making->untimed && !rt_time_is_possible(workload->end_to_end_us))
+    if (!builder->untimed && !rt_time_is_possible(workload->end_to_end_us))
         return rt_fail(RT_EFORMAT, "it has no measured time above 0 that a clock can give");
     if (workload->batch < 1)
         return rt_fail(RT_EFORMAT, "its batch is missing");
@@ -50,42 +50,42 @@ static int check_numbers(const struct making *making)
     return RT_OK;
 }
 
-static int check(struct making *making)
+static int check(struct builder *builder)
 {
-    const struct rt_workload_split *split = &making->steps->split;
-    int status = check_numbers(making);
+    const struct rt_workload_split *split = &builder->steps->split;
+    int status = check_numbers(builder);
     if (status != RT_OK)
         return status;
-    if (!rt_workload_option(making->name.option, &making->steps->split))
+    if (!rt_workload_option(builder->name.option, &builder->steps->split))
         return rt_fail(RT_EFORMAT,
                        "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN and ppN_M (N GPUs, M "
                        "microbatches)",
-                       making->name.option);
-    if (making->runtime == RT_RUNTIME_COUNT)
+                       builder->name.option);
+    if (builder->runtime == RT_RUNTIME_COUNT)
         return rt_fail(
             RT_EFORMAT,
             "its attribute runtime is unknown; known are eager-math, eager, eager-1.4, graph, compile "
             "and serving");
     int64_t parts = split->data * split->microbatches;
-    if (making->workload->batch % parts != 0)
+    if (builder->workload->batch % parts != 0)
         return rt_fail(RT_EUSAGE, "a batch of %" PRId64 " cannot be divided into %" PRId64 " parts",
-                       making->workload->batch, parts);
-    if (parts > 1 && (making->attributes.lengths != NULL || making->attributes.contexts != NULL))
+                       builder->workload->batch, parts);
+    if (parts > 1 && (builder->attributes.lengths != NULL || builder->attributes.contexts != NULL))
         return rt_fail(RT_EFORMAT,
                        "its sequences differ, and its option %s shares them out; which goes where is unknown",
-                       making->name.option);
+                       builder->name.option);
     return RT_OK;
 }
 
 /* What runs of language models and runs of models of images must have. */
-static int check_kind(const struct making *making)
+static int check_kind(const struct builder *builder)
 {
-    const struct rt_run_attributes *a = &making->attributes;
-    bool images = rt_model_image(&making->model) > 0, text = rt_model_reads_text(&making->model);
+    const struct rt_run_attributes *a = &builder->attributes;
+    bool images = rt_model_image(&builder->model) > 0, text = rt_model_reads_text(&builder->model);
     if (!images && (a->image >= 0 || a->channels_last))
         return rt_fail(RT_EFORMAT, "it has an attribute %s, but %s is no model of images; leave it out",
-                       a->image >= 0 ? "image" : "layout", making->name.model);
-    if (text && making->workload->sequence < 1)
+                       a->image >= 0 ? "image" : "layout", builder->name.model);
+    if (text && builder->workload->sequence < 1)
         return rt_fail(RT_EFORMAT, "its sequence is missing");
     return RT_OK;
 }
@@ -101,12 +101,12 @@ struct part {
 };
 
 /* What the step does for sequence `i` of the run. */
-static struct rt_sequences sequence_of(const struct making *making, const struct part *part, int64_t i)
+static struct rt_sequences sequence_of(const struct builder *builder, const struct part *part, int64_t i)
 {
-    const struct rt_run_attributes *a = &making->attributes;
-    bool decode = making->workload->mode == RT_DECODE;
-    int64_t tokens = decode ? 0 : a->lengths != NULL ? a->lengths[i] : making->workload->sequence;
-    int64_t cached = a->contexts != NULL ? a->contexts[i] : decode ? making->workload->sequence : 0;
+    const struct rt_run_attributes *a = &builder->attributes;
+    bool decode = builder->workload->mode == RT_DECODE;
+    int64_t tokens = decode ? 0 : a->lengths != NULL ? a->lengths[i] : builder->workload->sequence;
+    int64_t cached = a->contexts != NULL ? a->contexts[i] : decode ? builder->workload->sequence : 0;
     if (part->step == RT_STEP_DECODE)
         return (struct rt_sequences){1, 1, cached + tokens + part->made};
     return (struct rt_sequences){1, tokens, cached};
@@ -133,39 +133,39 @@ static size_t join_alike(struct rt_sequences *group, size_t count)
     return kept + 1;
 }
 
-static bool is_listed(const struct making *making)
+static bool is_listed(const struct builder *builder)
 {
-    return making->attributes.lengths != NULL || making->attributes.contexts != NULL;
+    return builder->attributes.lengths != NULL || builder->attributes.contexts != NULL;
 }
 
 /* The step's sequences as groups, which are the steps' own; returns how many. */
-static size_t make_groups(const struct making *making, const struct part *part, struct rt_sequences **out)
+static size_t make_groups(const struct builder *builder, const struct part *part, struct rt_sequences **out)
 {
     struct rt_sequences *group = rt_malloc(((size_t)part->batch + 1) * sizeof *group);
     size_t count = 1;
-    group[0] = sequence_of(making, part, 0);
-    if (is_listed(making)) {
+    group[0] = sequence_of(builder, part, 0);
+    if (is_listed(builder)) {
         for (int64_t i = 1; i < part->batch; i++)
-            group[i] = sequence_of(making, part, i);
+            group[i] = sequence_of(builder, part, i);
         count = join_alike(group, (size_t)part->batch);
     } else {
         group[0].count = part->batch;
     }
     if (part->prompts > 0)
-        group[count++] = (struct rt_sequences){part->prompts, making->attributes.prompt, 0};
+        group[count++] = (struct rt_sequences){part->prompts, builder->attributes.prompt, 0};
     *out = group;
     return count;
 }
 
 /* The sequences of a step into its options: alike, or as groups with their number and means beside. */
-static void set_sequences(const struct making *making, const struct part *part,
+static void set_sequences(const struct builder *builder, const struct part *part,
                           struct rt_graph_options *options)
 {
-    struct rt_sequences alike = sequence_of(making, part, 0);
+    struct rt_sequences alike = sequence_of(builder, part, 0);
     double tokens = 0, cached = 0, number = 0;
-    if (is_listed(making) || part->prompts > 0) {
-        struct rt_sequences **groups = &making->steps->groups[making->steps->count];
-        options->group_count = make_groups(making, part, groups);
+    if (is_listed(builder) || part->prompts > 0) {
+        struct rt_sequences **groups = &builder->steps->groups[builder->steps->count];
+        options->group_count = make_groups(builder, part, groups);
         options->groups = *groups;
         for (size_t g = 0; g < options->group_count; g++) {
             number += (double)(*groups)[g].count;
@@ -186,18 +186,18 @@ static int64_t layers_of(const struct rt_workload *workload, const struct rt_mod
 }
 
 /* Bits of cached keys and values; 0 where they are those of the activations. */
-static int64_t cache_bits(const struct making *making)
+static int64_t cache_bits(const struct builder *builder)
 {
-    int cache = making->attributes.kv_cache;
-    if (cache < 0 || rt_dtypes[cache].bytes == rt_dtypes[making->workload->dtype].bytes)
+    int cache = builder->attributes.kv_cache;
+    if (cache < 0 || rt_dtypes[cache].bytes == rt_dtypes[builder->workload->dtype].bytes)
         return 0;
     return (int64_t)(8 * rt_dtypes[cache].bytes);
 }
 
-static struct rt_graph_options options_of(const struct making *making, const struct part *part)
+static struct rt_graph_options options_of(const struct builder *builder, const struct part *part)
 {
-    const struct rt_run_attributes *attributes = &making->attributes;
-    const struct rt_workload_split *split = &making->steps->split;
+    const struct rt_run_attributes *attributes = &builder->attributes;
+    const struct rt_workload_split *split = &builder->steps->split;
     int quant = attributes->quant;
     int64_t parts = split->data * split->microbatches * split->attention;
     return (struct rt_graph_options){.step = part->step,
@@ -205,11 +205,11 @@ static struct rt_graph_options options_of(const struct making *making, const str
                                      .tensor_parallel = split->tensor,
                                      .expert_parallel = split->expert,
                                      .attention_data_parallel = split->attention,
-                                     .runtime = making->runtime,
-                                     .kv_bits = cache_bits(making),
-                                     .dtype = (enum rt_dtype)(quant >= 0 ? quant : making->workload->dtype),
-                                     .fp16_beside = making->workload->dtype == RT_FP16,
-                                     .optimizer = making->optimizer,
+                                     .runtime = builder->runtime,
+                                     .kv_bits = cache_bits(builder),
+                                     .dtype = (enum rt_dtype)(quant >= 0 ? quant : builder->workload->dtype),
+                                     .fp16_beside = builder->workload->dtype == RT_FP16,
+                                     .optimizer = builder->optimizer,
                                      .image = attributes->image >= 0 ? attributes->image : 0,
                                      .channels_last = attributes->channels_last,
                                      .autocast = attributes->autocast,
@@ -217,15 +217,15 @@ static struct rt_graph_options options_of(const struct making *making, const str
 }
 
 /* Adds a step of the run that counts so many times. */
-static int add_step(struct making *making, struct part part, double times)
+static int add_step(struct builder *builder, struct part part, double times)
 {
-    struct rt_run_steps *steps = making->steps;
+    struct rt_run_steps *steps = builder->steps;
     struct rt_model run =
-        making->model; /* as many layers as it was run with; encoder-decoders have two counts */
+        builder->model; /* as many layers as it was run with; encoder-decoders have two counts */
     if (run.decoder_layers == 0)
-        run.layers = layers_of(making->workload, &run);
-    struct rt_graph_options options = options_of(making, &part);
-    set_sequences(making, &part, &options);
+        run.layers = layers_of(builder->workload, &run);
+    struct rt_graph_options options = options_of(builder, &part);
+    set_sequences(builder, &part, &options);
     int status = rt_graph_build(&run, &options, &steps->graph[steps->count]);
     if (status != RT_OK) {
         free(steps->groups[steps->count]);
@@ -248,30 +248,30 @@ static void drop_last_step(struct rt_run_steps *steps)
 
 /* How many of a decode step's sequences are in the memory at once; at least one. All where sequences differ,
  * where no server waits, or where the memory is unknown. */
-static int sequences_at_once(struct making *making, const struct part *part, int64_t *out)
+static int sequences_at_once(struct builder *builder, const struct part *part, int64_t *out)
 {
     struct rt_graph_memory memory;
     *out = part->batch;
-    if (!rt_runtimes[making->runtime].served || is_listed(making) || isnan(making->device->memory_gib))
+    if (!rt_runtimes[builder->runtime].served || is_listed(builder) || isnan(builder->device->memory_gib))
         return RT_OK;
-    int status = add_step(making, *part, 0);
+    int status = add_step(builder, *part, 0);
     if (status != RT_OK)
         return status;
-    const struct rt_graph *graph = &making->steps->graph[making->steps->count - 1];
+    const struct rt_graph *graph = &builder->steps->graph[builder->steps->count - 1];
     struct rt_memory_options options = RT_MEMORY_DEFAULTS;
-    options.layers = 1.0 / (double)making->steps->split.pipeline;
+    options.layers = 1.0 / (double)builder->steps->split.pipeline;
     rt_graph_memory(graph, &options, &memory);
-    double gib = RT_SERVER_MEMORY * making->device->memory_gib - RT_SERVER_BESIDE_GIB;
+    double gib = RT_SERVER_MEMORY * builder->device->memory_gib - RT_SERVER_BESIDE_GIB;
     double room = gib * 1024 * 1024 * 1024 - memory.weights - memory.activations;
     double fit = floor(room / (memory.cache / (double)part->batch));
     if (fit < (double)part->batch)
         *out = fit >= 1 ? (int64_t)fit : 1;
-    drop_last_step(making->steps);
+    drop_last_step(builder->steps);
     return RT_OK;
 }
 
 /* Decode steps 1 .. count of `batch` sequences, each `times`. */
-static int add_decode_steps(struct making *making, int64_t batch, int64_t count, double times)
+static int add_decode_steps(struct builder *builder, int64_t batch, int64_t count, double times)
 {
     int64_t points = count < RT_DECODE_STEPS ? count : RT_DECODE_STEPS, at[RT_DECODE_STEPS];
     double weight[RT_DECODE_STEPS] = {0};
@@ -286,69 +286,69 @@ static int add_decode_steps(struct making *making, int64_t batch, int64_t count,
         weight[points - 1] += 1; /* the last one */
     int status = RT_OK;
     for (int64_t p = 0; status == RT_OK && p < points; p++)
-        status = add_step(making, (struct part){RT_STEP_DECODE, batch, at[p], 0}, times * weight[p]);
+        status = add_step(builder, (struct part){RT_STEP_DECODE, batch, at[p], 0}, times * weight[p]);
     return status;
 }
 
 /* The prefill makes the first token. */
-static int add_generation(struct making *making, int64_t batch, double times)
+static int add_generation(struct builder *builder, int64_t batch, double times)
 {
-    int status = add_step(making, (struct part){RT_STEP_PREFILL, batch, 0, 0}, times);
-    return status == RT_OK ? add_decode_steps(making, batch, making->attributes.output - 1, times) : status;
+    int status = add_step(builder, (struct part){RT_STEP_PREFILL, batch, 0, 0}, times);
+    return status == RT_OK ? add_decode_steps(builder, batch, builder->attributes.output - 1, times) : status;
 }
 
 /* Whole waves, and what is left of the batch. */
-static int add_waves(struct making *making)
+static int add_waves(struct builder *builder)
 {
-    int64_t batch = making->workload->batch, at_once, last = making->attributes.output - 2;
+    int64_t batch = builder->workload->batch, at_once, last = builder->attributes.output - 2;
     int status =
-        sequences_at_once(making, &(struct part){RT_STEP_DECODE, batch, last > 0 ? last : 0, 0}, &at_once);
+        sequences_at_once(builder, &(struct part){RT_STEP_DECODE, batch, last > 0 ? last : 0, 0}, &at_once);
     if (status == RT_OK)
-        status = add_generation(making, at_once, (double)(batch / at_once));
+        status = add_generation(builder, at_once, (double)(batch / at_once));
     if (status == RT_OK && batch % at_once > 0)
-        status = add_generation(making, batch % at_once, 1);
+        status = add_generation(builder, batch % at_once, 1);
     return status;
 }
 
 /* A decode step, or the mean one under steady load. */
-static int add_decode(struct making *making)
+static int add_decode(struct builder *builder)
 {
-    struct part part = {RT_STEP_DECODE, making->workload->batch, 0, 0};
-    if (making->attributes.prompt < 0)
-        return add_step(making, part, 1);
-    int status = sequences_at_once(making, &part, &part.batch);
-    double prompts = (double)part.batch / (double)making->attributes.output;
-    prompts *= making->steps->server->prompts_first ? 0.5 : 1;
+    struct part part = {RT_STEP_DECODE, builder->workload->batch, 0, 0};
+    if (builder->attributes.prompt < 0)
+        return add_step(builder, part, 1);
+    int status = sequences_at_once(builder, &part, &part.batch);
+    double prompts = (double)part.batch / (double)builder->attributes.output;
+    prompts *= builder->steps->server->prompts_first ? 0.5 : 1;
     double more = prompts - floor(prompts);
     part.prompts = (int64_t)floor(prompts);
     if (status == RT_OK && more < 1)
-        status = add_step(making, part, 1 - more);
+        status = add_step(builder, part, 1 - more);
     part.prompts++;
-    return status == RT_OK && more > 0 ? add_step(making, part, more) : status;
+    return status == RT_OK && more > 0 ? add_step(builder, part, more) : status;
 }
 
-static int add_steps(struct making *making)
+static int add_steps(struct builder *builder)
 {
-    int64_t batch = making->workload->batch;
-    switch (making->workload->mode) {
+    int64_t batch = builder->workload->batch;
+    switch (builder->workload->mode) {
     case RT_DECODE:
-        return add_decode(making);
+        return add_decode(builder);
     case RT_GENERATION:
-        return add_waves(making);
+        return add_waves(builder);
     default:
         return add_step(
-            making,
-            (struct part){making->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL, batch,
+            builder,
+            (struct part){builder->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL, batch,
                           0, 0},
             1);
     }
 }
 
 /* "FOLDER/TITLE.csv" where there is such a file, else NULL. Free with free(). */
-static char *graph_file(const char *folder, const struct making *making)
+static char *graph_file(const char *folder, const struct builder *builder)
 {
     struct stat file;
-    char *title = rt_workload_title(making->workload, &making->name),
+    char *title = rt_workload_title(builder->workload, &builder->name),
          *path = rt_format("%s/%s.csv", folder, title);
     free(title);
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
@@ -358,41 +358,41 @@ static char *graph_file(const char *folder, const struct making *making)
 }
 
 /* The one step of a model that is a file. */
-static int read_onnx(struct making *making, const char *path)
+static int read_onnx(struct builder *builder, const char *path)
 {
-    struct part part = {making->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL,
-                        making->workload->batch, 0, 0};
-    int status = rt_run_onnx_graph(path, making->dataset, making->workload, &making->attributes,
-                                   options_of(making, &part), &making->steps->graph[0]);
+    struct part part = {builder->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL,
+                        builder->workload->batch, 0, 0};
+    int status = rt_run_onnx_graph(path, builder->dataset, builder->workload, &builder->attributes,
+                                   options_of(builder, &part), &builder->steps->graph[0]);
     if (status != RT_OK)
         return status;
-    making->steps->read = true;
-    making->steps->times[making->steps->count++] = 1;
+    builder->steps->read = true;
+    builder->steps->times[builder->steps->count++] = 1;
     return RT_OK;
 }
 
 /* A file that was asked for: not about this run only. */
-static int read_graph(struct making *making, const char *path)
+static int read_graph(struct builder *builder, const char *path)
 {
     struct rt_model_source source;
-    struct rt_graph_options options = {.dtype = (enum rt_dtype)making->workload->dtype};
+    struct rt_graph_options options = {.dtype = (enum rt_dtype)builder->workload->dtype};
     int status = rt_model_source_find(path, &source);
     if (status == RT_OK)
-        status = rt_model_source_graph(&source, &options, layers_of(making->workload, &making->model),
-                                       &making->steps->graph[0]);
+        status = rt_model_source_graph(&source, &options, layers_of(builder->workload, &builder->model),
+                                       &builder->steps->graph[0]);
     if (status != RT_OK)
         return RT_EIO;
-    making->steps->read = true;
-    making->steps->times[making->steps->count++] = 1;
+    builder->steps->read = true;
+    builder->steps->times[builder->steps->count++] = 1;
     return RT_OK;
 }
 
-static int find_optimizer(struct making *making)
+static int find_optimizer(struct builder *builder)
 {
-    const char *name = making->attributes.optimizer;
+    const char *name = builder->attributes.optimizer;
     for (int o = 0; name != NULL && o < RT_OPTIMIZER_COUNT; o++)
         if (strcmp(rt_optimizers[o], name) == 0) {
-            making->optimizer = (enum rt_optimizer_kind)o;
+            builder->optimizer = (enum rt_optimizer_kind)o;
             return RT_OK;
         }
     return name == NULL
@@ -402,13 +402,13 @@ static int find_optimizer(struct making *making)
 }
 
 /* A row of the table of hosts; a file on somebody's disk is nothing that a dataset can name. */
-static int find_host(struct making *making)
+static int find_host(struct builder *builder)
 {
-    const char *name = making->attributes.host;
-    making->steps->input = making->attributes.input;
-    making->steps->power_limit_w = making->attributes.power_limit_w;
-    making->steps->host = name != NULL ? rt_host_named(name) : NULL;
-    if (name == NULL || making->steps->host != NULL)
+    const char *name = builder->attributes.host;
+    builder->steps->input = builder->attributes.input;
+    builder->steps->power_limit_w = builder->attributes.power_limit_w;
+    builder->steps->host = name != NULL ? rt_host_named(name) : NULL;
+    if (name == NULL || builder->steps->host != NULL)
         return RT_OK;
     char *names = rt_host_names();
     int status = rt_fail(RT_EFORMAT, "its attribute host is \"%.40s\"; known are %s", name, names);
@@ -417,39 +417,39 @@ static int find_host(struct making *making)
 }
 
 /* By its name; an unknown one is about this run only. */
-static int find_model(struct making *making)
+static int find_model(struct builder *builder)
 {
-    int status = rt_model_named(making->name.model, &making->model);
+    int status = rt_model_named(builder->name.model, &builder->model);
     if (status == RT_ENOTFOUND)
         return RT_EFORMAT;
-    return status == RT_OK ? check_kind(making) : status;
+    return status == RT_OK ? check_kind(builder) : status;
 }
 
-static int make_named(struct making *making, const char *folder)
+static int make_named(struct builder *builder, const char *folder)
 {
-    bool one = making->workload->mode <= RT_TRAINING && !rt_workload_is_split(&making->steps->split);
-    char *path = folder != NULL && one && !making->untimed ? graph_file(folder, making) : NULL;
-    int status = find_model(making);
+    bool one = builder->workload->mode <= RT_TRAINING && !rt_workload_is_split(&builder->steps->split);
+    char *path = folder != NULL && one && !builder->untimed ? graph_file(folder, builder) : NULL;
+    int status = find_model(builder);
     if (status == RT_OK)
-        status = path != NULL ? read_graph(making, path) : add_steps(making);
+        status = path != NULL ? read_graph(builder, path) : add_steps(builder);
     free(path);
     return status;
 }
 
-static int make(struct making *making, const char *folder)
+static int make(struct builder *builder, const char *folder)
 {
-    int status = check(making);
+    int status = check(builder);
     if (status == RT_OK)
-        status = find_optimizer(making);
+        status = find_optimizer(builder);
     if (status == RT_OK)
-        status = find_host(making);
+        status = find_host(builder);
     if (status != RT_OK)
         return status;
-    making->steps->fabric = making->attributes.fabric;
-    making->steps->server = rt_server_find(rt_runtimes[making->runtime].served ? making->name.backend : NULL);
-    making->steps->kind = rt_workload_kind_of(making->workload, &making->steps->split, making->runtime);
-    char *onnx = folder != NULL ? rt_run_onnx_file(folder, making->name.model) : NULL;
-    status = onnx != NULL ? read_onnx(making, onnx) : make_named(making, folder);
+    builder->steps->fabric = builder->attributes.fabric;
+    builder->steps->server = rt_server_find(rt_runtimes[builder->runtime].served ? builder->name.backend : NULL);
+    builder->steps->kind = rt_workload_kind_of(builder->workload, &builder->steps->split, builder->runtime);
+    char *onnx = folder != NULL ? rt_run_onnx_file(folder, builder->name.model) : NULL;
+    status = onnx != NULL ? read_onnx(builder, onnx) : make_named(builder, folder);
     free(onnx);
     return status;
 }
@@ -457,7 +457,7 @@ static int make(struct making *making, const char *folder)
 static int make_run(const struct rt_dataset *dataset, const struct rt_workload *workload, bool untimed,
                     const struct rt_device *device, const char *folder, struct rt_run_steps *out)
 {
-    struct making making = {.dataset = dataset,
+    struct builder builder = {.dataset = dataset,
                             .workload = workload,
                             .untimed = untimed,
                             .device = device,
@@ -465,11 +465,11 @@ static int make_run(const struct rt_dataset *dataset, const struct rt_workload *
                             .runtime = rt_workload_runtime(dataset, workload),
                             .steps = out};
     *out = (struct rt_run_steps){0};
-    int status = rt_run_attributes_read(dataset, workload, &making.attributes);
+    int status = rt_run_attributes_read(dataset, workload, &builder.attributes);
     if (status != RT_OK)
         return status;
-    status = make(&making, folder);
-    rt_run_attributes_release(&making.attributes);
+    status = make(&builder, folder);
+    rt_run_attributes_release(&builder.attributes);
     if (status != RT_OK)
         rt_run_steps_release(out);
     return status;

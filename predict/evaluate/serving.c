@@ -17,7 +17,7 @@ struct job {
     size_t first, count; /* in `order` */
 };
 
-struct judging {
+struct builder {
     struct rt_serving_evaluation *evaluation;
     const struct rt_predictor *predictor;
     const struct rt_serving_options *options;
@@ -68,11 +68,11 @@ struct servers {
     struct rt_deployment serve, decode; /* decode: zeros where the first does both */
 };
 
-static int64_t most_of(const struct judging *judging, const struct job *job, size_t offset)
+static int64_t most_of(const struct builder *builder, const struct job *job, size_t offset)
 {
     int64_t most = 0;
     for (size_t i = job->first; i < job->first + job->count; i++) {
-        const char *run = (const char *)&judging->evaluation->runs->run[judging->order[i]];
+        const char *run = (const char *)&builder->evaluation->runs->run[builder->order[i]];
         int64_t value = *(const int64_t *)(run + offset);
         most = value > most ? value : most;
     }
@@ -88,24 +88,24 @@ static const struct rt_server *host_of(const char *backend)
     return server != NULL ? server : rt_server_find(backend);
 }
 
-static int deploy(const struct judging *judging, const struct job *job, const struct rt_serving_cut *cut,
+static int deploy(const struct builder *builder, const struct job *job, const struct rt_serving_cut *cut,
                   const struct rt_model *model, const struct rt_device *device, struct rt_deployment *out)
 {
-    const struct rt_serving_run *run = &judging->evaluation->runs->run[judging->order[job->first]];
-    int64_t input = most_of(judging, job, offsetof(struct rt_serving_run, input));
+    const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
+    int64_t input = most_of(builder, job, offsetof(struct rt_serving_run, input));
     struct rt_deployment_options options = {
         .name = run->text[RT_SERVING_MODEL],
         .model = model,
-        .predictor = judging->predictor,
+        .predictor = builder->predictor,
         .device = device,
         .cost = {.pipeline = cut->pipeline,
                  .link_gbs = NAN,
                  .server = host_of(run->text[RT_SERVING_BACKEND]),
-                 .fallback = judging->options->fallback},
+                 .fallback = builder->options->fallback},
         .cache_tokens = NAN,
-        .sequences = most_of(judging, job, offsetof(struct rt_serving_run, concurrency)),
+        .sequences = most_of(builder, job, offsetof(struct rt_serving_run, concurrency)),
         .longest_input = input,
-        .longest = input + most_of(judging, job, offsetof(struct rt_serving_run, output)),
+        .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output)),
         .replicas = cut->replicas};
     int status = graph_options(run, cut, &options.cost.graph);
     if (status == RT_OK)
@@ -113,18 +113,18 @@ static int deploy(const struct judging *judging, const struct job *job, const st
     return status == RT_OK ? rt_deployment_open(&options, out) : status;
 }
 
-static int open_servers(const struct judging *judging, const struct job *job, struct servers *out)
+static int open_servers(const struct builder *builder, const struct job *job, struct servers *out)
 {
-    const struct rt_serving_run *run = &judging->evaluation->runs->run[judging->order[job->first]];
+    const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
     struct rt_model model;
     *out = (struct servers){0};
     int status = rt_device_find(run->text[RT_SERVING_DEVICE], &out->device);
     if (status == RT_OK)
         status = rt_model_named(run->text[RT_SERVING_MODEL], &model);
     if (status == RT_OK)
-        status = deploy(judging, job, &run->serve, &model, &out->device, &out->serve);
+        status = deploy(builder, job, &run->serve, &model, &out->device, &out->serve);
     if (status == RT_OK && run->decode.replicas > 0)
-        status = deploy(judging, job, &run->decode, &model, &out->device, &out->decode);
+        status = deploy(builder, job, &run->decode, &model, &out->device, &out->decode);
     return status;
 }
 
@@ -175,13 +175,13 @@ static int simulate(const struct servers *servers, const struct rt_serving_run *
     return RT_OK;
 }
 
-static void judge_job(const struct judging *judging, const struct job *job)
+static void judge_job(const struct builder *builder, const struct job *job)
 {
     struct servers servers;
-    int status = open_servers(judging, job, &servers);
+    int status = open_servers(builder, job, &servers);
     for (size_t i = job->first; i < job->first + job->count; i++) {
-        struct rt_serving_run *run = &judging->evaluation->runs->run[judging->order[i]];
-        int own = status == RT_OK ? simulate(&servers, run, judging->forecast[judging->order[i]]) : status;
+        struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[i]];
+        int own = status == RT_OK ? simulate(&servers, run, builder->forecast[builder->order[i]]) : status;
         if (own != RT_OK)
             run->reason = rt_strdup(rt_error());
     }
@@ -190,14 +190,14 @@ static void judge_job(const struct judging *judging, const struct job *job)
 
 static void judge_jobs(void *context, size_t member)
 {
-    struct judging *judging = context;
-    size_t members = rt_threads_size(judging->options->threads);
-    for (size_t j = member; j < judging->job_count && !rt_interrupted(); j += members) {
-        judge_job(judging, &judging->jobs[j]);
-        size_t done = judging->jobs[j].count + atomic_fetch_add(&judging->done, judging->jobs[j].count);
+    struct builder *builder = context;
+    size_t members = rt_threads_size(builder->options->threads);
+    for (size_t j = member; j < builder->job_count && !rt_interrupted(); j += members) {
+        judge_job(builder, &builder->jobs[j]);
+        size_t done = builder->jobs[j].count + atomic_fetch_add(&builder->done, builder->jobs[j].count);
         if (member == 0)
-            rt_progress_update(&judging->progress, (double)done, "%zu of %.0f runs", done,
-                               judging->progress.total);
+            rt_progress_update(&builder->progress, (double)done, "%zu of %.0f runs", done,
+                               builder->progress.total);
     }
 }
 
@@ -225,45 +225,45 @@ static bool is_named(const struct rt_names *names, const char *text, bool words)
     return names->count == 0;
 }
 
-static size_t choose(struct judging *judging)
+static size_t choose(struct builder *builder)
 {
-    const struct rt_serving_runs *runs = judging->evaluation->runs;
+    const struct rt_serving_runs *runs = builder->evaluation->runs;
     size_t count = 0;
     for (size_t r = 0; r < runs->count; r++) {
         const struct rt_serving_run *run = &runs->run[r];
-        if (!is_named(judging->options->gpus, run->text[RT_SERVING_DEVICE], true) ||
-            !is_named(judging->options->models, run->text[RT_SERVING_MODEL], false))
+        if (!is_named(builder->options->gpus, run->text[RT_SERVING_DEVICE], true) ||
+            !is_named(builder->options->models, run->text[RT_SERVING_MODEL], false))
             continue;
-        judging->evaluation->asked++;
+        builder->evaluation->asked++;
         if (run->reason == NULL)
-            judging->order[count++] = r;
+            builder->order[count++] = r;
     }
     return count;
 }
 
-static void make_jobs(struct judging *judging, size_t count)
+static void make_jobs(struct builder *builder, size_t count)
 {
-    struct rt_serving_runs *runs = judging->evaluation->runs;
-    qsort_r(judging->order, count, sizeof *judging->order, by_cut, runs);
-    judging->jobs = rt_calloc(count + 1, sizeof *judging->jobs);
+    struct rt_serving_runs *runs = builder->evaluation->runs;
+    qsort_r(builder->order, count, sizeof *builder->order, by_cut, runs);
+    builder->jobs = rt_calloc(count + 1, sizeof *builder->jobs);
     for (size_t i = 0; i < count; i++) {
-        if (i == 0 || by_cut(&judging->order[i - 1], &judging->order[i], runs) != 0)
-            judging->jobs[judging->job_count++] = (struct job){i, 0};
-        judging->jobs[judging->job_count - 1].count++;
+        if (i == 0 || by_cut(&builder->order[i - 1], &builder->order[i], runs) != 0)
+            builder->jobs[builder->job_count++] = (struct job){i, 0};
+        builder->jobs[builder->job_count - 1].count++;
     }
 }
 
-static void collect(struct judging *judging)
+static void collect(struct builder *builder)
 {
-    struct rt_serving_evaluation *evaluation = judging->evaluation;
+    struct rt_serving_evaluation *evaluation = builder->evaluation;
     evaluation->judged = rt_calloc(evaluation->runs->count + 1, sizeof *evaluation->judged);
     for (size_t r = 0; r < evaluation->runs->count; r++) {
         const struct rt_serving_run *run = &evaluation->runs->run[r];
-        if (run->reason != NULL || isnan(judging->forecast[r][RT_SERVING_TPOT]))
+        if (run->reason != NULL || isnan(builder->forecast[r][RT_SERVING_TPOT]))
             continue;
-        struct rt_judged_serving *judged = &evaluation->judged[evaluation->count++];
-        *judged = (struct rt_judged_serving){.run = run};
-        memcpy(judged->forecast, judging->forecast[r], sizeof judged->forecast);
+        struct rt_scored_serving *judged = &evaluation->judged[evaluation->count++];
+        *judged = (struct rt_scored_serving){.run = run};
+        memcpy(judged->forecast, builder->forecast[r], sizeof judged->forecast);
         judged->measured[RT_SERVING_TPOT] = run->tpot_us;
         judged->measured[RT_SERVING_TTFT] = run->ttft_us;
         judged->measured[RT_SERVING_THROUGHPUT] =
@@ -275,22 +275,22 @@ static void collect(struct judging *judging)
 int rt_evaluate_serving(struct rt_serving_runs *runs, const struct rt_predictor *predictor,
                         const struct rt_serving_options *options, struct rt_serving_evaluation *out)
 {
-    struct judging judging = {.evaluation = out, .predictor = predictor, .options = options};
+    struct builder builder = {.evaluation = out, .predictor = predictor, .options = options};
     *out = (struct rt_serving_evaluation){.runs = runs};
-    judging.order = rt_calloc(runs->count + 1, sizeof *judging.order);
-    judging.forecast = rt_calloc(runs->count + 1, sizeof *judging.forecast);
+    builder.order = rt_calloc(runs->count + 1, sizeof *builder.order);
+    builder.forecast = rt_calloc(runs->count + 1, sizeof *builder.forecast);
     for (size_t r = 0; r < runs->count; r++)
         for (int f = 0; f < RT_SERVING_FIGURES; f++)
-            judging.forecast[r][f] = NAN;
-    size_t count = choose(&judging);
-    make_jobs(&judging, count);
-    rt_progress_start(&judging.progress, "evaluate", (double)count, options->quiet);
-    rt_threads_run(options->threads, judge_jobs, &judging);
-    rt_progress_end(&judging.progress);
-    collect(&judging);
-    free(judging.order);
-    free(judging.forecast);
-    free(judging.jobs);
+            builder.forecast[r][f] = NAN;
+    size_t count = choose(&builder);
+    make_jobs(&builder, count);
+    rt_progress_start(&builder.progress, "evaluate", (double)count, options->quiet);
+    rt_threads_run(options->threads, judge_jobs, &builder);
+    rt_progress_end(&builder.progress);
+    collect(&builder);
+    free(builder.order);
+    free(builder.forecast);
+    free(builder.jobs);
     if (out->count > 0)
         return RT_OK;
     return out->asked == 0 ? rt_fail(RT_ENOTFOUND, "no run is of a GPU and model with these names")

@@ -16,7 +16,7 @@ enum rt_serving_figure { RT_SERVING_TPOT, RT_SERVING_THROUGHPUT, RT_SERVING_TTFT
 extern const char *const rt_serving_figures[RT_SERVING_FIGURES]; /* "tpot", "throughput", "ttft" */
 
 /* A run with a forecast: us, and tokens a second. */
-struct rt_judged_serving {
+struct rt_scored_serving {
     const struct rt_serving_run *run;
     double measured[RT_SERVING_FIGURES], forecast[RT_SERVING_FIGURES];
 };
@@ -29,7 +29,7 @@ struct rt_serving_options {
 
 struct rt_serving_evaluation {
     struct rt_serving_runs *runs;
-    struct rt_judged_serving *judged;
+    struct rt_scored_serving *judged;
     size_t count, asked; /* asked: runs of the devices and models that were asked for */
 };
 

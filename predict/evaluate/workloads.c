@@ -75,19 +75,19 @@ static const struct rt_workload *run_on_whole(const struct workloads *workloads,
 }
 
 /* Keeps the sentence of the failure as the reason. */
-static void refuse_run(struct rt_evaluation *evaluation, const struct rt_judged_run *run)
+static void refuse_run(struct rt_evaluation *evaluation, const struct rt_scored_run *run)
 {
     evaluation->refused =
         rt_realloc(evaluation->refused, evaluation->refused_count + 1, sizeof *evaluation->refused);
     evaluation->refused[evaluation->refused_count++] =
-        (struct rt_judged_refusal){*run, rt_strdup(rt_error())};
+        (struct rt_scored_refusal){*run, rt_strdup(rt_error())};
 }
 
 /* --- forecasts --- */
 
 /* No server could have run that: it took less than half of what the run's kernels take at their bounds. The
  * other half is for what stays in caches and for numbers of devices that are a little off. */
-static int check_possible(const struct rt_judged_run *run, double roofline_us)
+static int check_possible(const struct rt_scored_run *run, double roofline_us)
 {
     const double share = 0.5;
     bool served =
@@ -103,7 +103,7 @@ static int check_possible(const struct rt_judged_run *run, double roofline_us)
 
 /* Forecasts of the run by candidate `c`, for the row after the last. The first candidate's parts are kept. */
 static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct rt_run_steps *steps,
-                        const struct rt_device *device, struct rt_judged_run *run,
+                        const struct rt_device *device, struct rt_scored_run *run,
                         struct rt_run_forecast *forecast)
 {
     const struct rt_candidate *candidate = &evaluation->candidates[c];
@@ -141,7 +141,7 @@ static int scale_to_whole(const struct workloads *workloads, size_t c, const str
 }
 
 /* Builds and forecasts a run. RT_EFORMAT and RT_EUSAGE are about this one; others end the evaluation. */
-static int judge_run(struct workloads *workloads, struct rt_judged_run *run)
+static int judge_run(struct workloads *workloads, struct rt_scored_run *run)
 {
     struct rt_evaluation *evaluation = workloads->evaluation;
     const struct rt_device *device = &workloads->devices[run->workload->device];
@@ -159,15 +159,15 @@ static int judge_run(struct workloads *workloads, struct rt_judged_run *run)
             status = forecast_run(evaluation, c, &steps, device, run, &forecast);
     }
     if (status == RT_OK)
-        status = rt_judged_energy_add(evaluation, workloads->dataset, run, &steps, device);
+        status = rt_scored_energy_add(evaluation, workloads->dataset, run, &steps, device);
     rt_run_steps_release(&steps);
     if (status == RT_OK)
-        status = rt_judged_memory_add(evaluation, workloads->dataset, run, &forecast);
+        status = rt_scored_memory_add(evaluation, workloads->dataset, run, &forecast);
     return status;
 }
 
 /* A run that was out of memory is judged by its memory alone: RT_EFORMAT, for it is no row. */
-static int judge_out_of_memory(struct workloads *workloads, struct rt_judged_run *run)
+static int judge_out_of_memory(struct workloads *workloads, struct rt_scored_run *run)
 {
     struct rt_evaluation *evaluation = workloads->evaluation;
     const struct rt_device *device = &workloads->devices[run->workload->device];
@@ -182,12 +182,12 @@ static int judge_out_of_memory(struct workloads *workloads, struct rt_judged_run
                              evaluation->options.fallback, 0, &forecast);
     rt_run_steps_release(&steps);
     if (status == RT_OK)
-        status = rt_judged_memory_add(evaluation, workloads->dataset, run, &forecast);
+        status = rt_scored_memory_add(evaluation, workloads->dataset, run, &forecast);
     return status == RT_OK ? rt_fail(RT_EFORMAT, "it was out of memory, so it has no time") : status;
 }
 
 /* Appends the row that judge_run forecast, a group of its own. */
-static void add_row(struct rt_evaluation *evaluation, const struct rt_judged_run *run,
+static void add_row(struct rt_evaluation *evaluation, const struct rt_scored_run *run,
                     const struct rt_device *device)
 {
     const struct rt_workload *workload = run->workload;
@@ -196,7 +196,7 @@ static void add_row(struct rt_evaluation *evaluation, const struct rt_judged_run
     evaluation->measured[row] = workload->end_to_end_us;
     evaluation->column[evaluation->floor].value[row] = rt_workload_floor_us(workload);
     evaluation->graphs_read += run->graph_read;
-    struct rt_judged_group group = {.key = {[RT_KEY_DEVICE] = workload->device,
+    struct rt_scored_group group = {.key = {[RT_KEY_DEVICE] = workload->device,
                                             [RT_KEY_MODEL] = workload->model,
                                             [RT_KEY_MODE] = workload->mode,
                                             [RT_KEY_KIND] = run->kind},
@@ -220,7 +220,7 @@ static int judge_runs(struct workloads *workloads)
     const struct rt_dataset *dataset = workloads->dataset;
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < dataset->workload_count; i++) {
-        struct rt_judged_run run = {.workload = &dataset->workloads[i],
+        struct rt_scored_run run = {.workload = &dataset->workloads[i],
                                     .name = rt_workload_name(dataset, &dataset->workloads[i])};
         enum rt_left_out reason = RT_LEFT_COUNT;
         if (!is_asked(&evaluation->options, run.workload, run.name.model))
@@ -259,7 +259,7 @@ static void mark_every_time(struct rt_evaluation *evaluation)
     }
 }
 
-static bool is_first(const struct rt_evaluation *evaluation, size_t row, enum rt_judged_key key)
+static bool is_first(const struct rt_evaluation *evaluation, size_t row, enum rt_scored_key key)
 {
     for (size_t r = 0; r < row; r++)
         if (evaluation->groups[r].key[key] == evaluation->groups[row].key[key])
@@ -268,15 +268,15 @@ static bool is_first(const struct rt_evaluation *evaluation, size_t row, enum rt
 }
 
 /* Of each device (or model) x mode, in the order in which the rows name them first. */
-static void pool_modes(const struct rt_evaluation *evaluation, enum rt_judged_key key,
-                       struct rt_judged_pools *to)
+static void pool_modes(const struct rt_evaluation *evaluation, enum rt_scored_key key,
+                       struct rt_scored_pools *to)
 {
     for (size_t r = 0; r < evaluation->row_count; r++) {
         const struct rt_workload_name *name = &evaluation->run[r].name;
         for (int mode = 0; is_first(evaluation, r, key) && mode < RT_MODE_COUNT; mode++)
-            rt_judged_pool(evaluation, to, key == RT_KEY_DEVICE ? name->device : name->model, rt_modes[mode],
-                           (struct rt_judged_where){key, evaluation->groups[r].key[key]},
-                           (struct rt_judged_where){RT_KEY_MODE, mode});
+            rt_scored_pool(evaluation, to, key == RT_KEY_DEVICE ? name->device : name->model, rt_modes[mode],
+                           (struct rt_scored_where){key, evaluation->groups[r].key[key]},
+                           (struct rt_scored_where){RT_KEY_MODE, mode});
     }
 }
 
@@ -303,7 +303,7 @@ static int mark_property(struct rt_evaluation *evaluation, const struct rt_datas
         return RT_OK;
     return rt_fail(
         RT_ENOTFOUND,
-        "--by %s: no run has a property or attribute of that name; gpu, model, batch, seq, option, "
+        "{by} %s: no run has a property or attribute of that name; gpu, model, batch, seq, option, "
         "dtype and backend are some",
         missing);
 }
@@ -312,16 +312,16 @@ static int mark_property(struct rt_evaluation *evaluation, const struct rt_datas
 static int pool_property(struct rt_evaluation *evaluation, const struct rt_dataset *dataset,
                          const char *property)
 {
-    struct rt_judged_pools *to = &evaluation->by[evaluation->by_count++];
+    struct rt_scored_pools *to = &evaluation->by[evaluation->by_count++];
     char *list = rt_strdup(property);
     struct rt_names names = rt_run_property_names(list);
     struct rt_strings values = {0};
     int status = mark_property(evaluation, dataset, &names, &values);
     for (int32_t v = 0; status == RT_OK && v < (int32_t)values.count; v++)
         for (int mode = 0; mode < RT_MODE_COUNT; mode++)
-            rt_judged_pool(evaluation, to, rt_strings_get(&values, v), rt_modes[mode],
-                           (struct rt_judged_where){RT_KEY_PROPERTY, v},
-                           (struct rt_judged_where){RT_KEY_MODE, mode});
+            rt_scored_pool(evaluation, to, rt_strings_get(&values, v), rt_modes[mode],
+                           (struct rt_scored_where){RT_KEY_PROPERTY, v},
+                           (struct rt_scored_where){RT_KEY_MODE, mode});
     rt_strings_release(&values);
     rt_names_release(&names);
     free(list);
@@ -341,7 +341,7 @@ static void add_pools(struct rt_evaluation *evaluation)
 {
     static const struct {
         const char *scope;
-        struct rt_judged_where where;
+        struct rt_scored_where where;
     } scopes[] = {{"all", {RT_KEY_NONE, 0}},
                   {"fitted", {RT_KEY_HELD_OUT, 0}},
                   {"held out", {RT_KEY_HELD_OUT, 1}},
@@ -351,8 +351,8 @@ static void add_pools(struct rt_evaluation *evaluation)
     pool_modes(evaluation, RT_KEY_MODEL, &evaluation->models);
     for (size_t s = 0; s < RT_COUNT(scopes); s++)
         for (int kind = 0; kind < RT_KIND_COUNT; kind++)
-            rt_judged_pool(evaluation, &evaluation->pooled, scopes[s].scope, rt_workload_kinds[kind],
-                           (struct rt_judged_where){RT_KEY_KIND, kind}, scopes[s].where);
+            rt_scored_pool(evaluation, &evaluation->pooled, scopes[s].scope, rt_workload_kinds[kind],
+                           (struct rt_scored_where){RT_KEY_KIND, kind}, scopes[s].where);
 }
 
 /* --- the evaluation --- */
@@ -369,10 +369,10 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
     evaluation.workloads = true;
     evaluation.total = dataset->workload_count;
     evaluation.run = rt_calloc(dataset->workload_count + 1, sizeof *evaluation.run);
-    evaluation.floor = rt_evaluation_add_column(&evaluation, RT_JUDGED_FLOOR, rt_strdup("floor"),
+    evaluation.floor = rt_evaluation_add_column(&evaluation, RT_SCORED_FLOOR, rt_strdup("floor"),
                                                 rt_strdup("floor"), dataset->workload_count);
     status = judge_runs(&workloads);
-    rt_judged_curves_add(&evaluation, dataset, workloads.devices);
+    rt_scored_curves_add(&evaluation, dataset, workloads.devices);
     free(workloads.devices);
     if (status == RT_OK && evaluation.row_count == 0)
         status = rt_evaluation_refuse_empty(&evaluation);
@@ -385,9 +385,9 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
         return status;
     }
     add_pools(&evaluation);
-    rt_judged_memory_pool(&evaluation, dataset);
-    rt_judged_energy_pool(&evaluation, dataset);
-    rt_judged_curves_pool(&evaluation, dataset);
+    rt_scored_memory_pool(&evaluation, dataset);
+    rt_scored_energy_pool(&evaluation, dataset);
+    rt_scored_curves_pool(&evaluation, dataset);
     *out = evaluation;
     return RT_OK;
 }

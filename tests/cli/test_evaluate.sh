@@ -107,7 +107,7 @@ assert n == 200 and report["skipped"]["calibrated"] == n - left > 0, (n, left)
 assert after < 8 < before, (before, after)
 END
 succeeds "kernels that were left out are nearer" python3 energy.py
-refuses "no energy measured" 1 "of 320 samples 320 are without a measured energy; collect them with --energy" \
+refuses "no energy measured" 1 "of 320 samples 320 are without a measured energy; collect them with their energy" \
     "$ROOFTILE" evaluate -p roofline data.h5 --target energy --split all --quiet
 refuses "an unknown target" 2 "judged by latency or energy" "$ROOFTILE" evaluate -p roofline watts.h5 --target entropy
 refuses "energy of whole models" 2 "--target is for kernels: leave it out with --workloads" \

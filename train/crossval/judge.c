@@ -23,7 +23,7 @@ static struct rt_fold_row row_of(const struct rt_judgement *judgement, const str
 {
     struct rt_fold_row row = {.protocol = judgement->protocol, .coverage90 = NAN, .width90 = NAN};
     if (evaluation->workloads) {
-        const struct rt_judged_run *run = &evaluation->run[first];
+        const struct rt_scored_run *run = &evaluation->run[first];
         row.level = "end to end";
         row.row = rt_workload_kinds[run->kind];
         row.of = run->name.model;
@@ -39,10 +39,10 @@ static struct rt_fold_row row_of(const struct rt_judgement *judgement, const str
 }
 
 /* Coverage and width of the group's intervals in a column. */
-static void add_intervals(const struct rt_evaluation *evaluation, const struct rt_judged_group *group,
+static void add_intervals(const struct rt_evaluation *evaluation, const struct rt_scored_group *group,
                           size_t column, struct rt_fold_row *row)
 {
-    const struct rt_judged_column *from = &evaluation->column[column];
+    const struct rt_scored_column *from = &evaluation->column[column];
     double within = 0, width = 0, n = 0;
     row->coverage90 = row->width90 = NAN;
     for (size_t r = group->first; from->half != NULL && r < group->first + group->count; r++) {
@@ -61,7 +61,7 @@ static void add_intervals(const struct rt_evaluation *evaluation, const struct r
 
 /* A row for each column with a time. The additive floor only stands beside what is not calibrated. */
 static void add_group(const struct rt_judgement *judgement, const struct rt_evaluation *evaluation,
-                      const struct rt_judged_group *group, json_t *rows)
+                      const struct rt_scored_group *group, json_t *rows)
 {
     struct rt_fold_row row = row_of(judgement, evaluation, group->first);
     for (size_t c = 0; c < evaluation->column_count; c++) {

@@ -33,15 +33,15 @@ struct rt_card_options {
     struct rt_names hub_datasets; /* predictor: OWNER/NAME of datasets on the Hub that it was fitted to */
 };
 
-struct rt_card_judged; /* judge.h */
+struct rt_card_scored; /* judge.h */
 
 /* A new report. `path` is how the file is named in commands; `judged` may be NULL. */
 struct rt_report *rt_card_of_dataset(const struct rt_dataset *dataset, const char *path,
                                      const struct rt_card_options *options,
-                                     const struct rt_card_judged *judged);
+                                     const struct rt_card_scored *judged);
 struct rt_report *rt_card_of_predictor(const struct rt_predictor *predictor, const char *path,
                                        const struct rt_card_options *options,
-                                       const struct rt_card_judged *judged);
+                                       const struct rt_card_scored *judged);
 
 /* How to cite, and the notes: the end of every card. `sources`: a line each. */
 void rt_card_add_end(struct rt_report *report, const struct rt_card_options *options, const char *sources);

@@ -83,7 +83,7 @@ static int write_card(const struct arguments *arguments, struct rt_report *repor
 }
 
 static int judge(const struct arguments *arguments, const char *predictor, const char *data,
-                 struct rt_card_judged *judged)
+                 struct rt_card_scored *judged)
 {
     struct rt_threads *threads = rt_threads_new((size_t)arguments->threads);
     int status = rt_card_judge(predictor, data, threads, arguments->quiet, judged);
@@ -94,7 +94,7 @@ static int judge(const struct arguments *arguments, const char *predictor, const
 static int run_dataset(const struct arguments *arguments)
 {
     const char *path = arguments->names.name[0];
-    struct rt_card_judged judged = {0};
+    struct rt_card_scored judged = {0};
     struct rt_dataset dataset;
     if (arguments->data != NULL)
         return rt_fail(
@@ -109,7 +109,7 @@ static int run_dataset(const struct arguments *arguments)
     if (status == RT_OK)
         status = write_card(arguments, rt_card_of_dataset(&dataset, path, &arguments->card,
                                                           arguments->predictor != NULL ? &judged : NULL));
-    rt_card_judged_release(&judged);
+    rt_card_scored_release(&judged);
     rt_dataset_release(&dataset);
     return status;
 }
@@ -117,7 +117,7 @@ static int run_dataset(const struct arguments *arguments)
 static int run_predictor(const struct arguments *arguments)
 {
     const char *path = arguments->names.name[0];
-    struct rt_card_judged judged = {0};
+    struct rt_card_scored judged = {0};
     struct rt_predictor predictor;
     if (arguments->predictor != NULL || arguments->card.csv != NULL)
         return rt_fail(RT_EUSAGE,
@@ -131,7 +131,7 @@ static int run_predictor(const struct arguments *arguments)
     if (status == RT_OK)
         status = write_card(arguments, rt_card_of_predictor(&predictor, path, &arguments->card,
                                                             arguments->data != NULL ? &judged : NULL));
-    rt_card_judged_release(&judged);
+    rt_card_scored_release(&judged);
     rt_predictor_release(&predictor);
     return status;
 }

@@ -114,7 +114,7 @@ static void add_use(struct rt_report *report, const char *path)
 
 struct rt_report *rt_card_of_dataset(const struct rt_dataset *dataset, const char *path,
                                      const struct rt_card_options *options,
-                                     const struct rt_card_judged *judged)
+                                     const struct rt_card_scored *judged)
 {
     struct rt_report *report = rt_report_new();
     const char *licence = options->licence != NULL ? options->licence : dataset->licence;
@@ -126,7 +126,7 @@ struct rt_report *rt_card_of_dataset(const struct rt_dataset *dataset, const cha
     add_tables(report, dataset);
     add_faults(report, dataset);
     if (judged != NULL)
-        rt_card_add_judged(report, judged);
+        rt_card_add_scored(report, judged);
     add_limits(report);
     add_use(report, path);
     rt_card_add_end(report, options, dataset->source);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int judge(struct rt_card_judged *judged, struct rt_threads *threads, bool quiet)
+static int judge(struct rt_card_scored *judged, struct rt_threads *threads, bool quiet)
 {
     const struct rt_names none = {0};
     const struct rt_evaluate_options options = {.part = RT_PART_TEST,
@@ -32,11 +32,11 @@ static int judge(struct rt_card_judged *judged, struct rt_threads *threads, bool
 }
 
 int rt_card_judge(const char *predictor, const char *data, struct rt_threads *threads, bool quiet,
-                  struct rt_card_judged *out)
+                  struct rt_card_scored *out)
 {
     const char *const names[] = {predictor, "roofline"};
     struct rt_names paths = {0};
-    *out = (struct rt_card_judged){.predictor = predictor, .data = data};
+    *out = (struct rt_card_scored){.predictor = predictor, .data = data};
     size_t count = strcmp(predictor, "roofline") == 0 ? 1 : RT_COUNT(names);
     int status = rt_candidates_open(names, count, out->candidates);
     if (status != RT_OK)
@@ -50,7 +50,7 @@ int rt_card_judge(const char *predictor, const char *data, struct rt_threads *th
     return status == RT_OK ? RT_OK : rt_fail_context(status, "%s", data);
 }
 
-void rt_card_judged_release(struct rt_card_judged *judged)
+void rt_card_scored_release(struct rt_card_scored *judged)
 {
     if (judged->has_kernels)
         rt_evaluation_release(&judged->kernels);
@@ -62,7 +62,7 @@ void rt_card_judged_release(struct rt_card_judged *judged)
 
 /* ---- in a card ---- */
 
-static void add_command(struct rt_report *report, const struct rt_card_judged *judged, const char *option)
+static void add_command(struct rt_report *report, const struct rt_card_scored *judged, const char *option)
 {
     char *predictor = rt_card_shell_word(judged->predictor), *data = rt_card_shell_word(judged->data);
     char *line = rt_format("rooftile evaluate --predictor %s%s %s\n", predictor, option, data);
@@ -82,7 +82,7 @@ static const char *held_out_words(const struct rt_predictor *predictor)
                                                  "unless it knows none of them.";
 }
 
-void rt_card_add_judged(struct rt_report *report, const struct rt_card_judged *judged)
+void rt_card_add_scored(struct rt_report *report, const struct rt_card_scored *judged)
 {
     rt_report_add_heading(report, "Errors on measurements it was not fitted to");
     rt_report_add_paragraph(report, "%s Errors are in percent of the measured time.",
@@ -101,12 +101,12 @@ void rt_card_add_judged(struct rt_report *report, const struct rt_card_judged *j
     }
 }
 
-static void add_results(json_t *results, const struct rt_card_judged *judged,
+static void add_results(json_t *results, const struct rt_card_scored *judged,
                         const struct rt_evaluation *evaluation)
 {
     const struct rt_dataset *dataset = &judged->input.dataset;
     for (size_t p = 0; p < evaluation->pooled.count; p++) {
-        const struct rt_judged_pool *pool = &evaluation->pooled.row[p];
+        const struct rt_scored_pool *pool = &evaluation->pooled.row[p];
         char *what = rt_format("%s%s", pool->what, evaluation->workloads ? " runs of models" : "");
         if (evaluation->workloads || strcmp(pool->what, "all") == 0) /* not each op */
             json_array_append_new(results,
@@ -115,7 +115,7 @@ static void add_results(json_t *results, const struct rt_card_judged *judged,
     }
 }
 
-json_t *rt_card_results(const struct rt_card_judged *judged)
+json_t *rt_card_results(const struct rt_card_scored *judged)
 {
     json_t *results = json_array();
     if (judged != NULL && judged->has_kernels)

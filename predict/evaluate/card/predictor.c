@@ -119,11 +119,11 @@ static void add_recipe(struct rt_report *report, const struct rt_predictor *pred
 }
 
 static void add_errors(struct rt_report *report, const struct rt_predictor *predictor,
-                       const struct rt_card_judged *judged)
+                       const struct rt_card_scored *judged)
 {
     struct rt_table *left_out = rt_card_left_out(predictor);
     if (judged != NULL)
-        rt_card_add_judged(report, judged);
+        rt_card_add_scored(report, judged);
     if (rt_table_rows(left_out) > 0) {
         rt_report_add_heading(report, "Errors by the file itself");
         rt_report_add_paragraph(
@@ -200,7 +200,7 @@ static char *title_of(const struct rt_predictor *predictor, const struct rt_card
 
 struct rt_report *rt_card_of_predictor(const struct rt_predictor *predictor, const char *path,
                                        const struct rt_card_options *options,
-                                       const struct rt_card_judged *judged)
+                                       const struct rt_card_scored *judged)
 {
     struct rt_report *report = rt_report_new();
     const char *licence = options->licence != NULL ? options->licence : predictor->data_licences;

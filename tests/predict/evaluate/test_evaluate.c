@@ -69,7 +69,7 @@ static void make_candidate(struct rt_candidate *candidate, enum rt_family family
     candidate->predictor.devices = rt_strdup(devices);
 }
 
-static const struct rt_judged_pool *find_row(const struct rt_judged_pools *pools, const char *op,
+static const struct rt_scored_pool *find_row(const struct rt_scored_pools *pools, const char *op,
                                              const char *device)
 {
     for (size_t i = 0; i < pools->count; i++)
@@ -91,7 +91,7 @@ static void test_rows_per_op_and_device(void)
     make_data(&data);
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
     RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &test_split, &e));
-    const struct rt_judged_pool *row = find_row(&e.devices, "bmm", "V100");
+    const struct rt_scored_pool *row = find_row(&e.devices, "bmm", "V100");
     CU_ASSERT_EQUAL(row->metrics[0].count, 2);
     RT_ASSERT_NEAR(row->metrics[0].mape, 25, 1e-9);
     RT_ASSERT_NEAR(row->metrics[0].bias, -25, 1e-9);
@@ -115,7 +115,7 @@ static void test_pooled_rows(void)
     make_data(&data);
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &roofline));
     RT_ASSERT_OK(rt_evaluate_kernels(&data, &roofline, 1, &test_split, &e));
-    const struct rt_judged_pool *row = find_row(&e.pooled, "bmm", "all");
+    const struct rt_scored_pool *row = find_row(&e.pooled, "bmm", "all");
     CU_ASSERT_EQUAL(row->metrics[0].count, 3);
     RT_ASSERT_NEAR(row->metrics[0].mape, 130.0 / 3, 1e-9);
     row = find_row(&e.pooled, "all elementwise", "all"); /* relu and add */
@@ -193,11 +193,11 @@ static void test_held_out_devices_and_ops_are_marked(void)
     make_candidate(&candidates[0], RT_FAMILY_SOFTMAX, data.devices[0].name);
     RT_ASSERT_OK(rt_candidates_open(roofline_name, 1, &candidates[1]));
     RT_ASSERT_OK(rt_evaluate_kernels(&data, candidates, 2, &test_split, &e));
-    const struct rt_judged_pool *known = find_row(&e.devices, "softmax", "V100");
-    const struct rt_judged_pool *unseen = find_row(&e.devices, "softmax", "A100");
+    const struct rt_scored_pool *known = find_row(&e.devices, "softmax", "V100");
+    const struct rt_scored_pool *unseen = find_row(&e.devices, "softmax", "A100");
     CU_ASSERT_FALSE(known->held_out[0] || known->held_out[1]);
     CU_ASSERT_TRUE(unseen->held_out[0] && unseen->held_out[1]); /* the roofline follows the reference */
-    const struct rt_judged_pool *pooled = find_row(&e.pooled, "softmax", "held out");
+    const struct rt_scored_pool *pooled = find_row(&e.pooled, "softmax", "held out");
     CU_ASSERT_EQUAL(pooled->metrics[0].count, 1);
     CU_ASSERT_TRUE(pooled->held_out[0]);
     CU_ASSERT_FALSE(find_row(&e.pooled, "softmax", "all")->held_out[0]);

@@ -62,7 +62,7 @@ static void test_energy(void)
     CU_ASSERT_EQUAL_FATAL(e.energy_count, 3);
     double sum = 0;
     for (size_t i = 0; i < 3; i++) {
-        const struct rt_judged_energy *run = &e.energy[i];
+        const struct rt_scored_energy *run = &e.energy[i];
         CU_ASSERT_EQUAL(run->gpus, 1);
         CU_ASSERT_DOUBLE_EQUAL(run->joules, run->watts * run->run.workload->end_to_end_us * 1e-6, 1e-9);
         CU_ASSERT_TRUE(isnan(run->tokens));

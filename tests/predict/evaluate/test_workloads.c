@@ -276,7 +276,7 @@ static void test_others_on_the_same_rows(void)
     RT_ASSERT_NEAR(rt_evaluation_error(&e, 0, 2), 10, 1e-6);
     RT_ASSERT_NEAR(rt_evaluation_error(&e, 1, 2), -30, 1e-6);
     CU_ASSERT_TRUE(isnan(rt_evaluation_error(&e, 1, 3)));
-    const struct rt_judged_pool *all = &e.pooled.row[0];
+    const struct rt_scored_pool *all = &e.pooled.row[0];
     RT_ASSERT_NEAR(all->metrics[0].mape, 62.5, 1e-9);
     CU_ASSERT_EQUAL(all->metrics[2].count, 2);
     RT_ASSERT_NEAR(all->metrics[2].mape, 20, 1e-6);
@@ -286,7 +286,7 @@ static void test_others_on_the_same_rows(void)
     CU_ASSERT_EQUAL(all->metrics[3].count, 1);
     RT_ASSERT_NEAR(all->metrics[3].mape, 50, 1e-6);
     RT_ASSERT_NEAR(all->first_mape[3], 50, 1e-9); /* of the one row that y has */
-    const struct rt_judged_pool *every = &e.pooled.row[e.pooled.count - 1];
+    const struct rt_scored_pool *every = &e.pooled.row[e.pooled.count - 1];
     CU_ASSERT_STRING_EQUAL(every->scope, "every column");
     CU_ASSERT_EQUAL(every->count, 1);
     RT_ASSERT_NEAR(every->metrics[2].mape, 10, 1e-6);
