@@ -8,6 +8,7 @@
  *   dtype, family, op     element types, families of ops, ops with their FLOPs and bytes: tables
  *   call                  one op with dims, dtype and phase
  *   moe_routing           how tokens spread over experts (FLOPs and bytes of moe)
+ *   designs               what follows from a GPU's generation, a row each
  *   device                a device as numbers; device_catalogue: JSON files, devices/, "H100,sms=100"
  *   chips                 which devices have the same chip, by their names
  *   dataset               the tables in memory

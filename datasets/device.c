@@ -137,21 +137,6 @@ void rt_device_fill(struct rt_device *device, const struct rt_device *from)
             strcpy(rt_device_text(device, t), rt_device_text((struct rt_device *)(uintptr_t)from, t));
 }
 
-double rt_device_threads(const struct rt_device *device)
-{
-    static const struct {
-        const char *capability, *architecture;
-        double threads;
-    } rows[] = {{"7.5", "Turing", 1024}, {"8.6", NULL, 1536},      {"8.9", "Ada Lovelace", 1536},
-                {"12.0", NULL, 1536},    {"gfx900", "Vega", 2560}, {"gfx908", "CDNA", 2560}};
-    const double others = 2048;
-    for (size_t i = 0; i < RT_COUNT(rows); i++)
-        if (strcmp(rows[i].capability, device->compute_capability) == 0 ||
-            (rows[i].architecture != NULL && rt_name_equal(rows[i].architecture, device->architecture)))
-            return rows[i].threads;
-    return others;
-}
-
 /* Vector and matrix peak of each dtype, as offsets; 0 where the descriptor has no such field (offset 0 is the
  * name). */
 static const struct {

@@ -165,10 +165,6 @@ struct rt_link rt_device_fabric_link(const struct rt_device *device, enum rt_fab
  * link_gbs where that is PCIe; NaN where the description has neither. */
 double rt_device_host_link_gbs(const struct rt_device *device);
 
-/* Threads that a multiprocessor holds (CUDA C++ Programming Guide, technical specifications per compute
- * capability; AMD's ISA guides: waves of a SIMD x 4 SIMDs x 64); 2048 where its design is unknown. */
-double rt_device_threads(const struct rt_device *device);
-
 /* Has it units for bf16? Where not, fp16 is what 16-bit models run in. */
 bool rt_device_has_bf16(const struct rt_device *device);
 

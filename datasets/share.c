@@ -2,6 +2,7 @@
 #include "datasets/share.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "datasets/designs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +13,9 @@ const char *const rt_share_kinds[RT_SHARE_KINDS] = {"mps", "green"};
 
 struct rt_share_granule rt_share_granule_of(const struct rt_device *whole, enum rt_share_kind kind)
 {
-    double capability = strtod(whole->compute_capability, NULL);
-    if (kind == RT_SHARE_MPS || capability < 7)
-        return (struct rt_share_granule){1, 1};
-    if (capability < 9)
-        return (struct rt_share_granule){2, capability < 8 ? 2 : 4};
-    return (struct rt_share_granule){8, 8};
+    const struct rt_design *design = rt_design_of(whole);
+    return kind == RT_SHARE_MPS ? (struct rt_share_granule){1, 1}
+                                : (struct rt_share_granule){design->share_step, design->share_least};
 }
 
 int rt_share_sms(const char *option, const struct rt_device *whole, enum rt_share_kind kind, double percent,
@@ -37,7 +35,7 @@ int rt_share_sms(const char *option, const struct rt_device *whole, enum rt_shar
 double rt_share_sm_gbs(const struct rt_device *whole)
 {
     const double load_bytes = 16, latency_cycles = 1000, port_bytes = 64, usual_mhz = 1700;
-    double in_a_cycle = fmin(port_bytes, rt_device_threads(whole) * load_bytes / latency_cycles);
+    double in_a_cycle = fmin(port_bytes, rt_design_of(whole)->threads * load_bytes / latency_cycles);
     double mhz = whole->clock_mhz > 0 ? whole->clock_mhz : usual_mhz;
     return fmax(1e-3 * mhz * in_a_cycle, whole->bandwidth_gbs / whole->sms);
 }

@@ -28,8 +28,7 @@ enum rt_share_kind {
 extern const char *const rt_share_kinds[RT_SHARE_KINDS]; /* "mps", "green" */
 
 /* The SMs that shares come in, and the least of them. MPS rounds a percentage up to whole SMs. Green contexts
- * have 1 since compute capability 6, pairs since 7 (from 4 SMs on since 8), eights since 9 (CUDA driver API,
- * cuDevSmResourceSplitByCount). */
+ * have granules by the GPU's design (designs.h). */
 struct rt_share_granule {
     double step, least;
 };

@@ -151,7 +151,7 @@ void rt_mark_alike(const struct rt_dataset *dataset, const bool *fitted, size_t 
     const char *capability = devices[device].compute_capability;
     size_t count = dataset->device_count, alike = 0, all = 0;
     for (size_t d = 0; d < count; d++) {
-        bool same = capability[0] != '\0' && strcmp(devices[d].compute_capability, capability) == 0;
+        bool same = rt_capability_same(capability, devices[d].compute_capability);
         marked[d] = fitted[d] && (d == device || same);
         alike += marked[d];
         all += fitted[d];

@@ -4,6 +4,7 @@
 #include "collect/cuda/share.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "datasets/designs.h"
 #include "datasets/share.h"
 
 #include <math.h>
@@ -190,49 +191,17 @@ int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_fou
 
 /* ---- descriptors ---- */
 
-/* Dense FLOP a cycle and SM, a multiply-add counted twice; matrix units with fp32 accumulation. Sources: the
- * table of arithmetic throughput in NVIDIA, CUDA C++ Programming Guide, for the lanes; NVIDIA's whitepapers
- * of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell for the matrix units. Of
- * other architectures the matrix peaks are unknown. */
-static const struct rates {
-    int capability;
-    const char *architecture;
-    double cores, fp16_vector, bf16_vector;
-    double tf32, fp16, bf16, fp8, fp4, int8;
-} rates[] = {
-    {60, "Pascal", 64, 256, NAN, NAN, NAN, NAN, NAN, NAN, NAN},
-    {61, "Pascal", 128, 4, NAN, NAN, NAN, NAN, NAN, NAN, NAN},
-    {70, "Volta", 64, 256, NAN, NAN, 1024, NAN, NAN, NAN, NAN},
-    {75, "Turing", 64, 256, NAN, NAN, 1024, NAN, NAN, NAN, 2048},
-    {80, "Ampere", 64, 512, 256, 1024, 2048, 2048, NAN, NAN, 4096},
-    {86, "Ampere", 128, 256, 256, 512, 1024, 1024, NAN, NAN, 2048},
-    {89, "Ada Lovelace", 128, 256, 256, 512, 1024, 1024, 2048, NAN, 2048},
-    {90, "Hopper", 128, 512, 512, 2048, 4096, 4096, 8192, NAN, 8192},
-    {120, "Blackwell", 128, 256, 256, 512, 1024, 1024, 2048, 4096, 2048},
-};
-
-static const struct rates *rates_of(int capability)
-{
-    for (size_t i = 0; i < RT_COUNT(rates); i++)
-        if (rates[i].capability == capability)
-            return &rates[i];
-    return NULL;
-}
-
 /* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation, but
  * fp4 at full rate (RTX Blackwell's white paper). */
 static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_device *device)
 {
-    const struct rates *rate = rates_of(found->capability);
+    const struct rt_design *design = rt_design_of(device);
+    const struct rt_design_rates *rate = &design->rates;
     double per_rate = 1e-9 * found->clock_khz * found->gpu_sms; /* TFLOP/s for each FLOP a cycle and SM */
     double half = found->capability >= 75 && rt_name_contains(found->gpu, "GeForce") ? 0.5 : 1;
-    /* An unknown architecture has 128 fp32 lanes here, as most since Ampere's GA102: a guess that keeps the
-     * descriptor usable. */
-    device->cores_per_sm = rate != NULL ? rate->cores : 128;
+    device->cores_per_sm = design->lanes;
     device->fp32_vector_tflops = 2 * device->cores_per_sm * per_rate;
-    if (rate == NULL)
-        return;
-    strcpy(device->architecture, rate->architecture);
+    snprintf(device->architecture, sizeof device->architecture, "%s", design->architecture);
     device->fp16_vector_tflops = rate->fp16_vector * per_rate;
     device->bf16_vector_tflops = rate->bf16_vector * per_rate;
     device->tf32_matrix_tflops = half * rate->tf32 * per_rate;
@@ -333,6 +302,8 @@ const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found)
     char name[96];
     if (board_of(found, name, &board))
         return found->sms == board.sms ? "catalogue" : "catalogue, times the share of SMs";
-    return rates_of(found->capability) != NULL ? "rates of the architecture times SMs and clock"
-                                               : "fp32 as 128 lanes an SM; matrix units not known";
+    from_attributes(found, &board);
+    return isnan(rt_design_of(&board)->rates.fp16_vector)
+               ? "fp32 as the lanes of an SM; matrix units not known"
+               : "rates of the architecture times SMs and clock";
 }

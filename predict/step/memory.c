@@ -29,8 +29,7 @@ double rt_memory_context(const struct rt_device *device, const struct rt_host *h
 
 /* --- workspaces --- */
 
-/* cuBLAS's, which PyTorch makes once for each handle: :4096:2:16:8, on Hopper and later :4096:8
- * (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize). */
+/* cuBLAS's, which PyTorch makes once for each handle. */
 static double cublas_bytes(const struct rt_graph *graph, const struct rt_device *device)
 {
     bool products = false;
@@ -38,7 +37,7 @@ static double cublas_bytes(const struct rt_graph *graph, const struct rt_device 
         products |= rt_families[rt_call_family(&graph->kernels[k].call)].product;
     if (!products)
         return 0;
-    return atof(device->compute_capability) >= 9 ? 4096 * KIB * 8 : 4096 * KIB * 2 + 16 * KIB * 8;
+    return KIB * rt_design_of(device)->blas_workspace_kib;
 }
 
 /* --- the allocator --- */

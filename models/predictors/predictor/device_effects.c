@@ -90,17 +90,12 @@ static bool of_memory_kind(const struct rt_device_effect *known, const struct rt
 /* One design of multiprocessor. */
 static bool of_capability(const struct rt_device_effect *known, const struct rt_device_effect *device)
 {
-    return device->capability[0] != '\0' && strcmp(known->capability, device->capability) == 0;
+    return rt_capability_same(device->capability, known->capability);
 }
 
-/* Libraries are compiled for a major compute capability: "a cubin object generated for compute capability X.y
- * will only execute on devices of compute capability X.z where z >= y" (CUDA C++ Programming Guide, binary
- * compatibility). AMD's targets have no minor part. */
 static bool of_libraries(const struct rt_device_effect *known, const struct rt_device_effect *device)
 {
-    size_t major = strcspn(device->capability, ".");
-    return major > 0 && strcspn(known->capability, ".") == major &&
-           strncmp(known->capability, device->capability, major) == 0;
+    return rt_capability_same_major(device->capability, known->capability);
 }
 
 typedef bool rt_alike(const struct rt_device_effect *known, const struct rt_device_effect *device);

@@ -193,7 +193,7 @@ static double experts_cutlass_tensor(const struct rt_launch *l)
 }
 static double experts_mxfp4_triton(const struct rt_launch *l)
 {
-    return l->query->call.dtype == RT_MXFP4 && strncmp(l->device->compute_capability, "9.", 2) == 0;
+    return l->query->call.dtype == RT_MXFP4 && rt_design_of(l->device)->units == RT_MATRIX_WARP_GROUP;
 }
 
 static double conv_log2_pixels(const struct rt_launch *l)

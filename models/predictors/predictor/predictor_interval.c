@@ -57,9 +57,9 @@ static double calibrated_width(const struct asked *asked, const struct rt_device
 /* Is a device of the same compute capability, one design of multiprocessor, among those of training? */
 static bool knows_alike(const struct rt_device_effects *effects, const struct rt_device *device)
 {
-    for (size_t i = 0; device->compute_capability[0] != '\0' && i < effects->count; i++)
+    for (size_t i = 0; i < effects->count; i++)
         if (!effects->known[i].calibrated &&
-            strcmp(effects->known[i].capability, device->compute_capability) == 0)
+            rt_capability_same(device->compute_capability, effects->known[i].capability))
             return true;
     return false;
 }

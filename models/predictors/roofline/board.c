@@ -5,62 +5,10 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
-
-/* A row per design of multiprocessor. Process nodes as the vendors' white papers name them (Blackwell and
- * Hopper: 4N, a 5 nm process; GA102: Samsung's 8 nm). Two partitions of the L2 where
- * the white paper names them (GA100: "each L2 partition caches data for the SMs directly connected"). */
-static const struct rt_architecture_row rows[] = {
-    {"5.2", "Maxwell", 28, 1, RT_MEMORY_GDDR, 12},
-    {"6.0", "Pascal", 16, 1, RT_MEMORY_HBM_OTHER, 3.9},
-    {"6.1", "Pascal", 16, 1, RT_MEMORY_GDDR, 12},
-    {"7.0", "Volta", 12, 1, RT_MEMORY_HBM, 3.9},
-    {"7.5", "Turing", 12, 1, RT_MEMORY_GDDR, 7.5},
-    {"8.0", "Ampere", 7, 2, RT_MEMORY_HBM, 3.9},
-    {"8.6", "Ampere", 8, 1, RT_MEMORY_GDDR, 7.5},
-    {"8.9", "Ada Lovelace", 5, 1, RT_MEMORY_GDDR, 7.5},
-    {"9.0", "Hopper", 5, 2, RT_MEMORY_HBM, 3.9},
-    {"10.0", "Blackwell", 5, 2, RT_MEMORY_HBM, 3.9},
-    {"12.0", "Blackwell", 5, 1, RT_MEMORY_GDDR, 5},
-    {"10.3", "Blackwell Ultra", 5, 2, RT_MEMORY_HBM, 3.9},
-    {"gfx900", "Vega", 14, 1, RT_MEMORY_HBM_OTHER, 3.9},
-    {"gfx908", "CDNA", 7, 1, RT_MEMORY_HBM_OTHER, 3.9},
-    {"gfx90a", "CDNA2", 6, 1, RT_MEMORY_HBM_OTHER, 3.9},
-    {"gfx942", "CDNA3", 5, 1, RT_MEMORY_HBM_OTHER, 3.9},
-    {"gfx950", "CDNA4", 3, 1, RT_MEMORY_HBM_OTHER, 3.9},
-};
-static const struct rt_architecture_row unknown = {"", "", 0, 1, RT_MEMORY_KINDS, 7.5};
-
-/* NULL where the capability is unknown or in no row. */
-static const struct rt_architecture_row *row_of_capability(const struct rt_device *device)
-{
-    const char *wanted = device->compute_capability; /* asked for many times in a forecast */
-    for (size_t i = 0; i < RT_COUNT(rows); i++)
-        if (rows[i].capability[0] == wanted[0] && strcmp(rows[i].capability, wanted) == 0)
-            return &rows[i];
-    return NULL;
-}
-
-const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device)
-{
-    const struct rt_architecture_row *row = row_of_capability(device);
-    for (size_t i = 0; row == NULL && i < RT_COUNT(rows); i++)
-        if (strcasecmp(rows[i].name, device->architecture) == 0)
-            row = &rows[i];
-    return row != NULL ? row : &unknown;
-}
 
 double rt_near_l2_bytes(const struct rt_device *device)
 {
-    return device->l2_mib * 1048576 / rt_architecture_of(device)->l2_parts;
-}
-
-const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};
-
-enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
-{
-    enum rt_memory_kind kind = rt_architecture_of(device)->memory;
-    return kind < RT_MEMORY_KINDS ? kind : RT_MEMORY_GDDR;
+    return device->l2_mib * 1048576 / rt_design_of(device)->l2_parts;
 }
 
 /* GDDR that carries the check bits of ECC itself. */
@@ -82,7 +30,7 @@ double rt_memory_gain(const struct rt_device *device)
 double rt_memory_for_programs_gib(const struct rt_device *device)
 {
     bool slice = device->whole[0] != '\0' && strchr(device->name, ':') != NULL;
-    if (slice || rt_architecture_of(device) == &unknown)
+    if (slice || rt_design_of(device)->memory == RT_MEMORY_KINDS)
         return device->memory_gib;
     return device->memory_gib * 0.99 * (carries_check_bits(device) ? 15.0 / 16 : 1);
 }
@@ -102,7 +50,7 @@ static double flop_picojoules(double node_nm)
 double rt_process_energy(const struct rt_device *device)
 {
     const double usual_nm = 7; /* where nobody says */
-    double node = rt_architecture_of(device)->node_nm;
+    double node = rt_design_of(device)->node_nm;
     return flop_picojoules(node > 0 ? node : usual_nm) / flop_picojoules(12);
 }
 
@@ -119,7 +67,7 @@ double rt_flop_picojoules(const struct rt_device *device, enum rt_dtype dtype, b
 static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dtype, double flops_a_cycle)
 {
     const double at_hz = 1650e6;
-    double node = flop_picojoules(rt_architecture_of(device)->node_nm) / flop_picojoules(5);
+    double node = flop_picojoules(rt_design_of(device)->node_nm) / flop_picojoules(5);
     double joules = 1e-12 * MATRIX_PICOJOULES * node * rt_dtypes[dtype].input_bytes / 2;
     double watts = RT_CORE_POWER * device->power_w;
     return 1e-6 * cbrt(watts * at_hz * at_hz / (flops_a_cycle * joules));
@@ -130,8 +78,7 @@ static double power_flops(const struct rt_device *device, enum rt_family family,
                           double peak)
 {
     if (dtype == RT_FP32)
-        return RT_CORE_POWER * device->power_w /
-               (1e-12 * flop_picojoules(rt_architecture_of(device)->node_nm));
+        return RT_CORE_POWER * device->power_w / (1e-12 * flop_picojoules(rt_design_of(device)->node_nm));
     if (!rt_families[family].tensor || !(device->clock_mhz > 0))
         return NAN;
     double flops_a_cycle = peak / (1e6 * device->clock_mhz);

@@ -5,38 +5,13 @@
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_BOARD_H
 
+#include "datasets/designs.h"
 #include "datasets/device.h"
 
 #include <stdbool.h>
 
-/* Kinds of memory that sustain a different share of their peak bandwidth: large copies of NeuSight's
- * elementwise kernels reach 0.74 to 0.75 of it with GDDR (P4, T4), 0.87 to 0.91 with HBM2 since Volta (V100,
- * A100), 0.74 to 0.78 with the first HBM2 (P100) and on CDNA. The kinds were chosen after those measurements:
- * docs/log/predictor.md. */
-enum rt_memory_kind { RT_MEMORY_GDDR, RT_MEMORY_HBM, RT_MEMORY_HBM_OTHER, RT_MEMORY_KINDS };
-extern const char *const rt_memory_kinds[RT_MEMORY_KINDS]; /* "gddr", "hbm", "hbm_other" */
-
-/* pJ that memory takes for a bit it moves, device and interface: 3.9 of HBM2 (O'Connor et al., Fine-Grained
- * DRAM, MICRO 2017; Micron says 6.0 of HBM2E, https://www.micron.com/products/ultra-bandwidth-solutions), 7.5
- * of GDDR6 and 7.25 of GDDR6X (the same page), 5 of GDDR7 (half as much again for a joule as GDDR6: Micron,
- * June 2024), 12 of GDDR5 (10.5 GB/s a watt: AMD's figures beside HBM). Energy alone depends on them. */
-struct rt_architecture_row {
-    const char *capability, *name; /* as devices have them: "8.6", "Ampere" */
-    double node_nm;                /* of the process the chip is made in; 0: unknown */
-    double l2_parts;               /* partitions of the L2, of which a multiprocessor is near one */
-    enum rt_memory_kind memory;    /* on boards of this capability */
-    double memory_picojoules;      /* of a bit that its memory moves */
-};
-
-/* The row of a device's compute capability; where that is in no row the first one of its architecture's name;
- * else a row of unknowns. */
-const struct rt_architecture_row *rt_architecture_of(const struct rt_device *device);
-
 /* Bytes of the L2 partition that a multiprocessor is near. */
 double rt_near_l2_bytes(const struct rt_device *device);
-
-/* Of its row; GDDR where the architecture is unknown, so that no number of the device decides it. */
-enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device);
 
 /* What a board's memory moves over what one with error correction (ECC) does. GDDR carries the check bits in
  * its own bandwidth; NVIDIA's data-centre boards have ECC on by default, GeForce, TITAN and RTX workstation

@@ -78,7 +78,7 @@ void rt_energy_rates_of(const struct rt_device *device, struct rt_energy_rates *
         }
     }
     out->cache = switched * CACHE_PICOJOULES * rt_process_energy(device) * v * v;
-    out->dram = known * 8 * rt_architecture_of(device)->memory_picojoules;
+    out->dram = known * 8 * rt_design_of(device)->memory_picojoules;
     out->idle_w = device->idle_w > 0 ? device->idle_w : IDLE_SHARE * power;
     out->active_w = ACTIVE_SHARE * power * (LEAKAGE * v + (1 - LEAKAGE) * phi * v * v);
 }

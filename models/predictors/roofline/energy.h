@@ -5,8 +5,8 @@
  *   joules = FLOPs e_unit + bytes through the L2 e_cache + bytes of memory e_dram
  *            + busy time x active watts + time x idle watts
  *
- * What is here are physical priors. A predictor scales each part (models/predictors/predictor/energy_model.h); nothing
- * in this folder is fitted to measured energy.
+ * What is here are physical priors. A predictor scales each part
+ * (models/predictors/predictor/energy_model.h); nothing in this folder is fitted to measured energy.
  *
  * Clock and voltage: at a clock that is `phi` of the boost clock chips run at a voltage v(phi) of that at the
  * boost clock (power_clip.h). The energy of FLOPs and of the L2 goes with v^2 (dynamic power C V^2 f), active

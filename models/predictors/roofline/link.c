@@ -3,7 +3,6 @@
 #include "models/predictors/roofline/board.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const rt_link_algorithms[RT_LINK_ALGORITHMS] = {
@@ -56,20 +55,6 @@ static double link_gbs(const struct rt_call *call, const struct rt_device *devic
     return rt_link_gbs(&link, gpus - 1);
 }
 
-/* NVLink's payload by compute capability: GB/s of a link as NCCL counts them (SM60_NVLINK_BW ... in its
- * src/graph/topo.h: 18, 20, 20, 12, 20.6, 40.1) over those of the data sheet (20, 25, 25, 14.06, 25, 50). */
-static double nvlink_payload(const struct rt_device *device)
-{
-    static const struct {
-        double capability, share;
-    } rows[] = {{10, 0.802}, {9, 0.824}, {8.6, 0.853}, {7, 0.8}, {6, 0.9}};
-    double capability = atof(device->compute_capability);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (capability >= rows[i].capability)
-            return rows[i].share;
-    return 0.8; /* other vendors' */
-}
-
 /* What PCIe carries of its data sheet: rings of four A100 and H100 boards reach 0.75 between their pairs
  * (Vidur), pairs of L40S 0.63 to 0.69 (AIConfigurator). */
 static const double PCIE_PAYLOAD = 0.75;
@@ -91,7 +76,7 @@ static double carried(const struct rt_call *call, const struct rt_device *device
         return PCIE_PAYLOAD * shared_bridges(gpus);
     if (fabric == RT_FABRIC_PCIE_HOST)
         return HOST_PAYLOAD * shared_bridges(gpus);
-    return rt_fabric_is_pcie(fabric, gpus) ? PCIE_PAYLOAD : nvlink_payload(device);
+    return rt_fabric_is_pcie(fabric, gpus) ? PCIE_PAYLOAD : rt_design_of(device)->link_payload;
 }
 
 /* ---- algorithms ---- */
@@ -159,13 +144,12 @@ static bool is_floating(const struct rt_call *call)
            call->dtype == RT_BF16;
 }
 
-/* NVLink SHARP: switches since Hopper add up floating-point numbers. Groups of four do not gain by it: H100s
+/* NVLink SHARP: switches add up floating-point numbers. Groups of four do not gain by it: H100s
  * reach 360 GB/s in such a ring, where 8 reach 461 with switches that add. */
 static bool switch_reduces(const struct rt_call *call, const struct rt_device *device)
 {
     return call->op == RT_OP_ALL_REDUCE && fabric_of(call, device) == RT_FABRIC_SWITCH &&
-           strcmp(device->vendor, "NVIDIA") == 0 && atof(device->compute_capability) >= 9 &&
-           gpus_of(call) > 4 && is_floating(call);
+           rt_design_of(device)->switches_add && gpus_of(call) > 4 && is_floating(call);
 }
 
 /* vLLM's rule (vllm/distributed/device_communicators/custom_all_reduce.py, should_custom_ar): less than 8

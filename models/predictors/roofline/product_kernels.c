@@ -3,8 +3,6 @@
 #include "models/predictors/roofline/tiling.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The kernel that quantises takes a thread block for each row: cycles of a multiprocessor that a row takes at
  * least, and for each element. fp8 products of one tile of columns and up to 32,768 rows take 7.3 ns a row on
@@ -36,12 +34,6 @@ static double block_us(const struct rt_product_kernels *kernels, enum rt_dtype d
     return fmax(rt_wave_us(&rates, 2 * kernels->tile_m * kernels->tile_n * k), rt_stream_us(device, bytes));
 }
 
-static bool is_asynchronous(const struct rt_device *device)
-{
-    double version = strcmp(device->vendor, "NVIDIA") == 0 ? strtod(device->compute_capability, NULL) : 0;
-    return version >= 9 && version < 12;
-}
-
 /* Median of the products of less than 4 MB and 1 GFLOP by library, on H100 and H200 alike: FlashInfer,
  * DeepGEMM, CUTLASS.
  */
@@ -53,7 +45,8 @@ static const double SWAPPED_HOST_US = 59, MADE_HOST_US = 90, GENERAL_HOST_US = 1
 static void choose_block_scaled(double m, double n, double k, const struct rt_device *device,
                                 struct rt_product_kernels *kernels)
 {
-    bool asynchronous = is_asynchronous(device), aligned = fmod(n, 64) == 0 && fmod(k, 128) == 0;
+    bool asynchronous = rt_design_asynchronous(rt_design_of(device)),
+         aligned = fmod(n, 64) == 0 && fmod(k, 128) == 0;
     bool made = asynchronous && aligned; /* for this GPU and such shapes */
     kernels->swapped = made && m < 32;
     kernels->host_us = !made ? GENERAL_HOST_US : kernels->swapped ? SWAPPED_HOST_US : MADE_HOST_US;

@@ -114,7 +114,7 @@ void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows,
         tile_long_softmax(amd, cols, &tiling);
     if (tiling.fill == 0) /* four columns a thread and pass */
         tiling.fill = cols / 4 / (ceil(cols / 4 / tiling.threads) * tiling.threads);
-    double resident = rt_device_threads(device);
+    double resident = rt_design_of(device)->threads;
     double blocks_per_sm = fmax(1, fmin(floor(resident / tiling.threads), resident == 1024 ? 16 : 32));
     double in_flight = fmin(ceil(rows / tiling.rows), device->bandwidth_gbs / SM_GBS * blocks_per_sm);
     tiling.log2_in_l2 = log2(in_flight * tiling.rows * cols * width / rt_near_l2_bytes(device));

@@ -3,8 +3,6 @@
 #include "models/predictors/roofline/tiling.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Share of the peak bandwidth that large copies reach, by kind of memory (board.h, from NeuSight's
  * elementwise kernels): GDDR 0.74 to 0.75, HBM2 and later 0.87 to 0.91, the first HBM2 and CDNA 0.74 to 0.78.
@@ -42,18 +40,6 @@ static void add_memory(const struct rt_device *device, double bytes, double held
 static void set_time(struct rt_tiling_time *time)
 {
     time->time_us = time->start_us + time->blocks_us + fmax(time->compute_us, time->memory_us);
-}
-
-static double capability(const struct rt_device *device)
-{
-    return strcmp(device->vendor, "NVIDIA") == 0 ? strtod(device->compute_capability, NULL) : 0;
-}
-
-/* Asynchronous products of whole warp groups and copies by TMA: data-centre GPUs since Hopper. */
-static bool is_asynchronous(const struct rt_device *device)
-{
-    double version = capability(device);
-    return version >= 9 && version < 12;
 }
 
 /* ---- attention ---- */
@@ -124,7 +110,7 @@ static void count_tiles(const struct attention *a, const struct rt_attention_til
 static void choose_kernel(const struct attention *a, const struct rt_device *device,
                           struct rt_attention_tiling *tiling)
 {
-    bool asynchronous = is_asynchronous(device), narrow_keys = a->kv_width < a->width;
+    bool asynchronous = rt_design_asynchronous(rt_design_of(device)), narrow_keys = a->kv_width < a->width;
     double group = a->heads / a->kv_heads;
     bool modern = asynchronous || narrow_keys;
     tiling->packed = !a->encoder && (modern || (a->tokens == 1 && isinf(a->window)));
@@ -221,7 +207,7 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
                                    ceil(down_blocks / sms) * expert_stream_us(device, down_bytes));
     /* vLLM's choice of kernels: 8 bits on Hopper by FlashInfer's CUTLASS kernels, block-scaled ones with
      * expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). */
-    bool hopper = capability(device) >= 9 && capability(device) < 10;
+    bool hopper = rt_design_of(device)->units == RT_MATRIX_WARP_GROUP;
     tiling.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[6] > 1));
     /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. Triton's
      * kernels keep room for the rows of all tokens, those of other GPUs' experts too, and fill it with zeros.

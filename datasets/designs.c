@@ -1,0 +1,142 @@
+/* The table of designs. See designs.h. */
+#include "datasets/designs.h"
+#include "base/status.h"
+#include "datasets/device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* clang-format off */
+/*
+ *   node      process nodes as the vendors' white papers name them (Blackwell and Hopper: 4N, a 5 nm process; GA102:
+ *             Samsung's 8 nm)
+ *   lanes, threads
+ *             CUDA C++ Programming Guide, technical specifications by compute capability; AMD's ISA guides: waves of a
+ *             SIMD x 4 SIMDs x 64
+ *   parts     of the L2, two where the white paper names them (GA100: "each L2 partition caches data for the SMs
+ *             directly connected")
+ *   pJ        3.9 of HBM2 (O'Connor et al., Fine-Grained DRAM, MICRO 2017; Micron says 6.0 of HBM2E,
+ *             https://www.micron.com/products/ultra-bandwidth-solutions), 7.5 of GDDR6 and 7.25 of GDDR6X (the same
+ *             page), 5 of GDDR7 (half as much again for a joule as GDDR6: Micron, June 2024), 12 of GDDR5 (10.5 GB/s a
+ *             watt: AMD's figures beside HBM); device and interface. Energy alone depends on it
+ *   payload   GB/s of an NVLink as NCCL counts them (SM60_NVLINK_BW ... in its src/graph/topo.h: 18, 20, 20, 12, 20.6,
+ *             40.1) over those of the data sheet (20, 25, 25, 14.06, 25, 50)
+ *   add       NVLink SHARP: since Hopper
+ *   share     CUDA driver API, cuDevSmResourceSplitByCount: 1 since compute capability 6, pairs since 7, from 4 on
+ *             since 8, eights since 9
+ *   blas      PyTorch's aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize: :4096:2:16:8, since Hopper
+ *             :4096:8
+ *   rates     of lanes: CUDA C++ Programming Guide, table of arithmetic throughput; of matrix units: NVIDIA's white
+ *             papers of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell
+ */
+#define NO NAN
+#define UNKNOWN_RATES {NO, NO, NO, NO, NO, NO, NO, NO}
+#define OLD_BLAS (2 * 4096 + 8 * 16)
+#define NEW_BLAS (8 * 4096)
+static const struct rt_design designs[] = {
+    /*                   node lanes threads parts memory         pJ   matrix units        payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
+    {"5.2", "Maxwell",         28, 128, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"6.0", "Pascal",          16,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"6.1", "Pascal",          16, 128, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"7.0", "Volta",           12,  64, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
+    {"7.5", "Turing",          12,  64, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
+    {"8.0", "Ampere",           7,  64, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
+    {"8.6", "Ampere",           8, 128, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
+    {"8.9", "Ada Lovelace",     5, 128, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
+    {"9.0", "Hopper",           5, 128, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
+    {"10.0", "Blackwell",       5, 128, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
+    {"10.3", "Blackwell Ultra", 5, 128, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
+    {"12.0", "Blackwell",       5, 128, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
+    {"gfx900", "Vega",         14,  64, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx908", "CDNA",          7,  64, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx90a", "CDNA2",         6,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx942", "CDNA3",         5,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx950", "CDNA4",         3,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+};
+/* 128 lanes: as most since Ampere's GA102. */
+static const struct rt_design unknown =
+    {"", "",                    0, 128, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
+/* clang-format on */
+
+const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};
+
+/* A capability as a number that grows with its generation, and the vendor's lines apart. */
+struct version {
+    bool amd;
+    long major, minor; /* of AMD the target alone, as the hexadecimal number that it is */
+};
+
+/* False for what is none: "", "sm_90", AMD's GPUs for games. */
+static bool read_version(const char *capability, struct version *out)
+{
+    char *end;
+    bool amd = strncmp(capability, "gfx", 3) == 0;
+    *out = (struct version){.amd = amd, .major = strtol(capability + (amd ? 3 : 0), &end, amd ? 16 : 10)};
+    if (amd)
+        return *end == '\0' && ((out->major >= 0x900 && out->major < 0xa00) || out->major >= 0x1250);
+    if (end == capability || *end != '.')
+        return false;
+    out->minor = strtol(end + 1, &end, 10);
+    return *end == '\0';
+}
+
+/* Later rows of a vendor are newer. */
+static const struct rt_design *newest_before(const char *capability)
+{
+    struct version wanted, version;
+    const struct rt_design *of_major = NULL, *of_line = NULL;
+    if (!read_version(capability, &wanted))
+        return NULL;
+    for (size_t i = 0; i < RT_COUNT(designs); i++) {
+        if (!read_version(designs[i].capability, &version) || version.amd != wanted.amd ||
+            version.major > wanted.major)
+            continue;
+        if (version.major == wanted.major && version.minor <= wanted.minor)
+            of_major = &designs[i];
+        else if (version.major < wanted.major && designs[i].memory != RT_MEMORY_GDDR)
+            of_line = &designs[i];
+    }
+    return of_major != NULL ? of_major : of_line;
+}
+
+static const struct rt_design *of_architecture(const char *name)
+{
+    for (size_t i = 0; i < RT_COUNT(designs); i++)
+        if (strcasecmp(designs[i].architecture, name) == 0)
+            return &designs[i];
+    return &unknown;
+}
+
+const struct rt_design *rt_design_of(const struct rt_device *device)
+{
+    const char *wanted = device->compute_capability; /* asked for many times in a forecast */
+    for (size_t i = 0; i < RT_COUNT(designs); i++)
+        if (designs[i].capability[0] == wanted[0] && strcmp(designs[i].capability, wanted) == 0)
+            return &designs[i];
+    const struct rt_design *design = newest_before(wanted);
+    return design != NULL ? design : of_architecture(device->architecture);
+}
+
+enum rt_memory_kind rt_memory_kind_of(const struct rt_device *device)
+{
+    enum rt_memory_kind kind = rt_design_of(device)->memory;
+    return kind < RT_MEMORY_KINDS ? kind : RT_MEMORY_GDDR;
+}
+
+bool rt_design_asynchronous(const struct rt_design *design)
+{
+    return design->units == RT_MATRIX_WARP_GROUP || design->units == RT_MATRIX_TENSOR_MEMORY;
+}
+
+bool rt_capability_same(const char *a, const char *b)
+{
+    return a[0] != '\0' && strcmp(a, b) == 0;
+}
+
+bool rt_capability_same_major(const char *a, const char *b)
+{
+    size_t major = strcspn(a, ".");
+    return major > 0 && strcspn(b, ".") == major && strncmp(a, b, major) == 0;
+}
