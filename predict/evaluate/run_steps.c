@@ -246,6 +246,11 @@ static void drop_last_step(struct rt_run_steps *steps)
 
 /* --- servers: as many sequences as fit --- */
 
+static struct rt_scheduler schedules(const struct builder *builder)
+{
+    return rt_server_scheduler(builder->steps->server, builder->device, builder->steps->split.tensor);
+}
+
 /* How many of a decode step's sequences are in the memory at once; at least one. All where sequences differ,
  * where no server waits, or where the memory is unknown. */
 static int sequences_at_once(struct builder *builder, const struct part *part, int64_t *out)
@@ -261,8 +266,9 @@ static int sequences_at_once(struct builder *builder, const struct part *part, i
     struct rt_memory_options options = RT_MEMORY_DEFAULTS;
     options.layers = 1.0 / (double)builder->steps->split.pipeline;
     rt_graph_memory(graph, &options, &memory);
-    double gib = RT_SERVER_MEMORY * builder->device->memory_gib - RT_SERVER_BESIDE_GIB;
-    double room = gib * 1024 * 1024 * 1024 - memory.weights - memory.activations;
+    struct rt_scheduler scheduler = schedules(builder);
+    double room =
+        rt_server_kv_allocation(&scheduler, builder->device->memory_gib, memory.weights + memory.activations);
     double fit = floor(room / (memory.cache / (double)part->batch));
     if (fit < (double)part->batch)
         *out = fit >= 1 ? (int64_t)fit : 1;
@@ -318,7 +324,7 @@ static int add_decode(struct builder *builder)
         return add_step(builder, part, 1);
     int status = sequences_at_once(builder, &part, &part.batch);
     double prompts = (double)part.batch / (double)builder->attributes.output;
-    prompts *= builder->steps->server->prompts_first ? 0.5 : 1;
+    prompts *= schedules(builder).mixed ? 1 : 0.5;
     double more = prompts - floor(prompts);
     part.prompts = (int64_t)floor(prompts);
     if (status == RT_OK && more < 1)
@@ -446,7 +452,8 @@ static int make(struct builder *builder, const char *folder)
     if (status != RT_OK)
         return status;
     builder->steps->fabric = builder->attributes.fabric;
-    builder->steps->server = rt_server_find(rt_runtimes[builder->runtime].served ? builder->name.backend : NULL);
+    builder->steps->server =
+        rt_server_of_run(rt_runtimes[builder->runtime].served ? builder->name.backend : NULL);
     builder->steps->kind = rt_workload_kind_of(builder->workload, &builder->steps->split, builder->runtime);
     char *onnx = folder != NULL ? rt_run_onnx_file(folder, builder->name.model) : NULL;
     status = onnx != NULL ? read_onnx(builder, onnx) : make_named(builder, folder);
@@ -458,12 +465,12 @@ static int make_run(const struct rt_dataset *dataset, const struct rt_workload *
                     const struct rt_device *device, const char *folder, struct rt_run_steps *out)
 {
     struct builder builder = {.dataset = dataset,
-                            .workload = workload,
-                            .untimed = untimed,
-                            .device = device,
-                            .name = rt_workload_name(dataset, workload),
-                            .runtime = rt_workload_runtime(dataset, workload),
-                            .steps = out};
+                              .workload = workload,
+                              .untimed = untimed,
+                              .device = device,
+                              .name = rt_workload_name(dataset, workload),
+                              .runtime = rt_workload_runtime(dataset, workload),
+                              .steps = out};
     *out = (struct rt_run_steps){0};
     int status = rt_run_attributes_read(dataset, workload, &builder.attributes);
     if (status != RT_OK)

@@ -79,20 +79,15 @@ static int64_t most_of(const struct builder *builder, const struct job *job, siz
     return most;
 }
 
-/* Hosts of these servers as they were measured; "vllm" alone is the kernels of one. */
-static const struct rt_server *host_of(const char *backend)
-{
-    char *name = rt_format("%s-2025", backend);
-    const struct rt_server *server = rt_server_named(name);
-    free(name);
-    return server != NULL ? server : rt_server_find(backend);
-}
-
 static int deploy(const struct builder *builder, const struct job *job, const struct rt_serving_cut *cut,
                   const struct rt_model *model, const struct rt_device *device, struct rt_deployment *out)
 {
     const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
     int64_t input = most_of(builder, job, offsetof(struct rt_serving_run, input));
+    const struct rt_server *server;
+    int status = rt_server_find(run->text[RT_SERVING_BACKEND], &server);
+    if (status != RT_OK)
+        return status;
     struct rt_deployment_options options = {
         .name = run->text[RT_SERVING_MODEL],
         .model = model,
@@ -100,16 +95,15 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         .device = device,
         .cost = {.pipeline = cut->pipeline,
                  .link_gbs = NAN,
-                 .server = host_of(run->text[RT_SERVING_BACKEND]),
+                 .server = server,
                  .fallback = builder->options->fallback},
         .cache_tokens = NAN,
         .sequences = most_of(builder, job, offsetof(struct rt_serving_run, concurrency)),
+        .scheduler = rt_server_scheduler(server, device, cut->tensor),
         .longest_input = input,
         .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output)),
         .replicas = cut->replicas};
-    int status = graph_options(run, cut, &options.cost.graph);
-    if (status == RT_OK)
-        status = rt_scheduler_find(run->text[RT_SERVING_BACKEND], device, cut->tensor, &options.scheduler);
+    status = graph_options(run, cut, &options.cost.graph);
     return status == RT_OK ? rt_deployment_open(&options, out) : status;
 }
 

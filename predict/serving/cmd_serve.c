@@ -23,7 +23,8 @@ struct reals {
 };
 
 struct arguments {
-    const char *predictor, *gpu, *model, *server, *requests, *timeline;
+    const char *predictor, *gpu, *model, *requests, *timeline;
+    const struct rt_server *server;
     struct rt_step_options step;
     struct reals concurrency, rate;
     struct rt_serve_load load;
@@ -91,11 +92,6 @@ static int read_rates(const char *option, const char *text, void *value)
     return read_list(option, text, 1e-6, 1e9, false, value);
 }
 
-static void suggest_servers(struct rt_text *list)
-{
-    rt_text_add(list, "vllm\nsglang\ntensorrt-llm\n");
-}
-
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5",
      RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
@@ -141,8 +137,9 @@ static const struct rt_option options[] = {
      "Of every prompt, that all have in common, as a system's prompt"},
     {"seed", 0, "N", RT_INTEGER(struct arguments, load.seed, 0, INT64_MAX), "Seed of lengths and arrivals"},
     RT_HEADING("The server:"),
-    {"server", 0, "NAME", RT_TEXT(struct arguments, server, .suggests = suggest_servers),
-     "Whose scheduler: vllm, sglang or tensorrt-llm; its defaults follow from the GPU"},
+    {"server", 0, "NAME", RT_OWN(struct arguments, server, rt_server_argument, .suggests = rt_server_suggest),
+     "Whose scheduler and host: " RT_SERVER_NAMES
+     " (default: vllm); what it chooses by the GPU follows from it"},
     {"max-tokens", 0, "N", RT_INTEGER(struct arguments, budget, 1, 1 << 24),
      "Tokens of a step: max_num_batched_tokens, chunked_prefill_size, max_num_tokens (default: the "
      "server's)"},
@@ -211,7 +208,7 @@ static void set_defaults(void *value)
 {
     *(struct arguments *)value = (struct arguments){
         .predictor = "pretrained",
-        .server = "vllm",
+        .server = rt_server_default(),
         .step = RT_STEP_DEFAULTS,
         .range_ratio = 1,
         .memory_share = NAN,
@@ -315,25 +312,22 @@ static int check_positions(const struct arguments *arguments, const struct rt_mo
                                                : "lower --isl or --osl");
 }
 
-static int settle_scheduler(const struct rt_command_line *line, const struct rt_device *device,
-                            struct rt_scheduler *scheduler)
+/* The server's, but for what was given. */
+static struct rt_scheduler scheduler_of(const struct arguments *arguments, const struct rt_device *device)
 {
-    const struct arguments *arguments = line->options;
-    int status =
-        rt_scheduler_find(arguments->server, device, arguments->step.graph.tensor_parallel, scheduler);
-    if (status != RT_OK)
-        return rt_fail_context(RT_EUSAGE, "--server %s", arguments->server);
+    struct rt_scheduler scheduler =
+        rt_server_scheduler(arguments->server, device, arguments->step.graph.tensor_parallel);
     if (arguments->budget > 0)
-        scheduler->budget = arguments->budget;
+        scheduler.budget = arguments->budget;
     if (arguments->sequences > 0)
-        scheduler->sequences = arguments->sequences;
+        scheduler.sequences = arguments->sequences;
     if (arguments->block > 0)
-        scheduler->block = arguments->block;
+        scheduler.block = arguments->block;
     if (!isnan(arguments->memory_share))
-        scheduler->memory_share = arguments->memory_share / 100;
-    scheduler->prefix_cache &= !arguments->no_prefix_cache;
-    scheduler->graph_most = arguments->no_graphs ? 0 : scheduler->graph_most;
-    return RT_OK;
+        scheduler.memory_share = arguments->memory_share / 100;
+    scheduler.prefix_cache &= !arguments->no_prefix_cache;
+    scheduler.graph_most = arguments->no_graphs ? 0 : scheduler.graph_most;
+    return scheduler;
 }
 
 /* Most requests that a load has at once. */
@@ -362,9 +356,10 @@ static struct rt_deployment_options deployment_of(const struct arguments *argume
                  .pipeline = arguments->pipeline,
                  .fabric = arguments->fabric,
                  .link_gbs = arguments->link_gbs,
-                 .server = rt_server_find(arguments->server),
+                 .server = arguments->server,
                  .fallback = arguments->fallback,
                  .level = arguments->level},
+        .scheduler = scheduler_of(arguments, device),
         .cache_tokens = arguments->cache_tokens > 0 ? (double)arguments->cache_tokens : NAN,
         .sequences = most_at_once(arguments, &arguments->load),
         .longest_input = longest.input,
@@ -498,7 +493,7 @@ static int report(const struct arguments *arguments, const struct service *servi
     const struct rt_serve_setting setting = {
         .model = arguments->model,
         .gpu = device->name,
-        .server = arguments->server,
+        .server = arguments->server->name,
         .predictor = arguments->predictor,
         .trace = arguments->requests,
         .level = arguments->level,
@@ -547,9 +542,7 @@ static int serve_on(const struct rt_command_line *line, const struct rt_model_so
     struct rt_network_memo *memo = rt_network_memo_new();
     cut.predictor = predictor;
     cut.cost.memo = memo;
-    status = settle_scheduler(line, &device, &cut.scheduler);
-    if (status == RT_OK)
-        status = open_service(arguments, &cut, &service);
+    status = open_service(arguments, &cut, &service);
     if (status == RT_OK)
         status = serve(arguments, &service, &device);
     close_service(&service);

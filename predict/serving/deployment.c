@@ -2,12 +2,11 @@
 #include "predict/serving/deployment.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-
-static const double GIB = 1073741824.0;
 
 static int64_t most(int64_t a, int64_t b)
 {
@@ -38,7 +37,7 @@ static struct rt_step_cost_options grid_of(const struct rt_deployment_options *o
 static bool fits(const struct rt_deployment_options *options, const struct rt_step_cost *cost)
 {
     double length = (double)options->longest;
-    return rt_step_cost_cache_tokens(cost, options->scheduler.memory_share, length) >=
+    return rt_step_cost_cache_tokens(cost, &options->scheduler, length) >=
            length + (double)options->scheduler.block;
 }
 
@@ -108,7 +107,7 @@ static int refuse(const struct rt_deployment_options *options, const struct rt_d
         "%s does not fit: a GPU would hold %.1f GiB of weights and %.1f GiB of activations, and has room for "
         "%.1f GiB with a cache for one request of %" PRId64 " tokens; what would do, each alone: %s",
         options->name, deployment->weight_gib, deployment->activation_gib,
-        options->scheduler.memory_share * deployment->device_gib - RT_SERVER_BESIDE_GIB, options->longest,
+        rt_server_kv_allocation(&options->scheduler, deployment->device_gib, 0) / RT_GIB, options->longest,
         changes.text != NULL ? changes.text
                              : "nothing that was tried (--tp to 64, --quant, memory to 1024 GiB)");
     rt_text_release(&changes);
@@ -122,9 +121,9 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
     double length = (double)options->longest;
     double cache = options->cache_tokens;
     if (isnan(cache))
-        cache = rt_step_cost_cache_tokens(out->cost, options->scheduler.memory_share, length);
-    out->weight_gib = rt_step_cost_weight_bytes(out->cost) / GIB;
-    out->activation_gib = rt_step_cost_activation_bytes(out->cost) / GIB;
+        cache = rt_step_cost_cache_tokens(out->cost, &options->scheduler, length);
+    out->weight_gib = rt_step_cost_weight_bytes(out->cost) / RT_GIB;
+    out->activation_gib = rt_step_cost_activation_bytes(out->cost) / RT_GIB;
     out->device_gib = options->device->memory_gib;
     out->group = (struct rt_serve_group){
         .costs = rt_step_cost_costs(out->cost),

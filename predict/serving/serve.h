@@ -9,7 +9,6 @@
  *   cost_table.[ch]    tables of times, monotone
  *   load.[ch]          who asks: requests, their lengths and when they come
  *   trace.[ch]         a list of requests in CSV
- *   scheduler.[ch]     vLLM, SGLang and TensorRT-LLM as rows
  *   deployment.[ch]    a model on GPUs, cut in a way: costs, and room for its cache
  *   simulate.[ch]      the events, and what comes out
  *   replica.[ch]       one server: its queue, its cache, and the step it is in

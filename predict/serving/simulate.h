@@ -13,7 +13,7 @@
 
 #include "predict/serving/batch.h"
 #include "predict/serving/load.h"
-#include "predict/serving/scheduler.h"
+#include "predict/step/server.h"
 
 enum { RT_MOST_REPLICAS = 1024 };
 

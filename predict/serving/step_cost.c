@@ -445,7 +445,7 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
     cost->tensor = or_else(options->graph.tensor_parallel, 1);
     cost->attention = or_else(options->graph.attention_data_parallel, 1);
     cost->pipeline = or_else(options->pipeline, 1);
-    cost->server = options->server != NULL ? *options->server : *rt_server_find(NULL);
+    cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
     cost->memory_gib = device->memory_gib;
     cost->level = options->level;
     int status = fill(&filling);
@@ -627,13 +627,11 @@ double rt_step_cost_cache_bytes(const struct rt_step_cost *cost, double tokens)
     return bytes.value[0];
 }
 
-double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, double share, double length)
+double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, const struct rt_scheduler *scheduler,
+                                 double length)
 {
-    double gib = share * cost->memory_gib - RT_SERVER_BESIDE_GIB;
-    double room = gib * 1024 * 1024 * 1024 - cost->weights - cost->activations;
-    if (isnan(cost->memory_gib))
-        return INFINITY;
-    return room * length / rt_step_cost_cache_bytes(cost, length) * (double)cost->attention;
+    double bytes = rt_server_kv_allocation(scheduler, cost->memory_gib, cost->weights + cost->activations);
+    return bytes * length / rt_step_cost_cache_bytes(cost, length) * (double)cost->attention;
 }
 
 double rt_step_cost_weight_bytes(const struct rt_step_cost *cost)

@@ -3,9 +3,9 @@
  * of the model (continuous batching: Yu et al., Orca, OSDI 2022; chunked prefill: Agrawal et al., Sarathi,
  * OSDI 2024).
  *
- * A step is forecast as predict does it, from the graph of the runtime "serving" (models/networks/architectures/
- * served.c), but a simulation asks for millions of steps. So the kernels of a step are put into classes by
- * what their time follows:
+ * A step is forecast as predict does it, from the graph of the runtime "serving"
+ * (models/networks/architectures/ served.c), but a simulation asks for millions of steps. So the kernels of a
+ * step are put into classes by what their time follows:
  *
  *   tokens      products with weights, norms, activations, all-reduces: rows of the step
  *   experts     of a GPU's own and all other attention groups' rows, with their exchange
@@ -77,9 +77,10 @@ void rt_step_cost_parts(const struct rt_step_cost *cost, const struct rt_serve_b
 double rt_step_cost_cache_bytes(const struct rt_step_cost *cost, double tokens);
 
 /* Tokens of cache that fit beside weights and activations, over all GPUs of the cut, of sequences of
- * `length` tokens: `share` of the device's memory (struct rt_scheduler has it) less RT_SERVER_BESIDE_GIB. 0
- * or less: the model does not fit. INFINITY where the device's memory is unknown. */
-double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, double share, double length);
+ * `length` tokens: rt_server_kv_allocation. 0 or less: the model does not fit. INFINITY where the device's
+ * memory is unknown. */
+double rt_step_cost_cache_tokens(const struct rt_step_cost *cost, const struct rt_scheduler *scheduler,
+                                 double length);
 
 /* Bytes on one GPU that are no cache. */
 double rt_step_cost_weight_bytes(const struct rt_step_cost *cost);

@@ -76,19 +76,6 @@ static int read_images(const char *option, const char *text, void *value)
     return status;
 }
 
-static int read_server(const char *option, const char *text, void *value)
-{
-    const struct rt_server *server = rt_server_named(text);
-    if (server == NULL)
-        return rt_fail(RT_EUSAGE,
-                       "%s %s: there is no server of that name; there are hidden, sglang, vllm-2025, "
-                       "sglang-2025, tensorrt-llm-2025, vllm-2024, "
-                       "tensorrt-llm-2024, vllm-0.5 and vllm-2023",
-                       option, text);
-    *(const struct rt_server **)value = server;
-    return RT_OK;
-}
-
 static const struct rt_option options[] = {
     {"predictor", 'p', "P.h5",
      RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
@@ -131,11 +118,8 @@ static const struct rt_option options[] = {
     {"dataset-size", 0, "N", RT_INTEGER(struct arguments, dataset_size, 1, INT64_MAX / 2),
      "Also the time of an epoch: of steps over so many sequences or images"},
     {"server", 0, "NAME",
-     RT_OWN(struct arguments, forecast.server, read_server, .suggests = rt_server_suggest),
-     "serving: adds what its host takes: vllm-2025, vllm-2024, tensorrt-llm-2024, vllm-2023, sglang or "
-     "hidden (default: "
-     "hidden behind "
-     "the GPU, as servers of 2025 were measured)"},
+     RT_OWN(struct arguments, forecast.server, rt_server_argument, .suggests = rt_server_suggest),
+     "serving: adds what its host takes: " RT_SERVER_NAMES " (default: hidden)"},
     {"carbon", 0, "G_PER_KWH",
      RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_CARBON], 1e-3, 1e5),
      "Also the grams of CO2 of the GPUs' energy, at so many a kWh: of a step, of a million tokens or "

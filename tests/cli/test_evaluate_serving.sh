@@ -37,6 +37,21 @@ assert 0.85 < wait / (served / 3) < 1.05, (wait, served)
 END
 then ok one_waits; else not_ok one_waits; fi
 
+# One host for all commands: a run's forecast is what serve says of its server and load.
+"$ROOFTILE" evaluate -p roofline --serving runs.csv --json >runs.json
+for server in vllm vllm-2025; do
+    "$ROOFTILE" serve -p roofline --gpu H100 -m llama-3.1-8b --dtype bf16 --isl 512 --osl 64 -c 4 --server $server --json >$server.json
+    if python3 - $server.json <<'END'
+import json, sys
+run, served = json.load(open("runs.json"))["runs"][0], json.load(open(sys.argv[1]))
+mean = {row["latency"]: row["mean_ms"] for row in served["latencies"]}
+assert served["server"] == "vllm-2025" and run["id"] == "a", (served["server"], run)
+for name, row in (("ttft", "TTFT"), ("tpot", "TPOT")):
+    assert abs(run[name + "_forecast_ms"] - mean[row]) < 1e-9 * mean[row], (run, mean)
+END
+    then ok as_serve_$server; else not_ok as_serve_$server; fi
+done
+
 printf 'device,model\n' >short.csv
 refuses no_columns 1 'has no column "backend"' "$ROOFTILE" evaluate -p roofline --serving short.csv
 printf '%s\n' "$header" "a,$row,,1,,,0,64,1,4,40,8," >zero.csv

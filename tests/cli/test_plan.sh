@@ -11,7 +11,7 @@ plan() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 2 --isl 512 --osl 6
 # --- a plan of two kinds of GPU ---
 succeeds runs plan --gpu L40S --ttft 1500 --tpot 25 --price L4=0.7 --price L40S=1.9 --csv a.csv --report a.html --report a.md
 cp stdout a.txt
-holds title "small.json served by 2 of NVIDIA L4 or NVIDIA L40S, by vllm: prompts of 512 tokens, answers of 64" a.txt
+holds title "small.json served by 2 of NVIDIA L4 or NVIDIA L40S, by vllm-2025: prompts of 512 tokens, answers of 64" a.txt
 holds target "TTFT of 1500 ms, TPOT of 25 ms at most, for 90% of requests" a.txt
 holds best "for a million output tokens" a.txt
 holds front "The front of NVIDIA L4, tokens/s of a GPU against those of a user" a.txt

@@ -38,7 +38,8 @@ static double most_requests(const struct rt_serving_plan *plan, const struct rt_
                 c->engines * engine->decodes_rate[level]);
 }
 
-/* Little's law, engine.h. Without a target the wait for the first token is that for everybody's prompts. */
+/* Little's law, engine.h, of the time in the servers: a request's way to them keeps nobody from coming.
+ * Without a target the wait for the first token is that for everybody's prompts. */
 static double least_tpot_us(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
                             double rate)
 {
@@ -47,7 +48,7 @@ static double least_tpot_us(const struct rt_serving_plan *plan, const struct rt_
     double users = (double)c->users * c->engines, served = c->prefills > 0 ? c->prefills : c->engines;
     double wait_us = isnan(request->ttft_us)
                          ? ceil(users / served) * prefill->prompt_us / (1 - RT_SERVING_SLACK)
-                         : request->ttft_us;
+                         : fmax(request->ttft_us - request->server->request_us, 0);
     if (c->users == 0) {
         const double *rates = c->prefills > 0 ? engine->decodes_rate : engine->requests_rate;
         users = (1 - RT_SERVING_SLACK) * c->engines *
@@ -62,7 +63,7 @@ static void set_bounds(const struct rt_serving_plan *plan, struct rt_serving_can
 {
     const struct rt_serving_request *request = plan->request;
     double rate = most_requests(plan, c);
-    c->least_ttft_us = plan->engine[c->prefill].prompt_us;
+    c->least_ttft_us = plan->engine[c->prefill].prompt_us + request->server->request_us;
     c->most_user = 1e6 / least_tpot_us(plan, c, rate);
     c->most_gpu = (c->users > 0 ? rate : request->rate) * (double)request->osl / c->gpus;
 }
@@ -202,6 +203,7 @@ static struct rt_serve_group group_of(const struct rt_serving_plan *plan, uint32
     return (struct rt_serve_group){.costs = rt_step_cost_costs(engine->cost),
                                    .scheduler = engine->scheduler,
                                    .cache_tokens = engine->cache_tokens,
+                                   .request_us = plan->request->server->request_us,
                                    .replicas = replicas,
                                    .gpus = engine->gpus,
                                    .attention_groups = engine->cut.attention};
@@ -271,7 +273,7 @@ static double requests_per_s(const struct rt_serving_plan *plan, const struct rt
     double alone_us = plan->engine[c->prefill].prompt_us +
                       (double)plan->request->osl * fmax(result->tpot_us.p99, result->tpot_us.p50);
     if (c->users > 0)
-        return 1e6 * (double)load->concurrency / result->e2e_us.p50;
+        return 1e6 * (double)load->concurrency / (result->e2e_us.p50 - plan->request->server->request_us);
     return result->duration_us <= 1.15 * coming_us + 2 * alone_us ? plan->request->rate
                                                                   : result->requests_per_s;
 }

@@ -27,7 +27,8 @@ struct numbers {
 };
 
 struct arguments {
-    const char *predictor, *model, *as, *server;
+    const char *predictor, *model, *as;
+    const struct rt_server *server;
     struct rt_names gpus, prices, quants, caches, reports;
     struct numbers counts, users;
     int64_t isl, osl, requests, seed, threads;
@@ -86,11 +87,6 @@ static int read_users(const char *option, const char *text, void *value)
     return read_numbers(option, text, &kind, value);
 }
 
-static void suggest_servers(struct rt_text *list)
-{
-    rt_text_add(list, "vllm\nsglang\ntensorrt-llm\n");
-}
-
 static const struct rt_option options[] = {
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, model,
@@ -140,8 +136,9 @@ static const struct rt_option options[] = {
     {"exhaustive", 0, NULL, RT_FLAG(struct arguments, exhaustive),
      "Simulate every candidate that fits, also those that bounds rule out: slow"},
     RT_HEADING("How they are served:"),
-    {"server", 0, "NAME", RT_TEXT(struct arguments, server, .suggests = suggest_servers),
-     "Whose scheduler: vllm, sglang or tensorrt-llm; its defaults follow from the GPU"},
+    {"server", 0, "NAME", RT_OWN(struct arguments, server, rt_server_argument, .suggests = rt_server_suggest),
+     "Whose scheduler and host: " RT_SERVER_NAMES
+     " (default: vllm); what it chooses by the GPU follows from it"},
     {"fabric", 0, "NAME", RT_CHOICE(struct arguments, fabric, rt_fabrics),
      "What joins the GPUs: switch, mesh, pairs, pcie, pcie-peer or pcie-host; own: as the GPU's description "
      "has it"},
@@ -171,7 +168,7 @@ static void set_defaults(void *value)
 {
     struct arguments *arguments = value;
     *arguments = (struct arguments){.predictor = "pretrained",
-                                    .server = "vllm",
+                                    .server = rt_server_default(),
                                     .counts = {{8}, 1},
                                     .ttft_ms = NAN,
                                     .tpot_ms = NAN,
@@ -324,8 +321,6 @@ static int check_model(const struct arguments *arguments, const struct rt_model_
 static int set_request(const struct arguments *arguments, const struct rt_model_source *source,
                        struct rt_serving_request *request)
 {
-    struct rt_scheduler scheduler;
-    int status = rt_scheduler_find(arguments->server, NULL, 1, &scheduler);
     *request = (struct rt_serving_request){.source = source,
                                            .isl = arguments->isl,
                                            .osl = arguments->osl,
@@ -333,7 +328,7 @@ static int set_request(const struct arguments *arguments, const struct rt_model_
                                            .tpot_us = 1e3 * arguments->tpot_ms,
                                            .rate = arguments->rate,
                                            .percentile = percents[arguments->percentile],
-                                           .server = rt_server_find(arguments->server),
+                                           .server = arguments->server,
                                            .fabric = (enum rt_fabric)arguments->fabric,
                                            .link_gbs = arguments->link_gbs,
                                            .move_gbs = arguments->move_gbs,
@@ -345,14 +340,11 @@ static int set_request(const struct arguments *arguments, const struct rt_model_
                                            .fallback = arguments->fallback,
                                            .overwrite = arguments->overwrite,
                                            .quiet = arguments->quiet};
-    if (status != RT_OK)
-        return rt_fail_context(RT_EUSAGE, "--server");
-    request->backend = scheduler.name;
     request->gpus_count = arguments->counts.count;
     memcpy(request->gpus, arguments->counts.number, sizeof *request->gpus * arguments->counts.count);
     request->level_count = arguments->users.count;
     memcpy(request->level, arguments->users.number, sizeof *request->level * arguments->users.count);
-    status = check_model(arguments, source);
+    int status = check_model(arguments, source);
     if (status == RT_OK)
         status = set_gpus(arguments, request);
     for (size_t p = 0; status == RT_OK && p < arguments->prices.count; p++)

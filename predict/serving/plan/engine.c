@@ -34,11 +34,6 @@ int rt_serving_least_memory(const struct rt_serving_request *request, const stru
     return RT_OK;
 }
 
-double rt_serving_room_bytes(const struct rt_device *device, double share)
-{
-    return (share * device->memory_gib - RT_SERVER_BESIDE_GIB) * 0x1p30;
-}
-
 bool rt_serving_has_units(const struct rt_device *device, const struct rt_serving_quant *quant)
 {
     return rt_device_peak_flops(device, RT_FAMILY_LINEAR, quant->dtype) > 0;
@@ -277,8 +272,7 @@ static int fill_cost(const struct rt_serving_request *request, const struct rt_s
     if (status != RT_OK)
         return status;
     engine->request_bytes = rt_step_cost_cache_bytes(engine->cost, (double)length);
-    engine->cache_tokens =
-        rt_step_cost_cache_tokens(engine->cost, engine->scheduler.memory_share, (double)length);
+    engine->cache_tokens = rt_step_cost_cache_tokens(engine->cost, &engine->scheduler, (double)length);
     if (rt_serving_engine_most_users(request, engine) < 1) {
         double groups = (double)engine->cut.attention, one = request_tokens(request, engine);
         engine->refused = RT_SERVING_WEIGHTS;
@@ -297,9 +291,7 @@ int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_n
     const struct rt_serving_quant on = rt_serving_quant_on(device, &request->quant[engine->quant]),
                                   *quant = &on;
     engine->gpus = rt_serving_cut_gpus(&engine->cut);
-    int status = rt_scheduler_find(request->backend, device, engine->cut.tensor, &engine->scheduler);
-    if (status != RT_OK)
-        return status;
+    engine->scheduler = rt_server_scheduler(request->server, device, engine->cut.tensor);
     engine->refused = RT_SERVING_FATES;
     make_room(request, engine);
     if (!rt_serving_has_units(device, quant)) {
@@ -312,10 +304,10 @@ int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_n
         return RT_OK;
     }
     engine->weight_bytes = memory.weights;
-    double room = rt_serving_room_bytes(device, engine->scheduler.memory_share);
-    if (memory.total > room) {
+    double left = rt_server_kv_allocation(&engine->scheduler, device->memory_gib, memory.total);
+    if (left < 0) {
         engine->refused = RT_SERVING_WEIGHTS;
-        engine->missing_bytes = memory.total - room;
+        engine->missing_bytes = -left;
         return RT_OK;
     }
     return fill_cost(request, quant, memo, engine);

@@ -308,7 +308,7 @@ static uint64_t key_of(const struct rt_serving_plan *plan)
     const int64_t whole[] = {r->isl,           r->osl,        r->percentile,     r->requests,
                              (int64_t)r->seed, r->exhaustive, (int64_t)r->fabric};
     uint64_t hash = rt_hash(rt_hash(RT_HASH_START, reals, sizeof reals), whole, sizeof whole);
-    hash = rt_hash(hash, r->backend, strlen(r->backend));
+    hash = rt_hash(hash, r->server->name, strlen(r->server->name));
     for (size_t c = 0; c < plan->candidate_count; c++)
         hash = rt_hash(hash, &plan->candidate[c], sizeof plan->candidate[c]);
     for (size_t e = 0; e < plan->engine_count; e++) {

@@ -59,10 +59,9 @@ struct rt_serving_request {
     size_t level_count;
     int64_t isl, osl;        /* tokens of a prompt and of its answer, osl >= 2 */
     double ttft_us, tpot_us; /* targets; NaN: none */
-    double rate;         /* requests a second that come, Poisson; NaN: users come back as they are served */
-    int percentile;      /* that targets hold at: 50, 90 or 99 */
-    const char *backend; /* whose scheduler (predict/serving/scheduler.h) */
-    const struct rt_server *server; /* what its host takes; NULL: hidden behind the GPU */
+    double rate;    /* requests a second that come, Poisson; NaN: users come back as they are served */
+    int percentile; /* that targets hold at: 50, 90 or 99 */
+    const struct rt_server *server; /* whose scheduler, and what its host takes */
     enum rt_fabric fabric;          /* between GPUs; RT_FABRIC_OWN: by the device's description */
     double link_gbs;                /* NaN: likewise */
     double move_gbs;                /* between prefill and decode, one way of a GPU; NaN: the device's link */

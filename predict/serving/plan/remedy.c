@@ -21,11 +21,10 @@ static bool fits(const struct rt_serving_request *request, const struct rt_devic
     bool found = false;
     for (size_t c = count; c-- > 0 && !found;) { /* the most GPUs first */
         struct rt_graph_memory memory;
-        struct rt_scheduler scheduler;
-        found = rt_scheduler_find(request->backend, device, cut[c].tensor, &scheduler) == RT_OK &&
-                rt_serving_has_units(device, &on) &&
+        struct rt_scheduler scheduler = rt_server_scheduler(request->server, device, cut[c].tensor);
+        found = rt_serving_has_units(device, &on) &&
                 rt_serving_least_memory(request, &cut[c], &on, &memory) == RT_OK &&
-                memory.total <= rt_serving_room_bytes(device, scheduler.memory_share);
+                rt_server_kv_allocation(&scheduler, device->memory_gib, memory.total) >= 0;
     }
     free(cut);
     return found;

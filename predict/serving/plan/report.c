@@ -175,11 +175,11 @@ static void add_head(struct rt_report *report, const struct rt_serving_plan *pla
         rt_text_item(&counts, " or ", "%" PRId64, request->gpus[g]);
     rt_report_add_title(
         report, "%s served by %s of %s, by %s: prompts of %" PRId64 " tokens, answers of %" PRId64,
-        request->source->spec, counts.text, gpus.text, request->backend, request->isl, request->osl);
+        request->source->spec, counts.text, gpus.text, request->server->name, request->isl, request->osl);
     rt_report_add_json(report, "model", rt_json_text(request->source->spec));
     rt_report_add_json(report, "isl", json_integer(request->isl));
     rt_report_add_json(report, "osl", json_integer(request->osl));
-    rt_report_add_json(report, "backend", rt_json_text(request->backend));
+    rt_report_add_json(report, "backend", rt_json_text(request->server->name));
     add_target(report, request);
     rt_report_add_fact(report, "candidates", json_integer((json_int_t)plan->candidate_count), "candidates",
                        "%zu, of which %zu were simulated", plan->candidate_count, plan->found_count);

@@ -179,7 +179,8 @@ static void test_waves(void)
     CU_ASSERT_TRUE(first > 100 && first < 130);
     struct rt_graph_memory memory;
     rt_graph_memory(&steps.graph[5], NULL, &memory);
-    double room = (RT_SERVER_MEMORY * made.device.memory_gib - RT_SERVER_BESIDE_GIB) * 1024 * 1024 * 1024;
+    struct rt_scheduler scheduler = rt_server_scheduler(steps.server, &made.device, 1);
+    double room = rt_server_kv_allocation(&scheduler, made.device.memory_gib, 0);
     CU_ASSERT_TRUE(memory.total <= room && memory.total * (double)(first + 2) / (double)first > room);
     rt_run_steps_release(&steps);
     double both = forecast_us(&made);
@@ -228,7 +229,7 @@ static void test_steady_load(void)
 static void test_host(void)
 {
     double gpu = time_of(RT_GENERATION, 4, 500, WITH("output", "3"));
-    const struct rt_server *server = rt_server_find("vllm-2024");
+    const struct rt_server *server = rt_server_of_run("vllm-2024");
     double host = 3 * (server->step_us + 4 * server->sequence_us);
     CU_ASSERT_TRUE(host > 0);
     RT_ASSERT_NEAR(time_of(RT_GENERATION, 4, 500, WITH("output", "3", "backend", "vllm-2024")), gpu + host,
@@ -238,7 +239,7 @@ static void test_host(void)
 /* A host that launches kernel by kernel is in the way of small steps only. */
 static void test_launches(void)
 {
-    const struct rt_server *server = rt_server_find("vllm-2023");
+    const struct rt_server *server = rt_server_of_run("vllm-2023");
     double launches = 32 * 10 + 4; /* of a layer; embedding, last norm, head, sampling (2) */
     double small = time_of(RT_DECODE, 1, 16, WITH("backend", "vllm-2023"));
     double host = launches * server->launch_us + server->sequence_us;

@@ -1,5 +1,4 @@
 /* Small servers worked out by hand: what is in each step, and who waits. */
-#include "predict/serving/scheduler.h"
 #include "predict/serving/simulate.h"
 #include "synthetic_costs.h"
 #include "test.h"
@@ -275,35 +274,7 @@ static void test_refusals(void)
     RT_ASSERT_FAILS(rt_serve_simulate(&load, &system, NULL, &r), RT_EUSAGE, "at least 1 token");
 }
 
-static struct rt_device device_of(const char *name, double memory_gib)
-{
-    struct rt_device device = {.memory_gib = memory_gib};
-    snprintf(device.name, sizeof device.name, "%s", name);
-    return device;
-}
-
-static void test_rows_of_schedulers(void)
-{
-    struct rt_device h100 = device_of("NVIDIA H100 80GB HBM3", 80),
-                     a100 = device_of("NVIDIA A100-SXM4-80GB", 80), a10 = device_of("NVIDIA A10", 24);
-    struct rt_scheduler row;
-    RT_ASSERT_OK(rt_scheduler_find("vLLM", &h100, 1, &row));
-    CU_ASSERT_TRUE(row.budget == 8192 && row.sequences == 1024 && row.mixed);
-    RT_ASSERT_OK(rt_scheduler_find("vllm", &a100, 1, &row));
-    CU_ASSERT_TRUE(row.budget == 2048 && row.sequences == 256);
-    RT_ASSERT_OK(rt_scheduler_find("sglang", &a10, 1, &row));
-    CU_ASSERT_TRUE(row.budget == 2048 && row.graph_most == 24 && !row.mixed);
-    RT_ASSERT_OK(rt_scheduler_find("sglang", &h100, 4, &row));
-    CU_ASSERT_TRUE(row.budget == 8192 && row.graph_most == 512);
-    RT_ASSERT_OK(rt_scheduler_find("TensorRT LLM", NULL, 1, &row));
-    CU_ASSERT_TRUE(row.reserve == 1 && !row.chunked);
-    RT_ASSERT_FAILS(rt_scheduler_find("orca", NULL, 1, &row), RT_ENOTFOUND, "vllm, sglang and tensorrt-llm");
-    CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 3), 4);
-    CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 100), 104);
-    CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 129), 0);
-}
-
 RT_TESTS(RT_TEST(test_prompt_in_chunks), RT_TEST(test_mixed_and_prefill_first), RT_TEST(test_whole_prompts),
          RT_TEST(test_preemption), RT_TEST(test_prefixes), RT_TEST(test_prefill_and_decode_apart),
          RT_TEST(test_routers), RT_TEST(test_graphs), RT_TEST(test_warm_up_and_targets),
-         RT_TEST(test_refusals), RT_TEST(test_rows_of_schedulers))
+         RT_TEST(test_refusals))

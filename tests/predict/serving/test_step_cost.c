@@ -204,9 +204,10 @@ static void test_cache(void)
     double token = 32 * 8 * 128 * 2 * 2;
     RT_ASSERT_NEAR(rt_step_cost_cache_bytes(cost, 1000), 1000 * token, 1e-9 * token);
     RT_ASSERT_NEAR(rt_step_cost_move_us(cost, 1000, 50), 1000 * token / 50e3, 1e-6);
-    double room = (0.9 * device.memory_gib - RT_SERVER_BESIDE_GIB) * 1073741824.0 -
-                  rt_step_cost_weight_bytes(cost) - rt_step_cost_activation_bytes(cost);
-    RT_ASSERT_NEAR(rt_step_cost_cache_tokens(cost, 0.9, 1000), room / token, 1);
+    const struct rt_scheduler scheduler = {.memory_share = 0.9};
+    double taken = rt_step_cost_weight_bytes(cost) + rt_step_cost_activation_bytes(cost);
+    double room = rt_server_kv_allocation(&scheduler, device.memory_gib, taken);
+    RT_ASSERT_NEAR(rt_step_cost_cache_tokens(cost, &scheduler, 1000), room / token, 1);
     rt_step_cost_free(cost);
     options.graph.kv_bits = 8;
     options.graph.tensor_parallel = 2;
@@ -223,7 +224,8 @@ static void test_latent_and_window(void)
     options.graph.tensor_parallel = 8;
     struct rt_step_cost *cost = cost_of("deepseek-v3", &options);
     RT_ASSERT_NEAR(rt_step_cost_cache_bytes(cost, 4096), 4096.0 * 61 * 576 * 2, 1);
-    CU_ASSERT_TRUE(rt_step_cost_cache_tokens(cost, 0.9, 4096) <
+    const struct rt_scheduler scheduler = {.memory_share = 0.9};
+    CU_ASSERT_TRUE(rt_step_cost_cache_tokens(cost, &scheduler, 4096) <
                    0); /* 640 GB do not hold it beside the rest */
     rt_step_cost_free(cost);
     options.graph.tensor_parallel = 1;

@@ -1,20 +1,103 @@
 /* What servers add to the kernels of a step. */
 #include "predict/step/server.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "models/networks/source.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast.h"
 #include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+static const struct rt_server *named(const char *name)
+{
+    const struct rt_server *server = NULL;
+    RT_ASSERT_OK(rt_server_find(name, &server));
+    return server;
+}
+
+/* A row by its name, a project for its newest; help and sentences name all of them. */
 static void test_find(void)
 {
-    const struct rt_server *hidden = rt_server_find(NULL);
-    CU_ASSERT_PTR_EQUAL(rt_server_find(""), hidden);
-    CU_ASSERT_PTR_EQUAL(rt_server_find("no-such-server"), hidden);
-    CU_ASSERT_EQUAL(rt_server_step_us(hidden, 64, 2, 1), 0);
-    CU_ASSERT_TRUE(rt_server_find("SGLang")->prompts_first && !hidden->prompts_first);
-    CU_ASSERT_STRING_EQUAL(rt_server_find("VLLM_2024")->name, "vllm-2024");
+    static const char *const names[] = {"vllm-2025",   "vllm-2024", "vllm-0.5",          "vllm-2023",
+                                        "sglang-2025", "hidden",    "tensorrt-llm-2024", "tensorrt-llm-2025",
+                                        "vllm",        "sglang",    "tensorrt-llm",      "trtllm"};
+    const struct rt_server *server = NULL;
+    for (size_t n = 0; n < RT_COUNT(names); n++) {
+        CU_ASSERT_PTR_NOT_NULL(named(names[n]));
+        CU_ASSERT_PTR_NOT_NULL(strstr(RT_SERVER_NAMES, names[n]));
+    }
+    CU_ASSERT_STRING_EQUAL(named("VLLM_2024")->name, "vllm-2024");
+    CU_ASSERT_STRING_EQUAL(named("vLLM")->name, "vllm-2025");
+    CU_ASSERT_STRING_EQUAL(named("TensorRT LLM")->name, "tensorrt-llm-2025");
+    CU_ASSERT_PTR_EQUAL(named("sglang"), named("sglang-2025"));
+    CU_ASSERT_PTR_EQUAL(rt_server_default(), named("vllm"));
+    CU_ASSERT_EQUAL(rt_server_step_us(rt_server_hidden(), 64, 2, 1), 0);
+    RT_ASSERT_FAILS(rt_server_find("orca", &server), RT_ENOTFOUND, "vllm, sglang and tensorrt-llm");
+    RT_ASSERT_FAILS(rt_server_argument("--server", "orca", &server), RT_EUSAGE,
+                    "--server orca: there is no server of that name");
+    RT_ASSERT_OK(rt_server_argument("--server", "sglang", &server));
+    CU_ASSERT_PTR_EQUAL(server, named("sglang-2025"));
+}
+
+/* All that may be typed is a name that is found. */
+static void test_suggestions(void)
+{
+    struct rt_text list = {0};
+    rt_server_suggest(&list);
+    char *save, *names = rt_text_take(&list);
+    for (char *name = strtok_r(names, "\n", &save); name != NULL; name = strtok_r(NULL, "\n", &save))
+        CU_ASSERT_PTR_NOT_NULL(named(name));
+    free(names);
+}
+
+/* Runs that name a project and no version: its scheduler, and a host that is not known. */
+static void test_of_runs(void)
+{
+    CU_ASSERT_PTR_EQUAL(rt_server_of_run("vllm-2024"), named("vllm-2024"));
+    CU_ASSERT_PTR_EQUAL(rt_server_of_run(NULL), rt_server_hidden());
+    CU_ASSERT_PTR_EQUAL(rt_server_of_run(""), rt_server_hidden());
+    CU_ASSERT_PTR_EQUAL(rt_server_of_run("llama.cpp"), rt_server_hidden());
+    CU_ASSERT_EQUAL(rt_server_step_us(rt_server_of_run("vllm"), 64, 2, 1), 0);
+    CU_ASSERT_FALSE(rt_server_scheduler(rt_server_of_run("SGLang"), NULL, 1).mixed);
+    CU_ASSERT_TRUE(rt_server_scheduler(rt_server_of_run("vllm"), NULL, 1).mixed);
+}
+
+static struct rt_device device_of(const char *name, double memory_gib)
+{
+    struct rt_device device = {.memory_gib = memory_gib};
+    snprintf(device.name, sizeof device.name, "%s", name);
+    return device;
+}
+
+static void test_schedulers(void)
+{
+    struct rt_device h100 = device_of("NVIDIA H100 80GB HBM3", 80),
+                     a100 = device_of("NVIDIA A100-SXM4-80GB", 80), a10 = device_of("NVIDIA A10", 24);
+    struct rt_scheduler row = rt_server_scheduler(named("vLLM"), &h100, 1);
+    CU_ASSERT_TRUE(row.budget == 8192 && row.sequences == 1024 && row.mixed);
+    row = rt_server_scheduler(named("vllm"), &a100, 1);
+    CU_ASSERT_TRUE(row.budget == 2048 && row.sequences == 256);
+    row = rt_server_scheduler(named("sglang"), &a10, 1);
+    CU_ASSERT_TRUE(row.budget == 2048 && row.graph_most == 24 && !row.mixed);
+    row = rt_server_scheduler(named("sglang"), &h100, 4);
+    CU_ASSERT_TRUE(row.budget == 8192 && row.graph_most == 512);
+    row = rt_server_scheduler(named("tensorrt-llm"), NULL, 1);
+    CU_ASSERT_TRUE(row.reserve == 1 && !row.chunked);
+    CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 3), 4);
+    CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 100), 104);
+    CU_ASSERT_EQUAL(rt_scheduler_padded(&row, 129), 0);
+}
+
+/* 0.9 of 80 GiB less 2 beside the server, less what is taken. */
+static void test_kv_allocation(void)
+{
+    const struct rt_scheduler scheduler = {.memory_share = 0.9};
+    RT_ASSERT_NEAR(rt_server_kv_allocation(&scheduler, 80, 10 * RT_GIB), 60 * RT_GIB, 1e-12);
+    CU_ASSERT_TRUE(rt_server_kv_allocation(&scheduler, 8, 10 * RT_GIB) < 0);
+    CU_ASSERT_TRUE(isinf(rt_server_kv_allocation(&scheduler, NAN, 10 * RT_GIB)));
 }
 
 static void test_step(void)
@@ -30,7 +113,7 @@ static void test_busy(void)
 {
     const struct rt_server server = {.step_us = 100, .sequence_us = 10, .parallel_us = 50, .gpu_us = 7};
     RT_ASSERT_NEAR(rt_server_busy_us(&server, 8), 0.4 * 180, 1e-12);
-    CU_ASSERT_EQUAL(rt_server_busy_us(rt_server_find(NULL), 64), 0);
+    CU_ASSERT_EQUAL(rt_server_busy_us(rt_server_hidden(), 64), 0);
     CU_ASSERT_TRUE(rt_server_busy_us(&server, 8) < rt_server_step_us(&server, 8, 1, 1));
 }
 
@@ -59,7 +142,7 @@ static void test_busy_takes_energy(void)
     RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &options, &forecast));
     rt_power_profile_full(&forecast, &alone);
     rt_forecast_release(&forecast);
-    options.server = rt_server_find("vllm-0.5");
+    options.server = named("vllm-0.5");
     RT_ASSERT_OK(rt_forecast_graph(&graph, &predictor, &device, &options, &forecast));
     rt_power_profile_full(&forecast, &served);
     rt_forecast_release(&forecast);
@@ -77,11 +160,12 @@ static void test_never_below_the_kernels(void)
     static const char *const names[] = {"vllm",      "sglang",  "vllm-2024", "tensorrt-llm-2024",
                                         "vllm-2023", "vllm-0.5"};
     for (size_t n = 0; n < RT_COUNT(names); n++) {
-        const struct rt_server *server = rt_server_find(names[n]);
+        const struct rt_server *server = named(names[n]);
         CU_ASSERT_TRUE(server->step_us >= 0 && server->sequence_us >= 0 && server->parallel_us >= 0 &&
                        server->gpu_us >= 0 && server->launch_us >= 0);
     }
 }
 
-RT_TESTS(RT_TEST(test_find), RT_TEST(test_step), RT_TEST(test_busy), RT_TEST(test_busy_takes_energy),
+RT_TESTS(RT_TEST(test_find), RT_TEST(test_suggestions), RT_TEST(test_of_runs), RT_TEST(test_schedulers),
+         RT_TEST(test_kv_allocation), RT_TEST(test_step), RT_TEST(test_busy), RT_TEST(test_busy_takes_energy),
          RT_TEST(test_never_below_the_kernels))

@@ -65,7 +65,7 @@ static void ask(const struct rt_model_source *source, const char *gpu, struct rt
                                        .tpot_us = NAN,
                                        .rate = NAN,
                                        .percentile = 90,
-                                       .backend = "vllm",
+                                       .server = rt_server_default(),
                                        .link_gbs = NAN,
                                        .move_gbs = NAN,
                                        .confidence = 0.9,
@@ -216,7 +216,7 @@ static void test_bounds_change_no_answer(void)
     for (int round = 0; round < 9; round++) {
         struct rt_serving_request request;
         ask(round % 3 == 2 ? small_experts() : small_llama(), round % 2 ? "H100" : "L4", &request);
-        request.backend = backends[round % 3];
+        RT_ASSERT_OK(rt_server_find(backends[round % 3], &request.server));
         request.isl = 1 + (int64_t)rt_random_below(&random, 2000);
         request.osl = 2 + (int64_t)rt_random_below(&random, 150);
         if (round % 2 == 0)
