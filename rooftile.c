@@ -29,6 +29,7 @@ int main(int argc, char **argv)
 {
     rt_start_streams();
     rt_error_names_options(true);
+    rt_start_environment();
     rt_blas_tune(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error of write(), reported in a sentence */
     if (argc > 1 && strcmp(argv[1], "--no-pager") == 0) {

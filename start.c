@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,26 @@ static void check_memory(int argc, char **argv, char **environment)
  */
 __attribute__((section(".preinit_array"), used)) static void (*const before_all)(int, char **,
                                                                                  char **) = check_memory;
+
+/* ---- threads of OpenBLAS ---- */
+
+static bool kept_to_one;
+
+/* The program computes with OpenBLAS in the threads of base/threads.h, one product a thread (blas.h). OpenBLAS
+ * starts threads of its own before main() all the same, and those poll for 10 ms: as long as the forecast of a
+ * model takes. So it starts none, unless the user asks for them; this runs before the constructor of an
+ * OpenBLAS that the program holds. */
+__attribute__((constructor(101))) static void keep_blas_to_one_thread(void)
+{
+    kept_to_one = getenv(BLAS_THREADS) == NULL && getenv("GOTO_NUM_THREADS") == NULL &&
+                  getenv("OMP_NUM_THREADS") == NULL && setenv(BLAS_THREADS, "1", 0) == 0;
+}
+
+void rt_start_environment(void)
+{
+    if (kept_to_one)
+        unsetenv(BLAS_THREADS);
+}
 
 /* ---- streams ---- */
 

@@ -6,6 +6,9 @@
  * them fails as it did: what cannot be printed is an error. */
 void rt_start_streams(void);
 
+/* Takes out of the environment what was set for OpenBLAS alone: programs that this one starts get the user's. */
+void rt_start_environment(void);
+
 /* RT_EUSAGE where SOURCE_DATE_EPOCH is no time. */
 int rt_start_check(void);
 
