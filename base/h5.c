@@ -10,25 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Before any other call: HDF5 1.10 repeats a failed write at exit and crashes. */
-static void quiet_library(void)
-{
-    H5dont_atexit();
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-}
-
-static hid_t access_properties(void)
-{
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
-    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    return access;
-}
-
 /* The temporary is locked by this process, so HDF5 need not lock it. */
 static hid_t create_file(const char *name)
 {
-    hid_t access = access_properties(), creation = H5Pcreate(H5P_FILE_CREATE);
+    hid_t access = rt_h5_access_properties(), creation = H5Pcreate(H5P_FILE_CREATE);
 #if H5_VERSION_GE(1, 10, 7)
     H5Pset_file_locking(access, false, true);
 #endif
@@ -42,7 +27,7 @@ static hid_t create_file(const char *name)
 int rt_h5_create(const char *path, struct rt_h5 **out)
 {
     struct rt_temporary temporary;
-    quiet_library();
+    rt_h5_quiet_library();
     int status = rt_temporary_make(path, &temporary);
     if (status != RT_OK)
         return status;
@@ -67,6 +52,7 @@ void rt_h5_close(struct rt_h5 *file)
         H5Fclose(file->id);
     if (file->links > 0)
         H5Pclose(file->links);
+    rt_h5_tree_free(file->tree);
     rt_temporary_discard(&file->temporary);
     free(file->path);
     free(file);
@@ -128,16 +114,6 @@ static int check_format(struct rt_h5 *file, const char *format, int newest)
     return status;
 }
 
-/* HDF5 asks this before it follows a link into another file: what stands there is no part of this one. */
-static herr_t refuse_outside(const char *from, const char *group, const char *file_name, const char *object,
-                             unsigned *flags, hid_t access, void *data)
-{
-    struct rt_h5 *file = data;
-    (void)from, (void)group, (void)object, (void)flags, (void)access;
-    snprintf(file->outside, sizeof file->outside, "%s", file_name);
-    return -1;
-}
-
 /* An HDF5 file whose format is not known yet. */
 static int open_any(const char *path, struct rt_h5 **out)
 {
@@ -145,21 +121,16 @@ static int open_any(const char *path, struct rt_h5 **out)
     int status = check_readable(path, &size);
     if (status != RT_OK)
         return status;
-    quiet_library();
-    if (H5Fis_hdf5(path) <= 0)
-        return rt_fail(RT_EFORMAT, "%s: is not an HDF5 file (or its first bytes are damaged)", path);
-    hid_t access = access_properties();
-    hid_t id = H5Fopen(path, H5F_ACC_RDONLY, access);
-    H5Pclose(access);
-    if (id < 0)
-        return rt_fail(RT_EFORMAT, "%s: cannot be opened (%s): truncated or damaged, restore it from a copy",
-                       path, rt_h5_reason());
     struct rt_h5 *file = rt_calloc(1, sizeof *file);
-    *file = (struct rt_h5){.id = id, .path = rt_strdup(path), .size = size};
-    file->links = H5Pcreate(H5P_DATASET_ACCESS);
-    H5Pset_elink_cb(file->links, refuse_outside, file);
-    *out = file;
-    return RT_OK;
+    *file = (struct rt_h5){.id = -1, .path = rt_strdup(path), .size = size};
+    file->tree = rt_h5_tree_open(path, size);
+    if (file->tree == NULL)
+        status = rt_h5_open_by_library(file);
+    if (status == RT_OK)
+        *out = file;
+    else
+        rt_h5_close(file);
+    return status;
 }
 
 int rt_h5_open(const char *path, const char *format, int newest, struct rt_h5 **out)
@@ -235,8 +206,17 @@ static herr_t visit_attribute(hid_t object, const char *name, const H5A_info_t *
 
 int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, void *context)
 {
+    const struct rt_h5_object *object = rt_h5_object_of(file, group);
+    const char *name;
+    int result = 0;
+    if (object != NULL) {
+        for (size_t i = 0; result == 0 && (name = rt_h5_object_child(object, i)) != NULL; i++)
+            result = visit(file, name, context);
+        return result;
+    }
+    hid_t id = rt_h5_library_id(file);
     struct visitor visitor = {file, visit, context, 0};
-    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
+    if (H5Literate_by_name(id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor,
                            file->links) < 0)
         return rt_h5_fail_read(file, group);
     return visitor.result;
@@ -244,8 +224,17 @@ int rt_h5_each_child(struct rt_h5 *file, const char *group, rt_h5_visit visit, v
 
 int rt_h5_each_attribute(struct rt_h5 *file, const char *object, rt_h5_visit visit, void *context)
 {
+    const struct rt_h5_object *known = rt_h5_object_of(file, object);
+    const char *name;
+    int result = 0;
+    if (known != NULL) {
+        for (size_t i = 0; result == 0 && (name = rt_h5_object_attribute(known, i)) != NULL; i++)
+            result = visit(file, name, context);
+        return result;
+    }
+    hid_t id = rt_h5_library_id(file);
     struct visitor visitor = {file, visit, context, 0};
-    if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor,
+    if (H5Aiterate_by_name(id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor,
                            file->links) < 0)
         return rt_h5_fail_read(file, object);
     return visitor.result;

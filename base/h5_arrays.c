@@ -291,7 +291,7 @@ static int check_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_
 
 static int open_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_t *out, size_t *count)
 {
-    hid_t dataset = H5Dopen2(file->id, array->path, file->links);
+    hid_t id = rt_h5_library_id(file), dataset = H5Dopen2(id, array->path, file->links);
     if (dataset < 0) {
         int status = rt_h5_fail_read(file, array->path); /* while HDF5 knows why */
         return rt_h5_exists(file, array->path)
@@ -308,6 +308,9 @@ static int open_array(struct rt_h5 *file, const struct rt_h5_array *array, hid_t
 
 int rt_h5_count(struct rt_h5 *file, const struct rt_h5_array *array, size_t *count)
 {
+    const struct rt_h5_object *known = rt_h5_object_of(file, array->path);
+    if (known != NULL && rt_h5_object_count(known, array, count))
+        return rt_h5_check_count(file, array->path, *count, type_size(array->type));
     hid_t dataset = -1;
     int status = open_array(file, array, &dataset, count);
     if (status == RT_OK)
@@ -349,8 +352,28 @@ static int apply_enum(const struct rt_h5 *file, hid_t dataset, const struct rt_h
     return RT_OK;
 }
 
+/* Values from the tree, `stride` bytes apart; false where the library must read them. */
+static bool read_from_tree(struct rt_h5 *file, const struct rt_h5_array *array, char *base, size_t stride,
+                           size_t count)
+{
+    const struct rt_h5_object *known = rt_h5_object_of(file, array->path);
+    size_t size = type_size(array->type), stored = 0;
+    if (known == NULL || !rt_h5_object_count(known, array, &stored) || stored != count)
+        return false;
+    char *packed = stride == size ? base : rt_malloc(count * size + 1);
+    bool good = rt_h5_object_values(file->tree, known, array, packed, count) &&
+                (array->names == NULL || rt_h5_object_rename(known, array, (uint8_t *)packed, count));
+    for (size_t i = 0; good && packed != base && i < count; i++)
+        memcpy(base + i * stride, packed + i * size, size);
+    if (packed != base)
+        free(packed);
+    return good;
+}
+
 int rt_h5_read(struct rt_h5 *file, const struct rt_h5_array *array, void *base, size_t stride, size_t count)
 {
+    if (read_from_tree(file, array, base, stride, count))
+        return RT_OK;
     hid_t dataset = -1;
     size_t found = 0, size = type_size(array->type);
     int status = open_array(file, array, &dataset, &found);

@@ -1,55 +1,11 @@
-/* Attributes of HDF5 objects, and what HDF5 says of failures. See h5.h. */
+/* Attributes of HDF5 objects. See h5.h. */
 #include "base/h5_file.h"
 #include "base/printable.h"
 #include "base/status.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static herr_t deepest(unsigned depth, const H5E_error2_t *error, void *text)
-{
-    if (depth == 0 && error->desc != NULL)
-        snprintf(text, 160, "%s", error->desc);
-    return 0;
-}
-
-const char *rt_h5_reason(void)
-{
-    static _Thread_local char text[160];
-    strcpy(text, "no reason given");
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, deepest, text);
-    return text;
-}
-
-/* HDF5 reports a full disk as one line of details; errno still has the system's reason. */
-int rt_h5_fail_write(const struct rt_h5 *file, const char *what)
-{
-    int code = errno;
-    bool disk = code == ENOSPC || code == EFBIG || code == EDQUOT || code == EIO;
-    return rt_fail(RT_EIO, "%s: %s cannot be written: %s; what was there is unchanged", file->path, what,
-                   disk ? strerror(code) : rt_h5_reason());
-}
-
-int rt_h5_fail_read(const struct rt_h5 *file, const char *what)
-{
-    if (file->outside[0] != '\0')
-        return rt_fail(RT_EFORMAT,
-                       "%s: %s leads to another file, %s, which is not followed; copy the data into one file "
-                       "(h5copy)",
-                       file->path, what, file->outside);
-    return rt_fail(RT_EFORMAT, "%s: %s cannot be read (%s): the file is damaged, restore it from a copy",
-                   file->path, what, rt_h5_reason());
-}
-
-void rt_h5_close_object(struct rt_h5 *file)
-{
-    if (file->object_path != NULL)
-        H5Oclose(file->object);
-    free(file->object_path);
-    file->object_path = NULL;
-}
 
 /* H5Lexists wants every step of the path to exist, so the steps are tried one by one. What lies in
  * another file is there, so that reading it is refused. */
@@ -59,6 +15,8 @@ bool rt_h5_exists(struct rt_h5 *file, const char *path)
     size_t length = strlen(path);
     if (length >= sizeof step)
         return false;
+    if (file->tree != NULL)
+        return rt_h5_tree_at(file->tree, path) != NULL;
     for (size_t i = 1; i <= length; i++)
         if (path[i] == '/' || path[i] == '\0') {
             memcpy(step, path, i);
@@ -116,7 +74,8 @@ static hid_t object_at(struct rt_h5 *file, const char *path)
     if (file->object_path != NULL && strcmp(file->object_path, path) == 0)
         return file->object;
     rt_h5_close_object(file);
-    file->object = H5Oopen(file->id, path, file->links);
+    hid_t id = rt_h5_library_id(file);
+    file->object = H5Oopen(id, path, file->links);
     if (file->object >= 0)
         file->object_path = rt_strdup(path);
     return file->object;
@@ -124,6 +83,10 @@ static hid_t object_at(struct rt_h5 *file, const char *path)
 
 bool rt_h5_has(struct rt_h5 *file, const char *object, const char *name)
 {
+    if (file->tree != NULL) {
+        const struct rt_h5_object *known = rt_h5_tree_at(file->tree, object);
+        return known != NULL && rt_h5_object_has(known, name);
+    }
     hid_t parent = object_at(file, object);
     return parent >= 0 && H5Aexists(parent, name) > 0;
 }
@@ -158,6 +121,9 @@ static int open_attribute(struct rt_h5 *file, const char *object, const char *na
 
 int rt_h5_get_text(struct rt_h5 *file, const char *object, const char *name, char **text)
 {
+    const struct rt_h5_object *known = rt_h5_object_of(file, object);
+    if (known != NULL && rt_h5_object_text(known, name, text))
+        return RT_OK;
     hid_t attribute = -1, type = -1;
     int status = open_attribute(file, object, name, H5T_STRING, &attribute, &type);
     if (status != RT_OK)
@@ -200,10 +166,16 @@ static int get_number(struct rt_h5 *file, const char *object, const char *name, 
 
 int rt_h5_get_integer(struct rt_h5 *file, const char *object, const char *name, int64_t *value)
 {
+    const struct rt_h5_object *known = rt_h5_object_of(file, object);
+    if (known != NULL && rt_h5_object_integer(known, name, value))
+        return RT_OK;
     return get_number(file, object, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
 }
 
 int rt_h5_get_real(struct rt_h5 *file, const char *object, const char *name, double *value)
 {
+    const struct rt_h5_object *known = rt_h5_object_of(file, object);
+    if (known != NULL && rt_h5_object_real(known, name, value))
+        return RT_OK;
     return get_number(file, object, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
 }

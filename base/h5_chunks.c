@@ -74,8 +74,7 @@ static void shuffle(const unsigned char *values, size_t size, size_t rows, unsig
             *planes++ = values[i * size + byte];
 }
 
-/* Fletcher's checksum as HDF5 computes it: over 16-bit words of two bytes, the first one high. */
-static uint32_t fletcher32(const unsigned char *bytes, size_t size)
+uint32_t rt_chunk_sum(const unsigned char *bytes, size_t size)
 {
     uint32_t a = 0, b = 0;
     for (size_t words = size / 2; words > 0;) {
@@ -107,7 +106,7 @@ static struct rt_chunk pack(struct buffers *buffers, size_t size)
     deflateReset(&buffers->stream);
     deflate(&buffers->stream, Z_FINISH); /* cannot run out of room: deflateBound */
     size_t length = buffers->packed_capacity - buffers->stream.avail_out;
-    uint32_t sum = fletcher32(buffers->packed, length);
+    uint32_t sum = rt_chunk_sum(buffers->packed, length);
     for (int i = 0; i < 4; i++)
         buffers->packed[length++] = (unsigned char)(sum >> 8 * i);
     struct rt_chunk chunk = {rt_malloc(length), length};

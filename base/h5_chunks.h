@@ -27,4 +27,7 @@ void rt_chunks_make(const void *base, size_t stride, size_t count, const struct 
                     size_t column_count, size_t rows, int level, struct rt_chunk **out);
 void rt_chunks_free(struct rt_chunk *chunks, size_t count);
 
+/* Fletcher's checksum as HDF5 computes it: over 16-bit words of two bytes, the first one high. */
+uint32_t rt_chunk_sum(const unsigned char *bytes, size_t size);
+
 #endif

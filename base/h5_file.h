@@ -3,12 +3,14 @@
 #define ROOFTILE_BASE_H5_FILE_H
 
 #include "base/h5.h"
+#include "base/h5_tree.h"
 #include "base/temporary.h"
 
 #include <hdf5.h>
 
 struct rt_h5 {
-    hid_t id;
+    struct rt_h5_tree *tree; /* what reads are answered from, NULL: by the library alone */
+    hid_t id;                /* of the library; < 0 where it was not asked yet: rt_h5_library_id */
     char *path;
     struct rt_temporary temporary; /* empty where the file is open for reading */
     int version;
@@ -18,6 +20,21 @@ struct rt_h5 {
     char *object_path; /* of the object whose attributes were read last, NULL none */
     hid_t object;      /* open where there is a path */
 };
+
+/* Before any other call of the library: HDF5 1.10 repeats a failed write at exit and crashes. */
+void rt_h5_quiet_library(void);
+hid_t rt_h5_access_properties(void);
+
+/* Opens a file for reading; RT_EFORMAT. */
+int rt_h5_open_by_library(struct rt_h5 *file);
+/* The file as the library has it, opened when first asked for; < 0: it refuses the file. */
+hid_t rt_h5_library_id(struct rt_h5 *file);
+
+/* The object at a path where the tree answers, else NULL. */
+static inline const struct rt_h5_object *rt_h5_object_of(const struct rt_h5 *file, const char *path)
+{
+    return file->tree != NULL ? rt_h5_tree_at(file->tree, path) : NULL;
+}
 
 /* The innermost description of HDF5's last failure. */
 const char *rt_h5_reason(void);
