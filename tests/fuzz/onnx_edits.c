@@ -8,7 +8,7 @@
 #include "targets.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "models/networks/onnx/rows.h"
+#include "models/networks/onnx/operators.h"
 #include "onnx.pb-c.h"
 
 #include <stdbool.h>
@@ -435,13 +435,9 @@ static void change_text(struct editing *editing)
     field->size = way < 7 && text != NONE ? from->fields[text].size : below(editing, sizeof names);
 }
 
-static const struct rt_onnx_op *any_op(struct editing *editing)
+static const struct rt_onnx_operator *any_op(struct editing *editing)
 {
-    static const struct rt_onnx_op *const tables[] = {
-        rt_onnx_math_rows,    rt_onnx_reduce_rows,    rt_onnx_product_rows,   rt_onnx_image_rows,
-        rt_onnx_move_rows,    rt_onnx_make_rows,      rt_onnx_recurrent_rows, rt_onnx_sequence_rows,
-        rt_onnx_control_rows, rt_onnx_microsoft_rows, rt_onnx_text_rows,      rt_onnx_loss_rows};
-    const struct rt_onnx_op *rows = tables[below(editing, RT_COUNT(tables))];
+    const struct rt_onnx_operator *rows = rt_onnx_operators[below(editing, RT_ONNX_KINDS)];
     size_t count = 0;
     while (rows[count].name != NULL)
         count++;
@@ -511,7 +507,7 @@ static uint32_t number_of(const char *name)
 static size_t make_node(struct editing *editing, const struct field *input, const char *output,
                         uint8_t *bytes)
 {
-    const struct rt_onnx_op *op = any_op(editing);
+    const struct rt_onnx_operator *op = any_op(editing);
     uint8_t *at = put_text(bytes, number_of("input"), input->bytes, input->size);
     for (size_t more = below(editing, 4); more > 0; more--) {
         uint32_t number = pick(editing, &editing->tree, is_input_name);
@@ -521,8 +517,8 @@ static size_t make_node(struct editing *editing, const struct field *input, cons
     }
     at = put_text(at, number_of("output"), output, strlen(output));
     at = put_text(at, number_of("op_type"), op->name, strlen(op->name));
-    if (rt_onnx_find_op("com.microsoft", op->name) == op)
-        at = put_text(at, number_of("domain"), "com.microsoft", strlen("com.microsoft"));
+    if (op->domain != NULL)
+        at = put_text(at, number_of("domain"), op->domain, strlen(op->domain));
     return (size_t)(at - bytes);
 }
 

@@ -1,47 +1,12 @@
 /* The walk over a model's nodes. See infer.h. */
 #include "models/networks/onnx/infer.h"
 #include "base/status.h"
-#include "models/networks/onnx/rows.h"
+#include "models/networks/onnx/operator.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define MOST_VISITS ((size_t)1 << 22)
-
-/* --- operators by name --- */
-
-static const struct {
-    const char *domain;
-    const struct rt_onnx_op *rows;
-} tables[] = {
-    {"", rt_onnx_math_rows},         {"", rt_onnx_move_rows},
-    {"", rt_onnx_product_rows},      {"", rt_onnx_reduce_rows},
-    {"", rt_onnx_image_rows},        {"", rt_onnx_make_rows},
-    {"", rt_onnx_recurrent_rows},    {"", rt_onnx_sequence_rows},
-    {"", rt_onnx_control_rows},      {"", rt_onnx_text_rows},
-    {"", rt_onnx_loss_rows},         {"com.microsoft", rt_onnx_microsoft_rows},
-    {"ai.onnx.ml", rt_onnx_ml_rows}, {"ai.onnx.preview.training", rt_onnx_preview_rows},
-};
-
-const struct rt_onnx_op *rt_onnx_find_op(const char *domain, const char *name)
-{
-    for (size_t t = 0; t < RT_COUNT(tables); t++)
-        if (strcmp(tables[t].domain, domain) == 0)
-            for (const struct rt_onnx_op *row = tables[t].rows; row->name != NULL; row++)
-                if (strcmp(row->name, name) == 0)
-                    return row;
-    return NULL;
-}
-
-size_t rt_onnx_op_count(const char *domain)
-{
-    size_t count = 0;
-    for (size_t t = 0; t < RT_COUNT(tables); t++)
-        if (strcmp(tables[t].domain, domain) == 0)
-            for (const struct rt_onnx_op *row = tables[t].rows; row->name != NULL; row++)
-                count++;
-    return count;
-}
 
 /* --- what is known --- */
 

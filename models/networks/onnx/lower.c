@@ -3,8 +3,9 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/build_node.h"
-#include "models/networks/onnx/control.h"
 #include "models/networks/onnx/infer.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/patterns.h"
 #include "models/networks/layout.h"
 #include "models/networks/scalar_loads.h"
 
@@ -14,6 +15,12 @@
 
 /* --- rows --- */
 
+/* NULL: none, or it does not say how the operator is forecast. */
+static const struct rt_onnx_operator *row_of(const struct rt_onnx_node *node)
+{
+    return node->row != NULL && node->row->lower != NULL ? node->row : NULL;
+}
+
 static bool in_mask(uint16_t mask, size_t i)
 {
     return i < 16 && (mask >> i & 1) != 0;
@@ -21,7 +28,7 @@ static bool in_mask(uint16_t mask, size_t i)
 
 /* --- weights --- */
 
-static bool is_elementwise(const struct rt_onnx_lower_row *row)
+static bool is_elementwise(const struct rt_onnx_operator *row)
 {
     return in_mask(row->weights, 0) && in_mask(row->weights, 1);
 }
@@ -31,7 +38,7 @@ static void mark_slots(struct rt_onnx_lowering *l, const struct rt_onnx_graph *g
 {
     for (size_t n = graph->node_count; n-- > 0;) {
         const struct rt_onnx_node *node = &graph->nodes[n];
-        const struct rt_onnx_lower_row *row = rt_onnx_lower_row_of(node);
+        const struct rt_onnx_operator *row = row_of(node);
         bool passes = row != NULL && node->input_count > 0 && node->inputs[0] != RT_ONNX_NO_VALUE &&
                       node->output_count > 0 && node->outputs[0] != RT_ONNX_NO_VALUE &&
                       (strcmp(node->op, "Identity") == 0 || strcmp(node->op, "Transpose") == 0 ||
@@ -99,7 +106,7 @@ static void count_readers(struct rt_onnx_lowering *l, const struct rt_onnx_graph
 }
 
 /* Reals, quantised weights, and the whole numbers that are added to products of these. */
-static bool may_be_parameter(const struct rt_onnx_lower_row *row, enum rt_onnx_dtype dtype)
+static bool may_be_parameter(const struct rt_onnx_operator *row, enum rt_onnx_dtype dtype)
 {
     const struct rt_onnx_dtype_row *of = &rt_onnx_dtypes[dtype];
     bool product = row != NULL && (row->op == RT_OP_LINEAR || row->op == RT_OP_CONV2D);
@@ -108,7 +115,7 @@ static bool may_be_parameter(const struct rt_onnx_lower_row *row, enum rt_onnx_d
 }
 
 /* Elements of weights among `values`, the row's inputs, that are read for the first time. */
-static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row,
+static double new_parameters(struct rt_onnx_lowering *l, const struct rt_onnx_operator *row,
                              const uint32_t *values, size_t count)
 {
     double parameters = 0;
@@ -157,23 +164,11 @@ static bool is_constant(const struct rt_onnx_lowering *l)
     return all;
 }
 
-/* Other forms and parts of a weight are that weight. */
-static bool is_form(const struct rt_onnx_node *node)
-{
-    static const char *const forms[] = {"Cast",           "DequantizeLinear", "Flatten",  "Gather",
-                                        "QuantizeLinear", "Reshape",          "Slice",    "Split",
-                                        "Squeeze",        "Transpose",        "Unsqueeze"};
-    for (size_t i = 0; i < RT_COUNT(forms); i++)
-        if (strcmp(node->op, forms[i]) == 0)
-            return true;
-    return false;
-}
-
 static void pass_constant(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_node *node = l->at.node;
     uint32_t first = node->input_count > 0 ? node->inputs[0] : RT_ONNX_NO_VALUE;
-    bool form = is_form(node);
+    bool form = node->row != NULL && node->row->form; /* other forms and parts of a weight are that weight */
     bool whole = form || strcmp(node->op, "Identity") == 0 || strcmp(node->op, "Concat") == 0;
     for (size_t i = 0; i < node->output_count; i++) {
         uint32_t out = node->outputs[i];
@@ -247,14 +242,12 @@ static void set_made(struct rt_onnx_lowering *l)
 }
 
 /* Channels are still followed by place: outputs of operators on images, and of elementwise ones on them. */
-static void mark_image(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static void mark_image(struct rt_onnx_lowering *l, const struct rt_onnx_operator *row)
 {
     const struct rt_onnx_node *node = l->at.node;
     if (row == NULL || !has_output(node))
         return;
-    bool image = false;
-    for (const struct rt_onnx_lower_row *of = rt_onnx_lower_image; of->name != NULL; of++)
-        image |= of == row;
+    bool image = row->image;
     int rank = rt_onnx_lower_out_shape(l)->rank;
     for (size_t i = 0; i < node->input_count && strcmp(node->op, "Transpose") != 0; i++)
         image |= node->inputs[i] != RT_ONNX_NO_VALUE && l->made[node->inputs[i]].image &&
@@ -286,7 +279,7 @@ static int lower_present(struct walk *walk)
 {
     struct rt_onnx_lowering *l = &walk->l;
     const struct rt_onnx_node *node = l->at.node;
-    const struct rt_onnx_lower_row *row = rt_onnx_lower_row_of(node);
+    const struct rt_onnx_operator *row = row_of(node);
     size_t first = l->graph->node_count;
     if (is_constant(l) && (node->input_count > 0 || strcmp(node->op, "Constant") == 0)) {
         pass_constant(l);
@@ -307,13 +300,13 @@ static int lower_present(struct walk *walk)
         set_parameters(l, new_parameters(l, NULL, found->weight, found->weight_count), first);
         return RT_OK;
     }
-    if (row == NULL || (row->lower != NULL && !row->lower(l, row))) {
+    if (row == NULL || !row->lower(l)) {
         add_name(&walk->by_bytes, node);
         rt_onnx_lower_move(l, RT_OP_COPY, rt_onnx_lower_traffic(l));
         if (rt_node_has_gradient(l->graph, l->result))
             rt_onnx_lower_keep(l);
     }
-    rt_onnx_lower_weights(l, row, first);
+    rt_onnx_lower_weights(l, first);
     set_parameters(l, new_parameters(l, row, node->inputs, node->input_count), first);
     return RT_OK;
 }

@@ -16,7 +16,7 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_ONNX_MATCH_H
 #define ROOFTILE_MODELS_NETWORKS_ONNX_MATCH_H
 
-#include "models/networks/onnx/lower.h"
+#include "models/networks/onnx/lowering.h"
 
 struct rt_onnx_part {
     const char *name, *text;

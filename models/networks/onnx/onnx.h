@@ -2,22 +2,20 @@
  * ONNX files: the graph of any framework, without its weights.
  *
  * The room, in reading order:
- *   onnx.h           a model as it was read: graphs of nodes, values with shapes and, where small, elements
- *   model.c          room for all of it; dims and shapes given on the command line
- *   proto/           from a file to a model; built where protobuf-c and ONNX's own onnx.proto are found
- *     slim.[ch]      the file's messages without weights and texts for people
- *     read.[ch]      messages to graphs: names to values, bodies, functions written out
- *     read_value.c   tensors and types
- *   absent.c         the sentence of a build without them
- *   rows.h           operators as rows: what a row is and what it may ask
- *   shapes.c         arithmetic of shapes that rows share
- *   rows_*.c         a row per operator, by kind
- *   fold.[ch]        elements of small values: shape arithmetic; fold_moves.c those that only move
- *   infer.[ch]       the walk over the nodes; why a shape is not known
- *   report.c         every value with its shape, printed
- *   lower.[ch]       nodes to kernels; lower_*.c: how an operator is forecast, a row each
- *   match.[ch]       expressions of operators; lower_patterns.c, lower_attention.c: what they become, a row
- *                    each
+ *   onnx.h          a model as it was read: graphs of nodes, values with shapes and, where small, elements
+ *   model.c         room for all of it; dims and shapes that are given
+ *   proto/          from a file to a model; built where protobuf-c and ONNX's own onnx.proto are found
+ *     slim.[ch]     the file's messages without weights and texts for people
+ *     read.[ch]     messages to graphs: names to values, bodies, functions written out
+ *     read_value.c  tensors and types
+ *   absent.c        the sentence of a build without them
+ *   operator.[ch]   what a row of an operator is, and what its shapes may ask
+ *   operators_*.c   the rows, by kind, with their functions; operators.[ch]: the table of all
+ *   infer.[ch]      the walk over the nodes; why a shape is not known
+ *   report.c        every value with its shape, printed
+ *   lowering.[ch]   what functions of rows may ask and do while kernels are made
+ *   match.[ch]      expressions of operators; patterns.[ch]: what they become, a row each
+ *   lower.[ch]      the walk that makes kernels: rows and patterns to a graph
  *
  * Formats and rules are those of ONNX: onnx.proto, Operators.md (https://onnx.ai/onnx/operators), and
  * ContribOperators.md of ONNX Runtime for com.microsoft.
@@ -152,11 +150,11 @@ struct rt_onnx_attribute {
     };
 };
 
-struct rt_onnx_op;
+struct rt_onnx_operator;
 struct rt_onnx_node {
     const char *name; /* never "": nodes without a name get that of their operator and number */
     const char *op, *domain;
-    const struct rt_onnx_op *row;     /* NULL: an operator that no row knows */
+    const struct rt_onnx_operator *row; /* NULL: an operator that no row knows */
     int64_t opset;                    /* of its domain, as the file imports it */
     const uint32_t *inputs, *outputs; /* values; RT_ONNX_NO_VALUE where one is left out */
     size_t input_count, output_count;

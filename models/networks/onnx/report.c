@@ -2,7 +2,7 @@
 #include "models/networks/onnx/report.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "models/networks/onnx/control.h"
+#include "models/networks/onnx/operator.h"
 #include "models/networks/onnx/infer.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "models/networks/onnx/infer.h"
 #include "models/networks/onnx/proto/slim.h"
-#include "models/networks/onnx/rows.h"
+#include "models/networks/onnx/operators.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -321,7 +321,7 @@ static int read_node(struct reader *reader, const struct frame *frame, const Onn
         return too_many(model, "nodes", RT_ONNX_MOST_NODES);
     node.domain = is_standard(node.domain) ? "" : node.domain;
     node.opset = opset_of(frame, node.domain);
-    node.row = rt_onnx_find_op(node.domain, node.op);
+    node.row = rt_onnx_find_operator(node.domain, node.op);
     int status = read_operands(reader, frame, from, &node);
     if (status == RT_OK)
         status = read_attributes(reader, frame, from, &node);

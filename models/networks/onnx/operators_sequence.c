@@ -1,6 +1,7 @@
-/* Sequences of tensors and values that may be missing. See rows.h. */
+/* Sequences of tensors and values that may be missing. See operator.h. */
 #include "base/status.h"
-#include "models/networks/onnx/control.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
 
 static void set_sequence(struct rt_onnx_value *out, enum rt_onnx_dtype dtype,
                          const struct rt_onnx_shape *each, int64_t length)
@@ -152,17 +153,18 @@ static int held(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-const struct rt_onnx_op rt_onnx_sequence_rows[] = {
-    {"SequenceConstruct", construct, NULL, 0, 1},
-    {"SequenceEmpty", empty, NULL, 0, 0},
-    {"SequenceInsert", insert, NULL, 0, 2},
-    {"SequenceErase", erase, NULL, 0, 1},
-    {"SequenceAt", element_of, NULL, 0, 2},
-    {"SequenceLength", scalar_of, fold_length, RT_ONNX_INT64, 1},
-    {"SplitToSequence", split_to_sequence, NULL, 0, 1},
-    {"ConcatFromSequence", concat_from_sequence, NULL, 0, 1},
-    {"Optional", optional, NULL, 0, 0},
-    {"OptionalGetElement", held, NULL, 0, 1},
-    {"OptionalHasElement", scalar_of, NULL, RT_ONNX_BOOL, 0},
+const struct rt_onnx_operator rt_onnx_sequence_rows[] = {
+    {"SequenceConstruct", 1, .shapes = construct, .lower = rt_onnx_lower_nothing},
+    {"SequenceEmpty", 0, .shapes = empty, .lower = rt_onnx_lower_nothing},
+    {"SequenceInsert", 2, .shapes = insert, .lower = rt_onnx_lower_nothing},
+    {"SequenceErase", 1, .shapes = erase, .lower = rt_onnx_lower_nothing},
+    {"SequenceAt", 2, .shapes = element_of, .lower = rt_onnx_lower_nothing},
+    {"SequenceLength", 1, .shapes = scalar_of, .how = RT_ONNX_INT64, .fold = fold_length,
+     .lower = rt_onnx_lower_nothing},
+    {"SplitToSequence", 1, .shapes = split_to_sequence, .lower = rt_onnx_lower_nothing},
+    {"ConcatFromSequence", 1, .shapes = concat_from_sequence},
+    {"Optional", 0, .shapes = optional, .lower = rt_onnx_lower_nothing},
+    {"OptionalGetElement", 1, .shapes = held, .lower = rt_onnx_lower_nothing},
+    {"OptionalHasElement", 0, .shapes = scalar_of, .how = RT_ONNX_BOOL, .lower = rt_onnx_lower_nothing},
     {.name = NULL},
 };

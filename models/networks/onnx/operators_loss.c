@@ -1,11 +1,13 @@
-/* Losses, optimizers and ai.onnx.ml's few that stand beside networks. See rows.h. */
+/* Losses, optimizers and ai.onnx.ml's few that stand beside networks. See operator.h. */
 #include "base/status.h"
-#include "models/networks/onnx/rows.h"
+#include "models/networks/build_node.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
 
 #include <string.h>
 
 /* Scores and labels; without a reduction a loss for each label. The second output: log of the softmax. */
-static int loss(const struct rt_onnx_at *at)
+static int loss_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *scores = rt_onnx_in(at, 0), *labels = rt_onnx_in(at, 1);
     struct rt_onnx_shape scalar = rt_onnx_scalar();
@@ -15,9 +17,23 @@ static int loss(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
+/* (batch, classes, ...): PyTorch's cross entropy is log softmax, then the labels' mean. */
+static bool lower_loss(struct rt_onnx_lowering *l)
+{
+    const struct rt_onnx_shape *scores = rt_onnx_lower_shape(l, 0);
+    uint32_t x = rt_onnx_lower_node(l, 0);
+    if (scores->rank < 2 || rt_onnx_count(scores) < 1)
+        return false;
+    int64_t cols = scores->dim[1], rows = rt_onnx_count(scores) / cols;
+    if (rt_onnx_lower_op(l) == RT_OP_SOFTMAX)
+        x = rt_build_softmax(l->graph, rt_image_name(l->graph, l->name, "softmax"), x, rows, cols);
+    l->result = rt_build_move(l->graph, l->name, RT_OP_REDUCE, x, 1, rows, 0);
+    return true;
+}
+
 /* Rate, count, then weights, gradients and `how` - 1 kinds of state, all weights of a kind in a row. Its
  * outputs: all but the gradients. */
-static int optimizer(const struct rt_onnx_at *at)
+static int optimizer_shape(const struct rt_onnx_at *at)
 {
     size_t kinds = (size_t)at->node->row->how + 1, weights = (at->node->input_count - 2) / kinds;
     for (size_t i = 0; i < at->node->output_count; i++) {
@@ -28,31 +44,17 @@ static int optimizer(const struct rt_onnx_at *at)
 }
 
 /* Gradients of a value by others: as those, which are the inputs. */
-static int gradient(const struct rt_onnx_at *at)
+static int gradient_shape(const struct rt_onnx_at *at)
 {
     for (size_t i = 0; i < at->node->output_count; i++)
         rt_onnx_set_like(rt_onnx_out(at, i), rt_onnx_in(at, i));
     return RT_OK;
 }
 
-const struct rt_onnx_op rt_onnx_loss_rows[] = {
-    {"NegativeLogLikelihoodLoss", loss, NULL, 0, 2},
-    {"SoftmaxCrossEntropyLoss", loss, NULL, 0, 2},
-    {.name = NULL},
-};
-
-const struct rt_onnx_op rt_onnx_preview_rows[] = {
-    {"Adagrad", optimizer, NULL, 2, 3},
-    {"Adam", optimizer, NULL, 3, 3},
-    {"Momentum", optimizer, NULL, 2, 3},
-    {"Gradient", gradient, NULL, 0, 1},
-    {.name = NULL},
-};
-
 /* --- ai.onnx.ml --- */
 
 /* Columns of the first input by the indices of the second. */
-static int extract(const struct rt_onnx_at *at)
+static int extract_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     struct rt_onnx_shape shape = in->shape;
@@ -66,7 +68,7 @@ static int extract(const struct rt_onnx_at *at)
 }
 
 /* A text or number for each text or number; where they stand in a tensor, of its dtype. */
-static int encode(const struct rt_onnx_at *at)
+static int encode_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_attribute *tensor = rt_onnx_attribute(at, "values_tensor");
     enum rt_onnx_dtype dtype = rt_onnx_has(at, "values_strings")  ? RT_ONNX_STRING
@@ -79,7 +81,7 @@ static int encode(const struct rt_onnx_at *at)
 }
 
 /* A row of results for each row. */
-static int trees(const struct rt_onnx_at *at)
+static int trees_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     struct rt_onnx_shape shape = {
@@ -89,13 +91,19 @@ static int trees(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-const struct rt_onnx_op rt_onnx_ml_rows[] = {
-    {"ArrayFeatureExtractor", extract, NULL, 0, 2},
-    {"LabelEncoder", encode, NULL, 0, 1},
-    {"Binarizer", rt_onnx_same, NULL, 0, 1},
-    {"Imputer", rt_onnx_same, NULL, 0, 1},
-    {"Normalizer", rt_onnx_same, NULL, RT_ONNX_FLOAT, 1},
-    {"TreeEnsemble", trees, NULL, 0, 1},
-    {"Scaler", rt_onnx_same, NULL, RT_ONNX_FLOAT, 1},
+const struct rt_onnx_operator rt_onnx_loss_rows[] = {
+    {"NegativeLogLikelihoodLoss", 2, .shapes = loss_shape, .lower = lower_loss, .op = RT_OP_REDUCE},
+    {"SoftmaxCrossEntropyLoss", 2, .shapes = loss_shape, .lower = lower_loss, .op = RT_OP_SOFTMAX},
+    {"Adagrad", 3, .shapes = optimizer_shape, .domain = "ai.onnx.preview.training", .how = 2},
+    {"Adam", 3, .shapes = optimizer_shape, .domain = "ai.onnx.preview.training", .how = 3},
+    {"Momentum", 3, .shapes = optimizer_shape, .domain = "ai.onnx.preview.training", .how = 2},
+    {"Gradient", 1, .shapes = gradient_shape, .domain = "ai.onnx.preview.training"},
+    {"ArrayFeatureExtractor", 2, .shapes = extract_shape, .domain = "ai.onnx.ml"},
+    {"LabelEncoder", 1, .shapes = encode_shape, .domain = "ai.onnx.ml"},
+    {"Binarizer", 1, .shapes = rt_onnx_same, .domain = "ai.onnx.ml"},
+    {"Imputer", 1, .shapes = rt_onnx_same, .domain = "ai.onnx.ml"},
+    {"Normalizer", 1, .shapes = rt_onnx_same, .domain = "ai.onnx.ml", .how = RT_ONNX_FLOAT},
+    {"TreeEnsemble", 1, .shapes = trees_shape, .domain = "ai.onnx.ml"},
+    {"Scaler", 1, .shapes = rt_onnx_same, .domain = "ai.onnx.ml", .how = RT_ONNX_FLOAT},
     {.name = NULL},
 };

@@ -1,17 +1,134 @@
 /*
- * Einsum to nodes, as torch.einsum runs it (aten/native/Linear.cpp): two operands at a time from the left, as
- * a batched product of (batch, m, k) and (batch, k, n) where letters are summed over, else as an elementwise
- * one. What an operand alone is summed over is reduced before. An operand, a weight too, is copied where its
- * letters do not lie as the product takes them. See lower.h.
+ * Einsum: the shape that its equation says, and its nodes, as torch.einsum runs it (aten/native/Linear.cpp):
+ * two operands at a time from the left, as a batched product of (batch, m, k) and (batch, k, n) where letters
+ * are summed over, else as an elementwise one. What an operand alone is summed over is reduced before. An
+ * operand, a weight too, is copied where its letters do not lie as the product takes them. See operator.h.
  */
+#include "base/status.h"
 #include "models/networks/build_node.h"
-#include "models/networks/onnx/lower.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Letters in the order in memory; dims of "..." are the letters 1.., the last dim 1. */
 enum { LETTERS = 128 };
+
+/* --- the shape --- */
+
+/* Dims by letter, those of "..." apart. */
+struct labels {
+    int64_t dim[LETTERS];
+    bool seen[LETTERS];
+    int count[LETTERS]; /* in the inputs */
+    struct rt_onnx_shape dots;
+};
+
+static size_t term_length(const char *term)
+{
+    return strcspn(term, ",-");
+}
+
+static int term_letters(const char *term, size_t length)
+{
+    int letters = 0;
+    for (size_t i = 0; i < length; i++)
+        letters += isalpha((unsigned char)term[i]) != 0;
+    return letters;
+}
+
+static int einsum_letter(struct labels *sum, int letter, int64_t dim)
+{
+    int64_t *known = &sum->dim[letter];
+    sum->count[letter]++;
+    if (!sum->seen[letter] || *known == 1) {
+        *known = dim;
+        sum->seen[letter] = true;
+        return RT_OK;
+    }
+    return dim == 1 ? RT_OK : rt_onnx_same_dim(*known, dim, "dims of one letter", known);
+}
+
+static int einsum_term(struct labels *sum, const char *term, size_t length, const struct rt_onnx_shape *in)
+{
+    int letters = term_letters(term, length), at = 0, status = RT_OK;
+    bool dots = memchr(term, '.', length) != NULL;
+    if (in->rank < letters || (in->rank != letters && !dots))
+        return rt_fail(RT_EFORMAT, "its equation has %d letters for an input of shape %s", letters,
+                       rt_onnx_shape_words(in).text);
+    for (size_t i = 0; i < length && status == RT_OK; i++) {
+        if (isalpha((unsigned char)term[i])) {
+            status = einsum_letter(sum, term[i], in->dim[at++]);
+        } else if (term[i] == '.' && dots) {
+            struct rt_onnx_shape rest = {.rank = in->rank - letters};
+            memcpy(rest.dim, in->dim + at, (size_t)rest.rank * sizeof rest.dim[0]);
+            status = rt_onnx_broadcast(&sum->dots, &rest, &sum->dots);
+            at += rest.rank;
+            dots = false;
+        }
+    }
+    return status;
+}
+
+static int add_dim(struct rt_onnx_shape *shape, int64_t dim)
+{
+    if (shape->rank == RT_ONNX_RANK)
+        return rt_fail(RT_EFORMAT, "its result has more than %d dims", RT_ONNX_RANK);
+    shape->dim[shape->rank++] = dim;
+    return RT_OK;
+}
+
+static int append_dots(const struct labels *sum, struct rt_onnx_shape *out)
+{
+    int status = RT_OK;
+    for (int d = 0; d < sum->dots.rank && status == RT_OK; d++)
+        status = add_dim(out, sum->dots.dim[d]);
+    return status;
+}
+
+/* As the equation says behind "->"; without it, the letters that stand once, in their order. */
+static int einsum_result(const struct labels *sum, const char *arrow, struct rt_onnx_shape *out)
+{
+    bool dots = false;
+    int status = arrow == NULL ? append_dots(sum, out) : RT_OK;
+    for (int letter = 0; arrow == NULL && letter < LETTERS && status == RT_OK; letter++)
+        if (sum->count[letter] == 1)
+            status = add_dim(out, sum->dim[letter]);
+    for (const char *c = arrow; c != NULL && *c != '\0' && status == RT_OK; c++) {
+        if (isalpha((unsigned char)*c))
+            status = sum->seen[(unsigned char)*c & (LETTERS - 1)]
+                         ? add_dim(out, sum->dim[(unsigned char)*c & (LETTERS - 1)])
+                         : rt_fail(RT_EFORMAT, "the letter %c of its result is in no input", *c);
+        else if (*c == '.' && !dots)
+            status = append_dots(sum, out), dots = true;
+    }
+    return status;
+}
+
+static int einsum_shape(const struct rt_onnx_at *at)
+{
+    const char *equation = rt_onnx_word(at, "equation", ""), *arrow = strstr(equation, "->"),
+               *term = equation;
+    struct rt_onnx_shape shape = rt_onnx_scalar();
+    struct labels sum = {.dots.rank = 0};
+    int status = RT_OK;
+    for (size_t i = 0; i < at->node->input_count && status == RT_OK; i++) {
+        size_t length = term_length(term);
+        const struct rt_onnx_value *in = rt_onnx_in(at, i);
+        if (in == NULL || in->shape.rank == RT_ONNX_UNKNOWN)
+            return RT_OK;
+        status = einsum_term(&sum, term, length, &in->shape);
+        term += length + (term[length] == ',');
+    }
+    if (status == RT_OK)
+        status = einsum_result(&sum, arrow, &shape);
+    rt_onnx_set(rt_onnx_out(at, 0), rt_onnx_in(at, 0)->dtype, &shape);
+    return status;
+}
+
+/* --- letters in the order in memory --- */
+
+/* Dims of "..." are the letters 1.., the last dim 1. */
 struct term {
     unsigned char letter[LETTERS];
     int count;
@@ -322,9 +439,8 @@ static bool read_equation(struct einsum *sum, struct term *terms, size_t count)
 
 enum { MOST_OPERANDS = 8 };
 
-bool rt_onnx_lower_einsum(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_einsum(struct rt_onnx_lowering *l)
 {
-    (void)row;
     struct einsum sum = {.l = l};
     struct term terms[MOST_OPERANDS];
     size_t count = l->at.node->input_count;
@@ -351,3 +467,8 @@ bool rt_onnx_lower_einsum(struct rt_onnx_lowering *l, const struct rt_onnx_lower
     set_view(&sum);
     return true;
 }
+
+const struct rt_onnx_operator rt_onnx_einsum_rows[] = {
+    {"Einsum", 1, .shapes = einsum_shape, .lower = lower_einsum, .op = RT_OP_LINEAR},
+    {.name = NULL},
+};

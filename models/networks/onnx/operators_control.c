@@ -1,6 +1,6 @@
-/* Nodes with bodies: If, Loop, Scan, SequenceMap. See rows.h. */
+/* Nodes with bodies: If, Loop, Scan, SequenceMap. See operator.h. */
 #include "base/status.h"
-#include "models/networks/onnx/control.h"
+#include "models/networks/onnx/operator.h"
 #include "models/networks/onnx/infer.h"
 
 #include <string.h>
@@ -8,17 +8,6 @@
 #define ROUNDS 4 /* of a loop's body until its shapes stay; then those that change are not known */
 
 /* --- shapes of two ways --- */
-
-struct rt_onnx_shape rt_onnx_common(const struct rt_onnx_shape *a, const struct rt_onnx_shape *b)
-{
-    struct rt_onnx_shape shape = *a;
-    if (a->rank != b->rank)
-        return rt_onnx_no_shape;
-    for (int d = 0; d < shape.rank; d++)
-        if (a->dim[d] != b->dim[d])
-            shape.dim[d] = RT_ONNX_UNKNOWN;
-    return shape;
-}
 
 static bool same_shape(const struct rt_onnx_shape *a, const struct rt_onnx_shape *b)
 {
@@ -420,10 +409,10 @@ static int sequence_map(const struct rt_onnx_at *at)
     return status;
 }
 
-const struct rt_onnx_op rt_onnx_control_rows[] = {
-    {"If", branch_of_two, NULL, 0, 1},
-    {"Loop", loop, NULL, 0, 0},
-    {"Scan", scan_over, NULL, 0, 0},
-    {"SequenceMap", sequence_map, NULL, 0, 1},
+const struct rt_onnx_operator rt_onnx_control_rows[] = {
+    {"If", 1, .shapes = branch_of_two},
+    {"Loop", 0, .shapes = loop},
+    {"Scan", 0, .shapes = scan_over},
+    {"SequenceMap", 1, .shapes = sequence_map},
     {.name = NULL},
 };

@@ -1,6 +1,6 @@
-/* What rows ask and set, and the arithmetic of shapes. See rows.h. */
+/* What rows ask and set, and the arithmetic of shapes. See operator.h. */
+#include "models/networks/onnx/operator.h"
 #include "base/status.h"
-#include "models/networks/onnx/rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -219,6 +219,53 @@ int rt_onnx_want_rank(const struct rt_onnx_at *at, size_t input, int least, int 
                    rt_onnx_shape_words(&value->shape).text, least, most);
 }
 
+struct rt_onnx_shape rt_onnx_common(const struct rt_onnx_shape *a, const struct rt_onnx_shape *b)
+{
+    struct rt_onnx_shape shape = *a;
+    if (a->rank != b->rank)
+        return rt_onnx_no_shape;
+    for (int d = 0; d < shape.rank; d++)
+        if (a->dim[d] != b->dim[d])
+            shape.dim[d] = RT_ONNX_UNKNOWN;
+    return shape;
+}
+
+static int64_t clamp(int64_t index, int64_t least, int64_t most)
+{
+    return index < least ? least : index > most ? most : index;
+}
+
+int64_t rt_onnx_slice_count(int64_t size, int64_t start, int64_t end, int64_t step, int64_t *first)
+{
+    start = clamp(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);
+    end = clamp(end < 0 ? end + size : end, step > 0 ? 0 : -1, size);
+    int64_t way = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
+    *first = start;
+    return way <= 0 ? 0 : (way + stride - 1) / stride;
+}
+
+/* --- places --- */
+
+size_t rt_onnx_source(const struct rt_onnx_shape *out, size_t i, const int64_t *stride)
+{
+    int64_t rest = (int64_t)i, at = 0;
+    for (int d = out->rank - 1; d >= 0; d--) {
+        at += rest % out->dim[d] * stride[d];
+        rest /= out->dim[d];
+    }
+    return (size_t)at;
+}
+
+void rt_onnx_strides(const struct rt_onnx_shape *in, const struct rt_onnx_shape *out, int64_t *stride)
+{
+    int64_t step = 1;
+    memset(stride, 0, RT_ONNX_RANK * sizeof *stride);
+    for (int d = in->rank - 1, o = out->rank - 1; d >= 0 && o >= 0; d--, o--) {
+        stride[o] = in->dim[d] == 1 ? 0 : step;
+        step *= in->dim[d];
+    }
+}
+
 /* --- rows of several files --- */
 
 static enum rt_onnx_dtype dtype_of(const struct rt_onnx_at *at)
@@ -246,13 +293,4 @@ int rt_onnx_all_alike(const struct rt_onnx_at *at)
             status = rt_onnx_broadcast(&shape, &rt_onnx_in(at, i)->shape, &shape);
     rt_onnx_set(rt_onnx_out(at, 0), dtype_of(at), &shape);
     return status;
-}
-
-bool rt_onnx_fold_copy(const struct rt_onnx_at *at, struct rt_onnx_data *out)
-{
-    const struct rt_onnx_value *in = rt_onnx_in(at, 0);
-    if (in == NULL || in->data == NULL || in->data->count != out->count || in->data->real != out->real)
-        return false;
-    memcpy(out->element, in->data->element, out->count * sizeof out->element[0]);
-    return true;
 }

@@ -1,6 +1,6 @@
-/* Texts, signals and what else is seldom. See rows.h. */
+/* Texts, signals and what else is seldom. See operator.h. */
 #include "base/status.h"
-#include "models/networks/onnx/rows.h"
+#include "models/networks/onnx/operator.h"
 
 /* The parts of each text, and their number. */
 static int split_text(const struct rt_onnx_at *at)
@@ -104,13 +104,13 @@ static int stft(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-const struct rt_onnx_op rt_onnx_text_rows[] = {
-    {"StringConcat", rt_onnx_all_alike, NULL, RT_ONNX_STRING, 2},
-    {"StringNormalizer", normalise_text, NULL, 0, 1},
-    {"StringSplit", split_text, NULL, 0, 1},
-    {"RegexFullMatch", rt_onnx_same, NULL, RT_ONNX_BOOL, 1},
-    {"TfIdfVectorizer", count_ngrams, NULL, 0, 1},
-    {"DFT", dft, NULL, 0, 1},
-    {"STFT", stft, NULL, 0, 2},
+const struct rt_onnx_operator rt_onnx_text_rows[] = {
+    {"StringConcat", 2, .shapes = rt_onnx_all_alike, .how = RT_ONNX_STRING},
+    {"StringNormalizer", 1, .shapes = normalise_text},
+    {"StringSplit", 1, .shapes = split_text},
+    {"RegexFullMatch", 1, .shapes = rt_onnx_same, .how = RT_ONNX_BOOL},
+    {"TfIdfVectorizer", 1, .shapes = count_ngrams},
+    {"DFT", 1, .shapes = dft},
+    {"STFT", 2, .shapes = stft},
     {.name = NULL},
 };

@@ -1,6 +1,10 @@
-/* Operators that reduce along axes, pick elements, or count. See rows.h. */
+/* Operators that reduce along axes, pick elements, or count. See operator.h. */
 #include "base/status.h"
-#include "models/networks/onnx/fold.h"
+#include "models/networks/build_node.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
+
+#include <string.h>
 
 /* --- reductions --- */
 
@@ -36,7 +40,7 @@ static bool find_axes(const struct rt_onnx_at *at, int rank, bool *gone, int *st
     return true;
 }
 
-static int reduce(const struct rt_onnx_at *at)
+static int reduce_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     bool gone[RT_ONNX_RANK], keep = rt_onnx_int(at, "keepdims", 1) != 0;
@@ -50,7 +54,7 @@ static int reduce(const struct rt_onnx_at *at)
     return status;
 }
 
-static int arg(const struct rt_onnx_at *at)
+static int arg_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     bool gone[RT_ONNX_RANK] = {false};
@@ -66,9 +70,57 @@ static int arg(const struct rt_onnx_at *at)
     return status;
 }
 
+static bool reduce_whole(const char *op, const struct rt_onnx_data *in, int64_t *out)
+{
+    bool product = strcmp(op, "ReduceProd") == 0, fits = in->count > 0;
+    int64_t sum = product;
+    for (size_t i = 0; i < in->count && fits; i++) {
+        int64_t value = in->element[i].whole;
+        fits = value != RT_ONNX_UNKNOWN_INT;
+        if (!fits)
+            break;
+        if (product)
+            fits = !__builtin_mul_overflow(sum, value, &sum);
+        else if (strcmp(op, "ReduceSum") == 0)
+            fits = !__builtin_add_overflow(sum, value, &sum);
+        else if (i == 0 || (strcmp(op, "ReduceMax") == 0 ? value > sum : value < sum))
+            sum = value;
+    }
+    *out = fits ? sum : RT_ONNX_UNKNOWN_INT;
+    return true;
+}
+
+static bool fold_reduce(const struct rt_onnx_at *at, struct rt_onnx_data *out)
+{
+    const struct rt_onnx_data *in = rt_onnx_in(at, 0)->data;
+    return in != NULL && !in->real && !out->real && out->count == 1 &&
+           reduce_whole(at->node->op, in, &out->element[0].whole);
+}
+
+static bool lower_reduce(struct rt_onnx_lowering *l)
+{
+    int64_t in = rt_onnx_count(rt_onnx_lower_shape(l, 0)), rows = rt_onnx_count(rt_onnx_lower_out_shape(l));
+    const struct rt_onnx_made *made = &l->made[rt_onnx_lower_in(l, 0)];
+    struct rt_image x = rt_onnx_lower_image_of(l, 0);
+    bool mean = strcmp(l->at.node->op, "ReduceMean") == 0;
+    if (mean && made->image && rt_onnx_lower_shape(l, 0)->rank == 4 && rows == x.batch * x.channels) {
+        l->result = rt_image_adaptive_avg_pool(l->graph, l->name, x, 1, 1).node;
+        return true;
+    }
+    if (mean) {
+        l->result = rt_build_mean(l->graph, l->name, rt_onnx_lower_node(l, 0), rows, in / rows);
+        return true;
+    }
+    l->result = rt_onnx_lower_add(l, (double)rows);
+    l->graph->nodes[l->result].fusable = true;
+    rt_node_add_kernel(l->graph, RT_FORWARD, rt_onnx_lower_op(l), rows, in / rows);
+    rt_onnx_lower_reduced(l, rows, in / rows);
+    return true;
+}
+
 /* --- what is picked --- */
 
-static int top_k(const struct rt_onnx_at *at)
+static int top_k_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     struct rt_onnx_shape shape = in->shape;
@@ -102,7 +154,7 @@ static int64_t count_true(const struct rt_onnx_value *in)
     return count;
 }
 
-static int non_zero(const struct rt_onnx_at *at)
+static int non_zero_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     struct rt_onnx_shape shape = {.rank = 2, .dim = {in->shape.rank, count_true(in)}};
@@ -110,7 +162,7 @@ static int non_zero(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-static int compress(const struct rt_onnx_at *at)
+static int compress_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     struct rt_onnx_shape shape = rt_onnx_vector(count_true(rt_onnx_in(at, 1)));
@@ -128,7 +180,7 @@ static int compress(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-static int unique(const struct rt_onnx_at *at)
+static int unique_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_value *in = rt_onnx_in(at, 0);
     struct rt_onnx_shape shape = rt_onnx_vector(RT_ONNX_UNKNOWN), some = shape;
@@ -147,7 +199,7 @@ static int unique(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-static int boxes(const struct rt_onnx_at *at)
+static int boxes_shape(const struct rt_onnx_at *at)
 {
     struct rt_onnx_shape shape = {.rank = 2, .dim = {RT_ONNX_UNKNOWN, 3}};
     rt_onnx_set(rt_onnx_out(at, 0), RT_ONNX_INT64, &shape);
@@ -156,7 +208,7 @@ static int boxes(const struct rt_onnx_at *at)
 
 /* --- what is counted --- */
 
-static int shape_of(const struct rt_onnx_at *at)
+static int shape_shape(const struct rt_onnx_at *at)
 {
     const struct rt_onnx_shape *in = &rt_onnx_in(at, 0)->shape;
     struct rt_onnx_shape shape = rt_onnx_vector(RT_ONNX_UNKNOWN);
@@ -168,37 +220,51 @@ static int shape_of(const struct rt_onnx_at *at)
     return RT_OK;
 }
 
-static int size_of(const struct rt_onnx_at *at)
+static bool fold_shape(const struct rt_onnx_at *at, struct rt_onnx_data *out)
+{
+    const struct rt_onnx_shape *shape = &rt_onnx_in(at, 0)->shape;
+    int64_t start = rt_onnx_int(at, "start", 0), first;
+    rt_onnx_slice_count(shape->rank, start, shape->rank, 1, &first);
+    for (size_t i = 0; i < out->count; i++) {
+        int64_t dim = shape->dim[(size_t)first + i];
+        out->element[i].whole = dim == RT_ONNX_UNKNOWN ? RT_ONNX_UNKNOWN_INT : dim;
+    }
+    return true;
+}
+
+static int size_shape(const struct rt_onnx_at *at)
 {
     struct rt_onnx_shape shape = rt_onnx_scalar();
     rt_onnx_set(rt_onnx_out(at, 0), RT_ONNX_INT64, &shape);
     return RT_OK;
 }
 
-#define REDUCE(name)                                                                                         \
-    {                                                                                                        \
-        name, reduce, rt_onnx_fold_reduce, 0, 1                                                              \
-    }
+static bool fold_size(const struct rt_onnx_at *at, struct rt_onnx_data *out)
+{
+    int64_t count = rt_onnx_count(&rt_onnx_in(at, 0)->shape);
+    out->element[0].whole = count < 0 ? RT_ONNX_UNKNOWN_INT : count;
+    return true;
+}
 
-const struct rt_onnx_op rt_onnx_reduce_rows[] = {
-    {"ReduceL1", reduce, NULL, 0, 1},
-    {"ReduceL2", reduce, NULL, 0, 1},
-    {"ReduceLogSum", reduce, NULL, 0, 1},
-    {"ReduceLogSumExp", reduce, NULL, 0, 1},
-    REDUCE("ReduceMax"),
-    {"ReduceMean", reduce, NULL, 0, 1},
-    REDUCE("ReduceMin"),
-    REDUCE("ReduceProd"),
-    REDUCE("ReduceSum"),
-    {"ReduceSumSquare", reduce, NULL, 0, 1},
-    {"ArgMax", arg, NULL, 0, 1},
-    {"ArgMin", arg, NULL, 0, 1},
-    {"TopK", top_k, NULL, 0, 1},
-    {"NonZero", non_zero, NULL, 0, 1},
-    {"Compress", compress, NULL, 0, 2},
-    {"Unique", unique, NULL, 0, 1},
-    {"NonMaxSuppression", boxes, NULL, 0, 2},
-    {"Shape", shape_of, rt_onnx_fold_shape, 0, 1},
-    {"Size", size_of, rt_onnx_fold_size, 0, 1},
+const struct rt_onnx_operator rt_onnx_reduce_rows[] = {
+    {"ReduceL1", 1, .shapes = reduce_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceL2", 1, .shapes = reduce_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceLogSum", 1, .shapes = reduce_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceLogSumExp", 1, .shapes = reduce_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceMax", 1, .shapes = reduce_shape, .fold = fold_reduce, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceMean", 1, .shapes = reduce_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceMin", 1, .shapes = reduce_shape, .fold = fold_reduce, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceProd", 1, .shapes = reduce_shape, .fold = fold_reduce, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceSum", 1, .shapes = reduce_shape, .fold = fold_reduce, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ReduceSumSquare", 1, .shapes = reduce_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ArgMax", 1, .shapes = arg_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"ArgMin", 1, .shapes = arg_shape, .lower = lower_reduce, .op = RT_OP_REDUCE},
+    {"TopK", 1, .shapes = top_k_shape, .lower = rt_onnx_lower_once, .op = RT_OP_COPY},
+    {"NonZero", 1, .shapes = non_zero_shape, .lower = rt_onnx_lower_once, .op = RT_OP_COPY},
+    {"Compress", 2, .shapes = compress_shape, .lower = rt_onnx_lower_made, .op = RT_OP_INDEX},
+    {"Unique", 1, .shapes = unique_shape},
+    {"NonMaxSuppression", 2, .shapes = boxes_shape},
+    {"Shape", 1, .shapes = shape_shape, .fold = fold_shape, .lower = rt_onnx_lower_nothing},
+    {"Size", 1, .shapes = size_shape, .fold = fold_size, .lower = rt_onnx_lower_nothing},
     {.name = NULL},
 };

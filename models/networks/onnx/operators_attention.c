@@ -1,15 +1,166 @@
 /*
  * Operators that stand for several of a transformer's: Attention and RotaryEmbedding of ai.onnx 23, and what
- * ONNX Runtime fuses (com.microsoft, ContribOperators.md), to nodes. Attention is one kernel where the
- * runtime has one (lower.h, rt_onnx_lower_fuses_attention), else as transformers' eager code runs it:
- * product, scale, mask, softmax, product. See lower.h.
+ * ONNX Runtime fuses (com.microsoft, ContribOperators.md). Attention is one kernel where the runtime has one
+ * (lowering.h, rt_onnx_lower_fuses_attention), else as transformers' eager code runs it: product, scale,
+ * mask, softmax, product. See operator.h.
  */
+#include "base/status.h"
 #include "models/networks/build_node.h"
-#include "models/networks/onnx/lower.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
 
 #include <string.h>
 
-/* --- attention --- */
+/* --- shapes of ai.onnx --- */
+
+/* Heads of queries or of keys: a dim, or an attribute where heads lie side by side. */
+static int64_t heads_of(const struct rt_onnx_at *at, const struct rt_onnx_shape *shape, const char *attribute)
+{
+    return shape->rank == 4 ? shape->dim[1] : rt_onnx_int(at, attribute, RT_ONNX_UNKNOWN);
+}
+
+static int64_t part_of(int64_t whole, int64_t parts)
+{
+    return whole < 0 || parts < 1 ? RT_ONNX_UNKNOWN : whole / parts;
+}
+
+/* Cached keys or values with the new ones behind them: batch, heads, tokens, size. */
+static int set_present(const struct rt_onnx_at *at, size_t output, size_t past, size_t input, int64_t heads)
+{
+    const struct rt_onnx_shape *in = &rt_onnx_in(at, input)->shape;
+    const struct rt_onnx_value *cached = rt_onnx_in(at, past);
+    struct rt_onnx_shape shape = {.rank = 4,
+                                  .dim = {in->dim[0], heads, in->dim[in->rank - 2],
+                                          in->rank == 4 ? in->dim[3] : part_of(in->dim[2], heads)}};
+    if (cached != NULL)
+        shape.dim[2] =
+            cached->shape.rank == 4 ? rt_onnx_plus(shape.dim[2], cached->shape.dim[2]) : RT_ONNX_UNKNOWN;
+    rt_onnx_set(rt_onnx_out(at, output), rt_onnx_in(at, input)->dtype, &shape);
+    return RT_OK;
+}
+
+/* q, k, v, mask, past keys, past values; y, present keys, present values, scores */
+static int attention_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_shape *q = &rt_onnx_in(at, 0)->shape, *k = &rt_onnx_in(at, 1)->shape,
+                               *v = &rt_onnx_in(at, 2)->shape;
+    int status = RT_OK;
+    for (size_t i = 0; i < 3 && status == RT_OK; i++)
+        status = rt_onnx_want_rank(at, i, 3, 4);
+    if (status != RT_OK || q->rank < 0 || k->rank < 0 || v->rank < 0)
+        return status;
+    int64_t heads = heads_of(at, q, "q_num_heads"), groups = heads_of(at, k, "kv_num_heads");
+    int64_t size = v->rank == 4 ? v->dim[3] : part_of(v->dim[2], groups), tokens = k->dim[k->rank - 2];
+    struct rt_onnx_shape out = *q;
+    out.dim[q->rank - 1] = q->rank == 4 ? size : rt_onnx_times(heads, size);
+    rt_onnx_set(rt_onnx_out(at, 0), rt_onnx_in(at, 0)->dtype, &out);
+    set_present(at, 1, 4, 1, groups);
+    set_present(at, 2, 5, 2, groups);
+    const struct rt_onnx_value *past = rt_onnx_in(at, 4);
+    if (past != NULL)
+        tokens = past->shape.rank == 4 ? rt_onnx_plus(tokens, past->shape.dim[2]) : RT_ONNX_UNKNOWN;
+    struct rt_onnx_shape scores = {.rank = 4, .dim = {q->dim[0], heads, q->dim[q->rank - 2], tokens}};
+    rt_onnx_set(rt_onnx_out(at, 3), rt_onnx_in(at, 0)->dtype, &scores);
+    return RT_OK;
+}
+
+/* --- of com.microsoft --- */
+
+static int64_t dim_of(const struct rt_onnx_value *value, int from_end)
+{
+    if (value == NULL || value->shape.rank < from_end)
+        return RT_ONNX_UNKNOWN;
+    return value->shape.dim[value->shape.rank - from_end];
+}
+
+static int64_t tokens_and(const struct rt_onnx_value *past, int64_t tokens)
+{
+    return past == NULL ? tokens : rt_onnx_plus(tokens, dim_of(past, 2));
+}
+
+/* x (batch, tokens, size), weight of queries, keys and values side by side, bias, mask, past (2, batch,
+ * heads, tokens, size of a head); y and the present */
+static int joined_attention_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *in = rt_onnx_in(at, 0), *past = rt_onnx_in(at, at->node->row->how ? 8 : 4);
+    struct rt_onnx_shape shape = in->shape, present = rt_onnx_open(5);
+    enum rt_onnx_dtype dtype = at->node->row->how ? rt_onnx_in(at, 3)->dtype : in->dtype;
+    int64_t heads = rt_onnx_int(at, "num_heads", RT_ONNX_UNKNOWN), sizes[RT_ONNX_RANK];
+    int64_t columns = dim_of(rt_onnx_in(at, 1), 1);
+    int count = rt_onnx_ints(at, "qkv_hidden_sizes", sizes);
+    int64_t size = count == 3 ? sizes[2] : columns < 0 ? RT_ONNX_UNKNOWN : columns / 3;
+    if (shape.rank == 3) {
+        shape.dim[2] = size;
+        present = (struct rt_onnx_shape){.rank = 5,
+                                         .dim = {2, shape.dim[0], heads, tokens_and(past, shape.dim[1]),
+                                                 size < 0 || heads < 1 ? RT_ONNX_UNKNOWN : size / heads}};
+    }
+    rt_onnx_set(rt_onnx_out(at, 0), dtype, &shape);
+    rt_onnx_set(rt_onnx_out(at, 1), dtype, &present);
+    return rt_onnx_want_rank(at, 0, 3, 3);
+}
+
+static void set_cache(struct rt_onnx_value *out, const struct rt_onnx_value *in,
+                      const struct rt_onnx_value *past, int64_t heads, int64_t size)
+{
+    struct rt_onnx_shape shape = {.rank = 4,
+                                  .dim = {dim_of(in, 3), heads, tokens_and(past, dim_of(in, 2)), size}};
+    rt_onnx_set(out, in->dtype, &shape);
+}
+
+/* query, key, value, bias, mask, bias of scores, past keys, past values; y, present keys, present values */
+static int multi_head_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *q = rt_onnx_in(at, 0), *k = rt_onnx_in(at, 1), *v = rt_onnx_in(at, 2);
+    int64_t heads = rt_onnx_int(at, "num_heads", RT_ONNX_UNKNOWN);
+    struct rt_onnx_shape shape = q->shape;
+    if (q->shape.rank == 5) /* batch, tokens, heads, 3, size: packed */
+        shape = (struct rt_onnx_shape){
+            .rank = 3,
+            .dim = {q->shape.dim[0], q->shape.dim[1], rt_onnx_times(q->shape.dim[2], q->shape.dim[4])}};
+    else if (shape.rank == 3 && v != NULL)
+        shape.dim[2] = v->shape.rank == 4 ? rt_onnx_times(v->shape.dim[1], v->shape.dim[3]) : dim_of(v, 1);
+    rt_onnx_set(rt_onnx_out(at, 0), q->dtype, &shape);
+    if (k != NULL && k->shape.rank == 3 && heads > 0)
+        set_cache(rt_onnx_out(at, 1), k, rt_onnx_in(at, 6), heads,
+                  dim_of(k, 1) < 0 ? -1 : dim_of(k, 1) / heads);
+    if (v != NULL && v->shape.rank == 3 && heads > 0)
+        set_cache(rt_onnx_out(at, 2), v, rt_onnx_in(at, 7), heads,
+                  dim_of(v, 1) < 0 ? -1 : dim_of(v, 1) / heads);
+    return RT_OK;
+}
+
+/* query, key, value, past keys, past values, lengths; y, present keys, present values. Past and present share
+ * a buffer of the longest sequence where they are one. */
+static int grouped_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *q = rt_onnx_in(at, 0), *k = rt_onnx_in(at, 1);
+    int64_t heads = rt_onnx_int(at, "num_heads", RT_ONNX_UNKNOWN);
+    int64_t groups = rt_onnx_int(at, "kv_num_heads", RT_ONNX_UNKNOWN), size = RT_ONNX_UNKNOWN;
+    struct rt_onnx_shape shape = q->shape;
+    if (shape.rank == 3 && shape.dim[2] >= 0 && heads > 0 && groups > 0) {
+        size = k == NULL ? shape.dim[2] / (heads + 2 * groups) : shape.dim[2] / heads;
+        shape.dim[2] = rt_onnx_times(heads, size);
+    }
+    rt_onnx_set(rt_onnx_out(at, 0), q->dtype, &shape);
+    for (size_t i = 1; i < 3; i++)
+        set_cache(rt_onnx_out(at, i), q, rt_onnx_in(at, 2 + i), groups, size);
+    return rt_onnx_want_rank(at, 0, 3, 3);
+}
+
+/* ids, ids of segments, tables of words, positions, segments; y, index of the mask, sum */
+static int embed_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *ids = rt_onnx_in(at, 0), *words = rt_onnx_in(at, 2);
+    struct rt_onnx_shape shape = {.rank = 3, .dim = {dim_of(ids, 2), dim_of(ids, 1), dim_of(words, 1)}};
+    struct rt_onnx_shape mask = rt_onnx_vector(dim_of(ids, 2));
+    rt_onnx_set(rt_onnx_out(at, 0), words->dtype, &shape);
+    rt_onnx_set(rt_onnx_out(at, 1), RT_ONNX_INT32, &mask);
+    rt_onnx_set(rt_onnx_out(at, 2), words->dtype, &shape);
+    return RT_OK;
+}
+
+/* --- nodes of attention --- */
 
 struct attention {
     uint32_t q, k, v, mask;
@@ -180,7 +331,7 @@ void rt_onnx_claim_mask(struct rt_onnx_lowering *l, const struct rt_onnx_node *n
 }
 
 /* ai.onnx 23: q, k, v, mask, past keys, past values */
-static bool plain_attention(struct rt_onnx_lowering *l)
+static bool lower_attention(struct rt_onnx_lowering *l)
 {
     struct attention a = {.mask = rt_onnx_lower_node(l, 3),
                           .masked = has(l, 3),
@@ -229,15 +380,13 @@ static bool packed_attention(struct rt_onnx_lowering *l, size_t mask, size_t pas
     return true;
 }
 
-static bool attention(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_joined_attention(struct rt_onnx_lowering *l)
 {
-    (void)row;
-    return rt_onnx_lower_is_microsoft(l) ? packed_attention(l, 3, 4, false) : plain_attention(l);
+    return packed_attention(l, 3, 4, false);
 }
 
-static bool quantised_attention(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_quantised_attention(struct rt_onnx_lowering *l)
 {
-    (void)row;
     return packed_attention(l, 5, 8, true);
 }
 
@@ -264,9 +413,8 @@ static bool packed_heads(struct rt_onnx_lowering *l, const struct attention *as)
 }
 
 /* query, key, value, bias, mask, bias of scores, past keys, past values */
-static bool multi_head(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_multi_head(struct rt_onnx_lowering *l)
 {
-    (void)row;
     int64_t heads = rt_onnx_int(&l->at, "num_heads", 0);
     struct attention a = {.mask = rt_onnx_lower_node(l, has(l, 4) ? 4 : 5),
                           .masked = has(l, 4) || has(l, 5),
@@ -297,9 +445,8 @@ static uint32_t rotate(struct rt_onnx_lowering *l, const char *name, uint32_t x,
 }
 
 /* query (or queries, keys and values side by side), key, value, past keys, past values, lengths ... */
-static bool grouped(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_grouped(struct rt_onnx_lowering *l)
 {
-    (void)row;
     const struct rt_onnx_shape *q = rt_onnx_lower_shape(l, 0);
     int64_t heads = rt_onnx_int(&l->at, "num_heads", 0), groups = rt_onnx_int(&l->at, "kv_num_heads", 0);
     int64_t window = rt_onnx_int(&l->at, "local_window_size", -1);
@@ -335,9 +482,8 @@ static bool grouped(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
 /* --- what stands around it --- */
 
 /* Positions are not in the order of the other domain, which no size depends on. */
-static bool rotary(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_rotary(struct rt_onnx_lowering *l)
 {
-    (void)row;
     int64_t rows, cols;
     rt_onnx_lower_matrix(l, l->at.node->outputs[0], &rows, &cols);
     l->result = rotate(l, l->name, rt_onnx_lower_node(l, 0), rows, cols);
@@ -358,9 +504,8 @@ static uint32_t look_up(struct rt_onnx_lowering *l, const char *name, size_t tab
 
 /* ids, ids of segments, tables of words, positions, segments (none where there is one), weight and bias of
  * the norm: a lookup each, their sums, the norm. */
-static bool embed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_embed(struct rt_onnx_lowering *l)
 {
-    (void)row;
     static const char *const names[] = {"words", "positions", "segments"};
     int64_t rows, cols;
     uint32_t sum = RT_NO_INPUT;
@@ -376,7 +521,7 @@ static bool embed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *ro
 }
 
 /* Gated experts (three products) of which each token takes `k`; others move their bytes. */
-static bool experts(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_experts(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *router = has(l, 1) ? rt_onnx_lower_shape(l, 1) : NULL;
     const struct rt_onnx_shape *down = has(l, 4) ? rt_onnx_lower_shape(l, 4) : NULL;
@@ -387,19 +532,31 @@ static bool experts(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *
         return false;
     int64_t inner = rt_onnx_count(down) / rt_onnx_times(down->dim[0], cols);
     l->result = rt_onnx_lower_add(l, (double)rows * (double)cols);
-    rt_graph_add_kernel(l->graph, RT_FORWARD, row->op,
+    rt_graph_add_kernel(l->graph, RT_FORWARD, rt_onnx_lower_op(l),
                         (const int64_t[]){rows, cols, inner, each, router->dim[router->rank - 1], 1, 1, 0});
     rt_onnx_lower_again(l);
     return true;
 }
 
-const struct rt_onnx_lower_row rt_onnx_lower_fused[] = {
-    {"Attention", attention, RT_OP_LINEAR, 0, 0},
-    {"EmbedLayerNormalization", embed, RT_OP_LAYERNORM, 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6, 0},
-    {"GroupQueryAttention", grouped, RT_OP_ATTENTION_CONTEXT, 0, 1 << 7 | 1 << 8},
-    {"MoE", experts, RT_OP_MOE, 1 << 2 | 1 << 4 | 1 << 6, 0},
-    {"MultiHeadAttention", multi_head, RT_OP_ATTENTION_ENCODER, 1 << 3, 0},
-    {"QAttention", quantised_attention, RT_OP_LINEAR, 1 << 1 | 1 << 2, 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7},
-    {"RotaryEmbedding", rotary, RT_OP_ROTARY, 0, 1 << 1 | 1 << 2 | 1 << 3},
-    {0},
+const struct rt_onnx_operator rt_onnx_attention_rows[] = {
+    {"Attention", 3, .shapes = attention_shape, .lower = lower_attention, .op = RT_OP_LINEAR},
+    {"RotaryEmbedding", 3, .shapes = rt_onnx_same, .lower = lower_rotary, .op = RT_OP_ROTARY,
+     .statistics = 1 << 1 | 1 << 2 | 1 << 3},
+    {"Attention", 2, .shapes = joined_attention_shape, .domain = RT_ONNX_MICROSOFT,
+     .lower = lower_joined_attention, .op = RT_OP_LINEAR},
+    {"QAttention", 5, .shapes = joined_attention_shape, .domain = RT_ONNX_MICROSOFT, .how = 1,
+     .lower = lower_quantised_attention, .op = RT_OP_LINEAR, .weights = 1 << 1 | 1 << 2,
+     .statistics = 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7},
+    {"MultiHeadAttention", 1, .shapes = multi_head_shape, .domain = RT_ONNX_MICROSOFT,
+     .lower = lower_multi_head, .op = RT_OP_ATTENTION_ENCODER, .weights = 1 << 3},
+    {"GroupQueryAttention", 1, .shapes = grouped_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_grouped,
+     .op = RT_OP_ATTENTION_CONTEXT, .statistics = 1 << 7 | 1 << 8},
+    {"RotaryEmbedding", 1, .shapes = rt_onnx_same, .domain = RT_ONNX_MICROSOFT, .lower = lower_rotary,
+     .op = RT_OP_ROTARY, .statistics = 1 << 1 | 1 << 2 | 1 << 3},
+    {"EmbedLayerNormalization", 3, .shapes = embed_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_embed,
+     .op = RT_OP_LAYERNORM, .weights = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6},
+    {"MoE", 1, .shapes = rt_onnx_same, .domain = RT_ONNX_MICROSOFT, .lower = lower_experts, .op = RT_OP_MOE,
+     .weights = 1 << 2 | 1 << 4 | 1 << 6},
+    {"QMoE", 1, .shapes = rt_onnx_same, .domain = RT_ONNX_MICROSOFT},
+    {.name = NULL},
 };

@@ -1,10 +1,109 @@
-/* Products of matrices to nodes. See lower.h. */
+/* Products of matrices. See operator.h. */
+#include "base/status.h"
 #include "models/networks/build_node.h"
-#include "models/networks/onnx/lower.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
 
 #include <string.h>
 
-/* --- products --- */
+/* --- shapes --- */
+
+/* Swaps the last two dims. */
+static struct rt_onnx_shape transposed(struct rt_onnx_shape shape, bool swap)
+{
+    if (!swap || shape.rank < 2)
+        return shape;
+    int64_t last = shape.dim[shape.rank - 1];
+    shape.dim[shape.rank - 1] = shape.dim[shape.rank - 2];
+    shape.dim[shape.rank - 2] = last;
+    return shape;
+}
+
+static int product_of_shapes(struct rt_onnx_shape a, struct rt_onnx_shape b, struct rt_onnx_shape *out)
+{
+    int64_t k;
+    *out = rt_onnx_no_shape;
+    if (a.rank == RT_ONNX_UNKNOWN || b.rank == RT_ONNX_UNKNOWN)
+        return RT_OK;
+    if (a.rank == 0 || b.rank == 0)
+        return rt_fail(RT_EFORMAT, "a scalar is no matrix");
+    bool row = a.rank == 1, column = b.rank == 1;
+    if (row)
+        a = (struct rt_onnx_shape){.rank = 2, .dim = {1, a.dim[0]}};
+    if (column)
+        b = (struct rt_onnx_shape){.rank = 2, .dim = {b.dim[0], 1}};
+    int64_t m = a.dim[a.rank - 2], n = b.dim[b.rank - 1];
+    int status = rt_onnx_same_dim(a.dim[a.rank - 1], b.dim[b.rank - 2],
+                                  "columns of the first matrix and rows of the second", &k);
+    a.rank -= 2;
+    b.rank -= 2;
+    if (status == RT_OK)
+        status = rt_onnx_broadcast(&a, &b, out);
+    if (!row && out->rank >= 0)
+        out->dim[out->rank++] = m;
+    if (!column && out->rank >= 0)
+        out->dim[out->rank++] = n;
+    return status;
+}
+
+static int matmul_of(const struct rt_onnx_at *at, size_t second, enum rt_onnx_dtype dtype)
+{
+    struct rt_onnx_shape shape;
+    int status = product_of_shapes(
+        transposed(rt_onnx_in(at, 0)->shape, rt_onnx_int(at, "transA", 0) != 0),
+        transposed(rt_onnx_in(at, second)->shape, rt_onnx_int(at, "transB", 0) != 0), &shape);
+    rt_onnx_set(rt_onnx_out(at, 0), dtype, &shape);
+    return status;
+}
+
+static int matmul_shape(const struct rt_onnx_at *at)
+{
+    int how = at->node->row->how;
+    return matmul_of(at, 1, how > 0 ? (enum rt_onnx_dtype)how : rt_onnx_in(at, 0)->dtype);
+}
+
+/* a, its scale and zero point, b, its scale and zero point, those of the result */
+static int quantised_matmul_shape(const struct rt_onnx_at *at)
+{
+    return matmul_of(at, 3, rt_onnx_in(at, 7)->dtype);
+}
+
+static int gemm_shape(const struct rt_onnx_at *at)
+{
+    int status = rt_onnx_want_rank(at, 0, 2, 2);
+    if (status == RT_OK)
+        status = rt_onnx_want_rank(at, 1, 2, 2);
+    return status == RT_OK ? matmul_of(at, 1, rt_onnx_in(at, 0)->dtype) : status;
+}
+
+static int determinant_shape(const struct rt_onnx_at *at)
+{
+    struct rt_onnx_shape shape = rt_onnx_in(at, 0)->shape;
+    int status = rt_onnx_want_rank(at, 0, 2, RT_ONNX_RANK);
+    if (shape.rank >= 2)
+        shape.rank -= 2;
+    rt_onnx_set(rt_onnx_out(at, 0), rt_onnx_in(at, 0)->dtype, &shape);
+    return status;
+}
+
+/* Weights of N rows of K, packed: the attributes say both. */
+static int packed_matmul_shape(const struct rt_onnx_at *at)
+{
+    struct rt_onnx_shape shape = rt_onnx_in(at, 0)->shape;
+    if (shape.rank > 0)
+        shape.dim[shape.rank - 1] = rt_onnx_int(at, "N", RT_ONNX_UNKNOWN);
+    rt_onnx_set(rt_onnx_out(at, 0), rt_onnx_in(at, 0)->dtype, &shape);
+    return RT_OK;
+}
+
+/* a, its scale and zero point, b, its scale and zero point, bias, those of the result */
+static int quantised_gemm_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_value *zero = rt_onnx_in(at, 8);
+    return matmul_of(at, 3, zero != NULL ? zero->dtype : RT_ONNX_FLOAT);
+}
+
+/* --- kernels --- */
 
 /* x(rows, in) times a weight of two dims. */
 static void with_weight(struct rt_onnx_lowering *l, size_t x, int64_t in, int64_t out, bool bias)
@@ -29,6 +128,7 @@ static bool gains_bias(const struct rt_onnx_lowering *l, int64_t cols)
 struct matrices {
     int64_t batch, rows, cols;
 };
+
 static struct matrices matrices_of(const struct rt_onnx_shape *shape, bool first)
 {
     if (shape->rank == 1)
@@ -95,9 +195,8 @@ static void product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
 }
 
 /* Batches of dims in another order are not told apart. */
-static bool matmul(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_matmul(struct rt_onnx_lowering *l)
 {
-    (void)row;
     if (rt_onnx_int(&l->at, "transBatchA", 0) != 0 || rt_onnx_int(&l->at, "transBatchB", 0) != 0)
         return false;
     product_of(l, 1, false);
@@ -105,9 +204,8 @@ static bool matmul(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
 }
 
 /* The bias is added in the same kernel where it is a weight of one dim. */
-static bool gemm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_gemm(struct rt_onnx_lowering *l)
 {
-    (void)row;
     const struct rt_onnx_shape *a = rt_onnx_lower_shape(l, 0), *out = rt_onnx_lower_out_shape(l);
     int64_t k = a->dim[rt_onnx_int(&l->at, "transA", 0) != 0 ? 0 : 1];
     bool third = rt_onnx_lower_in(l, 2) != RT_ONNX_NO_VALUE;
@@ -120,28 +218,28 @@ static bool gemm(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row
     return true;
 }
 
-/* --- quantised --- */
+/* --- of quantised operands --- */
 
 /* Scale and zero point stand behind each operand: the second is input 3. Scales and the rounding of the
  * result are in the product's kernel (cuBLASLt). */
-static bool quantised_apart(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_quantised_apart(struct rt_onnx_lowering *l)
 {
-    bool bias = strcmp(row->name, "QGemm") == 0 && rt_onnx_lower_in(l, 6) != RT_ONNX_NO_VALUE;
+    bool bias = strcmp(l->at.node->op, "QGemm") == 0 && rt_onnx_lower_in(l, 6) != RT_ONNX_NO_VALUE;
     product_of(l, 3, bias);
     rt_onnx_lower_set_dtype(l, RT_INT8);
     return true;
 }
 
 /* Both operands first, then scales and zero points. */
-static bool quantised(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_quantised(struct rt_onnx_lowering *l)
 {
     product_of(l, 1, false);
-    rt_onnx_lower_set_dtype(l, strcmp(row->name, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
+    rt_onnx_lower_set_dtype(l, strcmp(l->at.node->op, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
     return true;
 }
 
 /* The first operand is of reals: it is rounded to 8 bits first, by what its largest elements are. */
-static bool quantises(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_quantises(struct rt_onnx_lowering *l)
 {
     int64_t rows, cols;
     uint32_t x = rt_onnx_lower_node(l, 0);
@@ -152,13 +250,13 @@ static bool quantises(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
     struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
     uint32_t before = in->node;
     in->node = x;
-    quantised(l, row);
+    lower_quantised(l);
     in->node = before;
     return true;
 }
 
 /* Weights of few bits, packed, with activations of 16: N columns of K rows, as attributes say. */
-static bool packed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_packed(struct rt_onnx_lowering *l)
 {
     int64_t k = rt_onnx_int(&l->at, "K", 0), n = rt_onnx_int(&l->at, "N", 0);
     int64_t bits = rt_onnx_int(&l->at, "bits", 4);
@@ -167,7 +265,7 @@ static bool packed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
         return false;
     uint32_t weight = rt_onnx_lower_in(l, 1);
     bool counted = l->made[l->made[weight].origin].counted;
-    bool bias = strcmp(row->name, "MatMulNBits") == 0 && rt_onnx_lower_in(l, 5) != RT_ONNX_NO_VALUE;
+    bool bias = strcmp(l->at.node->op, "MatMulNBits") == 0 && rt_onnx_lower_in(l, 5) != RT_ONNX_NO_VALUE;
     with_weight(l, 0, k, n, bias || gains_bias(l, n));
     l->made[l->at.node->outputs[0]].product = !bias;
     rt_onnx_lower_set_dtype(l, bits == 4 ? RT_INT4 : RT_INT8_WO);
@@ -176,23 +274,37 @@ static bool packed(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *r
 }
 
 /* Scales, zero points and the rest of what is no parameter. */
-#define APART  (1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7)
+#define APART (1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7)
+
 #define BEHIND (1 << 2 | 1 << 3 | 1 << 4 | 1 << 5)
 
-const struct rt_onnx_lower_row rt_onnx_lower_product[] = {
-    {"FusedGemm", gemm, RT_OP_LINEAR, 1 << 1 | 1 << 2, 0},
-    {"Gemm", gemm, RT_OP_LINEAR, 1 << 1 | 1 << 2, 0},
-    {"MatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
-    {"FusedMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
-    {"TransposeMatMul", matmul, RT_OP_LINEAR, 1 << 1, 0},
-    {"Einsum", rt_onnx_lower_einsum, RT_OP_LINEAR, 0, 0},
-    {"DynamicQuantizeMatMul", quantises, RT_OP_LINEAR, 1 << 1, 1 << 2 | 1 << 3},
-    {"GemmFloat8", quantised, RT_OP_LINEAR, 1 << 1, 1 << 3 | 1 << 4 | 1 << 5},
-    {"MatMulBnb4", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2},
-    {"MatMulInteger", quantised, RT_OP_LINEAR, 1 << 1, BEHIND},
-    {"MatMulIntegerToFloat", quantised, RT_OP_LINEAR, 1 << 1, BEHIND},
-    {"MatMulNBits", packed, RT_OP_LINEAR, 1 << 1, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4},
-    {"QGemm", quantised_apart, RT_OP_LINEAR, 1 << 3, APART & ~(1 << 6)},
-    {"QLinearMatMul", quantised_apart, RT_OP_LINEAR, 1 << 3, APART},
-    {0},
+const struct rt_onnx_operator rt_onnx_product_rows[] = {
+    {"MatMul", 2, .shapes = matmul_shape, .lower = lower_matmul, .op = RT_OP_LINEAR, .weights = 1 << 1},
+    {"Gemm", 2, .shapes = gemm_shape, .lower = lower_gemm, .op = RT_OP_LINEAR, .weights = 1 << 1 | 1 << 2},
+    {"MatMulInteger", 2, .shapes = matmul_shape, .how = RT_ONNX_INT32, .lower = lower_quantised,
+     .op = RT_OP_LINEAR, .weights = 1 << 1, .statistics = BEHIND},
+    {"QLinearMatMul", 8, .shapes = quantised_matmul_shape, .lower = lower_quantised_apart, .op = RT_OP_LINEAR,
+     .weights = 1 << 3, .statistics = APART},
+    {"Det", 1, .shapes = determinant_shape},
+    {"FusedMatMul", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_matmul,
+     .op = RT_OP_LINEAR, .weights = 1 << 1},
+    {"TransposeMatMul", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_matmul,
+     .op = RT_OP_LINEAR, .weights = 1 << 1},
+    {"FusedGemm", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_gemm,
+     .op = RT_OP_LINEAR, .weights = 1 << 1 | 1 << 2},
+    {"GemmFloat8", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_quantised,
+     .op = RT_OP_LINEAR, .weights = 1 << 1, .statistics = 1 << 3 | 1 << 4 | 1 << 5},
+    {"DynamicQuantizeMatMul", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT,
+     .lower = lower_quantises, .op = RT_OP_LINEAR, .weights = 1 << 1, .statistics = 1 << 2 | 1 << 3},
+    {"MatMulIntegerToFloat", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT, .how = RT_ONNX_FLOAT,
+     .lower = lower_quantised, .op = RT_OP_LINEAR, .weights = 1 << 1, .statistics = BEHIND},
+    {"MatMulInteger16", 2, .shapes = matmul_shape, .domain = RT_ONNX_MICROSOFT, .how = RT_ONNX_INT32},
+    {"MatMulNBits", 2, .shapes = packed_matmul_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_packed,
+     .op = RT_OP_LINEAR, .weights = 1 << 1, .statistics = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4},
+    {"MatMulBnb4", 2, .shapes = packed_matmul_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_packed,
+     .op = RT_OP_LINEAR, .weights = 1 << 1, .statistics = 1 << 1 | 1 << 2},
+    {"QGemm", 6, .shapes = quantised_gemm_shape, .domain = RT_ONNX_MICROSOFT, .lower = lower_quantised_apart,
+     .op = RT_OP_LINEAR, .weights = 1 << 3, .statistics = APART & ~(1 << 6)},
+    {"Inverse", 1, .shapes = rt_onnx_same, .domain = RT_ONNX_MICROSOFT},
+    {.name = NULL},
 };

@@ -1,12 +1,36 @@
 /*
- * LSTM, GRU and RNN to nodes, as cuDNN runs them for torch.nn.LSTM: one product of all tokens with the
- * weights of the input, then, token by token, one with the recurrent weights and a kernel of the gates. Steps
- * are a block that repeats, the two directions one after the other. See lower.h.
+ * LSTM, GRU and RNN: shapes, and nodes as cuDNN runs them for torch.nn.LSTM: one product of all tokens with
+ * the weights of the input, then, token by token, one with the recurrent weights and a kernel of the gates.
+ * Steps are a block that repeats, the two directions one after the other. See operator.h.
  */
 #include "models/networks/build_node.h"
-#include "models/networks/onnx/lower.h"
+#include "models/networks/onnx/lowering.h"
+#include "models/networks/onnx/operator.h"
 
 #include <string.h>
+
+/* x: tokens, batch, size; weights: directions, gates * hidden, size. y: tokens, directions, batch, hidden;
+ * the last states: directions, batch, hidden. With `layout` 1 the batch goes first. */
+static int recurrent_shape(const struct rt_onnx_at *at)
+{
+    const struct rt_onnx_shape *in = &rt_onnx_in(at, 0)->shape, *again = &rt_onnx_in(at, 2)->shape;
+    enum rt_onnx_dtype dtype = rt_onnx_in(at, 0)->dtype;
+    bool first = rt_onnx_int(at, "layout", 0) != 0;
+    int64_t directions = strcmp(rt_onnx_word(at, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
+    int64_t hidden = rt_onnx_int(at, "hidden_size", again->rank == 3 ? again->dim[2] : RT_ONNX_UNKNOWN);
+    int64_t tokens = in->rank == 3 ? in->dim[first ? 1 : 0] : RT_ONNX_UNKNOWN;
+    int64_t batch = in->rank == 3 ? in->dim[first ? 0 : 1] : RT_ONNX_UNKNOWN;
+    struct rt_onnx_shape all = {.rank = 4, .dim = {tokens, directions, batch, hidden}};
+    struct rt_onnx_shape state = {.rank = 3, .dim = {directions, batch, hidden}};
+    if (first) {
+        all = (struct rt_onnx_shape){.rank = 4, .dim = {batch, tokens, directions, hidden}};
+        state = (struct rt_onnx_shape){.rank = 3, .dim = {batch, directions, hidden}};
+    }
+    rt_onnx_set(rt_onnx_out(at, 0), dtype, &all);
+    for (size_t i = 1; i < 3; i++)
+        rt_onnx_set(rt_onnx_out(at, i), dtype, &state);
+    return rt_onnx_want_rank(at, 0, 3, 3);
+}
 
 struct layer {
     int64_t tokens, batch, in, hidden, gates; /* gates * hidden, of one direction */
@@ -42,9 +66,8 @@ static void add_gates(struct rt_onnx_lowering *l, const struct layer *layer, uin
 }
 
 /* What follows the steps is a block again. */
-static bool recurrent(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row *row)
+static bool lower_recurrent(struct rt_onnx_lowering *l)
 {
-    (void)row;
     struct layer layer;
     if (!take_layer(l, &layer))
         return false;
@@ -66,9 +89,12 @@ static bool recurrent(struct rt_onnx_lowering *l, const struct rt_onnx_lower_row
 /* Lengths and first states are no parameters. */
 #define FIRST_STATES (1 << 4 | 1 << 5 | 1 << 6)
 
-const struct rt_onnx_lower_row rt_onnx_lower_recurrent[] = {
-    {"GRU", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
-    {"LSTM", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
-    {"RNN", recurrent, RT_OP_LINEAR, 1 << 1 | 1 << 2 | 1 << 3, FIRST_STATES},
-    {0},
+const struct rt_onnx_operator rt_onnx_recurrent_rows[] = {
+    {"RNN", 3, .shapes = recurrent_shape, .lower = lower_recurrent, .op = RT_OP_LINEAR,
+     .weights = 1 << 1 | 1 << 2 | 1 << 3, .statistics = FIRST_STATES},
+    {"GRU", 3, .shapes = recurrent_shape, .lower = lower_recurrent, .op = RT_OP_LINEAR,
+     .weights = 1 << 1 | 1 << 2 | 1 << 3, .statistics = FIRST_STATES},
+    {"LSTM", 3, .shapes = recurrent_shape, .lower = lower_recurrent, .op = RT_OP_LINEAR,
+     .weights = 1 << 1 | 1 << 2 | 1 << 3, .statistics = FIRST_STATES},
+    {.name = NULL},
 };
