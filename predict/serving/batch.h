@@ -28,7 +28,6 @@ enum rt_serve_part {
     RT_SERVE_HOST, /* between kernels: scheduling, sampling, launches that the GPU waits for */
     RT_SERVE_PARTS
 };
-extern const char *const rt_serve_parts[RT_SERVE_PARTS]; /* "products", ... */
 
 /* More tokens or more context never take less. Between kinks the time is linear in `context`. */
 struct rt_serve_costs {

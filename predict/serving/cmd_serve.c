@@ -8,8 +8,6 @@
 #include "models/networks/step_options.h"
 #include "models/predictors/predictor/network_memo.h"
 #include "predict/serving/report.h"
-#include "predict/serving/timeline.h"
-#include "predict/serving/trace.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -24,7 +24,17 @@ struct rt_serve_request {
     int32_t prefix; /* its tokens, at most input */
 };
 
-/* Requests in the order of their arrival. `group` and `prefix` are NULL where none has any. */
+/*
+ * A list of requests in CSV, a row each in the order of their arrival. Columns, in any order:
+ *
+ *   arrival_s       seconds from any zero, never less than in the row before
+ *   input_tokens    of the prompt, at least 1
+ *   output_tokens   at least 1
+ *   prefix_group    may be missing, as may its cells: a number; prompts of one group begin alike
+ *   prefix_tokens   may be missing: tokens of that beginning (default: all of the prompt)
+ *
+ * In memory `group` and `prefix` are NULL where none has any.
+ */
 struct rt_serve_trace {
     double *arrival_us; /* (count) */
     int32_t *input, *output, *group, *prefix;
@@ -70,5 +80,10 @@ struct rt_serve_source {
 void rt_serve_source_open(struct rt_serve_source *source, const struct rt_serve_load *load);
 bool rt_serve_source_next(struct rt_serve_source *source,
                           struct rt_serve_request *request); /* false: no more */
+
+/* Reads such a list. Release with rt_serve_trace_release. RT_EIO; RT_EFORMAT naming file, line and column for
+ * cells that are wrong, rows out of order, columns that do not exist and a file without requests. */
+int rt_serve_trace_read(const char *path, struct rt_serve_trace *out);
+void rt_serve_trace_release(struct rt_serve_trace *trace); /* accepts zeros */
 
 #endif

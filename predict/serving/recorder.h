@@ -5,6 +5,7 @@
 #ifndef ROOFTILE_PREDICT_SERVING_RECORDER_H
 #define ROOFTILE_PREDICT_SERVING_RECORDER_H
 
+#include "base/outputs.h"
 #include "predict/serving/simulate.h"
 #include "predict/serving/tally.h"
 
@@ -28,5 +29,12 @@ void rt_serve_recorder_release(struct rt_serve_recorder *recorder); /* accepts z
 
 /* Makes it the one that is asked while a simulation with these options runs. */
 void rt_serve_recorder_attach(struct rt_serve_recorder *recorder, struct rt_serve_options *options);
+
+/* ---- its steps as a timeline that Perfetto opens ---- */
+
+extern const struct rt_output_kind rt_serve_timeline_kind;
+
+/* A process a replica; steps, and counters of its queue, of what runs and of cache blocks in use. RT_EIO. */
+int rt_serve_timeline_write(const struct rt_serve_recorder *recorder, const char *path);
 
 #endif

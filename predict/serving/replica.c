@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+const char *const rt_serve_steps[RT_SERVE_STEPS] = {"prefill", "mixed", "decode"};
+
 static const int64_t MOST_BLOCKS = (int64_t)1 << 50; /* of a cache without bound */
 enum { LONGEST_RUN = 1 << 20 };
 
@@ -65,7 +67,7 @@ static int64_t room(const struct rt_replica *replica)
     return replica->blocks - replica->own - replica->prefixes.used;
 }
 
-static double shared_tokens(const struct rt_replica *replica, const struct rt_room *room_of)
+static double shared_tokens(const struct rt_replica *replica, const struct rt_kv_allocation *room_of)
 {
     return (double)room_of->shared * (double)replica->group->scheduler.block;
 }
@@ -79,14 +81,15 @@ static void make_way(struct rt_replica *replica)
 }
 
 /* A request of a group with so many tokens in the cache gives back what it has. */
-static void release_room(struct rt_replica *replica, struct rt_room *has, int32_t group, int64_t tokens)
+static void release_room(struct rt_replica *replica, struct rt_kv_allocation *has, int32_t group,
+                         int64_t tokens)
 {
     replica->own -= blocks_of(replica, tokens) - has->shared;
     replica->full -= has->full;
     replica->held -= (double)tokens - shared_tokens(replica, has);
     if (has->uses_prefix)
         rt_prefix_leave(&replica->prefixes, group);
-    *has = (struct rt_room){0};
+    *has = (struct rt_kv_allocation){0};
 }
 
 /* Whole blocks of a prefix, but for the last token of what is to be computed. */
@@ -271,7 +274,8 @@ static bool take_room(struct rt_replica *replica, struct rt_live *live)
             rt_prefix_leave(&replica->prefixes, live->group);
         return false;
     }
-    live->room = (struct rt_room){.full = full, .shared = (int32_t)shared, .uses_prefix = shared > 0};
+    live->room =
+        (struct rt_kv_allocation){.full = full, .shared = (int32_t)shared, .uses_prefix = shared > 0};
     live->done = (int32_t)(shared * scheduler->block);
     replica->own += need;
     replica->full += full;

@@ -8,10 +8,55 @@
 #ifndef ROOFTILE_PREDICT_SERVING_REPLICA_H
 #define ROOFTILE_PREDICT_SERVING_REPLICA_H
 
-#include "predict/serving/decoding.h"
+#include "predict/serving/batch.h"
 #include "predict/serving/prefix_cache.h"
-#include "predict/serving/simulate.h"
+#include "predict/serving/requests.h"
 #include "predict/serving/tally.h"
+#include "predict/step/server.h"
+
+/* Replicas of a server. */
+struct rt_serve_group {
+    struct rt_serve_costs costs;
+    struct rt_scheduler scheduler;
+    double cache_tokens;    /* of one replica, in whole blocks; INFINITY: no bound */
+    double request_us;      /* that a request takes beside steps, before the first: users wait so much longer,
+                               their next requests do not come later */
+    int64_t replicas, gpus; /* gpus: of one replica */
+    int64_t
+        attention_groups; /* of one replica (attention data parallel): each has a scheduler; 0 or 1: none */
+};
+
+enum rt_serve_step { RT_SERVE_PREFILL, RT_SERVE_MIXED, RT_SERVE_DECODE, RT_SERVE_STEPS };
+extern const char *const rt_serve_steps[RT_SERVE_STEPS]; /* "prefill", "mixed", "decode" */
+
+/* A step, or a run of steps in which nothing changed but the context. */
+struct rt_serve_span {
+    int replica; /* those that only decode are numbered after the others */
+    enum rt_serve_step kind;
+    double start_us, end_us;
+    int64_t steps, decodes;
+    double context; /* of the decodes, at the first of the steps */
+    size_t prompts; /* chunks of prompts */
+    int64_t prompt_tokens;
+    size_t waiting, running; /* requests, during it */
+    int64_t blocks;          /* of the cache that are in use, before it */
+};
+
+/* A request that was answered. */
+struct rt_serve_answer {
+    int64_t id; /* of the load, from 0 */
+    int32_t input, output;
+    double sent_us, first_us, end_us;
+};
+
+struct rt_serve_options {
+    double ttft_target_us, tpot_target_us; /* 0 or NaN: none */
+    bool step_by_step;                     /* no runs: slow, for tests */
+    /* What happens, as it does; NULL: nobody asks. */
+    void (*step)(void *context, const struct rt_serve_span *span);
+    void (*answered)(void *context, const struct rt_serve_answer *answer);
+    void *context;
+};
 
 /* What all replicas count together. */
 struct rt_serve_counts {

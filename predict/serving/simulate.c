@@ -1,14 +1,13 @@
 /* The events. See simulate.h. */
 #include "predict/serving/simulate.h"
+#include "base/array.h"
 #include "base/status.h"
-#include "predict/serving/replica.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 const char *const rt_serve_routers[RT_SERVE_ROUTERS] = {"round-robin", "least-loaded"};
-const char *const rt_serve_steps[RT_SERVE_STEPS] = {"prefill", "mixed", "decode"};
 
 /* A cache on its way. */
 struct move {
@@ -155,10 +154,7 @@ static void hand_over(struct simulation *s, uint32_t request, uint32_t source)
 
 static void add_move(struct simulation *s, struct move move)
 {
-    if (s->moves == s->move_capacity) {
-        s->move_capacity = 2 * s->move_capacity + 64;
-        s->move = rt_realloc(s->move, s->move_capacity, sizeof *s->move);
-    }
+    RT_GROW(s->move, s->moves, 1, s->move_capacity);
     size_t place = s->moves++;
     for (; place > s->next_move && s->move[place - 1].end_us > move.end_us; place--)
         s->move[place] = s->move[place - 1];

@@ -1,6 +1,25 @@
 /*
- * The simulation: requests come, wait, are prefilled in chunks and decoded in batches, and leave. Every step
- * is one call of step_us. Definitions are those of vLLM's benchmark_serving, which InferenceX runs too:
+ * Serving: what users of an LLM server wait for, and what it gives, on GPUs that nobody has. A discrete-event
+ * simulation of continuous batching (Orca: Yu et al., OSDI 2022; vLLM: Kwon et al., SOSP 2023; chunked
+ * prefill: Agrawal et al., OSDI 2024), each step of which takes what the predictor says: requests come, wait,
+ * are prefilled in chunks and decoded in batches, and leave. Every step is one call of step_us. The files, in
+ * reading order:
+ *
+ *   batch.h            what runs in one step, and what says how long it takes
+ *   step_cost.[ch]     that, by forecasts: of a model on a device, cut in a way, by a server
+ *   cost_table.[ch]    tables of times, monotone
+ *   load.[ch]          who asks: requests, their lengths and when they come
+ *   deployment.[ch]    a model on GPUs, cut in a way: costs, and room for its cache
+ *   simulate.[ch]      this: the events, and what comes out
+ *   replica.[ch]       one server: its queue, its cache, and the step it is in
+ *   requests.[ch]      those that are not answered yet, and those that decode
+ *   prefix_cache.[ch]  prefixes that stay in the cache
+ *   tally.[ch]         distributions of latencies
+ *   recorder.[ch]      what is kept of a simulation; its timeline
+ *   report.[ch]        what it says, in tables and pictures
+ *   cmd_serve.c        `rooftile serve`
+ *
+ * Definitions are those of vLLM's benchmark_serving, which InferenceX runs too:
  *
  *   TTFT         from sending a request to its first token
  *   E2E          from sending it to its last
@@ -11,26 +30,13 @@
 #ifndef ROOFTILE_PREDICT_SERVING_SIMULATE_H
 #define ROOFTILE_PREDICT_SERVING_SIMULATE_H
 
-#include "predict/serving/batch.h"
 #include "predict/serving/load.h"
-#include "predict/step/server.h"
+#include "predict/serving/replica.h"
 
 enum { RT_MOST_REPLICAS = 1024 };
 
 enum rt_serve_router { RT_ROUND_ROBIN, RT_LEAST_LOADED, RT_SERVE_ROUTERS };
 extern const char *const rt_serve_routers[RT_SERVE_ROUTERS];
-
-/* Replicas of a server. */
-struct rt_serve_group {
-    struct rt_serve_costs costs;
-    struct rt_scheduler scheduler;
-    double cache_tokens;    /* of one replica, in whole blocks; INFINITY: no bound */
-    double request_us;      /* that a request takes beside steps, before the first: users wait so much longer,
-                               their next requests do not come later */
-    int64_t replicas, gpus; /* gpus: of one replica */
-    int64_t
-        attention_groups; /* of one replica (attention data parallel): each has a scheduler; 0 or 1: none */
-};
 
 struct rt_serve_system {
     struct rt_serve_group serve;  /* prefills only where there is a group that decodes */
@@ -47,9 +53,6 @@ struct rt_serve_system {
 struct rt_serve_quantiles {
     double mean, p50, p90, p99, most; /* NaN: of nothing */
 };
-
-enum rt_serve_step { RT_SERVE_PREFILL, RT_SERVE_MIXED, RT_SERVE_DECODE, RT_SERVE_STEPS };
-extern const char *const rt_serve_steps[RT_SERVE_STEPS]; /* "prefill", "mixed", "decode" */
 
 /* Sums over time are from the first sending to the last end, of all replicas together; what is per request is
  * of those that are counted (after the warm-up). */
@@ -71,35 +74,6 @@ struct rt_serve_result {
     double prefix_tokens, computed_tokens; /* of prompts: found in the cache, and computed (again, too) */
     double preemptions, recomputed_tokens; /* recomputed: given up when preempted */
     double transfers_us;                   /* of links */
-};
-
-/* A step, or a run of steps in which nothing changed but the context. */
-struct rt_serve_span {
-    int replica; /* those that only decode are numbered after the others */
-    enum rt_serve_step kind;
-    double start_us, end_us;
-    int64_t steps, decodes;
-    double context; /* of the decodes, at the first of the steps */
-    size_t prompts; /* chunks of prompts */
-    int64_t prompt_tokens;
-    size_t waiting, running; /* requests, during it */
-    int64_t blocks;          /* of the cache that are in use, before it */
-};
-
-/* A request that was answered. */
-struct rt_serve_answer {
-    int64_t id; /* of the load, from 0 */
-    int32_t input, output;
-    double sent_us, first_us, end_us;
-};
-
-struct rt_serve_options {
-    double ttft_target_us, tpot_target_us; /* 0 or NaN: none */
-    bool step_by_step;                     /* no runs: slow, for tests */
-    /* What happens, as it does; NULL: nobody asks. */
-    void (*step)(void *context, const struct rt_serve_span *span);
-    void (*answered)(void *context, const struct rt_serve_answer *answer);
-    void *context;
 };
 
 /* RT_EUSAGE with a sentence where the load or a group is none, or where a request does not fit into the cache

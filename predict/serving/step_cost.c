@@ -1,5 +1,6 @@
 /* A step of an LLM server, from tables. See step_cost.h. */
 #include "predict/serving/step_cost.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "models/networks/memory.h"
 #include "predict/step/collectives.h"
@@ -35,7 +36,7 @@ struct rt_step_cost {
     struct rt_server server;
 };
 
-/* --- filling the tables --- */
+/* --- builder the tables --- */
 
 /* A cell that is to be filled: from a graph's kernels of a class, and of BY_EXPERT_TOKENS into another. */
 struct wanted {
@@ -46,7 +47,7 @@ struct wanted {
     int64_t x, y;
 };
 
-struct filling {
+struct builder {
     struct rt_step_cost *cost;
     const struct rt_model *model;
     const struct rt_predictor *predictor;
@@ -78,55 +79,52 @@ static void keep_classes(struct rt_graph *graph, unsigned classes)
     }
 }
 
-static struct rt_graph_options graph_options(const struct filling *filling)
+static struct rt_graph_options graph_options(const struct builder *builder)
 {
-    struct rt_graph_options options = filling->options->graph;
+    struct rt_graph_options options = builder->options->graph;
     options.runtime = RT_RUNTIME_SERVING;
     options.groups = NULL;
     options.group_count = 0;
     return options;
 }
 
-static int want(struct filling *filling, const struct rt_graph_options *options, unsigned classes,
+static int want(struct builder *builder, const struct rt_graph_options *options, unsigned classes,
                 enum kind kind, int64_t x, int64_t y)
 {
-    if (filling->count == filling->capacity) {
-        filling->capacity = filling->capacity > 0 ? 2 * filling->capacity : 512;
-        filling->wanted = rt_realloc(filling->wanted, filling->capacity, sizeof *filling->wanted);
-    }
-    struct wanted *wanted = &filling->wanted[filling->count];
+    RT_GROW(builder->wanted, builder->count, 1, builder->capacity);
+    struct wanted *wanted = &builder->wanted[builder->count];
     *wanted = (struct wanted){.classes = classes, .kind = kind, .x = x, .y = y};
-    int status = rt_graph_build(filling->model, options, &wanted->graph);
+    int status = rt_graph_build(builder->model, options, &wanted->graph);
     if (status != RT_OK)
         return status;
     keep_classes(&wanted->graph, classes);
-    filling->count++;
+    builder->count++;
     return RT_OK;
 }
 
-static int want_decodes(struct filling *filling, int64_t sequences, int64_t context, unsigned classes,
+static int want_decodes(struct builder *builder, int64_t sequences, int64_t context, unsigned classes,
                         int64_t x, int64_t y)
 {
-    struct rt_graph_options options = graph_options(filling);
+    struct rt_graph_options options = graph_options(builder);
     options.step = RT_STEP_DECODE;
     options.batch = sequences;
     options.context = context;
     options.sequence = 1;
-    return want(filling, &options, classes, DECODES, x, y);
+    return want(builder, &options, classes, DECODES, x, y);
 }
 
-static int want_chunks(struct filling *filling, struct rt_sequences group, unsigned classes, int64_t x,
+static int want_chunks(struct builder *builder, struct rt_sequences group, unsigned classes, int64_t x,
                        int64_t y)
 {
-    struct rt_graph_options options = graph_options(filling);
+    struct rt_graph_options options = graph_options(builder);
     options.step = RT_STEP_PREFILL;
     options.batch = group.count;
     options.sequence = options.context = group.tokens;
     options.groups = &group;
     options.group_count = 1;
-    int status = want(filling, &options, classes, MIXED, x, y);
+    int status = want(builder, &options, classes, MIXED, x, y);
     if (status == RT_OK) { /* `group` is gone when the graph is read again */
-        struct wanted *wanted = &filling->wanted[filling->count - 1];
+        struct wanted *wanted = &builder->wanted[builder->count - 1];
         wanted->group = group;
         wanted->graph.options.groups = NULL;
         wanted->graph.options.group_count = 0;
@@ -135,45 +133,45 @@ static int want_chunks(struct filling *filling, struct rt_sequences group, unsig
 }
 
 /* What follows rows and sequences, of steps that only decode. */
-static int want_decode_rows(struct filling *filling)
+static int want_decode_rows(struct builder *builder)
 {
-    const struct rt_cost_axis *rows = &filling->cost->tokens[DECODES].x;
+    const struct rt_cost_axis *rows = &builder->cost->tokens[DECODES].x;
     unsigned classes = 1u << BY_TOKENS | 1u << BY_EXPERT_TOKENS | 1u << BY_SEQUENCES;
     int status = RT_OK;
     for (int64_t i = 0; status == RT_OK && i < rt_cost_axis_points(rows); i++)
-        status = want_decodes(filling, rt_cost_axis_at(rows, i), 1, classes, i, 0);
+        status = want_decodes(builder, rt_cost_axis_at(rows, i), 1, classes, i, 0);
     return status;
 }
 
-static int want_decode_attention(struct filling *filling)
+static int want_decode_attention(struct builder *builder)
 {
-    const struct rt_cost_table *table = &filling->cost->decodes;
+    const struct rt_cost_table *table = &builder->cost->decodes;
     int status = RT_OK;
     for (int64_t x = 0; x < rt_cost_axis_points(&table->x); x++)
         for (int64_t y = 0; status == RT_OK && y < rt_cost_axis_points(&table->y); y++)
-            status = want_decodes(filling, rt_cost_axis_at(&table->x, x), rt_cost_axis_at(&table->y, y),
+            status = want_decodes(builder, rt_cost_axis_at(&table->x, x), rt_cost_axis_at(&table->y, y),
                                   1u << BY_DECODES, x, y);
     return status;
 }
 
-static int want_mixed_rows(struct filling *filling)
+static int want_mixed_rows(struct builder *builder)
 {
-    const struct rt_cost_axis *rows = &filling->cost->tokens[MIXED].x;
+    const struct rt_cost_axis *rows = &builder->cost->tokens[MIXED].x;
     int status = RT_OK;
     for (int64_t i = 0; status == RT_OK && i < rt_cost_axis_points(rows); i++)
-        status = want_chunks(filling, (struct rt_sequences){1, rt_cost_axis_at(rows, i), 0},
+        status = want_chunks(builder, (struct rt_sequences){1, rt_cost_axis_at(rows, i), 0},
                              1u << BY_TOKENS | 1u << BY_EXPERT_TOKENS, i, 0);
     return status;
 }
 
 /* Chunks of a token are sequences that decode, so the first point is of two. */
-static int want_chunk_attention(struct filling *filling, const struct rt_cost_table *table, int64_t alike)
+static int want_chunk_attention(struct builder *builder, const struct rt_cost_table *table, int64_t alike)
 {
     int status = RT_OK;
     for (int64_t x = 0; x < rt_cost_axis_points(&table->x); x++)
         for (int64_t y = 0; status == RT_OK && y < rt_cost_axis_points(&table->y); y++) {
             int64_t tokens = rt_cost_axis_at(&table->x, x), cached = rt_cost_axis_at(&table->y, y);
-            status = want_chunks(filling, (struct rt_sequences){alike, tokens > 1 ? tokens : 2, cached},
+            status = want_chunks(builder, (struct rt_sequences){alike, tokens > 1 ? tokens : 2, cached},
                                  1u << BY_CHUNK, x, y);
         }
     return status;
@@ -224,9 +222,9 @@ static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted
     }
 }
 
-static int take_forecasts(struct filling *filling)
+static int take_forecasts(struct builder *builder)
 {
-    const struct rt_step_cost_options *asked = filling->options;
+    const struct rt_step_cost_options *asked = builder->options;
     const struct rt_forecast_options options = {
         .parallel = {.data = 1,
                      .pipeline = 1,
@@ -239,14 +237,14 @@ static int take_forecasts(struct filling *filling)
         .times_only = true,
         .memo = asked->memo,
     };
-    const struct rt_graph **graphs = rt_calloc(filling->count, sizeof *graphs);
-    struct rt_forecast *forecasts = rt_calloc(filling->count, sizeof *forecasts);
-    for (size_t i = 0; i < filling->count; i++)
-        graphs[i] = &filling->wanted[i].graph;
+    const struct rt_graph **graphs = rt_calloc(builder->count, sizeof *graphs);
+    struct rt_forecast *forecasts = rt_calloc(builder->count, sizeof *forecasts);
+    for (size_t i = 0; i < builder->count; i++)
+        graphs[i] = &builder->wanted[i].graph;
     int status =
-        rt_forecast_graphs(graphs, filling->count, filling->predictor, filling->device, &options, forecasts);
-    for (size_t i = 0; status == RT_OK && i < filling->count; i++) {
-        take_launches(filling->cost, &filling->wanted[i], &forecasts[i]);
+        rt_forecast_graphs(graphs, builder->count, builder->predictor, builder->device, &options, forecasts);
+    for (size_t i = 0; status == RT_OK && i < builder->count; i++) {
+        take_launches(builder->cost, &builder->wanted[i], &forecasts[i]);
         rt_forecast_release(&forecasts[i]);
     }
     free(forecasts);
@@ -255,12 +253,12 @@ static int take_forecasts(struct filling *filling)
 }
 
 /* Of a step through a pipeline: what each stage passes on. */
-static void add_sends(const struct filling *filling, enum kind kind, const struct rt_collectives *collectives)
+static void add_sends(const struct builder *builder, enum kind kind, const struct rt_collectives *collectives)
 {
-    const struct rt_step_cost *cost = filling->cost;
+    const struct rt_step_cost *cost = builder->cost;
     const struct rt_cost_table *table = &cost->tokens[kind];
     for (int64_t i = 0; i < rt_cost_axis_points(&table->x); i++) {
-        double bytes = rt_dtypes[collectives->dtype].bytes * (double)filling->model->hidden *
+        double bytes = rt_dtypes[collectives->dtype].bytes * (double)builder->model->hidden *
                        (double)rt_cost_axis_at(&table->x, i);
         double us = rt_collective_us(collectives, RT_OP_SEND_RECEIVE, 2, bytes);
         rt_cost_table_cell(table, i, 0)->value[RT_SERVE_COLLECTIVES] += (double)(cost->pipeline - 1) * us;
@@ -341,32 +339,32 @@ static void make_tables(struct rt_step_cost *cost, const struct rt_step_cost_opt
     rt_cost_table_init(&cost->cache, rt_cost_axis(16, 4 * context, 2, true), none);
 }
 
-static int want_all(struct filling *filling)
+static int want_all(struct builder *builder)
 {
-    struct rt_step_cost *cost = filling->cost;
+    struct rt_step_cost *cost = builder->cost;
     struct rt_cost_table alike = cost->further;
     alike.x = rt_cost_axis(16, MOST_ALIKE_TOKENS, 2, false);
     if (alike.x.count > cost->further.x.count)
         alike.x = cost->further.x;
-    int status = want_decode_rows(filling);
+    int status = want_decode_rows(builder);
     if (status == RT_OK)
-        status = want_decode_attention(filling);
+        status = want_decode_attention(builder);
     if (status == RT_OK)
-        status = want_mixed_rows(filling);
+        status = want_mixed_rows(builder);
     if (status == RT_OK)
-        status = want_chunk_attention(filling, &cost->chunk, 1);
+        status = want_chunk_attention(builder, &cost->chunk, 1);
     if (status == RT_OK)
-        status = want_chunk_attention(filling, &alike, ALIKE);
+        status = want_chunk_attention(builder, &alike, ALIKE);
     return status;
 }
 
 /* --- memory --- */
 
 /* Of a decode step of one sequence with so many tokens in its cache when it ends. */
-static int memory_at(const struct filling *filling, int64_t tokens, int64_t most_tokens,
+static int memory_at(const struct builder *builder, int64_t tokens, int64_t most_tokens,
                      struct rt_graph_memory *out)
 {
-    struct rt_graph_options options = graph_options(filling);
+    struct rt_graph_options options = graph_options(builder);
     struct rt_memory_options share = RT_MEMORY_DEFAULTS;
     struct rt_graph graph;
     bool prefill = most_tokens > 0;
@@ -374,26 +372,26 @@ static int memory_at(const struct filling *filling, int64_t tokens, int64_t most
     options.batch = 1;
     options.sequence = prefill ? most_tokens : 1;
     options.context = prefill ? most_tokens : tokens - 1;
-    int status = rt_graph_build(filling->model, &options, &graph);
+    int status = rt_graph_build(builder->model, &options, &graph);
     if (status != RT_OK)
         return status;
-    share.layers = 1.0 / (double)filling->cost->pipeline;
+    share.layers = 1.0 / (double)builder->cost->pipeline;
     rt_graph_memory(&graph, &share, out);
     rt_graph_release(&graph);
     return RT_OK;
 }
 
-static int fill_memory(struct filling *filling)
+static int fill_memory(struct builder *builder)
 {
-    struct rt_step_cost *cost = filling->cost;
+    struct rt_step_cost *cost = builder->cost;
     const struct rt_cost_table *cache = &cost->cache;
     struct rt_graph_memory memory = {0};
-    int64_t tokens = or_else(filling->options->most_tokens, 8192) / cost->attention;
-    int status = memory_at(filling, 0, or_else(tokens, 1), &memory);
+    int64_t tokens = or_else(builder->options->most_tokens, 8192) / cost->attention;
+    int status = memory_at(builder, 0, or_else(tokens, 1), &memory);
     cost->weights = memory.weights;
     cost->activations = memory.activations;
     for (int64_t i = 1; status == RT_OK && i < rt_cost_axis_points(&cache->x); i++) {
-        status = memory_at(filling, rt_cost_axis_at(&cache->x, i), 0, &memory);
+        status = memory_at(builder, rt_cost_axis_at(&cache->x, i), 0, &memory);
         rt_cost_table_cell(cache, i, 0)->value[0] = memory.cache;
     }
     return status;
@@ -401,38 +399,38 @@ static int fill_memory(struct filling *filling)
 
 /* --- the whole --- */
 
-static void fill_links(struct filling *filling)
+static void fill_links(struct builder *builder)
 {
-    struct rt_step_cost *cost = filling->cost;
+    struct rt_step_cost *cost = builder->cost;
     struct rt_parallel parallel = {.data = 1,
                                    .pipeline = cost->pipeline,
                                    .microbatches = 1,
-                                   .link_gbs = filling->options->link_gbs,
-                                   .fabric = filling->options->fabric};
+                                   .link_gbs = builder->options->link_gbs,
+                                   .fabric = builder->options->fabric};
     struct rt_collectives collectives;
-    rt_collectives_init(&collectives, filling->predictor, filling->device, &filling->wanted[0].graph,
+    rt_collectives_init(&collectives, builder->predictor, builder->device, &builder->wanted[0].graph,
                         &parallel, 0);
     for (int kind = 0; cost->pipeline > 1 && kind < KINDS; kind++)
-        add_sends(filling, (enum kind)kind, &collectives);
+        add_sends(builder, (enum kind)kind, &collectives);
     double gbs = rt_device_fabric_link(&collectives.device, collectives.fabric, 2).gbs;
     cost->move_us_per_byte = 1e-3 / gbs;
 }
 
-static int fill(struct filling *filling)
+static int fill(struct builder *builder)
 {
-    make_tables(filling->cost, filling->options);
-    int status = want_all(filling);
+    make_tables(builder->cost, builder->options);
+    int status = want_all(builder);
     if (status == RT_OK)
-        status = take_forecasts(filling);
+        status = take_forecasts(builder);
     if (status == RT_OK)
-        status = fill_memory(filling);
+        status = fill_memory(builder);
     if (status == RT_OK) {
-        fill_links(filling);
-        settle(filling->cost);
+        fill_links(builder);
+        settle(builder->cost);
     }
-    for (size_t i = 0; i < filling->count; i++)
-        rt_graph_release(&filling->wanted[i].graph);
-    free(filling->wanted);
+    for (size_t i = 0; i < builder->count; i++)
+        rt_graph_release(&builder->wanted[i].graph);
+    free(builder->wanted);
     return status;
 }
 
@@ -441,14 +439,14 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
                      struct rt_step_cost **out)
 {
     struct rt_step_cost *cost = rt_calloc(1, sizeof *cost);
-    struct filling filling = {cost, model, predictor, device, options, NULL, 0, 0};
+    struct builder builder = {cost, model, predictor, device, options, NULL, 0, 0};
     cost->tensor = or_else(options->graph.tensor_parallel, 1);
     cost->attention = or_else(options->graph.attention_data_parallel, 1);
     cost->pipeline = or_else(options->pipeline, 1);
     cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
     cost->memory_gib = device->memory_gib;
     cost->level = options->level;
-    int status = fill(&filling);
+    int status = fill(&builder);
     if (status == RT_OK)
         *out = cost;
     else

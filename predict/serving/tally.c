@@ -1,5 +1,6 @@
 /* Means and percentiles of many values. See tally.h. */
 #include "predict/serving/tally.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -56,10 +57,7 @@ static bool has_room(struct rt_tally *tally, size_t more)
         put_into_bins(tally);
         return false;
     }
-    if (tally->entries + more > tally->capacity) {
-        tally->capacity = 2 * tally->capacity + more;
-        tally->entry = rt_realloc(tally->entry, tally->capacity, sizeof *tally->entry);
-    }
+    RT_GROW(tally->entry, tally->entries, more, tally->capacity);
     return true;
 }
 

@@ -15,7 +15,7 @@
 #include "predict/search/explore/space.h"
 #include "predict/step/host.h"
 #include "predict/step/jobs.h"
-#include "predict/serving/trace.h"
+#include "predict/serving/load.h"
 #include "predict/step/share_curve.h"
 #include "train/checkpoint.h"
 

@@ -1,8 +1,73 @@
-/* The sequences that decode. See decoding.h. */
-#include "predict/serving/decoding.h"
+/* Requests that are not answered yet. See requests.h. */
+#include "predict/serving/requests.h"
+#include "base/array.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+uint32_t rt_lives_new(struct rt_lives *lives)
+{
+    uint32_t request = lives->empty;
+    if (request != RT_NOBODY) {
+        lives->empty = lives->live[request].next;
+    } else {
+        RT_GROW(lives->live, lives->count, 1, lives->capacity);
+        request = lives->count++;
+    }
+    lives->live[request] = (struct rt_live){.began_us = NAN, .first_us = NAN, .group = -1};
+    return request;
+}
+
+void rt_lives_drop(struct rt_lives *lives, uint32_t request)
+{
+    lives->live[request].next = lives->empty;
+    lives->empty = request;
+}
+
+void rt_lives_release(struct rt_lives *lives)
+{
+    free(lives->live);
+    *lives = (struct rt_lives){.empty = RT_NOBODY};
+}
+
+static void join(struct rt_request_list *list, struct rt_lives *lives, uint32_t before, uint32_t after)
+{
+    *(before != RT_NOBODY ? &lives->live[before].next : &list->first) = after;
+    *(after != RT_NOBODY ? &lives->live[after].previous : &list->last) = before;
+}
+
+void rt_requests_append(struct rt_request_list *list, struct rt_lives *lives, uint32_t request)
+{
+    uint32_t last = list->last;
+    join(list, lives, last, request);
+    join(list, lives, request, RT_NOBODY);
+    list->count++;
+}
+
+void rt_requests_prepend(struct rt_request_list *list, struct rt_lives *lives, uint32_t request)
+{
+    uint32_t first = list->first;
+    join(list, lives, request, first);
+    join(list, lives, RT_NOBODY, request);
+    list->count++;
+}
+
+void rt_requests_remove(struct rt_request_list *list, struct rt_lives *lives, uint32_t request)
+{
+    join(list, lives, lives->live[request].previous, lives->live[request].next);
+    list->count--;
+}
+
+uint32_t rt_requests_pop(struct rt_request_list *list, struct rt_lives *lives)
+{
+    uint32_t first = list->first;
+    if (first != RT_NOBODY)
+        rt_requests_remove(list, lives, first);
+    return first;
+}
+
+/* ---- those that decode ---- */
 
 void rt_decoding_init(struct rt_decoding *decoding, int64_t block)
 {
@@ -73,14 +138,6 @@ static void take_out(struct rt_decoding *decoding, struct rt_lives *lives, uint3
 
 /* ---- sequences ---- */
 
-static void *grown(void *array, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity)
-        return array;
-    *capacity = 2 * *capacity + 64;
-    return rt_realloc(array, *capacity, size);
-}
-
 void rt_decoding_add(struct rt_decoding *decoding, struct rt_lives *lives, uint32_t request, int64_t tokens)
 {
     struct rt_live *live = &lives->live[request];
@@ -88,11 +145,9 @@ void rt_decoding_add(struct rt_decoding *decoding, struct rt_lives *lives, uint3
     live->until = decoding->steps + live->output - live->made;
     decoding->remainder[remainder_of(decoding, live->base)]++;
     decoding->context += (double)tokens;
-    decoding->heap =
-        grown(decoding->heap, &decoding->heap_capacity, (size_t)decoding->count, sizeof *decoding->heap);
+    RT_GROW(decoding->heap, (size_t)decoding->count, 1, decoding->heap_capacity);
     sift_up(decoding, lives, (size_t)decoding->count++, request);
-    decoding->joined =
-        grown(decoding->joined, &decoding->joined_capacity, decoding->joined_count, sizeof *decoding->joined);
+    RT_GROW(decoding->joined, decoding->joined_count, 1, decoding->joined_capacity);
     decoding->joined[decoding->joined_count++] = request;
 }
 
