@@ -119,8 +119,6 @@ refuses "what is neither" 1 "notes.md" "$ROOFTILE" card notes.md
 refuses "nothing" 2 "rooftile card" "$ROOFTILE" card
 
 # The predictor that comes along: its page is its card and its notes.
-[ -e "$(dirname "$ROOFTILE")/../models/predictors/pretrained" ] ||
-    export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictors/pretrained/rooftile.h5
 folder=$ROOFTILE_SOURCE/models/predictors/pretrained
 succeeds "card of the predictor that comes along" "$ROOFTILE" card pretrained --title "The predictor that comes along" --notes "$folder/notes.md"
 front_is "its licences" "d['license']" "['mit', 'apache-2.0']"

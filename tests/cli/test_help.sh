@@ -2,8 +2,6 @@
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
 command -v python3 >/dev/null || skip_all "help texts" "no python3"
-[ -e "$(dirname "$ROOFTILE")/../models/predictors/pretrained" ] ||
-    export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictors/pretrained/rooftile.h5
 cat >check.py <<'P'
 import os, re, shlex, subprocess, sys
 

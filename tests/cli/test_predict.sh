@@ -234,8 +234,6 @@ refuses "one trace, one forecast" 2 "--trace shows one forecast" predict -p p.h5
 refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p roofline --gpu H100 -m bert-base --trace nowhere/t.json
 
 # A build outside of the tree is not beside it.
-[ -e "$(dirname "$ROOFTILE")/../models/predictors/pretrained" ] ||
-    export ROOFTILE_PRETRAINED=$ROOFTILE_SOURCE/models/predictors/pretrained/rooftile.h5
 # --- LLM servers
 succeeds "a served decode step" predict --gpu H100 -m qwen3-235b-a22b --mode decode --tp 4 --ep 4 --quant fp8-block --kv-cache fp8 --batch 8
 holds "says its numbers" "fp8_block, beside it bf16, keys and values in 8 bits, by an LLM server" stdout

@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 /* From the folder of the program or of librooftile.so: in a clone that is build/, installed bin/, lib/ or
- * lib/x86_64-linux-gnu/. */
+ * lib/x86_64-linux-gnu/. A build folder elsewhere has a link beside the program. */
 static const char *const places[] = {"../models/predictors/pretrained/rooftile.h5",
-                                     "../share/rooftile/rooftile.h5", "../../share/rooftile/rooftile.h5"};
+                                     "../share/rooftile/rooftile.h5", "../../share/rooftile/rooftile.h5",
+                                     "rooftile.h5"};
 
 static char *folder_of(const char *path)
 {
