@@ -44,6 +44,9 @@ def convert(folder):
         if abs(2 * tokens * batch / latency / float(row["Throughput"]) - 1) > 0.01:
             runs.drop("whose throughput is not that of its latency")
             continue
+        if row["Hardware"] not in DEVICES:
+            runs.drop(f"on {row['Hardware']}, which this converter has no name for")
+            continue
         backend = BACKENDS[row["Framework"]]
         runs.add(1e6 * latency, device=DEVICES[row["Hardware"]], model=model_of(row["Model"]), batch=batch, sequence=tokens,
                  mode="generation", output=tokens, dtype="fp16", option=option(backend, gpus), backend=backend)

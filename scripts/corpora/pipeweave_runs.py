@@ -78,6 +78,9 @@ def shape(folder, where, tp, name):
 def convert(folder):
     runs = Runs("pipeweave")
     for (where, tp, name), records in sorted(measured(folder).items()):
+        if where not in DEVICES:
+            runs.drop(f"on {where}, which this converter has no name for")
+            continue
         phases = shape(folder, where, tp, name)
         if records[0]["batch_size"] != phases["total"]["batch"] or records[0]["output_len"] != phases["total"]["output"]:
             runs.drop("another batch or output than its workload/*.json has")
@@ -98,6 +101,8 @@ def published(folder, out):
     table = defaultdict(dict)  # device, workload: forecast by name
     for name in FORECASTS:
         for row in rows(folder / "e2e" / f"{name}_comparison.csv"):
+            if row["Hardware"] not in DEVICES:
+                continue
             phases = shape(folder, row["Hardware"], int(row["TP"]), f"{row['Model']}-{row['Workload']}")
             for phase in PHASES:
                 forecast = float(row[f"pred_{phase}_ms"])

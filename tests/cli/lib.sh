@@ -81,6 +81,8 @@ if command -v python3 >/dev/null; then
 else
     json_is() { echo "skipped $1: no python3 to read JSON with"; }
 fi
+# said_runs FILE: how many runs a converter of scripts/corpora says that it wrote.
+said_runs() { awk '/: [0-9]+ runs$/ { sum += $(NF - 1) } END { print sum + 0 }' "$1"; }
 # cells COLUMN FILE: the column's cells of a CSV with "|" between.
 cells() { python3 -c "import csv; print('|'.join(r['$1'] for r in csv.DictReader(open('$2'))))"; }
 # A misspelt helper fails the test; without this bash goes on and nothing is tested.

@@ -181,12 +181,12 @@ is "no setting out of the measured times" "$(cells sequences served_runs.csv)" "
 python3 "$ROOFTILE_SOURCE/scripts/corpora/aiconfigurator_serving.py" served.csv --serving --places -o served_runs.csv 2>served.txt
 is "a place less than users" "$(cells sequences served_runs.csv)" "7|7||"
 
-# ---- the corpora themselves, where they are ----
-for line in pipeweave_runs:corpora/pipeweave:66 splitwise:corpora/splitwise:288 llm_inference_bench:corpora/llm-inference-bench:1409 \
-    aiconfigurator_serving:aiconfigurator/silicon_sample.csv:1435; do
-    IFS=: read -r name where count <<<"$line"
+# ---- the corpora themselves, where they are, whatever was added to them ----
+for line in pipeweave_runs:corpora/pipeweave splitwise:corpora/splitwise llm_inference_bench:corpora/llm-inference-bench \
+    aiconfigurator_serving:aiconfigurator/silicon_sample.csv; do
+    IFS=: read -r name where <<<"$line"
     [ -e "$shared/$where" ] || continue
     import_of "$name" "$shared/$where"
-    is "$name has its runs" "$(($(wc -l <"$name.csv") - 1))" "$count"
+    is "$name has its runs" "$(($(wc -l <"$name.csv") - 1))" "$(said_runs "$name.txt")"
 done
 finish
