@@ -74,6 +74,9 @@ uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint
     if (v != RT_NO_INPUT)
         rt_graph_add_input(graph, v);
     rt_graph_add_kernel(graph, RT_FORWARD, op, dim);
+    graph->nodes[node].role = op == RT_OP_ATTENTION_GENERATION ? RT_NODE_DECODES
+                              : op == RT_OP_ATTENTION_CONTEXT  ? RT_NODE_CHUNKS
+                                                               : RT_NODE_TOKENS;
     if (!rt_node_begin_backward(graph, node))
         return node;
     rt_node_keep(graph, q);

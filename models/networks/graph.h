@@ -102,10 +102,21 @@ struct rt_graph_kernel {
     bool scalar_loads; /* moves its elements one by one: scalar_loads.h */
 };
 
+/* Which tokens of a step a node works on: its time follows their number, and a server's steps have any. */
+enum rt_node_role {
+    RT_NODE_TOKENS,      /* all */
+    RT_NODE_EXPERTS,     /* all, each at the experts that it is routed to */
+    RT_NODE_LAST_TOKENS, /* the last one of each sequence: what follows the last norm of a language model */
+    RT_NODE_DECODES,     /* those of sequences that decode, over what is cached: their attention */
+    RT_NODE_CHUNKS,      /* those of sequences with several new tokens: their attention */
+    RT_NODE_ROLES
+};
+
 struct rt_node {
     const char *name; /* within its block; lives as long as the graph */
     const char *of;   /* the node of the file that it was made of, where it was imported; else NULL */
     uint32_t block;
+    enum rt_node_role role;
     uint32_t kernel, kernel_count; /* first of its kernels in graph->kernels; phase by phase */
     uint32_t input, input_count;   /* first of its inputs in graph->inputs */
     enum rt_dtype dtype;           /* of what it writes; autocast mixes, else that of the graph's options */

@@ -9,10 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* What the time of a kernel follows. */
-enum class { BY_TOKENS, BY_EXPERT_TOKENS, BY_SEQUENCES, BY_DECODES, BY_CHUNK, CLASSES };
 
 /* Steps that only decode, and those with chunks: the first run as CUDA graphs, with collectives of their own,
  * and models with latent attention (MLA) run other products. */
@@ -38,11 +34,11 @@ struct rt_step_cost {
 
 /* --- builder the tables --- */
 
-/* A cell that is to be filled: from a graph's kernels of a class, and of BY_EXPERT_TOKENS into another. */
+/* A cell that is to be filled: from a graph's kernels of a role, and of RT_NODE_EXPERTS into another. */
 struct wanted {
     struct rt_graph graph;
     struct rt_sequences group; /* of it, where it has one */
-    unsigned classes;          /* bits */
+    unsigned roles;            /* bits */
     enum kind kind;
     int64_t x, y;
 };
@@ -57,24 +53,14 @@ struct builder {
     size_t count, capacity;
 };
 
-static enum class class_of(const struct rt_graph *graph, const struct rt_node *node, enum rt_op_id op) {
-    const char *name = node->name;
-    if (graph->blocks[node->block].role == RT_BLOCK_LAST) return strcmp(name, "norm") == 0 ? BY_TOKENS
-                                                                                           : BY_SEQUENCES;
-    if (op == RT_OP_ATTENTION_GENERATION || strncmp(name, "attn.absorb", 11) == 0) return BY_DECODES;
-    if (op == RT_OP_ATTENTION_CONTEXT || strcmp(name, "attn.kv") == 0) return BY_CHUNK;
-    return strncmp(name, "experts", 7) == 0 ? BY_EXPERT_TOKENS : BY_TOKENS;
-}
-
-/* Leaves the kernels of the classes alone, so that no others are forecast. */
-static void keep_classes(struct rt_graph *graph, unsigned classes)
+/* Leaves the kernels of the roles alone, so that no others are forecast. */
+static void keep_roles(struct rt_graph *graph, unsigned roles)
 {
     for (size_t n = 0; n < graph->node_count; n++) {
         struct rt_node *node = &graph->nodes[n];
         if (node->kernel_count == 0)
             continue;
-        enum class class = class_of(graph, node, graph->kernels[node->kernel].call.op);
-        if (!(classes >> class & 1))
+        if (!(roles >> node->role & 1))
             node->kernel_count = 0;
     }
 }
@@ -88,21 +74,21 @@ static struct rt_graph_options graph_options(const struct builder *builder)
     return options;
 }
 
-static int want(struct builder *builder, const struct rt_graph_options *options, unsigned classes,
+static int want(struct builder *builder, const struct rt_graph_options *options, unsigned roles,
                 enum kind kind, int64_t x, int64_t y)
 {
     RT_GROW(builder->wanted, builder->count, 1, builder->capacity);
     struct wanted *wanted = &builder->wanted[builder->count];
-    *wanted = (struct wanted){.classes = classes, .kind = kind, .x = x, .y = y};
+    *wanted = (struct wanted){.roles = roles, .kind = kind, .x = x, .y = y};
     int status = rt_graph_build(builder->model, options, &wanted->graph);
     if (status != RT_OK)
         return status;
-    keep_classes(&wanted->graph, classes);
+    keep_roles(&wanted->graph, roles);
     builder->count++;
     return RT_OK;
 }
 
-static int want_decodes(struct builder *builder, int64_t sequences, int64_t context, unsigned classes,
+static int want_decodes(struct builder *builder, int64_t sequences, int64_t context, unsigned roles,
                         int64_t x, int64_t y)
 {
     struct rt_graph_options options = graph_options(builder);
@@ -110,10 +96,10 @@ static int want_decodes(struct builder *builder, int64_t sequences, int64_t cont
     options.batch = sequences;
     options.context = context;
     options.sequence = 1;
-    return want(builder, &options, classes, DECODES, x, y);
+    return want(builder, &options, roles, DECODES, x, y);
 }
 
-static int want_chunks(struct builder *builder, struct rt_sequences group, unsigned classes, int64_t x,
+static int want_chunks(struct builder *builder, struct rt_sequences group, unsigned roles, int64_t x,
                        int64_t y)
 {
     struct rt_graph_options options = graph_options(builder);
@@ -122,7 +108,7 @@ static int want_chunks(struct builder *builder, struct rt_sequences group, unsig
     options.sequence = options.context = group.tokens;
     options.groups = &group;
     options.group_count = 1;
-    int status = want(builder, &options, classes, MIXED, x, y);
+    int status = want(builder, &options, roles, MIXED, x, y);
     if (status == RT_OK) { /* `group` is gone when the graph is read again */
         struct wanted *wanted = &builder->wanted[builder->count - 1];
         wanted->group = group;
@@ -136,10 +122,10 @@ static int want_chunks(struct builder *builder, struct rt_sequences group, unsig
 static int want_decode_rows(struct builder *builder)
 {
     const struct rt_cost_axis *rows = &builder->cost->tokens[DECODES].x;
-    unsigned classes = 1u << BY_TOKENS | 1u << BY_EXPERT_TOKENS | 1u << BY_SEQUENCES;
+    unsigned roles = 1u << RT_NODE_TOKENS | 1u << RT_NODE_EXPERTS | 1u << RT_NODE_LAST_TOKENS;
     int status = RT_OK;
     for (int64_t i = 0; status == RT_OK && i < rt_cost_axis_points(rows); i++)
-        status = want_decodes(builder, rt_cost_axis_at(rows, i), 1, classes, i, 0);
+        status = want_decodes(builder, rt_cost_axis_at(rows, i), 1, roles, i, 0);
     return status;
 }
 
@@ -150,7 +136,7 @@ static int want_decode_attention(struct builder *builder)
     for (int64_t x = 0; x < rt_cost_axis_points(&table->x); x++)
         for (int64_t y = 0; status == RT_OK && y < rt_cost_axis_points(&table->y); y++)
             status = want_decodes(builder, rt_cost_axis_at(&table->x, x), rt_cost_axis_at(&table->y, y),
-                                  1u << BY_DECODES, x, y);
+                                  1u << RT_NODE_DECODES, x, y);
     return status;
 }
 
@@ -160,7 +146,7 @@ static int want_mixed_rows(struct builder *builder)
     int status = RT_OK;
     for (int64_t i = 0; status == RT_OK && i < rt_cost_axis_points(rows); i++)
         status = want_chunks(builder, (struct rt_sequences){1, rt_cost_axis_at(rows, i), 0},
-                             1u << BY_TOKENS | 1u << BY_EXPERT_TOKENS, i, 0);
+                             1u << RT_NODE_TOKENS | 1u << RT_NODE_EXPERTS, i, 0);
     return status;
 }
 
@@ -172,7 +158,7 @@ static int want_chunk_attention(struct builder *builder, const struct rt_cost_ta
         for (int64_t y = 0; status == RT_OK && y < rt_cost_axis_points(&table->y); y++) {
             int64_t tokens = rt_cost_axis_at(&table->x, x), cached = rt_cost_axis_at(&table->y, y);
             status = want_chunks(builder, (struct rt_sequences){alike, tokens > 1 ? tokens : 2, cached},
-                                 1u << BY_CHUNK, x, y);
+                                 1u << RT_NODE_CHUNKS, x, y);
         }
     return status;
 }
@@ -188,17 +174,18 @@ static enum rt_serve_part part_of(const struct rt_forecast_launch *launch)
     return product ? RT_SERVE_PRODUCTS : RT_SERVE_OTHER_KERNELS;
 }
 
-/* Where kernels of a class go that were asked for by `wanted`. */
+/* Where kernels of a role go that were asked for by `wanted`. */
 static struct rt_cost_cell *cell_of(const struct rt_step_cost *cost, const struct wanted *wanted,
-                                    enum class class)
+                                    enum rt_node_role role)
 {
     bool alike = wanted->group.count == ALIKE;
-    const struct rt_cost_table *tables[CLASSES] = {[BY_TOKENS] = &cost->tokens[wanted->kind],
-                                                   [BY_EXPERT_TOKENS] = &cost->experts[wanted->kind],
-                                                   [BY_SEQUENCES] = &cost->sequences,
-                                                   [BY_DECODES] = &cost->decodes,
-                                                   [BY_CHUNK] = alike ? &cost->further : &cost->chunk};
-    return rt_cost_table_cell(tables[class], wanted->x, wanted->y);
+    const struct rt_cost_table *tables[RT_NODE_ROLES] = {[RT_NODE_TOKENS] = &cost->tokens[wanted->kind],
+                                                         [RT_NODE_EXPERTS] = &cost->experts[wanted->kind],
+                                                         [RT_NODE_LAST_TOKENS] = &cost->sequences,
+                                                         [RT_NODE_DECODES] = &cost->decodes,
+                                                         [RT_NODE_CHUNKS] =
+                                                             alike ? &cost->further : &cost->chunk};
+    return rt_cost_table_cell(tables[role], wanted->x, wanted->y);
 }
 
 static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted,
@@ -209,13 +196,12 @@ static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         const struct rt_node *node = &wanted->graph.nodes[launch->node];
         double us = rt_forecast_launch_total(forecast, launch), times = us / launch->time_us;
-        enum class class = class_of(&wanted->graph, node, launch->kernel.call.op);
-        struct rt_cost_cell *cell = cell_of(cost, wanted, class);
+        struct rt_cost_cell *cell = cell_of(cost, wanted, node->role);
         cell->value[part_of(launch)] += us;
         cell->value[RT_CELL_BOUND] += times * launch->roofline_us;
         launches += (double)rt_graph_repeat(&wanted->graph, node);
     }
-    if (wanted->classes >> BY_TOKENS & 1) {
+    if (wanted->roles >> RT_NODE_TOKENS & 1) {
         cost->launches[wanted->kind] = fmax(cost->launches[wanted->kind], launches);
         double half = log(forecast->interval_high_us / forecast->total_us);
         rt_cost_table_cell(&cost->half[wanted->kind], wanted->x, 0)->value[0] = half;

@@ -233,6 +233,7 @@ static uint32_t absorbed(const struct step *step, const char *name, uint32_t x, 
     const struct rt_shape *s = &step->stack->shape;
     x = rt_build_bmm(step->stack->graph, name, x, RT_NO_INPUT, s->heads, s->rows, in, out);
     step->stack->graph->nodes[x].parameters = (double)s->heads * in * out;
+    step->stack->graph->nodes[x].role = RT_NODE_DECODES;
     return x;
 }
 
@@ -278,6 +279,7 @@ static uint32_t latent_prefills(const struct step *step, uint32_t x, int64_t row
     const struct rt_shape *s = &step->stack->shape;
     x = rt_build_linear(step->stack->graph, "attn.kv", x, rows, model->kv_rank,
                         s->heads * (model->nope_dim + s->value_dim), false);
+    step->stack->graph->nodes[x].role = RT_NODE_CHUNKS;
     return attend_prefills(step, x);
 }
 
@@ -401,6 +403,13 @@ static uint32_t exchange(const struct step *step, const char *name, uint32_t x, 
                       step->gpus, tokens * h);
 }
 
+/* Of the nodes from `first` on. */
+static void set_role(struct rt_graph *graph, size_t first, enum rt_node_role role)
+{
+    for (size_t n = first; n < graph->node_count; n++)
+        graph->nodes[n].role = role;
+}
+
 /* A router in 16 bits, its softmax and choice, and the fused experts: gate, up, activation, down. */
 static uint32_t experts(const struct step *step, uint32_t x)
 {
@@ -416,6 +425,7 @@ static uint32_t experts(const struct step *step, uint32_t x)
     router = vector_node(graph, "router.top_k", RT_OP_SOFTMAX, router, RT_NO_INPUT, rows, model->experts);
     if (model->shared_experts > 0)
         shared_experts(step, x);
+    size_t first = graph->node_count;
     x = exchange(step, "experts.dispatch", x, tokens, true);
     uint32_t node = rt_node_add(graph, "experts", x, router, (double)tokens * h);
     double each = (double)model->experts / (double)ep,
@@ -424,7 +434,9 @@ static uint32_t experts(const struct step *step, uint32_t x)
         3.0 * each * h * inner + (model->expert_bias ? each * (2 * inner + (double)h) : 0);
     const int64_t dim[] = {tokens, h, model->expert_inner, model->topk, model->experts, tp, ep, SKEW};
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_MOE, dim);
-    return exchange(step, "experts.combine", node, tokens, false);
+    x = exchange(step, "experts.combine", node, tokens, false);
+    set_role(graph, first, RT_NODE_EXPERTS);
+    return x;
 }
 
 /* --- the whole --- */
@@ -481,6 +493,7 @@ static void head(const struct step *step, uint32_t x)
     int64_t rows = step->sequences, vocab = stack->shape.vocab, width = model->embedding;
     if (model->norm_first || model->norm_branch) /* else the last layer ended with one (OPT-350m) */
         x = norm(step, "norm", x, stack->shape.rows);
+    size_t first = graph->node_count;
     if (width != model->hidden)
         x = rt_build_linear(graph, "project_out", x, rows, model->hidden, width, false);
     x = rt_build_linear(graph, "lm_head", x, rows, width, vocab, model->head_bias);
@@ -493,6 +506,7 @@ static void head(const struct step *step, uint32_t x)
     x = vector_node(graph, "sample.draw", RT_OP_REDUCE, x, RT_NO_INPUT, rows, model->vocab);
     rt_graph_set_dtype(&graph->kernels[graph->nodes[x].kernel], RT_FP32);
     graph->nodes[x].outputs = (double)rows;
+    set_role(graph, first, RT_NODE_LAST_TOKENS);
 }
 
 static void embed(const struct step *step, uint32_t *x)
