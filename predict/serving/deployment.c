@@ -31,49 +31,90 @@ static struct rt_step_cost_options grid_of(const struct rt_deployment_options *o
     return cost;
 }
 
-/* ---- what would do where it does not fit ---- */
+/* ---- costs and room ---- */
 
-/* Does it leave room for the longest request? */
-static bool fits(const struct rt_deployment_options *options, const struct rt_step_cost *cost)
+static void describe(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
-    double length = (double)options->longest;
-    return rt_step_cost_cache_tokens(cost, &options->scheduler, length) >=
-           length + (double)options->scheduler.block;
+    double cache = options->cache_tokens;
+    if (isnan(cache))
+        cache = rt_step_cost_cache_tokens(out->cost, &options->scheduler, (double)options->longest);
+    out->weight_gib = rt_step_cost_weight_bytes(out->cost) / RT_GIB;
+    out->activation_gib = rt_step_cost_activation_bytes(out->cost) / RT_GIB;
+    out->group = (struct rt_serve_group){
+        .costs = rt_step_cost_costs(out->cost),
+        .scheduler = options->scheduler,
+        .cache_tokens = cache,
+        .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
+        .replicas = options->replicas,
+        .gpus = rt_step_cost_gpus(out->cost),
+        .attention_groups = options->cost.graph.attention_data_parallel,
+    };
 }
 
-static bool would_fit(const struct rt_deployment_options *options, const struct rt_step_cost_options *cost,
-                      const struct rt_device *device)
+int rt_deployment_init(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
-    struct rt_step_cost *tried;
-    if (rt_step_cost_new(options->model, options->predictor, device, cost, &tried) != RT_OK)
+    struct rt_step_cost_options cost = grid_of(options);
+    *out = (struct rt_deployment){0};
+    int status = rt_step_cost_new(options->model, options->predictor, options->device, &cost, &out->cost);
+    if (status == RT_OK)
+        describe(options, out);
+    return status;
+}
+
+double rt_deployment_request_tokens(const struct rt_deployment *deployment, int64_t tokens)
+{
+    double block = (double)deployment->group.scheduler.block;
+    return block * (ceil((double)tokens / block) + 1);
+}
+
+int64_t rt_deployment_requests(const struct rt_deployment *deployment, int64_t tokens)
+{
+    const struct rt_serve_group *group = &deployment->group;
+    double groups = (double)most(group->attention_groups, 1);
+    double requests = floor(group->cache_tokens / groups / rt_deployment_request_tokens(deployment, tokens));
+    return (int64_t)(groups * fmax(fmin(requests, (double)group->scheduler.sequences), 0));
+}
+
+void rt_deployment_release(struct rt_deployment *deployment)
+{
+    rt_step_cost_free(deployment->cost);
+    *deployment = (struct rt_deployment){0};
+}
+
+/* ---- what would do where it does not fit ---- */
+
+static bool would_fit(struct rt_deployment_options changed)
+{
+    struct rt_deployment tried;
+    if (rt_deployment_init(&changed, &tried) != RT_OK)
         return false;
-    bool fit = fits(options, tried);
-    rt_step_cost_free(tried);
+    bool fit = rt_deployment_requests(&tried, changed.longest) > 0;
+    rt_deployment_release(&tried);
     return fit;
 }
 
 /* The least tensor parallelism that does; 0: none up to 64. */
 static int64_t tensor_that_fits(const struct rt_deployment_options *options)
 {
-    struct rt_step_cost_options cost = grid_of(options);
-    for (int64_t tensor = 2 * most(cost.graph.tensor_parallel, 1); tensor <= 64; tensor *= 2) {
-        cost.graph.tensor_parallel = tensor;
-        if (would_fit(options, &cost, options->device))
-            return tensor;
-    }
+    struct rt_deployment_options changed = *options;
+    int64_t *tensor = &changed.cost.graph.tensor_parallel;
+    for (*tensor = 2 * most(*tensor, 1); *tensor <= 64; *tensor *= 2)
+        if (would_fit(changed))
+            return *tensor;
     return 0;
 }
 
 static void add_quantised(const struct rt_deployment_options *options, struct rt_text *text)
 {
     static const enum rt_dtype narrow[] = {RT_FP8, RT_INT4};
-    struct rt_step_cost_options cost = grid_of(options);
-    if (rt_dtype_is_narrow(cost.graph.dtype))
+    struct rt_deployment_options changed = *options;
+    struct rt_graph_options *graph = &changed.cost.graph;
+    if (rt_dtype_is_narrow(graph->dtype))
         return;
-    cost.graph.fp16_beside = cost.graph.dtype == RT_FP16;
+    graph->fp16_beside = graph->dtype == RT_FP16;
     for (size_t d = 0; d < RT_COUNT(narrow); d++) {
-        cost.graph.dtype = narrow[d];
-        if (would_fit(options, &cost, options->device)) {
+        graph->dtype = narrow[d];
+        if (would_fit(changed)) {
             rt_text_item(text, ", ", "--quant %s", rt_dtypes[narrow[d]].name);
             return;
         }
@@ -83,11 +124,12 @@ static void add_quantised(const struct rt_deployment_options *options, struct rt
 /* A device like this one with more memory says how much is enough. */
 static void add_memory(const struct rt_deployment_options *options, struct rt_text *text)
 {
-    struct rt_step_cost_options cost = grid_of(options);
+    struct rt_deployment_options changed = *options;
     struct rt_device device = *options->device;
+    changed.device = &device;
     for (double gib = 16; gib <= 1024; gib *= 2) {
         device.memory_gib = gib;
-        if (gib > options->device->memory_gib && would_fit(options, &cost, &device)) {
+        if (gib > options->device->memory_gib && would_fit(changed)) {
             rt_text_item(text, ", ", "a GPU of %g GiB", gib);
             return;
         }
@@ -107,54 +149,22 @@ static int refuse(const struct rt_deployment_options *options, const struct rt_d
         "%s does not fit: a GPU would hold %.1f GiB of weights and %.1f GiB of activations, and has room for "
         "%.1f GiB with a cache for one request of %" PRId64 " tokens; what would do, each alone: %s",
         options->name, deployment->weight_gib, deployment->activation_gib,
-        rt_server_kv_allocation(&options->scheduler, deployment->device_gib, 0) / RT_GIB, options->longest,
+        rt_server_kv_allocation(&options->scheduler, options->device->memory_gib, 0) / RT_GIB,
+        options->longest,
         changes.text != NULL ? changes.text
                              : "nothing that was tried (--tp to 64, --quant, memory to 1024 GiB)");
     rt_text_release(&changes);
     return status;
 }
 
-/* ---- open ---- */
-
-static void describe(const struct rt_deployment_options *options, struct rt_deployment *out)
-{
-    double length = (double)options->longest;
-    double cache = options->cache_tokens;
-    if (isnan(cache))
-        cache = rt_step_cost_cache_tokens(out->cost, &options->scheduler, length);
-    out->weight_gib = rt_step_cost_weight_bytes(out->cost) / RT_GIB;
-    out->activation_gib = rt_step_cost_activation_bytes(out->cost) / RT_GIB;
-    out->device_gib = options->device->memory_gib;
-    out->group = (struct rt_serve_group){
-        .costs = rt_step_cost_costs(out->cost),
-        .scheduler = options->scheduler,
-        .cache_tokens = cache,
-        .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
-        .replicas = options->replicas,
-        .gpus = rt_step_cost_gpus(out->cost),
-        .attention_groups = options->cost.graph.attention_data_parallel,
-    };
-}
-
 int rt_deployment_open(const struct rt_deployment_options *options, struct rt_deployment *out)
 {
-    struct rt_step_cost_options cost = grid_of(options);
-    *out = (struct rt_deployment){0};
-    int status = rt_step_cost_new(options->model, options->predictor, options->device, &cost, &out->cost);
-    if (status != RT_OK)
-        return status;
-    describe(options, out);
-    if (isnan(options->cache_tokens) && !fits(options, out->cost))
+    int status = rt_deployment_init(options, out);
+    if (status == RT_OK && isnan(options->cache_tokens) && rt_deployment_requests(out, options->longest) == 0)
         status = refuse(options, out);
     if (status != RT_OK)
         rt_deployment_release(out);
     return status;
-}
-
-void rt_deployment_release(struct rt_deployment *deployment)
-{
-    rt_step_cost_free(deployment->cost);
-    *deployment = (struct rt_deployment){0};
 }
 
 /* ---- longer and shorter steps ---- */

@@ -22,13 +22,19 @@ struct rt_deployment {
     struct rt_step_cost *cost;
     struct rt_serve_group group;
     double weight_gib, activation_gib; /* of one GPU */
-    double device_gib;
 };
 
-/* RT_EUSAGE with a sentence that says what would do where the model does not fit, or leaves no room for the
- * longest request; errors of rt_step_cost_new. Release with rt_deployment_release. */
+/* Whether or not it fits. Errors of rt_step_cost_new. Release with rt_deployment_release. */
+int rt_deployment_init(const struct rt_deployment_options *options, struct rt_deployment *out);
+/* The same; RT_EUSAGE with a sentence that says what would do where the model does not fit, or leaves no room
+ * for the longest request. */
 int rt_deployment_open(const struct rt_deployment_options *options, struct rt_deployment *out);
 void rt_deployment_release(struct rt_deployment *deployment); /* accepts zeros */
+
+/* Tokens of cache that a request of so many is given: in whole blocks, and one to grow into. */
+double rt_deployment_request_tokens(const struct rt_deployment *deployment, int64_t tokens);
+/* Requests of so many tokens that have their caches at once, as many as the scheduler runs at most. */
+int64_t rt_deployment_requests(const struct rt_deployment *deployment, int64_t tokens);
 
 /* The same group with steps that take `factor` times as long. Valid while `scaled` and the deployment are. */
 struct rt_scaled_costs {

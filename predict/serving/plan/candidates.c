@@ -1,7 +1,7 @@
 /* Candidates and their bounds. See candidates.h. */
 #include "predict/serving/plan/candidates.h"
+#include "base/array.h"
 #include "base/status.h"
-#include "predict/serving/plan/cuts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,10 +110,7 @@ static void add(struct list *list, struct rt_serving_candidate candidate)
     list->full |= plan->candidate_count >= RT_SERVING_MOST_CANDIDATES;
     if (list->full)
         return;
-    if (plan->candidate_count == list->room) {
-        list->room = 2 * list->room + 1024;
-        plan->candidate = rt_realloc(plan->candidate, list->room, sizeof *plan->candidate);
-    }
+    RT_GROW(plan->candidate, plan->candidate_count, 1, list->room);
     plan->candidate[plan->candidate_count++] = candidate;
 }
 
@@ -199,14 +196,9 @@ enum { COUNTED = 3, BEFORE = 1, LEAST_COUNTED = 48, COMING = 400 };
 
 static struct rt_serve_group group_of(const struct rt_serving_plan *plan, uint32_t e, int64_t replicas)
 {
-    const struct rt_serving_engine *engine = &plan->engine[e];
-    return (struct rt_serve_group){.costs = rt_step_cost_costs(engine->cost),
-                                   .scheduler = engine->scheduler,
-                                   .cache_tokens = engine->cache_tokens,
-                                   .request_us = plan->request->server->request_us,
-                                   .replicas = replicas,
-                                   .gpus = engine->gpus,
-                                   .attention_groups = engine->cut.attention};
+    struct rt_serve_group group = plan->engine[e].deployment.group;
+    group.replicas = replicas;
+    return group;
 }
 
 struct move {
@@ -217,7 +209,8 @@ struct move {
 static double move_us(const void *context, int64_t tokens)
 {
     const struct move *move = context;
-    return rt_step_cost_move_us(move->prefill->cost, (double)tokens, move->plan->request->move_gbs);
+    return rt_step_cost_move_us(move->prefill->deployment.cost, (double)tokens,
+                                move->plan->request->move_gbs);
 }
 
 static struct rt_serve_load load_of(const struct rt_serving_plan *plan, const struct rt_serving_candidate *c,
@@ -260,7 +253,7 @@ static double interval_of(const struct rt_serving_plan *plan, const struct rt_se
                                          .padded = rt_serving_engine_padded(&plan->engine[c->engine], users),
                                          .context =
                                              (double)users * (double)(request->isl + request->osl / 2)};
-    return rt_step_cost_half(plan->engine[c->engine].cost, &batch);
+    return rt_step_cost_half(plan->engine[c->engine].deployment.cost, &batch);
 }
 
 /* In the long run. Users who come back at once: Little's law over the median answer, since the last ones of a

@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_PREDICT_SERVING_PLAN_CANDIDATES_H
 #define ROOFTILE_PREDICT_SERVING_PLAN_CANDIDATES_H
 
-#include "predict/serving/plan/engine.h"
+#include "predict/serving/plan/plan.h"
 
 #define RT_SERVING_MOST_CANDIDATES 8000000
 

@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,20 +76,4 @@ struct rt_serving_cut_words rt_serving_cut_words(const struct rt_engine_cut *cut
     if (words.text[0] == '\0')
         strcpy(words.text, "1 GPU");
     return words;
-}
-
-struct rt_graph_options rt_serving_graph_options(const struct rt_engine_cut *cut,
-                                                 const struct rt_serving_quant *quant)
-{
-    return (struct rt_graph_options){.step = RT_STEP_DECODE,
-                                     .batch = 1,
-                                     .sequence = 1,
-                                     .context = 1,
-                                     .tensor_parallel = cut->tensor,
-                                     .expert_parallel = cut->experts,
-                                     .attention_data_parallel = cut->attention,
-                                     .runtime = RT_RUNTIME_SERVING,
-                                     .kv_bits = quant->kv_bits,
-                                     .dtype = quant->dtype,
-                                     .fp16_beside = quant->fp16_beside};
 }

@@ -2,8 +2,15 @@
 #ifndef ROOFTILE_PREDICT_SERVING_PLAN_CUTS_H
 #define ROOFTILE_PREDICT_SERVING_PLAN_CUTS_H
 
-#include "predict/serving/plan/plan.h"
+#include "models/networks/model.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
+/* One server: tensor x attention GPUs hold a stage of the model, `pipeline` stages all of it. */
+struct rt_engine_cut {
+    int64_t tensor, pipeline, attention, experts; /* experts: GPUs of a stage that share out whole experts */
+};
 static inline int64_t rt_serving_cut_gpus(const struct rt_engine_cut *cut)
 {
     return cut->tensor * cut->attention * cut->pipeline;
@@ -20,9 +27,5 @@ struct rt_serving_cut_words {
     char text[96];
 };
 struct rt_serving_cut_words rt_serving_cut_words(const struct rt_engine_cut *cut);
-
-/* Options of graphs of a server that is cut and quantised so; step and sizes are the caller's. */
-struct rt_graph_options rt_serving_graph_options(const struct rt_engine_cut *cut,
-                                                 const struct rt_serving_quant *quant);
 
 #endif

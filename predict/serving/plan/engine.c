@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/memory.h"
-#include "predict/serving/plan/cuts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,58 +10,55 @@
 
 void rt_serving_engine_release(struct rt_serving_engine *engine)
 {
-    rt_step_cost_free(engine->cost);
+    rt_deployment_release(&engine->deployment);
     free(engine->reason);
-    *engine = (struct rt_serving_engine){.cost = NULL};
+    *engine = (struct rt_serving_engine){.reason = NULL};
+}
+
+/* Options of graphs of a server that is cut and quantised so; step and sizes are the caller's. */
+static struct rt_graph_options graph_options(const struct rt_engine_cut *cut,
+                                             const struct rt_serving_quant *quant)
+{
+    return (struct rt_graph_options){.step = RT_STEP_DECODE,
+                                     .batch = 1,
+                                     .sequence = 1,
+                                     .context = 1,
+                                     .tensor_parallel = cut->tensor,
+                                     .expert_parallel = cut->experts,
+                                     .attention_data_parallel = cut->attention,
+                                     .runtime = RT_RUNTIME_SERVING,
+                                     .kv_bits = quant->kv_bits,
+                                     .dtype = quant->dtype,
+                                     .fp16_beside = quant->fp16_beside};
 }
 
 /* --- memory --- */
 
-int rt_serving_least_memory(const struct rt_serving_request *request, const struct rt_engine_cut *cut,
-                            const struct rt_serving_quant *quant, struct rt_graph_memory *out)
+int rt_serving_missing_bytes(const struct rt_serving_request *request, const struct rt_device *device,
+                             const struct rt_engine_cut *cut, const struct rt_serving_quant *quant,
+                             double *weight_bytes, double *missing_bytes)
 {
-    struct rt_graph_options options = rt_serving_graph_options(cut, quant);
+    struct rt_graph_options options = graph_options(cut, quant);
     struct rt_memory_options share = RT_MEMORY_DEFAULTS;
+    struct rt_scheduler scheduler = rt_server_scheduler(request->server, device, cut->tensor);
+    struct rt_graph_memory memory;
     struct rt_graph graph;
     options.context = request->isl + request->osl - 1;
     int status = rt_graph_build(&request->source->model, &options, &graph);
     if (status != RT_OK)
         return status;
     share.layers = 1.0 / (double)cut->pipeline;
-    rt_graph_memory(&graph, &share, out);
+    rt_graph_memory(&graph, &share, &memory);
     rt_graph_release(&graph);
+    *weight_bytes = memory.weights;
+    *missing_bytes = -rt_server_kv_allocation(&scheduler, device->memory_gib, memory.total);
     return RT_OK;
-}
-
-bool rt_serving_has_units(const struct rt_device *device, const struct rt_serving_quant *quant)
-{
-    return rt_device_peak_flops(device, RT_FAMILY_LINEAR, quant->dtype) > 0;
-}
-
-struct rt_serving_quant rt_serving_quant_on(const struct rt_device *device,
-                                            const struct rt_serving_quant *quant)
-{
-    struct rt_serving_quant on = *quant;
-    bool bf16 = rt_device_has_bf16(device);
-    if (on.dtype == RT_BF16 && !bf16)
-        on.dtype = RT_FP16;
-    on.fp16_beside |= !bf16;
-    return on;
-}
-
-/* Of a request when it ends, in whole blocks, and one to grow into. */
-static double request_tokens(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
-{
-    double block = (double)engine->scheduler.block;
-    return block * (ceil((double)(request->isl + request->osl) / block) + 1);
 }
 
 int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
                                      const struct rt_serving_engine *engine)
 {
-    double groups = (double)engine->cut.attention;
-    double users = floor(engine->cache_tokens / groups / request_tokens(request, engine));
-    return (int64_t)(groups * fmax(fmin(users, (double)engine->scheduler.sequences), 0));
+    return rt_deployment_requests(&engine->deployment, request->isl + request->osl);
 }
 
 /* --- steps --- */
@@ -70,21 +66,22 @@ int64_t rt_serving_engine_most_users(const struct rt_serving_request *request,
 int64_t rt_serving_engine_padded(const struct rt_serving_engine *engine, int64_t decodes)
 {
     int64_t groups = engine->cut.attention;
-    return groups * rt_scheduler_padded(&engine->scheduler, (decodes + groups - 1) / groups);
+    return groups * rt_scheduler_padded(&engine->deployment.group.scheduler, (decodes + groups - 1) / groups);
 }
 
 /* Tokens of prompts in a step of all attention groups. */
 static int64_t budget_of(const struct rt_serving_engine *engine)
 {
-    return engine->scheduler.budget * (engine->scheduler.budget_shared ? 1 : engine->cut.attention);
+    return engine->deployment.group.scheduler.budget *
+           (engine->deployment.group.scheduler.budget_shared ? 1 : engine->cut.attention);
 }
 
 /* Who serves prompts that are not cut gives steps room for one beside all that decode (max_num_tokens). */
-static void make_room(const struct rt_serving_request *request, struct rt_serving_engine *engine)
+static void make_room(const struct rt_serving_request *request, struct rt_scheduler *scheduler)
 {
     int64_t least = request->isl + request->level[request->level_count - 1];
-    if (!engine->scheduler.chunked && engine->scheduler.budget < least)
-        engine->scheduler.budget = least;
+    if (!scheduler->chunked && scheduler->budget < least)
+        scheduler->budget = least;
 }
 
 /* Tokens of prompts as chunks: whole prompts, then a beginning of one. */
@@ -94,29 +91,30 @@ static double step_us(const struct rt_serving_request *request, const struct rt_
                       int64_t decodes, double context, int64_t tokens)
 {
     struct rt_serve_chunk chunk[MOST_CHUNKS];
-    struct rt_serve_batch batch = {.decodes = decodes,
-                                   .padded =
-                                       tokens == 0 ? rt_scheduler_padded(&engine->scheduler, decodes) : 0,
-                                   .context = context,
-                                   .chunks = chunk};
+    struct rt_serve_batch batch = {
+        .decodes = decodes,
+        .padded = tokens == 0 ? rt_scheduler_padded(&engine->deployment.group.scheduler, decodes) : 0,
+        .context = context,
+        .chunks = chunk};
     while (tokens > 0 && batch.chunk_count < MOST_CHUNKS) {
         int64_t part = tokens < request->isl ? tokens : request->isl;
         chunk[batch.chunk_count++] = (struct rt_serve_chunk){part, 0};
         tokens -= part;
     }
-    return rt_step_cost_us(engine->cost, &batch);
+    return rt_step_cost_us(engine->deployment.cost, &batch);
 }
 
 /* One prompt in chunks of the budget, nothing beside it. */
 static double prompt_us(const struct rt_serving_request *request, const struct rt_serving_engine *engine)
 {
-    int64_t budget = engine->scheduler.chunked ? engine->scheduler.budget : request->isl;
+    int64_t budget =
+        engine->deployment.group.scheduler.chunked ? engine->deployment.group.scheduler.budget : request->isl;
     double us = 0;
     for (int64_t cached = 0; cached < request->isl; cached += budget) {
         int64_t left = request->isl - cached;
         const struct rt_serve_chunk chunk = {left < budget ? left : budget, cached};
         const struct rt_serve_batch batch = {.chunks = &chunk, .chunk_count = 1};
-        us += rt_step_cost_us(engine->cost, &batch);
+        us += rt_step_cost_us(engine->deployment.cost, &batch);
     }
     return us;
 }
@@ -157,7 +155,7 @@ static struct work slopes(const struct rt_serving_request *request, const struct
     double longer = step_us(request, engine, users, 2 * mean, 0);
     struct work work = {.context = fmax(longer - plain, 0) / mean};
     work.decode = fmax(plain - work.context * mean, 0) / (double)users;
-    if (budget > 0 && engine->scheduler.mixed)
+    if (budget > 0 && engine->deployment.group.scheduler.mixed)
         work.prompt = fmax(step_us(request, engine, users, mean, budget) - plain, 0) / (double)budget;
     else if (budget > 0)
         work.prompt = step_us(request, engine, 0, 0, budget) / (double)budget;
@@ -176,7 +174,7 @@ static double least_unit(const struct rt_serving_request *request, const struct 
                 double context = (double)decodes * (double)(request->isl + (far ? request->osl : 1));
                 double done =
                     (double)decodes * work->decode + context * work->context + (double)tokens * work->prompt;
-                bool may = engine->scheduler.mixed || decodes == 0 || tokens == 0;
+                bool may = engine->deployment.group.scheduler.mixed || decodes == 0 || tokens == 0;
                 if (may && done > 0)
                     least = fmin(least, step_us(request, engine, decodes, context, tokens) / done);
             }
@@ -250,34 +248,41 @@ static void refuse(struct rt_serving_engine *engine, char *reason)
     engine->reason = reason;
 }
 
-static int fill_cost(const struct rt_serving_request *request, const struct rt_serving_quant *quant,
-                     struct rt_network_memo *memo, struct rt_serving_engine *engine)
+static int fill_deployment(const struct rt_serving_request *request, const struct rt_serving_quant *quant,
+                           struct rt_network_memo *memo, struct rt_serving_engine *engine)
 {
     const struct rt_device *device = &request->gpu[engine->gpu].device;
     int64_t length = request->isl + request->osl;
-    struct rt_step_cost_options options = {.graph = rt_serving_graph_options(&engine->cut, quant),
-                                           .pipeline = engine->cut.pipeline,
-                                           .fabric = request->fabric,
-                                           .link_gbs = request->link_gbs,
-                                           .server = request->server,
-                                           .fallback = request->fallback,
-                                           .level = request->confidence,
-                                           .memo = memo,
-                                           .most_sequences =
-                                               engine->scheduler.sequences * engine->cut.attention,
-                                           .most_tokens = budget_of(engine),
-                                           .most_context = length};
-    int status =
-        rt_step_cost_new(&request->source->model, request->predictor, device, &options, &engine->cost);
+    struct rt_deployment_options options = {
+        .name = request->source->spec,
+        .model = &request->source->model,
+        .predictor = request->predictor,
+        .device = device,
+        .cost = {.graph = graph_options(&engine->cut, quant),
+                 .pipeline = engine->cut.pipeline,
+                 .fabric = request->fabric,
+                 .link_gbs = request->link_gbs,
+                 .server = request->server,
+                 .fallback = request->fallback,
+                 .level = request->confidence,
+                 .memo = memo},
+        .scheduler = rt_server_scheduler(request->server, device, engine->cut.tensor),
+        .cache_tokens = NAN,
+        .longest_input = request->isl,
+        .longest = length,
+        .replicas = 1,
+    };
+    make_room(request, &options.scheduler);
+    int status = rt_deployment_init(&options, &engine->deployment);
     if (status != RT_OK)
         return status;
-    engine->request_bytes = rt_step_cost_cache_bytes(engine->cost, (double)length);
-    engine->cache_tokens = rt_step_cost_cache_tokens(engine->cost, &engine->scheduler, (double)length);
+    const struct rt_serve_group *group = &engine->deployment.group;
+    engine->request_bytes = rt_step_cost_cache_bytes(engine->deployment.cost, (double)length);
     if (rt_serving_engine_most_users(request, engine) < 1) {
-        double groups = (double)engine->cut.attention, one = request_tokens(request, engine);
+        double lacks = rt_deployment_request_tokens(&engine->deployment, length) -
+                       group->cache_tokens / (double)engine->cut.attention;
         engine->refused = RT_SERVING_WEIGHTS;
-        engine->missing_bytes =
-            (one - engine->cache_tokens / groups) / (double)length * engine->request_bytes;
+        engine->missing_bytes = lacks / (double)length * engine->request_bytes;
         return RT_OK;
     }
     fill_bounds(request, engine);
@@ -288,27 +293,21 @@ int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_n
                            struct rt_serving_engine *engine)
 {
     const struct rt_device *device = &request->gpu[engine->gpu].device;
-    const struct rt_serving_quant on = rt_serving_quant_on(device, &request->quant[engine->quant]),
-                                  *quant = &on;
+    const struct rt_serving_quant quant = rt_serving_quant_on(device, &request->quant[engine->quant]);
     engine->gpus = rt_serving_cut_gpus(&engine->cut);
-    engine->scheduler = rt_server_scheduler(request->server, device, engine->cut.tensor);
     engine->refused = RT_SERVING_FATES;
-    make_room(request, engine);
-    if (!rt_serving_has_units(device, quant)) {
-        refuse(engine, rt_format("%s has no units for %s", device->name, rt_dtypes[quant->dtype].name));
+    if (!rt_serving_has_units(device, &quant)) {
+        refuse(engine, rt_format("%s has no units for %s", device->name, rt_dtypes[quant.dtype].name));
         return RT_OK;
     }
-    struct rt_graph_memory memory;
-    if (rt_serving_least_memory(request, &engine->cut, quant, &memory) != RT_OK) {
+    if (rt_serving_missing_bytes(request, device, &engine->cut, &quant, &engine->weight_bytes,
+                                 &engine->missing_bytes) != RT_OK) {
         refuse(engine, rt_strdup(rt_error()));
         return RT_OK;
     }
-    engine->weight_bytes = memory.weights;
-    double left = rt_server_kv_allocation(&engine->scheduler, device->memory_gib, memory.total);
-    if (left < 0) {
+    if (engine->missing_bytes > 0) {
         engine->refused = RT_SERVING_WEIGHTS;
-        engine->missing_bytes = -left;
         return RT_OK;
     }
-    return fill_cost(request, quant, memo, engine);
+    return fill_deployment(request, &quant, memo, engine);
 }

@@ -23,28 +23,44 @@
  * as before.
  *
  * All are of the mean and of a long run; RT_SERVING_SLACK covers what a simulation of finite length and a
- * grid between whose points steps are padded differ by. tests/predict/serving/plan and docs/results/plan.md hold
- * plans with and without bounds beside each other.
+ * grid between whose points steps are padded differ by. tests/predict/serving/plan and docs/results/plan.md
+ * hold plans with and without bounds beside each other.
  */
 #ifndef ROOFTILE_PREDICT_SERVING_PLAN_ENGINE_H
 #define ROOFTILE_PREDICT_SERVING_PLAN_ENGINE_H
 
-#include "models/networks/memory.h"
-#include "predict/serving/plan/plan.h"
+#include "predict/serving/deployment.h"
+#include "predict/serving/plan/cuts.h"
+#include "predict/serving/plan/request.h"
 
 #define RT_SERVING_SLACK 0.05
+
+/* What became of a candidate. */
+enum rt_serving_fate {
+    RT_SERVING_CUT,       /* the model cannot be cut so, or the GPU has no units for the dtype */
+    RT_SERVING_WEIGHTS,   /* weights do not fit into the memory */
+    RT_SERVING_CACHE,     /* nor do the caches of its users beside them */
+    RT_SERVING_SLOW_TTFT, /* its bound misses the target */
+    RT_SERVING_SLOW_TPOT,
+    RT_SERVING_SLOW_RATE,   /* it cannot keep up with the requests that come */
+    RT_SERVING_BELOW,       /* its bound is below a plan that was found: not simulated */
+    RT_SERVING_MISSED_TTFT, /* simulated: misses the target */
+    RT_SERVING_MISSED_TPOT,
+    RT_SERVING_MISSED_RATE, /* requests pile up */
+    RT_SERVING_BEATEN, /* meets the targets, and another one of its kind of GPU is at least as good in both */
+    RT_SERVING_FRONT,  /* on the front of its kind of GPU */
+    RT_SERVING_FATES
+};
 
 struct rt_serving_engine {
     uint32_t gpu, quant; /* of the request */
     struct rt_engine_cut cut;
     int64_t gpus;
-    struct rt_scheduler scheduler;
     enum rt_serving_fate refused; /* RT_SERVING_CUT or RT_SERVING_WEIGHTS; RT_SERVING_FATES: it is not */
     char *reason;                 /* of RT_SERVING_CUT */
     double missing_bytes;         /* of RT_SERVING_WEIGHTS, on each GPU */
     double weight_bytes, request_bytes; /* on each GPU: weights; the cache of one request when it ends */
-    double cache_tokens;                /* over all GPUs; INFINITY: the device's memory is unknown */
-    struct rt_step_cost *cost;          /* NULL where it is refused */
+    struct rt_deployment deployment;    /* one replica; zeros where it is refused */
     /* Bounds, with the slack: */
     double prompt_us;    /* one prompt alone: no first token comes sooner */
     double token_us;     /* a step of one sequence: no token comes sooner */
@@ -55,18 +71,11 @@ struct rt_serving_engine {
     double requests_rate[RT_SERVING_LEVELS + 1], decodes_rate[RT_SERVING_LEVELS + 1];
 };
 
-/* What a GPU holds at least: weights, and the cache of one request when it ends. Errors of rt_graph_build. */
-int rt_serving_least_memory(const struct rt_serving_request *request, const struct rt_engine_cut *cut,
-                            const struct rt_serving_quant *quant, struct rt_graph_memory *out);
-/* What weights, activations and caches may take of a share of a GPU's memory; NaN: unknown. */
-double rt_serving_room_bytes(const struct rt_device *device, double share);
-
-/* Does the GPU have units for the products of a quantisation? */
-bool rt_serving_has_units(const struct rt_device *device, const struct rt_serving_quant *quant);
-
-/* The same on a GPU: fp16 for bf16 where it has no units for that. */
-struct rt_serving_quant rt_serving_quant_on(const struct rt_device *device,
-                                            const struct rt_serving_quant *quant);
+/* Bytes that each GPU of a cut lacks for weights and the cache of one request when it ends; 0 or less: it has
+ * room. Errors of rt_graph_build. */
+int rt_serving_missing_bytes(const struct rt_serving_request *request, const struct rt_device *device,
+                             const struct rt_engine_cut *cut, const struct rt_serving_quant *quant,
+                             double *weight_bytes, double *missing_bytes);
 
 /* Fills what follows from gpu, quant and cut. An engine that cannot be is `refused`; other errors are those
  * of rt_step_cost_new. */

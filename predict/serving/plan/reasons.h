@@ -1,4 +1,4 @@
-/* What became of all candidates, and why: each is counted once. */
+/* What became of all candidates, and why: each is counted once; and what would help where none can be. */
 #ifndef ROOFTILE_PREDICT_SERVING_PLAN_REASONS_H
 #define ROOFTILE_PREDICT_SERVING_PLAN_REASONS_H
 
@@ -23,5 +23,9 @@ extern const char *const rt_serving_fates[RT_SERVING_FATES];
 
 /* "by 3.2 GiB a GPU"; "" where nearest is NaN. Free with free(). */
 char *rt_serving_reason_amount(const struct rt_serving_reason *reason);
+
+/* RT_EUSAGE with a sentence of a plan none of whose engines can be: what is missing at least, and which more
+ * GPUs, narrower weights or other GPUs would do. */
+int rt_serving_refuse(const struct rt_serving_plan *plan);
 
 #endif

@@ -5,9 +5,9 @@
 #include "base/random.h"
 #include "predict/serving/plan/candidates.h"
 #include "predict/serving/plan/cuts.h"
-#include "predict/serving/plan/points.h"
 #include "predict/serving/plan/reasons.h"
 #include "predict/serving/plan/report.h"
+#include "predict/serving/plan/search.h"
 #include "test.h"
 
 #include <math.h>
