@@ -1,5 +1,6 @@
 # Writes files as a C array of texts, in the order of their names:
 #   cmake -DOUT=file.c -DARRAY=name -DFOLDER=where "-DFILES=a;b" -P this
+# With -DNAMES=other_array also their names without what follows the last dot.
 set(text "/* Made from ${FOLDER}/ by scripts/embed_texts.cmake. */\n#include <stddef.h>\n\n")
 string(APPEND text "extern const char *const ${ARRAY}[];\n")
 string(APPEND text "const char *const ${ARRAY}[] = {\n")
@@ -11,4 +12,13 @@ foreach(file ${FILES})
   string(APPEND text "    \"${text_of_file}\",\n")
 endforeach()
 string(APPEND text "    NULL,\n};\n")
+if(NAMES)
+  string(APPEND text "extern const char *const ${NAMES}[];\n")
+  string(APPEND text "const char *const ${NAMES}[] = {\n")
+  foreach(file ${FILES})
+    get_filename_component(name ${file} NAME_WLE)
+    string(APPEND text "    \"${name}\",\n")
+  endforeach()
+  string(APPEND text "    NULL,\n};\n")
+endif()
 file(WRITE ${OUT} "${text}")

@@ -210,12 +210,12 @@ static void add_types(struct rt_report *report, const char *key, const char *tit
                                                {"llm_servers", "LLM servers", 's', 0},
                                                {"also", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    for (const struct rt_architecture *const *row = rt_architectures; *row != NULL; row++) {
+    const struct rt_architecture *row;
+    for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++) {
         struct rt_text also = {0};
-        add_names(&also, (*row)->aliases);
-        add_names(&also, (*row)->wrappers);
-        rt_table_row(table, (*row)->model_type, (*row)->what, stacks_of(*row), (*row)->served ? "yes" : NULL,
-                     also.text);
+        add_names(&also, row->aliases);
+        add_names(&also, row->wrappers);
+        rt_table_row(table, row->model_type, row->what, stacks_of(row), row->served ? "yes" : NULL, also.text);
         rt_text_release(&also);
     }
     rt_report_add_table(report, key, title, table);

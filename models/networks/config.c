@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/fields.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -35,21 +35,20 @@ static const char *head_of_class(const char *class, const char *model_type)
 static char *known_architectures(void)
 {
     struct rt_text list = {0};
-    for (size_t i = 0; rt_architectures[i] != NULL; i++)
-        rt_text_item(&list, "; ", "%s (%s)", rt_architectures[i]->model_type, rt_architectures[i]->what);
+    const struct rt_architecture *row;
+    for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++)
+        rt_text_item(&list, "; ", "%s (%s)", row->model_type, row->what);
     return rt_text_take(&list);
 }
 
-/* The row of a type, or of a type of models whose language part the row is. */
-static const struct rt_architecture *row_of(const char *type, bool wrapper)
+static const struct rt_architecture *row_of(const char *type)
 {
-    for (size_t i = 0; type != NULL && rt_architectures[i] != NULL; i++) {
-        const struct rt_architecture *row = rt_architectures[i];
-        if (wrapper ? rt_config_is_one_of(type, row->wrappers)
-                    : strcmp(type, row->model_type) == 0 || rt_config_is_one_of(type, row->aliases))
-            return row;
-    }
-    return NULL;
+    return type != NULL ? rt_architecture_of_type(type) : NULL;
+}
+
+static const struct rt_architecture *wrapped_by(const char *type)
+{
+    return type != NULL ? rt_architecture_of_wrapper(type) : NULL;
 }
 
 /* Letters that two names have in common from the start. */
@@ -65,14 +64,14 @@ static size_t common_letters(const char *a, const char *b)
  * where none has three. */
 static const struct rt_architecture *nearest_by_name(const char *name)
 {
-    const struct rt_architecture *best = NULL;
+    const struct rt_architecture *best = NULL, *row;
     size_t least = SIZE_MAX;
-    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
-        const char *known = rt_architectures[i]->model_type;
+    for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++) {
+        const char *known = row->model_type;
         size_t same = common_letters(known, name), distance = 1000 + 2 * (strlen(known) - same) - 4 * same;
         if (same >= 3 && distance < least) {
             least = distance;
-            best = rt_architectures[i];
+            best = row;
         }
     }
     return best;
@@ -94,10 +93,10 @@ static int common_keys(const struct rt_architecture *row, const json_t *root)
 
 static const struct rt_architecture *nearest_by_keys(const json_t *root)
 {
-    const struct rt_architecture *best = row_of("llama", false);
-    for (size_t i = 0; rt_architectures[i] != NULL; i++)
-        if (common_keys(rt_architectures[i], root) > common_keys(best, root))
-            best = rt_architectures[i];
+    const struct rt_architecture *best = row_of("llama"), *row;
+    for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++)
+        if (common_keys(row, root) > common_keys(best, root))
+            best = row;
     return best;
 }
 
@@ -122,9 +121,10 @@ static const char *class_of(const struct rt_architecture *row)
 /* Of a config without "model_type": the row of its class. */
 static const struct rt_architecture *row_of_class(const char *class)
 {
-    for (size_t i = 0; class != NULL && rt_architectures[i] != NULL; i++)
-        if (head_of_class(class, class_of(rt_architectures[i])) != NULL)
-            return rt_architectures[i];
+    const struct rt_architecture *row;
+    for (size_t i = 0; class != NULL && (row = rt_architecture_at(i)) != NULL; i++)
+        if (head_of_class(class, class_of(row)) != NULL)
+            return row;
     return NULL;
 }
 
@@ -132,7 +132,7 @@ static int find_architecture(const json_t *root, const char *where, const struct
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
-    *out = type != NULL ? row_of(type, false) : row_of_class(class);
+    *out = type != NULL ? row_of(type) : row_of_class(class);
     if (*out != NULL)
         return RT_OK;
     if (type != NULL || class != NULL)
@@ -147,7 +147,7 @@ static int find_architecture(const json_t *root, const char *where, const struct
 static const json_t *text_of(const json_t *root)
 {
     static const char *const names[] = {"text_config", "llm_config", "language_config"};
-    if (row_of(json_string_value(json_object_get(root, "model_type")), false) != NULL)
+    if (row_of(json_string_value(json_object_get(root, "model_type"))) != NULL)
         return root;
     for (size_t i = 0; i < RT_COUNT(names); i++)
         if (json_is_object(json_object_get(root, names[i])))
@@ -155,42 +155,29 @@ static const json_t *text_of(const json_t *root)
     return root;
 }
 
-/* Row and keys of the config, or of the language part of one whose type is another's: `part_of` is that type
- * then. */
-static int find_part(const json_t *root, const char *where, struct rt_model *model, const json_t **part)
+/* Architecture and keys of the config, or of the language part of one whose type is another's: `part_of` is
+ * that type then. The architecture that is asked for counts, else the config's own. */
+static int find_part(const json_t *root, const char *where, const struct rt_architecture *asked,
+                     struct rt_model *model, const json_t **part)
 {
     const char *type = json_string_value(json_object_get(root, "model_type"));
-    const struct rt_architecture *row = row_of(type, true);
+    const struct rt_architecture *wrapped = asked == NULL ? wrapped_by(type) : NULL,
+                                 *row = asked != NULL ? asked : wrapped;
     *part = text_of(root);
     bool typed = json_is_string(json_object_get(*part, "model_type"));
-    if (*part == root ? row == NULL : row == NULL || typed) {
+    if (asked == NULL && (*part == root ? row == NULL : row == NULL || typed)) {
         int status = find_architecture(*part, where, &row);
         if (status != RT_OK)
             return status;
     }
     model->architecture = row;
-    if (*part != root || row_of(type, true) == row)
+    if (*part != root || (row == wrapped && row != NULL))
         snprintf(model->part_of, sizeof model->part_of, "%s",
                  type != NULL ? type : "a model of several parts");
     return RT_OK;
 }
 
 /* --- the head --- */
-
-static const char *const head_names[RT_MODEL_HEAD_COUNT] = {
-    [RT_MODEL_HEAD_NONE] = "Model",
-    [RT_MODEL_HEAD_SEQUENCE_CLASSES] = "ForSequenceClassification",
-    [RT_MODEL_HEAD_TOKEN_CLASSES] = "ForTokenClassification",
-    [RT_MODEL_HEAD_QUESTION] = "ForQuestionAnswering",
-    [RT_MODEL_HEAD_MASKED_WORDS] = "ForMaskedLM",
-    [RT_MODEL_HEAD_PRETRAINING] = "ForPreTraining",
-    [RT_MODEL_HEAD_NEXT_SENTENCE] = "ForNextSentencePrediction",
-    [RT_MODEL_HEAD_IMAGE_CLASSES] = "ForImageClassification",
-    [RT_MODEL_HEAD_TEACHER] = "ForImageClassificationWithTeacher",
-    [RT_MODEL_HEAD_PROJECTION] = "ModelWithProjection",
-    [RT_MODEL_HEAD_ENCODER] = "EncoderModel",
-    [RT_MODEL_HEAD_CTC] = "ForCTC",
-};
 
 /* What heads of models that read something else than text are called. */
 static const struct {
@@ -218,9 +205,10 @@ static enum rt_model_head find_head(const char *name, const struct rt_architectu
         return row->heads & (1U << RT_MODEL_HEAD_WORDS) ? RT_MODEL_HEAD_WORDS : RT_MODEL_HEAD_MASKED_WORDS;
     for (size_t i = 0; i < RT_COUNT(other_heads); i++)
         if (strcmp(name, other_heads[i].name) == 0)
-            name = head_names[other_heads[i].head];
+            name = rt_model_head_names[other_heads[i].head];
     for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
-        if (head_names[head] != NULL && (row->heads & (1U << head)) && strcmp(name, head_names[head]) == 0)
+        if (rt_model_head_names[head] != NULL && (row->heads & (1U << head)) &&
+            strcmp(name, rt_model_head_names[head]) == 0)
             return (enum rt_model_head)head;
     return RT_MODEL_HEAD_OWN;
 }
@@ -243,10 +231,12 @@ static int read_labels(const json_t *root, const char *where, const struct rt_ar
     return RT_OK;
 }
 
-static int read_head(struct rt_model *model, const json_t *root, const char *where)
+/* `classes`: "architectures" names a class of this architecture. */
+static int read_head(struct rt_model *model, const json_t *root, bool classes, const char *where)
 {
     const struct rt_architecture *row = model->architecture;
-    const char *class = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
+    const json_t *names = classes ? json_object_get(root, "architectures") : NULL;
+    const char *class = json_string_value(json_array_get(names, 0));
     int status = read_labels(root, where, row, &model->labels);
     if (status != RT_OK || class == NULL)
         return status;
@@ -260,8 +250,8 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
         rt_text_add(&known,
                     row->build == rt_build_encoder_decoder ? "ForConditionalGeneration" : "ForCausalLM");
     for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
-        if (head_names[head] != NULL && (row->heads & (1U << head)))
-            rt_text_item(&known, ", ", "%s", head_names[head]);
+        if (rt_model_head_names[head] != NULL && (row->heads & (1U << head)))
+            rt_text_item(&known, ", ", "%s", rt_model_head_names[head]);
     status =
         rt_fail(RT_EFORMAT,
                 "%s: \"architectures\" names %.60s, a class that is not known here; of %s there are %s. Take "
@@ -273,13 +263,15 @@ static int read_head(struct rt_model *model, const json_t *root, const char *whe
 
 /* --- the whole config --- */
 
-int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out)
+/* `asked`: the architecture that it is read as; NULL: its own. */
+static int read_model(const json_t *root, const char *where, const struct rt_architecture *asked,
+                      struct rt_model *out)
 {
     if (!json_is_object(root))
         return rt_fail(RT_EFORMAT, "%s: a config.json holds one JSON object", where);
     struct rt_model model = {0};
     const json_t *whole = root;
-    int status = find_part(whole, where, &model, &root);
+    int status = find_part(whole, where, asked, &model, &root);
     if (status != RT_OK)
         return status;
     const struct rt_config_key *keys = model.architecture->keys;
@@ -288,7 +280,7 @@ int rt_model_from_json(const json_t *root, const char *where, struct rt_model *o
     for (const struct rt_config_key *key = keys; key->key != NULL && status == RT_OK; key++)
         status = rt_config_read_key(&model, key, root, where);
     if (status == RT_OK)
-        status = read_head(&model, root, where);
+        status = read_head(&model, root, asked == NULL, where);
     if (status == RT_OK)
         status = rt_config_complete(&model, where);
     rt_config_read_dtype(whole, where, &model);
@@ -300,25 +292,28 @@ int rt_model_from_json(const json_t *root, const char *where, struct rt_model *o
     return status;
 }
 
-/* The config as one of another model_type, whose classes' names are none of its own. */
-static int set_type(json_t *root, const char *path, const char *type)
+int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out)
 {
+    return read_model(root, where, NULL, out);
+}
+
+/* A built-in architecture by type, or a user's by the name of its file. */
+static int find_asked(const char *type, const char *path, const struct rt_architecture **out)
+{
+    size_t length = strlen(type);
+    if (length > 5 && strcmp(type + length - 5, ".json") == 0)
+        return rt_architecture_load(type, out);
+    if ((*out = row_of(type)) != NULL)
+        return RT_OK;
     struct rt_text known = {0};
-    for (size_t i = 0; rt_architectures[i] != NULL; i++) {
-        const struct rt_architecture *row = rt_architectures[i];
-        if (strcmp(type, row->model_type) == 0 || rt_config_is_one_of(type, row->aliases)) {
-            rt_text_release(&known);
-            if (!json_is_object(root))
-                return RT_OK;
-            json_t *text = (json_t *)text_of(root);
-            json_object_set_new(text, "model_type", json_string(type));
-            json_object_del(text, "architectures");
-            return RT_OK;
-        }
+    const struct rt_architecture *row;
+    for (size_t i = 0; (row = rt_architecture_at(i)) != NULL; i++)
         rt_text_item(&known, ", ", "%s", row->model_type);
-    }
     int status =
-        rt_fail(RT_EUSAGE, "--as %.60s: no architecture for %s; known are %s", type, path, known.text);
+        rt_fail(RT_EUSAGE,
+                "--as %.60s: no architecture for %s; give the file of one, which ends in .json, or one of "
+                "%s",
+                type, path, known.text);
     rt_text_release(&known);
     return status;
 }
@@ -337,13 +332,14 @@ int rt_model_load_as(const char *path, const char *type, struct rt_model *out)
         return status;
     json_error_t error;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    const struct rt_architecture *asked = NULL;
     struct rt_model model;
     if (root == NULL)
         status = rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", path, error.line, error.column, error.text);
     else if (type != NULL)
-        status = set_type(root, path, type);
+        status = find_asked(type, path, &asked);
     if (status == RT_OK)
-        status = rt_model_from_json(root, path, &model);
+        status = read_model(root, path, asked, &model);
     json_decref(root);
     free(text);
     if (status != RT_OK)

@@ -33,7 +33,11 @@ static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
 
 void rt_config_set_fallback(struct rt_model *model, const struct rt_config_key *key)
 {
-    if (key->kind == RT_KEY_ACTIVATION)
+    if (!key->defaults)
+        return;
+    if (key->kind == RT_KEY_SIZES)
+        *(struct rt_sizes *)size_of(model, key) = *key->sizes;
+    else if (key->kind == RT_KEY_ACTIVATION)
         *(enum rt_activation_kind *)((char *)model + key->offset) = (enum rt_activation_kind)key->fallback;
     else
         *size_of(model, key) = key->fallback;
@@ -62,7 +66,7 @@ static int read_boolean(struct rt_model *model, const struct rt_config_key *key,
 {
     if (!json_is_boolean(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be true or false; correct it", where, name);
-    *size_of(model, key) = json_is_true(value);
+    *size_of(model, key) = json_is_true(value) ? key->yes : 0;
     return RT_OK;
 }
 
@@ -110,7 +114,7 @@ static int read_present(struct rt_model *model, const struct rt_config_key *key,
 {
     if (!json_is_number(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number or null; correct it", where, name);
-    *size_of(model, key) = json_number_value(value) != 0;
+    *size_of(model, key) = json_number_value(value) != 0 ? key->yes : 0;
     return RT_OK;
 }
 
@@ -138,7 +142,7 @@ static int read_named(struct rt_model *model, const struct rt_config_key *key, c
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text or a list of texts; correct it", where, name);
     json_array_foreach(value, i, item) named |=
         json_is_string(item) && rt_config_is_one_of(key->name, json_string_value(item));
-    *size_of(model, key) = named;
+    *size_of(model, key) = named ? key->yes : 0;
     return RT_OK;
 }
 

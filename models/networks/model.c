@@ -259,7 +259,7 @@ static int check_image_options(const struct rt_model *model, const struct rt_gra
 static int check_sound(const struct rt_model *model, const struct rt_graph_options *options)
 {
     double most = model->source_positions > 0 ? rt_model_seconds(model) : RT_MOST_SECONDS;
-    if (!model->architecture->sound)
+    if (!rt_reads_sound(model->architecture))
         return RT_OK;
     if (!rt_model_reads_text(model) && options->step == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE,
@@ -485,9 +485,15 @@ int64_t rt_sizes_largest(const struct rt_sizes *sizes)
     return most;
 }
 
+/* Of what it reads, rather than as many as are asked for. */
+static bool counts_tokens(const struct rt_architecture *row)
+{
+    return row->input != NULL && row->input->sequence != NULL;
+}
+
 bool rt_model_reads_text(const struct rt_model *model)
 {
-    return model->vision == NULL && (model->architecture == NULL || model->architecture->sequence == NULL);
+    return model->vision == NULL && (model->architecture == NULL || !counts_tokens(model->architecture));
 }
 
 int64_t rt_model_image(const struct rt_model *model)
@@ -497,7 +503,7 @@ int64_t rt_model_image(const struct rt_model *model)
 
 double rt_model_seconds(const struct rt_model *model)
 {
-    bool sound = model->vision == NULL && model->architecture->sound;
+    bool sound = model->vision == NULL && rt_reads_sound(model->architecture);
     return !sound                        ? 0
            : model->source_positions > 0 ? SECONDS_PER_POSITION * (double)model->source_positions
                                          : USUAL_SECONDS;
@@ -505,8 +511,8 @@ double rt_model_seconds(const struct rt_model *model)
 
 int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_options *options)
 {
-    bool own = model->vision == NULL && model->architecture->sequence != NULL;
-    return own ? model->architecture->sequence(model, options) : options->sequence;
+    bool own = model->vision == NULL && counts_tokens(model->architecture);
+    return own ? model->architecture->input->sequence(model, options) : options->sequence;
 }
 
 int64_t rt_model_default_sequence(const struct rt_model *model)

@@ -1,6 +1,6 @@
 /*
  * Models as sizes: what a Hugging Face config.json holds of a transformer, and the graph that follows. What
- * one architecture has and another has not is a row of architectures/architectures.c. Models of images are
+ * one architecture has and another has not is a file of architectures/types. Models of images are
  * known by name only: rows of architectures/vision/.
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_MODEL_H
@@ -201,7 +201,8 @@ int rt_model_find(const char *spec, struct rt_model *out);
  * "timm/NAME" is also NAME where timm has no other network of that name. */
 int rt_model_named(const char *name, struct rt_model *out);
 int rt_model_load(const char *path, struct rt_model *out);
-/* Read as if its "model_type" was `type`, and without "architectures"; NULL: as it is. */
+/* Read as if its "model_type" was `type`, or as a user's file of an architecture says (its name ends in .json),
+ * and without "architectures"; NULL: as it is. */
 int rt_model_load_as(const char *path, const char *type, struct rt_model *out);
 
 void rt_model_of_images(const struct rt_vision *vision, struct rt_model *out);

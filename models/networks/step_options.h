@@ -34,7 +34,7 @@ void rt_layout_suggest(struct rt_text *list);
     {                                                                                                        \
         "as", 0, "TYPE", RT_TEXT(type, member.as),                                                           \
             "Reads the config.json as one of this model_type (`rooftile graph --types`), where its own is "  \
-            "unknown"                                                                                        \
+            "unknown, or as your FILE.json of an architecture says"                                          \
     }
 
 /* Rows for `member`, a struct rt_step_options of struct `type`. */

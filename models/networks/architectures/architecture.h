@@ -1,13 +1,14 @@
 /*
- * Architectures as rows (architectures.c): the keys of config.json that hold a model's sizes, and what
- * distinguishes its network from others of the same make. A model that varies one that is here is a row; a
- * new kind of attention is a row and two functions (attention.c); a network of another make is a builder.
+ * Architectures: the keys of config.json that hold a model's sizes, and what distinguishes its network from
+ * others of the same make. Each is a file of types/, or a user's own; types/README.md says what it holds. A
+ * model that varies one that is here is such a file; a new kind of attention is two functions (attention.c)
+ * with a name in fields.c; a network of another make is a builder.
  *
- * Two builders serve all rows: rt_build_transformer (one stack of layers: decoders such as GPT-2 and Llama,
- * the encoder BERT) and rt_build_encoder_decoder (T5, BART). Both make their layers by stack.c.
+ * Two builders serve all but CLIP: rt_build_transformer (one stack of layers: decoders such as GPT-2 and
+ * Llama, the encoder BERT) and rt_build_encoder_decoder (T5, BART). Both make their layers by stack.c.
  *
  * Graphs follow Hugging Face's "eager" code, which writes attention out op by op: where a model copies,
- * scales, masks and splits is part of its row, since each of these is a kernel.
+ * scales, masks and splits is part of its architecture, since each of these is a kernel.
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
 #define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
@@ -34,17 +35,20 @@ enum rt_key_kind {
     RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
 };
 
-/* Members of rt_model take the fallback where the key is missing; -1: config_sizes.c derives it from other
- * keys. Fallbacks are the defaults of transformers' configuration classes. A row whose key is "" is a
- * constant of the architecture. */
+/* A member of rt_model takes the default of its key where the config lacks that; -1: config_sizes.c derives it
+ * from other keys. Defaults are those of transformers' configuration classes. A key "" is a constant of the
+ * architecture. */
 struct rt_config_key {
     const char *key; /* its spellings, "num_local_experts|num_experts"; NULL ends the list */
     enum rt_key_kind kind;
-    size_t offset; /* of the int64_t (or enum rt_activation_kind) in struct rt_model */
+    size_t offset; /* of the int64_t (or enum rt_activation_kind, struct rt_sizes) in struct rt_model */
     bool main;     /* a config hardly ever lacks it: where it does, that is said */
+    bool defaults; /* it has a default */
     int64_t fallback;
-    bool null_derives; /* null is not the fallback, but derived from other keys */
-    const char *name;  /* RT_KEY_NAMED: what is looked for */
+    const struct rt_sizes *sizes; /* the default of RT_KEY_SIZES */
+    int64_t yes;                  /* what true, or the name that is looked for, stands for */
+    bool null_derives;            /* null is not the default, but derived from other keys */
+    const char *name;             /* RT_KEY_NAMED: what is looked for */
 };
 
 /* --- the network --- */
@@ -103,6 +107,16 @@ enum rt_norm_kind {
     RT_NORM_LAYER_BARE,   /* without weight and bias (OLMo) */
 };
 
+/* What a network reads that reads no tokens of text. */
+struct rt_input {
+    uint32_t (*embed)(const struct rt_stack *stack); /* what enters the first layer */
+    /* How many tokens that makes; NULL: as many as are asked for. */
+    int64_t (*sequence)(const struct rt_model *model, const struct rt_graph_options *options);
+    bool sound;   /* --seconds of it */
+    bool columns; /* `embed` makes a token a column, so layer norms copy (Whisper) */
+};
+extern const struct rt_input rt_input_spectra, rt_input_samples, rt_input_patches;
+
 /* Where the embedding of tokens becomes as wide as the layers, if it is not. */
 enum rt_widening {
     RT_WIDEN_TOKENS, /* before other tables are added (OPT) */
@@ -112,6 +126,7 @@ enum rt_widening {
 
 struct rt_architecture {
     const char *model_type; /* as config.json names it */
+    const char *where;      /* its file, or "built-in" */
     const char *aliases;    /* other names, "RefinedWeb|RefinedWebModel"; NULL: none */
     const char *class;      /* what its classes' names begin with, where that is not the model_type */
     const char *what;       /* "GPT-2, GPT-3" */
@@ -143,18 +158,15 @@ struct rt_architecture {
     bool end_dropout;         /* behind the last norm of an encoder, of a decoder (T5) */
     bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
     int64_t labels;           /* of a config that does not say how many; 0: 2 */
-    bool sound;               /* reads sound; --seconds of it */
-    bool embeds_columns;      /* `embed` makes a token a column, so layer norms copy (Whisper) */
+    const struct rt_architecture *tower; /* of the images of a model of two towers; NULL: one */
+    const struct rt_input *input; /* what it reads; NULL: tokens of text */
     enum rt_widening widening;
     bool first_bare;  /* the first layer has no norm before its attention (ModernBERT) */
     bool second_bias; /* where words are not scored by the embedding's matrix, their bias is there twice */
     bool pools_to_classes; /* a head that classifies pools the first tokens, by GELU; no other does */
     unsigned heads;        /* that it is built with: 1 << enum rt_model_head */
 
-    /* Where the row has none of these, NULL. */
-    uint32_t (*embed)(const struct rt_stack *stack); /* what enters the first layer, instead of tokens */
-    /* Tokens of a model that reads no text. */
-    int64_t (*sequence)(const struct rt_model *model, const struct rt_graph_options *options);
+    /* Where it has none of these, NULL. */
     uint32_t (*mask)(const struct rt_stack *stack);      /* what attention adds to scores, made once a step */
     uint32_t (*positions)(const struct rt_stack *stack); /* positions counted on the device */
     uint32_t (*bias)(const struct rt_stack *stack);      /* what all layers make biases of scores of */
@@ -164,38 +176,31 @@ struct rt_architecture {
     uint32_t (*sparse)(const struct rt_stack *stack, uint32_t x); /* feed-forward of the sparse layers */
     void (*losses)(const struct rt_stack *stack, int64_t layers); /* after a stack with sparse layers */
 };
-extern const struct rt_architecture *const rt_architectures[]; /* NULL ends it */
-/* Rows of encoders.c, for the table. */
-extern const struct rt_architecture rt_bert, rt_roberta, rt_xlm_roberta, rt_camembert, rt_distilbert,
-    rt_albert, rt_electra, rt_mpnet, rt_deberta_v2, rt_modernbert, rt_data2vec_text, rt_ernie,
-    rt_megatron_bert, rt_roberta_prelayernorm, rt_xlm_roberta_xl;
-/* Rows of vision_encoders.c. */
-extern const struct rt_architecture rt_vit, rt_vit_msn, rt_deit, rt_clip, rt_clip_text, rt_clip_vision;
-/* Rows of decoders*.c, for the table. */
-extern const struct rt_architecture rt_gemma, rt_gemma2, rt_gemma3, rt_phi, rt_phi3, rt_gpt_neox, rt_gptj,
-    rt_gpt_neo, rt_falcon, rt_bloom, rt_olmo, rt_olmo2, rt_olmo3, rt_smollm3, rt_starcoder2, rt_granite,
-    rt_cohere, rt_cohere2, rt_qwen2_moe, rt_gpt_oss, rt_deepseek_v2, rt_deepseek_v3, rt_minimax_m2,
-    rt_glm4_moe, rt_llama4, rt_glm, rt_glm4, rt_ernie4_5, rt_helium, rt_seed_oss, rt_exaone4, rt_arcee,
-    rt_nemotron, rt_stablelm, rt_gpt_bigcode, rt_olmoe, rt_granitemoe, rt_codegen, rt_openai_gpt, rt_biogpt,
-    rt_mpt, rt_persimmon, rt_jais2, rt_hunyuan_v1_dense, rt_cwm, rt_hyperclovax, rt_granite_swa,
-    rt_vaultgemma, rt_ministral, rt_ministral3, rt_internlm3, rt_iquestcoder, rt_bitnet, rt_apertus,
-    rt_qwen2_vl_text, rt_qwen3_vl_text, rt_glm4v_text, rt_minicpm3, rt_youtu, rt_granitemoeshared, rt_phimoe,
-    rt_ernie4_5_moe, rt_exaone_moe, rt_flex_olmo, rt_solar_open, rt_aria_text, rt_hy_v3, rt_mellum,
-    rt_glm4_moe_lite, rt_dots1, rt_qwen3_vl_moe_text, rt_xglm;
 
-/* Rows of encoder_decoders.c. */
-extern const struct rt_architecture rt_t5, rt_mt5, rt_umt5, rt_switch_transformers, rt_bart, rt_plbart,
-    rt_mbart, rt_pegasus, rt_marian, rt_m2m_100, rt_blenderbot, rt_blenderbot_small;
+static inline bool rt_reads_sound(const struct rt_architecture *row)
+{
+    return row->input != NULL && row->input->sound;
+}
 
-/* Rows of speech.c. */
-extern const struct rt_architecture rt_whisper, rt_wav2vec2, rt_hubert, rt_unispeech, rt_unispeech_sat;
+/* Those that are compiled in, in the order of their types; NULL behind the last. Files are read when they are
+ * asked for, and kept as long as the process runs. */
+const struct rt_architecture *rt_architecture_at(size_t i);
+/* By type or alias; NULL: none has it. */
+const struct rt_architecture *rt_architecture_of_type(const char *type);
+/* The language part of models of text and images of a type; NULL: of none. */
+const struct rt_architecture *rt_architecture_of_wrapper(const char *type);
+/* Of a user's file. RT_EFORMAT names file, key and what it may be. */
+int rt_architecture_load(const char *path, const struct rt_architecture **out);
+/* The same of a text. */
+int rt_architecture_read(const char *text, const char *where, const struct rt_architecture **out);
 
 void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
 void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
+void rt_build_clip(const struct rt_model *model, struct rt_graph *graph); /* a tower of images, one of text */
 /* A decoder as LLM servers run it (served.c). */
 void rt_build_served(const struct rt_model *model, struct rt_graph *graph);
 
-/* Parts that only some rows have. */
+/* Parts that only some have. */
 uint32_t rt_mask_bert(const struct rt_stack *stack);
 uint32_t rt_mask_opt(const struct rt_stack *stack);
 uint32_t rt_positions_opt(const struct rt_stack *stack);
@@ -203,6 +208,9 @@ void rt_head_bert(const struct rt_stack *stack, uint32_t x);
 void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
 void rt_head_electra(const struct rt_stack *stack, uint32_t x);
 void rt_head_modernbert(const struct rt_stack *stack, uint32_t x);
+void rt_head_vit(const struct rt_stack *stack, uint32_t x);
+void rt_head_clip_text(const struct rt_stack *stack, uint32_t x);
+void rt_head_clip_vision(const struct rt_stack *stack, uint32_t x);
 uint32_t rt_bias_mpnet(const struct rt_stack *stack);
 uint32_t rt_bias_deberta(const struct rt_stack *stack);
 uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x);

@@ -163,14 +163,14 @@ static uint32_t add_end(const struct part *part, uint32_t x)
 static bool encodes_alone(const struct rt_model *model)
 {
     return model->head == RT_MODEL_HEAD_ENCODER ||
-           (model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES && model->architecture->sound);
+           (model->head == RT_MODEL_HEAD_SEQUENCE_CLASSES && rt_reads_sound(model->architecture));
 }
 
 /* An encoder that has a number of tokens of its own, of whatever else it reads (Whisper's window). */
 static void set_source(struct rt_stack *stack)
 {
     int64_t tokens = stack->model->source_positions;
-    stack->columns = stack->row->embeds_columns && !stack->graph->options.fusion;
+    stack->columns = stack->row->input != NULL && stack->row->input->columns && !stack->graph->options.fusion;
     if (tokens == 0)
         return;
     stack->shape.queries = stack->shape.keys = stack->source = tokens;
@@ -189,13 +189,13 @@ static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
     set_source(stack);
     rt_graph_add_block(graph, "embedding", RT_BLOCK_FIRST, 1);
     uint32_t mask = part.relative ? padding(stack, "mask", stack->shape.keys) : RT_NO_INPUT;
-    uint32_t x = stack->row->embed != NULL ? stack->row->embed(stack) : rt_build_tokens(stack);
+    uint32_t x = rt_build_input(stack);
     x = add_blocks(&part, x, mask, RT_NO_INPUT);
     bool alone = encodes_alone(model), ends = model->norm_first || stack->row->end_dropout;
     if (alone || ends)
         rt_graph_add_block(graph, alone ? "head" : "encoder.end", alone ? RT_BLOCK_LAST : RT_BLOCK_LAYER, 1);
     x = add_end(&part, x);
-    if (alone && stack->row->sound)
+    if (alone && rt_reads_sound(stack->row))
         rt_head_pooled_sound(stack, x);
     return x;
 }
@@ -295,7 +295,7 @@ void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *gra
     if (alone)
         return;
     uint32_t x = decoder(&of_decoder, graph, states);
-    bool one = model->architecture->embed == NULL && !model->separate_tables;
+    bool one = model->architecture->input == NULL && !model->separate_tables;
     if (!decode && one) /* one embedding for both stacks */
         graph->shared = (double)rt_build_shard(model->vocab, options->tensor_parallel) * model->hidden;
     head(&of_decoder, graph, x, rows);

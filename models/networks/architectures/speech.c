@@ -1,7 +1,6 @@
-/* Models of sound as rows: Whisper, an encoder of mel spectra with a decoder of text; wav2vec2 and HuBERT,
+/* What models of sound read: Whisper, an encoder of mel spectra with a decoder of text; wav2vec2 and HuBERT,
  * encoders of samples at 16 kHz. Convolutions over time are those of images of height 1, as PyTorch runs
  * nn.Conv1d. As modeling_whisper.py, modeling_wav2vec2.py and modeling_hubert.py (transformers 5.23). */
-#include "models/networks/architectures/keys.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_image.h"
 #include "models/networks/build_node.h"
@@ -10,11 +9,6 @@
 #include <stdio.h>
 
 enum { SAMPLES_PER_SECOND = 16000, SPECTRA_PER_TOKEN = 2 };
-
-/* clang-format off */
-/* Of masks in training. */
-#define MASKS "apply_spec_augment|mask_time_length|mask_time_min_masks|mask_feature_length|mask_feature_min_masks"
-/* clang-format on */
 
 /* --- Whisper --- */
 
@@ -40,48 +34,7 @@ static uint32_t embed_whisper(const struct rt_stack *stack)
     return y;
 }
 
-static const struct rt_config_key whisper_keys[] = {
-    MAIN("d_model", hidden, 384),
-    MAIN("encoder_layers|num_hidden_layers", layers, 4),
-    SIZE("decoder_layers", decoder_layers, 4),
-    MAIN("encoder_attention_heads|num_attention_heads", heads, 6),
-    SIZE("decoder_attention_heads", decoder_heads, 6),
-    MAIN("encoder_ffn_dim", inner, 1536),
-    SIZE("decoder_ffn_dim", decoder_inner, 1536),
-    MAIN("vocab_size", vocab, 51865),
-    SIZE("num_mel_bins", mel_bins, 80),
-    SIZE("max_source_positions", source_positions, 1500),
-    SIZE("max_target_positions", positions, 448),
-    ACTIVATION("activation_function", RT_ACT_GELU),
-    BOOLEAN("tie_word_embeddings", tied, 1),
-    SIZE("classifier_proj_size", projection, 256),
-    BOOLEAN("use_weighted_layer_sum", layers_weighed, 0),
-    ALWAYS(norm_first, 1),
-    ALWAYS(qkv_bias, 1),
-    ALWAYS(out_bias, 1),
-    ALWAYS(mlp_bias, 1),
-    {0},
-};
-
-const struct rt_architecture rt_whisper = {
-    .model_type = "whisper",
-    .what = "Whisper",
-    .ignored = "mask_time_prob|mask_feature_prob|median_filter_width|" MASKS,
-    .keys = whisper_keys,
-    .build = rt_build_encoder_decoder,
-    .sound = true,
-    .embed = embed_whisper,
-    .embeds_columns = true,
-    .norms = {.attention = "attn.layer_norm",
-              .cross = "cross.layer_norm",
-              .feed_forward = "mlp.layer_norm",
-              .last = "layer_norm"},
-    .attention = &rt_attention_whisper,
-    .cross = &rt_attention_whisper_cross,
-    .feed_forward = &rt_feed_forward_plain,
-    .learned_positions = true,
-    .heads = HEAD(WORDS) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
-};
+const struct rt_input rt_input_spectra = {.embed = embed_whisper, .sound = true, .columns = true};
 
 /* --- wav2vec2 and HuBERT: convolutions over samples --- */
 
@@ -236,102 +189,5 @@ static uint32_t embed_sound(const struct rt_stack *stack)
     return rt_build_dropout(stack->graph, "dropout", x, stack->shape.rows, stack->model->hidden);
 }
 
-/* --- their rows --- */
-
-/* Defaults of Wav2Vec2Config and HubertConfig, which are lists. */
-static void complete_sound(struct rt_model *model)
-{
-    static const struct rt_sizes dims = {7, {512, 512, 512, 512, 512, 512, 512}},
-                                 kernels = {7, {10, 3, 3, 3, 3, 2, 2}}, strides = {7, {5, 2, 2, 2, 2, 2, 2}};
-    if (model->sound_dim.count == 0)
-        model->sound_dim = dims;
-    if (model->sound_kernel.count == 0)
-        model->sound_kernel = kernels;
-    if (model->sound_stride.count == 0)
-        model->sound_stride = strides;
-}
-
-/* clang-format off */
-/* Of losses and of ForXVector, which is not built here. */
-#define SOUND_IGNORED                                                                                     \
-    MASKS "|ctc_loss_reduction|ctc_zero_infinity|num_feat_extract_layers|contrastive_logits_temperature|" \
-          "num_negatives|diversity_loss_weight|tdnn_dim|tdnn_kernel|tdnn_dilation|xvector_output_dim|"    \
-          "adapter_kernel_size|adapter_stride|num_adapter_layers|output_hidden_size|replace_prob|num_ctc_classes|num_clusters|feat_quantizer_dropout"
-#define SOUND_KEYS                                                \
-    GENERAL_KEYS(768, 12, 12),                                    \
-    MAIN("intermediate_size", inner, 3072),                       \
-    SIZE("vocab_size", vocab, 32),                                \
-    ACTIVATION("hidden_act", RT_ACT_GELU),                        \
-    SIZES("conv_dim", sound_dim),                                  \
-    SIZES("conv_kernel", sound_kernel),                            \
-    SIZES("conv_stride", sound_stride),                            \
-    BOOLEAN("conv_bias", conv_bias, 0),                           \
-    NAMED("feat_extract_norm", "layer", conv_normed),             \
-    SIZE("num_conv_pos_embeddings", position_kernel, 128),        \
-    SIZE("num_conv_pos_embedding_groups", position_groups, 16),   \
-    BOOLEAN("do_stable_layer_norm", norm_first, 0),               \
-    KEY("feat_extract_activation", RT_KEY_ACTIVATION, sound_activation, false, RT_ACT_GELU), \
-    PRESENT("mask_time_prob", masked_time, 1),                    \
-    PRESENT("mask_feature_prob", masked_columns, 0),              \
-    BOOLEAN("use_weighted_layer_sum", layers_weighed, 0),         \
-    ALWAYS(qkv_bias, 1),                                          \
-    ALWAYS(out_bias, 1),                                          \
-    ALWAYS(mlp_bias, 1)
-
-#define SOUND_NETWORK                                             \
-    .build = rt_build_transformer,                                \
-    .complete = complete_sound,                                   \
-    .ignored = SOUND_IGNORED,                                     \
-    .sound = true,                                                \
-    .embed = embed_sound,                                         \
-    .sequence = tokens_of_sound,                                  \
-    .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"}, \
-    .attention = &rt_attention_sound,                             \
-    .feed_forward = &sound_feed_forward,                          \
-    .dropout = true,                                              \
-    .head = rt_head_sound
-/* clang-format on */
-
-static const struct rt_feed_forward_names sound_feed_forward = {
-    .first = "mlp.up", .dropout = "mlp.inner_dropout", .down = "mlp.down"};
-static const struct rt_config_key wav2vec2_keys[] = {
-    SOUND_KEYS,
-    SIZE("classifier_proj_size", projection, 256),
-    SIZE("num_codevector_groups", codebooks, 2),
-    SIZE("num_codevectors_per_group", code_entries, 320),
-    SIZE("codevector_dim", code_width, 256),
-    SIZE("proj_codevector_dim", code_projection, 256),
-    ALWAYS(features_normed, 1),
-    {0},
-};
-static const struct rt_config_key hubert_keys[] = {
-    SOUND_KEYS,
-    SIZE("classifier_proj_size", projection, 256),
-    BOOLEAN("feat_proj_layer_norm", features_normed, 1),
-    BOOLEAN("conv_pos_batch_norm", positions_normed, 0),
-    {0},
-};
-
-const struct rt_architecture rt_wav2vec2 = {.model_type = "wav2vec2",
-                                            .what = "wav2vec 2.0, XLS-R",
-                                            .keys = wav2vec2_keys,
-                                            .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) |
-                                                     HEAD(TOKEN_CLASSES) | HEAD(PRETRAINING),
-                                            SOUND_NETWORK};
-const struct rt_architecture rt_hubert = {.model_type = "hubert",
-                                          .what = "HuBERT",
-                                          .keys = hubert_keys,
-                                          .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
-                                          SOUND_NETWORK};
-/* As wav2vec 2.0, but for what they are trained by. */
-const struct rt_architecture rt_unispeech = {.model_type = "unispeech",
-                                             .what = "UniSpeech",
-                                             .keys = wav2vec2_keys,
-                                             .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES),
-                                             SOUND_NETWORK};
-const struct rt_architecture rt_unispeech_sat = {.model_type = "unispeech-sat",
-                                                 .what = "UniSpeech-SAT",
-                                                 .keys = wav2vec2_keys,
-                                                 .heads = HEAD(CTC) | HEAD(NONE) | HEAD(SEQUENCE_CLASSES) |
-                                                          HEAD(TOKEN_CLASSES),
-                                                 SOUND_NETWORK};
+const struct rt_input rt_input_samples = {
+    .embed = embed_sound, .sequence = tokens_of_sound, .sound = true};

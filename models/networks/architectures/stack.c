@@ -1,4 +1,4 @@
-/* Layers that the rows of architectures.c describe. See stack.h. */
+/* Layers as architectures describe them. See stack.h. */
 #include "models/networks/architectures/stack.h"
 
 /* Sequences that differ: their number and their tokens; queries and keys are means, which no kernel is made
@@ -115,6 +115,11 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     if (row->embedding_dropout || model->embedding_dropout)
         x = rt_build_dropout(stack->graph, "dropout", x, rows, width);
     return widen(stack, RT_WIDEN_NORMED, x);
+}
+
+uint32_t rt_build_input(const struct rt_stack *stack)
+{
+    return stack->row->input != NULL ? stack->row->input->embed(stack) : rt_build_tokens(stack);
 }
 
 /* --- a layer --- */

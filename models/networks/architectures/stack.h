@@ -49,6 +49,8 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
 
 /* (rows, hidden): embedding of tokens, with positions and token types where the row has them. */
 uint32_t rt_build_tokens(const struct rt_stack *stack);
+/* The same of what the model reads, text or not. */
+uint32_t rt_build_input(const struct rt_stack *stack);
 
 /* One layer. `sparse`: its feed-forward is the row's sparse one. */
 uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse);

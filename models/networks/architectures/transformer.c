@@ -96,7 +96,7 @@ void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph)
     rt_graph_add_block(graph, "embedding", RT_BLOCK_FIRST, 1);
     if (row->mask != NULL)
         stack.mask = row->mask(&stack);
-    uint32_t x = row->embed != NULL ? row->embed(&stack) : rt_build_tokens(&stack);
+    uint32_t x = rt_build_input(&stack);
     if (row->bias != NULL)
         stack.bias = row->bias(&stack);
     struct rt_layers kinds[RT_LAYER_KINDS];

@@ -1,6 +1,5 @@
 /* Encoders of images by config.json: ViT, DeiT, and CLIP's two towers. See architecture.h. Models of images
  * by name are in vision/, whose patches and tokens these are made of. */
-#include "models/networks/architectures/keys.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/vision/tokens.h"
 
@@ -34,6 +33,8 @@ static uint32_t embed_patches(const struct rt_stack *stack)
     return x.node;
 }
 
+const struct rt_input rt_input_patches = {.embed = embed_patches, .sequence = sequence};
+
 /* --- heads --- */
 
 static struct rt_tokens all_tokens(const struct rt_stack *stack, uint32_t x)
@@ -49,7 +50,7 @@ static uint32_t classes(const struct rt_stack *stack, const char *pool, const ch
 }
 
 /* Where the config does not say which: ForImageClassification. */
-static void head_vit(const struct rt_stack *stack, uint32_t x)
+void rt_head_vit(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
@@ -87,7 +88,7 @@ static uint32_t pool_image(const struct rt_stack *stack, uint32_t x)
     return rt_build_norm_of(stack, "images.layer_norm", first.node, first.batch, first.width);
 }
 
-static void head_clip_vision(const struct rt_stack *stack, uint32_t x)
+void rt_head_clip_vision(const struct rt_stack *stack, uint32_t x)
 {
     x = pool_image(stack, x);
     if (stack->model->head == RT_MODEL_HEAD_PROJECTION)
@@ -101,7 +102,7 @@ static uint32_t pool_text(const struct rt_stack *stack, uint32_t x)
     return rt_tokens_first(stack->graph, "text.pool", all_tokens(stack, x)).node;
 }
 
-static void head_clip_text(const struct rt_stack *stack, uint32_t x)
+void rt_head_clip_text(const struct rt_stack *stack, uint32_t x)
 {
     x = pool_text(stack, x);
     if (stack->model->head == RT_MODEL_HEAD_PROJECTION)
@@ -114,7 +115,7 @@ static void head_clip_text(const struct rt_stack *stack, uint32_t x)
 static struct rt_model images_of(const struct rt_model *model)
 {
     struct rt_model images = *model;
-    images.architecture = &rt_clip_vision;
+    images.architecture = model->architecture->tower;
     images.hidden = images.embedding = model->tower_hidden;
     images.layers = model->tower_layers;
     images.heads = images.kv_heads = model->tower_heads;
@@ -127,7 +128,7 @@ static struct rt_model images_of(const struct rt_model *model)
 static uint32_t build_tower(struct rt_stack *stack, const char *embedding, const char *layer)
 {
     rt_graph_add_block(stack->graph, embedding, RT_BLOCK_FIRST, 1);
-    uint32_t x = stack->row->embed != NULL ? stack->row->embed(stack) : rt_build_tokens(stack);
+    uint32_t x = rt_build_input(stack);
     rt_stack_begin_layers(stack, &(struct rt_layers){.name = layer, .count = stack->model->layers});
     return rt_build_layer(stack, x, false);
 }
@@ -167,7 +168,7 @@ static void classify(const struct rt_stack *stack, uint32_t x)
     rt_tokens_linear(stack->graph, "classifier", mean, stack->model->labels, true);
 }
 
-static void build_clip(const struct rt_model *model, struct rt_graph *graph)
+void rt_build_clip(const struct rt_model *model, struct rt_graph *graph)
 {
     struct rt_model images = images_of(model);
     struct rt_stack text, tower;
@@ -190,126 +191,3 @@ static void build_clip(const struct rt_model *model, struct rt_graph *graph)
     read = project(&text, "text.projection", pool_text(&text, read));
     compare(&text, read, seen);
 }
-
-/* --- rows --- */
-
-/* clang-format off */
-#define BIASES_ALL ALWAYS(qkv_bias, 1), ALWAYS(out_bias, 1), ALWAYS(mlp_bias, 1)
-#define PIXEL_KEYS(patch_)                          \
-    KEY("image_size", RT_KEY_SIDE, image, false, 224), \
-    KEY("patch_size", RT_KEY_SIDE, patch, false, patch_), \
-    SIZE("num_channels", channels, 3)
-#define VIT_KEYS                                    \
-    GENERAL_KEYS(768, 12, 12),                      \
-    MAIN("intermediate_size", inner, 3072),         \
-    PIXEL_KEYS(16),                                 \
-    ACTIVATION("hidden_act", RT_ACT_GELU),          \
-    BOOLEAN("qkv_bias", qkv_bias, 1),               \
-    SIZE("pooler_output_size", pooled_width, 0),    \
-    ALWAYS(out_bias, 1),                            \
-    ALWAYS(mlp_bias, 1),                            \
-    ALWAYS(norm_first, 1)
-#define CLIP_TEXT_KEYS(of_)                                      \
-    MAIN(of_ "hidden_size", hidden, 512),                        \
-    MAIN(of_ "intermediate_size", inner, 2048),                  \
-    MAIN(of_ "num_hidden_layers", layers, 12),                   \
-    MAIN(of_ "num_attention_heads", heads, 8),                   \
-    SIZE(of_ "max_position_embeddings", positions, 77),          \
-    MAIN(of_ "vocab_size", vocab, 49408),                        \
-    ACTIVATION(of_ "hidden_act", RT_ACT_QUICK_GELU),             \
-    SIZE("projection_dim", projection, 512),                     \
-    BIASES_ALL,                                                  \
-    ALWAYS(norm_first, 1)
-#define VISION_NETWORK                                                                \
-    .build = rt_build_transformer,                                                    \
-    .embed = embed_patches,                                                           \
-    .sequence = sequence,                                                             \
-    .attention = &rt_attention_vit,                                                   \
-    .feed_forward = &rt_feed_forward_plain
-#define VIT_NETWORK VISION_NETWORK, .ignored = "encoder_stride|pooler_act", .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"}
-/* clang-format on */
-
-static const struct rt_config_key vit_keys[] = {VIT_KEYS, ALWAYS(prefix_tokens, 1), {0}};
-static const struct rt_config_key deit_keys[] = {VIT_KEYS, ALWAYS(prefix_tokens, 2), {0}};
-static const struct rt_config_key clip_text_keys[] = {CLIP_TEXT_KEYS(""), {0}};
-static const struct rt_config_key clip_vision_keys[] = {
-    GENERAL_KEYS(768, 12, 12),
-    MAIN("intermediate_size", inner, 3072),
-    PIXEL_KEYS(32),
-    ACTIVATION("hidden_act", RT_ACT_QUICK_GELU),
-    SIZE("projection_dim", projection, 512),
-    BIASES_ALL,
-    ALWAYS(norm_first, 1),
-    ALWAYS(patches_unbiased, 1),
-    ALWAYS(prefix_tokens, 1),
-    {0},
-};
-static const struct rt_config_key clip_keys[] = {
-    CLIP_TEXT_KEYS("text_config."),
-    MAIN("vision_config.hidden_size", tower_hidden, 768),
-    MAIN("vision_config.intermediate_size", tower_inner, 3072),
-    MAIN("vision_config.num_hidden_layers", tower_layers, 12),
-    MAIN("vision_config.num_attention_heads", tower_heads, 12),
-    KEY("vision_config.image_size", RT_KEY_SIDE, image, false, 224),
-    KEY("vision_config.patch_size", RT_KEY_SIDE, patch, false, 32),
-    SIZE("vision_config.num_channels", channels, 3),
-    KEY("vision_config.hidden_act", RT_KEY_ACTIVATION, tower_activation, false, RT_ACT_QUICK_GELU),
-    ALWAYS(patches_unbiased, 1),
-    ALWAYS(prefix_tokens, 1),
-    {0},
-};
-
-const struct rt_architecture rt_vit = {.model_type = "vit",
-                                       .what = "ViT",
-                                       .keys = vit_keys,
-                                       VIT_NETWORK,
-                                       .head = head_vit,
-                                       .heads = HEAD(IMAGE_CLASSES) | HEAD(NONE)};
-const struct rt_architecture rt_vit_msn = {.model_type = "vit_msn",
-                                           .what = "ViT trained by masked siamese networks",
-                                           .keys = vit_keys,
-                                           VIT_NETWORK,
-                                           .pools_to_classes = true,
-                                           .head = head_vit,
-                                           .heads = HEAD(IMAGE_CLASSES) | HEAD(NONE)};
-const struct rt_architecture rt_deit = {.model_type = "deit",
-                                        .what = "DeiT",
-                                        .keys = deit_keys,
-                                        VIT_NETWORK,
-                                        .head = head_vit,
-                                        .heads = HEAD(IMAGE_CLASSES) | HEAD(TEACHER) | HEAD(NONE)};
-const struct rt_architecture rt_clip_text = {
-    .model_type = "clip_text_model",
-    .class = "CLIPText",
-    .what = "CLIP's encoder of text",
-    .keys = clip_text_keys,
-    .build = rt_build_transformer,
-    .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"},
-    .attention = &rt_attention_clip_text,
-    .feed_forward = &rt_feed_forward_plain,
-    .learned_positions = true,
-    .head = head_clip_text,
-    .heads = HEAD(NONE) | HEAD(PROJECTION),
-};
-const struct rt_architecture rt_clip_vision = {
-    .model_type = "clip_vision_model",
-    .class = "CLIPVision",
-    .what = "CLIP's encoder of images",
-    .keys = clip_vision_keys,
-    VISION_NETWORK,
-    .norms = {.embedding = "layer_norm", .attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm"},
-    .head = head_clip_vision,
-    .heads = HEAD(NONE) | HEAD(PROJECTION),
-};
-const struct rt_architecture rt_clip = {
-    .model_type = "clip",
-    .what = "CLIP",
-    .keys = clip_keys,
-    .ignored = "text_config|vision_config|logit_scale_init_value",
-    .build = build_clip,
-    .norms = {.attention = "attn.layer_norm", .feed_forward = "mlp.layer_norm", .last = "layer_norm"},
-    .attention = &rt_attention_clip_text,
-    .feed_forward = &rt_feed_forward_plain,
-    .learned_positions = true,
-    .heads = HEAD(NONE) | HEAD(IMAGE_CLASSES),
-};

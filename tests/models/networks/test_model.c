@@ -197,7 +197,7 @@ static void test_bad_configs(void)
         {GPT2(", \"n_embd\": 64"), RT_EFORMAT, "duplicate object key"},
         {"{\"model_type\": \"mamba\"}", RT_ENOTFOUND,
          "\"mamba\" is no architecture that is known here; the nearest by its keys is llama"},
-        {"{\"n_embd\": 64}", RT_EFORMAT, "\"model_type\" is missing; give one of gpt2 (GPT-2, GPT-3); "},
+        {"{\"n_embd\": 64}", RT_EFORMAT, "\"model_type\" is missing; give one of albert (ALBERT); "},
         {"{\"model_type\": 3}", RT_EFORMAT, "\"model_type\" is missing"},
         {GPT2(", \"n_inner\": 0"), RT_EFORMAT, "\"n_inner\" is 0; it must be a whole number in 1..2^31"},
         {GPT2(", \"n_inner\": -7"), RT_EFORMAT, "\"n_inner\" is -7"},

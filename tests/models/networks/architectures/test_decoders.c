@@ -1,4 +1,4 @@
-/* Decoders of decoders.c: parameters of transformers' own models, and FLOPs of their products. */
+/* Decoders: parameters of transformers' own models, and FLOPs of their products. */
 #include "find.h"
 #include "models/networks/architectures/architecture.h"
 

@@ -1,4 +1,4 @@
-/* Encoders of encoders.c: parameters of transformers' own models, and FLOPs of their products. */
+/* Encoders of text: parameters of transformers' own models, and FLOPs of their products. */
 #include "find.h"
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/memory.h"

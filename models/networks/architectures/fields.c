@@ -1,0 +1,393 @@
+/* The table of an architecture's fields. See fields.h. */
+#include "models/networks/architectures/fields.h"
+#include "base/status.h"
+#include "models/networks/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- sizes and traits of a model --- */
+
+/* clang-format off */
+#define ROW(path_, member_, kind_, words_, main_, nullable_) \
+    {#path_, offsetof(struct rt_model, member_), RT_KEY_##kind_, words_, main_, nullable_}
+#define FIELD(path_, member_, kind_)         ROW(path_, member_, kind_, NULL, false, false)
+#define MAIN(path_, member_)                 ROW(path_, member_, SIZE, NULL, true, false)
+#define NULLABLE(path_, member_)             ROW(path_, member_, SIZE, NULL, false, true)
+#define WORDS(path_, member_, kind_, words_) ROW(path_, member_, kind_, words_, false, false)
+
+/* As enum rt_activation_kind, rt_qk_norm, rt_unrotated, rt_qkv and rt_score_scale count them. */
+#define ACTIVATIONS  "gelu|gelu_new|relu|silu|relu2|quick_gelu|gelu_bloom|xielu"
+#define QK_NORMS     "none|heads|whole|each|bare|layer"
+#define UNROTATED    "none|full|always"
+#define QKV          "separate|chunks|slices|selects"
+#define SCORE_SCALES "multiplies|divides|none"
+#define SCALES       "none|number|tensor"
+
+const struct rt_model_field rt_model_fields[] = {
+    /* Of all */
+    MAIN(hidden, hidden),
+    MAIN(layers, layers),
+    MAIN(heads, heads),
+    NULLABLE(kv_heads, kv_heads),
+    FIELD(head_dim, head_dim, SIZE),
+    FIELD(value_dim, value_dim, SIZE),
+    MAIN(ffn_width, inner),
+    MAIN(vocab, vocab),
+    FIELD(positions, positions, SIZE),
+    FIELD(embedding, embedding, SIZE),
+    FIELD(token_types, types, COUNT0),
+    FIELD(tied, tied, BOOLEAN),
+    FIELD(norm_first, norm_first, BOOLEAN),
+    FIELD(gated, gated, BOOLEAN),
+    WORDS(activation, activation, ACTIVATION, ACTIVATIONS),
+    /* Biases of products and norms */
+    FIELD(bias.qkv, qkv_bias, BOOLEAN),
+    FIELD(bias.out, out_bias, BOOLEAN),
+    FIELD(bias.ffn, mlp_bias, BOOLEAN),
+    FIELD(bias.head, head_bias, BOOLEAN),
+    FIELD(bias.norm, norm_bias, BOOLEAN),
+    FIELD(bias.classifier, classifier_bias, BOOLEAN),
+    /* What varies a layer */
+    WORDS(qk_norm, qk_norm, BOOLEAN, QK_NORMS),
+    FIELD(sub_norms, sub_norms, BOOLEAN),
+    FIELD(norm_branch, norm_branch, BOOLEAN),
+    FIELD(parallel, parallel, BOOLEAN),
+    FIELD(parallel_norms, parallel_norms, SIZE),
+    WORDS(qkv, qkv_joined, BOOLEAN, QKV),
+    FIELD(gate_joined, gate_joined, BOOLEAN),
+    FIELD(alibi, alibi, BOOLEAN),
+    FIELD(score_cap, score_cap, PRESENT),
+    FIELD(logit_cap, logit_cap, PRESENT),
+    FIELD(sinks, sinks, BOOLEAN),
+    WORDS(score_scale, score_scale, BOOLEAN, SCORE_SCALES),
+    WORDS(tokens_scaled, tokens_scaled, BOOLEAN, SCALES),
+    WORDS(words_scaled, words_scaled, BOOLEAN, SCALES),
+    FIELD(branch_scaled, branch_scaled, BOOLEAN),
+    /* Rotary positions */
+    FIELD(rotary.dim, rotary_dim, SIZE),
+    FIELD(rotary.share, rotary_share, SHARE),
+    FIELD(rotary.joined, rotary_joined, BOOLEAN),
+    FIELD(rotary.rows, rotary_rows, BOOLEAN),
+    WORDS(rotary.unrotated, unrotated, BOOLEAN, UNROTATED),
+    /* Latent attention */
+    NULLABLE(latent.q_rank, q_rank),
+    FIELD(latent.kv_rank, kv_rank, SIZE),
+    FIELD(latent.nope_dim, nope_dim, SIZE),
+    FIELD(latent.rope_dim, rope_dim, SIZE),
+    /* How far attention reaches back */
+    NULLABLE(reach.window, window),
+    NULLABLE(reach.chunk, chunk),
+    FIELD(reach.slides, slides, BOOLEAN),
+    FIELD(reach.full_layers, full_layers, FULL),
+    FIELD(reach.full_period, full_period, PERIOD),
+    /* Shares that training drops out */
+    FIELD(dropout.attention, attention_dropout, PRESENT),
+    FIELD(dropout.ffn, inner_dropout, PRESENT),
+    FIELD(dropout.residual, residual_dropout, PRESENT),
+    FIELD(dropout.embedding, embedding_dropout, PRESENT),
+    /* Experts */
+    FIELD(experts.count, experts, SIZE),
+    FIELD(experts.topk, topk, SIZE),
+    FIELD(experts.width, expert_inner, SIZE),
+    FIELD(experts.dense_layers, dense_layers, COUNT0),
+    FIELD(experts.step, sparse_step, SIZE),
+    FIELD(experts.shared, shared_experts, COUNT0),
+    FIELD(experts.shared_width, shared_inner, SIZE),
+    FIELD(experts.shared_gated, shared_gated, BOOLEAN),
+    FIELD(experts.normed, topk_normed, BOOLEAN),
+    FIELD(experts.bias, expert_bias, BOOLEAN),
+    FIELD(experts.clamped, gate_clamped, BOOLEAN),
+    FIELD(experts.router_bias, router_bias, BOOLEAN),
+    FIELD(experts.capacity, capacity, SIZE),
+    FIELD(experts.encoder_step, encoder_sparse_step, COUNT0),
+    FIELD(experts.decoder_step, decoder_sparse_step, COUNT0),
+    FIELD(experts.encoder_layers, sparse_layers, COUNT0),
+    FIELD(experts.decoder_layers, sparse_decoder_layers, COUNT0),
+    /* Encoder-decoders */
+    NULLABLE(decoder.layers, decoder_layers),
+    FIELD(decoder.heads, decoder_heads, SIZE),
+    FIELD(decoder.ffn_width, decoder_inner, SIZE),
+    FIELD(decoder.vocab, decoder_vocab, SIZE),
+    FIELD(decoder.shares_tables, shared_tables, BOOLEAN),
+    FIELD(decoder.output_scaled, output_scaled, BOOLEAN),
+    /* Encoders */
+    FIELD(tasks_used, tasks_used, BOOLEAN),
+    FIELD(tasks, tasks, SIZE),
+    FIELD(distinct_layers, distinct_layers, SIZE),
+    FIELD(layers_of_group, layers_of_group, SIZE),
+    FIELD(embedding_mapped, embedding_mapped, BOOLEAN),
+    FIELD(biased_input, biased_input, BOOLEAN),
+    FIELD(legacy, legacy, BOOLEAN),
+    FIELD(distance.buckets, buckets, SIZE),
+    FIELD(distance.relative, relative, BOOLEAN),
+    FIELD(distance.c2p, c2p, NAMED),
+    FIELD(distance.p2c, p2c, NAMED),
+    FIELD(distance.shares_qk, shares_qk, BOOLEAN),
+    FIELD(distance.span, span, OPTIONAL),
+    FIELD(distance.most_span, most_span, OPTIONAL),
+    FIELD(distance.normed, span_normed, NAMED),
+    FIELD(token_conv.kernel, conv_kernel, COUNT0),
+    FIELD(token_conv.groups, conv_groups, SIZE),
+    FIELD(token_conv.gelu, conv_gelu, NAMED),
+    /* Falcon's generations */
+    FIELD(new_decoder, new_decoder, BOOLEAN),
+    FIELD(multi_query, multi_query, BOOLEAN),
+    /* Sound */
+    FIELD(sound.mel_bins, mel_bins, SIZE),
+    FIELD(sound.positions, source_positions, SIZE),
+    FIELD(sound.widths, sound_dim, SIZES),
+    FIELD(sound.kernels, sound_kernel, SIZES),
+    FIELD(sound.strides, sound_stride, SIZES),
+    FIELD(sound.bias, conv_bias, BOOLEAN),
+    FIELD(sound.normed, conv_normed, NAMED),
+    FIELD(sound.position_kernel, position_kernel, SIZE),
+    FIELD(sound.position_groups, position_groups, SIZE),
+    FIELD(sound.features_normed, features_normed, BOOLEAN),
+    FIELD(sound.positions_normed, positions_normed, BOOLEAN),
+    WORDS(sound.activation, sound_activation, ACTIVATION, ACTIVATIONS),
+    FIELD(sound.masks_time, masked_time, PRESENT),
+    FIELD(sound.masks_columns, masked_columns, PRESENT),
+    FIELD(sound.layers_weighed, layers_weighed, BOOLEAN),
+    FIELD(projection, projection, SIZE),
+    FIELD(sound.codebooks, codebooks, SIZE),
+    FIELD(sound.code_entries, code_entries, SIZE),
+    FIELD(sound.code_width, code_width, SIZE),
+    FIELD(sound.code_projection, code_projection, SIZE),
+    /* Images */
+    FIELD(image.side, image, SIDE),
+    FIELD(image.patch, patch, SIDE),
+    FIELD(image.channels, channels, SIZE),
+    FIELD(image.prefix_tokens, prefix_tokens, SIZE),
+    FIELD(image.unbiased, patches_unbiased, BOOLEAN),
+    FIELD(image.pooled_width, pooled_width, SIZE),
+    MAIN(tower.hidden, tower_hidden),
+    MAIN(tower.layers, tower_layers),
+    MAIN(tower.heads, tower_heads),
+    MAIN(tower.ffn_width, tower_inner),
+    WORDS(tower.activation, tower_activation, ACTIVATION, ACTIVATIONS),
+    {0},
+};
+/* clang-format on */
+
+const char rt_key_kind_words[] = "size|count|optional|flag|length|sizes|activation|share|present|side|named|"
+                                 "full_layers|dense_layers|period|zeros";
+
+int rt_word_find(const char *words, const char *word)
+{
+    int place = 0;
+    for (const char *at = words; *at != '\0'; place++) {
+        size_t length = strcspn(at, "|");
+        if (strlen(word) == length && strncmp(at, word, length) == 0)
+            return place;
+        at += length + (at[length] == '|');
+    }
+    return -1;
+}
+
+char *rt_model_field_values(const struct rt_model_field *field)
+{
+    if (field->words != NULL)
+        return rt_format("one of %s", field->words);
+    switch (field->kind) {
+    case RT_KEY_BOOLEAN:
+    case RT_KEY_PRESENT:
+    case RT_KEY_NAMED:
+        return rt_strdup("true or false");
+    case RT_KEY_SHARE:
+        return rt_strdup("a number in 0..1");
+    case RT_KEY_SIZES:
+        return rt_format("a list of 1 to %d whole numbers", RT_MOST_CONVOLUTIONS);
+    default:
+        return rt_strdup("a whole number in 0..2^31, or null where other keys say it");
+    }
+}
+
+/* --- heads --- */
+
+const char *const rt_model_head_names[RT_MODEL_HEAD_COUNT] = {
+    [RT_MODEL_HEAD_NONE] = "Model",
+    [RT_MODEL_HEAD_SEQUENCE_CLASSES] = "ForSequenceClassification",
+    [RT_MODEL_HEAD_TOKEN_CLASSES] = "ForTokenClassification",
+    [RT_MODEL_HEAD_QUESTION] = "ForQuestionAnswering",
+    [RT_MODEL_HEAD_MASKED_WORDS] = "ForMaskedLM",
+    [RT_MODEL_HEAD_PRETRAINING] = "ForPreTraining",
+    [RT_MODEL_HEAD_NEXT_SENTENCE] = "ForNextSentencePrediction",
+    [RT_MODEL_HEAD_IMAGE_CLASSES] = "ForImageClassification",
+    [RT_MODEL_HEAD_TEACHER] = "ForImageClassificationWithTeacher",
+    [RT_MODEL_HEAD_PROJECTION] = "ModelWithProjection",
+    [RT_MODEL_HEAD_ENCODER] = "EncoderModel",
+    [RT_MODEL_HEAD_CTC] = "ForCTC",
+};
+
+int rt_model_head_find(const char *name)
+{
+    if (strcmp(name, "ForCausalLM") == 0 || strcmp(name, "ForConditionalGeneration") == 0)
+        return RT_MODEL_HEAD_WORDS;
+    for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
+        if (rt_model_head_names[head] != NULL && strcmp(name, rt_model_head_names[head]) == 0)
+            return head;
+    return -1;
+}
+
+/* --- sizes that follow from several keys --- */
+
+/* modeling_glm4_moe.py: heads are as wide as fits, and pairs of columns are turned. */
+static void derive_glm4_moe(struct rt_model *model)
+{
+    if (model->head_dim < 1 && model->heads <= model->hidden)
+        model->head_dim = model->hidden / model->heads;
+    model->rotary_dim = (model->head_dim * model->rotary_share / 1000 + 1) / 2 * 2;
+}
+
+static void derive_granitemoeshared(struct rt_model *model)
+{
+    model->shared_experts = model->shared_inner > 0;
+}
+
+/* modeling_falcon.py: the newer decoder groups heads and has two norms; the older has one key-value head. */
+static void derive_falcon(struct rt_model *model)
+{
+    if (!model->new_decoder)
+        model->kv_heads = model->multi_query ? 1 : model->heads;
+    if (model->parallel_norms < 0 || !model->new_decoder)
+        model->parallel_norms = model->new_decoder ? 2 : 1;
+    model->parallel |= model->new_decoder;
+    model->rotary_dim = model->alibi ? 0 : -1;
+}
+
+static void derive_multi_query(struct rt_model *model)
+{
+    model->kv_heads = model->multi_query ? 1 : model->heads;
+}
+
+/* ALBERT: layers of a group follow one another as often as the config has layers. */
+static void derive_albert(struct rt_model *model)
+{
+    model->layers *= model->layers_of_group;
+    model->distinct_layers *= model->layers_of_group;
+    if (model->distinct_layers > model->layers)
+        model->distinct_layers = model->layers;
+}
+
+/* A table of positions only where the config says so. Without buckets each distance counts, as far as
+ * positions go. */
+static void derive_deberta(struct rt_model *model)
+{
+    model->no_positions = !model->biased_input;
+    model->tied |= !model->legacy;
+    if (model->most_span < 1)
+        model->most_span = model->positions;
+    if (model->span < 1)
+        model->span = model->most_span;
+}
+
+/* The first layer of each period attends to all tokens. */
+static void derive_modernbert(struct rt_model *model)
+{
+    if (model->full_layers < 0 && model->full_period > 0)
+        model->full_layers = (model->layers + model->full_period - 1) / model->full_period;
+}
+
+/* A vocabulary of the decoder's own goes with a table of its own. */
+static void derive_marian(struct rt_model *model)
+{
+    model->separate_tables = !model->shared_tables;
+    if (model->shared_tables)
+        model->decoder_vocab = 0;
+}
+
+/* --- parts of a network --- */
+
+/* clang-format off */
+#define OBJECT(name_, object_)                {#name_, NULL, &object_, NULL}
+#define OBJECT_OF(name_, object_, needs_)     {#name_, NULL, &object_, needs_}
+#define FUNCTION(name_, function_)            {#name_, (void (*)(void))function_, NULL, NULL}
+#define FUNCTION_OF(name_, function_, needs_) {#name_, (void (*)(void))function_, NULL, needs_}
+
+static const struct rt_code builders[] = {
+    FUNCTION(stack, rt_build_transformer), FUNCTION_OF(encoder_decoder, rt_build_encoder_decoder, "decoder.layers"),
+    FUNCTION_OF(two_towers, rt_build_clip, "tower.hidden|tower.layers|tower.heads|tower.ffn_width|projection|image.side|image.patch|image.channels"), {0}};
+static const struct rt_code attentions[] = {
+    OBJECT(gpt2, rt_attention_gpt2), OBJECT(bert, rt_attention_bert),
+    OBJECT(distilbert, rt_attention_distilbert), OBJECT(opt, rt_attention_opt),
+    OBJECT(llama, rt_attention_llama), OBJECT_OF(latent, rt_attention_latent, "latent.kv_rank|latent.nope_dim|latent.rope_dim|value_dim"), OBJECT_OF(t5, rt_attention_t5, "distance.buckets"),
+    OBJECT(bart, rt_attention_bart), OBJECT(whisper, rt_attention_whisper),
+    OBJECT(sound, rt_attention_sound), OBJECT_OF(mpnet, rt_attention_mpnet, "distance.buckets"),
+    OBJECT_OF(deberta, rt_attention_deberta, "distance.most_span|distance.span"), OBJECT(modernbert, rt_attention_modernbert),
+    OBJECT(vit, rt_attention_vit), OBJECT(clip_text, rt_attention_clip_text), {0}};
+static const struct rt_code crosses[] = {
+    OBJECT(t5, rt_attention_t5_cross), OBJECT(bart, rt_attention_bart_cross),
+    OBJECT(whisper, rt_attention_whisper_cross), {0}};
+
+static const struct rt_feed_forward_names plain = {.first = "mlp.up", .down = "mlp.down"};
+static const struct rt_feed_forward_names gated = {
+    .first = "mlp.gate", .second = "mlp.up", .product = "mlp.product", .down = "mlp.down",
+    .joined = "mlp.gate_up", .split = "mlp.split"};
+static const struct rt_feed_forward_names t5 = {
+    .first = "mlp.up", .second = "mlp.gate", .product = "mlp.product", .dropout = "mlp.inner_dropout",
+    .down = "mlp.down"};
+static const struct rt_feed_forward_names bart = {
+    .first = "mlp.up", .dropout = "mlp.inner_dropout", .down = "mlp.down"};
+static const struct rt_code feed_forwards[] = {
+    OBJECT(plain, plain), OBJECT(gated, gated), OBJECT(t5, t5), OBJECT(bart, bart), {0}};
+
+static const struct rt_code inputs[] = {
+    OBJECT_OF(spectra, rt_input_spectra, "sound.mel_bins|sound.positions"), OBJECT_OF(samples, rt_input_samples, "sound.widths|sound.kernels|sound.strides|sound.position_kernel|sound.position_groups"), OBJECT_OF(patches, rt_input_patches, "image.side|image.patch|image.channels|image.prefix_tokens"),
+    {0}};
+static const struct rt_code masks[] = {FUNCTION(bert, rt_mask_bert), FUNCTION(opt, rt_mask_opt), {0}};
+static const struct rt_code positions[] = {FUNCTION(counted, rt_positions_opt), {0}};
+static const struct rt_code biases[] = {
+    FUNCTION_OF(mpnet, rt_bias_mpnet, "distance.buckets"), FUNCTION_OF(deberta, rt_bias_deberta, "distance.most_span|distance.span"), {0}};
+static const struct rt_code besides[] = {FUNCTION(deberta, rt_beside_deberta), {0}};
+static const struct rt_code heads[] = {
+    FUNCTION(bert, rt_head_bert), FUNCTION(distilbert, rt_head_distilbert),
+    FUNCTION(electra, rt_head_electra), FUNCTION(modernbert, rt_head_modernbert),
+    FUNCTION_OF(sound, rt_head_sound, "projection"), FUNCTION(vit, rt_head_vit), FUNCTION_OF(clip_text, rt_head_clip_text, "projection"),
+    FUNCTION_OF(clip_vision, rt_head_clip_vision, "projection"), {0}};
+static const struct rt_code sparse[] = {
+    FUNCTION_OF(switch, rt_experts_switch, "experts.count|experts.capacity"), FUNCTION_OF(topk, rt_experts_topk, "experts.count|experts.topk|experts.width"), FUNCTION_OF(all, rt_experts_all, "experts.count|experts.topk|experts.width"),
+    {0}};
+static const struct rt_code losses[] = {FUNCTION(switch, rt_losses_switch), {0}};
+static const struct rt_code derives[] = {
+    FUNCTION(glm4_moe, derive_glm4_moe), FUNCTION(granitemoeshared, derive_granitemoeshared),
+    FUNCTION(falcon, derive_falcon), FUNCTION(multi_query, derive_multi_query),
+    FUNCTION_OF(albert, derive_albert, "distinct_layers|layers_of_group"), FUNCTION(deberta, derive_deberta),
+    FUNCTION_OF(modernbert, derive_modernbert, "reach.full_period"), FUNCTION(marian, derive_marian), {0}};
+
+/* As enum rt_norm_kind and rt_widening count them. */
+#define NORMS     "layer|rms|rms_one|layer_one|layer_weight|centred|layer_bare"
+#define WIDENINGS "tokens|tables|normed"
+
+#define PART(name_, member_, kind_, words_, code_, own_) \
+    {name_, offsetof(struct rt_architecture, member_), RT_PART_##kind_, words_, code_, own_}
+#define OWN(member_, kind_)           PART(#member_, member_, kind_, NULL, NULL, true)
+#define FLAG(member_)                 PART(#member_, member_, FLAG, NULL, NULL, false)
+#define COUNT(member_)                PART(#member_, member_, COUNT, NULL, NULL, false)
+#define WORD(member_, words_)         PART(#member_, member_, WORD, words_, NULL, false)
+#define CODE(name_, member_, code_)   PART(name_, member_, CODE, NULL, code_, false)
+
+const struct rt_architecture_part rt_architecture_parts[] = {
+    PART("type", model_type, TEXT, NULL, NULL, true), OWN(what, TEXT), OWN(class, TEXT), OWN(aliases, NAMES),
+    OWN(wrappers, NAMES), PART("ignored", ignored, NAMES, NULL, NULL, false),
+    CODE("builder", build, builders), CODE("derives", complete, derives),
+    WORD(norm, NORMS), CODE("attention", attention, attentions), CODE("cross", cross, crosses),
+    CODE("feed_forward", feed_forward, feed_forwards),
+    FLAG(served), FLAG(dropout), FLAG(attention_kept), FLAG(embedding_dropout), FLAG(learned_positions),
+    FLAG(computed_positions), COUNT(unused_positions), FLAG(biases_each), FLAG(end_dropout),
+    FLAG(words_biased), COUNT(labels), WORD(widening, WIDENINGS), FLAG(first_bare), FLAG(second_bias),
+    FLAG(pools_to_classes), PART("heads", heads, HEADS, NULL, NULL, false),
+    PART("tower", tower, TYPE, NULL, NULL, false), CODE("reads", input, inputs), CODE("mask", mask, masks), CODE("positions", positions, positions),
+    CODE("bias", bias, biases), CODE("beside_first", beside_first, besides), CODE("head", head, heads),
+    CODE("sparse", sparse, sparse), CODE("losses", losses, losses),
+    {0},
+};
+const struct rt_architecture_part rt_norm_parts[] = {
+    PART("embedding", norms.embedding, TEXT, NULL, NULL, false),
+    PART("attention", norms.attention, TEXT, NULL, NULL, false),
+    PART("cross", norms.cross, TEXT, NULL, NULL, false),
+    PART("feed_forward", norms.feed_forward, TEXT, NULL, NULL, false),
+    PART("last", norms.last, TEXT, NULL, NULL, false),
+    {0},
+};
+/* clang-format on */
