@@ -1,4 +1,4 @@
-/* Chips by the names of devices. See chips.h. */
+/* Chips of devices. See chips.h. */
 #include "datasets/chips.h"
 #include "base/strings.h"
 
@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-void rt_chip_word(const char *device, char *out, size_t size)
+/* The word of a name that tells the chip. */
+static void word_of(const char *name, char *out, size_t size)
 {
-    for (const char *at = device; *at != '\0';) {
+    for (const char *at = name; *at != '\0';) {
         size_t length = strcspn(at, " -_()/,:"), digit = strcspn(at, "0123456789");
         if (digit < length && length > 1 && length < size) {
             memcpy(out, at, length);
@@ -17,7 +18,15 @@ void rt_chip_word(const char *device, char *out, size_t size)
         }
         at += length + (at[length] != '\0');
     }
-    snprintf(out, size, "%s", device);
+    snprintf(out, size, "%s", name);
+}
+
+void rt_chip_word(const struct rt_device *device, char *out, size_t size)
+{
+    if (device->chip[0] != '\0')
+        snprintf(out, size, "%s", device->chip);
+    else
+        word_of(device->name, out, size);
 }
 
 static bool is_grace_of(const char *grace, const char *chip)
@@ -26,7 +35,7 @@ static bool is_grace_of(const char *grace, const char *chip)
            rt_name_equal(grace + 1, chip);
 }
 
-bool rt_chip_same(const char *a, const char *b)
+bool rt_chip_same(const struct rt_device *a, const struct rt_device *b)
 {
     char word[2][96];
     rt_chip_word(a, word[0], sizeof word[0]);

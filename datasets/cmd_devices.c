@@ -31,8 +31,12 @@ static json_t *device_json(struct rt_device *device)
         if (!rt_device_texts[t].sparse || text[0] != '\0')
             json_object_set_new(object, rt_device_texts[t].key, json_string(text));
     }
-    for (size_t f = 0; f < rt_device_field_count; f++)
-        json_object_set_new(object, rt_device_fields[f].key, rt_json_number(*rt_device_value(device, f)));
+    for (size_t f = 0; f < rt_device_field_count; f++) {
+        double value = *rt_device_value(device, f);
+        bool yes_or_no = rt_device_fields[f].quirk && !isnan(value);
+        json_object_set_new(object, rt_device_fields[f].key,
+                            yes_or_no ? json_boolean(value > 0) : rt_json_number(value));
+    }
     return object;
 }
 

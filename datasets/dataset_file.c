@@ -67,57 +67,74 @@ static int write_strings(struct rt_h5 *file, const char *path, const char *long_
     return rt_h5_set_integer(file, path, "count", (int64_t)count);
 }
 
-static bool any_has(const struct rt_dataset *dataset, size_t field)
+static bool any_has(struct rt_device *devices, size_t count, size_t field)
 {
-    for (size_t d = 0; d < dataset->device_count; d++)
-        if (!isnan(*rt_device_value(&dataset->devices[d], field)))
+    for (size_t d = 0; d < count; d++)
+        if (!isnan(*rt_device_value(&devices[d], field)))
             return true;
     return false;
 }
 
-static bool any_says(const struct rt_dataset *dataset, size_t text)
+static bool any_says(struct rt_device *devices, size_t count, size_t text)
 {
-    for (size_t d = 0; d < dataset->device_count; d++)
-        if (rt_device_text(&dataset->devices[d], text)[0] != '\0')
+    for (size_t d = 0; d < count; d++)
+        if (rt_device_text(&devices[d], text)[0] != '\0')
             return true;
     return false;
 }
 
-static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
+static int write_device_texts(struct rt_h5 *file, struct rt_device *devices, size_t count)
 {
-    int status;
     char path[128];
-    ADD(rt_h5_make_group(file, "/devices"));
-    for (size_t t = 0; t < rt_device_text_count; t++) {
+    int status = RT_OK;
+    for (size_t t = 0; status == RT_OK && t < rt_device_text_count; t++) {
         struct rt_strings column = {0};
-        if (rt_device_texts[t].sparse && !any_says(dataset, t))
+        if (rt_device_texts[t].sparse && !any_says(devices, count, t))
             continue;
-        for (size_t d = 0; d < dataset->device_count; d++) { /* one text per device, equal ones too */
-            const char *text = rt_device_text(&dataset->devices[d], t);
+        for (size_t d = 0; d < count; d++) { /* one text per device, equal ones too */
+            const char *text = rt_device_text(&devices[d], t);
             size_t length = strlen(text) + 1;
             column.text = rt_realloc(column.text, column.size + length, 1);
             memcpy(column.text + column.size, text, length);
             column.size += length;
         }
         snprintf(path, sizeof path, "/devices/%s", rt_device_texts[t].key);
-        status = write_strings(file, path, rt_device_texts[t].key, column.text, column.size,
-                               dataset->device_count);
+        status = write_strings(file, path, rt_device_texts[t].key, column.text, column.size, count);
         rt_strings_release(&column);
-        if (status != RT_OK)
-            return status;
     }
-    const struct rt_device none = {0}; /* no offset from a null pointer where there is no device */
-    const char *devices = (const char *)(dataset->device_count > 0 ? dataset->devices : &none);
-    for (size_t f = 0; f < rt_device_field_count; f++) {
+    return status;
+}
+
+static int write_device_numbers(struct rt_h5 *file, struct rt_device *devices, size_t count)
+{
+    char path[128];
+    int status = RT_OK;
+    for (size_t f = 0; status == RT_OK && f < rt_device_field_count; f++) {
         const struct rt_device_field *field = &rt_device_fields[f];
-        if (field->sparse && !any_has(dataset, f))
+        if (field->sparse && !any_has(devices, count, f))
             continue;
         snprintf(path, sizeof path, "/devices/%s", field->key);
         struct rt_h5_array array = {path, RT_H5_F64, field->units, field->long_name, NULL, 0};
-        ADD(rt_h5_write(file, &array, devices + field->offset, sizeof *dataset->devices,
-                        dataset->device_count));
+        status = rt_h5_write(file, &array, (const char *)devices + field->offset, sizeof *devices, count);
     }
-    return RT_OK;
+    return status;
+}
+
+static int write_devices(struct rt_h5 *file, const struct rt_dataset *dataset)
+{
+    size_t count = dataset->device_count;
+    struct rt_device *devices = rt_calloc(count + 1, sizeof *devices);
+    for (size_t d = 0; d < count; d++) {
+        devices[d] = dataset->devices[d];
+        rt_device_forget(&devices[d]);
+    }
+    int status = rt_h5_make_group(file, "/devices");
+    if (status == RT_OK)
+        status = write_device_texts(file, devices, count);
+    if (status == RT_OK)
+        status = write_device_numbers(file, devices, count);
+    free(devices);
+    return status;
 }
 
 /* Do all groups have this attribute with this value? Such attributes are written once, at /groups: thousands
@@ -353,8 +370,10 @@ static int read_devices(struct rt_h5 *file, struct rt_dataset *dataset)
     }
     for (size_t d = 0; d < dataset->device_count; d++)
         ADD(rt_device_check(&dataset->devices[d], rt_h5_path(file)));
-    for (size_t d = 0; d < dataset->device_count; d++)
+    for (size_t d = 0; d < dataset->device_count; d++) {
         restore_share(&dataset->devices[d]);
+        rt_device_recall(&dataset->devices[d]);
+    }
     return RT_OK;
 }
 

@@ -155,26 +155,31 @@ static void digest_rows(struct digest *digest, const struct rt_dataset *dataset,
 }
 
 /* The columns of version 1 as one array, then a column that came later where it holds something. What a
- * device has beside its columns does not count. */
+ * device has beside its columns does not count, nor quirks that readers take from the catalogue. */
 static void digest_devices(struct digest *digest, const struct rt_dataset *dataset)
 {
     const size_t old = offsetof(struct rt_device, link_peers);
     char *rows = rt_malloc(dataset->device_count * old + 1);
-    for (size_t d = 0; d < dataset->device_count; d++)
-        memcpy(rows + d * old, &dataset->devices[d], old);
+    struct rt_device *devices = rt_calloc(dataset->device_count + 1, sizeof *devices);
+    for (size_t d = 0; d < dataset->device_count; d++) {
+        devices[d] = dataset->devices[d];
+        rt_device_forget(&devices[d]);
+        memcpy(rows + d * old, &devices[d], old);
+    }
     digest_bytes(digest, rows, dataset->device_count * old);
     for (size_t f = 0; f < rt_device_field_count; f++)
         for (size_t d = 0; rt_device_fields[f].sparse && d < dataset->device_count; d++) {
-            double value = *rt_device_value(&dataset->devices[d], f);
+            double value = *rt_device_value(&devices[d], f);
             if (!isnan(value))
                 digest_bytes(digest, &value, sizeof value);
         }
     for (size_t t = 0; t < rt_device_text_count; t++)
         for (size_t d = 0; rt_device_texts[t].sparse && d < dataset->device_count; d++) {
-            const char *text = rt_device_text(&dataset->devices[d], t);
+            const char *text = rt_device_text(&devices[d], t);
             if (text[0] != '\0')
                 digest_bytes(digest, text, strlen(text) + 1);
         }
+    free(devices);
     free(rows);
 }
 

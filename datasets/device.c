@@ -10,9 +10,11 @@
 
 /* clang-format off */
 #define FIELD(member, units, long_name, min, max, required) \
-    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required, false, false}
+    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required, false, false, false}
 #define PEAK(member, units, long_name, required) \
-    {#member, offsetof(struct rt_device, member), units, long_name, 1e-4, 1e6, required, true, false}
+    {#member, offsetof(struct rt_device, member), units, long_name, 1e-4, 1e6, required, true, false, false}
+#define QUIRK(member, long_name) \
+    {#member, offsetof(struct rt_device, member), "1", long_name, 0, 1, false, false, true, true}
 /* clang-format on */
 
 /* The ranges are wide on purpose: they catch a wrong unit, not an unusual chip. */
@@ -38,24 +40,28 @@ const struct rt_device_field rt_device_fields[] = {
     FIELD(power_w, "W", "board power", 1, 1e5, false),
     FIELD(link_gbs, "GB/s", "bandwidth to a peer, one direction", 0.01, 1e5, false),
     {"link_peers", offsetof(struct rt_device, link_peers), "1",
-     "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, false, true},
+     "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, false, true,
+     false},
     {"bridge_gbs", offsetof(struct rt_device, bridge_gbs), "GB/s",
-     "bandwidth of a bridge to one peer, one direction", 0.01, 1e5, false, false, true},
+     "bandwidth of a bridge to one peer, one direction", 0.01, 1e5, false, false, true, false},
     {"host_link_gbs", offsetof(struct rt_device, host_link_gbs), "GB/s",
      "bandwidth to the host, one direction; missing: link_gbs where that is PCIe", 0.01, 1e5, false, false,
-     true},
+     true, false},
     {"idle_w", offsetof(struct rt_device, idle_w), "W", "board power between kernels, clocks up", 0.1, 1e5,
-     false, false, true},
+     false, false, true, false},
+    QUIRK(ecc_inline, "1: ECC's check bits take part of the memory and its bandwidth; 0: no"),
+    QUIRK(boost_typical, "1: boards exceed clock_mhz where their power allows; 0: no"),
 };
 const size_t rt_device_field_count = RT_COUNT(rt_device_fields);
 
 /* clang-format off */
-#define TEXT(member, sparse) \
-    {#member, offsetof(struct rt_device, member), sizeof((struct rt_device *)0)->member, sparse}
+#define TEXT(member, sparse, quirk) \
+    {#member, offsetof(struct rt_device, member), sizeof((struct rt_device *)0)->member, sparse, quirk}
 /* clang-format on */
-const struct rt_device_text rt_device_texts[] = {TEXT(name, false), TEXT(vendor, false),
-                                                 TEXT(architecture, false), TEXT(compute_capability, false),
-                                                 TEXT(whole, true)};
+const struct rt_device_text rt_device_texts[] = {
+    TEXT(name, false, false),         TEXT(vendor, false, false),
+    TEXT(architecture, false, false), TEXT(compute_capability, false, false),
+    TEXT(whole, true, false),         TEXT(chip, true, true)};
 const size_t rt_device_text_count = RT_COUNT(rt_device_texts);
 
 const struct rt_device_field *rt_device_field_named(const char *key, size_t length)
@@ -101,6 +107,9 @@ int rt_device_check(const struct rt_device *device, const char *where)
             return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is %g; it must lie in %g..%g %s", where, field->key,
                            device->name, value, field->min, field->max,
                            field->units[0] == '1' ? "" : field->units);
+        if (field->quirk && value > 0 && value < 1)
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is %g; it must be 1 (yes) or 0 (no)", where,
+                           field->key, device->name, value);
     }
     if (device->idle_w >= device->power_w)
         return rt_fail(

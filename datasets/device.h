@@ -38,12 +38,19 @@ struct rt_device {
     /* To the host, one direction: PCIe, or NVLink-C2C. NaN: as link_gbs where that is PCIe. */
     double host_link_gbs;
     double idle_w; /* board between kernels of a job, clocks up */
+    /* Quirks, 1: yes, 0: no. Its memory carries the check bits of error correction (ECC) in its own bandwidth
+     * and capacity; NaN: as boards with GDDR do unless that is switched off. */
+    double ecc_inline;
+    /* clock_mhz is a typical boost clock, which boards exceed where their power allows; NaN: no. */
+    double boost_typical;
     /* Its numbers are not those of the device of that name, so measurements of that one are of another. Set
      * by rt_device_find and in no file. */
     bool altered;
     /* The device that it is a part of, by name: of a MIG slice (mig.h) or of a share of multiprocessors. ""
      * where it is a whole board. What is known of that device holds for its parts. */
     char whole[96];
+    /* What boards of one chip share, "A100"; "": as the name says (rt_device_chip). */
+    char chip[32];
     /* Of a share of a GPU's SMs (datasets/share.h): the SMs and the bandwidth of the whole, and whether
      * libraries choose tiles for that; 0: no share. Set by rt_device_share and in no file. */
     struct {
@@ -64,6 +71,7 @@ struct rt_device_field {
     bool required;
     bool peak;   /* FLOP/s or OP/s of all multiprocessors together */
     bool sparse; /* datasets hold a column of it only where a device has it: older files have none */
+    bool quirk;  /* yes or no, of a board: true, false or null in JSON; see rt_device_recall */
 };
 extern const struct rt_device_field rt_device_fields[];
 extern const size_t rt_device_field_count;
@@ -77,6 +85,7 @@ struct rt_device_text {
     const char *key;
     size_t offset, size;
     bool sparse; /* datasets hold a column of it only where a device has it: older files have none */
+    bool quirk;  /* as above */
 };
 extern const struct rt_device_text rt_device_texts[];
 extern const size_t rt_device_text_count;
@@ -130,6 +139,13 @@ int rt_device_named(const char *name, struct rt_device *out);
  * into (count 0: it has no MIG). */
 struct rt_mig;
 int rt_device_mig(const char *spec, struct rt_device *board, struct rt_mig *out);
+
+/* Quirks of the catalogue's boards, in files that lack them. Files of devices and datasets from before there
+ * were quirks mean those that the catalogue has for the board of exactly that name, or for the one that a
+ * device is part of: rt_device_recall fills them in. Datasets hold the others alone, so that older ones keep
+ * their bytes and uuids: rt_device_forget takes out what rt_device_recall would fill in. */
+void rt_device_recall(struct rt_device *device);
+void rt_device_forget(struct rt_device *device);
 
 /* The catalogue, for listings. `i` < rt_device_catalogue_size(). */
 size_t rt_device_catalogue_size(void);

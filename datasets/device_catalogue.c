@@ -33,6 +33,10 @@ static bool is_other_key(const char *key)
 static int set_from_json(struct rt_device *device, const char *key, json_t *value, const char *where)
 {
     const struct rt_device_field *field = rt_device_field_named(key, strlen(key));
+    if (field != NULL && field->quirk && json_is_boolean(value)) {
+        *rt_device_value(device, field - rt_device_fields) = json_is_true(value);
+        return RT_OK;
+    }
     if (field != NULL) {
         if (!json_is_number(value) && !json_is_null(value))
             return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number, or null where it is unknown", where,
@@ -199,6 +203,46 @@ static int try_description(size_t i, const char *wanted, struct rt_hints *hints,
         rt_hints_add(hints, label, distance);
     json_decref(root);
     return status;
+}
+
+/* The catalogue's board of exactly that name. */
+static bool find_listed(const char *name, struct rt_device *out)
+{
+    char wanted[128];
+    struct rt_mig mig;
+    bool found = false;
+    normalise(name, strlen(name), wanted, sizeof wanted);
+    for (size_t i = 0; wanted[0] != '\0' && !found && rt_device_catalogue_json[i] != NULL; i++)
+        found = may_name_device(rt_device_catalogue_json[i], wanted) &&
+                device_from_json(rt_device_catalogue_json[i], built_in, out, &mig) == RT_OK &&
+                strcmp(out->name, name) == 0;
+    return found;
+}
+
+void rt_device_recall(struct rt_device *device)
+{
+    struct rt_device listed;
+    if (!find_listed(rt_device_board(device), &listed))
+        return;
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (rt_device_fields[f].quirk && isnan(*rt_device_value(device, f)))
+            *rt_device_value(device, f) = *rt_device_value(&listed, f);
+    for (size_t t = 0; t < rt_device_text_count; t++)
+        if (rt_device_texts[t].quirk && rt_device_text(device, t)[0] == '\0')
+            strcpy(rt_device_text(device, t), rt_device_text(&listed, t));
+}
+
+void rt_device_forget(struct rt_device *device)
+{
+    struct rt_device listed;
+    if (!find_listed(rt_device_board(device), &listed))
+        return;
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (rt_device_fields[f].quirk && *rt_device_value(device, f) == *rt_device_value(&listed, f))
+            *rt_device_value(device, f) = NAN;
+    for (size_t t = 0; t < rt_device_text_count; t++)
+        if (rt_device_texts[t].quirk && strcmp(rt_device_text(device, t), rt_device_text(&listed, t)) == 0)
+            rt_device_text(device, t)[0] = '\0';
 }
 
 /* First among the descriptions that hold the name, then among all of them for the hints. */
@@ -381,13 +425,16 @@ static bool differs(const struct rt_device *a, const struct rt_device *b, double
 }
 
 /* A file may hold what a driver reports of a catalogue's device, which is off by a few percent. A device that
- * was printed by `rooftile devices` has no profiles of its own: the catalogue's hold for it. */
+ * was printed by `rooftile devices` has no profiles of its own, nor quirks where an older one printed it: the
+ * catalogue's hold for it. */
 static int load_file(const char *path, struct rt_device *out, struct rt_mig *mig)
 {
     const double probed = 0.05;
     struct rt_device named, board;
     struct rt_mig listed;
     int status = load_board(path, out, mig);
+    if (status == RT_OK)
+        rt_device_recall(out);
     if (status != RT_OK || rt_device_named(out->name, &named) != RT_OK)
         return status;
     out->altered = differs(out, &named, probed);

@@ -186,6 +186,11 @@ bool rt_mig_place(const struct rt_mig *mig, const int *profiles, int count, int 
 
 /* --- the device --- */
 
+bool rt_mig_is_slice(const struct rt_device *device)
+{
+    return device->whole[0] != '\0' && strchr(device->name, ':') != NULL;
+}
+
 void rt_mig_slice(const struct rt_device *board, const struct rt_mig *mig,
                   const struct rt_mig_profile *profile, struct rt_device *out)
 {

@@ -48,6 +48,9 @@ char *rt_mig_profile_names(const struct rt_mig *mig);
  * the first ones first. `starts` (count; NULL: not asked for) gets the memory slice at which each begins. */
 bool rt_mig_place(const struct rt_mig *mig, const int *profiles, int count, int *starts);
 
+/* Is it a slice, by the name that rt_mig_slice gives? */
+bool rt_mig_is_slice(const struct rt_device *device);
+
 /*
  * The device that a profile makes of a board: its multiprocessors with their share of the peaks, its memory,
  * and memory_slices of the board's share of bandwidth and L2. Clock and power are the board's, which all

@@ -7,10 +7,10 @@
  *
  * What an SM draws (Little 1961: bytes in flight / latency): its resident threads with a load of 16 bytes
  * each, over 1,000 cycles, which is a step of a kernel that waits for memory on A40, A100 and H100 alike
- * (models/predictors/roofline/tiling.h, rt_row_walk_us); at most 64 bytes in a cycle, the port to the L2 (NVIDIA's white
- * papers since Volta); at least its part of the whole GPU's bandwidth. 2,048 threads draw 32.8 bytes a cycle,
- * 46 GB/s on an A100, so that 34 of its 108 SMs keep the memory busy. docs/log/parts.md has what single
- * blocks of AIConfigurator's products draw beside it.
+ * (models/predictors/roofline/tiling.h, rt_row_walk_us); at most 64 bytes in a cycle, the port to the L2
+ * (NVIDIA's white papers since Volta); at least its part of the whole GPU's bandwidth. 2,048 threads
+ * draw 32.8 bytes a cycle, 46 GB/s on an A100, so that 34 of its 108 SMs keep the memory busy.
+ * docs/log/parts.md has what single blocks of AIConfigurator's products draw beside it.
  */
 #ifndef ROOFTILE_DATASETS_SHARE_H
 #define ROOFTILE_DATASETS_SHARE_H

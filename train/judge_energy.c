@@ -16,7 +16,7 @@ struct judging {
 
 static bool is_of(const struct rt_energy_folds *folds, size_t observation, size_t chip)
 {
-    return rt_chip_same(folds->names[folds->observations[observation].device], folds->names[chip]);
+    return rt_chip_same(&folds->devices[folds->observations[observation].device], &folds->devices[chip]);
 }
 
 /* The population without a chip. */
@@ -76,7 +76,7 @@ static int judge_chip(const struct judging *judging, size_t chip)
         if (is_of(folds, i, chip))
             judging->visit(judging->context, i, &model, false);
     for (size_t d = 0; status == RT_OK && d < folds->device_count; d++)
-        if (rt_chip_same(folds->names[d], folds->names[chip]))
+        if (rt_chip_same(&folds->devices[d], &folds->devices[chip]))
             status = judge_device(judging, d, &model);
     rt_energy_model_release(&model);
     return status;
@@ -92,7 +92,7 @@ static size_t mark_chips(const struct rt_energy_folds *folds, bool *first)
             observed |= folds->observations[i].device == (int32_t)d;
         first[d] = observed;
         for (size_t other = 0; other < d; other++)
-            first[d] &= !(first[other] && rt_chip_same(folds->names[d], folds->names[other]));
+            first[d] &= !(first[other] && rt_chip_same(&folds->devices[d], &folds->devices[other]));
         chips += first[d];
     }
     return chips;

@@ -10,7 +10,8 @@
 struct rt_energy_folds {
     const struct rt_energy_observation *observations; /* (count) */
     size_t count;
-    const char *const *names; /* (device_count) */
+    const struct rt_device *devices; /* (device_count) */
+    const char *const *names;        /* theirs */
     size_t device_count;
     uint64_t seed; /* of the choice of runs */
     size_t runs;   /* of a GPU that it is fitted to in turn, at most */

@@ -23,9 +23,9 @@ static void warn_of_same_chip(const struct rt_training *training, size_t held_ou
 {
     const struct rt_device *devices = training->data.dataset->devices;
     for (size_t d = 0; d < training->data.dataset->device_count; d++)
-        if (!training->held_out_device[d] && rt_chip_same(devices[d].name, devices[held_out].name))
+        if (!training->held_out_device[d] && rt_chip_same(&devices[d], &devices[held_out]))
             rt_warn(
-                "%s is held out, %s is fitted to and has the same chip by its name; hold out both to see how "
+                "%s is held out, %s is fitted to and has the same chip; hold out both to see how "
                 "an unknown GPU is forecast",
                 devices[held_out].name, devices[d].name);
 }

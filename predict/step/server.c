@@ -2,6 +2,7 @@
 #include "predict/step/server.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "datasets/chips.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -155,7 +156,9 @@ void rt_server_suggest(struct rt_text *list)
 
 static void choose_vllm(const struct rt_device *device, struct rt_scheduler *scheduler)
 {
-    if (device->memory_gib >= 70 && !rt_name_contains(device->name, "A100"))
+    char chip[96];
+    rt_chip_word(device, chip, sizeof chip);
+    if (device->memory_gib >= 70 && !rt_name_equal(chip, "A100"))
         return;
     scheduler->budget = 2048;
     scheduler->sequences = 256;

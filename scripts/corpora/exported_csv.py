@@ -11,7 +11,7 @@ from pathlib import Path
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "datasets" / "devices"
 TEXTS = ("name", "vendor", "architecture", "compute_capability")
-NOT_COLUMNS = ("aliases", "sources", "checked", "notes")
+NOT_COLUMNS = ("aliases", "sources", "checked", "notes", "chip", "ecc_inline", "boost_typical")  # readers take the last from the catalogue
 DIMS = 14
 
 

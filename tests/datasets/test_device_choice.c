@@ -97,24 +97,50 @@ static void test_chips_by_their_word(void)
     };
     for (size_t i = 0; i < RT_COUNT(words); i++) {
         char word[96];
-        rt_chip_word(words[i][0], word, sizeof word);
+        struct rt_device device;
+        rt_device_init(&device, words[i][0]);
+        rt_chip_word(&device, word, sizeof word);
         CU_ASSERT_STRING_EQUAL(word, words[i][1]);
     }
 }
 
+static bool same_chip(const char *a, const char *b)
+{
+    struct rt_device first, second;
+    rt_device_init(&first, a);
+    rt_device_init(&second, b);
+    return rt_chip_same(&first, &second);
+}
+
 static void test_one_chip_or_two(void)
 {
-    CU_ASSERT_TRUE(rt_chip_same("NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"));
-    CU_ASSERT_TRUE(rt_chip_same("NVIDIA GB200", "NVIDIA B200"));
-    CU_ASSERT_TRUE(rt_chip_same("NVIDIA B200", "NVIDIA GB200"));
-    CU_ASSERT_FALSE(rt_chip_same("NVIDIA L4", "NVIDIA L40S"));
-    CU_ASSERT_FALSE(rt_chip_same("Tesla P4", "Tesla P40"));
-    CU_ASSERT_FALSE(rt_chip_same("Tesla T4", "Tesla T40"));
-    CU_ASSERT_FALSE(rt_chip_same("AMD Instinct MI250", "AMD Instinct MI250X"));
-    CU_ASSERT_FALSE(rt_chip_same("NVIDIA H100 PCIe", "NVIDIA H200"));
-    CU_ASSERT_FALSE(rt_chip_same("card one", "card two"));
+    CU_ASSERT_TRUE(same_chip("NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-80GB"));
+    CU_ASSERT_TRUE(same_chip("NVIDIA GB200", "NVIDIA B200"));
+    CU_ASSERT_TRUE(same_chip("NVIDIA B200", "NVIDIA GB200"));
+    CU_ASSERT_FALSE(same_chip("NVIDIA L4", "NVIDIA L40S"));
+    CU_ASSERT_FALSE(same_chip("Tesla P4", "Tesla P40"));
+    CU_ASSERT_FALSE(same_chip("Tesla T4", "Tesla T40"));
+    CU_ASSERT_FALSE(same_chip("AMD Instinct MI250", "AMD Instinct MI250X"));
+    CU_ASSERT_FALSE(same_chip("NVIDIA H100 PCIe", "NVIDIA H200"));
+    CU_ASSERT_FALSE(same_chip("card one", "card two"));
+}
+
+/* What a description says holds, whatever the name. */
+static void test_chips_by_their_field(void)
+{
+    struct rt_device quadro, ada, grace;
+    char word[96];
+    RT_ASSERT_OK(rt_device_named("Quadro RTX 6000", &quadro));
+    RT_ASSERT_OK(rt_device_named("RTX 6000 Ada", &ada));
+    CU_ASSERT_FALSE(rt_chip_same(&quadro, &ada));
+    RT_ASSERT_OK(rt_device_named("GB200", &grace));
+    rt_chip_word(&grace, word, sizeof word);
+    CU_ASSERT_STRING_EQUAL(word, "B200");
+    strcpy(quadro.name, "card");
+    rt_chip_word(&quadro, word, sizeof word);
+    CU_ASSERT_STRING_EQUAL(word, "Quadro RTX 6000");
 }
 
 RT_TESTS(RT_TEST(test_words_are_whole), RT_TEST(test_a_name_is_that_device_alone),
          RT_TEST(test_what_nobody_has_is_refused_with_what_there_is), RT_TEST(test_chips_by_their_word),
-         RT_TEST(test_one_chip_or_two))
+         RT_TEST(test_one_chip_or_two), RT_TEST(test_chips_by_their_field))

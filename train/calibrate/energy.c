@@ -112,6 +112,7 @@ static int fit(const struct rt_energy_calibration *calibration, const struct rt_
     const char **names = device_names(dataset);
     struct rt_energy_folds folds = {.observations = observations,
                                     .count = count,
+                                    .devices = dataset->devices,
                                     .names = names,
                                     .device_count = dataset->device_count,
                                     .seed = options->seed,

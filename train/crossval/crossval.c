@@ -129,10 +129,10 @@ static bool add_chip(struct rt_crossval *crossval, const struct rt_device *chip,
     const struct rt_dataset *dataset = &crossval->dataset;
     bool some = false;
     char word[96];
-    rt_chip_word(chip->name, word, sizeof word);
+    rt_chip_word(chip, word, sizeof word);
     struct rt_fold *fold = add_fold(crossval, word);
     for (size_t d = 0; d < dataset->device_count; d++)
-        if (!taken[d] && rt_chip_same(chip->name, dataset->devices[d].name)) {
+        if (!taken[d] && rt_chip_same(chip, &dataset->devices[d])) {
             taken[d] = true;
             some |= wanted[d];
             add_device(crossval, fold, d);

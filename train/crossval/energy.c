@@ -46,9 +46,9 @@ static const struct rt_dataset *data_of(const struct crossval *crossval)
     return &crossval->input.dataset;
 }
 
-static const char *device_of(const struct crossval *crossval, size_t observation)
+static const struct rt_device *device_of(const struct crossval *crossval, size_t observation)
 {
-    return data_of(crossval)->devices[crossval->list[observation].observation.device].name;
+    return &data_of(crossval)->devices[crossval->list[observation].observation.device];
 }
 
 /* ---- data ---- */
@@ -67,12 +67,16 @@ static int open_predictors(const struct rt_energy_crossval_options *options, str
 }
 
 /* Was it fitted to kernels of the chip? */
-static bool knows_chip(const struct rt_predictor *predictor, const char *device)
+static bool knows_chip(const struct rt_predictor *predictor, const struct rt_device *device)
 {
     char *lines = rt_strdup(predictor->devices), *rest = lines, *line;
     bool known = false;
-    while (!known && (line = strsep(&rest, "\n")) != NULL)
-        known = line[0] != '\0' && rt_chip_same(line, device);
+    while (!known && (line = strsep(&rest, "\n")) != NULL) {
+        struct rt_device fitted;
+        rt_device_init(&fitted, line);
+        rt_device_recall(&fitted);
+        known = line[0] != '\0' && rt_chip_same(&fitted, device);
+    }
     free(lines);
     return known;
 }
@@ -83,7 +87,7 @@ static void choose_predictors(struct crossval *crossval)
     crossval->serves = rt_calloc(dataset->device_count + 1, sizeof *crossval->serves);
     for (size_t d = 0; d < dataset->device_count; d++)
         for (size_t p = crossval->predictor_count; p-- > 0;)
-            if (!knows_chip(&crossval->predictors[p], dataset->devices[d].name))
+            if (!knows_chip(&crossval->predictors[p], &dataset->devices[d]))
                 crossval->serves[d] = p;
 }
 
@@ -165,6 +169,7 @@ static int judge(struct crossval *crossval, int64_t seed)
         names[d] = dataset->devices[d].name;
     const struct rt_energy_folds folds = {.observations = observations,
                                           .count = crossval->count,
+                                          .devices = dataset->devices,
                                           .names = names,
                                           .device_count = dataset->device_count,
                                           .seed = (uint64_t)seed,
@@ -181,8 +186,8 @@ static int judge(struct crossval *crossval, int64_t seed)
 
 /* Which forecasts a row is about; NULL and -1: all. */
 struct pool {
-    const char *chip; /* a device of it */
-    int mode;         /* of runs */
+    const struct rt_device *chip; /* a device of it */
+    int mode;                     /* of runs */
     enum judged judged;
 };
 
@@ -238,7 +243,8 @@ static void add_row(const struct crossval *crossval, const struct pool *pool, st
     free(value);
 }
 
-static void add_rows(const struct crossval *crossval, const char *chip, int mode, struct rt_table *table)
+static void add_rows(const struct crossval *crossval, const struct rt_device *chip, int mode,
+                     struct rt_table *table)
 {
     for (int who = 0; who < JUDGED; who++)
         add_row(crossval, &(struct pool){chip, mode, (enum judged)who}, table);
@@ -258,7 +264,7 @@ static bool is_first(const struct crossval *crossval, size_t device)
     const struct rt_dataset *dataset = data_of(crossval);
     for (size_t i = 0; i < crossval->count; i++) {
         size_t of = (size_t)crossval->list[i].observation.device;
-        if (rt_chip_same(dataset->devices[of].name, dataset->devices[device].name))
+        if (rt_chip_same(&dataset->devices[of], &dataset->devices[device]))
             return of == device;
     }
     return false;
@@ -269,7 +275,7 @@ static void note_times(const struct crossval *crossval, struct rt_report *report
     const struct rt_dataset *dataset = data_of(crossval);
     for (size_t d = 0; d < dataset->device_count; d++)
         if (is_first(crossval, d) &&
-            knows_chip(&crossval->predictors[crossval->serves[d]], dataset->devices[d].name))
+            knows_chip(&crossval->predictors[crossval->serves[d]], &dataset->devices[d]))
             rt_report_add_note(
                 report, "warnings",
                 "times of %s are by a predictor that was fitted to it: end to end is not as of a "
@@ -285,7 +291,7 @@ static struct rt_report *make_report(const struct crossval *crossval,
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t d = 0; d < dataset->device_count; d++)
         if (is_first(crossval, d) && is_wanted(&options->only, dataset->devices[d].name))
-            add_rows(crossval, dataset->devices[d].name, -1, table);
+            add_rows(crossval, &dataset->devices[d], -1, table);
     for (int mode = 0; options->only.count == 0 && mode < RT_MODE_COUNT; mode++)
         add_rows(crossval, NULL, mode, table);
     if (options->only.count == 0)

@@ -189,8 +189,15 @@ static bool in_one(struct rt_onnx_lowering *l, const struct attention *a)
     bool generation = a->tokens == 1;
     int64_t size = (a->size + a->value_size) / 2;
     double outputs = (double)a->batch * (double)a->tokens * (double)a->heads * (double)a->value_size;
-    const int64_t dim[] = {a->batch,    a->tokens, a->keys - a->tokens, a->heads,
-                           a->kv_heads, size,      a->window,           0};
+    const int64_t dim[RT_ATTENTION_DIMS] = {
+        [RT_ATTENTION_BATCH] = a->batch,
+        [RT_ATTENTION_TOKENS] = a->tokens,
+        [RT_ATTENTION_CACHED] = a->keys - a->tokens,
+        [RT_ATTENTION_HEADS] = a->heads,
+        [RT_ATTENTION_KV_HEADS] = a->kv_heads,
+        [RT_ATTENTION_HEAD_DIM] = size,
+        [RT_ATTENTION_WINDOW] = a->window,
+    };
     const int64_t encoder[] = {a->batch, a->tokens, a->heads, size};
     if (!rt_onnx_lower_fuses_attention(l) || (!context && !generation && a->tokens != a->keys))
         return false;

@@ -1,10 +1,10 @@
 /* Boards and their architectures. See board.h. */
 #include "models/predictors/roofline/board.h"
 #include "base/status.h"
+#include "datasets/mig.h"
 #include "datasets/share.h"
 
 #include <math.h>
-#include <string.h>
 
 double rt_near_l2_bytes(const struct rt_device *device)
 {
@@ -14,11 +14,7 @@ double rt_near_l2_bytes(const struct rt_device *device)
 /* GDDR that carries the check bits of ECC itself. */
 static bool carries_check_bits(const struct rt_device *device)
 {
-    static const char *const without[] = {"GeForce", "TITAN", "RTX"};
-    bool off = false;
-    for (size_t i = 0; i < RT_COUNT(without); i++)
-        off |= strstr(device->name, without[i]) != NULL;
-    return rt_memory_kind_of(device) == RT_MEMORY_GDDR && (!off || strstr(device->name, "Server") != NULL);
+    return isnan(device->ecc_inline) ? rt_memory_kind_of(device) == RT_MEMORY_GDDR : device->ecc_inline > 0;
 }
 
 double rt_memory_gain(const struct rt_device *device)
@@ -29,8 +25,7 @@ double rt_memory_gain(const struct rt_device *device)
 
 double rt_memory_for_programs_gib(const struct rt_device *device)
 {
-    bool slice = device->whole[0] != '\0' && strchr(device->name, ':') != NULL;
-    if (slice || rt_design_of(device)->memory == RT_MEMORY_KINDS)
+    if (rt_mig_is_slice(device) || rt_design_of(device)->memory == RT_MEMORY_KINDS)
         return device->memory_gib;
     return device->memory_gib * 0.99 * (carries_check_bits(device) ? 15.0 / 16 : 1);
 }
@@ -92,10 +87,10 @@ double rt_sustained_flops(const struct rt_device *device, enum rt_family family,
     return sustained < peak ? sustained : peak;
 }
 
-/* Over the clock of the data sheet: GeForce, whose vendor gives a typical boost clock, not the highest. */
+/* Over the clock of the data sheet. */
 static double clock_gain(const struct rt_device *device)
 {
-    return strstr(device->name, "GeForce") != NULL ? 1.1 : 1;
+    return device->boost_typical > 0 ? 1.1 : 1;
 }
 
 /* The peak of full-rate units whose products take as long. */

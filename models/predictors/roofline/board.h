@@ -14,8 +14,7 @@
 double rt_near_l2_bytes(const struct rt_device *device);
 
 /* What a board's memory moves over what one with error correction (ECC) does. GDDR carries the check bits in
- * its own bandwidth; NVIDIA's data-centre boards have ECC on by default, GeForce, TITAN and RTX workstation
- * boards off (manuals of nvidia-smi and of the RTX A6000). All GDDR boards that networks are fitted to have
+ * its own bandwidth (`ecc_inline` of a device). All GDDR boards that networks are fitted to have
  * it on. Weights of products of up to 32 rows stream at 0.79 (A40) and 0.83 (L40S) of the bandwidth with,
  * 0.86 (RTX 3090) and 0.93 (RTX A6000) without. 1 for HBM, whose check bits have wires of their own. */
 double rt_memory_gain(const struct rt_device *device);
@@ -61,14 +60,14 @@ double rt_process_energy(const struct rt_device *device);
  *
  * Both are above the data sheet's peak where its numbers say less than the board does; no forecast is, as the
  * bound keeps to the data sheet.
- *   Clock: GeForce boards run above the boost clock of their data sheet, which is a typical one: 1.1 times,
- * where their power allows. TITANs do not: CNNs in fp32 on TITAN V and TITAN RTX would be too fast. Products
- * of the RTX 3090 exceed its peak by up to 6% in LLMServingSim's kernels. Half rate: matrix units of GeForce
- * boards add up in fp32 at half their rate, while loads, shared memory and issue are those of a full-rate
- * chip, so that what costs others a fifth of the time is hidden. Such a peak counts 1.2 times, up to 614
- * FLOPs a cycle and multiprocessor in 16 bits. Products of vision transformers and dense 16-bit convolutions
- * take 0.9 to 1 of what the data sheet's peak allows on the RTX 3090 and 1 to 1.05 on the RTX 4090
- * (docs/log/vision.md). */
+ *   Clock: GeForce boards run above the boost clock of their data sheet, which is a typical one
+ * (`boost_typical`): 1.1 times, where their power allows. TITANs do not: CNNs in fp32 on TITAN V and TITAN
+ * RTX would be too fast. Products of the RTX 3090 exceed its peak by up to 6% in LLMServingSim's kernels.
+ * Half rate: matrix units of GeForce boards add up in fp32 at half their rate, while loads, shared memory and
+ * issue are those of a full-rate chip, so that what costs others a fifth of the time is hidden. Such a peak
+ * counts 1.2 times, up to 614 FLOPs a cycle and multiprocessor in 16 bits. Products of vision transformers
+ * and dense 16-bit convolutions take 0.9 to 1 of what the data sheet's peak allows on the RTX 3090 and 1
+ * to 1.05 on the RTX 4090 (docs/log/vision.md). */
 struct rt_rates {
     double peak_flops, sustained_flops; /* FLOP/s */
     double bandwidth;                   /* bytes/s */

@@ -240,6 +240,7 @@ static void test_leave_each_out(void)
         names[d] = data.devices[d].name;
     struct rt_energy_folds folds = {.observations = observations,
                                     .count = measurements.count,
+                                    .devices = data.devices,
                                     .names = names,
                                     .device_count = GPUS,
                                     .seed = 1,

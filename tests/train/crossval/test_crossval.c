@@ -28,8 +28,10 @@ static struct rt_device made_up_device(const char *name)
     struct rt_device device;
     bool known = strpbrk(name, "/+% ") == NULL;
     RT_ASSERT_OK(rt_device_find(known ? name : "V100-PCIE-32GB", &device));
-    if (!known)
+    if (!known) {
         snprintf(device.name, sizeof device.name, "%s", name);
+        device.chip[0] = '\0';
+    }
     return device;
 }
 
