@@ -1,9 +1,8 @@
 /* Routing of tokens to experts. See moe_routing.h. */
 #include "datasets/moe_routing.h"
+#include "datasets/op.h"
 
 #include <math.h>
-
-enum { TOKENS, HIDDEN, INTER, TOPK, EXPERTS, TP, EP, SKEW }; /* dims of moe */
 
 /* Density x^-a on 1 .. x_max: its moments of order n, and the share below x (Clauset, Shalizi & Newman 2009,
  * section 2, truncated). */
@@ -36,8 +35,9 @@ static double few_touched(const struct power_law *law, double pairs, double all,
 
 static void route_by_power_law(const int64_t *dim, double a, struct rt_moe_routing *out)
 {
-    double tokens = (double)dim[TOKENS], all = (double)dim[EXPERTS], gpus = (double)dim[EP];
-    double pairs = tokens * (double)dim[TOPK], mean_rows = pairs / gpus;
+    double tokens = (double)dim[RT_MOE_TOKENS], all = (double)dim[RT_MOE_EXPERTS],
+           gpus = (double)dim[RT_MOE_EP];
+    double pairs = tokens * (double)dim[RT_MOE_TOPK], mean_rows = pairs / gpus;
     bool many = pairs > all;
     const struct power_law law = {a, many ? fmax(0.8 * tokens, 1.001) : 2 / 0.01};
     double mean = moment(&law, 1), variance = moment(&law, 2) - mean * mean;
@@ -57,11 +57,11 @@ static void route_by_power_law(const int64_t *dim, double a, struct rt_moe_routi
 
 void rt_moe_routing_of(const int64_t *dim, struct rt_moe_routing *out)
 {
-    double pairs = (double)dim[TOKENS] * (double)dim[TOPK], all = (double)dim[EXPERTS],
-           gpus = (double)dim[EP];
-    *out = (struct rt_moe_routing){.even = dim[SKEW] <= 0, .experts = all / gpus, .busiest = 1};
+    double pairs = (double)dim[RT_MOE_TOKENS] * (double)dim[RT_MOE_TOPK], all = (double)dim[RT_MOE_EXPERTS],
+           gpus = (double)dim[RT_MOE_EP];
+    *out = (struct rt_moe_routing){.even = dim[RT_MOE_SKEW] <= 0, .experts = all / gpus, .busiest = 1};
     out->rows = pairs / gpus;
     out->touched = (pairs < all ? pairs : all) / gpus;
     if (!out->even)
-        route_by_power_law(dim, (double)dim[SKEW] / 100, out);
+        route_by_power_law(dim, (double)dim[RT_MOE_SKEW] / 100, out);
 }

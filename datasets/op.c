@@ -318,102 +318,115 @@ static double masked_bytes(const int64_t *dim, double width)
 
 /* Two products, Q K^T and P V, over the keys that a query attends to: 4 x tokens x keys x head_dim x heads
  * FLOPs (FlashAttention, Dao 2022); a causal mask halves the part within the new tokens. */
-struct attention {
-    int64_t batch, tokens, cached, heads, kv_heads, head_dim, window, kv_bits;
-};
+static double attention_dim(const int64_t *dim, enum rt_attention_dim d)
+{
+    return (double)dim[d];
+}
 
 /* Bytes of queries and output, at the width of an element, and of keys and values, at kv_bits (0: the same).
  */
-static double attention_bytes(const struct attention *d, double keys, double width)
+static double attention_bytes(const int64_t *dim, double keys, double width)
 {
-    double kv_width = d->kv_bits > 0 ? (double)d->kv_bits / 8 : width;
-    return d->batch * d->head_dim *
-           (width * (2.0 * d->tokens * d->heads) + kv_width * (2.0 * keys * d->kv_heads));
+    double bits = attention_dim(dim, RT_ATTENTION_KV_BITS), kv_width = bits > 0 ? bits / 8 : width;
+    double queries = attention_dim(dim, RT_ATTENTION_TOKENS) * attention_dim(dim, RT_ATTENTION_HEADS);
+    return attention_dim(dim, RT_ATTENTION_BATCH) * attention_dim(dim, RT_ATTENTION_HEAD_DIM) *
+           (width * 2 * queries + kv_width * 2 * keys * attention_dim(dim, RT_ATTENTION_KV_HEADS));
+}
+
+/* Of so many pairs of a query and a key that it attends to. */
+static double attention_flops(const int64_t *dim, double pairs)
+{
+    return 4 * attention_dim(dim, RT_ATTENTION_BATCH) * pairs * attention_dim(dim, RT_ATTENTION_HEADS) *
+           attention_dim(dim, RT_ATTENTION_HEAD_DIM);
 }
 
 static double context_flops(const int64_t *dim)
 {
-    const struct attention *d = (const struct attention *)dim;
-    double tokens = d->tokens, cached = d->cached, window = d->window > 0 ? d->window : INFINITY;
+    double tokens = attention_dim(dim, RT_ATTENTION_TOKENS), cached = attention_dim(dim, RT_ATTENTION_CACHED);
+    double window = dim[RT_ATTENTION_WINDOW] > 0 ? attention_dim(dim, RT_ATTENTION_WINDOW) : INFINITY;
     /* Query i attends to min(cached + i + 1, window) keys: a ramp, then a plateau. */
     double ramp = fmin(tokens, fmax(0, window - cached));
     double keys = ramp * (cached + (ramp + 1) / 2);
     if (ramp < tokens)
         keys += (tokens - ramp) * window;
-    return 4.0 * d->batch * keys * d->heads * d->head_dim;
+    return attention_flops(dim, keys);
 }
 static double context_bytes(const int64_t *dim, double width)
 {
-    const struct attention *d = (const struct attention *)dim;
-    return attention_bytes(d, (double)d->tokens + d->cached, width);
+    double keys = attention_dim(dim, RT_ATTENTION_TOKENS) + attention_dim(dim, RT_ATTENTION_CACHED);
+    return attention_bytes(dim, keys, width);
 }
 
 static double context_kept(const int64_t *dim, double width)
 {
-    const struct attention *d = (const struct attention *)dim;
-    return attention_bytes(d, (double)d->cached, width) - attention_bytes(d, 0, width);
+    return attention_bytes(dim, attention_dim(dim, RT_ATTENTION_CACHED), width) -
+           attention_bytes(dim, 0, width);
 }
 
 /* `tokens` of one step. */
-static double generation_keys(const struct attention *d)
+static double generation_keys(const int64_t *dim)
 {
-    double keys = (double)d->cached + d->tokens;
-    return d->window > 0 && d->window < keys ? d->window : keys;
+    double keys = attention_dim(dim, RT_ATTENTION_CACHED) + attention_dim(dim, RT_ATTENTION_TOKENS);
+    return dim[RT_ATTENTION_WINDOW] > 0 ? fmin(keys, attention_dim(dim, RT_ATTENTION_WINDOW)) : keys;
 }
 static double generation_flops(const int64_t *dim)
 {
-    const struct attention *d = (const struct attention *)dim;
-    return 4.0 * d->batch * d->tokens * generation_keys(d) * d->heads * d->head_dim;
+    return attention_flops(dim, attention_dim(dim, RT_ATTENTION_TOKENS) * generation_keys(dim));
 }
 static double generation_bytes(const int64_t *dim, double width)
 {
-    const struct attention *d = (const struct attention *)dim;
-    return attention_bytes(d, generation_keys(d), width);
+    return attention_bytes(dim, generation_keys(dim), width);
 }
 
 /* All keys but those of the new tokens. */
 static double generation_kept(const int64_t *dim, double width)
 {
-    const struct attention *d = (const struct attention *)dim;
-    double keys = generation_keys(d) - (double)d->tokens;
-    return keys > 0 ? attention_bytes(d, keys, width) - attention_bytes(d, 0, width) : 0;
+    double keys = generation_keys(dim) - attention_dim(dim, RT_ATTENTION_TOKENS);
+    return keys > 0 ? attention_bytes(dim, keys, width) - attention_bytes(dim, 0, width) : 0;
 }
 
-/* batch, tokens, heads, head_dim; no mask */
+/* Elements of the queries; no mask. */
+static double encoder_elements(const int64_t *dim)
+{
+    return (double)dim[RT_ATTENTION_BATCH] * (double)dim[RT_ATTENTION_TOKENS] *
+           (double)dim[RT_ENCODER_HEADS] * (double)dim[RT_ENCODER_HEAD_DIM];
+}
 static double encoder_flops(const int64_t *dim)
 {
-    return 4.0 * dim[0] * dim[1] * dim[1] * dim[2] * dim[3];
+    return 4 * encoder_elements(dim) * (double)dim[RT_ATTENTION_TOKENS];
 }
 static double encoder_bytes(const int64_t *dim, double width)
 {
-    return width * 4.0 * dim[0] * dim[1] * dim[2] * dim[3];
+    return width * 4 * encoder_elements(dim);
 }
 
 /* ---- mixture of experts ---- */
 
 /* A gated layer: three products a (token, expert) pair. Of the busiest of tp x ep GPUs. */
-struct moe {
-    int64_t tokens, hidden, inter, topk, experts, tp, ep, skew;
-};
 static double moe_flops(const int64_t *dim)
 {
-    const struct moe *d = (const struct moe *)dim;
     struct rt_moe_routing routing;
     rt_moe_routing_of(dim, &routing);
-    return 6.0 * routing.rows * d->hidden * d->inter / (double)d->tp;
+    return 6 * routing.rows * (double)dim[RT_MOE_HIDDEN] * (double)dim[RT_MOE_INTER] / (double)dim[RT_MOE_TP];
 }
-static double moe_bytes(const int64_t *dim, double width)
+
+/* Of the tokens, in and out. */
+static double moe_token_bytes(const int64_t *dim, double width)
 {
-    const struct moe *d = (const struct moe *)dim;
-    struct rt_moe_routing routing;
-    rt_moe_routing_of(dim, &routing);
-    return width * (routing.touched * 3.0 * d->hidden * d->inter / d->tp + 2.0 * d->tokens * d->hidden);
+    return width * 2 * (double)dim[RT_MOE_TOKENS] * (double)dim[RT_MOE_HIDDEN];
 }
 
 static double moe_kept(const int64_t *dim, double width)
 {
-    const struct moe *d = (const struct moe *)dim;
-    return moe_bytes(dim, width) - width * 2.0 * d->tokens * d->hidden;
+    struct rt_moe_routing routing;
+    rt_moe_routing_of(dim, &routing);
+    return width * routing.touched * 3 * (double)dim[RT_MOE_HIDDEN] * (double)dim[RT_MOE_INTER] /
+           (double)dim[RT_MOE_TP];
+}
+
+static double moe_bytes(const int64_t *dim, double width)
+{
+    return moe_kept(dim, width) + moe_token_bytes(dim, width);
 }
 
 /* ---- collectives: gpus, elements, fabric, library ---- */

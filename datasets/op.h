@@ -137,6 +137,31 @@ enum rt_conv_dim {
     RT_CONV_PADDING_W,
     RT_CONV_CHANNELS_LAST
 };
+/* Dims of attention_context and attention_generation, in the order of their rows. */
+enum rt_attention_dim {
+    RT_ATTENTION_BATCH,
+    RT_ATTENTION_TOKENS,
+    RT_ATTENTION_CACHED,
+    RT_ATTENTION_HEADS,
+    RT_ATTENTION_KV_HEADS,
+    RT_ATTENTION_HEAD_DIM,
+    RT_ATTENTION_WINDOW,  /* 0: none */
+    RT_ATTENTION_KV_BITS, /* of an element of keys and values; 0: as the queries */
+    RT_ATTENTION_DIMS
+};
+/* Dims of attention_encoder, which has as many keys and their heads as queries; the first two as above. */
+enum { RT_ENCODER_HEADS = RT_ATTENTION_CACHED, RT_ENCODER_HEAD_DIM };
+/* Dims of moe, likewise. */
+enum rt_moe_dim {
+    RT_MOE_TOKENS,
+    RT_MOE_HIDDEN,
+    RT_MOE_INTER,
+    RT_MOE_TOPK,
+    RT_MOE_EXPERTS,
+    RT_MOE_TP,
+    RT_MOE_EP,
+    RT_MOE_SKEW /* 0: experts get as many tokens each; moe_routing.h */
+};
 /* Of the width; those of the height where they lack. */
 int64_t rt_conv_stride_w(const int64_t *dim);
 int64_t rt_conv_padding_w(const int64_t *dim);

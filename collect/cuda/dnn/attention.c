@@ -37,11 +37,29 @@ static struct extent extent_of(const struct rt_task *task)
     const int64_t *d = task->call.dim;
     switch (task->call.op) {
     case RT_OP_ATTENTION_ENCODER:
-        return (struct extent){d[0], d[1], d[1], d[2], d[2], d[3], false};
+        return (struct extent){d[RT_ATTENTION_BATCH],
+                               d[RT_ATTENTION_TOKENS],
+                               d[RT_ATTENTION_TOKENS],
+                               d[RT_ENCODER_HEADS],
+                               d[RT_ENCODER_HEADS],
+                               d[RT_ENCODER_HEAD_DIM],
+                               false};
     case RT_OP_ATTENTION_CONTEXT:
-        return (struct extent){d[0], d[1], d[1], d[3], d[4], d[5], true};
+        return (struct extent){d[RT_ATTENTION_BATCH],
+                               d[RT_ATTENTION_TOKENS],
+                               d[RT_ATTENTION_TOKENS],
+                               d[RT_ATTENTION_HEADS],
+                               d[RT_ATTENTION_KV_HEADS],
+                               d[RT_ATTENTION_HEAD_DIM],
+                               true};
     default: /* generation */
-        return (struct extent){d[0], d[1], d[1] + d[2], d[3], d[4], d[5], false};
+        return (struct extent){d[RT_ATTENTION_BATCH],
+                               d[RT_ATTENTION_TOKENS],
+                               d[RT_ATTENTION_TOKENS] + d[RT_ATTENTION_CACHED],
+                               d[RT_ATTENTION_HEADS],
+                               d[RT_ATTENTION_KV_HEADS],
+                               d[RT_ATTENTION_HEAD_DIM],
+                               false};
     }
 }
 
@@ -51,10 +69,13 @@ static bool can_attention(const struct rt_task *task)
     const int64_t *d = task->call.dim;
     struct extent e = extent_of(task);
     bool encoder = task->call.op == RT_OP_ATTENTION_ENCODER;
-    bool whole = encoder || ((d[6] == 0 || d[6] >= e.keys) && d[7] <= 0); /* nothing hidden, one dtype */
-    bool alone = encoder || (task->call.op == RT_OP_ATTENTION_CONTEXT ? d[2] == 0 : d[1] == 1);
+    int64_t window = encoder ? 0 : d[RT_ATTENTION_WINDOW];
+    bool whole = encoder || ((window == 0 || window >= e.keys) &&
+                             d[RT_ATTENTION_KV_BITS] <= 0); /* nothing hidden, one dtype */
+    bool alone = encoder || (task->call.op == RT_OP_ATTENTION_CONTEXT ? d[RT_ATTENTION_CACHED] == 0
+                                                                      : d[RT_ATTENTION_TOKENS] == 1);
     bool narrow = task->call.dtype == RT_FP16 || task->call.dtype == RT_BF16;
-    bool fits = d[0] < 0 || (whole && alone && e.kv_heads > 0 && e.heads % e.kv_heads == 0);
+    bool fits = d[RT_ATTENTION_BATCH] < 0 || (whole && alone && e.kv_heads > 0 && e.heads % e.kv_heads == 0);
     return fits && narrow && task->call.phase == RT_FORWARD && task->variant == RT_PLAIN;
 }
 

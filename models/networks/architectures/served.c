@@ -432,7 +432,14 @@ static uint32_t experts(const struct step *step, uint32_t x)
            inner = (double)rt_build_shard(model->expert_inner, tp);
     graph->nodes[node].parameters =
         3.0 * each * h * inner + (model->expert_bias ? each * (2 * inner + (double)h) : 0);
-    const int64_t dim[] = {tokens, h, model->expert_inner, model->topk, model->experts, tp, ep, SKEW};
+    const int64_t dim[] = {[RT_MOE_TOKENS] = tokens,
+                           [RT_MOE_HIDDEN] = h,
+                           [RT_MOE_INTER] = model->expert_inner,
+                           [RT_MOE_TOPK] = model->topk,
+                           [RT_MOE_EXPERTS] = model->experts,
+                           [RT_MOE_TP] = tp,
+                           [RT_MOE_EP] = ep,
+                           [RT_MOE_SKEW] = SKEW};
     rt_graph_add_kernel(graph, RT_FORWARD, RT_OP_MOE, dim);
     x = exchange(step, "experts.combine", node, tokens, false);
     set_role(graph, first, RT_NODE_EXPERTS);

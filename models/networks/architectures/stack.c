@@ -170,8 +170,15 @@ static uint32_t fused_cross_attention(const struct rt_stack *stack, const struct
         return rt_build_fused_attention(
             stack->graph, attention->name.fused, in->q, in->k, in->v, RT_OP_ATTENTION_ENCODER,
             (const int64_t[]){s->batch, s->queries, s->heads, s->head_dim}, outputs);
-    const int64_t dim[] = {s->batch,    s->queries, cached > 0 ? cached : 0,      s->heads, s->heads,
-                           s->head_dim, 0,          stack->graph->options.kv_bits};
+    const int64_t dim[RT_ATTENTION_DIMS] = {
+        [RT_ATTENTION_BATCH] = s->batch,
+        [RT_ATTENTION_TOKENS] = s->queries,
+        [RT_ATTENTION_CACHED] = cached > 0 ? cached : 0,
+        [RT_ATTENTION_HEADS] = s->heads,
+        [RT_ATTENTION_KV_HEADS] = s->heads,
+        [RT_ATTENTION_HEAD_DIM] = s->head_dim,
+        [RT_ATTENTION_KV_BITS] = stack->graph->options.kv_bits,
+    };
     return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
                                     one ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim, outputs);
 }
@@ -200,8 +207,16 @@ static uint32_t fused_attention(const struct rt_stack *stack, const struct rt_at
                                         RT_OP_ATTENTION_ENCODER,
                                         (const int64_t[]){count, tokens, s->heads, s->head_dim}, outputs);
     }
-    const int64_t dim[] = {s->batch,    s->queries,  s->keys - s->queries, s->heads,
-                           s->kv_heads, mean_dim(s), stack->window,        stack->graph->options.kv_bits};
+    const int64_t dim[RT_ATTENTION_DIMS] = {
+        [RT_ATTENTION_BATCH] = s->batch,
+        [RT_ATTENTION_TOKENS] = s->queries,
+        [RT_ATTENTION_CACHED] = s->keys - s->queries,
+        [RT_ATTENTION_HEADS] = s->heads,
+        [RT_ATTENTION_KV_HEADS] = s->kv_heads,
+        [RT_ATTENTION_HEAD_DIM] = mean_dim(s),
+        [RT_ATTENTION_WINDOW] = stack->window,
+        [RT_ATTENTION_KV_BITS] = stack->graph->options.kv_bits,
+    };
     return rt_build_fused_attention(stack->graph, attention->name.fused, in->q, in->k, in->v,
                                     decode ? RT_OP_ATTENTION_GENERATION : RT_OP_ATTENTION_CONTEXT, dim,
                                     outputs);

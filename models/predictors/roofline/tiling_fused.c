@@ -54,22 +54,25 @@ struct attention {
 static void read_attention(enum rt_op_id op, enum rt_dtype dtype, const int64_t *d, struct attention *a)
 {
     double width = rt_dtypes[dtype].bytes;
-    *a = (struct attention){.batch = (double)d[0], .tokens = (double)d[1], .width = width, .kv_width = width};
-    a->window = INFINITY;
+    *a = (struct attention){.batch = (double)d[RT_ATTENTION_BATCH],
+                            .tokens = (double)d[RT_ATTENTION_TOKENS],
+                            .window = INFINITY,
+                            .width = width,
+                            .kv_width = width};
     if (op == RT_OP_ATTENTION_ENCODER) {
         a->encoder = true;
-        a->heads = a->kv_heads = (double)d[2];
-        a->head_dim = (double)d[3];
+        a->heads = a->kv_heads = (double)d[RT_ENCODER_HEADS];
+        a->head_dim = (double)d[RT_ENCODER_HEAD_DIM];
         return;
     }
-    a->cached = (double)d[2];
-    a->heads = (double)d[3];
-    a->kv_heads = (double)d[4];
-    a->head_dim = (double)d[5];
-    if (d[6] > 0)
-        a->window = (double)d[6];
-    if (d[7] > 0)
-        a->kv_width = (double)d[7] / 8;
+    a->cached = (double)d[RT_ATTENTION_CACHED];
+    a->heads = (double)d[RT_ATTENTION_HEADS];
+    a->kv_heads = (double)d[RT_ATTENTION_KV_HEADS];
+    a->head_dim = (double)d[RT_ATTENTION_HEAD_DIM];
+    if (d[RT_ATTENTION_WINDOW] > 0)
+        a->window = (double)d[RT_ATTENTION_WINDOW];
+    if (d[RT_ATTENTION_KV_BITS] > 0)
+        a->kv_width = (double)d[RT_ATTENTION_KV_BITS] / 8;
     a->decodes = op == RT_OP_ATTENTION_GENERATION || a->tokens == 1;
 }
 
@@ -183,7 +186,8 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     struct rt_experts_tiling tiling = {0};
     struct rt_rates rates = rt_rates_of(device, RT_FAMILY_MOE, dtype);
     const double tile_columns = 128;
-    double tokens = (double)dim[0], hidden = (double)dim[1], inter = (double)dim[2] / (double)dim[5];
+    double tokens = (double)dim[RT_MOE_TOKENS], hidden = (double)dim[RT_MOE_HIDDEN],
+           inter = (double)dim[RT_MOE_INTER] / (double)dim[RT_MOE_TP];
     double narrow = rt_dtypes[dtype].input_bytes, wide = fmax(narrow, 2), sms = device->sms;
     rt_moe_routing_of(dim, &tiling.routing);
     struct rt_moe_routing *routing = &tiling.routing;
@@ -208,12 +212,12 @@ void rt_tiling_experts(enum rt_dtype dtype, const int64_t *dim, const struct rt_
     /* vLLM's choice of kernels: 8 bits on Hopper by FlashInfer's CUTLASS kernels, block-scaled ones with
      * expert parallelism only (its fused_moe/oracle/fp8.py; issue 34249). */
     bool hopper = rt_design_of(device)->units == RT_MATRIX_WARP_GROUP;
-    tiling.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[6] > 1));
+    tiling.cutlass = hopper && (dtype == RT_FP8 || (dtype == RT_FP8_BLOCK && dim[RT_MOE_EP] > 1));
     /* A row: hidden in, gate and up out and in, their product out and in, hidden out and in again. Triton's
      * kernels keep room for the rows of all tokens, those of other GPUs' experts too, and fill it with zeros.
      */
     double row = hidden * (narrow + 2 * wide) + inter * (5 * wide + narrow),
-           all_rows = tokens * (double)dim[3];
+           all_rows = tokens * (double)dim[RT_MOE_TOPK];
     double row_bytes = (tiling.cutlass ? routing->rows : fmax(all_rows, routing->rows)) * row;
     double weights = routing->touched * 3 * hidden * inter * rt_dtypes[dtype].bytes;
     double bytes = weights + row_bytes + fmin(tokens, routing->rows) * hidden * wide;
