@@ -10,7 +10,7 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_BUILD_H
 #define ROOFTILE_MODELS_NETWORKS_BUILD_H
 
-#include "models/networks/model.h"
+#include "models/networks/graph.h"
 
 /* y(rows, out) = x(rows, in) W(in, out) [+ bias(out)] */
 uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, int64_t rows, int64_t in,

@@ -53,6 +53,19 @@ extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_COUNT };
 extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers" */
 
+/* Activations of feed-forward layers. */
+enum rt_activation_kind {
+    RT_ACT_GELU,
+    RT_ACT_GELU_TANH,
+    RT_ACT_RELU,
+    RT_ACT_SILU,
+    RT_ACT_RELU_SQUARED,
+    RT_ACT_QUICK_GELU,
+    RT_ACT_GELU_BLOOM, /* GELU's tanh form as a function that keeps its input alone (BLOOM) */
+    RT_ACT_XIELU,      /* with two weights of its own (Apertus) */
+    RT_ACT_COUNT
+};
+
 /* Sequences of a step that are alike: `count` of them, each with `tokens` new ones (1: it decodes) behind
  * `cached` ones whose keys and values are kept. */
 struct rt_sequences {

@@ -10,18 +10,6 @@
 
 struct rt_text;
 
-enum rt_activation_kind {
-    RT_ACT_GELU,
-    RT_ACT_GELU_TANH,
-    RT_ACT_RELU,
-    RT_ACT_SILU,
-    RT_ACT_RELU_SQUARED,
-    RT_ACT_QUICK_GELU,
-    RT_ACT_GELU_BLOOM, /* GELU's tanh form as a function that keeps its input alone (BLOOM) */
-    RT_ACT_XIELU,      /* with two weights of its own (Apertus) */
-    RT_ACT_COUNT
-};
-
 /* Norms of queries and keys. */
 enum rt_qk_norm {
     RT_QK_NORM_NONE,
