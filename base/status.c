@@ -178,3 +178,14 @@ char *rt_format(const char *format, ...)
     va_end(arguments);
     return text;
 }
+
+char *rt_sentence(const char *format, ...)
+{
+    char named[2048];
+    va_list arguments;
+    name_fields(format, named, sizeof named);
+    va_start(arguments, format);
+    char *text = rt_vformat(named, arguments);
+    va_end(arguments);
+    return text;
+}

@@ -75,6 +75,8 @@ char *rt_strdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *rt_vformat(const char *format, va_list arguments)
     __attribute__((format(printf, 1, 0), malloc, returns_nonnull));
 char *rt_format(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+/* The same of a sentence that names fields of a request, as rt_fail's do, and is put into another. */
+char *rt_sentence(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
 
 #define RT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

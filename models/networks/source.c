@@ -35,7 +35,7 @@ static int traced_onnx(const struct rt_model_source *source, const struct rt_gra
 {
     if (layers > 0)
         return rt_fail(RT_EUSAGE,
-                       "--layers is for operator graphs (.csv); an ONNX model has all of its layers");
+                       "{layers} is for operator graphs (.csv); an ONNX model has all of its layers");
     struct rt_onnx_given given = {0};
     if (source->onnx != NULL)
         given = *source->onnx;
@@ -70,7 +70,7 @@ int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_
         source.importer++;
     int status;
     if (type != NULL && rt_model_source_traced(&source))
-        return rt_fail(RT_EUSAGE, "--as is for a config.json; %s is an operator graph", spec);
+        return rt_fail(RT_EUSAGE, "{as} is for a config.json; %s is an operator graph", spec);
     if (type != NULL)
         status = rt_model_load_as(spec, type, &source.model);
     else
@@ -101,12 +101,12 @@ int rt_model_source_graph(const struct rt_model_source *source, const struct rt_
     if (!rt_model_source_traced(source)) {
         if (layers > 0)
             return rt_fail(RT_EUSAGE,
-                           "--layers is for operator graphs (.csv); a config.json says how many it has");
+                           "{layers} is for operator graphs (.csv); a config.json says how many it has");
         return rt_graph_build(&source->model, options, out);
     }
     if (rt_dtype_is_narrow(options->dtype))
         return rt_fail(RT_EUSAGE,
-                       "--dtype %s is for the products of a model's layers; all kernels of an %s are of "
+                       "{dtype} %s is for the products of a model's layers; all kernels of an %s are of "
                        "one dtype, so give fp32, tf32, fp16 or bf16",
                        rt_dtypes[options->dtype].name, source->importer->what);
     int status = source->importer->traced(source, options, layers, out);

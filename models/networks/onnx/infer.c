@@ -4,6 +4,7 @@
 #include "models/networks/onnx/operator.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_VISITS ((size_t)1 << 22)
@@ -166,23 +167,26 @@ int rt_onnx_infer(struct rt_onnx_model *model)
 
 static char *why_dim(const struct rt_onnx_value *value, int d)
 {
-    const char *name = value->dim_names[d], *option = rt_onnx_size_option(name);
-    return option != NULL ? rt_format("dim %d of input '%s' is '%s' in the file; give --dim '%s=N' or --%s N",
-                                      d, value->name, name, name, option)
-                          : rt_format("dim %d of input '%s' is '%s' in the file; give --dim '%s=N'", d,
-                                      value->name, name, name);
+    const char *name = value->dim_names[d], *field = rt_onnx_size_field(name);
+    char *by_name = rt_sentence("dim %d of input '%s' is '%s' in the file; give {dim} '%s=N'", d, value->name,
+                                name, name);
+    if (field == NULL)
+        return by_name;
+    char *either = rt_sentence(strcmp(field, "batch") == 0 ? "%s or {batch} N" : "%s or {seq} N", by_name);
+    free(by_name);
+    return either;
 }
 
 static char *why_input(const struct rt_onnx_value *value)
 {
     if (value->shape.rank == RT_ONNX_UNKNOWN)
-        return rt_format("the file gives input '%s' no shape; give --shape '%s=...', such as 1x3x224x224",
-                         value->name, value->name);
+        return rt_sentence("the file gives input '%s' no shape; give {shape} '%s=...', such as 1x3x224x224",
+                           value->name, value->name);
     for (int i = 0; i < value->shape.rank; i++)
         if (value->shape.dim[i] == RT_ONNX_UNKNOWN && value->dim_names != NULL && value->dim_names[i] != NULL)
             return why_dim(value, i);
-    return rt_format("input '%s' is %s in the file; give --shape '%s=...' with every dim", value->name,
-                     rt_onnx_shape_words(&value->shape).text, value->name);
+    return rt_sentence("input '%s' is %s in the file; give {shape} '%s=...' with every dim", value->name,
+                       rt_onnx_shape_words(&value->shape).text, value->name);
 }
 
 /* The node that makes a value, in the graph or a body of it. */
@@ -212,9 +216,9 @@ char *rt_onnx_why_unknown(const struct rt_onnx_model *model, uint32_t number)
     if (node == NULL)
         return why_input(value);
     if (node->row == NULL)
-        return rt_format("node '%s' is a %s, an operator of which rooftile knows no shapes; give --shape "
-                         "'%s=...'",
-                         node->name, node->op, value->name);
-    return rt_format("the shape of '%s' depends on what node '%s' (%s) computes; give --shape '%s=...'",
-                     value->name, node->name, node->op, value->name);
+        return rt_sentence("node '%s' is a %s, an operator of which rooftile knows no shapes; give {shape} "
+                           "'%s=...'",
+                           node->name, node->op, value->name);
+    return rt_sentence("the shape of '%s' depends on what node '%s' (%s) computes; give {shape} '%s=...'",
+                       value->name, node->name, node->op, value->name);
 }

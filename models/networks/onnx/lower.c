@@ -436,25 +436,24 @@ static void set_sizes(const struct rt_onnx_model *model, struct rt_graph_options
 }
 
 /* A file that is of one size is forecast where that is what was asked for. */
-static int check_size_asked(const struct rt_onnx_model *model, const char *option, const char *begins,
-                            int64_t asked, int64_t size)
-{
-    if (asked == 0 || asked == size)
-        return RT_OK;
-    return rt_fail(RT_EUSAGE,
-                   "%s: --%s %" PRId64
-                   " is for dims whose names begin with '%s', and the first input has %" PRId64
-                   " there; --dim NAME=N sizes dims of other names",
-                   model->path, option, asked, begins, size);
-}
-
 static int check_sizes(const struct rt_onnx_model *model, bool layout, const struct rt_graph_options *step)
 {
+    const struct rt_onnx_given *given = model->given;
     if (layout && step->image == 0)
-        return rt_fail(RT_EUSAGE, "%s: its first input is no image, so --layout does not apply", model->path);
-    int status = check_size_asked(model, "batch", "batch", model->given->batch, step->batch);
-    return status == RT_OK ? check_size_asked(model, "seq", "seq", model->given->sequence, step->sequence)
-                           : status;
+        return rt_fail(RT_EUSAGE, "%s: its first input is no image, so {layout} does not apply", model->path);
+    if (given->batch != 0 && given->batch != step->batch)
+        return rt_fail(RT_EUSAGE,
+                       "%s: {batch} %" PRId64
+                       " is for dims whose names begin with 'batch', and the first input has %" PRId64
+                       " there; {dim} NAME=N sizes dims of other names",
+                       model->path, given->batch, step->batch);
+    if (given->sequence != 0 && given->sequence != step->sequence)
+        return rt_fail(RT_EUSAGE,
+                       "%s: {seq} %" PRId64
+                       " is for dims whose names begin with 'seq', and the first input has %" PRId64
+                       " there; {dim} NAME=N sizes dims of other names",
+                       model->path, given->sequence, step->sequence);
+    return RT_OK;
 }
 
 static void set_ends(const struct rt_onnx_lowering *l)
@@ -567,18 +566,18 @@ static int check_options(const char *path, const struct rt_graph_options *option
 {
     if (options->step == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE,
-                       "%s: --mode decode is for models by name or config.json; a file that decodes is "
-                       "--mode inference",
+                       "%s: {mode} decode is for models by name or config.json; a file that decodes is "
+                       "{mode} inference",
                        path);
     if (options->autocast && options->dtype != RT_FP16 && options->dtype != RT_BF16)
         return rt_fail(RT_EUSAGE, "autocast is to fp16 or bf16, not to %s", rt_dtypes[options->dtype].name);
     if (options->recompute != RT_RECOMPUTE_NONE)
         return rt_fail(RT_EUSAGE,
-                       "%s: the layers of an ONNX model are not known, so --recompute does not apply", path);
+                       "%s: the layers of an ONNX model are not known, so {recompute} does not apply", path);
     if (options->tensor_parallel > 1)
         return rt_fail(RT_EUSAGE,
-                       "%s: the layers of an ONNX model are not cut, so --tp does not apply; share the batch "
-                       "out with --dp",
+                       "%s: the layers of an ONNX model are not cut, so {tp} does not apply; share the batch "
+                       "out with {dp}",
                        path);
     return RT_OK;
 }

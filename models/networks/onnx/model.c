@@ -1,4 +1,4 @@
-/* Room for a model; what the command line says of its dims. See onnx.h. */
+/* Room for a model; what is given of its dims. See onnx.h. */
 #include "models/networks/onnx/onnx.h"
 #include "base/array.h"
 #include "base/status.h"
@@ -153,11 +153,11 @@ struct rt_onnx_shape_words rt_onnx_shape_words(const struct rt_onnx_shape *shape
     return words;
 }
 
-/* --- what the command line says --- */
+/* --- what is given beside the file --- */
 
 static int bad_dim(const char *text)
 {
-    return rt_fail(RT_EUSAGE, "--dim %s: write NAME=N, a name of the file and a whole number from 1", text);
+    return rt_fail(RT_EUSAGE, "{dim} %s: write NAME=N, a name of the file and a whole number from 1", text);
 }
 
 static int take_dim(struct rt_onnx_model *model, const char *text)
@@ -171,7 +171,7 @@ static int take_dim(struct rt_onnx_model *model, const char *text)
     const char *name = rt_onnx_copy(model, text, (size_t)(sign - text));
     for (size_t i = 0; i < model->dim_count; i++)
         if (strcmp(model->dims[i].name, name) == 0)
-            return rt_fail(RT_EUSAGE, "--dim %s: the dim was given before; give it once", text);
+            return rt_fail(RT_EUSAGE, "{dim} %s: the dim was given before; give it once", text);
     model->dims[model->dim_count++] = (struct rt_onnx_dim){name, size, false};
     return RT_OK;
 }
@@ -188,17 +188,17 @@ int rt_onnx_take_dims(struct rt_onnx_model *model)
 }
 
 /* "batch", "batch_size"; "seq", "seq_len", "sequence_length" */
-const char *rt_onnx_size_option(const char *name)
+const char *rt_onnx_size_field(const char *name)
 {
     return strncasecmp(name, "batch", 5) == 0 ? "batch" : strncasecmp(name, "seq", 3) == 0 ? "seq" : NULL;
 }
 
-static int64_t size_by_option(struct rt_onnx_model *model, const char *name)
+static int64_t size_by_field(struct rt_onnx_model *model, const char *name)
 {
-    const char *option = rt_onnx_size_option(name);
-    if (model->given == NULL || option == NULL)
+    const char *field = rt_onnx_size_field(name);
+    if (model->given == NULL || field == NULL)
         return RT_ONNX_UNKNOWN;
-    bool batch = strcmp(option, "batch") == 0;
+    bool batch = strcmp(field, "batch") == 0;
     int64_t size = batch ? model->given->batch : model->given->sequence;
     *(batch ? &model->has_batch : &model->has_sequence) |= size > 0;
     return size > 0 ? size : RT_ONNX_UNKNOWN;
@@ -211,12 +211,12 @@ int64_t rt_onnx_dim_size(struct rt_onnx_model *model, const char *name)
             model->dims[i].used = true;
             return model->dims[i].size;
         }
-    return size_by_option(model, name);
+    return size_by_field(model, name);
 }
 
 static int bad_shape(const char *text)
 {
-    return rt_fail(RT_EUSAGE, "--shape %s: write VALUE=2x3x4, VALUE=scalar or VALUE=2x?x4", text);
+    return rt_fail(RT_EUSAGE, "{shape} %s: write VALUE=2x3x4, VALUE=scalar or VALUE=2x?x4", text);
 }
 
 static int parse_shape(const char *text, const char *at, struct rt_onnx_shape *out)
@@ -259,7 +259,7 @@ static int take_shape(struct rt_onnx_model *model, const char *text)
         value->given = found = true;
     }
     return found ? RT_OK
-                 : rt_fail(RT_EUSAGE, "--shape %s: %s has no value of that name; --shapes prints them", text,
+                 : rt_fail(RT_EUSAGE, "{shape} %s: %s has no value of that name; {shapes} prints them", text,
                            model->path);
 }
 
@@ -271,7 +271,7 @@ int rt_onnx_take_shapes(struct rt_onnx_model *model)
     for (size_t i = 0; i < model->dim_count && status == RT_OK; i++)
         if (!model->dims[i].used)
             status = rt_fail(RT_EUSAGE,
-                             "--dim %s=%" PRId64 ": %s has no dim of that name; --shapes prints "
+                             "{dim} %s=%" PRId64 ": %s has no dim of that name; {shapes} prints "
                              "those that it has",
                              model->dims[i].name, model->dims[i].size, model->path);
     return status;

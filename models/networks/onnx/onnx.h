@@ -241,8 +241,9 @@ struct rt_onnx_data *rt_onnx_new_data(struct rt_onnx_model *model, size_t count,
 /* Reads `given` into model->dims and checks it; the size of a dim by name. */
 int rt_onnx_take_dims(struct rt_onnx_model *model);
 int64_t rt_onnx_dim_size(struct rt_onnx_model *model, const char *name);
-/* The option that sizes dims of such a name, "batch" or "seq"; NULL: none but --dim. */
-const char *rt_onnx_size_option(const char *name);
+/* The field of a request that sizes dims of such a name, "batch" or "seq"; NULL: none, but `dims` of what is
+ * given. */
+const char *rt_onnx_size_field(const char *name);
 /* Gives values the shapes of `given`. RT_EUSAGE where there is no such value. */
 int rt_onnx_take_shapes(struct rt_onnx_model *model);
 

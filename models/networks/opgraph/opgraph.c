@@ -241,7 +241,7 @@ static void add_blocks(struct fit *fit, int64_t layers)
     add_rows(fit, 0, first);
     if (layers < 1)
         rt_warn("%s: one layer was traced and the file's name holds no known model, so one is counted; "
-                "--layers gives their number",
+                "{layers} gives their number",
                 fit->file->path);
     rt_graph_add_block(graph, "layer", RT_BLOCK_LAYER, layers < 1 ? 1 : layers);
     add_rows(fit, first, last + 1);

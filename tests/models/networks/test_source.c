@@ -17,7 +17,7 @@ static void test_names_are_models(void)
     CU_ASSERT_EQUAL(graph.options.batch, 2);
     rt_graph_release(&graph);
     RT_ASSERT_FAILS(rt_model_source_graph(&source, &options, 5, &graph), RT_EUSAGE,
-                    "--layers is for operator graphs");
+                    "layers is for operator graphs");
     RT_ASSERT_FAILS(rt_model_source_find("gpt4", &source), RT_ENOTFOUND, "unknown model");
 }
 
