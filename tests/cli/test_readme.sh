@@ -34,7 +34,7 @@ first=$(sed -n 's/^\$ \(rooftile predict .*\)/\1/p' "$ROOFTILE_SOURCE/README.md"
 succeeds first_forecast bash -c "$first"
 total_of() { awk '/^total / { print $2; exit }' "$1"; }
 is first_total "$(awk -v page="$(total_of "$ROOFTILE_SOURCE/README.md")" -v now="$(total_of stdout)" \
-    'BEGIN { print now > 0.999 * page && now < 1.001 * page }')" 1
+    'BEGIN { print (now > 0.999 * page && now < 1.001 * page) }')" 1
 
 # The sample is what its page says.
 make=$(sed -n 's/^    \(rooftile collect .*\)/\1/p' "$ROOFTILE_SOURCE/datasets/sample/README.md")
