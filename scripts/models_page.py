@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/guide/models.md: which models are known, and how exactly.
+"""Writes docs/guide/models.md and models.csv beside it: which models are known, and how exactly.
 
-    models_page.py ROOFTILE REFERENCE.csv ARCHITECTURES.csv > docs/guide/models.md
+    models_page.py ROOFTILE REFERENCE.csv ARCHITECTURES.csv docs/guide/models.md
 
 Types of config.json files and models by name are rows of the program (`rooftile graph --types`, `--list`); how many
 configs of a type are equal to transformers' models is counted in the table that scripts/architectures_table.py writes.
@@ -12,7 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import rows_page
+
 PROGRAM = "models_page"
+MOST = 12  # names of a kind on the page
 
 
 def rows_of(program, option):
@@ -70,35 +73,40 @@ def names_of(models):
     return kinds
 
 
-def main(program, reference, compared):
+def page(types, models, found, wrong):
+    lines = [
+        "# Which models are known", "",
+        "Made by `scripts/models_page.py` from the rows of the program. `--model` takes a name of the list below, or the",
+        f"config.json of any model of {len(types)} types: [models.csv](models.csv), as `rooftile graph --types` prints them. Decoders run",
+        "inference, decode and training; what LLM servers run also as they do, split over GPUs ([predict](predict.md)). *Read as",
+        "it*: other names of the type, and models of text and images of which it is the language part; their configs count",
+        "with it. *Exactly*: of the configs compared, how many have transformers' number of parameters and, within 0.1%, its",
+        f"FLOPs of matrix products (at sequences of 512 tokens), {sum(of[1] for of in found.values())} in all; each stands in",
+        "[the table](../results/architectures.md). Models of images by name: [another](../results/vision-models.md).", ""]
+    if wrong:
+        lines += ["Not equal:", "", *(f"- {config} (`{model_type}`) {what}" for config, model_type, what in wrong), ""]
+    for stacks in sorted({row["stacks"] for row in types}):
+        lines.append(f"- {stacks}: " + ", ".join(row["models"] for row in types if row["stacks"] == stacks))
+    lines += ["", "## By name", "", "`rooftile graph --list` prints all of them, with their sizes.", ""]
+    for kind, names in names_of(models).items():
+        more = f" and {len(names) - MOST} more" if len(names) > MOST + 1 else ""
+        lines.append(f"- {kind}: {', '.join(names[:MOST] if more else names)}{more}")
+    return "\n".join(lines) + "\n"
+
+
+def main(program, reference, compared, path):
     types, models = rows_of(program, "--types"), rows_of(program, "--list")
     found = judged(reference, read_as(types))
-    print("# Which models are known\n")
-    print("Made by `scripts/models_page.py` from the rows of the program. `--model` takes a name of the list below, or the")
-    print("config.json of any model of a known type. Exactly: of the configs compared, how many have transformers' number of")
-    print("parameters and, within 0.1%, its FLOPs of matrix products (at sequences of 512 tokens); each of them stands in")
-    print("[the table](../results/architectures.md). Models of images by name: [another](../results/vision-models.md).\n")
-    print("## Types of config.json\n")
-    print("`rooftile graph --types` prints these. Decoders run inference, decode and training; what LLM servers run also as")
-    print("they do, split over GPUs ([predict](predict.md)). Read as it: other names of the type, and models of text and images")
-    print("of which it is the language part; their configs count with it.\n")
-    print("| model_type | read as it | models | stacks | LLM servers | exactly |\n| --- | --- | --- | --- | --- | --- |")
-    for row in types:
-        also = ", ".join(f"`{name}`" for name in (row["also"] or "").split(", ") if name)
-        print(f"| `{row['model_type']}` | {also} | {row['models']} | {row['stacks']} | {row['llm_servers'] or ''} | "
-              f"{words(found.get(row['model_type']))} |")
     known = {row["model_type"] for row in types}
     wrong = [cells for cells in differences(compared) if cells[1] in known]
-    if wrong:
-        print("\nNot equal:\n")
-        for config, model_type, what in wrong:
-            print(f"- {config} (`{model_type}`) {what}")
-    print("\n## By name\n\n`rooftile graph --list` prints their sizes, too.\n")
-    for kind, names in names_of(models).items():
-        print(f"- {kind}: {', '.join(names)}")
+    rows = [[row["model_type"], row["also"] or "", row["models"], row["stacks"], row["llm_servers"] or "",
+             words(found.get(row["model_type"]))] for row in types]
+    columns = ["model_type", "read as it", "models", "stacks", "LLM servers", "exactly"]
+    rows_page.write_whole(Path(path).with_suffix(".csv"), lambda file: rows_page.write_rows(file, columns, rows))
+    rows_page.write_whole(Path(path), lambda file: file.write(page(types, models, found, wrong)))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
-        sys.exit(f"{PROGRAM}: give the program, reference.csv and architectures.csv")
+    if len(sys.argv) != 5:
+        sys.exit(f"{PROGRAM}: give the program, reference.csv, architectures.csv and the page to write")
     main(*sys.argv[1:])
