@@ -108,14 +108,16 @@ static void infer_share(void *context, size_t member)
     size_t inputs = mlp->shape.inputs, outputs = mlp->layer[inference->layers - 1].outputs, first, last;
     rt_threads_share(inference->pool, member, inference->rows, INFER_ROWS, &first, &last);
     size_t most = last - first < INFER_ROWS ? last - first : INFER_ROWS, size = rt_mlp_widest(mlp) * most;
-    rt_real *block = rt_real_new(2 * size);
+    _Alignas(64) rt_real few[4096]; /* a few kernels need no memory of their own */
+    rt_real *block = 2 * size <= sizeof few / sizeof *few ? few : rt_real_new(2 * size);
     for (size_t r = first; r < last; r += most) {
         size_t rows = last - r < most ? last - r : most;
         rt_real_transpose(rows, inputs, inputs, inference->x + r * inputs, rows, block);
         const rt_real *out = infer_block(mlp, inference->layers, rows, block, block + size);
         rt_real_transpose(outputs, rows, rows, out, outputs, inference->y + r * outputs);
     }
-    free(block);
+    if (block != few)
+        free(block);
 }
 
 void rt_mlp_infer(const struct rt_mlp *mlp, struct rt_threads *pool, const rt_real *x, size_t rows,

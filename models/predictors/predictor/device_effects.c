@@ -77,37 +77,39 @@ static double part_of(const struct rt_device_effect *effect, size_t offset)
     return *(const double *)((const char *)effect + offset);
 }
 
-static bool of_vendor(const struct rt_device_effect *known, const struct rt_device_effect *device)
+/* In what a device of training is like the one whose prior is wanted. */
+enum alike {
+    ALL = 1,
+    VENDOR = 2,
+    MEMORY_KIND = 4,
+    CAPABILITY = 8, /* one design of multiprocessor */
+    LIBRARIES = 16, /* of one major compute capability */
+};
+
+/* What a prior is taken from: the devices that the network was fitted to. */
+struct relatives {
+    const struct rt_device_effects *effects;
+    uint8_t *alike; /* (count), 0 of devices that were calibrated */
+    double *values; /* (count), room to gather in */
+};
+
+static uint8_t alike(const struct rt_device_effect *known, const struct rt_device_effect *device)
 {
-    return strcmp(known->vendor, device->vendor) == 0;
+    bool vendor = strcmp(known->vendor, device->vendor) == 0,
+         kind = known->memory_kind == device->memory_kind;
+    bool capability = rt_capability_same(device->capability, known->capability);
+    bool libraries = rt_capability_same_major(device->capability, known->capability);
+    return (uint8_t)(ALL | vendor * VENDOR | kind * MEMORY_KIND | capability * CAPABILITY |
+                     libraries * LIBRARIES);
 }
 
-static bool of_memory_kind(const struct rt_device_effect *known, const struct rt_device_effect *device)
-{
-    return known->memory_kind == device->memory_kind;
-}
-
-/* One design of multiprocessor. */
-static bool of_capability(const struct rt_device_effect *known, const struct rt_device_effect *device)
-{
-    return rt_capability_same(device->capability, known->capability);
-}
-
-static bool of_libraries(const struct rt_device_effect *known, const struct rt_device_effect *device)
-{
-    return rt_capability_same_major(device->capability, known->capability);
-}
-
-typedef bool rt_alike(const struct rt_device_effect *known, const struct rt_device_effect *device);
-
-/* Into `values` (room for all): effects of the devices alike, of those that the network was fitted to. */
-static size_t gather(const struct rt_device_effects *effects, const struct rt_device_effect *device,
-                     rt_alike *alike, size_t offset, double *values)
+/* Effects of the devices alike into `values`. */
+static size_t gather(const struct relatives *relatives, enum alike in, size_t offset)
 {
     size_t count = 0;
-    for (size_t i = 0; i < effects->count; i++)
-        if (!effects->known[i].calibrated && (alike == NULL || alike(&effects->known[i], device)))
-            values[count++] = part_of(&effects->known[i], offset);
+    for (size_t i = 0; i < relatives->effects->count; i++)
+        if ((relatives->alike[i] & in) != 0)
+            relatives->values[count++] = part_of(&relatives->effects->known[i], offset);
     return count;
 }
 
@@ -120,61 +122,76 @@ static double mean(const double *values, size_t count)
 }
 
 /* Median or mean over the devices of the same vendor, over all where there are none. */
-static double of_vendors(const struct rt_device_effects *effects, const struct rt_device_effect *device,
-                         size_t offset, bool median, double *values)
+static double of_vendors(const struct relatives *relatives, size_t offset, bool median)
 {
-    size_t count = gather(effects, device, of_vendor, offset, values);
+    size_t count = gather(relatives, VENDOR, offset);
     if (count == 0)
-        count = gather(effects, device, NULL, offset, values);
-    return median && count > 0 ? rt_median(values, count) : mean(values, count);
+        count = gather(relatives, ALL, offset);
+    return median && count > 0 ? rt_median(relatives->values, count) : mean(relatives->values, count);
 }
 
 /* The mean of the devices alike, shrunk to `base`, which counts as half a device. */
-static double shrunk(const struct rt_device_effects *effects, const struct rt_device_effect *device,
-                     rt_alike *alike, size_t offset, double base, double *values)
+static double shrunk(const struct relatives *relatives, enum alike in, size_t offset, double base)
 {
     const double base_count = 0.5;
-    size_t count = gather(effects, device, alike, offset, values);
-    return ((double)count * mean(values, count) + base_count * base) / ((double)count + base_count);
+    size_t count = gather(relatives, in, offset);
+    return ((double)count * mean(relatives->values, count) + base_count * base) /
+           ((double)count + base_count);
 }
 
 /* From large groups of devices to small ones. */
-static double prior_of(const struct rt_device_effects *effects, const struct rt_device_effect *device,
-                       enum rt_effect_part part, double *values)
+static double prior_of(const struct relatives *relatives, enum rt_effect_part part)
 {
     size_t offset = offsetof(struct rt_device_effect, value) + (size_t)part * sizeof(double);
-    bool product = rt_families[effects->family].product;
+    enum rt_family family = relatives->effects->family;
+    bool product = rt_families[family].product;
     double prior;
     if (part == RT_EFFECT_MEMORY && !product) {
-        prior = mean(values, gather(effects, device, NULL, offset, values));
-        prior = shrunk(effects, device, of_memory_kind, offset, prior, values);
+        prior = mean(relatives->values, gather(relatives, ALL, offset));
+        prior = shrunk(relatives, MEMORY_KIND, offset, prior);
     } else {
-        prior = of_vendors(effects, device, offset, part != RT_EFFECT_MEMORY, values);
+        prior = of_vendors(relatives, offset, part != RT_EFFECT_MEMORY);
     }
-    if (product ? part != RT_EFFECT_COMPUTE : effects->family == RT_FAMILY_CONV && part == RT_EFFECT_COMPUTE)
-        prior = shrunk(effects, device, of_libraries, offset, prior, values);
-    return shrunk(effects, device, of_capability, offset, prior, values);
+    if (product ? part != RT_EFFECT_COMPUTE : family == RT_FAMILY_CONV && part == RT_EFFECT_COMPUTE)
+        prior = shrunk(relatives, LIBRARIES, offset, prior);
+    return shrunk(relatives, CAPABILITY, offset, prior);
+}
+
+/* The room is zeros. A forecast does this for each net, and snprintf takes longer than a prior. */
+static void copy_text(char *to, size_t room, const char *from)
+{
+    memcpy(to, from, strnlen(from, room - 1));
 }
 
 void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_device *device)
 {
     *effect = (struct rt_device_effect){.memory_kind = rt_memory_kind_of(device)};
-    snprintf(effect->device, sizeof effect->device, "%s", device->name);
-    snprintf(effect->vendor, sizeof effect->vendor, "%s", device->vendor);
-    snprintf(effect->capability, sizeof effect->capability, "%s", device->compute_capability);
+    copy_text(effect->device, sizeof effect->device, device->name);
+    copy_text(effect->vendor, sizeof effect->vendor, device->vendor);
+    copy_text(effect->capability, sizeof effect->capability, device->compute_capability);
 }
 
 void rt_device_effects_prior(const struct rt_device_effects *effects, const struct rt_device *device,
                              struct rt_device_effect *out)
 {
-    double few[32],
-        *values = effects->count <= RT_COUNT(few) ? few : rt_malloc(effects->count * sizeof *values);
+    double few[32];
+    uint8_t few_alike[RT_COUNT(few)];
+    bool fits = effects->count <= RT_COUNT(few);
+    struct relatives relatives = {.effects = effects, .alike = few_alike, .values = few};
+    if (!fits) {
+        relatives.alike = rt_malloc(effects->count);
+        relatives.values = rt_malloc(effects->count * sizeof *relatives.values);
+    }
     rt_device_effect_init(out, device);
+    for (size_t i = 0; i < effects->count; i++)
+        relatives.alike[i] = effects->known[i].calibrated ? 0 : alike(&effects->known[i], out);
     for (int p = 0; p < RT_EFFECT_PARTS; p++)
-        out->value[p] = prior_of(effects, out, (enum rt_effect_part)p, values);
-    out->dispatch_us = of_vendors(effects, out, offsetof(struct rt_device_effect, dispatch_us), true, values);
-    if (values != few)
-        free(values);
+        out->value[p] = prior_of(&relatives, (enum rt_effect_part)p);
+    out->dispatch_us = of_vendors(&relatives, offsetof(struct rt_device_effect, dispatch_us), true);
+    if (!fits) {
+        free(relatives.alike);
+        free(relatives.values);
+    }
 }
 
 void rt_device_effects_start(const struct rt_device_effects *effects, const struct rt_device *device,

@@ -77,10 +77,11 @@ static double padding_64x64(const struct rt_launch *l)
 /* How far a dim is a multiple of 8: vector loads need it. 0, 1/3, 2/3 or 1. */
 static double alignment(double dim)
 {
-    double step = 0;
-    while (step < 3 && fmod(dim, exp2(step + 1)) == 0)
+    int64_t whole = (int64_t)dim;
+    int step = 0;
+    while (step < 3 && whole % (2 << step) == 0)
         step++;
-    return step / 3;
+    return step / 3.0;
 }
 static double alignment_m(const struct rt_launch *l)
 {
