@@ -122,7 +122,10 @@ void rt_table_row_numbers(struct rt_table *table, const double *numbers, size_t 
     union cell *row = add_row(table, first, arguments);
     va_end(arguments);
     for (size_t i = 0; i < count; i++)
-        row[first + i].real = numbers[i];
+        if (table->columns[first + i].kind == 'd')
+            row[first + i].integer = (long long)numbers[i];
+        else
+            row[first + i].real = numbers[i];
 }
 
 void rt_table_row_json(struct rt_table *table, const char *key, json_t *value)

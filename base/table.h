@@ -29,7 +29,7 @@ void rt_table_free(struct rt_table *table);
  * 'g' (NaN prints "-", null in JSON), long long for 'd', int for 'b'. */
 void rt_table_row(struct rt_table *table, ...);
 /* The same for a table whose last `count` columns are only known when the program runs: all 's' or 'r', or
- * all 'f' or 'g'. They come from the array, the columns before them from the arguments. */
+ * all numbers. They come from the array, the columns before them from the arguments. */
 void rt_table_row_texts(struct rt_table *table, const char *const *texts, size_t count, ...);
 void rt_table_row_numbers(struct rt_table *table, const double *numbers, size_t count, ...);
 /* Another member of the last row in JSON, such as an object; takes the value. */

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "datasets/device_choice.h"
-#include "predict/evaluate/kernel_property.h"
+#include "predict/evaluate/property.h"
 #include "predict/evaluate/report.h"
 #include "predict/evaluate/serving.h"
 

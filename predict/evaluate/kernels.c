@@ -3,16 +3,44 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "datasets/validate.h"
-#include "predict/evaluate/evaluation.h"
-#include "predict/evaluate/kernel_energy.h"
-#include "predict/evaluate/kernel_property.h"
-#include "predict/evaluate/pool.h"
+#include "predict/evaluate/evaluate.h"
+#include "predict/evaluate/property.h"
+#include "predict/step/energy.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- energy of a kernel --- */
+
+double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt_device *device,
+                           const struct rt_query *query, double time_us)
+{
+    struct rt_power_profile profile;
+    struct rt_power_state state;
+    struct rt_launch launch;
+    double scale[RT_ENERGY_PARTS];
+    rt_power_profile_kernel(query, device, time_us, &profile);
+    rt_energy_scales(&predictor->energy, device, scale);
+    if (rt_power_at(&profile, scale, device->power_w, &state) != RT_OK)
+        return NAN;
+    double mj = 1e3 * state.joules;
+    return rt_launch_init_whole(&launch, query, device)
+               ? fmax(mj, rt_targets[RT_TARGET_ENERGY].bound(&launch))
+               : mj;
+}
+
+void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
+                                const struct rt_query *query, const double *level, size_t count, double *half)
+{
+    rt_predictor_intervals(predictor, device, query, level, count, half);
+    for (size_t l = 0; l < count; l++)
+        half[l] = hypot(half[l], rt_energy_interval(&predictor->energy, device, level[l]));
+}
+
+/* --- rows --- */
 
 static const enum rt_left_out left_out_of_skip[RT_SKIP_COUNT] = {[RT_SKIP_NO_FAMILY] = RT_LEFT_NO_FAMILY,
                                                                  [RT_SKIP_NO_PEAK] = RT_LEFT_NO_PEAK,

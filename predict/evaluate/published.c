@@ -1,8 +1,7 @@
-/* Published forecasts out of a CSV file. See published.h. */
-#include "predict/evaluate/published.h"
+/* Published forecasts out of a CSV file. See evaluation.h. */
+#include "predict/evaluate/evaluation.h"
 #include "base/csv.h"
 #include "base/status.h"
-#include "predict/evaluate/evaluation.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -18,28 +18,30 @@ void rt_evaluation_add_input(struct rt_report *report, const struct rt_evaluatio
 void rt_evaluation_add_kernels(struct rt_report *report, const struct rt_evaluation *evaluation);
 
 /* Of whole models: graphs and published forecasts, a line per run, passes of training, pools. */
-void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evaluation *evaluation);
+void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evaluation *evaluation,
+                                 const struct rt_dataset *dataset);
 
 /* A row for each kernel, for programs: "each". */
 void rt_evaluation_add_each(struct rt_report *report, const struct rt_evaluation *evaluation,
                             const struct rt_dataset *dataset);
 
 /* Memory of runs: pools by mode and property, what fits; null where nothing was measured. */
-void rt_evaluation_add_memory(struct rt_report *report, const struct rt_evaluation *evaluation);
+void rt_evaluation_add_memory(struct rt_report *report, const struct rt_evaluation *evaluation,
+                              const struct rt_dataset *dataset);
 
 /* Power and energy of runs, and runs under several power limits: pools by mode and property; null where
  * nothing was measured. */
-void rt_evaluation_add_energy(struct rt_report *report, const struct rt_evaluation *evaluation);
-void rt_evaluation_add_curves(struct rt_report *report, const struct rt_evaluation *evaluation);
+void rt_evaluation_add_energy(struct rt_report *report, const struct rt_evaluation *evaluation,
+                              const struct rt_dataset *dataset);
+void rt_evaluation_add_curves(struct rt_report *report, const struct rt_evaluation *evaluation,
+                              const struct rt_dataset *dataset);
+extern const struct rt_pool_table rt_memory_pools, rt_energy_pools, rt_curve_pools;
 
-/* Pictures: forecast against measured, errors by size, GPU, family and model, coverage of the intervals; of
- * memory and energy where they are judged. */
+/* Pictures: forecast against measured, errors by size, GPU, family and model, coverage of the intervals. */
 void rt_evaluation_add_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
-void rt_evaluation_add_memory_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
-void rt_evaluation_add_energy_plots(struct rt_report *report, const struct rt_evaluation *evaluation);
 
 /* What a run is, as members of an object. */
-json_t *rt_evaluation_run_json(const struct rt_scored_run *run);
+json_t *rt_evaluation_run_json(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
 /* The dims of a call by name. */
 json_t *rt_evaluation_dims_json(const struct rt_call *call);

@@ -2,7 +2,6 @@
 #include "base/plot.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "predict/evaluate/pool.h"
 #include "predict/evaluate/report_parts.h"
 
 #include <math.h>
@@ -365,89 +364,6 @@ static void add_coverage(struct rt_report *report, const struct rt_evaluation *e
     rt_plot_limit(plot, "as nominal", (double[]){level[0], level[RT_COVERAGE_LEVELS - 1]},
                   (double[]){level[0], level[RT_COVERAGE_LEVELS - 1]}, 2);
     rt_report_add_plot(report, plot);
-}
-
-/* ---- memory and energy of runs ---- */
-
-/* Two numbers of runs, measured and forecast, by mode. */
-struct pairs {
-    double *measured, *forecast;
-    uint8_t *mode;
-    size_t count;
-};
-
-static struct pairs new_pairs(size_t most)
-{
-    return (struct pairs){rt_calloc(most + 1, sizeof(double)), rt_calloc(most + 1, sizeof(double)),
-                          rt_calloc(most + 1, 1), 0};
-}
-
-static void add_pair(struct pairs *pairs, const struct rt_scored_run *run, double measured, double forecast)
-{
-    if (!(measured > 0) || !(forecast > 0))
-        return;
-    pairs->measured[pairs->count] = measured;
-    pairs->forecast[pairs->count] = forecast;
-    pairs->mode[pairs->count++] = run->workload->mode;
-}
-
-/* Adds the picture and releases the pairs. */
-static void add_pairs(struct rt_report *report, struct pairs *pairs, const char *title, const char *unit)
-{
-    struct rt_metrics m;
-    rt_metrics_of(pairs->measured, pairs->forecast, pairs->count, &m);
-    if (m.count > 0) {
-        struct rt_plot *plot =
-            rt_plot_new(title, "%s of %zu runs, measured and forecast: the mean absolute error is %.1f%%.",
-                        title, m.count, m.mape);
-        char *x = rt_format("measured, %s", unit), *y = rt_format("forecast, %s", unit);
-        rt_plot_axes(plot, x, RT_SCALE_LOG, y, RT_SCALE_LOG);
-        rt_plot_diagonal(plot, 0.1);
-        for (int mode = 0; mode < RT_MODE_COUNT; mode++) {
-            struct pairs of = new_pairs(pairs->count);
-            for (size_t i = 0; i < pairs->count; i++)
-                if (pairs->mode[i] == mode) {
-                    of.measured[of.count] = pairs->measured[i];
-                    of.forecast[of.count++] = pairs->forecast[i];
-                }
-            if (of.count > 0)
-                rt_plot_points(plot, rt_modes[mode], of.measured, of.forecast, of.count);
-            free(of.measured);
-            free(of.forecast);
-            free(of.mode);
-        }
-        rt_report_add_plot(report, plot);
-        free(x);
-        free(y);
-    }
-    free(pairs->measured);
-    free(pairs->forecast);
-    free(pairs->mode);
-}
-
-void rt_evaluation_add_memory_plots(struct rt_report *report, const struct rt_evaluation *evaluation)
-{
-    static const char *const titles[RT_MEMORY_COLUMNS] = {"Peak memory allocated", "Peak memory reserved",
-                                                          "Peak memory of the GPU in use"};
-    for (int column = 0; column < RT_MEMORY_COLUMNS; column++) {
-        struct pairs pairs = new_pairs(evaluation->memory_count);
-        for (size_t i = 0; i < evaluation->memory_count; i++)
-            add_pair(&pairs, &evaluation->memory[i].run, evaluation->memory[i].measured_mib[column] / 1024,
-                     evaluation->memory[i].forecast_mib[column] / 1024);
-        add_pairs(report, &pairs, titles[column], "GiB");
-    }
-}
-
-void rt_evaluation_add_energy_plots(struct rt_report *report, const struct rt_evaluation *evaluation)
-{
-    struct pairs watts = new_pairs(evaluation->energy_count), joules = new_pairs(evaluation->energy_count);
-    for (size_t i = 0; i < evaluation->energy_count; i++) {
-        const struct rt_scored_energy *row = &evaluation->energy[i];
-        add_pair(&watts, &row->run, row->watts, row->timed_w[RT_ENERGY_FITTED]);
-        add_pair(&joules, &row->run, row->joules, row->forecast_j[RT_ENERGY_FITTED]);
-    }
-    add_pairs(report, &watts, "Power at the measured time", "W");
-    add_pairs(report, &joules, "Energy of a run", "J");
 }
 
 void rt_evaluation_add_plots(struct rt_report *report, const struct rt_evaluation *evaluation)

@@ -4,14 +4,10 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
-#include "predict/evaluate/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Users up to whom a prompt hardly waits for others: TTFT is given for these runs apart. */
-enum { FEW_USERS = 8 };
 
 /* --- what runs are grouped by --- */
 
@@ -49,11 +45,11 @@ static const char *precision_of(const struct rt_serving_run *run)
 /* Ranges of users that double four times. */
 static void add_users(struct rt_text *text, int64_t users)
 {
-    int64_t most = FEW_USERS;
+    int64_t most = RT_FEW_USERS;
     while (most < users)
         most *= 4;
-    rt_text_add(text, most == FEW_USERS ? "1-%lld" : "%lld-%lld",
-                (long long)(most == FEW_USERS ? most : most / 4 + 1), (long long)most);
+    rt_text_add(text, most == RT_FEW_USERS ? "1-%lld" : "%lld-%lld",
+                (long long)(most == RT_FEW_USERS ? most : most / 4 + 1), (long long)most);
 }
 
 static void add_property(struct rt_text *text, const struct rt_serving_run *run, int property)
@@ -85,102 +81,86 @@ static char *group_name(const struct rt_serving_run *run, const char *by)
     return rt_text_take(&text);
 }
 
-/* --- errors of a group --- */
+/* --- errors of groups --- */
 
-struct group {
-    char *name;                           /* owned */
-    const struct rt_scored_serving **run; /* owned */
-    size_t count;
-};
+#define COLUMN(key, title, id, statistic)                                                                    \
+    {                                                                                                        \
+        key, title, RT_QUANTITY_##id, RT_STATISTIC_##statistic, RT_BY_PREDICTOR                              \
+    }
 
+static const struct rt_pool_column columns[] = {COLUMN("count", "n", TPOT, N),
+                                                COLUMN("tpot_median", "TPOT %", TPOT, MEDIAN),
+                                                COLUMN("tpot_mape", "mean", TPOT, MAPE),
+                                                COLUMN("tpot_bias", "sign", TPOT, BIAS),
+                                                COLUMN("throughput_median", "tokens/s %", THROUGHPUT, MEDIAN),
+                                                COLUMN("throughput_mape", "mean", THROUGHPUT, MAPE),
+                                                COLUMN("throughput_bias", "sign", THROUGHPUT, BIAS),
+                                                COLUMN("ttft_median", "TTFT %", TTFT, MEDIAN),
+                                                COLUMN("few_count", "n to 8", TTFT_FEW, N),
+                                                COLUMN("few_ttft_median", "TTFT %", TTFT_FEW, MEDIAN),
+                                                COLUMN("few_ttft_bias", "sign", TTFT_FEW, BIAS)};
+static const struct rt_pool_table pools = {
+    .name = {"runs"}, .column = columns, .column_count = RT_COUNT(columns)};
+
+/* The groups of a table: the name of each run's, NULL: in none. */
 struct groups {
-    struct group *group;
-    size_t count;
+    const struct rt_serving_evaluation *evaluation;
+    int32_t *of; /* (items.count) */
+    struct rt_strings name;
 };
 
-static void groups_add(struct groups *groups, char *name, const struct rt_scored_serving *run)
+static struct groups groups_new(const struct rt_serving_evaluation *evaluation)
 {
-    size_t g = 0;
-    while (g < groups->count && strcmp(groups->group[g].name, name) != 0)
-        g++;
-    if (g == groups->count) {
-        groups->group = rt_realloc(groups->group, groups->count + 1, sizeof *groups->group);
-        groups->group[groups->count++] = (struct group){.name = name};
-    } else
-        free(name);
-    struct group *group = &groups->group[g];
-    group->run = rt_realloc(group->run, group->count + 1, sizeof(struct rt_scored_serving *));
-    group->run[group->count++] = run;
+    return (struct groups){evaluation, rt_malloc((evaluation->items.count + 1) * sizeof(int32_t)), {0}};
 }
 
 static void groups_release(struct groups *groups)
 {
-    for (size_t g = 0; g < groups->count; g++) {
-        free(groups->group[g].name);
-        free(groups->group[g].run);
-    }
-    free(groups->group);
+    rt_strings_release(&groups->name);
+    free(groups->of);
+}
+
+/* Takes the name; NULL: in no group. */
+static void groups_set(struct groups *groups, size_t run, char *name)
+{
+    groups->of[run] = name != NULL ? rt_strings_add(&groups->name, name, strlen(name)) : -1;
+    free(name);
 }
 
 static int by_name(const void *a, const void *b)
 {
-    const struct group *x = a, *y = b;
-    size_t i = strlen(x->name), j = strlen(y->name);
-    bool numbers = x->name[0] >= '0' && x->name[0] <= '9' && y->name[0] >= '0' && y->name[0] <= '9';
-    if (numbers && atoll(x->name) != atoll(y->name))
-        return atoll(x->name) < atoll(y->name) ? -1 : 1;
-    return numbers && i != j ? (i < j ? -1 : 1) : strcmp(x->name, y->name);
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t i = strlen(x), j = strlen(y);
+    bool numbers = x[0] >= '0' && x[0] <= '9' && y[0] >= '0' && y[0] <= '9';
+    if (numbers && atoll(x) != atoll(y))
+        return atoll(x) < atoll(y) ? -1 : 1;
+    return numbers && i != j ? (i < j ? -1 : 1) : strcmp(x, y);
 }
 
-/* Of the runs with at most so many users. */
-static struct rt_metrics metrics_of(const struct group *group, enum rt_serving_figure figure, int64_t users)
+/* A row for each group, by their names. */
+static void add_rows(struct rt_table *table, const struct groups *groups)
 {
-    double *measured = rt_malloc(group->count * sizeof *measured),
-           *forecast = rt_malloc(group->count * sizeof *forecast);
-    struct rt_metrics metrics;
-    size_t count = 0;
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->run[i]->run->concurrency > users)
-            continue;
-        measured[count] = group->run[i]->measured[figure];
-        forecast[count++] = group->run[i]->forecast[figure];
+    const struct rt_scored_items *items = &groups->evaluation->items;
+    const char **sorted = rt_malloc((groups->name.count + 1) * sizeof *sorted);
+    bool *member = rt_malloc((items->count + 1) * sizeof *member);
+    for (size_t g = 0; g < groups->name.count; g++)
+        sorted[g] = rt_strings_get(&groups->name, (int32_t)g);
+    qsort(sorted, groups->name.count, sizeof *sorted, by_name);
+    for (size_t g = 0; g < groups->name.count; g++) {
+        for (size_t i = 0; i < items->count; i++)
+            member[i] =
+                groups->of[i] >= 0 && strcmp(rt_strings_get(&groups->name, groups->of[i]), sorted[g]) == 0;
+        rt_pool_table_add(table, &pools, items, member, (const char *const[RT_POOL_NAMES]){sorted[g]});
     }
-    rt_metrics_of(measured, forecast, count, &metrics);
-    free(measured);
-    free(forecast);
-    return metrics;
+    free(member);
+    free(sorted);
 }
 
-static const struct rt_column columns[] = {{"runs", NULL, 's', 0},
-                                           {"count", "n", 'd', 0},
-                                           {"tpot_median", "TPOT %", 'f', 1},
-                                           {"tpot_mape", "mean", 'f', 1},
-                                           {"tpot_bias", "sign", 'f', 1},
-                                           {"throughput_median", "tokens/s %", 'f', 1},
-                                           {"throughput_mape", "mean", 'f', 1},
-                                           {"throughput_bias", "sign", 'f', 1},
-                                           {"ttft_median", "TTFT %", 'f', 1},
-                                           {"few_count", "n to 8", 'd', 0},
-                                           {"few_ttft_median", "TTFT %", 'f', 1},
-                                           {"few_ttft_bias", "sign", 'f', 1}};
-
-static void add_row(struct rt_table *table, const struct group *group)
-{
-    struct rt_metrics tpot = metrics_of(group, RT_SERVING_TPOT, INT64_MAX),
-                      rate = metrics_of(group, RT_SERVING_THROUGHPUT, INT64_MAX),
-                      ttft = metrics_of(group, RT_SERVING_TTFT, INT64_MAX),
-                      few = metrics_of(group, RT_SERVING_TTFT, FEW_USERS);
-    rt_table_row(table, group->name, (long long)group->count, tpot.median, tpot.mape, tpot.bias, rate.median,
-                 rate.mape, rate.bias, ttft.median, (long long)few.count, few.median, few.bias);
-}
-
+/* Adds the table and releases the groups. */
 static void add_groups(struct rt_report *report, const char *key, const char *title, struct groups *groups)
 {
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
-    if (groups->count > 0)
-        qsort(groups->group, groups->count, sizeof *groups->group, by_name);
-    for (size_t g = 0; g < groups->count; g++)
-        add_row(table, &groups->group[g]);
+    struct rt_table *table = rt_pool_table_new(&pools);
+    add_rows(table, groups);
     rt_report_add_table(report, key, title, table);
     groups_release(groups);
 }
@@ -195,33 +175,37 @@ static bool is_apart(const struct rt_serving_run *run)
 /* All, and those that nothing is known against. */
 static void add_pools(struct rt_report *report, const struct rt_serving_evaluation *evaluation)
 {
-    struct groups groups = {0};
-    for (size_t r = 0; r < evaluation->count; r++)
-        groups_add(&groups, rt_strdup("all"), &evaluation->judged[r]);
-    for (size_t r = 0; r < evaluation->count; r++)
-        if (!is_apart(evaluation->judged[r].run))
-            groups_add(&groups, rt_strdup("without those apart"), &evaluation->judged[r]);
-    add_groups(report, "pooled",
-               "Errors of runs under load, in percent: medians and means of |error|, mean error", &groups);
+    struct rt_table *table = rt_pool_table_new(&pools);
+    struct groups all = groups_new(evaluation), plain = groups_new(evaluation);
+    for (size_t i = 0; i < evaluation->items.count; i++) {
+        groups_set(&all, i, rt_strdup("all"));
+        groups_set(&plain, i, is_apart(evaluation->run[i]) ? NULL : rt_strdup("without those apart"));
+    }
+    add_rows(table, &all);
+    add_rows(table, &plain);
+    groups_release(&all);
+    groups_release(&plain);
+    rt_report_add_table(report, "pooled",
+                        "Errors of runs under load, in percent: medians and means of |error|, mean error",
+                        table);
 }
 
 static void add_apart(struct rt_report *report, const struct rt_serving_evaluation *evaluation)
 {
-    struct groups groups = {0};
-    for (size_t r = 0; r < evaluation->count; r++)
-        if (is_apart(evaluation->judged[r].run))
-            groups_add(&groups, rt_strdup(evaluation->judged[r].run->text[RT_SERVING_NOTE]),
-                       &evaluation->judged[r]);
+    struct groups groups = groups_new(evaluation);
+    for (size_t i = 0; i < evaluation->items.count; i++)
+        groups_set(&groups, i,
+                   is_apart(evaluation->run[i]) ? rt_strdup(evaluation->run[i]->text[RT_SERVING_NOTE])
+                                                : NULL);
     add_groups(report, "apart", "Runs apart, by what is known of them", &groups);
 }
 
 static void add_by(struct rt_report *report, const struct rt_serving_evaluation *evaluation, const char *by)
 {
-    struct groups groups = {0};
+    struct groups groups = groups_new(evaluation);
     char *key = rt_format("by.%s", by), *title = rt_format("By %s, without those apart", by);
-    for (size_t r = 0; r < evaluation->count; r++)
-        if (!is_apart(evaluation->judged[r].run))
-            groups_add(&groups, group_name(evaluation->judged[r].run, by), &evaluation->judged[r]);
+    for (size_t i = 0; i < evaluation->items.count; i++)
+        groups_set(&groups, i, is_apart(evaluation->run[i]) ? NULL : group_name(evaluation->run[i], by));
     add_groups(report, key, title, &groups);
     free(key);
     free(title);
@@ -269,17 +253,18 @@ static void add_runs(struct rt_report *report, const struct rt_serving_evaluatio
                                                    {"output_forecast_per_s", NULL, 'f', 1},
                                                    {"note", NULL, 's', 0}};
     struct rt_table *table = rt_table_new(run_columns, RT_COUNT(run_columns));
-    for (size_t r = 0; r < evaluation->count; r++) {
-        const struct rt_scored_serving *j = &evaluation->judged[r];
-        const struct rt_serving_run *run = j->run;
+    for (size_t i = 0; i < evaluation->items.count; i++) {
+        const struct rt_serving_run *run = evaluation->run[i];
+        const double *measured = evaluation->items.item[i].measured,
+                     *forecast = evaluation->items.item[i].forecast[RT_BY_PREDICTOR];
         rt_table_row(table, run->text[RT_SERVING_ID], run->text[RT_SERVING_DEVICE],
                      run->text[RT_SERVING_BACKEND], run->text[RT_SERVING_MODEL], precision_of(run),
                      (long long)run->serve.tensor, (long long)run->serve.expert,
                      (long long)run->serve.attention, (long long)run->input, (long long)run->output,
-                     (long long)run->concurrency, j->measured[RT_SERVING_TPOT] / 1e3,
-                     j->forecast[RT_SERVING_TPOT] / 1e3, j->measured[RT_SERVING_TTFT] / 1e3,
-                     j->forecast[RT_SERVING_TTFT] / 1e3, j->measured[RT_SERVING_THROUGHPUT],
-                     j->forecast[RT_SERVING_THROUGHPUT], run->text[RT_SERVING_NOTE]);
+                     (long long)run->concurrency, measured[RT_QUANTITY_TPOT] / 1e3,
+                     forecast[RT_QUANTITY_TPOT] / 1e3, measured[RT_QUANTITY_TTFT] / 1e3,
+                     forecast[RT_QUANTITY_TTFT] / 1e3, measured[RT_QUANTITY_THROUGHPUT],
+                     forecast[RT_QUANTITY_THROUGHPUT], run->text[RT_SERVING_NOTE]);
     }
     json_t *rows = rt_table_json(table);
     rt_report_add_json(report, "runs", rows);
@@ -291,13 +276,13 @@ struct rt_report *rt_serving_report(const struct rt_serving_evaluation *evaluati
 {
     struct rt_report *report = rt_report_new();
     size_t derived = 0;
-    for (size_t r = 0; r < evaluation->count; r++)
-        derived += isnan(evaluation->judged[r].run->output_per_s);
+    for (size_t i = 0; i < evaluation->items.count; i++)
+        derived += isnan(evaluation->run[i]->output_per_s);
     rt_report_add_text(report, "predictor", "predictor", predictor);
     rt_report_add_fact(report, "data", json_string(evaluation->runs->path), "runs",
-                       "%s: %zu of %zu that were asked for", evaluation->runs->path, evaluation->count,
+                       "%s: %zu of %zu that were asked for", evaluation->runs->path, evaluation->items.count,
                        evaluation->asked);
-    rt_report_add_count(report, "judged", "", evaluation->count);
+    rt_report_add_count(report, "judged", "", evaluation->items.count);
     add_pools(report, evaluation);
     for (size_t i = 0; i < by->count; i++)
         add_by(report, evaluation, by->name[i]);

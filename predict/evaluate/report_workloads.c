@@ -14,18 +14,19 @@ static double sequence_of(const struct rt_workload *workload)
     return workload->sequence >= 1 ? (double)workload->sequence : NAN;
 }
 
-static const char *shown_option(const struct rt_scored_run *run)
+static const char *shown_option(const struct rt_workload_name *name)
 {
-    return run->name.option[0] != '\0' ? run->name.option : "plain";
+    return name->option[0] != '\0' ? name->option : "plain";
 }
 
-json_t *rt_evaluation_run_json(const struct rt_scored_run *run)
+json_t *rt_evaluation_run_json(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
-    const struct rt_workload *w = run->workload;
-    return json_pack("{s:o, s:o, s:s, s:I, s:o, s:o, s:s}", "device", rt_json_text(run->name.device), "model",
-                     rt_json_text(run->name.model), "mode", rt_modes[w->mode], "batch", (json_int_t)w->batch,
+    const struct rt_workload *w = workload;
+    const struct rt_workload_name name = rt_workload_name(dataset, workload);
+    return json_pack("{s:o, s:o, s:s, s:I, s:o, s:o, s:s}", "device", rt_json_text(name.device), "model",
+                     rt_json_text(name.model), "mode", rt_modes[w->mode], "batch", (json_int_t)w->batch,
                      "seq", w->sequence >= 1 ? json_integer(w->sequence) : json_null(), "option",
-                     rt_json_text(shown_option(run)), "dtype", rt_dtypes[w->dtype].name);
+                     rt_json_text(shown_option(&name)), "dtype", rt_dtypes[w->dtype].name);
 }
 
 /* --- what was judged --- */
@@ -55,7 +56,8 @@ static void add_runs(struct rt_report *report, const struct rt_evaluation *evalu
     rt_report_add_count(report, "data.graphs_read", NULL, evaluation->graphs_read);
 }
 
-static void add_disagreements(struct rt_report *report, const struct rt_evaluation *evaluation, json_t *array)
+static void add_disagreements(struct rt_report *report, const struct rt_evaluation *evaluation,
+                              const struct rt_dataset *dataset, json_t *array)
 {
     for (size_t d = 0; d < evaluation->disagreement_count; d++) {
         const struct rt_scored_disagreement *other = &evaluation->disagreements[d];
@@ -69,7 +71,7 @@ static void add_disagreements(struct rt_report *report, const struct rt_evaluati
                                 other->line, title, run->name.device, other->measured_us / 1e3,
                                 measured_us / 1e3);
         free(title);
-        json_t *item = rt_evaluation_run_json(run);
+        json_t *item = rt_evaluation_run_json(dataset, run->workload);
         json_object_set_new(item, "line", json_integer((json_int_t)other->line));
         json_object_set_new(item, "measured_ms", rt_json_number(measured_us / 1e3));
         json_object_set_new(item, "compared_measured_ms", rt_json_number(other->measured_us / 1e3));
@@ -80,7 +82,8 @@ static void add_disagreements(struct rt_report *report, const struct rt_evaluati
                             evaluation->disagreement_count - MOST_LINES);
 }
 
-static void add_published(struct rt_report *report, const struct rt_evaluation *evaluation)
+static void add_published(struct rt_report *report, const struct rt_evaluation *evaluation,
+                          const struct rt_dataset *dataset)
 {
     const char *path = evaluation->options.published;
     if (path == NULL) {
@@ -94,7 +97,7 @@ static void add_published(struct rt_report *report, const struct rt_evaluation *
         rt_report_add_words(report, "",
                             "NOTE: %zu of its lines are about workloads that the data does not have",
                             evaluation->published_unknown);
-    add_disagreements(report, evaluation, disagreements);
+    add_disagreements(report, evaluation, dataset, disagreements);
     rt_report_add_text(report, "compared.file", NULL, path);
     rt_report_add_count(report, "compared.lines", NULL, evaluation->published_lines);
     rt_report_add_count(report, "compared.unknown", NULL, evaluation->published_unknown);
@@ -229,13 +232,14 @@ static void add_run(struct rt_table *table, const struct rt_evaluation *evaluati
     double other[RT_MAX_SCORED];
     for (size_t c = 1; c < evaluation->column_count; c++)
         other[c] = csv ? evaluation->column[c].value[row] / 1e3 : rt_evaluation_error(evaluation, row, c);
-    rt_table_row_numbers(
-        table, other + 1, evaluation->column_count - 1, run->name.device, run->name.model,
-        rt_modes[run->workload->mode], (long long)run->workload->batch, sequence_of(run->workload),
-        shown_option(run), (int)evaluation->groups[row].held_out[0], run->graph_read ? "read" : "built",
-        evaluation->measured[row] / 1e3, evaluation->column[0].value[row] / 1e3,
-        rt_evaluation_error(evaluation, row, 0), rt_evaluation_error(evaluation, row, evaluation->floor),
-        100 * run->coverage, 100 * sinh(evaluation->column[0].half[row]), within_words(evaluation, row));
+    rt_table_row_numbers(table, other + 1, evaluation->column_count - 1, run->name.device, run->name.model,
+                         rt_modes[run->workload->mode], (long long)run->workload->batch,
+                         sequence_of(run->workload), shown_option(&run->name),
+                         (int)evaluation->groups[row].held_out[0], run->graph_read ? "read" : "built",
+                         evaluation->measured[row] / 1e3, evaluation->column[0].value[row] / 1e3,
+                         rt_evaluation_error(evaluation, row, 0),
+                         rt_evaluation_error(evaluation, row, evaluation->floor), 100 * run->coverage,
+                         100 * sinh(evaluation->column[0].half[row]), within_words(evaluation, row));
 }
 
 static void add_rows(struct rt_report *report, const struct rt_evaluation *evaluation)
@@ -264,8 +268,9 @@ static void add_passes(struct rt_report *report, const struct rt_evaluation *eva
         const struct rt_scored_run *run = &evaluation->run[row];
         const struct rt_workload *w = run->workload;
         if (w->mode == RT_TRAINING && w->forward_us > 0 && w->backward_us > 0)
-            rt_table_row(table, run->name.device, run->name.model, (long long)w->batch, shown_option(run),
-                         (int)evaluation->groups[row].held_out[0], w->forward_us / 1e3, run->forward_us / 1e3,
+            rt_table_row(table, run->name.device, run->name.model, (long long)w->batch,
+                         shown_option(&run->name), (int)evaluation->groups[row].held_out[0],
+                         w->forward_us / 1e3, run->forward_us / 1e3,
                          rt_error_percent(w->forward_us, run->forward_us), w->backward_us / 1e3,
                          run->backward_us / 1e3, rt_error_percent(w->backward_us, run->backward_us));
     }
@@ -275,21 +280,23 @@ static void add_passes(struct rt_report *report, const struct rt_evaluation *eva
     free(title);
 }
 
-static void add_skipped(struct rt_report *report, const struct rt_evaluation *evaluation)
+static void add_skipped(struct rt_report *report, const struct rt_evaluation *evaluation,
+                        const struct rt_dataset *dataset)
 {
     json_t *array = json_array();
     for (size_t r = 0; r < evaluation->refused_count; r++) {
-        json_t *json = rt_evaluation_run_json(&evaluation->refused[r].run);
+        json_t *json = rt_evaluation_run_json(dataset, evaluation->refused[r].run.workload);
         json_object_set_new(json, "reason", rt_json_text(evaluation->refused[r].reason));
         json_array_append_new(array, json);
     }
     rt_report_add_json(report, "skipped", array);
 }
 
-void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evaluation *evaluation)
+void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evaluation *evaluation,
+                                 const struct rt_dataset *dataset)
 {
     add_runs(report, evaluation);
-    add_published(report, evaluation);
+    add_published(report, evaluation, dataset);
     add_legend(report);
     if (evaluation->options.pictures)
         rt_evaluation_add_plots(report, evaluation);
@@ -305,5 +312,5 @@ void rt_evaluation_add_workloads(struct rt_report *report, const struct rt_evalu
                             "per kind (each pool once); fitted, held out: on GPUs that the predictor was and "
                             "was not fitted to; every column: runs that all forecasts have",
                             "scope", "kind", true);
-    add_skipped(report, evaluation);
+    add_skipped(report, evaluation, dataset);
 }

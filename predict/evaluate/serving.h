@@ -1,6 +1,22 @@
 /*
  * Measured runs of LLM servers beside their simulation (predict/serving): TPOT, throughput and TTFT of each,
  * with errors of every step's forecast in them, and the scheduler's.
+ *
+ * Measured runs of LLM servers under load, out of CSV: how long the users of a server waited. A row is a
+ * run; columns that are not here are passed over:
+ *
+ *   device, model       by the names of the catalogue and of the zoo
+ *   backend             vllm, sglang, tensorrt-llm
+ *   dtype, quant, kv_cache   as the columns of runs have them (datasets/run_attributes.h); default bf16, none
+ *   tp, pp, ep, attention_dp, replicas   how the GPUs that serve are cut; of disaggregated ones those that
+ *                       prefill; default 1
+ *   decode_tp, decode_pp, decode_ep, decode_attention_dp, decode_replicas   disaggregated: those that decode
+ *   input, output       tokens of a prompt and made of it; `least`: the share of them that the shortest has,
+ *                       lengths lie evenly between (default 1: all alike)
+ *   concurrency         users in a closed loop
+ *   sequences           that the server runs at once; default: its scheduler's
+ *   ttft_ms, tpot_ms    means over the requests; output_per_s: tokens a second, else it follows from the two
+ *   id, note            of the run; a note says why a run is judged apart from the others
  */
 #ifndef ROOFTILE_PREDICT_EVALUATE_SERVING_H
 #define ROOFTILE_PREDICT_EVALUATE_SERVING_H
@@ -9,17 +25,57 @@
 #include "base/report.h"
 #include "base/threads.h"
 #include "predict/evaluate/candidate.h"
-#include "predict/evaluate/serving_runs.h"
+#include "predict/evaluate/quantity.h"
 
-/* What is compared. */
-enum rt_serving_figure { RT_SERVING_TPOT, RT_SERVING_THROUGHPUT, RT_SERVING_TTFT, RT_SERVING_FIGURES };
-extern const char *const rt_serving_figures[RT_SERVING_FIGURES]; /* "tpot", "throughput", "ttft" */
+#include <stddef.h>
+#include <stdint.h>
 
-/* A run with a forecast: us, and tokens a second. */
-struct rt_scored_serving {
-    const struct rt_serving_run *run;
-    double measured[RT_SERVING_FIGURES], forecast[RT_SERVING_FIGURES];
+/* ---- runs ---- */
+
+struct rt_serving_cut {
+    int64_t tensor, pipeline, expert, attention, replicas;
 };
+
+/* Texts of a run, "" where the cell is empty. */
+enum rt_serving_text {
+    RT_SERVING_ID,
+    RT_SERVING_DEVICE,
+    RT_SERVING_MODEL,
+    RT_SERVING_BACKEND,
+    RT_SERVING_DTYPE,
+    RT_SERVING_QUANT,
+    RT_SERVING_CACHE,
+    RT_SERVING_NOTE,
+    RT_SERVING_TEXTS
+};
+extern const char *const rt_serving_texts[RT_SERVING_TEXTS]; /* their columns */
+
+struct rt_serving_run {
+    char *text[RT_SERVING_TEXTS];        /* owned */
+    struct rt_serving_cut serve, decode; /* decode.replicas 0: the first group does both */
+    int64_t input, output, concurrency;
+    int64_t sequences;                            /* 0: those of the scheduler */
+    double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */
+    size_t line;
+    char *reason; /* owned: why it cannot be forecast; NULL: it can */
+};
+
+struct rt_serving_runs {
+    char *path;
+    struct rt_serving_run *run;
+    size_t count, capacity;
+};
+
+/* RT_EIO or RT_EFORMAT where the file is none of such runs. A row that does not say what it takes to forecast
+ * it is kept, with its reason. Release in both cases. */
+int rt_serving_runs_read(const char *path, struct rt_serving_runs *out);
+void rt_serving_runs_release(struct rt_serving_runs *runs);
+
+/* Tokens a second that users get who wait `ttft_us` for the first and `tpot_us` for each further one of the
+ * mean output: Little's law, without what the server takes between requests. */
+double rt_serving_output_per_s(const struct rt_serving_run *run, double ttft_us, double tpot_us);
+
+/* ---- their simulation ---- */
 
 struct rt_serving_options {
     const struct rt_names *gpus, *models; /* parts of names; empty: all */
@@ -27,10 +83,15 @@ struct rt_serving_options {
     struct rt_threads *threads;
 };
 
+/* Users up to whom a prompt hardly waits for others: RT_QUANTITY_TTFT_FEW. */
+enum { RT_FEW_USERS = 8 };
+
+/* Runs with a forecast, whose items are TPOT, TTFT and throughput. */
 struct rt_serving_evaluation {
     struct rt_serving_runs *runs;
-    struct rt_scored_serving *judged;
-    size_t count, asked; /* asked: runs of the devices and models that were asked for */
+    struct rt_scored_items items;
+    const struct rt_serving_run **run; /* (items.count) */
+    size_t asked;                      /* runs of the devices and models that were asked for */
 };
 
 /* Simulates every run that can be; the others get a reason. `runs` must outlive `out`. Throughput is that

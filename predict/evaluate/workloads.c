@@ -1,14 +1,9 @@
 /* Rows of whole models: every measured run is built as a graph and forecast by every candidate. See
  * evaluate.h. */
 #include "base/status.h"
-#include "predict/evaluate/evaluation.h"
-#include "predict/evaluate/curves.h"
-#include "predict/evaluate/energy.h"
-#include "predict/evaluate/memory.h"
-#include "predict/evaluate/pool.h"
-#include "predict/evaluate/published.h"
-#include "predict/evaluate/run_property.h"
-#include "predict/evaluate/run_steps.h"
+#include "predict/evaluate/evaluate.h"
+#include "predict/evaluate/property.h"
+#include "predict/evaluate/scores.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,19 +28,6 @@ static struct rt_device *complete_devices(const struct rt_dataset *dataset)
 }
 
 /* --- what is left out --- */
-
-static bool is_asked(const struct rt_evaluate_options *options, const struct rt_workload *workload,
-                     const char *model)
-{
-    if (options->devices != NULL && !options->devices[workload->device])
-        return false;
-    if (options->models == NULL || options->models->count == 0)
-        return true;
-    for (size_t i = 0; i < options->models->count; i++)
-        if (rt_name_contains(model, options->models->name[i]))
-            return true;
-    return false;
-}
 
 static bool is_calibrated_to(const struct workloads *workloads, const struct rt_workload *workload)
 {
@@ -159,10 +141,10 @@ static int judge_run(struct workloads *workloads, struct rt_scored_run *run)
             status = forecast_run(evaluation, c, &steps, device, run, &forecast);
     }
     if (status == RT_OK)
-        status = rt_scored_energy_add(evaluation, workloads->dataset, run, &steps, device);
+        status = rt_score_energy(evaluation, workloads->dataset, run->workload, &steps, device);
     rt_run_steps_release(&steps);
     if (status == RT_OK)
-        status = rt_scored_memory_add(evaluation, workloads->dataset, run, &forecast);
+        status = rt_score_memory(evaluation, workloads->dataset, run->workload, &forecast);
     return status;
 }
 
@@ -182,7 +164,7 @@ static int judge_out_of_memory(struct workloads *workloads, struct rt_scored_run
                              evaluation->options.fallback, 0, &forecast);
     rt_run_steps_release(&steps);
     if (status == RT_OK)
-        status = rt_scored_memory_add(evaluation, workloads->dataset, run, &forecast);
+        status = rt_score_memory(evaluation, workloads->dataset, run->workload, &forecast);
     return status == RT_OK ? rt_fail(RT_EFORMAT, "it was out of memory, so it has no time") : status;
 }
 
@@ -223,7 +205,7 @@ static int judge_runs(struct workloads *workloads)
         struct rt_scored_run run = {.workload = &dataset->workloads[i],
                                     .name = rt_workload_name(dataset, &dataset->workloads[i])};
         enum rt_left_out reason = RT_LEFT_COUNT;
-        if (!is_asked(&evaluation->options, run.workload, run.name.model))
+        if (!rt_evaluation_asks(&evaluation->options, dataset, run.workload))
             reason = RT_LEFT_NOT_ASKED;
         else if (is_calibrated_to(workloads, run.workload))
             reason = RT_LEFT_CALIBRATED;
@@ -372,7 +354,7 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
     evaluation.floor = rt_evaluation_add_column(&evaluation, RT_SCORED_FLOOR, rt_strdup("floor"),
                                                 rt_strdup("floor"), dataset->workload_count);
     status = judge_runs(&workloads);
-    rt_scored_curves_add(&evaluation, dataset, workloads.devices);
+    rt_score_curves(&evaluation, dataset, workloads.devices);
     free(workloads.devices);
     if (status == RT_OK && evaluation.row_count == 0)
         status = rt_evaluation_refuse_empty(&evaluation);
@@ -385,9 +367,6 @@ int rt_evaluate_workloads(const struct rt_dataset *dataset, const struct rt_cand
         return status;
     }
     add_pools(&evaluation);
-    rt_scored_memory_pool(&evaluation, dataset);
-    rt_scored_energy_pool(&evaluation, dataset);
-    rt_scored_curves_pool(&evaluation, dataset);
     *out = evaluation;
     return RT_OK;
 }

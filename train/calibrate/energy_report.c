@@ -1,6 +1,7 @@
 /* A calibration of energy as tables and notes. See energy.h. */
 #include "base/status.h"
 #include "base/text.h"
+#include "predict/evaluate/quantity.h"
 #include "train/calibrate/energy.h"
 
 #include <math.h>
@@ -13,49 +14,50 @@ static const struct rt_column device_columns[] = {
     {"core", NULL, 'f', 3},
     {"memory", NULL, 'f', 3},
     {"static", NULL, 'f', 3},
-    {"error_before", "error %", 'f', 1},
-    {"error_after", "after", 'f', 1},
+    {"error_before", "uncalibrated %", 'f', 1},
+    {"error_after", "calibrated %", 'f', 1},
     {"others", NULL, 'd', 0},
-    {"others_error_before", "error %", 'f', 1},
-    {"others_error_after", "after", 'f', 1},
+    {"others_error_before", "uncalibrated %", 'f', 1},
+    {"others_error_after", "calibrated %", 'f', 1},
 };
 
 static const struct rt_column part_columns[] = {
-    {"part", NULL, 's', 0}, {"before", NULL, 'f', 3}, {"after", NULL, 'f', 3}};
+    {"part", NULL, 's', 0}, {"before", "uncalibrated", 'f', 3}, {"after", "calibrated", 'f', 3}};
 
-/* Mean |error| of power over a device's measurements, those that were fitted to or the others. */
-static void measure(const struct rt_energy_calibration *calibration, const struct rt_energy_model *model,
-                    const struct rt_device *device, int32_t index, bool used, struct rt_metrics *out)
+/* Errors of power over a device's measurements, those that were fitted to or the others. */
+static struct rt_metrics errors_of(const struct rt_energy_calibration *calibration,
+                                   const struct rt_energy_model *model, const struct rt_device *device,
+                                   int32_t index, bool used)
 {
     const struct rt_energy_measurements *measurements = &calibration->measurements;
-    double *measured = rt_malloc((measurements->count + 1) * sizeof *measured);
-    double *forecast = rt_malloc((measurements->count + 1) * sizeof *forecast);
+    struct rt_scored_items items = {0};
     double scale[RT_ENERGY_PARTS];
-    size_t count = 0;
     rt_energy_scales(model, device, scale);
     for (size_t i = 0; i < measurements->count; i++) {
         const struct rt_energy_observation *observation = &measurements->list[i].observation;
         if (observation->device != index || calibration->used[i] != used)
             continue;
-        measured[count] = observation->watts;
-        forecast[count++] = rt_energy_observation_watts(observation, scale);
+        struct rt_scored_item *item = rt_scored_items_add(&items);
+        item->measured[RT_QUANTITY_TIMED_POWER] = observation->watts;
+        item->forecast[RT_BY_PREDICTOR][RT_QUANTITY_TIMED_POWER] =
+            rt_energy_observation_watts(observation, scale);
     }
-    rt_metrics_of(measured, forecast, count, out);
-    free(measured);
-    free(forecast);
+    struct rt_metrics metrics = rt_quantity_metrics(&items, NULL, RT_QUANTITY_TIMED_POWER, RT_BY_PREDICTOR);
+    rt_scored_items_release(&items);
+    return metrics;
 }
 
 static void add_device(const struct rt_energy_calibration *calibration, const struct rt_predictor *predictor,
                        const struct rt_device *device, int32_t index, struct rt_table *table)
 {
     const struct rt_energy_device *entry = rt_energy_model_find(&predictor->energy, device);
-    struct rt_metrics before, after, others_before, others_after;
-    measure(calibration, &calibration->before, device, index, true, &before);
+    const struct rt_metrics before = errors_of(calibration, &calibration->before, device, index, true);
     if (entry == NULL || before.count == 0)
         return;
-    measure(calibration, &predictor->energy, device, index, true, &after);
-    measure(calibration, &calibration->before, device, index, false, &others_before);
-    measure(calibration, &predictor->energy, device, index, false, &others_after);
+    const struct rt_metrics after = errors_of(calibration, &predictor->energy, device, index, true),
+                            others_before =
+                                errors_of(calibration, &calibration->before, device, index, false),
+                            others_after = errors_of(calibration, &predictor->energy, device, index, false);
     rt_table_row(table, device->name, (long long)entry->runs, (long long)entry->kernels,
                  entry->effect[RT_ENERGY_CORE], entry->effect[RT_ENERGY_MEMORY],
                  entry->effect[RT_ENERGY_STATIC], before.mape, after.mape, (long long)others_before.count,
@@ -106,7 +108,8 @@ void rt_energy_calibration_report(const struct rt_energy_calibration *calibratio
     rt_report_add_table(report, "devices", "", table);
     rt_report_add_note(report, NULL,
                        "core (units and cache), memory, static (active and idle watts): what is added to the "
-                       "ln of their joules. error: mean |error| of power at the measured time, of what it "
+                       "ln of their joules. uncalibrated, calibrated: mean |error| of power at the measured "
+                       "time, of what it "
                        "was fitted to and of the others");
     if (calibration->device < 0)
         add_population(calibration, &predictor->energy, report);

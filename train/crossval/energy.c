@@ -1,10 +1,11 @@
 /* Energy of GPUs left out. See energy.h. */
 #include "train/crossval/energy.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "datasets/chips.h"
 #include "datasets/dataset_input.h"
 #include "train/calibrate/energy_observations.h"
-#include "predict/evaluate/metrics.h"
+#include "predict/evaluate/quantity.h"
 #include "train/judge_energy.h"
 
 #include <math.h>
@@ -14,20 +15,14 @@
 enum { RUNS_IN_TURN = 12 }; /* of a GPU that its effects are fitted to */
 
 /* Whose forecast. */
-enum judged { UNSEEN, ONE_RUN, PRIORS, BOARD, JUDGED };
-static const struct {
-    const char *key, *words;
-} judged[JUDGED] = {[UNSEEN] = {"unseen", "no run of the GPU"},
-                    [ONE_RUN] = {"one_run", "one run of it"},
-                    [PRIORS] = {"priors", "physics alone"},
-                    [BOARD] = {"board", "board power"}};
+enum forecaster { UNSEEN, ONE_RUN, PRIORS, BOARD, FORECASTERS };
+static const char *const forecasters[FORECASTERS] = {"no run of the GPU", "one run of it", "physics alone",
+                                                     "board power"};
 
-/* A forecast of one run or kernel. */
+/* What a scored item is of. */
 struct forecast {
     size_t observation;
-    enum judged judged;
-    double watts;                 /* at the measured time */
-    double end_watts, end_joules; /* at the forecast time */
+    enum forecaster by;
 };
 
 struct crossval {
@@ -37,8 +32,9 @@ struct crossval {
     size_t *serves;                  /* (device_count) which predictor's times a device has */
     struct rt_energy_measured *list; /* (count) */
     size_t count;
-    struct forecast *forecasts;
-    size_t forecast_count;
+    struct rt_scored_items items;
+    struct forecast *forecasts; /* (items.count) */
+    size_t forecast_capacity;
 };
 
 static const struct rt_dataset *data_of(const struct crossval *crossval)
@@ -111,28 +107,39 @@ static void gather(struct crossval *crossval)
 
 /* ---- forecasts ---- */
 
-static void add_forecast(struct crossval *crossval, struct forecast forecast)
-{
-    size_t count = crossval->forecast_count;
-    if ((count & (count - 1)) == 0) /* capacity is the next power of two */
-        crossval->forecasts =
-            rt_realloc(crossval->forecasts, count ? 2 * count : 1, sizeof *crossval->forecasts);
-    crossval->forecasts[crossval->forecast_count++] = forecast;
-}
-
 static double joules(const struct rt_energy_measured *measured, double watts, double time_us)
 {
     return watts * measured->gpus * 1e-6 * time_us;
 }
 
-static void add_scaled(struct crossval *crossval, size_t observation, enum judged who,
+static void set(struct rt_scored_item *item, enum rt_quantity_id quantity, double measured, double forecast)
+{
+    item->measured[quantity] = measured;
+    item->forecast[RT_BY_PREDICTOR][quantity] = forecast;
+}
+
+/* watts: at the measured time; end_watts: at the forecast time. */
+static void add_forecast(struct crossval *crossval, size_t observation, enum forecaster by, double watts,
+                         double end_watts)
+{
+    const struct rt_energy_measured *measured = &crossval->list[observation];
+    double measured_w = measured->observation.watts;
+    RT_GROW(crossval->forecasts, crossval->items.count, 1, crossval->forecast_capacity);
+    crossval->forecasts[crossval->items.count] = (struct forecast){observation, by};
+    struct rt_scored_item *item = rt_scored_items_add(&crossval->items);
+    item->workload = measured->workload;
+    set(item, RT_QUANTITY_TIMED_POWER, measured_w, watts);
+    set(item, RT_QUANTITY_POWER, measured_w, end_watts);
+    set(item, RT_QUANTITY_ENERGY, joules(measured, measured_w, measured->measured_us),
+        joules(measured, end_watts, measured->forecast_us));
+}
+
+static void add_scaled(struct crossval *crossval, size_t observation, enum forecaster by,
                        const double scale[RT_ENERGY_PARTS])
 {
     const struct rt_energy_measured *measured = &crossval->list[observation];
-    double end_watts = rt_energy_observation_watts(&measured->as_forecast, scale);
-    add_forecast(crossval, (struct forecast){observation, who,
-                                             rt_energy_observation_watts(&measured->observation, scale),
-                                             end_watts, joules(measured, end_watts, measured->forecast_us)});
+    add_forecast(crossval, observation, by, rt_energy_observation_watts(&measured->observation, scale),
+                 rt_energy_observation_watts(&measured->as_forecast, scale));
 }
 
 static void visit(void *context, size_t observation, const struct rt_energy_model *model, bool one_run)
@@ -150,11 +157,9 @@ static void add_baselines(struct crossval *crossval)
     for (int p = 0; p < RT_ENERGY_PARTS; p++)
         scale[p] = 1;
     for (size_t i = 0; i < crossval->count; i++) {
-        const struct rt_energy_measured *measured = &crossval->list[i];
-        double board = measured->observation.limit_w;
+        double board = crossval->list[i].observation.limit_w;
         add_scaled(crossval, i, PRIORS, scale);
-        add_forecast(crossval, (struct forecast){i, BOARD, board, board,
-                                                 joules(measured, board, measured->forecast_us)});
+        add_forecast(crossval, i, BOARD, board, board);
     }
 }
 
@@ -184,70 +189,50 @@ static int judge(struct crossval *crossval, int64_t seed)
 
 /* ---- the table ---- */
 
-/* Which forecasts a row is about; NULL and -1: all. */
-struct pool {
-    const struct rt_device *chip; /* a device of it */
-    int mode;                     /* of runs */
-    enum judged judged;
-};
-
-static const struct rt_column columns[] = {
-    {"gpu", NULL, 's', 0},
-    {"mode", NULL, 's', 0},
-    {"with", NULL, 's', 0},
-    {"n", NULL, 'd', 0},
-    {"power_median", "power %", 'f', 1},
-    {"power_mean", "mean", 'f', 1},
-    {"end_power_median", "end to end: power %", 'f', 1},
-    {"end_power_mean", "mean", 'f', 1},
-    {"end_energy_median", "energy %", 'f', 1},
-    {"end_energy_mean", "mean", 'f', 1},
-};
-
-static bool is_in(const struct crossval *crossval, const struct pool *pool, const struct forecast *forecast)
-{
-    const struct rt_energy_measured *measured = &crossval->list[forecast->observation];
-    bool mode = pool->mode < 0 || (measured->workload != NULL && measured->workload->mode == pool->mode);
-    return forecast->judged == pool->judged && mode &&
-           (pool->chip == NULL || rt_chip_same(device_of(crossval, forecast->observation), pool->chip));
-}
-
-static void add_row(const struct crossval *crossval, const struct pool *pool, struct rt_table *table)
-{
-    size_t most = crossval->forecast_count + 1, count = 0;
-    double *value = rt_malloc(5 * most * sizeof *value);
-    double *watts = value, *forecast_w = value + most, *end_w = value + 2 * most,
-           *measured_j = value + 3 * most, *end_j = value + 4 * most;
-    for (size_t f = 0; f < crossval->forecast_count; f++) {
-        const struct forecast *forecast = &crossval->forecasts[f];
-        if (!is_in(crossval, pool, forecast))
-            continue;
-        const struct rt_energy_measured *measured = &crossval->list[forecast->observation];
-        watts[count] = measured->observation.watts;
-        forecast_w[count] = forecast->watts;
-        end_w[count] = forecast->end_watts;
-        measured_j[count] = joules(measured, measured->observation.watts, measured->measured_us);
-        end_j[count++] = forecast->end_joules;
+#define COLUMN(key, title, id, statistic)                                                                    \
+    {                                                                                                        \
+        key, title, RT_QUANTITY_##id, RT_STATISTIC_##statistic, RT_BY_PREDICTOR                              \
     }
-    struct rt_metrics power, end_power, energy;
-    rt_metrics_of(watts, forecast_w, count, &power);
-    rt_metrics_of(watts, end_w, count, &end_power);
-    rt_metrics_of(measured_j, end_j, count, &energy);
-    char word[96] = "all";
-    if (pool->chip != NULL)
-        rt_chip_word(pool->chip, word, sizeof word);
-    if (count > 0)
-        rt_table_row(table, word, pool->mode < 0 ? "all" : rt_modes[pool->mode], judged[pool->judged].words,
-                     (long long)count, power.median, power.mape, end_power.median, end_power.mape,
-                     energy.median, energy.mape);
-    free(value);
+
+static const struct rt_pool_column columns[] = {
+    COLUMN("n", NULL, POWER, N),
+    COLUMN("power_median", "power %", TIMED_POWER, MEDIAN),
+    COLUMN("power_mean", "mean", TIMED_POWER, MAPE),
+    COLUMN("end_power_median", "end to end: power %", POWER, MEDIAN),
+    COLUMN("end_power_mean", "mean", POWER, MAPE),
+    COLUMN("end_energy_median", "energy %", ENERGY, MEDIAN),
+    COLUMN("end_energy_mean", "mean", ENERGY, MAPE),
+};
+static const struct rt_pool_table pools = {
+    .name = {"gpu", "mode", "with"}, .column = columns, .column_count = RT_COUNT(columns)};
+
+static bool is_in(const struct crossval *crossval, size_t item, const struct rt_device *chip, int mode,
+                  enum forecaster by)
+{
+    const struct forecast *forecast = &crossval->forecasts[item];
+    const struct rt_workload *run = crossval->items.item[item].workload;
+    return forecast->by == by && (mode < 0 || (run != NULL && run->mode == mode)) &&
+           (chip == NULL || rt_chip_same(device_of(crossval, forecast->observation), chip));
 }
 
+/* A row for each forecaster. `chip`: a device of it, NULL for all; `mode`: of runs, -1 for all and kernels.
+ */
 static void add_rows(const struct crossval *crossval, const struct rt_device *chip, int mode,
                      struct rt_table *table)
 {
-    for (int who = 0; who < JUDGED; who++)
-        add_row(crossval, &(struct pool){chip, mode, (enum judged)who}, table);
+    bool *member = rt_malloc((crossval->items.count + 1) * sizeof *member);
+    char word[96] = "all";
+    if (chip != NULL)
+        rt_chip_word(chip, word, sizeof word);
+    for (int by = 0; by < FORECASTERS; by++) {
+        bool any = false;
+        for (size_t i = 0; i < crossval->items.count; i++)
+            any |= member[i] = is_in(crossval, i, chip, mode, (enum forecaster)by);
+        const char *const name[RT_POOL_NAMES] = {word, mode < 0 ? "all" : rt_modes[mode], forecasters[by]};
+        if (any)
+            rt_pool_table_add(table, &pools, &crossval->items, member, name);
+    }
+    free(member);
 }
 
 static bool is_wanted(const struct rt_names *only, const char *device)
@@ -279,7 +264,7 @@ static void note_times(const struct crossval *crossval, struct rt_report *report
             rt_report_add_note(
                 report, "warnings",
                 "times of %s are by a predictor that was fitted to it: end to end is not as of a "
-                "GPU left out; train one with --hold-out-gpu and name it with --times",
+                "GPU left out; train one that holds it out and name that for times",
                 dataset->devices[d].name);
 }
 
@@ -288,7 +273,7 @@ static struct rt_report *make_report(const struct crossval *crossval,
 {
     const struct rt_dataset *dataset = data_of(crossval);
     struct rt_report *report = rt_report_new();
-    struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
+    struct rt_table *table = rt_pool_table_new(&pools);
     for (size_t d = 0; d < dataset->device_count; d++)
         if (is_first(crossval, d) && is_wanted(&options->only, dataset->devices[d].name))
             add_rows(crossval, &dataset->devices[d], -1, table);
@@ -320,6 +305,7 @@ static void release(struct crossval *crossval)
     free(crossval->serves);
     free(crossval->list);
     free(crossval->forecasts);
+    rt_scored_items_release(&crossval->items);
     rt_dataset_input_release(&crossval->input);
 }
 

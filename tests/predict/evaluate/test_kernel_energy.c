@@ -3,7 +3,6 @@
 
 #include "base/random.h"
 #include "predict/evaluate/evaluate.h"
-#include "predict/evaluate/kernel_energy.h"
 
 #include <math.h>
 

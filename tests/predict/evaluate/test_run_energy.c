@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "predict/evaluate/evaluate.h"
-#include "predict/evaluate/run_pools.h"
+#include "predict/evaluate/report_parts.h"
 #include "predict/step/power_curve.h"
 
 #include <math.h>
@@ -47,6 +47,32 @@ static void evaluate(const struct rt_dataset *dataset, const struct rt_names *by
     RT_ASSERT_OK(rt_evaluate_workloads(dataset, candidate, 1, &options, out));
 }
 
+static double us_of(const struct rt_scored_item *run)
+{
+    return run->forecast[RT_BY_PREDICTOR][RT_QUANTITY_TIME];
+}
+
+static json_t *pools_of(const struct rt_pool_table *of, const struct rt_scored_items *items,
+                        const struct rt_dataset *dataset, const struct rt_names *by)
+{
+    struct rt_table *table = rt_pool_table_new(of);
+    rt_pool_runs(table, of, items, dataset, by);
+    json_t *rows = rt_table_json(table);
+    rt_table_free(table);
+    return rows;
+}
+
+/* A member of a row: of an object in it (NULL: of the row), perhaps of an object in that. */
+static double number_of(const json_t *rows, size_t row, const char *object, const char *by, const char *key)
+{
+    const json_t *value = json_array_get(rows, row);
+    if (object != NULL)
+        value = json_object_get(value, object);
+    if (by != NULL)
+        value = json_object_get(value, by);
+    return json_number_value(json_object_get(value, key));
+}
+
 /* Errors are those of the rows; runs without power are in no row; limits below the board's make runs slower.
  */
 static void test_energy(void)
@@ -59,27 +85,32 @@ static void test_energy(void)
     add_run(&dataset, "bert-base", RT_TRAINING, 90000, 210, NAN);
     add_run(&dataset, "bert-base", RT_TRAINING, 90000, NAN, NAN);
     evaluate(&dataset, NULL, &e);
-    CU_ASSERT_EQUAL_FATAL(e.energy_count, 3);
+    CU_ASSERT_EQUAL_FATAL(e.energy.count, 3);
     double sum = 0;
     for (size_t i = 0; i < 3; i++) {
-        const struct rt_scored_energy *run = &e.energy[i];
+        const struct rt_scored_item *run = &e.energy.item[i];
+        double watts = run->measured[RT_QUANTITY_POWER];
         CU_ASSERT_EQUAL(run->gpus, 1);
-        CU_ASSERT_DOUBLE_EQUAL(run->joules, run->watts * run->run.workload->end_to_end_us * 1e-6, 1e-9);
-        CU_ASSERT_TRUE(isnan(run->tokens));
-        for (int column = 0; column < RT_ENERGY_COLUMNS; column++) {
-            CU_ASSERT_TRUE(run->forecast_w[column] > 0 && run->forecast_w[column] <= run->limit_w);
-            CU_ASSERT_DOUBLE_EQUAL(run->forecast_j[column], run->forecast_w[column] * run->forecast_us * 1e-6,
+        CU_ASSERT_DOUBLE_EQUAL(run->measured[RT_QUANTITY_ENERGY], watts * run->workload->end_to_end_us * 1e-6,
+                               1e-9);
+        CU_ASSERT_TRUE(isnan(run->tokens) && isnan(run->measured[RT_QUANTITY_TOKEN_ENERGY]));
+        for (int by = 0; by < RT_BY_COUNT; by++) {
+            double forecast_w = run->forecast[by][RT_QUANTITY_POWER];
+            CU_ASSERT_TRUE(forecast_w > 0 && forecast_w <= run->limit_w);
+            CU_ASSERT_DOUBLE_EQUAL(run->forecast[by][RT_QUANTITY_ENERGY], forecast_w * us_of(run) * 1e-6,
                                    1e-9);
         }
-        sum += fabs(run->forecast_w[RT_ENERGY_FITTED] / run->watts - 1) * 100;
+        sum += fabs(run->forecast[RT_BY_PREDICTOR][RT_QUANTITY_POWER] / watts - 1) * 100;
     }
-    CU_ASSERT_TRUE(e.energy[0].limit_w == 250 && e.energy[1].limit_w == 100);
-    CU_ASSERT_TRUE(e.energy[1].forecast_us > e.energy[0].forecast_us);
-    CU_ASSERT_EQUAL_FATAL(e.energy_pool_count, 3); /* all, inference, training */
-    CU_ASSERT_EQUAL(e.energy_pools[0].power[RT_ENERGY_FITTED].count, 3);
-    CU_ASSERT_DOUBLE_EQUAL(e.energy_pools[0].power[RT_ENERGY_FITTED].mape, sum / 3, 1e-9);
-    CU_ASSERT_EQUAL(e.energy_pools[1].power[RT_ENERGY_FITTED].count, 2);
-    CU_ASSERT_EQUAL(e.energy_pools[1].tokens[RT_ENERGY_FITTED].count, 0);
+    CU_ASSERT_TRUE(e.energy.item[0].limit_w == 250 && e.energy.item[1].limit_w == 100);
+    CU_ASSERT_TRUE(us_of(&e.energy.item[1]) > us_of(&e.energy.item[0]));
+    json_t *pools = pools_of(&rt_energy_pools, &e.energy, &dataset, NULL);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(pools), 3); /* all, inference, training */
+    CU_ASSERT_EQUAL(number_of(pools, 0, "power", "forecast", "n"), 3);
+    CU_ASSERT_DOUBLE_EQUAL(number_of(pools, 0, "power", "forecast", "mape"), sum / 3, 1e-9);
+    CU_ASSERT_EQUAL(number_of(pools, 1, "power", "forecast", "n"), 2);
+    CU_ASSERT_EQUAL(number_of(pools, 1, "joules_per_token", "forecast", "n"), 0);
+    json_decref(pools);
     rt_evaluation_release(&e);
     rt_candidates_release(candidate, 1);
     rt_dataset_release(&dataset);
@@ -109,35 +140,24 @@ static void test_curves(void)
         CU_ASSERT_DOUBLE_EQUAL(e.curves[0].forecast_w[i] / states[i].watts, 1, 1e-9);
     }
     CU_ASSERT_EQUAL(e.curves[0].best, e.curves[0].forecast_best);
-    CU_ASSERT_EQUAL_FATAL(e.curve_pool_count, 3); /* all, training, of its model */
-    CU_ASSERT_EQUAL(e.curve_pools[2].time.count, 3);
-    CU_ASSERT_TRUE(e.curve_pools[2].time.mape < 1e-6 && e.curve_pools[2].near == 1);
-    CU_ASSERT_DOUBLE_EQUAL(e.curve_pools[2].regret, 0, 1e-9);
+    json_t *pools = pools_of(&rt_curve_pools, &e.points, &dataset, &by);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(pools), 3); /* all, training, of its model */
+    CU_ASSERT_EQUAL(number_of(pools, 2, "time", NULL, "n"), 3);
+    CU_ASSERT_TRUE(number_of(pools, 2, "time", NULL, "mape") < 1e-6);
+    CU_ASSERT_EQUAL(number_of(pools, 2, NULL, NULL, "near_percent"), 100);
+    CU_ASSERT_DOUBLE_EQUAL(number_of(pools, 2, NULL, NULL, "regret_percent"), 0, 1e-9);
+    json_decref(pools);
     rt_evaluation_release(&e);
     rt_candidates_release(candidate, 1);
     rt_names_release(&by);
     rt_dataset_release(&dataset);
 }
 
-struct seen {
-    size_t pools, members;
-};
-
-static void count_members(void *context, const struct rt_run_pool *pool, const bool *member)
-{
-    struct seen *seen = context;
-    seen->pools++;
-    for (int i = 0; i < 3; i++)
-        seen->members += member[i];
-    CU_ASSERT_TRUE(pool->by == NULL || strcmp(pool->mode, "all") != 0);
-}
-
 /* Pools without a run are none. */
 static void test_pools(void)
 {
     struct rt_dataset dataset;
-    struct seen seen = {0};
-    const struct rt_workload *runs[3];
+    struct rt_scored_items items = {0}, none = {0};
     char list[] = "model";
     struct rt_names by = {0};
     rt_names_add(&by, list);
@@ -145,13 +165,25 @@ static void test_pools(void)
     add_run(&dataset, "a", RT_TRAINING, 1, NAN, NAN);
     add_run(&dataset, "b", RT_TRAINING, 1, NAN, NAN);
     add_run(&dataset, "a", RT_DECODE, 1, NAN, NAN);
-    for (size_t i = 0; i < 3; i++)
-        runs[i] = &dataset.workloads[i];
-    rt_run_pools(&dataset, &by, runs, 3, count_members, &seen);
-    CU_ASSERT_EQUAL(seen.pools, 1 + 2 + 3); /* all; training, decode; a in both, b in one */
-    CU_ASSERT_EQUAL(seen.members, 3 + 3 + 3);
-    rt_run_pools(&dataset, NULL, runs, 0, count_members, &seen);
-    CU_ASSERT_EQUAL(seen.pools, 6);
+    for (size_t i = 0; i < 3; i++) {
+        struct rt_scored_item *item = rt_scored_items_add(&items);
+        item->workload = &dataset.workloads[i];
+        item->measured[RT_QUANTITY_USED] = item->forecast[RT_BY_PREDICTOR][RT_QUANTITY_USED] = 1;
+    }
+    json_t *pools = pools_of(&rt_memory_pools, &items, &dataset, &by);
+    double members = 0;
+    for (size_t p = 0; p < json_array_size(pools); p++) {
+        members += number_of(pools, p, NULL, NULL, "n");
+        CU_ASSERT_TRUE(p == 0 || strcmp(json_string_value(json_object_get(json_array_get(pools, p), "mode")),
+                                        "all") != 0);
+    }
+    CU_ASSERT_EQUAL(json_array_size(pools), 1 + 2 + 3); /* all; training, decode; a in both, b in one */
+    CU_ASSERT_EQUAL(members, 3 + 3 + 3);
+    json_decref(pools);
+    pools = pools_of(&rt_memory_pools, &none, &dataset, NULL);
+    CU_ASSERT_EQUAL(json_array_size(pools), 0);
+    json_decref(pools);
+    rt_scored_items_release(&items);
     rt_names_release(&by);
     rt_dataset_release(&dataset);
 }
