@@ -2,7 +2,9 @@
 #ifndef ROOFTILE_PREDICT_EVALUATE_REPORT_PARTS_H
 #define ROOFTILE_PREDICT_EVALUATE_REPORT_PARTS_H
 
-#include "predict/evaluate/report.h"
+#include "base/report.h"
+#include "datasets/dataset_input.h"
+#include "predict/evaluate/evaluation.h"
 
 /* "a\nb" as "a, b"; "none" where there is nothing. Free with free(). */
 char *rt_evaluation_list(const char *lines);
