@@ -44,6 +44,13 @@ static void name_fields(const char *format, char *out, size_t size)
     out[used] = '\0';
 }
 
+char *rt_error_fields(const char *text)
+{
+    char named[sizeof sentence];
+    name_fields(text, named, sizeof named);
+    return rt_strdup(named);
+}
+
 /* vsnprintf of such a format. Values that are printed stay as they are, whatever braces they hold. */
 static void print_sentence(char *out, size_t size, const char *format, va_list arguments)
 {

@@ -49,6 +49,10 @@ int rt_fail(int status, const char *format, ...) __attribute__((format(printf, 2
  * kv_cache, as C and Python call it; the program calls rt_error_names_options(true) and so says --kv-cache. */
 void rt_error_names_options(bool options);
 
+/* A part of a sentence that names fields so, as the reader knows them, for one that is put together. Free with
+ * free(). */
+char *rt_error_fields(const char *text);
+
 /* Puts "context: " before the sentence that is kept; returns `status` unchanged. */
 int rt_fail_context(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 

@@ -71,7 +71,7 @@ static int check_request(const struct simulation *s, const struct rt_serve_reque
         return rt_fail(
             RT_EUSAGE,
             "a request of %d + %d tokens needs %" PRId64 " blocks of cache, a server has %" PRId64
-            "; take shorter ones, more GPUs a model (--tp) or a smaller cache per token (--kv-cache fp8)",
+            "; take shorter ones, more GPUs a model ({tp}) or a smaller cache per token ({kv_cache} fp8)",
             request->input, request->output, need, has);
     return RT_OK;
 }

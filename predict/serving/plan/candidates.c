@@ -180,8 +180,8 @@ int rt_serving_list_candidates(struct rt_serving_plan *plan)
                 add_pair(&list, p, e, g);
     if (list.full)
         return rt_fail(RT_EUSAGE,
-                       "there are more than %d ways to serve it; leave some out with --gpus, --quantisation, "
-                       "--users or --no-disaggregation",
+                       "there are more than %d ways to serve it; leave some out with {gpus}, {quantisation}, "
+                       "{users} or {no_disaggregation}",
                        RT_SERVING_MOST_CANDIDATES);
     plan->fate = rt_malloc(plan->candidate_count + 1);
     for (size_t c = 0; c < plan->candidate_count; c++)

@@ -255,11 +255,12 @@ static int run_waves(struct work *work, struct rt_threads *pool, uint32_t *left,
     }
     rt_progress_end(&work->progress);
     free(wave);
-    if (status == RT_EINTERRUPTED)
-        return rt_fail(status, "interrupted after %zu simulations%s", work->plan->found_count,
-                       work->journal != NULL ? "; the same command goes on with them"
-                                             : "; with --csv the same command would go on with them");
-    return status;
+    if (status != RT_EINTERRUPTED)
+        return status;
+    rt_fail(status, "interrupted after %zu simulations", work->plan->found_count);
+    return work->journal != NULL
+               ? rt_fail_remedy(status, "the same command goes on with them")
+               : rt_fail_remedy(status, "with {csv} the same command would go on with them");
 }
 
 /* What all numbers follow from: engines' costs and bounds know model, predictor and devices; the rest is the
