@@ -18,6 +18,17 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* What a step of so many sequences is taken for: each attention group's part in the graph that was captured
+ * for it, and where there are `parts` (groups, batches of a pipeline) a sequence more in each, whose decodes
+ * and prompts are rounded up apart. Beyond the end of a grid times grow in proportion, which a step does not.
+ */
+static int64_t most_in_step(const struct rt_scheduler *scheduler, int64_t sequences, int64_t groups,
+                            int64_t parts)
+{
+    int64_t padded = groups * rt_scheduler_padded(scheduler, (sequences + groups - 1) / groups);
+    return most(sequences, padded) + (parts > 1 ? parts : 0);
+}
+
 /* Steps hold no more than the scheduler lets in, nor more than there is. */
 static struct rt_step_cost_options grid_of(const struct rt_deployment_options *options)
 {
@@ -25,7 +36,9 @@ static struct rt_step_cost_options grid_of(const struct rt_deployment_options *o
     const struct rt_scheduler *scheduler = &options->scheduler;
     int64_t groups = most(cost.graph.attention_data_parallel, 1), sequences = scheduler->sequences * groups;
     int64_t budget = scheduler->budget * (scheduler->budget_shared ? 1 : groups);
-    cost.most_sequences = options->sequences > 0 ? least(options->sequences, sequences) : sequences;
+    int64_t parts = groups * most(cost.pipeline, 1);
+    cost.most_sequences = most_in_step(
+        scheduler, options->sequences > 0 ? least(options->sequences, sequences) : sequences, groups, parts);
     cost.most_tokens = scheduler->chunked ? budget : most(budget, options->longest_input);
     cost.most_context = options->longest;
     return cost;

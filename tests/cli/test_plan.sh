@@ -89,6 +89,27 @@ for signal in KILL INT; do
     if cmp -s whole.csv $signal.csv; then ok "same bytes after $signal"; else not_ok "same bytes after $signal"; fi
 done
 
+# --- a plan's server under a plan's load is what `serve` says, also with users between two captured graphs ---
+succeeds "uneven users" plan --users 6,20 --quantisation bf16 --kv-cache bf16 --no-disaggregation --exhaustive --csv uneven.csv
+python3 - "$ROOFTILE" >python.out 2>&1 <<'PY'
+import csv, json, subprocess, sys
+count = 0
+for r in csv.DictReader(open("uneven.csv")):
+    servers, gpus = int(r["servers"]), int(r["gpus"])
+    users = int(r["users"]) // servers
+    ramp = users * servers * 64 / (float(r["most_gpu_tokens_per_s"]) * gpus)  # users come over the time of an answer
+    load = ["-c", users, "--ramp", f"{ramp!r}s", "--warm-up", users, "--requests", users + max(3 * users, 48)]
+    cut = ["--tp", r["tp"], "--pp", r["pp"], "--dtype", "bf16", "--kv-cache", "bf16"]
+    serve = [sys.argv[1], "serve", "--model", "small.json", "--gpu", "L4", "--isl", "512", "--osl", "64", "--json", *map(str, load), *cut]
+    said = {l["latency"]: l for l in json.loads(subprocess.run(serve, check=True, capture_output=True).stdout)["latencies"]}
+    for name in ("TTFT", "TPOT"):
+        planned, served = float(r[name.lower() + "_ms"]), said[name]["p90_ms"]
+        assert abs(planned - served) < 1e-6 * served, (name, planned, served, serve)
+        count += 1
+assert count == 12, count
+PY
+if [ -s python.out ]; then not_ok "as serve says" "$(tail -n 3 python.out)"; else ok "as serve says"; fi
+
 # --- a rate ---
 rate() { "$ROOFTILE" plan --model small.json --gpu L4 --gpus 1,2,4 --isl 512 --osl 64 -q --no-disaggregation --tpot 60 --ttft 3000 "$@"; }
 succeeds slow rate --rate 1 --json
