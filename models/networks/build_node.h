@@ -1,4 +1,4 @@
-/* The steps that all operators of build.h share. Internal to build.c and build_moves.c. */
+/* The steps that all operators of build.h share. Internal to models/networks. */
 #ifndef ROOFTILE_MODELS_NETWORKS_BUILD_NODE_H
 #define ROOFTILE_MODELS_NETWORKS_BUILD_NODE_H
 

@@ -6,9 +6,8 @@
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
-#include "models/networks/onnx/report.h"
 #include "models/networks/model.h"
-#include "models/networks/print.h"
+#include "models/networks/report.h"
 #include "models/networks/step_options.h"
 
 #include <inttypes.h>

@@ -9,16 +9,16 @@
  * The room, in reading order:
  *   graph.[ch]       the structure; totals
  *   memory.[ch]      the memory of a step: its tensors, made and freed in order
- *   build.h          operators to nodes, with the kernels that PyTorch's autograd launches: build.c computes,
- *                    build_moves.c moves data, build_node.[ch] is what both share
- *   build_image.h    the same for images: build_image.c, build_image_moves.c, build_image_node.h
+ *   build.h          operators to nodes, with the kernels that PyTorch's autograd launches:
+ *                    build_node.[ch] is what they share
+ *   build_image.h    the same for images
  *   architectures/   layers and networks of operators, and the models that vary them, as rows
  *   config.[ch]      config.json to the sizes of a model
  *   zoo.c, zoo/      models by name
  *   model.[ch]       a model and a step to a graph, with checks of both
- *   fuse.c           chains of nodes to one kernel, as torch.compile makes them
+ *   graph_runtime.c  chains of nodes to one kernel, layouts, loads, as runtimes have them
  *   source.[ch]      what a model may be given as: a name, config.json, opgraph/, onnx/
- *   report.c, print_dot.c, cmd_graph.c   `rooftile graph`
+ *   report.[ch], cmd_graph.c   `rooftile graph`
  */
 #ifndef ROOFTILE_MODELS_NETWORKS_GRAPH_H
 #define ROOFTILE_MODELS_NETWORKS_GRAPH_H
@@ -112,7 +112,7 @@ struct rt_graph_kernel {
     /* The kernel does as much as so many of the call: the backward pass of fused attention computes five
      * products for its two (Dao 2022). FLOPs and bytes above are of all. */
     double multiple;
-    bool scalar_loads; /* moves its elements one by one: scalar_loads.h */
+    bool scalar_loads; /* moves its elements one by one: rt_graph_mark_scalar_loads */
 };
 
 /* Which tokens of a step a node works on: its time follows their number, and a server's steps have any. */
@@ -247,9 +247,30 @@ static inline double rt_graph_runs(const struct rt_graph *graph, const struct rt
 size_t rt_node_launches(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
                         struct rt_graph_kernel *out);
 
+/* --- graph_runtime.c: what a runtime makes of a graph that is built --- */
+
 /* Joins chains of fusable nodes, each the only reader of the one before, within a block, as torch.compile
  * joins pointwise and row-wise ops. rt_graph_build calls it where options.fusion is set. */
 void rt_graph_fuse(struct rt_graph *graph);
+
+/* Inductor, torch.compile's backend, stores images channels last where the convolutions of the model gain by
+ * it, whatever the user gave it. Does it, for a graph that was built as given? By PyTorch 2.15,
+ * torch/_inductor/graph.py, decide_layout_opt: inference weighs the FLOPs of grouped convolutions (1.358), of
+ * those with at most 64 channels (0.783), of those that halve the channels or more (0.725) and of others
+ * (0.823); training is refused by one grouped convolution or one that halves the channels. Depthwise ones are
+ * not grouped here. Models with 300 operators and more for each convolution stay as they are; a node counts
+ * as three operators. */
+bool rt_graph_prefers_channels_last(const struct rt_graph *graph);
+
+/* Sets scalar_loads of the kernels that load and store element by element. A thread that moves 2 bytes at a
+ * time keeps half as many bytes in flight as one that moves 4, so in 16 bits such kernels take as long as in
+ * 32; vectors of 16 bytes would hide it (NVIDIA, "CUDA Pro Tip: Increase Performance with Vectorized Memory
+ * Access", 2013). PyTorch's own batch norm and pooling are such kernels; before PyTorch 1.5 all elementwise
+ * ones are (github.com/pytorch/pytorch, issue 31975). What it explains: docs/log/vision.md. Compiled graphs
+ * have none. */
+void rt_graph_mark_scalar_loads(struct rt_graph *graph);
+
+/* --- totals --- */
 
 struct rt_graph_totals {
     double flops[RT_PHASE_COUNT], bytes[RT_PHASE_COUNT]; /* of one step on one device; no collectives */

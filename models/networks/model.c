@@ -1,6 +1,5 @@
 /* Models to graphs: checks of options, the architecture's builder, checks of kernels. See model.h. */
 #include "models/networks/model.h"
-#include "models/networks/layout.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
@@ -8,7 +7,6 @@
 #include "models/networks/vision/vision.h"
 #include "models/networks/sequences.h"
 #include "models/networks/build.h"
-#include "models/networks/scalar_loads.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -27,7 +27,7 @@ struct rt_runtime {
     bool served;          /* the kernels of servers: docs/method.md */
     bool hosted;          /* its kernels may wait for a host that launches them, even where none is named */
     bool replayed;        /* the host launches a CUDA graph, not each kernel */
-    bool scalar_loads;    /* its elementwise kernels move one element at a time: scalar_loads.h */
+    bool scalar_loads;    /* its elementwise kernels move one element at a time */
 };
 extern const struct rt_runtime rt_runtimes[RT_RUNTIME_COUNT];
 extern const char *const rt_runtime_names[RT_RUNTIME_COUNT];

@@ -2,7 +2,7 @@
 #include "models/networks/source.h"
 #include "base/status.h"
 #include "models/networks/architectures/architecture.h"
-#include "models/networks/onnx/lower.h"
+#include "models/networks/onnx/onnx.h"
 #include "models/networks/opgraph/opgraph.h"
 
 #include <string.h>

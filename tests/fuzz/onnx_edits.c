@@ -8,7 +8,7 @@
 #include "targets.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "models/networks/onnx/operators.h"
+#include "models/networks/onnx/operator.h"
 #include "onnx.pb-c.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #include "datasets/validate.h"
 #include "models/networks/source.h"
 #include "models/networks/onnx/infer.h"
-#include "models/networks/onnx/report.h"
+#include "models/networks/onnx/onnx.h"
 #include "models/networks/memory.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/search/explore/formula.h"

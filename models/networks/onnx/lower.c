@@ -1,13 +1,14 @@
-/* The walk that makes kernels of a model's nodes. See lower.h. */
-#include "models/networks/onnx/lower.h"
+/*
+ * A model that was read to the kernels that it runs: the rows of its operators (operator.h) add nodes to a
+ * graph. What runs of a node follows from its row, from patterns of several nodes (patterns.h), and from what
+ * is the same in every step: operators whose inputs are all constants are computed once.
+ */
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/build_node.h"
 #include "models/networks/onnx/infer.h"
 #include "models/networks/onnx/lowering.h"
 #include "models/networks/onnx/patterns.h"
-#include "models/networks/layout.h"
-#include "models/networks/scalar_loads.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -10,12 +10,12 @@
  *     read_value.c  tensors and types
  *   absent.c        the sentence of a build without them
  *   operator.[ch]   what a row of an operator is, and what its shapes may ask
- *   operators_*.c   the rows, by kind, with their functions; operators.[ch]: the table of all
+ *   operators_*.c   the rows, by kind, with their functions; operators.c: the table of all
  *   infer.[ch]      the walk over the nodes; why a shape is not known
  *   report.c        every value with its shape, printed
  *   lowering.[ch]   what functions of rows may ask and do while kernels are made
  *   match.[ch]      expressions of operators; patterns.[ch]: what they become, a row each
- *   lower.[ch]      the walk that makes kernels: rows and patterns to a graph
+ *   lower.c         the walk that makes kernels: rows and patterns to a graph
  *
  * Formats and rules are those of ONNX: onnx.proto, Operators.md (https://onnx.ai/onnx/operators), and
  * ContribOperators.md of ONNX Runtime for com.microsoft.
@@ -24,6 +24,7 @@
 #define ROOFTILE_MODELS_NETWORKS_ONNX_ONNX_H
 
 #include "base/options.h"
+#include "models/networks/graph.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -193,6 +194,7 @@ struct rt_onnx_dim {
     bool used; /* the file has a dim of that name */
 };
 
+struct rt_report;
 struct rt_onnx_block; /* of memory */
 struct rt_onnx_model {
     const char *path;
@@ -220,6 +222,17 @@ struct rt_onnx_model {
  * node or value; RT_EUSAGE for what `given` says. `given` may be NULL, and is borrowed. */
 int rt_onnx_read(const char *path, const struct rt_onnx_given *given, struct rt_onnx_model *out);
 void rt_onnx_release(struct rt_onnx_model *model);
+
+/* The kernels of one step of inference or training, all of options->dtype, as options->runtime runs them (no
+ * server's); batch, sequence and image are those of the first input. RT_EUSAGE where given->batch or
+ * given->sequence is asked for, and the file has no such dim and another size. RT_EIO, or RT_EFORMAT with the
+ * file, the node and what is not known of it. Warns of operators that are forecast by their bytes and of
+ * bodies that are counted once. */
+int rt_graph_import_onnx(const char *path, const struct rt_onnx_given *given,
+                         const struct rt_graph_options *options, struct rt_graph *out);
+
+/* Every value with its shape. */
+struct rt_report *rt_onnx_report(const struct rt_onnx_model *model);
 
 /* protobuf-c's version, "1.4.1"; NULL where rooftile was built without it. */
 const char *rt_onnx_library(void);

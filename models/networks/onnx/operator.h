@@ -66,6 +66,14 @@ extern const struct rt_onnx_operator rt_onnx_math_rows[], rt_onnx_norm_rows[], r
     rt_onnx_recurrent_rows[], rt_onnx_loss_rows[], rt_onnx_sequence_rows[], rt_onnx_control_rows[],
     rt_onnx_text_rows[];
 
+/* --- operators.c: the table of all --- */
+
+#define RT_ONNX_KINDS 16
+extern const struct rt_onnx_operator *const rt_onnx_operators[RT_ONNX_KINDS]; /* by kind */
+
+/* The row of an operator; domain "" is ai.onnx. NULL: none. */
+const struct rt_onnx_operator *rt_onnx_find_operator(const char *domain, const char *name);
+
 /* --- what a row may ask --- */
 
 /* The value of an input or output; NULL where it is left out. */

@@ -1,5 +1,5 @@
-/* The table of operators. See operators.h. */
-#include "models/networks/onnx/operators.h"
+/* The table of operators. See operator.h. */
+#include "models/networks/onnx/operator.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Every value of a model with its shape. See report.h. */
-#include "models/networks/onnx/report.h"
+/* Every value of a model with its shape. See onnx.h. */
+#include "base/report.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/onnx/operator.h"

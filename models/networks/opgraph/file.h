@@ -7,7 +7,6 @@
 
 #include "base/strings.h"
 #include "models/networks/graph.h"
-#include "models/networks/opgraph/cells.h"
 
 /* --- names --- */
 
@@ -23,6 +22,16 @@ struct rt_opgraph_name {
 bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out);
 
 /* --- rows --- */
+
+struct rt_opgraph_call {
+    struct rt_call call;
+    double bytes;  /* 0: as the op's row has it */
+    int64_t table; /* MEM of one shape with two dims: its elements; else 0 */
+    bool overlaps; /* a reduction that overlaps with the backward pass */
+};
+
+/* VEC ops: priced by the shapes of their row. */
+bool rt_opgraph_vector(enum rt_op_id op);
 
 struct rt_opgraph_row {
     int32_t name; /* in the file's names */

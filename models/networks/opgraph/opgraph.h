@@ -1,8 +1,8 @@
 /*
  * NeuSight's operator graphs (ASPLOS 2025, artifact: data/.../opgraph/<model>-<inf|train>-<seq>-<batch>.csv).
  *
- * In the order of the work: cells become calls (cells.[ch]), lines become rows in the order of execution
- * (file.[ch]), rows become nodes (opgraph.c).
+ * In the order of the work: cells become calls, and lines rows in the order of execution (file.[ch]); rows
+ * become nodes (opgraph.c).
  *
  * Where one layer was traced it becomes a block of `layers` repetitions (< 1: the layers of the model in the
  * file's name, or one and a warning), by the node names of the artifact's aggregator; graphs that hold every

@@ -4,7 +4,8 @@
 #include "base/status.h"
 #include "models/networks/vision/tokens.h"
 #include "models/networks/vision/vision.h"
-#include "models/networks/build_image_node.h"
+#include "models/networks/build_image.h"
+#include "models/networks/build_node.h"
 
 /* What varies, beside sizes. */
 enum {

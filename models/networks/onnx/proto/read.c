@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "models/networks/onnx/infer.h"
 #include "models/networks/onnx/proto/slim.h"
-#include "models/networks/onnx/operators.h"
+#include "models/networks/onnx/operator.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

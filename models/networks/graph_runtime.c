@@ -1,5 +1,15 @@
+/* What a runtime makes of a graph that is built: chains as one kernel, layouts, loads. See graph.h. */
+#include "base/status.h"
+#include "base/text.h"
+#include "models/networks/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- fusion --- */
+
 /*
- * Fusion: chains of pointwise and row-wise nodes become one node, whose forward (and backward) kernels run as
+ * Chains of pointwise and row-wise nodes become one node, whose forward (and backward) kernels run as
  * one.
  *
  * Which nodes join follows NeuSight (ASPLOS 2025, section 4.4; its Opgraph/fuse): a node joins its reader
@@ -18,12 +28,6 @@
  * inputs and the output of the fused node once each, plus broadcast constants and masks, which are no inputs
  * of a node. Published graphs fuse no training step; the backward formula is ours.
  */
-#include "base/status.h"
-#include "base/text.h"
-#include "models/networks/graph.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 #define NONE UINT32_MAX
 
@@ -368,4 +372,92 @@ void rt_graph_fuse(struct rt_graph *graph)
     free(fusion.last);
     free(fusion.next);
     free(fusion.head);
+}
+
+/* --- layout --- */
+
+enum { IN = 1, OUT = 2, KERNEL_H = 5, GROUPS = 10 }; /* dims of conv2d */
+
+enum conv_kind { GROUPED, SMALL, HALVING, OTHER, KINDS };
+static const double gain[KINDS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [HALVING] = 0.725, [OTHER] = 0.823};
+
+static bool halves(const struct rt_call *call)
+{
+    return call->dim[OUT] * 2 <= call->dim[IN] / call->dim[GROUPS] && call->dim[KERNEL_H] > 1;
+}
+
+static enum conv_kind kind_of(const struct rt_call *call)
+{
+    int64_t inputs = call->dim[IN] / call->dim[GROUPS];
+    if (call->dim[GROUPS] > 1 && inputs > 1)
+        return GROUPED;
+    if (call->dim[OUT] <= 64 && inputs <= 64)
+        return SMALL;
+    return halves(call) ? HALVING : OTHER;
+}
+
+/* Convolutions of the forward pass, by kind. */
+struct convolutions {
+    double count, flops[KINDS], nodes;
+    bool refused; /* by training */
+};
+
+static void add_node(const struct rt_graph *graph, const struct rt_node *node, struct convolutions *found)
+{
+    double times = (double)rt_graph_repeat(graph, node);
+    found->nodes += times;
+    for (uint32_t k = node->kernel; k < node->kernel + node->kernel_count; k++) {
+        const struct rt_graph_kernel *kernel = &graph->kernels[k];
+        if (kernel->call.op != RT_OP_CONV2D || kernel->call.phase != RT_FORWARD)
+            continue;
+        enum conv_kind kind = kind_of(&kernel->call);
+        found->count += times;
+        found->flops[kind] += times * kernel->flops;
+        found->refused |= kind == GROUPED || halves(&kernel->call);
+    }
+}
+
+bool rt_graph_prefers_channels_last(const struct rt_graph *graph)
+{
+    struct convolutions found = {0};
+    double flops = 0, weighed = 0;
+    for (size_t n = 0; n < graph->node_count; n++)
+        add_node(graph, &graph->nodes[n], &found);
+    for (int kind = 0; kind < KINDS; kind++) {
+        flops += found.flops[kind];
+        weighed += gain[kind] * found.flops[kind];
+    }
+    if (3 * found.nodes >= 300 * found.count)
+        return false;
+    return rt_graph_trains(graph) ? !found.refused && found.flops[SMALL] < flops : weighed <= flops;
+}
+
+/* --- loads --- */
+
+/* cuDNN normalises in fp32, and under autocast, where weights stay in fp32. */
+static bool is_own_norm(const struct rt_graph *graph, enum rt_op_id op)
+{
+    return !graph->options.autocast &&
+           (op == RT_OP_BATCHNORM || op == RT_OP_BATCHNORM_INFERENCE || op == RT_OP_BATCHNORM_BACKWARD);
+}
+
+static bool is_pool(enum rt_op_id op)
+{
+    return op == RT_OP_MAX_POOL2D || op == RT_OP_MAX_POOL2D_BACKWARD || op == RT_OP_AVG_POOL2D ||
+           op == RT_OP_AVG_POOL2D_BACKWARD || op == RT_OP_ADAPTIVE_AVG_POOL2D;
+}
+
+static bool loads_scalars(const struct rt_graph *graph, const struct rt_call *call)
+{
+    enum rt_op_id op = (enum rt_op_id)call->op;
+    bool elementwise = rt_call_family(call) == RT_FAMILY_ELEMENTWISE;
+    if (elementwise && rt_runtimes[graph->options.runtime].scalar_loads)
+        return true;
+    return is_own_norm(graph, op) || is_pool(op);
+}
+
+void rt_graph_mark_scalar_loads(struct rt_graph *graph)
+{
+    for (size_t k = 0; k < graph->kernel_count && !graph->options.fusion; k++)
+        graph->kernels[k].scalar_loads = loads_scalars(graph, &graph->kernels[k].call);
 }

@@ -1,6 +1,6 @@
 /* Graphs for readers: reports (text, JSON) and Graphviz's dot. `model` is the name that the title has. */
-#ifndef ROOFTILE_MODELS_NETWORKS_PRINT_H
-#define ROOFTILE_MODELS_NETWORKS_PRINT_H
+#ifndef ROOFTILE_MODELS_NETWORKS_REPORT_H
+#define ROOFTILE_MODELS_NETWORKS_REPORT_H
 
 #include "base/report.h"
 #include "models/networks/graph.h"
