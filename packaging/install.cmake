@@ -29,8 +29,8 @@ endforeach()
 
 # Pages, at their places in the tree, so that links from one to another hold; the example that one of them compiles.
 install(FILES README.md CONTRIBUTING.md ${packaging}/copyright DESTINATION ${doc} COMPONENT program)
-foreach(folder docs datasets/devices)
-  install(DIRECTORY ${folder} DESTINATION ${doc}/${folder}/.. COMPONENT program FILES_MATCHING PATTERN *.md PATTERN *.csv)
+foreach(folder docs datasets/devices datasets/sample)
+  install(DIRECTORY ${folder} DESTINATION ${doc}/${folder}/.. COMPONENT program FILES_MATCHING PATTERN *.md PATTERN *.csv PATTERN *.h5)
 endforeach()
 foreach(page tests/bench/README.md datasets/FORMAT.md models/predictors/predictor/FORMAT.md models/predictors/pretrained/README.md)
   cmake_path(GET page PARENT_PATH folder)
