@@ -32,7 +32,8 @@ install(FILES README.md CONTRIBUTING.md ${packaging}/copyright DESTINATION ${doc
 foreach(folder docs datasets/devices datasets/sample)
   install(DIRECTORY ${folder} DESTINATION ${doc}/${folder}/.. COMPONENT program FILES_MATCHING PATTERN *.md PATTERN *.csv PATTERN *.h5)
 endforeach()
-foreach(page tests/bench/README.md datasets/FORMAT.md models/predictors/predictor/FORMAT.md models/predictors/pretrained/README.md)
+foreach(page tests/bench/README.md datasets/FORMAT.md models/predictors/predictor/FORMAT.md models/predictors/pretrained/README.md
+        models/networks/architectures/types/README.md)
   cmake_path(GET page PARENT_PATH folder)
   install(FILES ${page} DESTINATION ${doc}/${folder} COMPONENT program)
 endforeach()
