@@ -81,6 +81,12 @@ none options_exist "$work/options"
 awk '/^```/ { code = !code } !code && length >= 60 && !/^\| ?-/' $docs | sort | uniq -d >"$work/twice"
 none nothing_twice "$work/twice"
 
+# --- many rows are CSV beside a page ---
+for page in $docs; do
+    awk -v page="$page" '/^\|/ { if (++rows == 45) print page ":" NR ": a table of 45 rows and more; make it a CSV file" } !/^\|/ { rows = 0 }' "$page"
+done >"$work/rows"
+none rows_are_csv "$work/rows"
+
 lines=$(wc -l <README.md)
 if [ "$lines" -le 100 ]; then ok readme_is_short; else not_ok readme_is_short "$lines lines"; fi
 
