@@ -1,20 +1,17 @@
 /* The energy model, fitted. See fit_energy.h. */
 #include "train/fit_energy.h"
 #include "base/status.h"
-#include "models/predictors/nn/blas.h"
 #include "models/predictors/roofline/power_clip.h"
+#include "train/robust.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 200 };
-static const double longest_step = 0.7;  /* of a parameter: a factor of 2 */
-static const double short_step = 1e-9;   /* converged */
-static const double prior_rows = 10;     /* how many observations the prior of their scale counts as */
-static const double difference = 1e-4;   /* of ln scales, for slopes */
-static const double moves_least = 1e-12; /* of a deviation: below it a parameter stays where it is */
+static const double longest_step = 0.7; /* of a parameter: a factor of 2 */
+static const double scatter_rows = 10;  /* how many observations the prior of their scale counts as */
+static const double difference = 1e-4;  /* of ln scales, for slopes */
 
 const struct rt_energy_fit_options rt_energy_fit_defaults = {
     .population_sd = {0.5, 0.5, 0.5, 0.5, 0.2, 0.2}, .scatter = 0.08, .cell_power = 0.5};
@@ -78,7 +75,6 @@ struct problem {
     size_t slot_count;
     double *spread;    /* (parameters) prior deviation; 0: fixed */
     double *parameter; /* (parameters) */
-    double scatter;
 };
 
 static size_t effect_at(size_t slot, int effect)
@@ -114,8 +110,7 @@ static void set_up(const struct rt_energy_observation *observations, size_t coun
 {
     *problem = (struct problem){.row = rt_malloc((count + 1) * sizeof *problem->row),
                                 .weight = rt_malloc((count + 1) * sizeof *problem->weight),
-                                .slot = rt_malloc((device_count + 1) * sizeof *problem->slot),
-                                .scatter = options->scatter};
+                                .slot = rt_malloc((device_count + 1) * sizeof *problem->slot)};
     for (size_t i = 0; i < count; i++)
         if (rt_energy_observation_is_sound(&observations[i]))
             problem->row[problem->rows++] = &observations[i];
@@ -144,21 +139,22 @@ static void release(struct problem *problem)
 
 /* ---- residuals ---- */
 
-static void scales_of(const struct problem *problem, size_t row, double scale[RT_ENERGY_PARTS])
+static void scales_of(const struct problem *problem, const double *parameter, size_t row,
+                      double scale[RT_ENERGY_PARTS])
 {
     size_t slot = problem->slot[problem->row[row]->device];
     for (int p = 0; p < RT_ENERGY_PARTS; p++)
-        scale[p] =
-            exp(problem->parameter[p] + problem->parameter[effect_at(slot, (int)rt_energy_effect_of[p])]);
+        scale[p] = exp(parameter[p] + parameter[effect_at(slot, (int)rt_energy_effect_of[p])]);
 }
 
-/* ln(measured / forecast), and d ln forecast / d ln scale of each part (parts) where `slope` is given. */
-static double residual_of(const struct problem *problem, size_t row, double *slope)
+/* ln(measured / forecast), and d ln forecast / d ln scale of each part (parts). */
+static double residual_of(const struct problem *problem, const double *parameter, size_t row,
+                          double slope[RT_ENERGY_PARTS])
 {
     const struct rt_energy_observation *observation = problem->row[row];
     double scale[RT_ENERGY_PARTS];
-    scales_of(problem, row, scale);
-    for (int p = 0; slope != NULL && p < RT_ENERGY_PARTS; p++) {
+    scales_of(problem, parameter, row, scale);
+    for (int p = 0; p < RT_ENERGY_PARTS; p++) {
         double middle = scale[p];
         scale[p] = middle * exp(difference);
         double above = log(rt_energy_observation_watts(observation, scale));
@@ -180,95 +176,35 @@ static void chain(const struct problem *problem, size_t row, const double slope[
     }
 }
 
-static double robust_weight(double residual, double scatter)
+static int evaluate(void *context, const double *parameter, double *residual, double *slope)
 {
-    double z = residual / scatter;
-    return (RT_ENERGY_FREEDOM + 1) / (RT_ENERGY_FREEDOM + z * z);
-}
-
-/* ---- the fit ---- */
-
-/* Adds a row to the normal equations: a (n,n), b (n). */
-static void add_row(const struct problem *problem, size_t row, double *derivative, double *a, double *b)
-{
-    double slope[RT_ENERGY_PARTS];
-    size_t n = problem->parameters;
-    double residual = residual_of(problem, row, slope);
-    double weight = problem->weight[row] * robust_weight(residual, problem->scatter) /
-                    (problem->scatter * problem->scatter);
-    chain(problem, row, slope, derivative);
-    for (size_t i = 0; i < n; i++) {
-        if (derivative[i] == 0)
-            continue;
-        b[i] += weight * derivative[i] * residual;
-        for (size_t j = 0; j < n; j++)
-            a[i * n + j] += weight * derivative[i] * derivative[j];
-    }
-}
-
-/* The prior, normal around 0, and parameters that stay. */
-static void add_prior(const struct problem *problem, double *a, double *b)
-{
-    size_t n = problem->parameters;
-    for (size_t i = 0; i < n; i++) {
-        double precision =
-            problem->spread[i] > moves_least ? 1 / (problem->spread[i] * problem->spread[i]) : INFINITY;
-        if (isfinite(precision)) {
-            a[i * n + i] += precision;
-            b[i] -= precision * problem->parameter[i];
-            continue;
-        }
-        for (size_t j = 0; j < n; j++)
-            a[i * n + j] = a[j * n + i] = 0;
-        a[i * n + i] = 1;
-        b[i] = 0;
-    }
-}
-
-static double fitted_scatter(const struct problem *problem, double prior)
-{
-    double squares = prior_rows * prior * prior, rows = prior_rows;
+    const struct problem *problem = context;
+    double parts[RT_ENERGY_PARTS];
     for (size_t i = 0; i < problem->rows; i++) {
-        double residual = residual_of(problem, i, NULL);
-        squares += problem->weight[i] * robust_weight(residual, problem->scatter) * residual * residual;
-        rows += problem->weight[i];
+        residual[i] = residual_of(problem, parameter, i, parts);
+        chain(problem, i, parts, slope + i * problem->parameters);
     }
-    return sqrt(squares / rows);
-}
-
-/* One step of Gauss-Newton; how far it went. */
-static double take_step(struct problem *problem, double *a, double *b, double *derivative)
-{
-    size_t n = problem->parameters;
-    double moved = 0;
-    memset(a, 0, n * n * sizeof *a);
-    memset(b, 0, n * sizeof *b);
-    for (size_t i = 0; i < problem->rows; i++)
-        add_row(problem, i, derivative, a, b);
-    add_prior(problem, a, b);
-    rt_solve_positive(n, a, b); /* the prior makes it positive definite */
-    for (size_t i = 0; i < n; i++) {
-        double s = fmax(-longest_step, fmin(b[i], longest_step));
-        problem->parameter[i] += s;
-        moved = fmax(moved, fabs(s));
-    }
-    return moved;
+    return RT_OK;
 }
 
 static void solve(struct problem *problem, double scatter)
 {
-    size_t n = problem->parameters;
-    double *a = rt_malloc(n * n * sizeof *a), *b = rt_malloc(n * sizeof *b),
-           *derivative = rt_malloc(n * sizeof *derivative);
-    double moved = INFINITY;
-    problem->scatter = 4 * scatter; /* no outliers before the first steps */
-    for (int round = 0; round < ROUNDS && moved > short_step; round++) {
-        moved = take_step(problem, a, b, derivative);
-        problem->scatter = round < 3 ? problem->scatter : fitted_scatter(problem, scatter);
-    }
-    free(a);
-    free(b);
-    free(derivative);
+    double *centre = rt_calloc(problem->parameters, sizeof *centre);
+    const struct rt_robust_problem robust = {.rows = problem->rows,
+                                             .parameters = problem->parameters,
+                                             .centre = centre,
+                                             .spread = problem->spread,
+                                             .weight = problem->weight,
+                                             .scale = scatter,
+                                             .evaluate = evaluate,
+                                             .context = problem,
+                                             .freedom = RT_ENERGY_FREEDOM,
+                                             .scale_rows = scatter_rows,
+                                             .longest_step = longest_step,
+                                             .wide = 4};
+    struct rt_robust_fit fit;
+    rt_robust_fit(&robust, problem->parameter, &fit); /* evaluate does not fail */
+    free(centre);
 }
 
 /* ---- what comes out ---- */
@@ -300,7 +236,7 @@ int rt_energy_fit(const struct rt_energy_observation *observations, size_t count
     }
     solve(&problem, options->scatter);
     for (int p = 0; p < RT_ENERGY_PARTS; p++) {
-        population |= options->population_sd[p] > moves_least;
+        population |= options->population_sd[p] > 0;
         model->population[p] = exp(problem.parameter[p]);
     }
     for (size_t d = 0; d < device_count; d++)

@@ -1,5 +1,6 @@
 /*
- * Fitting the energy model (models/predictors/predictor/energy_model.h) to measured power, of runs or of kernels.
+ * Fitting the energy model (models/predictors/predictor/energy_model.h) to measured power, of runs or of
+ * kernels.
  *
  * An observation is what a run or a kernel takes by the prior coefficients, part by part, at its measured
  * time, and the watts that were measured. A run is one or several steps, each of which may be at the limit.
@@ -12,8 +13,7 @@
  * Forecast watts are those of a board at its limit where they would be above it: such an observation says
  * that the coefficients are at least so large, and its slope in them is nearly 0. Observations of a cell (a
  * model on a device from one source, whatever its batch) share what weigh_cells leaves them, so that a corpus
- * of 400 rows does not outweigh one of 40. Gauss-Newton with reweighting (Lange, Little and Taylor 1989); no
- * randomness.
+ * of 400 rows does not outweigh one of 40. The fit is robust.h's.
  */
 #ifndef ROOFTILE_TRAIN_FIT_ENERGY_H
 #define ROOFTILE_TRAIN_FIT_ENERGY_H

@@ -2,13 +2,12 @@
 #include "train/calibrate/effects.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "train/calibrate/robust.h"
+#include "train/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)RT_EFFECT_PARTS <= (int)RT_ROBUST_MOST, "room for every part");
 enum { GRID = 33, GOLDEN = 40 };            /* overheads of the grid; golden section steps around the best */
 static const double prior_scatter = 0.1;    /* of ln latency: where the fit of it starts */
 static const double dispatch_scatter = 0.3; /* of a kernel's dispatch overhead, relative */
@@ -89,15 +88,23 @@ static int evaluate_held(void *context, const double *value, double *residual, d
 struct profile {
     struct held held;
     struct rt_robust_problem problem;
+    double centre[RT_EFFECT_PARTS], spreads[RT_EFFECT_PARTS]; /* of the effects: prior */
     double prior, spread; /* of ln(dispatch overhead + 1 us): mean and standard deviation */
 };
 
+/* What is fitted with the overhead held. */
+struct effects_fit {
+    double value[RT_EFFECT_PARTS];
+    struct rt_robust_fit fit;
+};
+
 /* Minus the logarithm of the posterior at that overhead, up to a constant. */
-static double fit_at(struct profile *profile, double log_dispatch_us, struct rt_robust_fit *fit)
+static double fit_at(struct profile *profile, double log_dispatch_us, struct effects_fit *out)
 {
     profile->held.dispatch_us = expm1(log_dispatch_us);
-    rt_robust_fit(&profile->problem, fit); /* evaluate_held does not fail */
-    double objective = fit->objective + pow((log_dispatch_us - profile->prior) / profile->spread, 2) / 2;
+    memcpy(out->value, profile->centre, sizeof out->value);
+    rt_robust_fit(&profile->problem, out->value, &out->fit); /* evaluate_held does not fail */
+    double objective = out->fit.objective + pow((log_dispatch_us - profile->prior) / profile->spread, 2) / 2;
     for (size_t i = 0; i < profile->held.count; i++)
         objective += log(width_of(&profile->held, i));
     return objective;
@@ -119,7 +126,7 @@ static double highest_dispatch(const struct rt_calibration_kernel *kernels, size
 static double best_dispatch(struct profile *profile, double highest)
 {
     const double ratio = (sqrt(5) - 1) / 2;
-    struct rt_robust_fit fit;
+    struct effects_fit fit;
     double step = highest / (GRID - 1), best = 0, least = INFINITY;
     for (int i = 0; i < GRID; i++) {
         double objective = fit_at(profile, i * step, &fit);
@@ -154,20 +161,22 @@ void rt_calibrate_effect(const struct rt_calibration_kernel *kernels, size_t cou
                                           .evaluate = evaluate_held},
                               .prior = log1p(prior->dispatch_us),
                               .spread = narrower * rt_calibrate_dispatch_spread(known)};
-    struct rt_robust_fit fit;
+    struct effects_fit fit;
     profile.problem.context = &profile.held;
+    profile.problem.centre = profile.centre;
+    profile.problem.spread = profile.spreads;
     for (int p = 0; p < RT_EFFECT_PARTS; p++) {
-        profile.problem.centre[p] = prior->value[p];
-        profile.problem.spread[p] = narrower * rt_calibrate_spread(known, (enum rt_effect_part)p);
+        profile.centre[p] = prior->value[p];
+        profile.spreads[p] = narrower * rt_calibrate_spread(known, (enum rt_effect_part)p);
     }
     double best = best_dispatch(&profile, highest_dispatch(kernels, count));
     fit_at(&profile, best, &fit);
     *out = *prior;
     for (int p = 0; p < RT_EFFECT_PARTS; p++)
-        out->value[p] = fit.parameter[p];
+        out->value[p] = fit.value[p];
     out->dispatch_us = expm1(best);
     out->kernels = (int64_t)count;
     for (size_t i = 0; i < count; i++)
         rt_device_effect_add_dtype(out, (enum rt_dtype)kernels[i].dtype);
-    *scatter = fit.scale;
+    *scatter = fit.fit.scale;
 }

@@ -2,8 +2,8 @@
 #include "train/calibrate/runs.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "train/calibrate/robust.h"
 #include "predict/evaluate/run_steps.h"
+#include "train/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -134,19 +134,21 @@ static int evaluate_runs(void *context, const double *parameter, double *residua
 
 static int fit_shift(struct runs *runs, double shift[RT_EFFECT_PARTS])
 {
+    const double centre[2] = {runs->prior, 0}, spread[2] = {common_spread, difference_spread};
+    double parameter[2] = {runs->prior, 0};
     struct rt_robust_problem problem = {.rows = runs->used,
                                         .parameters = 2,
-                                        .centre = {runs->prior},
-                                        .spread = {common_spread, difference_spread},
+                                        .centre = centre,
+                                        .spread = spread,
                                         .scale = prior_scatter,
                                         .evaluate = evaluate_runs,
                                         .context = runs};
     struct rt_robust_fit fit;
     put_start(runs);
-    int status = rt_robust_fit(&problem, &fit);
+    int status = rt_robust_fit(&problem, parameter, &fit);
     if (status != RT_OK)
         return status;
-    shift_of(fit.parameter, shift);
+    shift_of(parameter, shift);
     set_shift(runs, shift);
     for (size_t r = 0; status == RT_OK && r < runs->count; r++)
         status = forecast_run(runs, &runs->run[r], &runs->run[r].row.after_us);
