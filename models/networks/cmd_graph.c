@@ -214,7 +214,8 @@ static void add_types(struct rt_report *report, const char *key, const char *tit
         struct rt_text also = {0};
         add_names(&also, row->aliases);
         add_names(&also, row->wrappers);
-        rt_table_row(table, row->model_type, row->what, stacks_of(row), row->served ? "yes" : NULL, also.text);
+        rt_table_row(table, row->model_type, row->what, stacks_of(row), row->served ? "yes" : NULL,
+                     also.text);
         rt_text_release(&also);
     }
     rt_report_add_table(report, key, title, table);
@@ -241,7 +242,7 @@ static int print_zoo(const struct arguments *arguments)
         if ((status = rt_zoo_model(i, &model)) != RT_OK)
             break;
         rt_table_row(table, model.name, model.architecture->model_type,
-                     (double)(model.layers + model.decoder_layers), (double)model.hidden, (double)model.heads,
+                     (double)(model.layers + model.decoder.layers), (double)model.hidden, (double)model.heads,
                      NAN, rt_model_parameters(&model));
     }
     add_images(table);

@@ -15,36 +15,36 @@
 /* Latent attention: a head of queries and keys has columns without and with positions. */
 static void complete_latent(struct rt_model *model)
 {
-    if (model->kv_rank > 0) {
-        model->head_dim = model->nope_dim + model->rope_dim;
-        model->rotary_dim = model->rope_dim;
+    if (model->latent.kv_rank > 0) {
+        model->head_dim = model->latent.nope_dim + model->latent.rope_dim;
+        model->rotary.dim = model->latent.rope_dim;
     } else {
         model->value_dim = model->head_dim;
     }
-    if (model->q_rank < 0)
-        model->q_rank = 0;
+    if (model->latent.q_rank < 0)
+        model->latent.q_rank = 0;
 }
 
 static int complete_rotary(struct rt_model *model, const char *where)
 {
-    if (model->rotary_dim < 0)
-        model->rotary_dim = model->head_dim * model->rotary_share / 1000;
-    if (model->rotary_dim > model->head_dim)
+    if (model->rotary.dim < 0)
+        model->rotary.dim = model->head_dim * model->rotary.share / 1000;
+    if (model->rotary.dim > model->head_dim)
         return rt_fail(RT_EFORMAT,
                        "%s: \"rotary_dim\" is %" PRId64 " of heads that are %" PRId64 " wide; correct either",
-                       where, model->rotary_dim, model->head_dim);
-    if (model->rotary_dim % 2 != 0)
+                       where, model->rotary.dim, model->head_dim);
+    if (model->rotary.dim % 2 != 0)
         return rt_fail(RT_EFORMAT,
                        "%s: a head is %" PRId64 " wide, and rotary embedding turns pairs of %" PRId64
                        " of its columns; correct the hidden "
                        "size, the heads or \"head_dim\"",
-                       where, model->head_dim, model->rotary_dim);
+                       where, model->head_dim, model->rotary.dim);
     return RT_OK;
 }
 
 static int complete_heads(struct rt_model *model, const char *where)
 {
-    if (model->kv_rank > 0)
+    if (model->latent.kv_rank > 0)
         complete_latent(model);
     if (model->head_dim < 1) {
         if (model->hidden % model->heads != 0)
@@ -60,11 +60,11 @@ static int complete_heads(struct rt_model *model, const char *where)
         return rt_fail(RT_EFORMAT,
                        "%s: %" PRId64 " key-value heads do not divide %" PRId64 " heads; correct either",
                        where, model->kv_heads, model->heads);
-    if (model->decoder_heads > 0 && model->hidden % model->decoder_heads != 0)
+    if (model->decoder.heads > 0 && model->hidden % model->decoder.heads != 0)
         return rt_fail(RT_EFORMAT,
                        "%s: %" PRId64 " heads of the decoder do not divide the hidden size %" PRId64
                        "; correct either",
-                       where, model->decoder_heads, model->hidden);
+                       where, model->decoder.heads, model->hidden);
     complete_latent(model);
     return complete_rotary(model, where);
 }
@@ -92,16 +92,16 @@ static int complete_step(int64_t *step, int64_t sparse, int64_t layers, const ch
 /* Of decoders: every `sparse_step`-th layer has experts, but for those listed as dense. */
 static int complete_topk(struct rt_model *model, const char *where)
 {
-    int64_t step = model->sparse_step > 1 ? model->sparse_step : 1;
-    if (model->topk > model->experts)
+    int64_t step = model->experts.step > 1 ? model->experts.step : 1;
+    if (model->experts.topk > model->experts.count)
         return rt_fail(RT_EFORMAT,
                        "%s: each token goes to %" PRId64 " of %" PRId64
                        " experts; correct \"num_experts_per_tok\"",
-                       where, model->topk, model->experts);
-    model->dense_layers += model->layers - model->layers / step;
-    if (model->shared_inner < 1)
-        model->shared_inner = model->shared_experts * model->expert_inner;
-    if (model->dense_layers >= model->layers)
+                       where, model->experts.topk, model->experts.count);
+    model->experts.dense_layers += model->layers - model->layers / step;
+    if (model->experts.shared_width < 1)
+        model->experts.shared_width = model->experts.shared * model->experts.width;
+    if (model->experts.dense_layers >= model->layers)
         return rt_fail(RT_EFORMAT,
                        "%s: no layer has experts; correct \"decoder_sparse_step\" or \"mlp_only_layers\"",
                        where);
@@ -112,16 +112,16 @@ static int complete_experts(struct rt_model *model, const char *where)
 {
     if (model->architecture->sparse == NULL)
         return RT_OK;
-    if (model->experts > MOST_EXPERTS)
+    if (model->experts.count > MOST_EXPERTS)
         return rt_fail(RT_EFORMAT, "%s: \"num_experts\" is %" PRId64 "; it must lie in 1..%d, so correct it",
-                       where, model->experts, MOST_EXPERTS);
-    if (model->topk > 0)
+                       where, model->experts.count, MOST_EXPERTS);
+    if (model->experts.topk > 0)
         return complete_topk(model, where);
-    int status =
-        complete_step(&model->encoder_sparse_step, model->sparse_layers, model->layers, "encoder", where);
+    int status = complete_step(&model->experts.encoder_step, model->experts.encoder_layers, model->layers,
+                               "encoder", where);
     if (status == RT_OK)
-        status = complete_step(&model->decoder_sparse_step, model->sparse_decoder_layers,
-                               model->decoder_layers, "decoder", where);
+        status = complete_step(&model->experts.decoder_step, model->experts.decoder_layers,
+                               model->decoder.layers, "decoder", where);
     return status;
 }
 
@@ -129,69 +129,71 @@ static int complete_experts(struct rt_model *model, const char *where)
  * all are alike. */
 static void complete_windows(struct rt_model *model)
 {
-    bool windows = model->window > 0 || model->chunk > 0;
-    if (!windows && model->unrotated != RT_UNROTATED_ALWAYS)
-        model->full_layers = 0;
-    else if (model->full_layers < 0)
-        model->full_layers = model->full_period > 0 ? model->layers / model->full_period : 0;
-    if (model->full_layers > model->layers)
-        model->full_layers = model->layers;
+    bool windows = model->reach.window > 0 || model->reach.chunk > 0;
+    if (!windows && model->rotary.unrotated != RT_UNROTATED_ALWAYS)
+        model->reach.full_layers = 0;
+    else if (model->reach.full_layers < 0)
+        model->reach.full_layers =
+            model->reach.full_period > 0 ? model->layers / model->reach.full_period : 0;
+    if (model->reach.full_layers > model->layers)
+        model->reach.full_layers = model->layers;
 }
 
 /* Convolutions over sound: a width, a kernel and a stride each. */
 static int complete_convolutions(const struct rt_model *model, const char *where)
 {
-    int64_t count = model->sound_dim.count;
-    if (model->sound_kernel.count != count || model->sound_stride.count != count)
+    int64_t count = model->sound.widths.count;
+    if (model->sound.kernels.count != count || model->sound.strides.count != count)
         return rt_fail(RT_EFORMAT,
                        "%s: \"conv_dim\", \"conv_kernel\" and \"conv_stride\" list %" PRId64 ", %" PRId64
                        " and %" PRId64 " convolutions; make them as many",
-                       where, count, model->sound_kernel.count, model->sound_stride.count);
-    if (model->position_groups > 0 && model->hidden % model->position_groups != 0)
+                       where, count, model->sound.kernels.count, model->sound.strides.count);
+    if (model->sound.position_groups > 0 && model->hidden % model->sound.position_groups != 0)
         return rt_fail(RT_EFORMAT,
                        "%s: \"num_conv_pos_embedding_groups\" is %" PRId64
                        ", which does not divide the hidden size %" PRId64 "; correct either",
-                       where, model->position_groups, model->hidden);
-    if (model->codebooks > 0 && model->code_width % model->codebooks != 0)
+                       where, model->sound.position_groups, model->hidden);
+    if (model->sound.codebooks > 0 && model->sound.code_width % model->sound.codebooks != 0)
         return rt_fail(RT_EFORMAT,
                        "%s: \"num_codevector_groups\" is %" PRId64
                        ", which does not divide \"codevector_dim\" %" PRId64 "; correct either",
-                       where, model->codebooks, model->code_width);
+                       where, model->sound.codebooks, model->sound.code_width);
     return RT_OK;
 }
 
 /* Patches of images, and the heads of a second tower. */
 static int complete_images(const struct rt_model *model, const char *where)
 {
-    if (model->image > RT_MOST_PIXELS)
+    if (model->image.side > RT_MOST_PIXELS)
         return rt_fail(RT_EFORMAT,
                        "%s: \"image_size\" is %" PRId64 "; a side may have %d pixels at most, so correct it",
-                       where, model->image, RT_MOST_PIXELS);
-    if (model->patch > model->image)
+                       where, model->image.side, RT_MOST_PIXELS);
+    if (model->image.patch > model->image.side)
         return rt_fail(RT_EFORMAT,
                        "%s: patches of %" PRId64 " pixels do not fit into images of %" PRId64
                        "; correct \"patch_size\" or \"image_size\"",
-                       where, model->patch, model->image);
-    if (model->tower_heads > 0 && model->tower_hidden % model->tower_heads != 0)
+                       where, model->image.patch, model->image.side);
+    if (model->tower.heads > 0 && model->tower.hidden % model->tower.heads != 0)
         return rt_fail(RT_EFORMAT,
                        "%s: %" PRId64 " heads do not divide the hidden size %" PRId64
                        " of \"vision_config\"; correct either",
-                       where, model->tower_heads, model->tower_hidden);
-    if (model->tower_layers > RT_CONFIG_MOST_LAYERS)
+                       where, model->tower.heads, model->tower.hidden);
+    if (model->tower.layers > RT_CONFIG_MOST_LAYERS)
         return rt_fail(RT_EFORMAT, "%s: %" PRId64 " layers; it may have %d at most, so correct their number",
-                       where, model->tower_layers, RT_CONFIG_MOST_LAYERS);
+                       where, model->tower.layers, RT_CONFIG_MOST_LAYERS);
     return RT_OK;
 }
 
 /* A convolution over tokens leaves as many. */
 static int complete_token_convolution(const struct rt_model *model, const char *where)
 {
-    if (model->conv_kernel == 0 || (model->conv_kernel % 2 == 1 && model->hidden % model->conv_groups == 0))
+    if (model->token_conv.kernel == 0 ||
+        (model->token_conv.kernel % 2 == 1 && model->hidden % model->token_conv.groups == 0))
         return RT_OK;
     return rt_fail(RT_EFORMAT,
                    "%s: \"conv_kernel_size\" is %" PRId64 " and \"conv_groups\" %" PRId64
                    "; the first must be odd, the second divide the hidden size, so correct them",
-                   where, model->conv_kernel, model->conv_groups);
+                   where, model->token_conv.kernel, model->token_conv.groups);
 }
 
 /* Sizes that the config leaves out; RT_EFORMAT where sizes do not fit together. */
@@ -199,20 +201,20 @@ int rt_config_complete(struct rt_model *model, const char *where)
 {
     if (model->architecture->complete != NULL)
         model->architecture->complete(model);
-    if (model->inner < 0)
-        model->inner = 4 * model->hidden;
+    if (model->ffn_width < 0)
+        model->ffn_width = 4 * model->hidden;
     if (model->embedding < 1)
         model->embedding = model->hidden;
-    if (model->decoder_layers < 0)
-        model->decoder_layers = model->layers;
-    if (model->window < 0 || !model->slides)
-        model->window = 0;
-    if (model->chunk < 0)
-        model->chunk = 0;
+    if (model->decoder.layers < 0)
+        model->decoder.layers = model->layers;
+    if (model->reach.window < 0 || !model->reach.slides)
+        model->reach.window = 0;
+    if (model->reach.chunk < 0)
+        model->reach.chunk = 0;
     complete_windows(model);
-    if (model->layers > RT_CONFIG_MOST_LAYERS || model->decoder_layers > RT_CONFIG_MOST_LAYERS)
+    if (model->layers > RT_CONFIG_MOST_LAYERS || model->decoder.layers > RT_CONFIG_MOST_LAYERS)
         return rt_fail(RT_EFORMAT, "%s: %" PRId64 " layers; it may have %d at most, so correct their number",
-                       where, model->layers > RT_CONFIG_MOST_LAYERS ? model->layers : model->decoder_layers,
+                       where, model->layers > RT_CONFIG_MOST_LAYERS ? model->layers : model->decoder.layers,
                        RT_CONFIG_MOST_LAYERS);
     int status = complete_heads(model, where);
     if (status == RT_OK)
@@ -238,11 +240,11 @@ static int check_product(int64_t a, int64_t b, const char *what, const char *whe
 /* Parameters of the largest tensor of a model of sound: of a convolution, of the codebooks. */
 static double largest_of_sound(const struct rt_model *model)
 {
-    double dim = (double)rt_sizes_largest(&model->sound_dim), h = (double)model->hidden;
-    double convolution = dim * dim * (double)rt_sizes_largest(&model->sound_kernel);
-    double codes = (double)model->codebooks * (double)model->code_entries;
-    return fmax(fmax(convolution, h * h * (double)model->position_kernel),
-                codes * fmax(dim, (double)model->code_width));
+    double dim = (double)rt_sizes_largest(&model->sound.widths), h = (double)model->hidden;
+    double convolution = dim * dim * (double)rt_sizes_largest(&model->sound.kernels);
+    double codes = (double)model->sound.codebooks * (double)model->sound.code_entries;
+    return fmax(fmax(convolution, h * h * (double)model->sound.position_kernel),
+                codes * fmax(dim, (double)model->sound.code_width));
 }
 
 /* Parameters of the largest matrix that two sizes can make. Builders multiply sizes in 64 bits. */
@@ -251,32 +253,32 @@ static double largest_matrix(const struct rt_model *model)
     const int64_t sizes[] = {model->hidden,
                              model->embedding,
                              model->heads * model->head_dim,
-                             model->inner,
-                             model->decoder_inner,
-                             model->source_positions,
-                             model->mel_bins,
+                             model->ffn_width,
+                             model->decoder.ffn_width,
+                             model->sound.positions,
+                             model->sound.mel_bins,
                              model->projection,
-                             model->code_projection,
+                             model->sound.code_projection,
                              model->vocab,
-                             model->expert_inner,
+                             model->experts.width,
                              model->positions,
                              model->labels,
-                             model->types,
-                             model->experts,
-                             model->q_rank,
-                             model->kv_rank + model->rope_dim,
-                             model->shared_inner,
-                             2 * model->span,
-                             model->conv_kernel * model->hidden,
-                             model->tower_hidden,
-                             model->tower_inner,
-                             model->pooled_width,
+                             model->token_types,
+                             model->experts.count,
+                             model->latent.q_rank,
+                             model->latent.kv_rank + model->latent.rope_dim,
+                             model->experts.shared_width,
+                             2 * model->distance.span,
+                             model->token_conv.kernel * model->hidden,
+                             model->tower.hidden,
+                             model->tower.ffn_width,
+                             model->image.pooled_width,
                              model->projection,
-                             model->channels * model->patch * model->patch,
-                             model->heads * (model->nope_dim + model->value_dim)};
+                             model->image.channels * model->image.patch * model->image.patch,
+                             model->heads * (model->latent.nope_dim + model->value_dim)};
     double width = fmax((double)sizes[0], fmax((double)sizes[1], (double)sizes[2])),
            most = largest_of_sound(model);
-    width = fmax(width, (double)model->tower_hidden);
+    width = fmax(width, (double)model->tower.hidden);
     for (size_t i = 0; i < RT_COUNT(sizes); i++)
         most = fmax(most, width * (double)sizes[i]);
     return most;
@@ -296,13 +298,13 @@ int rt_config_check(const struct rt_model *model, const char *where)
         status =
             check_product(model->heads, model->value_dim, "the number of heads times \"v_head_dim\"", where);
     if (status == RT_OK)
-        status = check_product(model->shared_experts, model->expert_inner,
+        status = check_product(model->experts.shared, model->experts.width,
                                "the number of shared experts times their width", where);
     if (status == RT_OK)
-        status = check_product(model->inner, 1, "the inner width of the feed-forward layers", where);
+        status = check_product(model->ffn_width, 1, "the inner width of the feed-forward layers", where);
     if (status == RT_OK)
-        status = check_product(model->experts, model->capacity, "the number of experts times their capacity",
-                               where);
+        status = check_product(model->experts.count, model->experts.capacity,
+                               "the number of experts times their capacity", where);
     if (status != RT_OK)
         return status;
     double parameters = parameters_of(model);

@@ -26,21 +26,28 @@ static const struct {
     {"xielu", RT_ACT_XIELU},
 };
 
-static int64_t *size_of(struct rt_model *model, const struct rt_config_key *key)
+static void *member_of(struct rt_model *model, const struct rt_config_key *key)
 {
-    return (int64_t *)((char *)model + key->offset);
+    return (char *)model + key->offset;
+}
+
+static void set(struct rt_model *model, const struct rt_config_key *key, int64_t value)
+{
+    void *member = member_of(model, key);
+    if (key->size == sizeof(bool))
+        *(bool *)member = value != 0;
+    else if (key->size == sizeof(int))
+        *(int *)member = (int)value;
+    else
+        *(int64_t *)member = value;
 }
 
 void rt_config_set_fallback(struct rt_model *model, const struct rt_config_key *key)
 {
-    if (!key->defaults)
-        return;
-    if (key->kind == RT_KEY_SIZES)
-        *(struct rt_sizes *)size_of(model, key) = *key->sizes;
-    else if (key->kind == RT_KEY_ACTIVATION)
-        *(enum rt_activation_kind *)((char *)model + key->offset) = (enum rt_activation_kind)key->fallback;
-    else
-        *size_of(model, key) = key->fallback;
+    if (key->kind == RT_KEY_SIZES && key->defaults)
+        *(struct rt_sizes *)member_of(model, key) = *key->sizes;
+    else if (key->defaults)
+        set(model, key, key->fallback);
 }
 
 static int read_size(struct rt_model *model, const struct rt_config_key *key, const char *name,
@@ -56,7 +63,7 @@ static int read_size(struct rt_model *model, const struct rt_config_key *key, co
                          "%s: \"%s\" is %.60s; it must be a whole number in %" PRId64 "..2^31, so correct it",
                          where, name, text != NULL ? text : "unreadable", least);
     else
-        *size_of(model, key) = json_integer_value(value);
+        set(model, key, json_integer_value(value));
     free(text);
     return status;
 }
@@ -66,14 +73,14 @@ static int read_boolean(struct rt_model *model, const struct rt_config_key *key,
 {
     if (!json_is_boolean(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be true or false; correct it", where, name);
-    *size_of(model, key) = json_is_true(value) ? key->yes : 0;
+    set(model, key, json_is_true(value) ? key->yes : 0);
     return RT_OK;
 }
 
 static int read_sizes(struct rt_model *model, const struct rt_config_key *key, const char *name,
                       const json_t *value, const char *where)
 {
-    struct rt_sizes *sizes = (struct rt_sizes *)size_of(model, key);
+    struct rt_sizes *sizes = member_of(model, key);
     size_t count = json_array_size(value);
     if (count < 1 || count > RT_MOST_CONVOLUTIONS)
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list of 1 to %d whole numbers; correct it", where,
@@ -94,7 +101,7 @@ static int read_length(struct rt_model *model, const struct rt_config_key *key, 
 {
     if (!json_is_array(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a list; correct it", where, name);
-    *size_of(model, key) = (int64_t)json_array_size(value);
+    set(model, key, (int64_t)json_array_size(value));
     return RT_OK;
 }
 
@@ -105,7 +112,7 @@ static int read_share(struct rt_model *model, const struct rt_config_key *key, c
     double share = json_number_value(value);
     if (!json_is_number(value) || !(share >= 0 && share <= 1))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number in 0..1; correct it", where, name);
-    *size_of(model, key) = llround(1000 * share);
+    set(model, key, llround(1000 * share));
     return RT_OK;
 }
 
@@ -114,7 +121,7 @@ static int read_present(struct rt_model *model, const struct rt_config_key *key,
 {
     if (!json_is_number(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number or null; correct it", where, name);
-    *size_of(model, key) = json_number_value(value) != 0 ? key->yes : 0;
+    set(model, key, json_number_value(value) != 0 ? key->yes : 0);
     return RT_OK;
 }
 
@@ -142,7 +149,7 @@ static int read_named(struct rt_model *model, const struct rt_config_key *key, c
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text or a list of texts; correct it", where, name);
     json_array_foreach(value, i, item) named |=
         json_is_string(item) && rt_config_is_one_of(key->name, json_string_value(item));
-    *size_of(model, key) = named ? key->yes : 0;
+    set(model, key, named ? key->yes : 0);
     return RT_OK;
 }
 
@@ -191,7 +198,7 @@ static int read_kinds(struct rt_model *model, const struct rt_config_key *key, c
     int status =
         count_kinds(value, key->kind == RT_KEY_FULL ? &full_kinds : &dense_kinds, name, where, 0, &count);
     if (status == RT_OK)
-        *size_of(model, key) = count;
+        set(model, key, count);
     return status;
 }
 
@@ -209,7 +216,7 @@ static int read_zeros(struct rt_model *model, const struct rt_config_key *key, c
         zeros += json_is_false(item) || (json_is_integer(item) && json_integer_value(item) == 0);
     }
     if (json_array_size(value) > 0)
-        *size_of(model, key) = zeros;
+        set(model, key, zeros);
     return RT_OK;
 }
 
@@ -228,7 +235,7 @@ static int read_activation(struct rt_model *model, const struct rt_config_key *k
     for (size_t i = 0; i < RT_COUNT(activations); i++) {
         if (strcmp(activations[i].name, plain) != 0)
             continue;
-        *(enum rt_activation_kind *)((char *)model + key->offset) = activations[i].kind;
+        set(model, key, activations[i].kind);
         if (gated)
             model->gated = 1;
         return RT_OK;
@@ -286,11 +293,11 @@ int rt_config_read_key(struct rt_model *model, const struct rt_config_key *key, 
     const json_t *value = rt_config_find_key(key, root, spelling);
     general = rt_config_other_name(spelling);
     if (key->kind == RT_KEY_PRESENT && json_is_null(value)) {
-        *size_of(model, key) = 0;
+        set(model, key, 0);
         return RT_OK;
     }
     if (json_is_null(value) && key->null_derives) {
-        *size_of(model, key) = -1;
+        set(model, key, -1);
         return RT_OK;
     }
     if ((value == NULL || json_is_null(value)) && general != NULL)
@@ -323,7 +330,7 @@ int rt_config_read_key(struct rt_model *model, const struct rt_config_key *key, 
     case RT_KEY_PERIOD:
         if (!json_is_string(value))
             return read_size(model, key, name, value, where);
-        *size_of(model, key) = (int64_t)json_string_length(value);
+        set(model, key, (int64_t)json_string_length(value));
         return RT_OK;
     case RT_KEY_ZEROS:
         return read_zeros(model, key, name, value, where);

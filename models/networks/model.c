@@ -27,8 +27,8 @@ static int check_option(const char *option, int64_t value)
 /* Every device holds whole heads, and whole key-value heads or a copy of one. */
 static bool divides_heads(const struct rt_model *model, int64_t parts)
 {
-    return model->heads % parts == 0 && model->decoder_heads % parts == 0 &&
-           model->tower_heads % parts == 0 && (model->kv_heads % parts == 0 || parts % model->kv_heads == 0);
+    return model->heads % parts == 0 && model->decoder.heads % parts == 0 &&
+           model->tower.heads % parts == 0 && (model->kv_heads % parts == 0 || parts % model->kv_heads == 0);
 }
 
 static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
@@ -50,11 +50,11 @@ static int check_tensor_parallel(const struct rt_model *model, int64_t parts)
 /* Tokens that an image becomes: of patches, and learned ones before them. */
 static int check_patches(const struct rt_model *model, const struct rt_graph_options *options)
 {
-    double side = model->patch > 0 ? (double)(options->image / model->patch) : 0;
-    double tokens = side * side + (double)model->prefix_tokens;
-    double heads = fmax((double)model->heads, (double)model->tower_heads);
-    double width = fmax(fmax((double)model->hidden, (double)model->tower_hidden),
-                        fmax((double)model->inner, (double)model->tower_inner));
+    double side = model->image.patch > 0 ? (double)(options->image / model->image.patch) : 0;
+    double tokens = side * side + (double)model->image.prefix_tokens;
+    double heads = fmax((double)model->heads, (double)model->tower.heads);
+    double width = fmax(fmax((double)model->hidden, (double)model->tower.hidden),
+                        fmax((double)model->ffn_width, (double)model->tower.ffn_width));
     if ((double)options->batch * heads * tokens <= MOST_DIM &&
         (double)options->batch * tokens * fmax(heads * tokens, width) <= 0x1p60)
         return RT_OK;
@@ -71,14 +71,14 @@ static int check_volume(const struct rt_model *model, const struct rt_graph_opti
     double batch = (double)options->batch, heads = (double)model->heads, head_dim = (double)model->head_dim;
     double keys = decode ? (double)options->context + 1 : (double)options->sequence;
     double rows = batch * (decode ? 1 : keys);
-    double widest = fmax(fmax((double)model->hidden, (double)model->inner),
+    double widest = fmax(fmax((double)model->hidden, (double)model->ffn_width),
                          fmax((double)model->vocab, fmax(heads * head_dim, keys)));
-    widest = fmax(widest, fmax((double)model->experts * (double)model->capacity, heads * keys));
-    widest = fmax(widest, fmax((double)model->decoder_inner, (double)model->decoder_heads * keys));
-    widest = fmax(widest, fmax((double)model->tower_inner, (double)model->tower_hidden));
-    double source = (double)model->source_positions, samples = SAMPLES_PER_SECOND * options->seconds * batch;
+    widest = fmax(widest, fmax((double)model->experts.count * (double)model->experts.capacity, heads * keys));
+    widest = fmax(widest, fmax((double)model->decoder.ffn_width, (double)model->decoder.heads * keys));
+    widest = fmax(widest, fmax((double)model->tower.ffn_width, (double)model->tower.hidden));
+    double source = (double)model->sound.positions, samples = SAMPLES_PER_SECOND * options->seconds * batch;
     if (batch * heads * source > MOST_DIM || batch * source * widest > 0x1p60 ||
-        samples * (double)rt_sizes_largest(&model->sound_dim) > 0x1p60)
+        samples * (double)rt_sizes_largest(&model->sound.widths) > 0x1p60)
         return rt_fail(RT_EUSAGE,
                        "--batch %" PRId64 " with %g seconds of sound is too large for %s; give less",
                        options->batch, options->seconds, model->name);
@@ -146,15 +146,15 @@ static int check_served(const struct rt_model *model, const struct rt_graph_opti
                        rt_dtypes[options->dtype].name);
     if (!runtime->served && (options->groups != NULL || shares_experts))
         return rt_fail(RT_EUSAGE, "sequences that differ, --ep and --attention-dp are for --runtime serving");
-    if (shares_experts && model->experts == 0)
+    if (shares_experts && model->experts.count == 0)
         return rt_fail(RT_EUSAGE, "%s has no experts to share out; leave --ep and --attention-dp away",
                        model->name);
     if (options->expert_parallel > 1 &&
-        (gpus % options->expert_parallel != 0 || model->experts % options->expert_parallel != 0))
+        (gpus % options->expert_parallel != 0 || model->experts.count % options->expert_parallel != 0))
         return rt_fail(RT_EUSAGE,
                        "--ep %" PRId64 " does not divide the %" PRId64
                        " GPUs (--tp x --attention-dp) and the %" PRId64 " experts of %s",
-                       options->expert_parallel, gpus, model->experts, model->name);
+                       options->expert_parallel, gpus, model->experts.count, model->name);
     return RT_OK;
 }
 
@@ -222,7 +222,7 @@ static int check_image_step(const struct rt_model *model, const struct rt_graph_
 static int check_image_size(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int64_t image = options->image, own = rt_model_image(model);
-    int64_t multiple = model->vision != NULL ? model->vision->multiple : model->patch;
+    int64_t multiple = model->vision != NULL ? model->vision->multiple : model->image.patch;
     bool fixed = model->vision != NULL && model->vision->fixed_image;
     if (image < 1 || image > RT_MOST_PIXELS)
         return rt_fail(RT_EUSAGE, "--image is %" PRId64 "; it must lie in 1..%d", image, RT_MOST_PIXELS);
@@ -256,7 +256,7 @@ static int check_image_options(const struct rt_model *model, const struct rt_gra
  */
 static int check_sound(const struct rt_model *model, const struct rt_graph_options *options)
 {
-    double most = model->source_positions > 0 ? rt_model_seconds(model) : RT_MOST_SECONDS;
+    double most = model->sound.positions > 0 ? rt_model_seconds(model) : RT_MOST_SECONDS;
     if (!rt_reads_sound(model->architecture))
         return RT_OK;
     if (!rt_model_reads_text(model) && options->step == RT_STEP_DECODE)
@@ -496,15 +496,15 @@ bool rt_model_reads_text(const struct rt_model *model)
 
 int64_t rt_model_image(const struct rt_model *model)
 {
-    return model->vision != NULL ? model->vision->image : model->image;
+    return model->vision != NULL ? model->vision->image : model->image.side;
 }
 
 double rt_model_seconds(const struct rt_model *model)
 {
     bool sound = model->vision == NULL && rt_reads_sound(model->architecture);
-    return !sound                        ? 0
-           : model->source_positions > 0 ? SECONDS_PER_POSITION * (double)model->source_positions
-                                         : USUAL_SECONDS;
+    return !sound                       ? 0
+           : model->sound.positions > 0 ? SECONDS_PER_POSITION * (double)model->sound.positions
+                                        : USUAL_SECONDS;
 }
 
 int64_t rt_model_sequence(const struct rt_model *model, const struct rt_graph_options *options)

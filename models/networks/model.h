@@ -42,6 +42,20 @@ enum rt_score_scale {
     RT_SCALE_NONE,    /* (GPT-Neo) */
 };
 
+/* What embeddings are multiplied by. */
+enum rt_tokens_scale {
+    RT_TOKENS_AS_THEY_ARE,
+    RT_TOKENS_BY_NUMBER,
+    RT_TOKENS_BY_TENSOR, /* of one element (Gemma) */
+};
+
+/* How scores of words are scaled by a number. */
+enum rt_words_scale {
+    RT_WORDS_AS_THEY_ARE,
+    RT_WORDS_MULTIPLIED,
+    RT_WORDS_DIVIDED, /* (Granite) */
+};
+
 /* What follows the last layer, as "architectures" of config.json names it. */
 enum rt_model_head {
     RT_MODEL_HEAD_OWN,              /* not said: as the architecture's row has it */
@@ -76,97 +90,128 @@ struct rt_model {
     char name[96];                  /* of the zoo, or the file's path */
     const struct rt_vision *vision; /* a model of images, of which the sizes below are 0; NULL: none */
     const struct rt_architecture *architecture; /* NULL: a model of images */
-    int64_t hidden, layers, heads, kv_heads, head_dim, inner, vocab, positions;
-    int64_t embedding;  /* width of the word embedding where it differs (OPT-350m); else = hidden */
-    int64_t types;      /* of tokens (BERT); 0: none */
-    int64_t tied;       /* 1: input and output embedding are one matrix */
-    int64_t norm_first; /* 1: norms come before attention and feed-forward; 0: behind them */
-    int64_t gated;      /* 1: the feed-forward multiplies two products */
-    int64_t qkv_bias, out_bias, mlp_bias; /* 1: the products of attention, of feed-forward have a bias */
+
+    /* Of all. An encoder-decoder's (T5, BART) are the encoder's; `decoder` has what differs. */
+    int64_t hidden, layers, heads, kv_heads, head_dim, value_dim, ffn_width, vocab, positions;
+    int64_t embedding;   /* width of the word embedding where it differs (OPT-350m); else = hidden */
+    int64_t token_types; /* (BERT); 0: none */
+    bool tied;           /* input and output embedding are one matrix */
+    bool norm_first;     /* norms come before attention and feed-forward; else behind them */
+    bool gated;          /* the feed-forward multiplies two products */
     enum rt_activation_kind activation;
-    /* Encoder-decoders (T5, BART): `layers`, `heads` and `inner` are the encoder's. */
-    int64_t decoder_layers, experts, capacity, encoder_sparse_step, decoder_sparse_step, buckets;
-    int64_t decoder_heads, decoder_inner, decoder_vocab; /* 0: as the encoder's */
-    int64_t shared_tables, separate_tables;              /* one embedding for both; one for each (Marian) */
-    /* Sound: spectra's lines and the encoder's tokens (Whisper); convolutions over samples (wav2vec2). */
-    int64_t mel_bins, source_positions; /* 0: none */
-    struct rt_sizes sound_dim, sound_kernel, sound_stride;
-    int64_t conv_bias, conv_normed;           /* 1: each has a bias; a norm of its own, not the first alone */
-    int64_t position_kernel, position_groups; /* of the convolution that makes positions */
-    int64_t features_normed, positions_normed; /* 1: features; what that convolution reads, in batches */
-    enum rt_activation_kind sound_activation;  /* of these convolutions */
-    int64_t masked_time, masked_columns;       /* 1: training masks some; either makes a parameter */
-    int64_t projection,
-        layers_weighed; /* of heads that classify, of what CLIP compares: width; 1: all layers' outputs */
-    /* ForPreTraining: codebooks, entries of each, width of an entry of all, width that it is compared in. */
-    int64_t codebooks, code_entries, code_width, code_projection;
-    int64_t output_scaled; /* 1: what the decoder puts out is scaled (T5) */
-    /* Experts of decoders: each token goes to `topk` of them. */
-    int64_t topk, expert_inner, dense_layers, sparse_step; /* dense_layers: those without experts */
-    int64_t shared_experts, shared_inner; /* that every token goes to: their number and width */
-    int64_t shared_gated;                 /* 1: what they put out is weighed by a product (Qwen2-MoE) */
-    int64_t topk_normed;                  /* 1: the scores of a token's experts are divided by their sum */
-    int64_t expert_bias;                  /* 1: the products of experts have a bias (gpt-oss), */
-    int64_t gate_clamped;                 /* 1: their gates are clamped, and weigh by 1 and more (gpt-oss) */
-    int64_t qk_norm;                      /* enum rt_qk_norm */
-    int64_t sub_norms; /* 1: what enters the last products of attention and feed-forward is normed (BitNet) */
-    int64_t norm_branch;    /* 1: what attention and feed-forward put out is normed before it is added */
-    int64_t parallel;       /* 1: attention and feed-forward read what enters the layer (GPT-J) */
-    int64_t parallel_norms; /* 2: each by a norm of its own (GPT-NeoX); else they share one */
-    int64_t qkv_joined;     /* enum rt_qkv */
-    int64_t gate_joined;    /* 1: one product for gate and up */
-    int64_t head_bias;      /* 1: the product with the vocabulary has a bias */
-    int64_t rotary_dim;     /* columns of a head that rotary positions turn; 0: none; -1: by rotary_share */
-    int64_t rotary_share;   /* the same in thousandths of a head */
-    int64_t alibi;          /* 1: scores get a bias by distance, without parameters (BLOOM) */
-    int64_t score_cap, logit_cap;        /* 1: tanh keeps scores of tokens, of words small (Gemma 2) */
-    int64_t sinks;                       /* 1: each head has a score that no token has (gpt-oss) */
-    int64_t tokens_scaled, words_scaled; /* 1: embeddings, scores of words are multiplied by a number;
-                                          * 2: by a tensor of one element (Gemma) */
-    int64_t branch_scaled;               /* 1: what is added to the residual is (Granite) */
-    /* 1: training drops out some of the probabilities of attention, of what a feed-forward's activation puts
-     * out, of what branches put out, of what enters the first layer. Rows whose models always do say so
-     * themselves. */
-    int64_t attention_dropout, inner_dropout, residual_dropout, embedding_dropout;
-    int64_t
-        rotary_joined;   /* 1: turned columns are joined with the others even where there are none (Phi-3) */
-    int64_t rotary_rows; /* 1: columns are turned before tokens and heads change places (GPT-J) */
-    int64_t score_scale; /* enum rt_score_scale */
+    struct { /* of products: of attention, of feed-forward, with the vocabulary; */
+        bool qkv, out, ffn, head;
+        bool norm;       /* of layer norms whose architecture says that they have none; */
+        bool classifier; /* of the product before the last of a head (ModernBERT) */
+    } bias;
+    /* Training drops out some of the probabilities of attention, of what a feed-forward's activation puts
+     * out, of what branches put out, of what enters the first layer. Architectures whose models always do say
+     * so themselves. */
+    struct {
+        bool attention, ffn, residual, embedding;
+    } dropout;
+
+    /* What varies a layer. */
+    enum rt_qk_norm qk_norm;
+    enum rt_qkv qkv;
+    enum rt_score_scale score_scale;
+    enum rt_tokens_scale tokens_scaled;
+    enum rt_words_scale words_scaled;
+    bool branch_scaled; /* what is added to the residual is multiplied by a number (Granite) */
+    bool sub_norms;     /* what enters the last products of attention and feed-forward is normed (BitNet) */
+    bool norm_branch;   /* what attention and feed-forward put out is normed before it is added */
+    bool parallel;      /* attention and feed-forward read what enters the layer (GPT-J) */
+    int64_t parallel_norms;        /* 2: each by a norm of its own (GPT-NeoX); else they share one */
+    bool gate_joined;              /* one product for gate and up */
+    bool alibi;                    /* scores get a bias by distance, without parameters (BLOOM) */
+    bool score_cap, logit_cap;     /* tanh keeps scores of tokens, of words small (Gemma 2) */
+    bool sinks;                    /* each head has a score that no token has (gpt-oss) */
+    bool new_decoder, multi_query; /* Falcon's generations: traits above are made of them */
+    struct {
+        int64_t dim;   /* columns of a head that rotary positions turn; 0: none; -1: by share, */
+        int64_t share; /* in thousandths of a head */
+        bool joined;   /* turned columns are joined with the others even where there are none (Phi-3) */
+        bool rows;     /* columns are turned before tokens and heads change places (GPT-J) */
+        enum rt_unrotated unrotated; /* reach.full_layers are not turned */
+    } rotary;
     /* Latent attention (DeepSeek): ranks of what queries, keys and values are made of; columns of a head
-     * without and with positions, and of its values. 0: none. */
-    int64_t q_rank, kv_rank, nope_dim, rope_dim, value_dim;
-    int64_t full_layers,
-        full_period; /* beyond window and chunk, where others are not; -1: one in full_period */
-    /* Images: side in pixels, side of a patch, channels; learned tokens before the patches. 0: none. */
-    int64_t image, patch, channels, prefix_tokens;
-    int64_t patches_unbiased; /* 1: the convolution of patches has no bias (CLIP) */
-    int64_t pooled_width;     /* of what Model puts out; 0: as hidden */
-    int64_t tower_hidden, tower_layers, tower_heads, tower_inner; /* CLIP's encoder of images */
-    enum rt_activation_kind tower_activation;
+     * without and with positions; value_dim is that of its values. 0: none. */
+    struct {
+        int64_t q_rank, kv_rank, nope_dim, rope_dim;
+    } latent;
+    struct { /* tokens that attention reaches back over; chunks that it stays within; 0: all */
+        int64_t window, chunk;
+        bool slides;         /* the window is used; configs of Qwen have one that is not */
+        int64_t full_layers; /* beyond window and chunk, where others are not; -1: one in full_period */
+        int64_t full_period;
+    } reach;
+
+    /* Each token goes to `topk` of `count` experts; in encoder-decoders (Switch) to one, of fixed capacity.
+     */
+    struct {
+        int64_t count, topk, width;
+        int64_t step, dense_layers;   /* every step-th layer has experts; layers without */
+        int64_t shared, shared_width; /* that every token goes to: their number and width */
+        bool shared_gated;            /* what they put out is weighed by a product (Qwen2-MoE) */
+        bool normed;                  /* the scores of a token's experts are divided by their sum */
+        bool bias;                    /* the products of experts have a bias (gpt-oss), */
+        bool clamped;                 /* their gates are clamped, and weigh by 1 and more (gpt-oss) */
+        bool router_bias;
+        int64_t capacity, encoder_step, decoder_step;
+        int64_t encoder_layers, decoder_layers; /* with experts, as the config gives them; steps follow */
+    } experts;
+
+    struct { /* of an encoder-decoder; 0: as the encoder's */
+        int64_t layers, heads, ffn_width, vocab;
+        bool shares_tables, separate_tables; /* one embedding for both; one for each (Marian) */
+        bool output_scaled;                  /* what the decoder puts out is scaled (T5) */
+    } decoder;
+
     /* Encoders: */
-    int64_t tasks_used, tasks; /* 1: a table of kinds of tasks is added to tokens (ERNIE); its rows */
-    int64_t distinct_layers;   /* layers with weights of their own, which others repeat (ALBERT); 0: all */
-    int64_t layers_of_group;   /* ALBERT: that follow one another; the above are in groups then */
-    int64_t embedding_mapped;  /* 1: the embedding is widened by a product even to the same width */
-    int64_t norm_bias;         /* 1: layer norms have a bias where the row says that they have none */
-    int64_t classifier_bias;   /* 1: the product before the last of a head has a bias (ModernBERT) */
-    int64_t biased_input,
-        no_positions;        /* DeBERTa: 1, 0: a table of positions is added to tokens; 0, 1: none */
-    int64_t legacy;          /* 0: DeBERTa scores words by the embedding's matrix, tied or not */
-    int64_t relative;        /* 1: scores by distance, too: DeBERTa's disentangled attention, */
-    int64_t c2p, p2c;        /* 1: of contents to positions, of positions to contents; */
-    int64_t shares_qk;       /* 1: by the products of queries and keys, not by products of their own; */
-    int64_t span, most_span; /* distances to either side that differ, in buckets and in tokens; */
-    int64_t span_normed;     /* 1: their embedding is normed */
-    int64_t conv_kernel, conv_groups,
-        conv_gelu;                    /* of a convolution over tokens beside the first layer; 0: none */
-    int64_t unrotated;                /* enum rt_unrotated: full_layers are not turned */
-    int64_t new_decoder, multi_query; /* Falcon's generations: its row makes the traits above of them */
-    int64_t unused;                   /* keys that other keys say again */
-    int64_t window, chunk; /* tokens that attention reaches back over; chunks that it stays within; 0: all */
-    int64_t slides;        /* 1: the window is used; configs of Qwen have one that is not */
-    int64_t router_bias;   /* 1: the routers' products have a bias */
-    int64_t sparse_layers, sparse_decoder_layers; /* as the config gives them; the steps follow from them */
+    bool tasks_used; /* a table of kinds of tasks is added to tokens (ERNIE); its rows: */
+    int64_t tasks;
+    int64_t distinct_layers; /* layers with weights of their own, which others repeat (ALBERT); 0: all */
+    int64_t layers_of_group; /* ALBERT: that follow one another; the above are in groups then */
+    bool embedding_mapped;   /* the embedding is widened by a product even to the same width */
+    bool biased_input, no_positions; /* DeBERTa: a table of positions is added to tokens; none is */
+    bool legacy;                     /* else DeBERTa scores words by the embedding's matrix, tied or not */
+    struct {                         /* scores by distance: in buckets (T5, MPNet); */
+        int64_t buckets;
+        bool relative;           /* DeBERTa's disentangled attention, */
+        bool c2p, p2c;           /* of contents to positions, of positions to contents; */
+        bool shares_qk;          /* by the products of queries and keys, not by products of their own; */
+        int64_t span, most_span; /* distances to either side that differ, in buckets and in tokens; */
+        bool normed;             /* their embedding is normed */
+    } distance;
+    struct { /* a convolution over tokens beside the first layer; 0: none */
+        int64_t kernel, groups;
+        bool gelu;
+    } token_conv;
+
+    int64_t projection; /* width of heads that classify sound, of what CLIP compares */
+    struct {            /* spectra's lines and the encoder's tokens (Whisper); convolutions over samples */
+        int64_t mel_bins, positions; /* 0: none */
+        struct rt_sizes widths, kernels, strides;
+        bool bias, normed; /* each has a bias; a norm of its own, not the first alone */
+        int64_t position_kernel, position_groups; /* of the convolution that makes positions */
+        bool features_normed, positions_normed;   /* features; what that convolution reads, in batches */
+        enum rt_activation_kind activation;       /* of these convolutions */
+        bool masks_time, masks_columns;           /* training masks some; either makes a parameter */
+        bool layers_weighed;                      /* heads read all layers' outputs */
+        /* ForPreTraining: codebooks, entries of each, width of an entry of all, width that it is compared in
+         */
+        int64_t codebooks, code_entries, code_width, code_projection;
+    } sound;
+    struct { /* side in pixels, side of a patch, channels; learned tokens before the patches. 0: none. */
+        int64_t side, patch, channels, prefix_tokens;
+        bool unbiased;        /* the convolution of patches has no bias (CLIP) */
+        int64_t pooled_width; /* of what Model puts out; 0: as hidden */
+    } image;
+    struct { /* CLIP's encoder of images */
+        int64_t hidden, layers, heads, ffn_width;
+        enum rt_activation_kind activation;
+    } tower;
+
     enum rt_model_head head;
     int64_t labels;  /* of a head that classifies */
     int dtype;       /* that the config names, with its quantisation; -1: none */
@@ -189,8 +234,8 @@ int rt_model_find(const char *spec, struct rt_model *out);
  * "timm/NAME" is also NAME where timm has no other network of that name. */
 int rt_model_named(const char *name, struct rt_model *out);
 int rt_model_load(const char *path, struct rt_model *out);
-/* Read as if its "model_type" was `type`, or as a user's file of an architecture says (its name ends in .json),
- * and without "architectures"; NULL: as it is. */
+/* Read as if its "model_type" was `type`, or as a user's file of an architecture says (its name ends in
+ * .json), and without "architectures"; NULL: as it is. */
 int rt_model_load_as(const char *path, const char *type, struct rt_model *out);
 
 void rt_model_of_images(const struct rt_vision *vision, struct rt_model *out);

@@ -222,7 +222,7 @@ static int add_step(struct builder *builder, struct part part, double times)
     struct rt_run_steps *steps = builder->steps;
     struct rt_model run =
         builder->model; /* as many layers as it was run with; encoder-decoders have two counts */
-    if (run.decoder_layers == 0)
+    if (run.decoder.layers == 0)
         run.layers = layers_of(builder->workload, &run);
     struct rt_graph_options options = options_of(builder, &part);
     set_sequences(builder, &part, &options);

@@ -211,7 +211,7 @@ static void run_config(const uint8_t *data, size_t size)
         build_model(&model, &options);
         options.runtime = RT_RUNTIME_SERVING;
         options.tensor_parallel = 2;
-        options.expert_parallel = model.experts > 0 ? 2 : 1;
+        options.expert_parallel = model.experts.count > 0 ? 2 : 1;
         build_model(&model, &options);
     }
 }

@@ -35,15 +35,15 @@ enum rt_key_kind {
     RT_KEY_ZEROS,      /* a list of 0 and 1, of which the zeros count; an empty one counts as missing */
 };
 
-/* A member of rt_model takes the default of its key where the config lacks that; -1: config_sizes.c derives it
- * from other keys. Defaults are those of transformers' configuration classes. A key "" is a constant of the
- * architecture. */
+/* A member of rt_model takes the default of its key where the config lacks that; -1: config_sizes.c derives
+ * it from other keys. Defaults are those of transformers' configuration classes. A key "" is a constant of
+ * the architecture. */
 struct rt_config_key {
     const char *key; /* its spellings, "num_local_experts|num_experts"; NULL ends the list */
     enum rt_key_kind kind;
-    size_t offset; /* of the int64_t (or enum rt_activation_kind, struct rt_sizes) in struct rt_model */
-    bool main;     /* a config hardly ever lacks it: where it does, that is said */
-    bool defaults; /* it has a default */
+    size_t offset, size; /* of a bool, an enum, an int64_t or a struct rt_sizes in struct rt_model */
+    bool main;           /* a config hardly ever lacks it: where it does, that is said */
+    bool defaults;       /* it has a default */
     int64_t fallback;
     const struct rt_sizes *sizes; /* the default of RT_KEY_SIZES */
     int64_t yes;                  /* what true, or the name that is looked for, stands for */
@@ -159,7 +159,7 @@ struct rt_architecture {
     bool words_biased;        /* scores of words get a bias that is no parameter (BART) */
     int64_t labels;           /* of a config that does not say how many; 0: 2 */
     const struct rt_architecture *tower; /* of the images of a model of two towers; NULL: one */
-    const struct rt_input *input; /* what it reads; NULL: tokens of text */
+    const struct rt_input *input;        /* what it reads; NULL: tokens of text */
     enum rt_widening widening;
     bool first_bare;  /* the first layer has no norm before its attention (ModernBERT) */
     bool second_bias; /* where words are not scored by the embedding's matrix, their bias is there twice */

@@ -7,7 +7,7 @@
 /* Backward, the gradient of heads is copied into rows: not where the gradient of one product for all is. */
 static enum rt_copy copy_of_rows(const struct rt_stack *stack)
 {
-    int64_t joined = stack->model->qkv_joined;
+    int64_t joined = stack->model->qkv;
     return joined == RT_QKV_CHUNKS || joined == RT_QKV_SELECTS ? RT_COPY_NONE : RT_COPY_ROWS;
 }
 
@@ -16,7 +16,7 @@ static void project_three(const struct rt_stack *stack, uint32_t x, struct rt_op
 {
     const struct rt_shape *s = &stack->shape;
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim;
-    bool bias = stack->model->qkv_bias;
+    bool bias = stack->model->bias.qkv;
     out->q = rt_build_linear(stack->graph, "attn.q", x, s->rows, h, wide, bias);
     out->k = rt_build_linear(stack->graph, "attn.k", x, s->rows, h, kv_wide,
                              bias && !stack->row->attention->keys_unbiased);
@@ -96,7 +96,7 @@ static void project_cross(const struct rt_stack *stack, uint32_t x, struct rt_op
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim, rows = s->batch * stack->source;
-    bool bias = stack->model->qkv_bias;
+    bool bias = stack->model->bias.qkv;
     *out = (struct rt_operands){.k = RT_NO_INPUT, .v = RT_NO_INPUT, .tokens = stack->source};
     out->q = rt_build_linear(graph, name->q, x, s->rows, h, wide, bias);
     if (decodes(stack)) {
@@ -116,7 +116,7 @@ static void project_gpt2(const struct rt_stack *stack, uint32_t x, struct rt_ope
     struct rt_graph *graph = stack->graph;
     int64_t wide = s->heads * s->head_dim, sequences = separate_sequences(stack);
     x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, 3 * wide,
-                        stack->model->qkv_bias);
+                        stack->model->bias.qkv);
     x = append_cache(stack, x);
     x = rt_build_split(graph, "attn.split", x, s->rows, 3 * wide, wide);
     out->q = rt_build_heads(graph, "attn.heads_q", x, sequences, s->rows, wide, false);
@@ -208,7 +208,7 @@ static void project_opt(const struct rt_stack *stack, uint32_t x, struct rt_oper
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t h = stack->model->hidden, wide = s->heads * s->head_dim;
-    bool bias = stack->model->qkv_bias, today = trains_as_today(stack), copies = !stack->fused && !today;
+    bool bias = stack->model->bias.qkv, today = trains_as_today(stack), copies = !stack->fused && !today;
     uint32_t q = rt_build_linear(graph, "attn.q", x, s->rows, h, wide, bias);
     q = rt_build_unary(graph, "attn.scale", RT_OP_MUL_SCALAR, q, s->rows, wide);
     uint32_t k = rt_build_linear(graph, "attn.k", x, s->rows, h, wide, bias);
@@ -259,7 +259,7 @@ static const struct rotary_names of_queries = ROTARY_NAMES("q"), of_keys = ROTAR
 static bool joins_columns(const struct rt_stack *stack)
 {
     int64_t d = stack->rotary_dim;
-    return d > 0 && (d < stack->shape.head_dim || stack->model->rotary_joined);
+    return d > 0 && (d < stack->shape.head_dim || stack->model->rotary.joined);
 }
 
 /* x cos + rotate_half(x) sin, for x(rows, d). The tables of cosines and sines, (queries, d), are made once a
@@ -282,7 +282,7 @@ static uint32_t rotary(const struct rt_stack *stack, const struct rotary_names *
     struct rt_graph *graph = stack->graph;
     int64_t d = stack->rotary_dim, wide = stack->shape.head_dim, rows = stack->shape.rows * heads;
     x = rt_build_copies(graph, name->heads, x, rows, wide, RT_COPY_NONE,
-                        stack->model->rotary_rows ? RT_COPY_NONE : copy_of_rows(stack));
+                        stack->model->rotary.rows ? RT_COPY_NONE : copy_of_rows(stack));
     if (d == 0)
         return x;
     uint32_t part = d < wide ? rt_build_slice(graph, name->part, x, rows, wide, d, false) : x;
@@ -316,8 +316,8 @@ static void project_joined(const struct rt_stack *stack, uint32_t x, struct rt_o
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, wide = q + 2 * kv;
-    x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, wide, stack->model->qkv_bias);
-    if (stack->model->qkv_joined == RT_QKV_CHUNKS) { /* of (batch, heads, tokens, 3 d) */
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, stack->model->hidden, wide, stack->model->bias.qkv);
+    if (stack->model->qkv == RT_QKV_CHUNKS) { /* of (batch, heads, tokens, 3 d) */
         x = rt_build_copies(graph, "attn.rows_qkv", x, s->rows, wide, RT_COPY_NONE, RT_COPY_ROWS);
         out->q = out->k = out->v = rt_build_split(graph, "attn.split", x, s->rows, wide, 0);
         return;
@@ -360,8 +360,8 @@ static void project_llama(const struct rt_stack *stack, uint32_t x, struct rt_op
     int64_t sequences = separate_sequences(stack);
     bool own = s->heads == s->kv_heads;  /* what was repeated is one tensor, */
     int64_t parts = own ? sequences : 1; /* so its heads need no copies, nor do those of joined columns */
-    int64_t joined = joins_columns(stack) && !stack->model->rotary_rows ? 1 : sequences;
-    if (stack->model->qkv_joined)
+    int64_t joined = joins_columns(stack) && !stack->model->rotary.rows ? 1 : sequences;
+    if (stack->model->qkv)
         project_joined(stack, x, out);
     else
         project_three(stack, x, out);
@@ -421,10 +421,10 @@ static uint32_t latent_queries(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_shape *s = &stack->shape;
     const struct rt_model *model = stack->model;
-    int64_t wide = s->heads * s->head_dim, rank = model->q_rank;
+    int64_t wide = s->heads * s->head_dim, rank = model->latent.q_rank;
     if (rank == 0)
         return rt_build_linear(stack->graph, "attn.q", x, s->rows, model->hidden, wide, false);
-    x = rt_build_linear(stack->graph, "attn.q_down", x, s->rows, model->hidden, rank, model->qkv_bias);
+    x = rt_build_linear(stack->graph, "attn.q_down", x, s->rows, model->hidden, rank, model->bias.qkv);
     x = rt_build_rmsnorm(stack->graph, x, s->rows, rank);
     return rt_build_linear(stack->graph, "attn.q", x, s->rows, rank, wide, false);
 }
@@ -434,14 +434,14 @@ static void project_latent(const struct rt_stack *stack, uint32_t x, struct rt_o
     const struct rt_shape *s = &stack->shape;
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t rank = model->kv_rank, sequences = separate_sequences(stack), tokens = s->batch * s->keys;
+    int64_t rank = model->latent.kv_rank, sequences = separate_sequences(stack), tokens = s->batch * s->keys;
     int64_t wide = s->heads * s->head_dim, values = s->heads * s->value_dim;
     uint32_t q = latent_queries(stack, x);
     uint32_t latent = rt_build_linear(graph, "attn.kv_down", x, s->rows, model->hidden,
-                                      rank + model->rope_dim, model->qkv_bias);
+                                      rank + model->latent.rope_dim, model->bias.qkv);
     uint32_t normed = rt_build_rmsnorm(graph, latent, s->rows, rank);
     uint32_t kv = rt_build_linear(graph, "attn.kv", normed, s->rows, rank,
-                                  s->heads * (model->nope_dim + s->value_dim), false);
+                                  s->heads * (model->latent.nope_dim + s->value_dim), false);
     out->q = rotary(stack, &of_queries, q, s->heads, false);
     out->k = rotary(stack, &of_keys, latent, 1, false);
     out->k = rt_build_move(graph, "attn.join_k", RT_OP_COPY, out->k, s->rows, wide, 0);

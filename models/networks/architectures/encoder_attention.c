@@ -18,7 +18,7 @@ uint32_t rt_bias_mpnet(const struct rt_stack *stack)
     int64_t pairs = s->queries * s->keys;
     uint32_t buckets = rt_build_buckets(stack);
     uint32_t table =
-        rt_build_embedding(stack->graph, "relative_bias", pairs, stack->model->buckets, s->heads);
+        rt_build_embedding(stack->graph, "relative_bias", pairs, stack->model->distance.buckets, s->heads);
     rt_graph_add_input(stack->graph, buckets);
     return rt_build_move(stack->graph, "relative_bias.copy", RT_OP_COPY, table, s->batch * s->heads, pairs,
                          rt_dtypes[stack->graph->options.dtype].bytes * (double)(s->batch + 1) *
@@ -67,10 +67,10 @@ const struct rt_attention rt_attention_modernbert = {.name = RT_ATTENTION_NAMES(
 uint32_t rt_bias_deberta(const struct rt_stack *stack)
 {
     const struct rt_model *model = stack->model;
-    int64_t rows = 2 * model->span, h = model->hidden;
-    if (!model->relative) { /* the norm is there, and runs not */
+    int64_t rows = 2 * model->distance.span, h = model->hidden;
+    if (!model->distance.relative) { /* the norm is there, and runs not */
         uint32_t unused = rt_node_add(stack->graph, "distances.layer_norm", RT_NO_INPUT, RT_NO_INPUT, 0);
-        stack->graph->nodes[unused].parameters = model->span_normed ? 2.0 * (double)h : 0;
+        stack->graph->nodes[unused].parameters = model->distance.normed ? 2.0 * (double)h : 0;
         return RT_NO_INPUT;
     }
     uint32_t x = rt_node_add(stack->graph, "distances", RT_NO_INPUT, RT_NO_INPUT, (double)rows * (double)h);
@@ -78,7 +78,7 @@ uint32_t rt_bias_deberta(const struct rt_stack *stack)
     stack->graph->nodes[x].gradient = true;
     if (rt_node_begin_backward(stack->graph, x))
         rt_node_accumulate(stack->graph, rows * h);
-    return model->span_normed ? rt_build_norm_of(stack, "distances.layer_norm", x, rows, h) : x;
+    return model->distance.normed ? rt_build_norm_of(stack, "distances.layer_norm", x, rows, h) : x;
 }
 
 /* Heads of x(rows, heads x d), copied into (heads, rows, d). */
@@ -101,10 +101,10 @@ static uint32_t project_distances(const struct rt_stack *stack, uint32_t distanc
 {
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
-    int64_t rows = 2 * stack->model->span, wide = s->heads * s->head_dim;
+    int64_t rows = 2 * stack->model->distance.span, wide = s->heads * s->head_dim;
     uint32_t x = rt_build_linear(graph, keys ? "attn.distances_k" : "attn.distances_q", distances, rows,
                                  stack->model->hidden, wide, true);
-    if (stack->model->shares_qk) /* the weights are those of attn.k, attn.q */
+    if (stack->model->distance.shares_qk) /* the weights are those of attn.k, attn.q */
         graph->nodes[x].parameters = 0;
     x = split_heads(stack, keys ? "attn.distances_k_heads" : "attn.distances_q_heads", x, rows);
     return rt_build_move(graph, keys ? "attn.distances_k_repeat" : "attn.distances_q_repeat", RT_OP_COPY, x,
@@ -128,11 +128,11 @@ static uint32_t score_distances(const struct rt_stack *stack, uint32_t distances
     uint32_t index = rt_build_unary(graph, name[0], RT_OP_ADD_SCALAR, RT_NO_INPUT, s->queries, s->keys);
     index = rt_build_unary(graph, name[1], RT_OP_CLAMP, index, s->queries, s->keys);
     uint32_t x = rt_build_bmm(graph, name[2], contents, distances, pairs, s->queries, s->head_dim,
-                              2 * stack->model->span);
+                              2 * stack->model->distance.span);
     x = rt_build_move(graph, name[3], RT_OP_INDEX, x, rows, s->keys, 0);
     rt_graph_add_input(graph, index);
     if (rt_graph_trains(graph)) /* into zeros */
-        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, 2 * stack->model->span);
+        rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, rows, 2 * stack->model->distance.span);
     return rt_build_unary(graph, name[4], RT_OP_DIV_SCALAR, x, rows, s->keys);
 }
 
@@ -142,21 +142,22 @@ static void score_positions(const struct rt_stack *stack, struct rt_operands *ou
     const struct rt_shape *s = &stack->shape;
     const struct rt_model *model = stack->model;
     int64_t rows = s->batch * s->heads * s->queries;
-    if (!model->relative || !(model->c2p || model->p2c))
+    if (!model->distance.relative || !(model->distance.c2p || model->distance.p2c))
         return;
     out->biased = true;
-    uint32_t distances =
-        rt_build_dropout(stack->graph, "attn.distances_dropout", stack->bias, 2 * model->span, model->hidden);
-    if (model->shares_qk && !(model->c2p && model->p2c)) /* both products run where either is read */
-        project_distances(stack, distances, model->p2c);
-    if (model->c2p)
+    uint32_t distances = rt_build_dropout(stack->graph, "attn.distances_dropout", stack->bias,
+                                          2 * model->distance.span, model->hidden);
+    if (model->distance.shares_qk &&
+        !(model->distance.c2p && model->distance.p2c)) /* both products run where either is read */
+        project_distances(stack, distances, model->distance.p2c);
+    if (model->distance.c2p)
         out->bias = score_distances(stack, distances, out->q, true);
-    if (!model->p2c)
+    if (!model->distance.p2c)
         return;
     uint32_t other = score_distances(stack, distances, out->k, false);
-    out->bias = !model->c2p ? other
-                            : rt_build_binary(stack->graph, "attn.positions", RT_OP_ADD, out->bias, other,
-                                              rows, s->keys, rows * s->keys);
+    out->bias = !model->distance.c2p ? other
+                                     : rt_build_binary(stack->graph, "attn.positions", RT_OP_ADD, out->bias,
+                                                       other, rows, s->keys, rows * s->keys);
 }
 
 static void project_deberta(const struct rt_stack *stack, uint32_t x, struct rt_operands *out)
@@ -191,12 +192,12 @@ uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, h = model->hidden, k = model->conv_kernel;
+    int64_t rows = stack->shape.rows, h = model->hidden, k = model->token_conv.kernel;
     const struct rt_conv conv = {.out = h,
                                  .kernel_h = 1,
                                  .kernel_w = k,
                                  .padding_w = (k - 1) / 2,
-                                 .groups = model->conv_groups,
+                                 .groups = model->token_conv.groups,
                                  .bias = true};
     struct rt_image y = {RT_NO_INPUT, stack->shape.batch, h, 1, stack->shape.queries};
     y.node =
@@ -206,7 +207,8 @@ uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x
         rt_build_copies(graph, "conv.channels_last", y.node, rows, h, RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
     y.node = rt_build_move(graph, "conv.mask", RT_OP_WHERE, y.node, rows, h, 0);
     y.node = rt_build_dropout(graph, "conv.dropout", y.node, rows, h);
-    y.node = rt_build_unary(graph, "conv.act", model->conv_gelu ? RT_OP_GELU : RT_OP_TANH, y.node, rows, h);
+    y.node =
+        rt_build_unary(graph, "conv.act", model->token_conv.gelu ? RT_OP_GELU : RT_OP_TANH, y.node, rows, h);
     y.node = rt_build_binary(graph, "conv.residual", RT_OP_ADD, y.node, x, rows, h, rows * h);
     return rt_build_norm(stack, "conv.layer_norm", y.node);
 }

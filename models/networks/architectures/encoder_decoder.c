@@ -81,7 +81,7 @@ static uint32_t add_bias(const struct rt_stack *stack, uint32_t mask)
     const struct rt_shape *s = &stack->shape;
     uint32_t x = rt_build_buckets(stack);
     uint32_t table = rt_build_embedding(stack->graph, "relative_bias", s->queries * s->keys,
-                                        stack->model->buckets, s->heads);
+                                        stack->model->distance.buckets, s->heads);
     rt_graph_add_input(stack->graph, x);
     bool every_query = stack->cross && s->queries > 1;
     uint32_t bias = add_mask(stack, "relative_bias.mask", table, mask, s->keys,
@@ -169,7 +169,7 @@ static bool encodes_alone(const struct rt_model *model)
 /* An encoder that has a number of tokens of its own, of whatever else it reads (Whisper's window). */
 static void set_source(struct rt_stack *stack)
 {
-    int64_t tokens = stack->model->source_positions;
+    int64_t tokens = stack->model->sound.positions;
     stack->columns = stack->row->input != NULL && stack->row->input->columns && !stack->graph->options.fusion;
     if (tokens == 0)
         return;
@@ -180,8 +180,8 @@ static void set_source(struct rt_stack *stack)
 static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
 {
     struct part part = {.layers = model->layers,
-                        .sparse_step = model->encoder_sparse_step,
-                        .relative = model->buckets > 0,
+                        .sparse_step = model->experts.encoder_step,
+                        .relative = model->distance.buckets > 0,
                         .each = model->architecture->biases_each,
                         .blocks = {"encoder.first", "encoder.layers", "encoder.rest"}};
     struct rt_stack *stack = &part.stack;
@@ -203,9 +203,9 @@ static uint32_t encoder(const struct rt_model *model, struct rt_graph *graph)
 /* The decoder's embedding is the encoder's table. */
 static uint32_t decoder(const struct rt_model *model, struct rt_graph *graph, uint32_t states)
 {
-    struct part part = {.layers = model->decoder_layers,
-                        .sparse_step = model->decoder_sparse_step,
-                        .relative = model->buckets > 0,
+    struct part part = {.layers = model->decoder.layers,
+                        .sparse_step = model->experts.decoder_step,
+                        .relative = model->distance.buckets > 0,
                         .each = model->architecture->biases_each,
                         .blocks = {"decoder.first", "decoder.layers", "decoder.rest"}};
     struct rt_stack *stack = &part.stack;
@@ -213,8 +213,8 @@ static uint32_t decoder(const struct rt_model *model, struct rt_graph *graph, ui
     rt_stack_init(stack, model, graph);
     stack->cross = true;
     stack->states = states;
-    if (model->source_positions > 0)
-        stack->source = model->source_positions;
+    if (model->sound.positions > 0)
+        stack->source = model->sound.positions;
     rt_graph_add_block(graph, "decoder.embedding", RT_BLOCK_FIRST, 1);
     if (part.relative) {
         mask = causal(stack);
@@ -229,14 +229,14 @@ static uint32_t decoder(const struct rt_model *model, struct rt_graph *graph, ui
 static struct rt_model decoder_of(const struct rt_model *model)
 {
     struct rt_model decoder = *model;
-    if (model->decoder_heads > 0) {
-        decoder.heads = decoder.kv_heads = model->decoder_heads;
-        decoder.head_dim = decoder.value_dim = model->hidden / model->decoder_heads;
+    if (model->decoder.heads > 0) {
+        decoder.heads = decoder.kv_heads = model->decoder.heads;
+        decoder.head_dim = decoder.value_dim = model->hidden / model->decoder.heads;
     }
-    if (model->decoder_inner > 0)
-        decoder.inner = model->decoder_inner;
-    if (model->decoder_vocab > 0)
-        decoder.vocab = model->decoder_vocab;
+    if (model->decoder.ffn_width > 0)
+        decoder.ffn_width = model->decoder.ffn_width;
+    if (model->decoder.vocab > 0)
+        decoder.vocab = model->decoder.vocab;
     return decoder;
 }
 
@@ -257,7 +257,7 @@ static void sequence_classes(const struct rt_model *model, struct rt_graph *grap
 static void words(const struct rt_model *model, struct rt_graph *graph, uint32_t x, int64_t rows)
 {
     int64_t h = model->hidden, vocab = rt_build_shard(model->vocab, graph->options.tensor_parallel);
-    if (model->output_scaled)
+    if (model->decoder.output_scaled)
         x = rt_build_unary(graph, "scale", RT_OP_MUL_SCALAR, x, rows, h);
     x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * h, false, true);
     x = rt_build_linear(graph, "lm_head", x, rows, h, vocab, false);
@@ -295,7 +295,7 @@ void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *gra
     if (alone)
         return;
     uint32_t x = decoder(&of_decoder, graph, states);
-    bool one = model->architecture->input == NULL && !model->separate_tables;
+    bool one = model->architecture->input == NULL && !model->decoder.separate_tables;
     if (!decode && one) /* one embedding for both stacks */
         graph->shared = (double)rt_build_shard(model->vocab, options->tensor_parallel) * model->hidden;
     head(&of_decoder, graph, x, rows);

@@ -159,9 +159,9 @@ void rt_head_modernbert(const struct rt_stack *stack, uint32_t x)
     x = rt_build_norm(stack, stack->row->norms.last, x);
     if (head == RT_MODEL_HEAD_NONE)
         return;
-    x = transform(stack, x, rows, model->hidden, model->classifier_bias);
+    x = transform(stack, x, rows, model->hidden, model->bias.classifier);
     if (head == RT_MODEL_HEAD_MASKED_WORDS)
-        words(stack, x, model->hidden, model->head_bias);
+        words(stack, x, model->hidden, model->bias.head);
     else
         score(stack, "classifier", x, rows, head == RT_MODEL_HEAD_QUESTION ? ANSWER : model->labels);
 }

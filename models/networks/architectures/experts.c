@@ -11,12 +11,12 @@
 static void router(const struct rt_stack *stack, uint32_t x, uint32_t *probabilities, uint32_t *chosen)
 {
     struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, h = stack->model->hidden, experts = stack->model->experts;
+    int64_t rows = stack->shape.rows, h = stack->model->hidden, experts = stack->model->experts.count;
     if (rt_graph_trains(graph)) {
         uint32_t noise = rt_build_constant(graph, "router.noise", RT_OP_FILL, RT_NO_INPUT, rows, h);
         x = rt_build_binary(graph, "router.jitter", RT_OP_MUL, x, noise, rows, h, rows * h);
     }
-    x = rt_build_linear(graph, "router", x, rows, h, experts, stack->model->router_bias);
+    x = rt_build_linear(graph, "router", x, rows, h, experts, stack->model->experts.router_bias);
     x = rt_build_softmax(graph, "router.softmax", x, rows, experts);
     *probabilities = x;
     uint32_t one_hot = rt_build_constant(graph, "router.one_hot", RT_OP_INDEX, x, rows, experts);
@@ -33,14 +33,14 @@ uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x)
                                                       .down = "expert.down"};
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
-    int64_t h = stack->model->hidden, capacity = stack->model->capacity;
+    int64_t h = stack->model->hidden, capacity = stack->model->experts.capacity;
     int64_t places = s->batch * (s->queries < capacity ? s->queries : capacity);
     uint32_t probabilities = 0, chosen = 0;
     router(stack, x, &probabilities, &chosen);
     x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, s->rows * h, false, true);
     uint32_t out = rt_build_move(graph, "experts.clone", RT_OP_COPY, x, s->rows, h, 0);
     uint32_t zeros = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, places, h);
-    for (int64_t e = 0; e < stack->model->experts; e++) {
+    for (int64_t e = 0; e < stack->model->experts.count; e++) {
         uint32_t y = rt_build_move(graph, "expert.gather", RT_OP_INDEX, x, places, h, 0);
         rt_graph_add_input(graph, chosen);
         rt_graph_add_input(graph, zeros);
@@ -59,7 +59,7 @@ void rt_losses_switch(const struct rt_stack *stack, int64_t layers)
     struct rt_graph *graph = stack->graph;
     if (layers == 0 || graph->options.step == RT_STEP_DECODE)
         return;
-    int64_t batch = stack->shape.batch, experts = stack->model->experts;
+    int64_t batch = stack->shape.batch, experts = stack->model->experts.count;
     int64_t tokens = stack->shape.queries * layers, rows = batch * tokens;
     uint32_t logits = rt_build_move(graph, "losses.cat", RT_OP_COPY, RT_NO_INPUT, rows, experts, 0);
     uint32_t x = rt_build_move(graph, "losses.logsumexp", RT_OP_REDUCE, logits, rows, experts, 0);
@@ -85,11 +85,11 @@ static uint32_t shared_experts(const struct rt_stack *stack, uint32_t x, uint32_
     struct rt_stack shared = *stack;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden;
-    if (model->shared_experts == 0)
+    if (model->experts.shared == 0)
         return out;
-    shared.shape.inner = rt_build_shard(model->shared_inner, graph->options.tensor_parallel);
+    shared.shape.ffn_width = rt_build_shard(model->experts.shared_width, graph->options.tensor_parallel);
     uint32_t y = rt_build_feed_forward(&shared, &name, x, rows);
-    if (model->shared_gated) { /* Qwen2-MoE: sigmoid(x W) y */
+    if (model->experts.shared_gated) { /* Qwen2-MoE: sigmoid(x W) y */
         uint32_t gate = rt_build_linear(graph, "shared.weight", x, rows, h, 1, false);
         gate = rt_build_unary(graph, "shared.sigmoid", RT_OP_TANH, gate, rows, 1);
         y = rt_build_binary(graph, "shared.weigh", RT_OP_MUL, y, gate, rows, h, rows);
@@ -103,15 +103,15 @@ static uint32_t best_scores(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, topk = model->topk;
-    x = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, x, rows, model->experts);
+    int64_t rows = stack->shape.rows, topk = model->experts.topk;
+    x = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, x, rows, model->experts.count);
     graph->nodes[x].outputs = (double)rows * topk;
     if (rt_graph_trains(graph)) {
         graph->nodes[x].gradient = true;
-        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, (const int64_t[]){rows, model->experts});
+        rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, (const int64_t[]){rows, model->experts.count});
         rt_graph_add_kernel(graph, RT_BACKWARD, RT_OP_INDEX, (const int64_t[]){rows, topk});
     }
-    if (!model->topk_normed)
+    if (!model->experts.normed)
         return x;
     uint32_t sum = rt_build_constant(graph, "router.sum", RT_OP_REDUCE, x, rows, topk);
     graph->nodes[sum].outputs = (double)rows;
@@ -143,23 +143,24 @@ uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x)
     struct rt_graph *graph = stack->graph;
     struct rt_stack expert = *stack;
     struct rt_model sizes = *model;
-    int64_t rows = stack->shape.rows, h = model->hidden, pairs = rows * model->topk;
+    int64_t rows = stack->shape.rows, h = model->hidden, pairs = rows * model->experts.topk;
     uint32_t in = x;
-    int64_t chosen = pairs < model->experts ? pairs : model->experts;
+    int64_t chosen = pairs < model->experts.count ? pairs : model->experts.count;
     int64_t least = pairs / chosen, more = pairs % chosen; /* experts that get one token more */
-    expert.shape.inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
-    sizes.mlp_bias = model->expert_bias;
+    expert.shape.ffn_width = rt_build_shard(model->experts.width, graph->options.tensor_parallel);
+    sizes.bias.ffn = model->experts.bias;
     sizes.gate_joined = 1;
     expert.model = &sizes;
-    uint32_t scores = rt_build_linear(graph, "router", x, rows, h, model->experts, model->router_bias);
-    scores = rt_build_softmax(graph, "router.softmax", scores, rows, model->experts);
+    uint32_t scores =
+        rt_build_linear(graph, "router", x, rows, h, model->experts.count, model->experts.router_bias);
+    scores = rt_build_softmax(graph, "router.softmax", scores, rows, model->experts.count);
     scores = best_scores(stack, scores);
     x = rt_build_all_reduce(graph, "experts.gradient_all_reduce", x, rows * h, false, true);
     uint32_t out = rt_build_constant(graph, "experts.zeros", RT_OP_FILL, RT_NO_INPUT, rows, h);
     for (int64_t e = 0; e < chosen; e++) {
         uint32_t first = (uint32_t)graph->node_count;
         int64_t each = least + (e < more);
-        int64_t held = model->experts / chosen + (e < model->experts % chosen);
+        int64_t held = model->experts.count / chosen + (e < model->experts.count % chosen);
         uint32_t y = gather(graph, "expert.gather", x, each, h, rows * h);
         y = rt_build_feed_forward(&expert, &name, y, each);
         uint32_t weight = gather(graph, "expert.score", scores, each, 1, pairs);
@@ -179,8 +180,8 @@ uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t rows = stack->shape.rows, h = model->hidden, experts = model->experts, all = experts * rows;
-    int64_t inner = rt_build_shard(model->expert_inner, graph->options.tensor_parallel);
+    int64_t rows = stack->shape.rows, h = model->hidden, experts = model->experts.count, all = experts * rows;
+    int64_t inner = rt_build_shard(model->experts.width, graph->options.tensor_parallel);
     uint32_t in = x, scores = rt_build_linear(graph, "router", x, rows, h, experts, false);
     scores = rt_build_constant(graph, "router.top_k", RT_OP_REDUCE, scores, rows, experts);
     scores = rt_build_unary(graph, "router.sigmoid", RT_OP_TANH, scores, rows, experts);

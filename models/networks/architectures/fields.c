@@ -9,163 +9,166 @@
 /* --- sizes and traits of a model --- */
 
 /* clang-format off */
-#define ROW(path_, member_, kind_, words_, main_, nullable_) \
-    {#path_, offsetof(struct rt_model, member_), RT_KEY_##kind_, words_, main_, nullable_}
-#define FIELD(path_, member_, kind_)         ROW(path_, member_, kind_, NULL, false, false)
-#define MAIN(path_, member_)                 ROW(path_, member_, SIZE, NULL, true, false)
-#define NULLABLE(path_, member_)             ROW(path_, member_, SIZE, NULL, false, true)
-#define WORDS(path_, member_, kind_, words_) ROW(path_, member_, kind_, words_, false, false)
+#define ROW(member_, kind_, words_, main_, nullable_)                                        \
+    {#member_, offsetof(struct rt_model, member_), sizeof(((struct rt_model *)0)->member_),  \
+     RT_KEY_##kind_, words_, main_, nullable_}
+#define FIELD(member_, kind_)         ROW(member_, kind_, NULL, false, false)
+#define MAIN(member_)                 ROW(member_, SIZE, NULL, true, false)
+#define NULLABLE(member_)             ROW(member_, SIZE, NULL, false, true)
+#define WORDS(member_, kind_, words_) ROW(member_, kind_, words_, false, false)
 
-/* As enum rt_activation_kind, rt_qk_norm, rt_unrotated, rt_qkv and rt_score_scale count them. */
+/* As enum rt_activation_kind, rt_qk_norm, rt_unrotated, rt_qkv, rt_score_scale, rt_tokens_scale and rt_words_scale
+ * count them. */
 #define ACTIVATIONS  "gelu|gelu_new|relu|silu|relu2|quick_gelu|gelu_bloom|xielu"
 #define QK_NORMS     "none|heads|whole|each|bare|layer"
 #define UNROTATED    "none|full|always"
 #define QKV          "separate|chunks|slices|selects"
 #define SCORE_SCALES "multiplies|divides|none"
-#define SCALES       "none|number|tensor"
+#define TOKENS       "none|number|tensor"
+#define WORD_SCALES  "none|multiplied|divided"
 
 const struct rt_model_field rt_model_fields[] = {
     /* Of all */
-    MAIN(hidden, hidden),
-    MAIN(layers, layers),
-    MAIN(heads, heads),
-    NULLABLE(kv_heads, kv_heads),
-    FIELD(head_dim, head_dim, SIZE),
-    FIELD(value_dim, value_dim, SIZE),
-    MAIN(ffn_width, inner),
-    MAIN(vocab, vocab),
-    FIELD(positions, positions, SIZE),
-    FIELD(embedding, embedding, SIZE),
-    FIELD(token_types, types, COUNT0),
-    FIELD(tied, tied, BOOLEAN),
-    FIELD(norm_first, norm_first, BOOLEAN),
-    FIELD(gated, gated, BOOLEAN),
-    WORDS(activation, activation, ACTIVATION, ACTIVATIONS),
+    MAIN(hidden),
+    MAIN(layers),
+    MAIN(heads),
+    NULLABLE(kv_heads),
+    FIELD(head_dim, SIZE),
+    FIELD(value_dim, SIZE),
+    MAIN(ffn_width),
+    MAIN(vocab),
+    FIELD(positions, SIZE),
+    FIELD(embedding, SIZE),
+    FIELD(token_types, COUNT0),
+    FIELD(tied, BOOLEAN),
+    FIELD(norm_first, BOOLEAN),
+    FIELD(gated, BOOLEAN),
+    WORDS(activation, ACTIVATION, ACTIVATIONS),
     /* Biases of products and norms */
-    FIELD(bias.qkv, qkv_bias, BOOLEAN),
-    FIELD(bias.out, out_bias, BOOLEAN),
-    FIELD(bias.ffn, mlp_bias, BOOLEAN),
-    FIELD(bias.head, head_bias, BOOLEAN),
-    FIELD(bias.norm, norm_bias, BOOLEAN),
-    FIELD(bias.classifier, classifier_bias, BOOLEAN),
+    FIELD(bias.qkv, BOOLEAN),
+    FIELD(bias.out, BOOLEAN),
+    FIELD(bias.ffn, BOOLEAN),
+    FIELD(bias.head, BOOLEAN),
+    FIELD(bias.norm, BOOLEAN),
+    FIELD(bias.classifier, BOOLEAN),
     /* What varies a layer */
-    WORDS(qk_norm, qk_norm, BOOLEAN, QK_NORMS),
-    FIELD(sub_norms, sub_norms, BOOLEAN),
-    FIELD(norm_branch, norm_branch, BOOLEAN),
-    FIELD(parallel, parallel, BOOLEAN),
-    FIELD(parallel_norms, parallel_norms, SIZE),
-    WORDS(qkv, qkv_joined, BOOLEAN, QKV),
-    FIELD(gate_joined, gate_joined, BOOLEAN),
-    FIELD(alibi, alibi, BOOLEAN),
-    FIELD(score_cap, score_cap, PRESENT),
-    FIELD(logit_cap, logit_cap, PRESENT),
-    FIELD(sinks, sinks, BOOLEAN),
-    WORDS(score_scale, score_scale, BOOLEAN, SCORE_SCALES),
-    WORDS(tokens_scaled, tokens_scaled, BOOLEAN, SCALES),
-    WORDS(words_scaled, words_scaled, BOOLEAN, SCALES),
-    FIELD(branch_scaled, branch_scaled, BOOLEAN),
+    WORDS(qk_norm, BOOLEAN, QK_NORMS),
+    FIELD(sub_norms, BOOLEAN),
+    FIELD(norm_branch, BOOLEAN),
+    FIELD(parallel, BOOLEAN),
+    FIELD(parallel_norms, SIZE),
+    WORDS(qkv, BOOLEAN, QKV),
+    FIELD(gate_joined, BOOLEAN),
+    FIELD(alibi, BOOLEAN),
+    FIELD(score_cap, PRESENT),
+    FIELD(logit_cap, PRESENT),
+    FIELD(sinks, BOOLEAN),
+    WORDS(score_scale, BOOLEAN, SCORE_SCALES),
+    WORDS(tokens_scaled, BOOLEAN, TOKENS),
+    WORDS(words_scaled, BOOLEAN, WORD_SCALES),
+    FIELD(branch_scaled, BOOLEAN),
     /* Rotary positions */
-    FIELD(rotary.dim, rotary_dim, SIZE),
-    FIELD(rotary.share, rotary_share, SHARE),
-    FIELD(rotary.joined, rotary_joined, BOOLEAN),
-    FIELD(rotary.rows, rotary_rows, BOOLEAN),
-    WORDS(rotary.unrotated, unrotated, BOOLEAN, UNROTATED),
+    FIELD(rotary.dim, SIZE),
+    FIELD(rotary.share, SHARE),
+    FIELD(rotary.joined, BOOLEAN),
+    FIELD(rotary.rows, BOOLEAN),
+    WORDS(rotary.unrotated, BOOLEAN, UNROTATED),
     /* Latent attention */
-    NULLABLE(latent.q_rank, q_rank),
-    FIELD(latent.kv_rank, kv_rank, SIZE),
-    FIELD(latent.nope_dim, nope_dim, SIZE),
-    FIELD(latent.rope_dim, rope_dim, SIZE),
+    NULLABLE(latent.q_rank),
+    FIELD(latent.kv_rank, SIZE),
+    FIELD(latent.nope_dim, SIZE),
+    FIELD(latent.rope_dim, SIZE),
     /* How far attention reaches back */
-    NULLABLE(reach.window, window),
-    NULLABLE(reach.chunk, chunk),
-    FIELD(reach.slides, slides, BOOLEAN),
-    FIELD(reach.full_layers, full_layers, FULL),
-    FIELD(reach.full_period, full_period, PERIOD),
+    NULLABLE(reach.window),
+    NULLABLE(reach.chunk),
+    FIELD(reach.slides, BOOLEAN),
+    FIELD(reach.full_layers, FULL),
+    FIELD(reach.full_period, PERIOD),
     /* Shares that training drops out */
-    FIELD(dropout.attention, attention_dropout, PRESENT),
-    FIELD(dropout.ffn, inner_dropout, PRESENT),
-    FIELD(dropout.residual, residual_dropout, PRESENT),
-    FIELD(dropout.embedding, embedding_dropout, PRESENT),
+    FIELD(dropout.attention, PRESENT),
+    FIELD(dropout.ffn, PRESENT),
+    FIELD(dropout.residual, PRESENT),
+    FIELD(dropout.embedding, PRESENT),
     /* Experts */
-    FIELD(experts.count, experts, SIZE),
-    FIELD(experts.topk, topk, SIZE),
-    FIELD(experts.width, expert_inner, SIZE),
-    FIELD(experts.dense_layers, dense_layers, COUNT0),
-    FIELD(experts.step, sparse_step, SIZE),
-    FIELD(experts.shared, shared_experts, COUNT0),
-    FIELD(experts.shared_width, shared_inner, SIZE),
-    FIELD(experts.shared_gated, shared_gated, BOOLEAN),
-    FIELD(experts.normed, topk_normed, BOOLEAN),
-    FIELD(experts.bias, expert_bias, BOOLEAN),
-    FIELD(experts.clamped, gate_clamped, BOOLEAN),
-    FIELD(experts.router_bias, router_bias, BOOLEAN),
-    FIELD(experts.capacity, capacity, SIZE),
-    FIELD(experts.encoder_step, encoder_sparse_step, COUNT0),
-    FIELD(experts.decoder_step, decoder_sparse_step, COUNT0),
-    FIELD(experts.encoder_layers, sparse_layers, COUNT0),
-    FIELD(experts.decoder_layers, sparse_decoder_layers, COUNT0),
+    FIELD(experts.count, SIZE),
+    FIELD(experts.topk, SIZE),
+    FIELD(experts.width, SIZE),
+    FIELD(experts.dense_layers, COUNT0),
+    FIELD(experts.step, SIZE),
+    FIELD(experts.shared, COUNT0),
+    FIELD(experts.shared_width, SIZE),
+    FIELD(experts.shared_gated, BOOLEAN),
+    FIELD(experts.normed, BOOLEAN),
+    FIELD(experts.bias, BOOLEAN),
+    FIELD(experts.clamped, BOOLEAN),
+    FIELD(experts.router_bias, BOOLEAN),
+    FIELD(experts.capacity, SIZE),
+    FIELD(experts.encoder_step, COUNT0),
+    FIELD(experts.decoder_step, COUNT0),
+    FIELD(experts.encoder_layers, COUNT0),
+    FIELD(experts.decoder_layers, COUNT0),
     /* Encoder-decoders */
-    NULLABLE(decoder.layers, decoder_layers),
-    FIELD(decoder.heads, decoder_heads, SIZE),
-    FIELD(decoder.ffn_width, decoder_inner, SIZE),
-    FIELD(decoder.vocab, decoder_vocab, SIZE),
-    FIELD(decoder.shares_tables, shared_tables, BOOLEAN),
-    FIELD(decoder.output_scaled, output_scaled, BOOLEAN),
+    NULLABLE(decoder.layers),
+    FIELD(decoder.heads, SIZE),
+    FIELD(decoder.ffn_width, SIZE),
+    FIELD(decoder.vocab, SIZE),
+    FIELD(decoder.shares_tables, BOOLEAN),
+    FIELD(decoder.output_scaled, BOOLEAN),
     /* Encoders */
-    FIELD(tasks_used, tasks_used, BOOLEAN),
-    FIELD(tasks, tasks, SIZE),
-    FIELD(distinct_layers, distinct_layers, SIZE),
-    FIELD(layers_of_group, layers_of_group, SIZE),
-    FIELD(embedding_mapped, embedding_mapped, BOOLEAN),
-    FIELD(biased_input, biased_input, BOOLEAN),
-    FIELD(legacy, legacy, BOOLEAN),
-    FIELD(distance.buckets, buckets, SIZE),
-    FIELD(distance.relative, relative, BOOLEAN),
-    FIELD(distance.c2p, c2p, NAMED),
-    FIELD(distance.p2c, p2c, NAMED),
-    FIELD(distance.shares_qk, shares_qk, BOOLEAN),
-    FIELD(distance.span, span, OPTIONAL),
-    FIELD(distance.most_span, most_span, OPTIONAL),
-    FIELD(distance.normed, span_normed, NAMED),
-    FIELD(token_conv.kernel, conv_kernel, COUNT0),
-    FIELD(token_conv.groups, conv_groups, SIZE),
-    FIELD(token_conv.gelu, conv_gelu, NAMED),
+    FIELD(tasks_used, BOOLEAN),
+    FIELD(tasks, SIZE),
+    FIELD(distinct_layers, SIZE),
+    FIELD(layers_of_group, SIZE),
+    FIELD(embedding_mapped, BOOLEAN),
+    FIELD(biased_input, BOOLEAN),
+    FIELD(legacy, BOOLEAN),
+    FIELD(distance.buckets, SIZE),
+    FIELD(distance.relative, BOOLEAN),
+    FIELD(distance.c2p, NAMED),
+    FIELD(distance.p2c, NAMED),
+    FIELD(distance.shares_qk, BOOLEAN),
+    FIELD(distance.span, OPTIONAL),
+    FIELD(distance.most_span, OPTIONAL),
+    FIELD(distance.normed, NAMED),
+    FIELD(token_conv.kernel, COUNT0),
+    FIELD(token_conv.groups, SIZE),
+    FIELD(token_conv.gelu, NAMED),
     /* Falcon's generations */
-    FIELD(new_decoder, new_decoder, BOOLEAN),
-    FIELD(multi_query, multi_query, BOOLEAN),
+    FIELD(new_decoder, BOOLEAN),
+    FIELD(multi_query, BOOLEAN),
     /* Sound */
-    FIELD(sound.mel_bins, mel_bins, SIZE),
-    FIELD(sound.positions, source_positions, SIZE),
-    FIELD(sound.widths, sound_dim, SIZES),
-    FIELD(sound.kernels, sound_kernel, SIZES),
-    FIELD(sound.strides, sound_stride, SIZES),
-    FIELD(sound.bias, conv_bias, BOOLEAN),
-    FIELD(sound.normed, conv_normed, NAMED),
-    FIELD(sound.position_kernel, position_kernel, SIZE),
-    FIELD(sound.position_groups, position_groups, SIZE),
-    FIELD(sound.features_normed, features_normed, BOOLEAN),
-    FIELD(sound.positions_normed, positions_normed, BOOLEAN),
-    WORDS(sound.activation, sound_activation, ACTIVATION, ACTIVATIONS),
-    FIELD(sound.masks_time, masked_time, PRESENT),
-    FIELD(sound.masks_columns, masked_columns, PRESENT),
-    FIELD(sound.layers_weighed, layers_weighed, BOOLEAN),
-    FIELD(projection, projection, SIZE),
-    FIELD(sound.codebooks, codebooks, SIZE),
-    FIELD(sound.code_entries, code_entries, SIZE),
-    FIELD(sound.code_width, code_width, SIZE),
-    FIELD(sound.code_projection, code_projection, SIZE),
+    FIELD(sound.mel_bins, SIZE),
+    FIELD(sound.positions, SIZE),
+    FIELD(sound.widths, SIZES),
+    FIELD(sound.kernels, SIZES),
+    FIELD(sound.strides, SIZES),
+    FIELD(sound.bias, BOOLEAN),
+    FIELD(sound.normed, NAMED),
+    FIELD(sound.position_kernel, SIZE),
+    FIELD(sound.position_groups, SIZE),
+    FIELD(sound.features_normed, BOOLEAN),
+    FIELD(sound.positions_normed, BOOLEAN),
+    WORDS(sound.activation, ACTIVATION, ACTIVATIONS),
+    FIELD(sound.masks_time, PRESENT),
+    FIELD(sound.masks_columns, PRESENT),
+    FIELD(sound.layers_weighed, BOOLEAN),
+    FIELD(projection, SIZE),
+    FIELD(sound.codebooks, SIZE),
+    FIELD(sound.code_entries, SIZE),
+    FIELD(sound.code_width, SIZE),
+    FIELD(sound.code_projection, SIZE),
     /* Images */
-    FIELD(image.side, image, SIDE),
-    FIELD(image.patch, patch, SIDE),
-    FIELD(image.channels, channels, SIZE),
-    FIELD(image.prefix_tokens, prefix_tokens, SIZE),
-    FIELD(image.unbiased, patches_unbiased, BOOLEAN),
-    FIELD(image.pooled_width, pooled_width, SIZE),
-    MAIN(tower.hidden, tower_hidden),
-    MAIN(tower.layers, tower_layers),
-    MAIN(tower.heads, tower_heads),
-    MAIN(tower.ffn_width, tower_inner),
-    WORDS(tower.activation, tower_activation, ACTIVATION, ACTIVATIONS),
+    FIELD(image.side, SIDE),
+    FIELD(image.patch, SIDE),
+    FIELD(image.channels, SIZE),
+    FIELD(image.prefix_tokens, SIZE),
+    FIELD(image.unbiased, BOOLEAN),
+    FIELD(image.pooled_width, SIZE),
+    MAIN(tower.hidden),
+    MAIN(tower.layers),
+    MAIN(tower.heads),
+    MAIN(tower.ffn_width),
+    WORDS(tower.activation, ACTIVATION, ACTIVATIONS),
     {0},
 };
 /* clang-format on */
@@ -237,12 +240,12 @@ static void derive_glm4_moe(struct rt_model *model)
 {
     if (model->head_dim < 1 && model->heads <= model->hidden)
         model->head_dim = model->hidden / model->heads;
-    model->rotary_dim = (model->head_dim * model->rotary_share / 1000 + 1) / 2 * 2;
+    model->rotary.dim = (model->head_dim * model->rotary.share / 1000 + 1) / 2 * 2;
 }
 
 static void derive_granitemoeshared(struct rt_model *model)
 {
-    model->shared_experts = model->shared_inner > 0;
+    model->experts.shared = model->experts.shared_width > 0;
 }
 
 /* modeling_falcon.py: the newer decoder groups heads and has two norms; the older has one key-value head. */
@@ -253,7 +256,7 @@ static void derive_falcon(struct rt_model *model)
     if (model->parallel_norms < 0 || !model->new_decoder)
         model->parallel_norms = model->new_decoder ? 2 : 1;
     model->parallel |= model->new_decoder;
-    model->rotary_dim = model->alibi ? 0 : -1;
+    model->rotary.dim = model->alibi ? 0 : -1;
 }
 
 static void derive_multi_query(struct rt_model *model)
@@ -276,25 +279,25 @@ static void derive_deberta(struct rt_model *model)
 {
     model->no_positions = !model->biased_input;
     model->tied |= !model->legacy;
-    if (model->most_span < 1)
-        model->most_span = model->positions;
-    if (model->span < 1)
-        model->span = model->most_span;
+    if (model->distance.most_span < 1)
+        model->distance.most_span = model->positions;
+    if (model->distance.span < 1)
+        model->distance.span = model->distance.most_span;
 }
 
 /* The first layer of each period attends to all tokens. */
 static void derive_modernbert(struct rt_model *model)
 {
-    if (model->full_layers < 0 && model->full_period > 0)
-        model->full_layers = (model->layers + model->full_period - 1) / model->full_period;
+    if (model->reach.full_layers < 0 && model->reach.full_period > 0)
+        model->reach.full_layers = (model->layers + model->reach.full_period - 1) / model->reach.full_period;
 }
 
 /* A vocabulary of the decoder's own goes with a table of its own. */
 static void derive_marian(struct rt_model *model)
 {
-    model->separate_tables = !model->shared_tables;
-    if (model->shared_tables)
-        model->decoder_vocab = 0;
+    model->decoder.separate_tables = !model->decoder.shares_tables;
+    if (model->decoder.shares_tables)
+        model->decoder.vocab = 0;
 }
 
 /* --- parts of a network --- */

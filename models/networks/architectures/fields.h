@@ -7,8 +7,8 @@
 
 /* A member of struct rt_model. */
 struct rt_model_field {
-    const char *name; /* "rotary.dim" */
-    size_t offset;
+    const char *name;      /* "rotary.dim" */
+    size_t offset, size;   /* of a bool, an enum, an int64_t or a struct rt_sizes */
     enum rt_key_kind kind; /* that its keys have where a file gives none */
     const char *words;     /* values that have names, "none|heads|whole", counted from 0; NULL: none have */
     bool main;             /* a config hardly ever lacks it: where it does, that is said */

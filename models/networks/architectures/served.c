@@ -202,14 +202,16 @@ static uint32_t latent_down(const struct step *step, uint32_t x)
 {
     const struct rt_model *model = step->stack->model;
     struct rt_graph *graph = step->stack->graph;
-    int64_t rows = step->stack->shape.rows, kv = model->kv_rank + model->rope_dim;
-    x = rt_build_linear(graph, "attn.down", x, rows, model->hidden, model->q_rank + kv, model->qkv_bias);
-    if (model->q_rank > 0) {
-        x = vector_node(graph, "attn.q_norm", RT_OP_RMSNORM, x, RT_NO_INPUT, rows, model->q_rank);
-        graph->nodes[x].parameters = (double)model->q_rank;
+    int64_t rows = step->stack->shape.rows, kv = model->latent.kv_rank + model->latent.rope_dim;
+    x = rt_build_linear(graph, "attn.down", x, rows, model->hidden, model->latent.q_rank + kv,
+                        model->bias.qkv);
+    if (model->latent.q_rank > 0) {
+        x = vector_node(graph, "attn.q_norm", RT_OP_RMSNORM, x, RT_NO_INPUT, rows, model->latent.q_rank);
+        graph->nodes[x].parameters = (double)model->latent.q_rank;
     }
-    uint32_t norm = vector_node(graph, "attn.kv_norm", RT_OP_RMSNORM, x, RT_NO_INPUT, rows, model->kv_rank);
-    graph->nodes[norm].parameters = (double)model->kv_rank;
+    uint32_t norm =
+        vector_node(graph, "attn.kv_norm", RT_OP_RMSNORM, x, RT_NO_INPUT, rows, model->latent.kv_rank);
+    graph->nodes[norm].parameters = (double)model->latent.kv_rank;
     return norm;
 }
 
@@ -245,8 +247,8 @@ static uint32_t attend_latent(struct step *step, uint32_t x)
     struct rt_graph *graph = latent.graph;
     const struct rt_model *model = latent.model;
     latent.shape.kv_heads = 1;
-    latent.shape.head_dim = model->kv_rank + model->rope_dim;
-    latent.shape.value_dim = model->kv_rank;
+    latent.shape.head_dim = model->latent.kv_rank + model->latent.rope_dim;
+    latent.shape.value_dim = model->latent.kv_rank;
     inner.stack = &latent;
     uint32_t node = attend_decodes(&inner, x);
     struct rt_graph_kernel *kernel = &graph->kernels[graph->nodes[node].kernel];
@@ -265,9 +267,10 @@ static uint32_t latent_decodes(const struct step *step, uint32_t x, int64_t rows
     struct step part = *step;
     of_them.shape.rows = rows;
     part.stack = &of_them;
-    uint32_t absorb_k = absorbed(&part, "attn.absorb_k", x, model->nope_dim, model->kv_rank);
+    uint32_t absorb_k = absorbed(&part, "attn.absorb_k", x, model->latent.nope_dim, model->latent.kv_rank);
     uint32_t attended = attend_latent(&part, absorb_k);
-    uint32_t absorb_v = absorbed(&part, "attn.absorb_v", attended, model->kv_rank, of_them.shape.value_dim);
+    uint32_t absorb_v =
+        absorbed(&part, "attn.absorb_v", attended, model->latent.kv_rank, of_them.shape.value_dim);
     if (!alone)
         of_them.graph->nodes[absorb_k].parameters = of_them.graph->nodes[absorb_v].parameters = 0;
     return absorb_v;
@@ -277,8 +280,8 @@ static uint32_t latent_prefills(const struct step *step, uint32_t x, int64_t row
 {
     const struct rt_model *model = step->stack->model;
     const struct rt_shape *s = &step->stack->shape;
-    x = rt_build_linear(step->stack->graph, "attn.kv", x, rows, model->kv_rank,
-                        s->heads * (model->nope_dim + s->value_dim), false);
+    x = rt_build_linear(step->stack->graph, "attn.kv", x, rows, model->latent.kv_rank,
+                        s->heads * (model->latent.nope_dim + s->value_dim), false);
     step->stack->graph->nodes[x].role = RT_NODE_CHUNKS;
     return attend_prefills(step, x);
 }
@@ -290,21 +293,21 @@ static uint32_t latent_attention(struct step *step, uint32_t x)
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t wide = s->heads * s->head_dim, values = s->heads * s->value_dim;
-    if (model->q_rank > 0) {
+    if (model->latent.q_rank > 0) {
         x = latent_down(step, x);
-        x = rt_build_linear(graph, "attn.q", x, s->rows, model->q_rank, wide, false);
+        x = rt_build_linear(graph, "attn.q", x, s->rows, model->latent.q_rank, wide, false);
     } else {
         uint32_t q = rt_build_linear(graph, "attn.q", x, s->rows, model->hidden, wide, false);
         x = latent_down(step, x);
         rt_graph_add_input(graph, q);
     }
     x = vector_node(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
-                    (s->heads + 1) * model->rope_dim);
-    x = write_cache(step, x, model->kv_rank + model->rope_dim);
+                    (s->heads + 1) * model->latent.rope_dim);
+    x = write_cache(step, x, model->latent.kv_rank + model->latent.rope_dim);
     int64_t decodes = decoding_rows(step), prefills = s->rows - decodes;
     uint32_t decoded = decodes > 0 ? latent_decodes(step, x, decodes, prefills == 0) : x;
     uint32_t prefilled = prefills > 0 ? latent_prefills(step, x, prefills) : decoded;
-    x = rt_build_linear(graph, "attn.o", prefilled, s->rows, values, model->hidden, model->out_bias);
+    x = rt_build_linear(graph, "attn.o", prefilled, s->rows, values, model->hidden, model->bias.out);
     if (decodes > 0 && prefills > 0)
         rt_graph_add_input(graph, decoded);
     return rt_build_all_reduce(graph, "attn.all_reduce", x, s->rows * model->hidden, true, false);
@@ -317,9 +320,9 @@ static uint32_t attention(struct step *step, uint32_t x)
     const struct rt_shape *s = &stack->shape;
     struct rt_graph *graph = stack->graph;
     int64_t wide = s->heads * s->head_dim, kv_wide = s->kv_heads * s->head_dim;
-    if (model->kv_rank > 0)
+    if (model->latent.kv_rank > 0)
         return latent_attention(step, x);
-    x = rt_build_linear(graph, "attn.qkv", x, s->rows, model->hidden, wide + 2 * kv_wide, model->qkv_bias);
+    x = rt_build_linear(graph, "attn.qkv", x, s->rows, model->hidden, wide + 2 * kv_wide, model->bias.qkv);
     x = norm_heads(step, x);
     if (stack->rotary_dim > 0)
         x = vector_node(graph, "attn.rotary", RT_OP_ROTARY, x, RT_NO_INPUT, s->rows,
@@ -329,36 +332,36 @@ static uint32_t attention(struct step *step, uint32_t x)
     if (model->sinks)
         graph->nodes[x].parameters += (double)s->heads;
     x = sub_norm(stack, "attn.sub_norm", x, wide);
-    x = rt_build_linear(graph, "attn.o", x, s->rows, wide, model->hidden, model->out_bias);
+    x = rt_build_linear(graph, "attn.o", x, s->rows, wide, model->hidden, model->bias.out);
     return rt_build_all_reduce(graph, "attn.all_reduce", x, s->rows * model->hidden, true, false);
 }
 
 /* --- feed-forward --- */
 
 /* Whose sum over the GPUs is still to be made */
-static uint32_t feed_forward(const struct step *step, uint32_t x, int64_t inner)
+static uint32_t feed_forward(const struct step *step, uint32_t x, int64_t ffn_width)
 {
     const struct rt_stack *stack = step->stack;
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden;
     int64_t parts = model->gated ? 2 : 1;
-    x = rt_build_linear(graph, model->gated ? "mlp.gate_up" : "mlp.up", x, rows, h, parts * inner,
-                        model->mlp_bias);
+    x = rt_build_linear(graph, model->gated ? "mlp.gate_up" : "mlp.up", x, rows, h, parts * ffn_width,
+                        model->bias.ffn);
     x = model->gated
-            ? vector_node(graph, "mlp.act_mul", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, inner)
+            ? vector_node(graph, "mlp.act_mul", RT_OP_SILU_MUL, x, RT_NO_INPUT, rows, ffn_width)
             : vector_node(graph, "mlp.act", model->activation == RT_ACT_RELU ? RT_OP_RELU : RT_OP_GELU, x,
-                          RT_NO_INPUT, rows, inner);
+                          RT_NO_INPUT, rows, ffn_width);
     if (model->activation == RT_ACT_XIELU)
         graph->nodes[x].parameters = 2;
-    x = sub_norm(stack, "mlp.sub_norm", x, inner);
-    return rt_build_linear(graph, "mlp.down", x, rows, inner, h, model->mlp_bias);
+    x = sub_norm(stack, "mlp.sub_norm", x, ffn_width);
+    return rt_build_linear(graph, "mlp.down", x, rows, ffn_width, h, model->bias.ffn);
 }
 
 static uint32_t dense(const struct step *step, uint32_t x)
 {
     const struct rt_stack *stack = step->stack;
-    x = feed_forward(step, x, stack->shape.inner);
+    x = feed_forward(step, x, stack->shape.ffn_width);
     return rt_build_all_reduce(stack->graph, "mlp.all_reduce", x, stack->shape.rows * stack->model->hidden,
                                true, false);
 }
@@ -370,8 +373,9 @@ static uint32_t shared_experts(const struct step *step, uint32_t x)
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
     int64_t rows = stack->shape.rows, h = model->hidden;
-    uint32_t y = feed_forward(step, x, rt_build_shard(model->shared_inner, graph->options.tensor_parallel));
-    if (model->shared_gated) {
+    uint32_t y =
+        feed_forward(step, x, rt_build_shard(model->experts.shared_width, graph->options.tensor_parallel));
+    if (model->experts.shared_gated) {
         uint32_t gate = rt_build_linear(graph, "shared.weight", x, rows, h, 1, false);
         y = vector_node(graph, "shared.weigh", RT_OP_MUL, y, gate, rows, h);
     }
@@ -398,7 +402,7 @@ static uint32_t exchange(const struct step *step, const char *name, uint32_t x, 
         return before ? x : rt_build_all_reduce(step->stack->graph, name, x, tokens * h, true, false);
     if (at_least_one(options->expert_parallel) > 1)
         return collective(step->stack->graph, name, RT_OP_ALL_TO_ALL, x, step->gpus,
-                          step->stack->shape.rows * model->topk * h);
+                          step->stack->shape.rows * model->experts.topk * h);
     return collective(step->stack->graph, name, before ? RT_OP_ALL_GATHER : RT_OP_REDUCE_SCATTER, x,
                       step->gpus, tokens * h);
 }
@@ -420,23 +424,25 @@ static uint32_t experts(const struct step *step, uint32_t x)
     int64_t rows = stack->shape.rows, h = model->hidden, ep = at_least_one(options->expert_parallel);
     int64_t tokens = rows * at_least_one(options->attention_data_parallel);
     int64_t tp = at_least_one(step->gpus / ep);
-    uint32_t router = rt_build_linear(graph, "router", x, rows, h, model->experts, model->router_bias);
+    uint32_t router =
+        rt_build_linear(graph, "router", x, rows, h, model->experts.count, model->experts.router_bias);
     rt_graph_set_dtype(&graph->kernels[graph->nodes[router].kernel], options->dtype);
-    router = vector_node(graph, "router.top_k", RT_OP_SOFTMAX, router, RT_NO_INPUT, rows, model->experts);
-    if (model->shared_experts > 0)
+    router =
+        vector_node(graph, "router.top_k", RT_OP_SOFTMAX, router, RT_NO_INPUT, rows, model->experts.count);
+    if (model->experts.shared > 0)
         shared_experts(step, x);
     size_t first = graph->node_count;
     x = exchange(step, "experts.dispatch", x, tokens, true);
     uint32_t node = rt_node_add(graph, "experts", x, router, (double)tokens * h);
-    double each = (double)model->experts / (double)ep,
-           inner = (double)rt_build_shard(model->expert_inner, tp);
+    double each = (double)model->experts.count / (double)ep,
+           width = (double)rt_build_shard(model->experts.width, tp);
     graph->nodes[node].parameters =
-        3.0 * each * h * inner + (model->expert_bias ? each * (2 * inner + (double)h) : 0);
+        3.0 * each * h * width + (model->experts.bias ? each * (2 * width + (double)h) : 0);
     const int64_t dim[] = {[RT_MOE_TOKENS] = tokens,
                            [RT_MOE_HIDDEN] = h,
-                           [RT_MOE_INTER] = model->expert_inner,
-                           [RT_MOE_TOPK] = model->topk,
-                           [RT_MOE_EXPERTS] = model->experts,
+                           [RT_MOE_INTER] = model->experts.width,
+                           [RT_MOE_TOPK] = model->experts.topk,
+                           [RT_MOE_EXPERTS] = model->experts.count,
                            [RT_MOE_TP] = tp,
                            [RT_MOE_EP] = ep,
                            [RT_MOE_SKEW] = SKEW};
@@ -503,7 +509,7 @@ static void head(const struct step *step, uint32_t x)
     size_t first = graph->node_count;
     if (width != model->hidden)
         x = rt_build_linear(graph, "project_out", x, rows, model->hidden, width, false);
-    x = rt_build_linear(graph, "lm_head", x, rows, width, vocab, model->head_bias);
+    x = rt_build_linear(graph, "lm_head", x, rows, width, vocab, model->bias.head);
     graph->shared = model->tied ? (double)vocab * width : 0;
     if (graph->options.tensor_parallel > 1)
         x = collective(graph, "logits.all_gather", RT_OP_ALL_GATHER, x, graph->options.tensor_parallel,

@@ -23,7 +23,8 @@ static uint32_t embed_whisper(const struct rt_stack *stack)
     struct rt_conv second = first;
     second.stride = 1;
     second.stride_w = SPECTRA_PER_TOKEN;
-    struct rt_image x = {RT_NO_INPUT, stack->shape.batch, model->mel_bins, 1, SPECTRA_PER_TOKEN * tokens};
+    struct rt_image x = {RT_NO_INPUT, stack->shape.batch, model->sound.mel_bins, 1,
+                         SPECTRA_PER_TOKEN * tokens};
     x = rt_image_conv(graph, "conv1", x, &first);
     x = rt_image_activation(graph, "conv1.gelu", RT_OP_GELU, x, false);
     x = rt_image_conv(graph, "conv2", x, &second);
@@ -52,7 +53,7 @@ static int64_t samples(const struct rt_graph_options *options)
 /* As one kernel; transformers' names of GELU's tanh form are GELU's. */
 static enum rt_op_id activation_of(const struct rt_model *model)
 {
-    switch (model->sound_activation) {
+    switch (model->sound.activation) {
     case RT_ACT_RELU:
         return RT_OP_RELU;
     case RT_ACT_SILU:
@@ -66,8 +67,8 @@ static enum rt_op_id activation_of(const struct rt_model *model)
 static int64_t tokens_of_sound(const struct rt_model *model, const struct rt_graph_options *options)
 {
     int64_t count = samples(options);
-    for (int64_t i = 0; i < model->sound_dim.count; i++)
-        count = windows(count, model->sound_kernel.of[i], model->sound_stride.of[i]);
+    for (int64_t i = 0; i < model->sound.widths.count; i++)
+        count = windows(count, model->sound.kernels.of[i], model->sound.strides.of[i]);
     return count;
 }
 
@@ -101,21 +102,21 @@ static struct rt_image add_features(const struct rt_stack *stack)
     struct rt_graph *graph = stack->graph;
     const struct rt_model *model = stack->model;
     struct rt_image x = {RT_NO_INPUT, stack->shape.batch, 1, 1, samples(&graph->options)};
-    for (int64_t i = 0; i < model->sound_dim.count; i++) {
-        const struct rt_conv conv = {.out = model->sound_dim.of[i],
+    for (int64_t i = 0; i < model->sound.widths.count; i++) {
+        const struct rt_conv conv = {.out = model->sound.widths.of[i],
                                      .kernel_h = 1,
-                                     .kernel_w = model->sound_kernel.of[i],
+                                     .kernel_w = model->sound.kernels.of[i],
                                      .stride = 1,
-                                     .stride_w = model->sound_stride.of[i],
-                                     .bias = model->conv_bias};
-        bool last = i + 1 == model->sound_dim.count;
+                                     .stride_w = model->sound.strides.of[i],
+                                     .bias = model->sound.bias};
+        bool last = i + 1 == model->sound.widths.count;
         x = rt_image_conv(graph, feature_name(graph, i, "conv"), x, &conv);
-        if (model->conv_normed)
+        if (model->sound.normed)
             norm_times(graph, i, &x);
         else if (i == 0)
             norm_channels(graph, feature_name(graph, i, "norm"), &x);
         x = rt_image_activation(graph, feature_name(graph, i, "gelu"), activation_of(model), x, false);
-        if (model->conv_normed ? !last : last)
+        if (model->sound.normed ? !last : last)
             x.node = rt_build_copies(graph, feature_name(graph, i, "order_back"), x.node, x.batch * x.width,
                                      x.channels, RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
     }
@@ -129,10 +130,10 @@ static uint32_t project_features(const struct rt_stack *stack, struct rt_image f
     const struct rt_model *model = stack->model;
     int64_t rows = stack->shape.rows, h = model->hidden;
     uint32_t x = features.node;
-    if (model->features_normed)
+    if (model->sound.features_normed)
         x = rt_build_layernorm(graph, "features.norm", x, rows, features.channels);
     x = rt_build_linear(graph, "features.project", x, rows, features.channels, h, true);
-    if (model->masked_time || model->masked_columns) {
+    if (model->sound.masks_time || model->sound.masks_columns) {
         graph->nodes[x].parameters += (double)h;
         if (rt_graph_trains(graph))
             x = rt_build_move(graph, "features.mask", RT_OP_WHERE, x, rows, h, 0);
@@ -161,17 +162,17 @@ static uint32_t add_conv_positions(const struct rt_stack *stack, uint32_t x)
 {
     struct rt_graph *graph = stack->graph;
     const struct rt_model *model = stack->model;
-    int64_t rows = stack->shape.rows, h = model->hidden, kernel = model->position_kernel;
+    int64_t rows = stack->shape.rows, h = model->hidden, kernel = model->sound.position_kernel;
     const struct rt_conv conv = {.out = h,
                                  .kernel_h = 1,
                                  .kernel_w = kernel,
                                  .stride = 1,
                                  .padding_w = kernel / 2,
-                                 .groups = model->position_groups,
+                                 .groups = model->sound.position_groups,
                                  .bias = true};
     struct rt_image y = {x, stack->shape.batch, h, 1, stack->shape.queries};
     y.node = rt_build_copies(graph, "positions.order", x, rows, h, RT_COPY_TRANSPOSED, RT_COPY_TRANSPOSED);
-    if (model->positions_normed)
+    if (model->sound.positions_normed)
         y = rt_image_batchnorm(graph, "positions.batch_norm", y);
     else
         norm_weight(graph, h * (h / conv.groups), kernel);
@@ -189,5 +190,4 @@ static uint32_t embed_sound(const struct rt_stack *stack)
     return rt_build_dropout(stack->graph, "dropout", x, stack->shape.rows, stack->model->hidden);
 }
 
-const struct rt_input rt_input_samples = {
-    .embed = embed_sound, .sequence = tokens_of_sound, .sound = true};
+const struct rt_input rt_input_samples = {.embed = embed_sound, .sequence = tokens_of_sound, .sound = true};

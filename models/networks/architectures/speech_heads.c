@@ -21,7 +21,7 @@ void rt_head_pooled_sound(const struct rt_stack *stack, uint32_t x)
     struct rt_graph *graph = stack->graph;
     const struct rt_model *model = stack->model;
     int64_t rows = stack->shape.rows, batch = stack->shape.batch, width = model->projection;
-    if (model->layers_weighed)
+    if (model->sound.layers_weighed)
         x = weigh_layers(stack, x);
     x = rt_build_linear(graph, "projector", x, rows, model->hidden, width, true);
     x = rt_build_move(graph, "mean", RT_OP_REDUCE, x, rows, width, 0);
@@ -43,20 +43,20 @@ static void quantize(const struct rt_stack *stack, uint32_t x)
 {
     struct rt_graph *graph = stack->graph;
     const struct rt_model *model = stack->model;
-    int64_t rows = stack->shape.rows, width = model->code_projection, books = model->codebooks;
-    int64_t entries = books * model->code_entries, part = model->code_width / books;
-    int64_t features = model->sound_dim.of[model->sound_dim.count - 1];
+    int64_t rows = stack->shape.rows, width = model->sound.code_projection, books = model->sound.codebooks;
+    int64_t entries = books * model->sound.code_entries, part = model->sound.code_width / books;
+    int64_t features = model->sound.widths.of[model->sound.widths.count - 1];
     rt_build_linear(graph, "project_hid", x, rows, model->hidden, width, true);
     x = rt_build_linear(graph, "codes.scores", node_named(graph, "features.norm"), rows, features, entries,
                         true);
-    x = rt_build_constant(graph, "codes.nearest", RT_OP_REDUCE, x, rows * books, model->code_entries);
-    x = rt_build_constant(graph, "codes.one_hot", RT_OP_FILL, x, rows * books, model->code_entries);
+    x = rt_build_constant(graph, "codes.nearest", RT_OP_REDUCE, x, rows * books, model->sound.code_entries);
+    x = rt_build_constant(graph, "codes.one_hot", RT_OP_FILL, x, rows * books, model->sound.code_entries);
     x = rt_build_binary(graph, "codes.select", RT_OP_MUL, x, RT_NO_INPUT, rows * entries, part,
                         entries * part);
     graph->nodes[x].parameters = (double)entries * (double)part;
     x = rt_build_move(graph, "codes.sum", RT_OP_REDUCE, x, rows * entries, part, 0);
-    graph->nodes[x].outputs = (double)rows * model->code_width;
-    rt_build_linear(graph, "project_q", x, rows, model->code_width, width, true);
+    graph->nodes[x].outputs = (double)rows * model->sound.code_width;
+    rt_build_linear(graph, "project_q", x, rows, model->sound.code_width, width, true);
 }
 
 void rt_head_sound(const struct rt_stack *stack, uint32_t x)
@@ -73,7 +73,7 @@ void rt_head_sound(const struct rt_stack *stack, uint32_t x)
         rt_head_pooled_sound(stack, x);
         return;
     case RT_MODEL_HEAD_TOKEN_CLASSES:
-        if (model->layers_weighed)
+        if (model->sound.layers_weighed)
             x = weigh_layers(stack, x);
         rt_build_linear(graph, "classifier", x, rows, h, model->labels, true);
         return;

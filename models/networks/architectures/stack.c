@@ -30,7 +30,7 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                              .heads = model->heads / parts,
                              /* fewer key-value heads than devices: each holds a copy of one */
                              .kv_heads = model->kv_heads >= parts ? model->kv_heads / parts : 1,
-                             .inner = rt_build_shard(model->inner, parts),
+                             .ffn_width = rt_build_shard(model->ffn_width, parts),
                              .vocab = rt_build_shard(model->vocab, parts),
                              .head_dim = model->head_dim,
                              .value_dim = model->value_dim};
@@ -44,9 +44,9 @@ void rt_stack_init(struct rt_stack *stack, const struct rt_model *model, struct 
                                .fused = fuses_attention(model->architecture, options),
                                .bias = RT_NO_INPUT,
                                .mask = RT_NO_INPUT,
-                               .window = model->window,
-                               .chunk = model->chunk,
-                               .rotary_dim = model->rotary_dim,
+                               .window = model->reach.window,
+                               .chunk = model->reach.chunk,
+                               .rotary_dim = model->rotary.dim,
                                .source = decode ? options->context : shape.queries,
                                .states = RT_NO_INPUT,
                                .source_mask = RT_NO_INPUT};
@@ -95,14 +95,14 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
     int64_t rows = stack->shape.rows, h = model->hidden, width = model->embedding;
     uint32_t x = rt_build_embedding(stack->graph, "tokens", rows, stack->shape.vocab, width);
     x = rt_build_all_reduce(stack->graph, "all_reduce", x, rows * width, true, false);
-    if (model->tokens_scaled == 1)
+    if (model->tokens_scaled == RT_TOKENS_BY_NUMBER)
         x = rt_build_unary(stack->graph, "scale_tokens", RT_OP_MUL_SCALAR, x, rows, width);
-    else if (model->tokens_scaled > 1)
+    else if (model->tokens_scaled == RT_TOKENS_BY_TENSOR)
         x = rt_build_binary(stack->graph, "scale_tokens", RT_OP_MUL, x, RT_NO_INPUT, rows, width, 1);
     uint32_t positions = row->positions != NULL ? row->positions(stack) : RT_NO_INPUT;
     x = widen(stack, RT_WIDEN_TOKENS, x);
-    if (model->types > 0)
-        x = add_table(stack, "add_types", x, RT_NO_INPUT, model->types, model->types);
+    if (model->token_types > 0)
+        x = add_table(stack, "add_types", x, RT_NO_INPUT, model->token_types, model->token_types);
     if (model->tasks_used)
         x = add_table(stack, "add_tasks", x, RT_NO_INPUT, model->tasks, model->tasks);
     if (row->learned_positions && !model->no_positions)
@@ -112,7 +112,7 @@ uint32_t rt_build_tokens(const struct rt_stack *stack)
         width = h;
     if (row->norms.embedding != NULL)
         x = rt_build_norm_of(stack, row->norms.embedding, x, rows, width);
-    if (row->embedding_dropout || model->embedding_dropout)
+    if (row->embedding_dropout || model->dropout.embedding)
         x = rt_build_dropout(stack->graph, "dropout", x, rows, width);
     return widen(stack, RT_WIDEN_NORMED, x);
 }
@@ -142,7 +142,7 @@ uint32_t rt_build_norm_of(const struct rt_stack *stack, const char *name, uint32
         return rt_build_centred_norm(stack->graph, x, rows, h, h);
     int vectors = kind == RT_NORM_LAYER || kind == RT_NORM_LAYER_ONE ? 2 : 0;
     if (kind == RT_NORM_LAYER_WEIGHT)
-        vectors = stack->model->norm_bias ? 2 : 1;
+        vectors = stack->model->bias.norm ? 2 : 1;
     return rt_build_layernorm_of(stack->graph, name, x, rows, h, vectors);
 }
 
@@ -244,7 +244,7 @@ static uint32_t written_out(const struct rt_stack *stack, const struct rt_attent
                           (4 + width) * rows * in->tokens);
         graph->nodes[softmax].dtype = graph->options.fusion ? graph->options.dtype : RT_FP32;
     }
-    if (stack->row->dropout || stack->model->attention_dropout)
+    if (stack->row->dropout || stack->model->dropout.attention)
         x = rt_build_dropout(graph, name->dropout, x, rows, in->tokens);
     x = rt_build_bmm(graph, name->values, x, in->v, pairs, s->queries, in->tokens, s->value_dim);
     return rt_build_merge(graph, name->merge, x, s->batch, s->rows, s->heads * s->value_dim);
@@ -261,19 +261,20 @@ uint32_t rt_build_attention(const struct rt_stack *stack, const struct rt_attent
     if (stack->model->sub_norms)
         x = rt_build_rmsnorm(stack->graph, x, s->rows, s->heads * s->value_dim);
     return rt_build_linear(stack->graph, attention->name.output, x, s->rows, s->heads * s->value_dim,
-                           stack->model->hidden, stack->model->out_bias);
+                           stack->model->hidden, stack->model->bias.out);
 }
 
 /* (up + 1) gate sigmoid(a gate), both clamped (modeling_gpt_oss.py, GptOssExperts) */
-static uint32_t clamped_gate(struct rt_graph *graph, uint32_t gate, uint32_t up, int64_t rows, int64_t inner)
+static uint32_t clamped_gate(struct rt_graph *graph, uint32_t gate, uint32_t up, int64_t rows,
+                             int64_t ffn_width)
 {
-    gate = rt_build_unary(graph, "gate.clamp", RT_OP_CLAMP, gate, rows, inner);
-    up = rt_build_unary(graph, "gate.clamp_up", RT_OP_CLAMP, up, rows, inner);
-    uint32_t curve = rt_build_unary(graph, "gate.scale", RT_OP_MUL_SCALAR, gate, rows, inner);
-    curve = rt_build_unary(graph, "gate.sigmoid", RT_OP_SIGMOID, curve, rows, inner);
-    curve = rt_build_binary(graph, "gate.weigh", RT_OP_MUL, gate, curve, rows, inner, rows * inner);
-    up = rt_build_unary(graph, "gate.add_one", RT_OP_ADD_SCALAR, up, rows, inner);
-    return rt_build_binary(graph, "gate.product", RT_OP_MUL, up, curve, rows, inner, rows * inner);
+    gate = rt_build_unary(graph, "gate.clamp", RT_OP_CLAMP, gate, rows, ffn_width);
+    up = rt_build_unary(graph, "gate.clamp_up", RT_OP_CLAMP, up, rows, ffn_width);
+    uint32_t curve = rt_build_unary(graph, "gate.scale", RT_OP_MUL_SCALAR, gate, rows, ffn_width);
+    curve = rt_build_unary(graph, "gate.sigmoid", RT_OP_SIGMOID, curve, rows, ffn_width);
+    curve = rt_build_binary(graph, "gate.weigh", RT_OP_MUL, gate, curve, rows, ffn_width, rows * ffn_width);
+    up = rt_build_unary(graph, "gate.add_one", RT_OP_ADD_SCALAR, up, rows, ffn_width);
+    return rt_build_binary(graph, "gate.product", RT_OP_MUL, up, curve, rows, ffn_width, rows * ffn_width);
 }
 
 /* Of one product: the gate is one half of it, what it weighs the other. */
@@ -281,14 +282,14 @@ static uint32_t joined_gate(const struct rt_stack *stack, const struct rt_feed_f
                             uint32_t x, int64_t rows)
 {
     struct rt_graph *graph = stack->graph;
-    int64_t inner = stack->shape.inner;
-    x = rt_build_split(graph, name->split, x, rows, 2 * inner, 0);
-    uint32_t gate = rt_build_copies(graph, name->first, x, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
-    uint32_t up = rt_build_copies(graph, name->second, x, rows, inner, RT_COPY_NONE, RT_COPY_NONE);
-    if (stack->model->gate_clamped)
-        return clamped_gate(graph, gate, up, rows, inner);
-    gate = rt_build_activation(graph, stack->model->activation, gate, rows, inner);
-    return rt_build_binary(graph, name->product, RT_OP_MUL, gate, up, rows, inner, rows * inner);
+    int64_t ffn_width = stack->shape.ffn_width;
+    x = rt_build_split(graph, name->split, x, rows, 2 * ffn_width, 0);
+    uint32_t gate = rt_build_copies(graph, name->first, x, rows, ffn_width, RT_COPY_NONE, RT_COPY_NONE);
+    uint32_t up = rt_build_copies(graph, name->second, x, rows, ffn_width, RT_COPY_NONE, RT_COPY_NONE);
+    if (stack->model->experts.clamped)
+        return clamped_gate(graph, gate, up, rows, ffn_width);
+    gate = rt_build_activation(graph, stack->model->activation, gate, rows, ffn_width);
+    return rt_build_binary(graph, name->product, RT_OP_MUL, gate, up, rows, ffn_width, rows * ffn_width);
 }
 
 uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_feed_forward_names *name,
@@ -296,21 +297,21 @@ uint32_t rt_build_feed_forward(const struct rt_stack *stack, const struct rt_fee
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    int64_t h = model->hidden, inner = stack->shape.inner;
-    bool bias = model->mlp_bias, joined = model->gated && model->gate_joined;
+    int64_t h = model->hidden, ffn_width = stack->shape.ffn_width;
+    bool bias = model->bias.ffn, joined = model->gated && model->gate_joined;
     uint32_t y = rt_build_linear(graph, joined ? name->joined : name->first, x, rows, h,
-                                 joined ? 2 * inner : inner, bias);
+                                 joined ? 2 * ffn_width : ffn_width, bias);
     y = joined ? joined_gate(stack, name, y, rows)
-               : rt_build_activation(graph, model->activation, y, rows, inner);
+               : rt_build_activation(graph, model->activation, y, rows, ffn_width);
     if (model->gated && !joined) {
-        uint32_t other = rt_build_linear(graph, name->second, x, rows, h, inner, bias);
-        y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, inner, rows * inner);
+        uint32_t other = rt_build_linear(graph, name->second, x, rows, h, ffn_width, bias);
+        y = rt_build_binary(graph, name->product, RT_OP_MUL, y, other, rows, ffn_width, rows * ffn_width);
     }
-    if (name->dropout != NULL && (stack->row->dropout || model->inner_dropout))
-        y = rt_build_dropout(graph, name->dropout, y, rows, inner);
+    if (name->dropout != NULL && (stack->row->dropout || model->dropout.ffn))
+        y = rt_build_dropout(graph, name->dropout, y, rows, ffn_width);
     if (model->sub_norms)
-        y = rt_build_rmsnorm(graph, y, rows, inner);
-    return rt_build_linear(graph, name->down, y, rows, inner, h, bias);
+        y = rt_build_rmsnorm(graph, y, rows, ffn_width);
+    return rt_build_linear(graph, name->down, y, rows, ffn_width, h, bias);
 }
 
 static uint32_t self_attention(const struct rt_stack *stack, uint32_t x)
@@ -367,7 +368,7 @@ static uint32_t add_sublayer(const struct rt_stack *stack, const struct sublayer
     x = sublayer->run(stack, x);
     x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
     bool kept = stack->row->attention_kept && sublayer == &attention_sublayer;
-    if ((stack->row->dropout || stack->model->residual_dropout) && !kept)
+    if ((stack->row->dropout || stack->model->dropout.residual) && !kept)
         x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
     x = finish_branch(stack, norm, x);
     x = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, in, rows, h, rows * h);
@@ -390,7 +391,7 @@ static uint32_t parallel_layer(const struct rt_stack *stack, uint32_t in)
         x = rt_build_all_reduce(graph, sublayer->gradient_all_reduce, x, rows * h, false, true);
         x = sublayer->run(stack, x);
         x = rt_build_all_reduce(graph, sublayer->all_reduce, x, rows * h, true, false);
-        if (row->dropout || stack->model->residual_dropout)
+        if (row->dropout || stack->model->dropout.residual)
             x = rt_build_dropout(graph, sublayer->dropout, x, rows, h);
         out = rt_build_binary(graph, sublayer->residual, RT_OP_ADD, x, out, rows, h, rows * h);
     }
@@ -416,15 +417,15 @@ uint32_t rt_build_layer(const struct rt_stack *stack, uint32_t x, bool sparse)
 
 int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYER_KINDS])
 {
-    int64_t dense = model->experts > 0 ? model->dense_layers : 0;
-    int64_t windowed = model->layers - model->full_layers;
+    int64_t dense = model->experts.count > 0 ? model->experts.dense_layers : 0;
+    int64_t windowed = model->layers - model->reach.full_layers;
     int64_t first =
         dense < windowed ? dense : windowed; /* a layer without experts has a window where any has */
-    bool mixed = windowed > 0 && model->full_layers > 0, sparse = model->experts > 0;
+    bool mixed = windowed > 0 && model->reach.full_layers > 0, sparse = model->experts.count > 0;
     /* a first layer that differs attends to all tokens where any does (ModernBERT) */
-    int64_t differs = model->architecture->first_bare || model->conv_kernel > 0;
-    int64_t narrow = model->full_layers > 0 ? 0 : differs;
-    bool windows = mixed && (model->window > 0 || model->chunk > 0);
+    int64_t differs = model->architecture->first_bare || model->token_conv.kernel > 0;
+    int64_t narrow = model->reach.full_layers > 0 ? 0 : differs;
+    bool windows = mixed && (model->reach.window > 0 || model->reach.chunk > 0);
     const struct rt_layers all[RT_LAYER_KINDS] = {
         {"first_layer", differs, false, narrow > 0, true},
         {windows ? "dense_window_layer" : "dense_layer", first, false, true, false},
@@ -442,11 +443,12 @@ int rt_stack_layers(const struct rt_model *model, struct rt_layers kinds[RT_LAYE
 
 void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind)
 {
-    stack->window = kind->windowed ? stack->model->window : 0;
-    stack->chunk = kind->windowed ? stack->model->chunk : 0;
-    stack->rotary_dim = stack->model->unrotated && stack->model->full_layers > 0 && !kind->windowed
-                            ? 0
-                            : stack->model->rotary_dim;
+    stack->window = kind->windowed ? stack->model->reach.window : 0;
+    stack->chunk = kind->windowed ? stack->model->reach.chunk : 0;
+    stack->rotary_dim =
+        stack->model->rotary.unrotated && stack->model->reach.full_layers > 0 && !kind->windowed
+            ? 0
+            : stack->model->rotary.dim;
     stack->first = kind->first;
     uint32_t block = rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
     stack->graph->blocks[block].distinct = stack->model->distinct_layers;

@@ -21,9 +21,9 @@ struct rt_shape {
     int64_t batch;
     int64_t queries, keys; /* tokens of queries, of keys and values; prefill and training: the same */
     int64_t rows;          /* batch x queries */
-    int64_t heads, kv_heads, inner; /* of this device's shard */
-    int64_t vocab;                  /* of this device's shard, rounded up */
-    int64_t head_dim, value_dim;    /* of queries and keys; of values */
+    int64_t heads, kv_heads, ffn_width; /* of this device's shard */
+    int64_t vocab;                      /* of this device's shard, rounded up */
+    int64_t head_dim, value_dim;        /* of queries and keys; of values */
 };
 
 /* A stack while it is built. */

@@ -44,8 +44,9 @@ static void finish_words(const struct rt_stack *stack, uint32_t x)
     int64_t rows = stack->shape.rows, vocab = stack->shape.vocab;
     if (stack->model->words_scaled)
         x = rt_build_unary(stack->graph, "lm_head.scale",
-                           stack->model->words_scaled > 1 ? RT_OP_DIV_SCALAR : RT_OP_MUL_SCALAR, x, rows,
-                           vocab);
+                           stack->model->words_scaled == RT_WORDS_DIVIDED ? RT_OP_DIV_SCALAR
+                                                                          : RT_OP_MUL_SCALAR,
+                           x, rows, vocab);
     if (!stack->model->logit_cap)
         return;
     x = rt_build_unary(stack->graph, "lm_head.cap_div", RT_OP_DIV_SCALAR, x, rows, vocab);
@@ -79,7 +80,7 @@ static void decoder_head(const struct rt_stack *stack, uint32_t x)
         return;
     default:
         x = rt_build_all_reduce(graph, "gradient_all_reduce", x, rows * width, false, true);
-        x = rt_build_linear(graph, "lm_head", x, rows, width, stack->shape.vocab, model->head_bias);
+        x = rt_build_linear(graph, "lm_head", x, rows, width, stack->shape.vocab, model->bias.head);
         finish_words(stack, x);
         graph->shared = model->tied ? (double)stack->shape.vocab * width : 0;
         graph->fp32_scores = stack->row->attention->rotary; /* logits.float() in modeling_llama.py */

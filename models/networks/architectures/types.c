@@ -258,8 +258,12 @@ static int read_default(struct reader *reader, const char *name, const struct rt
 
 static struct rt_config_key key_of(const char *name, const struct rt_model_field *field)
 {
-    return (struct rt_config_key){
-        .key = name, .kind = field->kind, .offset = field->offset, .yes = 1, .null_derives = field->nullable};
+    return (struct rt_config_key){.key = name,
+                                  .kind = field->kind,
+                                  .offset = field->offset,
+                                  .size = field->size,
+                                  .yes = 1,
+                                  .null_derives = field->nullable};
 }
 
 static void drop_keys(struct reader *reader, const char *key)

@@ -9,12 +9,14 @@
 
 static int64_t tokens_of(const struct rt_model *model, int64_t side)
 {
-    return model->patch > 0 ? (side / model->patch) * (side / model->patch) + model->prefix_tokens : 0;
+    return model->image.patch > 0
+               ? (side / model->image.patch) * (side / model->image.patch) + model->image.prefix_tokens
+               : 0;
 }
 
 static int64_t sequence(const struct rt_model *model, const struct rt_graph_options *options)
 {
-    return tokens_of(model, options->image > 0 ? options->image : model->image);
+    return tokens_of(model, options->image > 0 ? options->image : model->image.side);
 }
 
 /* Patches, learned tokens before them, and a table of positions for the images that the config has. */
@@ -22,12 +24,12 @@ static uint32_t embed_patches(const struct rt_stack *stack)
 {
     const struct rt_model *model = stack->model;
     struct rt_graph *graph = stack->graph;
-    struct rt_image image = rt_image_input(graph, model->channels);
+    struct rt_image image = rt_image_input(graph, model->image.channels);
     struct rt_tokens x =
-        rt_tokens_patches(graph, "patches", image, model->patch, model->hidden, !model->patches_unbiased);
-    x = rt_tokens_prepend(graph, "class_token", x, model->prefix_tokens);
+        rt_tokens_patches(graph, "patches", image, model->image.patch, model->hidden, !model->image.unbiased);
+    x = rt_tokens_prepend(graph, "class_token", x, model->image.prefix_tokens);
     x = rt_tokens_positions(graph, "add_positions", x);
-    graph->nodes[x.node].parameters = (double)(tokens_of(model, model->image) * model->hidden);
+    graph->nodes[x.node].parameters = (double)(tokens_of(model, model->image.side) * model->hidden);
     if (stack->row->norms.embedding != NULL)
         return rt_build_norm(stack, stack->row->norms.embedding, x.node);
     return x.node;
@@ -59,7 +61,7 @@ void rt_head_vit(const struct rt_stack *stack, uint32_t x)
     if (model->head == RT_MODEL_HEAD_NONE && stack->row->pools_to_classes)
         return;
     if (model->head == RT_MODEL_HEAD_NONE) {
-        int64_t width = model->pooled_width > 0 ? model->pooled_width : model->hidden;
+        int64_t width = model->image.pooled_width > 0 ? model->image.pooled_width : model->hidden;
         struct rt_tokens first = rt_tokens_first(graph, "pool", all_tokens(stack, x));
         first = rt_tokens_linear(graph, "pooler", first, width, true);
         rt_build_unary(graph, "pooler.tanh", RT_OP_TANH, first.node, batch, width);
@@ -116,12 +118,12 @@ static struct rt_model images_of(const struct rt_model *model)
 {
     struct rt_model images = *model;
     images.architecture = model->architecture->tower;
-    images.hidden = images.embedding = model->tower_hidden;
-    images.layers = model->tower_layers;
-    images.heads = images.kv_heads = model->tower_heads;
-    images.head_dim = images.value_dim = model->tower_hidden / model->tower_heads;
-    images.inner = model->tower_inner;
-    images.activation = model->tower_activation;
+    images.hidden = images.embedding = model->tower.hidden;
+    images.layers = model->tower.layers;
+    images.heads = images.kv_heads = model->tower.heads;
+    images.head_dim = images.value_dim = model->tower.hidden / model->tower.heads;
+    images.ffn_width = model->tower.ffn_width;
+    images.activation = model->tower.activation;
     return images;
 }
 
@@ -164,7 +166,7 @@ static void classify(const struct rt_stack *stack, uint32_t x)
 {
     pool_image(stack, x);
     struct rt_tokens mean =
-        rt_tokens_mean(stack->graph, "pool", all_tokens(stack, x), stack->model->prefix_tokens);
+        rt_tokens_mean(stack->graph, "pool", all_tokens(stack, x), stack->model->image.prefix_tokens);
     rt_tokens_linear(stack->graph, "classifier", mean, stack->model->labels, true);
 }
 

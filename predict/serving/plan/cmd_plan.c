@@ -94,7 +94,8 @@ static const struct rt_option options[] = {
              .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A Hugging Face config.json, or a model of the zoo"},
     {"as", 0, "TYPE", RT_TEXT(struct arguments, as),
-     "Reads the config.json as one of this model_type (`rooftile graph --types`), where its own is unknown, or "
+     "Reads the config.json as one of this model_type (`rooftile graph --types`), where its own is unknown, "
+     "or "
      "as your FILE.json of an architecture says"},
     {"gpu", 0, "NAME",
      RT_LIST(struct arguments, gpus,
@@ -265,7 +266,7 @@ static int list_dtypes(const struct arguments *arguments, const struct rt_model_
     *count = 1;
     /* Experts are published with a scale for each block. */
     if (status == RT_OK && !rt_dtype_is_narrow(dtype[0]))
-        dtype[(*count)++] = source->model.experts > 0 ? RT_FP8_BLOCK : RT_FP8;
+        dtype[(*count)++] = source->model.experts.count > 0 ? RT_FP8_BLOCK : RT_FP8;
     return status;
 }
 

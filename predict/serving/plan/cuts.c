@@ -26,7 +26,7 @@ static int compare(const void *x, const void *y)
 /* A stage of so many GPUs: how they share attention, and how experts. */
 static void add_stage(const struct rt_model *model, int64_t stage, int64_t pipeline, struct list *list)
 {
-    bool experts = model->experts > 0;
+    bool experts = model->experts.count > 0;
     for (int64_t attention = 1; attention <= (experts ? stage : 1); attention++)
         for (int64_t ep = 1; stage % attention == 0 && ep <= (experts ? stage : 1); ep++) {
             if (stage % ep != 0)

@@ -32,8 +32,8 @@ static void test_defaults(void)
         char text[96];
         snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", rows[i].type);
         struct rt_model m = config(text);
-        const int64_t read[] = {m.hidden, m.layers, m.heads,     m.kv_heads,       m.head_dim,
-                                m.inner,  m.vocab,  m.positions, m.decoder_layers, m.tied};
+        const int64_t read[] = {m.hidden,    m.layers, m.heads,     m.kv_heads,       m.head_dim,
+                                m.ffn_width, m.vocab,  m.positions, m.decoder.layers, m.tied};
         CU_ASSERT_EQUAL(memcmp(read, &rows[i].hidden, sizeof read), 0);
         if (rows[i].parameters > 0)
             CU_ASSERT_EQUAL(rt_model_parameters(&m), rows[i].parameters);
@@ -53,18 +53,18 @@ static void test_null(void)
     CU_ASSERT_STRING_EQUAL(m.defaulted,
                            "num_hidden_layers = 32, intermediate_size = 14336, vocab_size = 32000");
     m = config("{\"model_type\": \"switch_transformers\", \"num_layers\": 6}");
-    CU_ASSERT_EQUAL(m.decoder_layers, 12);
-    CU_ASSERT_EQUAL(m.encoder_sparse_step, 2); /* 6 / 3 */
-    CU_ASSERT_EQUAL(m.decoder_sparse_step, 4);
+    CU_ASSERT_EQUAL(m.decoder.layers, 12);
+    CU_ASSERT_EQUAL(m.experts.encoder_step, 2); /* 6 / 3 */
+    CU_ASSERT_EQUAL(m.experts.decoder_step, 4);
     m = config("{\"model_type\": \"switch_transformers\", \"num_layers\": 6, \"num_decoder_layers\": null}");
-    CU_ASSERT_EQUAL(m.decoder_layers, 6);
+    CU_ASSERT_EQUAL(m.decoder.layers, 6);
     m = config("{\"model_type\": \"t5\", \"num_layers\": 3}");
-    CU_ASSERT_EQUAL(m.decoder_layers, 3);
+    CU_ASSERT_EQUAL(m.decoder.layers, 3);
     m = config("{\"model_type\": \"switch_transformers\", \"dense_act_fn\": \"gelu_new\", "
                "\"feed_forward_proj\": \"relu\", \"router_bias\": true}");
     CU_ASSERT_EQUAL(m.activation, RT_ACT_GELU_TANH);
     double with_bias = rt_model_parameters(&m);
-    m.router_bias = 0;
+    m.experts.router_bias = 0;
     CU_ASSERT_EQUAL(with_bias - rt_model_parameters(&m), 6 * 8); /* six routers of eight experts */
 }
 

@@ -138,7 +138,7 @@ static void test_config(void)
     CU_ASSERT_EQUAL(model.heads, 4);
     CU_ASSERT_EQUAL(model.kv_heads, 4);
     CU_ASSERT_EQUAL(model.head_dim, 16);
-    CU_ASSERT_EQUAL(model.inner, 256);
+    CU_ASSERT_EQUAL(model.ffn_width, 256);
     CU_ASSERT_EQUAL(model.positions, 1024);
     CU_ASSERT_EQUAL(model.tied, 1);
     CU_ASSERT_EQUAL(model.activation, RT_ACT_GELU_TANH);
@@ -147,7 +147,7 @@ static void test_config(void)
                                                                "\"tie_word_embeddings\": false,"
                                                                "\"activation_function\": \"relu\"")),
                                &model));
-    CU_ASSERT_EQUAL(model.inner, 96);
+    CU_ASSERT_EQUAL(model.ffn_width, 96);
     CU_ASSERT_EQUAL(model.positions, 1024);
     CU_ASSERT_EQUAL(model.tied, 0);
     CU_ASSERT_EQUAL(model.activation, RT_ACT_RELU);

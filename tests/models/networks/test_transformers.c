@@ -237,7 +237,7 @@ static void test_t5(void)
     graph = build(&m, prefill(2, 32));
     ASSERT_FORWARD(&graph, "scale", RT_OP_MUL_SCALAR, 64, 512);
     CU_ASSERT_PTR_NULL(find_node(&graph, "mlp.gate"));
-    CU_ASSERT_EQUAL(m.decoder_layers, 6);
+    CU_ASSERT_EQUAL(m.decoder.layers, 6);
     rt_graph_release(&graph);
 }
 

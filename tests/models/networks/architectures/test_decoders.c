@@ -159,10 +159,10 @@ static void test_steps(void)
 static void test_windows(void)
 {
     struct rt_model m = config("gemma3_text", ", \"sliding_window_pattern\": 13");
-    CU_ASSERT_EQUAL(m.full_layers, 2);
+    CU_ASSERT_EQUAL(m.reach.full_layers, 2);
     m = config("gemma3_text", ", \"num_hidden_layers\": 3, \"sliding_window\": 512, \"layer_types\": "
                               "[\"full_attention\", \"sliding_attention\", \"full_attention\"]");
-    CU_ASSERT_EQUAL(m.full_layers, 2);
+    CU_ASSERT_EQUAL(m.reach.full_layers, 2);
     struct rt_graph_options options = {.step = RT_STEP_DECODE,
                                        .runtime = RT_RUNTIME_SERVING,
                                        .dtype = RT_BF16,
@@ -301,7 +301,7 @@ static void test_unrotated(void)
     };
     for (size_t i = 0; i < RT_COUNT(configs); i++) {
         struct rt_model m = config(configs[i].type, configs[i].rest);
-        CU_ASSERT_EQUAL(m.full_layers, configs[i].full);
+        CU_ASSERT_EQUAL(m.reach.full_layers, configs[i].full);
         CU_ASSERT_EQUAL(rotations(&m), configs[i].rotated);
     }
 }

@@ -143,7 +143,7 @@ static void test_tensor_parallel(void)
     options.tensor_parallel = 8; /* divides the decoder's heads, not the encoder's */
     CU_ASSERT_EQUAL(rt_graph_build(&model, &options, &graph), RT_EUSAGE);
     model = config(CONFIG("bart", ", \"unused\": 0"));
-    model.decoder_heads = 2;
+    model.decoder.heads = 2;
     options.tensor_parallel = 4;
     CU_ASSERT_EQUAL(rt_graph_build(&model, &options, &graph), RT_EUSAGE);
 }

@@ -49,22 +49,22 @@ static void test_config(void)
     CU_ASSERT_EQUAL(m.head_dim, 16);
     CU_ASSERT_EQUAL(m.positions, 2048);
     CU_ASSERT_EQUAL(m.tied, 0);
-    CU_ASSERT_EQUAL(m.qkv_bias, 0);
+    CU_ASSERT_EQUAL(m.bias.qkv, 0);
     CU_ASSERT_EQUAL(m.activation, RT_ACT_SILU);
     m = config(LLAMA("mistral", ", \"num_key_value_heads\": 2, \"head_dim\": 8, \"sliding_window\": null"));
     CU_ASSERT_EQUAL(m.kv_heads, 2);
     CU_ASSERT_EQUAL(m.head_dim, 8);
     CU_ASSERT_EQUAL(m.positions, 131072);
     m = config(LLAMA("qwen2", ", \"tie_word_embeddings\": true, \"num_key_value_heads\": 4"));
-    CU_ASSERT_EQUAL(m.qkv_bias, 1);
+    CU_ASSERT_EQUAL(m.bias.qkv, 1);
     CU_ASSERT_EQUAL(m.tied, 1);
-    CU_ASSERT_EQUAL(m.window, 0); /* 4096 by default, and not used */
+    CU_ASSERT_EQUAL(m.reach.window, 0); /* 4096 by default, and not used */
     m = config(LLAMA("qwen2",
                      ", \"sliding_window\": 512, \"use_sliding_window\": true, \"num_key_value_heads\": 4"));
-    CU_ASSERT_EQUAL(m.window, 512);
-    CU_ASSERT_EQUAL(config(LLAMA("mistral", ", \"num_key_value_heads\": 4")).window, 4096);
-    CU_ASSERT_EQUAL(config(LLAMA("mistral", ", \"num_key_value_heads\": 4, \"sliding_window\": null")).window,
-                    0);
+    CU_ASSERT_EQUAL(m.reach.window, 512);
+    CU_ASSERT_EQUAL(config(LLAMA("mistral", ", \"num_key_value_heads\": 4")).reach.window, 4096);
+    CU_ASSERT_EQUAL(
+        config(LLAMA("mistral", ", \"num_key_value_heads\": 4, \"sliding_window\": null")).reach.window, 0);
     CU_ASSERT_EQUAL(config(LLAMA("qwen3", ", \"num_key_value_heads\": 4")).head_dim, 128);
 }
 

@@ -19,11 +19,11 @@ static void test_rows_are_whole(void)
         CU_ASSERT_PTR_NOT_NULL(row->attention);
         CU_ASSERT_PTR_NOT_NULL(row->feed_forward);
         CU_ASSERT(row->losses == NULL || row->sparse != NULL);
-        CU_ASSERT_EQUAL(row->cross != NULL, has_key(row, offsetof(struct rt_model, decoder_layers)));
+        CU_ASSERT_EQUAL(row->cross != NULL, has_key(row, offsetof(struct rt_model, decoder.layers)));
         CU_ASSERT_TRUE(has_key(row, offsetof(struct rt_model, hidden)));
         CU_ASSERT_TRUE(has_key(row, offsetof(struct rt_model, layers)));
         CU_ASSERT_TRUE(has_key(row, offsetof(struct rt_model, heads)));
-        CU_ASSERT_TRUE(has_key(row, offsetof(struct rt_model, inner)));
+        CU_ASSERT_TRUE(has_key(row, offsetof(struct rt_model, ffn_width)));
         CU_ASSERT_TRUE(row->input != NULL || has_key(row, offsetof(struct rt_model, vocab)));
         CU_ASSERT_PTR_EQUAL(rt_architecture_of_type(row->model_type), row);
     }

@@ -205,7 +205,7 @@ static void test_window_and_chunk(void)
     RT_ASSERT_NEAR(graph.cache, 2.0 * 32 * 2 * 4096 * 8 * 128, 1e-12);
     rt_graph_release(&graph);
     m = named("llama-3-8b");
-    m.chunk = 4096;
+    m.reach.chunk = 4096;
     RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
     ASSERT_FORWARD(&graph, "attn.decode", RT_OP_ATTENTION_GENERATION, 2, 1, 9000 - 2 * 4096, 32, 8, 128, 0,
                    0);

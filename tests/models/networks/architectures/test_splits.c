@@ -46,7 +46,7 @@ static double padding(int64_t n)
 /* Columns of keys and values that both GPUs compute, since there is one head of them. */
 static double repeated_columns(const struct rt_model *m)
 {
-    return m->kv_rank == 0 && m->kv_heads == 1 ? 2.0 * (double)m->head_dim : 0;
+    return m->latent.kv_rank == 0 && m->kv_heads == 1 ? 2.0 * (double)m->head_dim : 0;
 }
 
 /* Every GPU has it whole: norms over the hidden size or within a head, routers, positions, latent columns. */
@@ -56,7 +56,7 @@ static bool is_whole(const struct rt_model *m, const char *name)
                                         "add_positions", "shared.weight", "mlp.act",    NULL};
     bool of_heads = strcmp(name, "attn.q_norm") == 0 || strcmp(name, "attn.k_norm") == 0;
     bool own = m->qk_norm == RT_QK_NORM_WHOLE || m->qk_norm == RT_QK_NORM_EACH;
-    if (of_heads && own && m->kv_rank == 0)
+    if (of_heads && own && m->latent.kv_rank == 0)
         return strcmp(name, "attn.k_norm") == 0 && m->kv_heads == 1;
     return (ends_with(name, "norm") && !ends_with(name, "sub_norm")) || is_one_of(name, whole);
 }
@@ -68,17 +68,17 @@ static double more_weights(const struct rt_model *m, const char *name, double al
     if (is_whole(m, name))
         return all;
     if (strcmp(name, "attn.qkv") == 0)
-        return repeated_columns(m) * (h + (double)m->qkv_bias);
+        return repeated_columns(m) * (h + (double)m->bias.qkv);
     if (strcmp(name, "attn.o") == 0)
-        return m->out_bias ? h : 0;
+        return m->bias.out ? h : 0;
     if (strcmp(name, "mlp.gate_up") == 0 || strcmp(name, "mlp.up") == 0)
-        return padding(m->inner) * parts * (h + (double)m->mlp_bias);
+        return padding(m->ffn_width) * parts * (h + (double)m->bias.ffn);
     if (strcmp(name, "mlp.down") == 0)
-        return padding(m->inner) * h + (m->mlp_bias ? h : 0);
+        return padding(m->ffn_width) * h + (m->bias.ffn ? h : 0);
     if (strcmp(name, "experts") == 0 && expert == 1)
-        return (double)m->experts * (padding(m->expert_inner) * 3 * h + (m->expert_bias ? h : 0));
+        return (double)m->experts.count * (padding(m->experts.width) * 3 * h + (m->experts.bias ? h : 0));
     if (strcmp(name, "tokens") == 0 || strcmp(name, "lm_head") == 0)
-        return padding(m->vocab) * (double)(m->embedding + (*name == 'l' ? m->head_bias : 0));
+        return padding(m->vocab) * (double)(m->embedding + (*name == 'l' ? m->bias.head : 0));
     return 0;
 }
 
@@ -91,9 +91,9 @@ static double more_flops(const struct rt_model *m, const char *name, double all)
     if (strcmp(name, "attn.qkv") == 0)
         return each * repeated_columns(m);
     if (strcmp(name, "mlp.gate_up") == 0 || strcmp(name, "mlp.up") == 0)
-        return each * padding(m->inner) * (m->gated ? 2 : 1);
+        return each * padding(m->ffn_width) * (m->gated ? 2 : 1);
     if (strcmp(name, "mlp.down") == 0)
-        return each * padding(m->inner);
+        return each * padding(m->ffn_width);
     if (strcmp(name, "lm_head") == 0)
         return 2.0 * BATCH * (double)m->embedding * padding(m->vocab);
     return 0;
@@ -190,9 +190,9 @@ static void split(const struct rt_model *m)
         options = served(2, expert);
         if (!divides(m, 2)) {
             RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "--tp 2 does not divide");
-        } else if (expert == 2 && m->experts == 0) {
+        } else if (expert == 2 && m->experts.count == 0) {
             RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "no experts to share out");
-        } else if (expert == 2 && m->experts % 2 != 0) {
+        } else if (expert == 2 && m->experts.count % 2 != 0) {
             RT_ASSERT_FAILS(rt_graph_build(m, &options, &two), RT_EUSAGE, "--ep 2 does not divide");
         } else {
             RT_ASSERT_OK(rt_graph_build(m, &options, &two));

@@ -161,9 +161,9 @@ static int64_t size_of_letter(const struct pair *pair, char letter)
         int64_t size;
     } sizes[] = {{'B', pair->options.batch},    {'S', pair->options.sequence},
                  {'A', model->heads / devices}, {'D', model->head_dim},
-                 {'H', model->hidden},          {'F', model->inner / devices},
+                 {'H', model->hidden},          {'F', model->ffn_width / devices},
                  {'V', model->vocab / devices}, {'U', (model->vocab + devices - 1) / devices},
-                 {'E', model->experts}};
+                 {'E', model->experts.count}};
     for (size_t i = 0; i < RT_COUNT(sizes); i++)
         if (sizes[i].letter == letter)
             return sizes[i].size;
