@@ -29,7 +29,7 @@ uint32_t rt_build_linear(struct rt_graph *graph, const char *name, uint32_t x, i
     product_kernel(graph, RT_FORWARD, RT_OP_LINEAR, 1, rows, in, out);
     if (!rt_node_begin_backward(graph, node))
         return node;
-    rt_node_keep(graph, x);
+    rt_node_save(graph, x);
     if (rt_node_has_gradient(graph, x))
         product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, rows, out, in); /* dx = dy W^T */
     product_kernel(graph, RT_BACKWARD, RT_OP_LINEAR, 1, out, rows, in);     /* dW^T = dy^T x */
@@ -53,8 +53,8 @@ uint32_t rt_build_bmm(struct rt_graph *graph, const char *name, uint32_t a, uint
     product_kernel(graph, RT_FORWARD, RT_OP_BMM, batch, m, k, n);
     if (!rt_node_begin_backward(graph, node))
         return node;
-    rt_node_keep(graph, a);
-    rt_node_keep(graph, b);
+    rt_node_save(graph, a);
+    rt_node_save(graph, b);
     if (a != RT_NO_INPUT)
         product_kernel(graph, RT_BACKWARD, RT_OP_BMM, batch, m, n, k); /* da = dc b^T */
     if (b != RT_NO_INPUT)
@@ -79,10 +79,10 @@ uint32_t rt_build_fused_attention(struct rt_graph *graph, const char *name, uint
                                                                : RT_NODE_TOKENS;
     if (!rt_node_begin_backward(graph, node))
         return node;
-    rt_node_keep(graph, q);
-    rt_node_keep(graph, k);
-    rt_node_keep(graph, v);
-    rt_node_keep(graph, node);
+    rt_node_save(graph, q);
+    rt_node_save(graph, k);
+    rt_node_save(graph, v);
+    rt_node_save(graph, node);
     struct rt_graph_kernel *kernel = rt_graph_add_kernel(graph, RT_BACKWARD, op, dim);
     kernel->multiple = BACKWARD_PRODUCTS;
     kernel->flops *= BACKWARD_PRODUCTS;
@@ -119,7 +119,7 @@ uint32_t rt_build_unary(struct rt_graph *graph, const char *name, enum rt_op_id 
     rt_node_add_kernel(graph, RT_FORWARD, op, rows, cols);
     if (rt_node_begin_backward(graph, node)) {
         if (rt_op_keeps(op) == RT_KEEPS_INPUTS)
-            rt_node_keep(graph, x);
+            rt_node_save(graph, x);
         unary_backward(graph, op, rows, cols);
     }
     return node;
@@ -156,9 +156,9 @@ uint32_t rt_build_binary(struct rt_graph *graph, const char *name, enum rt_op_id
     if (rt_node_begin_backward(graph, node)) {
         bool for_x = rt_node_has_gradient(graph, x), for_z = rt_node_has_gradient(graph, z);
         if (op != RT_OP_ADD && for_z)
-            rt_node_keep(graph, x);
+            rt_node_save(graph, x);
         if (op != RT_OP_ADD && for_x)
-            rt_node_keep(graph, z);
+            rt_node_save(graph, z);
         binary_backward(graph, op, for_x, for_z, rows, cols, other);
         rt_node_narrow_gradient(graph, x);
         rt_node_narrow_gradient(graph, z);
@@ -198,7 +198,7 @@ uint32_t rt_build_maximum(struct rt_graph *graph, const char *name, uint32_t x, 
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_CLAMP, rows, cols);
     if (!rt_node_begin_backward(graph, node))
         return node;
-    rt_node_keep(graph, x);
+    rt_node_save(graph, x);
     rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_DIV_SCALAR, rows, cols);
     rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_COPY, rows, cols)->bytes = (width + 1) * elements;
     rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_WHERE, rows, cols)->bytes = (3 * width + 1) * elements;
@@ -215,7 +215,7 @@ uint32_t rt_build_softmax(struct rt_graph *graph, const char *name, uint32_t x, 
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_SOFTMAX, rows, cols);
     if (rt_node_begin_backward(
             graph, node)) { /* dy y first, then its sum over a row (aten/native/cuda/SoftMax.cu) */
-        rt_node_keep(graph, node);
+        rt_node_save(graph, node);
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_SOFTMAX_BACKWARD, rows, cols);
     }
@@ -233,7 +233,7 @@ static uint32_t norm_of(struct rt_graph *graph, const char *name, uint32_t x, in
     graph->nodes[node].gradient |= vectors > 0;
     rt_node_add_kernel(graph, RT_FORWARD, RT_OP_LAYERNORM, rows, cols);
     if (rt_node_begin_backward(graph, node)) {
-        rt_node_keep(graph, x);
+        rt_node_save(graph, x);
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_LAYERNORM_BACKWARD, rows, cols);
         /* dy and x are read once more, for the gradients of weight and bias (layer_norm_kernel.cu) */
         if (vectors > 0)
@@ -358,7 +358,7 @@ static uint32_t gelu_bloom(struct rt_graph *graph, uint32_t x, int64_t rows, int
     graph->nodes[node].gradient = rt_node_has_gradient(graph, x);
     if (!rt_node_begin_backward(graph, node))
         return node;
-    rt_node_keep(graph, x);
+    rt_node_save(graph, x);
     for (size_t i = 0; i < RT_COUNT(backward); i++)
         rt_node_add_kernel(graph, RT_BACKWARD, backward[i], rows, cols);
     return node;

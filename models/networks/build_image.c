@@ -101,7 +101,7 @@ struct rt_image rt_image_conv(struct rt_graph *graph, const char *name, struct r
         rt_node_cast_weight(graph, conv.out);
     conv_kernel(graph, RT_FORWARD, x, &conv);
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_node_keep(graph, x.node);
+        rt_node_save(graph, x.node);
         if (rt_node_has_gradient(graph, x.node))
             conv_kernel(graph, RT_BACKWARD, x, &conv);
         if (own_bias)
@@ -185,7 +185,7 @@ struct rt_image rt_image_batchnorm(struct rt_graph *graph, const char *name, str
     node->gradient = true;
     norm_forward(graph, x, one);
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_node_keep(graph, x.node);
+        rt_node_save(graph, x.node);
         norm_backward(graph, x, one);
         rt_node_accumulate(graph, x.channels);
         rt_node_accumulate(graph, x.channels);
@@ -215,7 +215,7 @@ struct rt_image rt_image_activation(struct rt_graph *graph, const char *name, en
         rt_image_add_kernel(graph, RT_FORWARD, RT_OP_COPY, x);
     rt_image_add_kernel(graph, RT_FORWARD, op, x);
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_node_keep(graph, keeps_output(op) ? y.node : x.node);
+        rt_node_save(graph, keeps_output(op) ? y.node : x.node);
         rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, x); /* reads two, writes one */
     }
     return y;
@@ -249,7 +249,7 @@ struct rt_image rt_image_max_pool(struct rt_graph *graph, const char *name, stru
     y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
     pool_kernel(graph, RT_FORWARD, RT_OP_MAX_POOL2D, x, pool)->bytes += indices;
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_node_keep(graph, x.node);
+        rt_node_save(graph, x.node);
         graph->nodes[y.node].saved += indices / rt_node_width(graph, y.node);
         if (!graph->options.fusion)
             rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
@@ -266,7 +266,7 @@ struct rt_image rt_image_avg_pool(struct rt_graph *graph, const char *name, stru
     y.node = rt_image_add_node(graph, name, x, RT_NO_INPUT, y);
     pool_kernel(graph, RT_FORWARD, RT_OP_AVG_POOL2D, x, pool);
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_node_keep(graph, x.node);
+        rt_node_save(graph, x.node);
         pool_kernel(graph, RT_BACKWARD, RT_OP_AVG_POOL2D_BACKWARD, x, pool);
     }
     return y;
@@ -304,7 +304,7 @@ struct rt_image rt_image_adaptive_avg_pool(struct rt_graph *graph, const char *n
     }
     adaptive_kernel(graph, RT_FORWARD, x, y);
     if (rt_node_begin_backward(graph, y.node)) {
-        rt_node_keep(graph, x.node);
+        rt_node_save(graph, x.node);
         if (!graph->options.fusion)
             rt_image_add_kernel(graph, RT_BACKWARD, RT_OP_FILL, x);
         adaptive_kernel(graph, RT_BACKWARD, x, y);

@@ -99,18 +99,18 @@ void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t 
     if (!rt_graph_trains(graph))
         return;
     if (op != RT_OP_ADD) {
-        rt_node_keep(graph, read);
+        rt_node_save(graph, read);
         rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
     }
     rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_REDUCE, rows, cols);
     rt_node_accumulate(graph, elements);
 }
 
-void rt_node_keep(struct rt_graph *graph, uint32_t node)
+void rt_node_save(struct rt_graph *graph, uint32_t node)
 {
-    if (node == RT_NO_INPUT || graph->nodes[node].kept)
+    if (node == RT_NO_INPUT || graph->nodes[node].output_saved)
         return;
-    graph->nodes[node].kept = true;
+    graph->nodes[node].output_saved = true;
     graph->nodes[node].saved += graph->nodes[node].outputs;
 }
 

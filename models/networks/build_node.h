@@ -46,8 +46,8 @@ void rt_node_weight_gradient(struct rt_graph *graph, enum rt_op_id op, uint32_t 
 /* Does a gradient flow into the node? RT_NO_INPUT: no. */
 bool rt_node_has_gradient(const struct rt_graph *graph, uint32_t node);
 
-/* The backward pass reads the node's output: it is kept, once, besides a mask that the node keeps. */
-void rt_node_keep(struct rt_graph *graph, uint32_t node);
+/* The backward pass reads the node's output: it is saved, once, besides a mask that the node saves. */
+void rt_node_save(struct rt_graph *graph, uint32_t node);
 
 /* Returns whether the last node runs backward. If so, adds the sums of its inputs' gradients: autograd adds
  * up the gradients that the readers of a value return, one addition for each reader after the first

@@ -48,8 +48,8 @@ enum rt_optimizer_kind {
 };
 extern const char *const rt_optimizers[RT_OPTIMIZER_COUNT];
 
-/* Activation checkpointing (torch.utils.checkpoint): of each layer only the input is kept, and the layer runs
- * again before its backward pass. */
+/* Activation checkpointing (torch.utils.checkpoint): of each layer only the input is saved, and the layer
+ * runs again before its backward pass. */
 enum rt_recompute { RT_RECOMPUTE_NONE, RT_RECOMPUTE_LAYERS, RT_RECOMPUTE_COUNT };
 extern const char *const rt_recomputes[RT_RECOMPUTE_COUNT]; /* "none", "layers" */
 
@@ -135,11 +135,11 @@ struct rt_node {
     enum rt_dtype dtype;           /* of what it writes; autocast mixes, else that of the graph's options */
     double outputs;                /* elements it writes */
     double parameters;             /* elements of its weights, on one device */
-    double saved;                  /* elements of its dtype that are kept for the backward pass */
+    double saved;                  /* elements of its dtype that are saved for the backward pass */
     /* Traffic of the forward and the backward phase where its kernels run as one; 0: they run one by one. */
     double fused_bytes[2];
     bool fusable; /* pointwise, row-wise or a view: may join a chain */
-    bool kept;    /* `saved` holds its output */
+    bool output_saved; /* `saved` holds its output */
     bool nested;  /* launched by the operator of the node before (the bias of a convolution) */
     bool cached;  /* its output are keys or values that stay for the next step */
     /* While a training graph is built: */

@@ -20,10 +20,10 @@
  *   forward  = sum of the kernels' own
  *              - values that members pass to one another (written once, read once by each reader)
  *              - repeated reads of a value from outside
- *              + values that are kept for the backward pass
+ *              + values that are saved for the backward pass
  *   backward = gradient of the chain's output (read)
  *              + gradients of its inputs and parameters (written)
- *              + values that the gradients are computed from (read: inputs and kept values)
+ *              + values that the gradients are computed from (read: inputs and saved values)
  * and at most that of the kernels one by one. At inference the forward formula is the published one, the
  * inputs and the output of the fused node once each, plus broadcast constants and masks, which are no inputs
  * of a node. Published graphs fuse no training step; the backward formula is ours.
@@ -173,10 +173,10 @@ static double phase_bytes(const struct fusion *fusion, uint32_t last, enum rt_ph
     return bytes;
 }
 
-/* --- values kept for the backward pass --- */
+/* --- values saved for the backward pass --- */
 
 /* Bytes that a member keeps in any case, as computing them again is costly: a mask, a row-wise result. */
-static double always_kept(const struct fusion *fusion, const struct rt_node *node)
+static double always_saved(const struct fusion *fusion, const struct rt_node *node)
 {
     double width = rt_dtypes[node->dtype].bytes;
     const struct rt_graph_kernel *kernel = kernel_of(fusion->graph, node, RT_FORWARD);
@@ -187,25 +187,25 @@ static double always_kept(const struct fusion *fusion, const struct rt_node *nod
     return rt_op_keeps(kernel->call.op) == RT_KEEPS_OUTPUT ? node->saved * width : 0;
 }
 
-/* Elements that are to be kept in addition, so that a node's output is kept. */
+/* Elements that are to be saved in addition, so that a node's output is saved. */
 static double to_keep(const struct rt_node *node)
 {
     return node->saved < node->outputs ? node->outputs : 0;
 }
 
-/* Pointwise results inside a chain are kept, or computed again from the chain's inputs where those are fewer
+/* Pointwise results inside a chain are saved, or computed again from the chain's inputs where those are fewer
  * bytes: the choice that torch.compile's partitioner makes by a minimum cut. Returns the bytes that the
  * chain keeps besides its output; *written is the part that its forward kernel writes. */
-static double chain_keeps(struct fusion *fusion, uint32_t last, const struct reads *reads, double *written)
+static double chain_saves(struct fusion *fusion, uint32_t last, const struct reads *reads, double *written)
 {
     struct rt_node *nodes = fusion->graph->nodes;
     double always = 0, masks = 0, pointwise = 0, inputs = 0;
     for (uint32_t m = fusion->head[last]; m != last; m = fusion->next[m]) {
-        double kept = always_kept(fusion, &nodes[m]);
-        always += kept;
-        if (kept < nodes[m].outputs * rt_node_width(fusion->graph, m))
-            masks += kept; /* already in the dropout kernel's bytes */
-        pointwise += nodes[m].saved * rt_node_width(fusion->graph, m) - kept;
+        double saved = always_saved(fusion, &nodes[m]);
+        always += saved;
+        if (saved < nodes[m].outputs * rt_node_width(fusion->graph, m))
+            masks += saved; /* already in the dropout kernel's bytes */
+        pointwise += nodes[m].saved * rt_node_width(fusion->graph, m) - saved;
     }
     for (size_t i = 0; i < reads->count; i++)
         inputs += to_keep(&nodes[reads->node[i]]) * rt_node_width(fusion->graph, reads->node[i]);
@@ -255,8 +255,8 @@ static void merge(struct fusion *fusion, uint32_t last, const struct reads *read
     struct rt_node *nodes = fusion->graph->nodes, *node = &nodes[last];
     double width = rt_node_width(fusion->graph, last),
            weight = rt_dtypes[rt_graph_weight_dtype(fusion->graph)].bytes;
-    double written = 0, passed = 0, parameters = 0, inputs = 0, kept_inputs = 0;
-    double kept = chain_keeps(fusion, last, reads, &written);
+    double written = 0, passed = 0, parameters = 0, inputs = 0, saved_inputs = 0;
+    double saved = chain_saves(fusion, last, reads, &written);
     for (uint32_t m = fusion->head[last]; m != NONE; m = fusion->next[m]) {
         passed += m != last ? nodes[m].outputs * rt_node_width(fusion->graph, m) : 0;
         parameters += nodes[m].parameters;
@@ -264,19 +264,19 @@ static void merge(struct fusion *fusion, uint32_t last, const struct reads *read
     for (size_t i = 0; i < reads->count; i++) {
         inputs += reads->bytes[i];
         if (nodes[reads->node[i]].saved > 0)
-            kept_inputs += reads->bytes[i];
+            saved_inputs += reads->bytes[i];
     }
     if (!chain_gradient_reads(fusion, last))
-        kept_inputs = 0;
+        saved_inputs = 0;
     double forward = phase_bytes(fusion, last, RT_FORWARD), backward = phase_bytes(fusion, last, RT_BACKWARD);
     double output = width * node->outputs, least = output + inputs + written;
-    double own = always_kept(fusion, node); /* kept by the last member */
+    double own = always_saved(fusion, node); /* saved by the last member */
     double fused = forward - (passed + reads->inside + reads->repeated - written);
     node->fused_bytes[RT_FORWARD] = fmin(forward, fmax(least, fused)) - read_in_passing(fusion, last);
     node->fused_bytes[RT_BACKWARD] =
-        fmin(backward, output + inputs + weight * parameters + kept_inputs + kept + own);
+        fmin(backward, output + inputs + weight * parameters + saved_inputs + saved + own);
     node->parameters = parameters;
-    node->saved += kept / width; /* in elements of the last member */
+    node->saved += saved / width; /* in elements of the last member */
 }
 
 /* --- the new graph --- */

@@ -19,7 +19,7 @@ struct run {
     uint32_t needed;      /* the run whose backward kernels are the last to read the value; NONE: none do */
     uint32_t next_freed;  /* after the same run; NONE: no more */
     uint32_t freed;       /* first of the values that are freed after this run */
-    bool kept;            /* for the backward pass */
+    bool saved;           /* for the backward pass */
     bool late;            /* a copy that the product which reads it makes */
     bool outside;         /* checkpoints: read by another layer than its own */
     uint32_t value, mask, copy, gradient; /* tensors; copy: of weights, by autocast; NONE: not there */
@@ -212,7 +212,7 @@ static void add_reader(struct walk *walk, uint32_t input, uint32_t reader)
     const struct rt_node *node = node_of(walk, reader);
     value->last_reader = reader;
     bool again = is_checkpointed(walk, reader) && !same_repetition(walk, root, reader);
-    bool computes = value->kept && node->gradient && kept_by(walk->graph, node) == RT_KEEPS_INPUTS;
+    bool computes = value->saved && node->gradient && kept_by(walk->graph, node) == RT_KEEPS_INPUTS;
     value->outside |= again || (is_checkpointed(walk, root) && !same_repetition(walk, root, reader));
     if ((computes || again) && (value->needed == NONE || reader < value->needed))
         value->needed = reader;
@@ -236,14 +236,14 @@ static void add_run(struct walk *walk, uint32_t n)
     uint32_t shown = is_view(graph, node) ? input_of(walk, run, 0) : NONE;
     if (shown != NONE)
         walk->runs[run].root = walk->runs[shown].root;
-    walk->runs[walk->runs[run].root].kept |= keeps_output(node);
+    walk->runs[walk->runs[run].root].saved |= keeps_output(node);
     if (keeps_output(node) && kept_by(graph, node) == RT_KEEPS_OUTPUT)
         walk->runs[run].needed = run;
     for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t input = input_of(walk, run, i);
         if (input == NONE)
             continue;
-        walk->runs[walk->runs[input].root].kept |=
+        walk->runs[walk->runs[input].root].saved |=
             keeps_output(&graph->nodes[graph->inputs[node->input + i]]);
         add_reader(walk, input, run);
     }
@@ -303,7 +303,7 @@ static void end_values(struct walk *walk)
         struct run *value = &walk->runs[run];
         if (value->root != run)
             continue;
-        if (value->kept && value->needed == NONE)
+        if (value->saved && value->needed == NONE)
             value->needed = run;
         value->late = names && is_copy(op_of(walk->graph, node_of(walk, run))) &&
                       op_of(walk->graph, node_of(walk, value->last_reader)) == RT_OP_BMM;
@@ -461,7 +461,7 @@ static void make_late(struct walk *walk, uint32_t run)
     }
 }
 
-/* `again`: before the backward pass of a layer that was not kept; its output is there already. */
+/* `again`: before the backward pass of a layer whose values were not saved; its output is there already. */
 static void run_forward(struct walk *walk, uint32_t run, bool again)
 {
     const struct rt_graph *graph = walk->graph;
@@ -684,13 +684,13 @@ static void make_loss(struct walk *walk, uint32_t output)
 /* Activations of the microbatches before, in a pipeline: as much as this one keeps. */
 static void make_in_flight(struct walk *walk)
 {
-    double kept = 0;
+    double saved = 0;
     for (size_t t = 0; t < walk->out->tensor_count; t++) {
         const struct rt_tensor *tensor = &walk->out->tensors[t];
-        kept += tensor->part == RT_MEMORY_ACTIVATIONS && tensor->holders > 0 ? tensor->bytes : 0;
+        saved += tensor->part == RT_MEMORY_ACTIVATIONS && tensor->holders > 0 ? tensor->bytes : 0;
     }
     for (double more = walk->options->in_flight - 1; more > 0; more--)
-        make(walk, RT_MEMORY_ACTIVATIONS, kept);
+        make(walk, RT_MEMORY_ACTIVATIONS, saved);
 }
 
 /* torch.optim.AdamW on all tensors at once (foreach) makes the roots of the second moments as one. */

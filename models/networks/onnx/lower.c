@@ -305,7 +305,7 @@ static int lower_present(struct walk *walk)
         add_name(&walk->by_bytes, node);
         rt_onnx_lower_move(l, RT_OP_COPY, rt_onnx_lower_traffic(l));
         if (rt_node_has_gradient(l->graph, l->result))
-            rt_onnx_lower_keep(l);
+            rt_onnx_lower_save(l);
     }
     rt_onnx_lower_weights(l, first);
     set_parameters(l, new_parameters(l, row, node->inputs, node->input_count), first);

@@ -303,10 +303,10 @@ static bool flows_back(const struct rt_onnx_lowering *l)
 
 /* --- operators with kernels of their own --- */
 
-void rt_onnx_lower_keep(struct rt_onnx_lowering *l)
+void rt_onnx_lower_save(struct rt_onnx_lowering *l)
 {
     for (size_t i = 0; i < l->at.node->input_count; i++)
-        rt_node_keep(l->graph, rt_onnx_lower_node(l, i));
+        rt_node_save(l->graph, rt_onnx_lower_node(l, i));
 }
 
 void rt_onnx_lower_again(struct rt_onnx_lowering *l)
@@ -320,7 +320,7 @@ void rt_onnx_lower_again(struct rt_onnx_lowering *l)
         const struct rt_graph_kernel forward = graph->kernels[k];
         enum rt_op_id op = (enum rt_op_id)forward.call.op;
         if (rt_op_keeps(op) == RT_KEEPS_INPUTS)
-            rt_onnx_lower_keep(l);
+            rt_onnx_lower_save(l);
         rt_graph_add_kernel(graph, RT_BACKWARD, op, forward.call.dim)->bytes = forward.bytes;
     }
 }
@@ -339,7 +339,7 @@ void rt_onnx_lower_reduced(struct rt_onnx_lowering *l, int64_t rows, int64_t col
 {
     if (!rt_node_begin_backward(l->graph, l->result) || strcmp(l->at.node->op, "ReduceSum") == 0)
         return;
-    rt_onnx_lower_keep(l);
+    rt_onnx_lower_save(l);
     rt_node_add_kernel(l->graph, RT_BACKWARD, RT_OP_MUL, rows, cols);
 }
 
@@ -350,7 +350,7 @@ void rt_onnx_lower_normed(struct rt_onnx_lowering *l, int64_t rows, int64_t cols
     bool trains = false;
     if (!rt_node_begin_backward(graph, l->result))
         return;
-    rt_onnx_lower_keep(l);
+    rt_onnx_lower_save(l);
     rt_node_add_kernel(graph, RT_BACKWARD, RT_OP_RMSNORM_BACKWARD, rows, cols);
     for (size_t i = 0; i < l->at.node->input_count; i++)
         trains |= rt_onnx_lower_trains(l, i);

@@ -115,7 +115,7 @@ uint32_t rt_onnx_lower_add(struct rt_onnx_lowering *l, double outputs);
 /* A node of one kernel over the first output, which moves `bytes`; its gradient moves as many. */
 void rt_onnx_lower_move(struct rt_onnx_lowering *l, enum rt_op_id op, double bytes);
 /* The backward pass reads the node's inputs. */
-void rt_onnx_lower_keep(struct rt_onnx_lowering *l);
+void rt_onnx_lower_save(struct rt_onnx_lowering *l);
 /* The gradient of the last node: its forward kernels once more. */
 void rt_onnx_lower_again(struct rt_onnx_lowering *l);
 /* The gradient of a mean, sum, maximum ... of rows of `cols`, the last node. */

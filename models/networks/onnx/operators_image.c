@@ -443,7 +443,7 @@ static bool lower_conv_transpose(struct rt_onnx_lowering *l)
     l->graph->nodes[l->result].gradient = true;
     rt_graph_add_kernel(l->graph, RT_FORWARD, rt_onnx_lower_op(l), dim);
     if (rt_node_begin_backward(l->graph, l->result)) {
-        rt_node_keep(l->graph, x.node);
+        rt_node_save(l->graph, x.node);
         if (x.node != RT_NO_INPUT)
             rt_graph_add_kernel(l->graph, RT_BACKWARD, rt_onnx_lower_op(l), dim);
         rt_graph_add_kernel(l->graph, RT_ACCUMULATE, rt_onnx_lower_op(l), dim);
