@@ -3,14 +3,19 @@
 #include "base/locale.h"
 #include "base/report.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "base/version.h"
 #include "commands.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
-#include "predict/step/forecast.h"
+#include "predict/step/power_limit.h"
+#include "predict/step/prediction.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +26,8 @@ struct rooftile_device {
 };
 struct rooftile_predictor {
     struct rt_predictor predictor;
+    char *name;       /* as it was opened */
+    atomic_int users; /* whoever opened it and has not freed it, and forecasts, which ask it for their energy */
 };
 struct rooftile_model {
     struct rt_model_source source;
@@ -28,11 +35,9 @@ struct rooftile_model {
     struct rt_onnx_given onnx;
 };
 struct rooftile_forecast {
-    struct rt_device device;
-    struct rt_graph graph;
-    struct rt_forecast forecast; /* of the two */
-    struct rt_forecast_row row[RT_OP_COUNT * RT_TIME_SOURCE_COUNT];
-    size_t rows;
+    struct rt_prediction prediction; /* of time; memory and energy follow when they are asked for */
+    struct rooftile_predictor *predictor;
+    char *model;
 };
 
 /* Debian's HDF5 is not built for threads. */
@@ -99,21 +104,26 @@ int rooftile_device_number(const rooftile_device *device, const char *key, doubl
 int rooftile_predictor_open(const char *name, rooftile_predictor **out)
 {
     RT_C_LOCALE;
-    struct rooftile_predictor opened;
+    struct rooftile_predictor *opened = rt_calloc(1, sizeof *opened);
     pthread_mutex_lock(&files);
-    int status = rt_predictor_open(name, &opened.predictor);
+    int status = rt_predictor_open(name, &opened->predictor);
     pthread_mutex_unlock(&files);
-    if (status != RT_OK)
+    if (status != RT_OK) {
+        free(opened);
         return status;
-    *out = rt_malloc(sizeof opened);
-    **out = opened;
+    }
+    opened->name = rt_strdup(name);
+    opened->users = 1;
+    *out = opened;
     return RT_OK;
 }
 
 void rooftile_predictor_free(rooftile_predictor *predictor)
 {
-    if (predictor != NULL)
-        rt_predictor_release(&predictor->predictor);
+    if (predictor == NULL || atomic_fetch_sub(&predictor->users, 1) > 1)
+        return;
+    rt_predictor_release(&predictor->predictor);
+    free(predictor->name);
     free(predictor);
 }
 
@@ -206,112 +216,102 @@ void rooftile_model_free(rooftile_model *model)
 
 void rooftile_step_init(struct rooftile_step *step)
 {
-    *step = (struct rooftile_step){.mode = rt_steps[RT_STEP_PREFILL],
-                                   .dtype = NULL,
-                                   .optimizer = rt_optimizers[RT_OPTIMIZER_NONE],
-                                   .batch = 1,
-                                   .sequence = 512,
-                                   .context = 512,
-                                   .tensor_parallel = 1,
-                                   .expert_parallel = 1,
-                                   .attention_data_parallel = 1,
-                                   .data_parallel = 1};
+    *step = (struct rooftile_step){0};
 }
 
-static int find_name(const char *what, const char *name, const char *const *names, int count, int *found)
+static int set_text(struct rt_step *step, const char *field, const char *text)
 {
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0) {
-            *found = i;
-            return RT_OK;
-        }
-    return rt_fail(RT_EUSAGE, "\"%.60s\" is no %s; see rooftile.h", name, what);
+    return text == NULL ? RT_OK : rt_step_set(step, field, text);
 }
 
-static int find_dtype(const struct rooftile_step *step, const struct rooftile_model *model,
-                      enum rt_dtype *out)
+static int set_number(struct rt_step *step, const char *field, int64_t number)
 {
-    if (step->dtype == NULL && model->path != NULL)
+    if (number == 0)
         return RT_OK;
-    if (step->dtype == NULL)
-        return rt_model_dtype(&model->source.model, out);
-    int dtype = rt_dtype_find(step->dtype);
-    if (dtype < 0)
-        return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no dtype", step->dtype);
-    *out = (enum rt_dtype)dtype;
-    return RT_OK;
+    char *text = rt_format("%" PRId64, number);
+    int status = rt_step_set(step, field, text);
+    free(text);
+    return status;
 }
 
-static int find_runtime(const struct rooftile_step *step, const struct rooftile_model *model,
-                        enum rt_step_kind mode, enum rt_dtype dtype, int *out)
+/* The fields of the header's struct, by the names of all fields. */
+static int step_of(const struct rooftile_step *from, struct rt_step *to)
 {
-    if (step->runtime != NULL)
-        return find_name("runtime", step->runtime, rt_runtime_names, RT_RUNTIME_COUNT, out);
-    *out = model->path != NULL ? RT_RUNTIME_EAGER
-                               : (int)rt_model_default_runtime(&model->source.model, mode, dtype);
-    return RT_OK;
+    const struct {
+        const char *field, *text;
+        int64_t number;
+    } fields[] = {
+        {"mode", from->mode, 0},
+        {"dtype", from->dtype, 0},
+        {"optimizer", from->optimizer, 0},
+        {"runtime", from->runtime, 0},
+        {"kv_cache", from->kv_cache, 0},
+        {"batch", NULL, from->batch},
+        {"seq", NULL, from->sequence},
+        {"context", NULL, from->context},
+        {"tp", NULL, from->tensor_parallel},
+        {"dp", NULL, from->data_parallel},
+        {"ep", NULL, from->expert_parallel},
+        {"attention_dp", NULL, from->attention_data_parallel},
+    };
+    int status = RT_OK;
+    for (size_t i = 0; status == RT_OK && i < RT_COUNT(fields); i++) {
+        status = set_text(to, fields[i].field, fields[i].text);
+        if (status == RT_OK)
+            status = set_number(to, fields[i].field, fields[i].number);
+    }
+    to->fusion = from->fusion;
+    return status;
 }
 
-static int graph_options(const struct rooftile_step *step, const struct rooftile_model *model,
-                         const struct rt_device *device, struct rt_graph_options *out)
+/* "kv_cache=fp8" */
+static int set_field(struct rt_step *step, const char *text)
 {
-    int mode = 0, optimizer = 0, runtime = 0;
-    enum rt_dtype dtype = RT_FP32;
-    int status = find_name("mode", step->mode, rt_steps, RT_STEP_COUNT, &mode);
-    if (status == RT_OK)
-        status = find_name("optimizer", step->optimizer, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
-    if (status == RT_OK)
-        status = find_dtype(step, model, &dtype);
-    if (status == RT_OK)
-        status = find_runtime(step, model, (enum rt_step_kind)mode, dtype, &runtime);
-    if (status == RT_OK && step->kv_cache != NULL && strcmp(step->kv_cache, "fp8") != 0)
-        status = rt_fail(RT_EUSAGE, "kv_cache \"%.20s\" is unknown; it is fp8 or NULL", step->kv_cache);
-    if (status == RT_OK && step->data_parallel < 1)
-        status =
-            rt_fail(RT_EUSAGE, "data_parallel is %lld; it must be 1 or more", (long long)step->data_parallel);
-    if (status != RT_OK)
-        return status;
-    *out = (struct rt_graph_options){.step = (enum rt_step_kind)mode,
-                                     .batch = step->batch,
-                                     .sequence = step->sequence,
-                                     .context = step->context,
-                                     .tensor_parallel = step->tensor_parallel,
-                                     .expert_parallel = step->expert_parallel,
-                                     .attention_data_parallel = step->attention_data_parallel,
-                                     .runtime = (enum rt_runtime_id)runtime,
-                                     .kv_bits = step->kv_cache != NULL        ? 8
-                                                : rt_runtimes[runtime].served ? model->source.model.kv_bits
-                                                                              : 0,
-                                     .dtype = dtype,
-                                     .fp16_beside = !rt_device_has_bf16(device),
-                                     .optimizer = (enum rt_optimizer_kind)optimizer,
-                                     .fusion = step->fusion};
-    return RT_OK;
+    const char *equals = strchr(text, '=');
+    if (equals == NULL)
+        return rt_fail(RT_EUSAGE, "\"%.60s\" is no field=value, such as batch=8", text);
+    char *field = rt_format("%.*s", (int)(equals - text), text);
+    int status = rt_step_set(step, field, equals + 1);
+    free(field);
+    return status;
 }
 
 /* ---- forecasts ---- */
 
-static int forecast(const rooftile_predictor *predictor, const rooftile_model *model,
-                    const struct rooftile_step *step, struct rooftile_forecast *out)
+static const struct rt_step asked_by_default = RT_STEP_NOT_GIVEN;
+
+static int forecast(struct rooftile_forecast *out, const struct rt_step *step,
+                    const struct rt_model_source *source, const struct rt_device *device)
 {
-    struct rt_graph_options options;
-    struct rt_forecast_options how = {
-        .parallel = {.data = step->data_parallel, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
-        .fallback = true,
-        .host_us = NAN,
-        .energy = true,
-        .level = LEVEL};
-    int status = graph_options(step, model, &out->device, &options);
-    if (status == RT_OK)
-        status = model->path == NULL ? rt_graph_build(&model->source.model, &options, &out->graph)
-                                     : rt_model_source_graph(&model->source, &options, 0, &out->graph);
+    struct rt_prediction *prediction = &out->prediction;
+    int status = rt_prediction_begin(step, source, device, prediction);
     if (status != RT_OK)
         return status;
-    status = rt_forecast_graph(&out->graph, &predictor->predictor, &out->device, &how, &out->forecast);
-    if (status != RT_OK)
-        rt_graph_release(&out->graph);
+    struct rt_forecast_options how = rt_prediction_how(prediction);
+    how.fallback = true;
+    prediction->predictor = &out->predictor->predictor;
+    status = rt_forecast_graph(&prediction->graph, prediction->predictor, &prediction->device, &how,
+                               &prediction->forecast);
+    if (status == RT_OK && !isnan(step->power_limit_w))
+        status = rt_forecast_cap_power(&prediction->forecast, &prediction->device, prediction->predictor,
+                                  step->power_limit_w);
+    return status;
+}
+
+static int forecast_asked(const rooftile_predictor *predictor, const rooftile_device *device,
+                          const rooftile_model *model, const struct rt_step *asked, rooftile_forecast **out)
+{
+    struct rooftile_forecast *made = rt_calloc(1, sizeof *made);
+    made->predictor = (struct rooftile_predictor *)(uintptr_t)predictor; /* counted, else not changed */
+    atomic_fetch_add(&made->predictor->users, 1);
+    made->model = rt_strdup(model->path != NULL ? model->path : model->source.model.name);
+    int status = forecast(made, asked, &model->source, &device->device);
+    made->prediction.model = made->model;
+    made->prediction.predictor_name = predictor->name;
+    if (status == RT_OK)
+        *out = made;
     else
-        out->rows = rt_forecast_rows(&out->forecast, out->row);
+        rooftile_forecast_free(made);
     return status;
 }
 
@@ -320,87 +320,148 @@ int rooftile_forecast_step(const rooftile_predictor *predictor, const rooftile_d
                            rooftile_forecast **out)
 {
     RT_C_LOCALE;
-    struct rooftile_forecast *made = rt_calloc(1, sizeof *made);
-    made->device = device->device; /* the forecast keeps a pointer to it, so it lives as long */
-    int status = forecast(predictor, model, step, made);
-    if (status == RT_OK)
-        *out = made;
-    else
-        free(made);
-    return status;
+    struct rt_step asked = asked_by_default;
+    asked.level = LEVEL;
+    int status = step_of(step, &asked);
+    return status == RT_OK ? forecast_asked(predictor, device, model, &asked, out) : status;
+}
+
+int rooftile_forecast_fields(const rooftile_predictor *predictor, const rooftile_device *device,
+                             const rooftile_model *model, const char *const *fields, size_t count,
+                             rooftile_forecast **out)
+{
+    RT_C_LOCALE;
+    struct rt_step asked = asked_by_default;
+    int status = RT_OK;
+    asked.level = LEVEL;
+    for (size_t i = 0; status == RT_OK && i < count; i++)
+        status = set_field(&asked, fields[i]);
+    return status == RT_OK ? forecast_asked(predictor, device, model, &asked, out) : status;
 }
 
 void rooftile_forecast_free(rooftile_forecast *forecast)
 {
     if (forecast == NULL)
         return;
-    rt_forecast_release(&forecast->forecast);
-    rt_graph_release(&forecast->graph);
+    rt_prediction_release(&forecast->prediction);
+    rooftile_predictor_free(forecast->predictor);
+    free(forecast->model);
     free(forecast);
+}
+
+/* The forecast with more of it computed: a copy, as threads may share the object. Its arrays are the object's. */
+static struct rt_forecast with(const struct rooftile_forecast *forecast, unsigned wants)
+{
+    struct rt_forecast more = forecast->prediction.forecast;
+    bool limited = !isnan(forecast->prediction.settled.step.power_limit_w); /* has it already */
+    if ((wants & RT_WANT_ENERGY) && !limited) {
+        more.options.energy = true;
+        rt_forecast_sum_energy(&more, &forecast->predictor->predictor);
+    }
+    if (wants & RT_WANT_MEMORY)
+        rt_forecast_sum_memory(&more);
+    return more;
 }
 
 void rooftile_forecast_totals(const rooftile_forecast *forecast, struct rooftile_totals *out)
 {
-    const struct rt_forecast *step = &forecast->forecast;
+    const struct rt_forecast step = with(forecast, RT_WANT_MEMORY);
     struct rt_graph_totals totals;
-    rt_graph_totals(&forecast->graph, &totals);
-    *out = (struct rooftile_totals){.time_ms = step->total_us / 1e3,
-                                    .low_ms = step->interval_low_us / 1e3,
-                                    .high_ms = step->interval_high_us / 1e3,
-                                    .forward_ms = step->forward_us / 1e3,
-                                    .backward_ms = step->backward_us / 1e3,
-                                    .communication_ms = step->communication_us / 1e3,
-                                    .coverage = step->coverage,
+    rt_graph_totals(&forecast->prediction.graph, &totals);
+    *out = (struct rooftile_totals){.time_ms = step.total_us / 1e3,
+                                    .low_ms = step.interval_low_us / 1e3,
+                                    .high_ms = step.interval_high_us / 1e3,
+                                    .forward_ms = step.forward_us / 1e3,
+                                    .backward_ms = step.backward_us / 1e3,
+                                    .communication_ms = step.communication_us / 1e3,
+                                    .coverage = step.coverage,
                                     .parameters = totals.parameters,
-                                    .memory_gib = step->taken.used / 1073741824.0,
-                                    .device_memory_gib = step->memory_bytes / 1073741824.0};
+                                    .memory_gib = step.taken.used / RT_GIB,
+                                    .device_memory_gib = step.memory_bytes / RT_GIB};
     for (int p = 0; p < RT_PHASE_COUNT; p++)
         out->flops += totals.flops[p];
 }
 
 int rooftile_forecast_op(const rooftile_forecast *forecast, size_t i, struct rooftile_op_time *out)
 {
-    if (i >= forecast->rows)
+    struct rt_forecast_row rows[RT_OP_COUNT * RT_TIME_SOURCE_COUNT];
+    if (i >= rt_forecast_rows(&forecast->prediction.forecast, rows))
         return 0;
-    const struct rt_forecast_row *row = &forecast->row[i];
-    *out = (struct rooftile_op_time){.op = rt_ops[row->op].name,
-                                     .time_ms = row->time_us / 1e3,
-                                     .bound_ms = row->roofline_us / 1e3,
-                                     .kernels = row->launches};
+    *out = (struct rooftile_op_time){.op = rt_ops[rows[i].op].name,
+                                     .time_ms = rows[i].time_us / 1e3,
+                                     .bound_ms = rows[i].roofline_us / 1e3,
+                                     .kernels = rows[i].launches};
     return 1;
 }
 
+/* A number is a member of the forecast, in these units, and what must be computed for it. */
+struct number {
+    const char *key;
+    size_t offset;
+    double unit;
+    unsigned wants;
+    bool of_all; /* of all GPUs: times their number */
+};
+#define NUMBER(key, member, ...) {key, offsetof(struct rt_forecast, member), __VA_ARGS__}
+static const struct number numbers[] = {
+    NUMBER("time_ms", total_us, 1e3, 0, false),
+    NUMBER("low_ms", interval_low_us, 1e3, 0, false),
+    NUMBER("high_ms", interval_high_us, 1e3, 0, false),
+    NUMBER("forward_ms", forward_us, 1e3, 0, false),
+    NUMBER("backward_ms", backward_us, 1e3, 0, false),
+    NUMBER("communication_ms", communication_us, 1e3, 0, false),
+    NUMBER("kernels_ms", compute_us, 1e3, 0, false),
+    NUMBER("host_ms", host_us, 1e3, 0, false),
+    NUMBER("copy_ms", copy_us, 1e3, 0, false),
+    NUMBER("coverage", coverage, 1, 0, false),
+    NUMBER("energy_j", energy.joules, 1, RT_WANT_ENERGY, true),
+    NUMBER("energy_low_j", energy.low_joules, 1, RT_WANT_ENERGY, true),
+    NUMBER("energy_high_j", energy.high_joules, 1, RT_WANT_ENERGY, true),
+    NUMBER("power_w", energy.watts, 1, RT_WANT_ENERGY, false),
+    NUMBER("power_low_w", energy.low_watts, 1, RT_WANT_ENERGY, false),
+    NUMBER("power_high_w", energy.high_watts, 1, RT_WANT_ENERGY, false),
+    NUMBER("limit_w", energy.limit_w, 1, RT_WANT_ENERGY, false),
+    NUMBER("clock_mhz", energy.clock_mhz, 1, RT_WANT_ENERGY, false),
+    NUMBER("memory_gib", taken.used, RT_GIB, RT_WANT_MEMORY, false),
+    NUMBER("device_memory_gib", memory_bytes, RT_GIB, RT_WANT_MEMORY, false),
+    NUMBER("weights_gib", memory.weights, RT_GIB, RT_WANT_MEMORY, false),
+    NUMBER("gradients_gib", memory.gradients, RT_GIB, RT_WANT_MEMORY, false),
+    NUMBER("optimizer_gib", memory.optimizer, RT_GIB, RT_WANT_MEMORY, false),
+    NUMBER("activations_gib", memory.activations, RT_GIB, RT_WANT_MEMORY, false),
+    NUMBER("cache_gib", memory.cache, RT_GIB, RT_WANT_MEMORY, false),
+};
+
 int rooftile_forecast_number(const rooftile_forecast *forecast, const char *key, double *value)
 {
-    const struct rt_forecast *step = &forecast->forecast;
-    const struct rt_forecast_energy *energy = &step->energy;
-    const double gib = 1073741824.0;
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {{"energy_j", energy->joules * energy->gpus},
-                   {"energy_low_j", energy->low_joules * energy->gpus},
-                   {"energy_high_j", energy->high_joules * energy->gpus},
-                   {"power_w", energy->watts},
-                   {"power_low_w", energy->low_watts},
-                   {"power_high_w", energy->high_watts},
-                   {"limit_w", energy->limit_w},
-                   {"clock_mhz", energy->clock_mhz},
-                   {"kernels_ms", step->compute_us / 1e3},
-                   {"host_ms", step->host_us / 1e3},
-                   {"copy_ms", step->copy_us / 1e3},
-                   {"weights_gib", step->memory.weights / gib},
-                   {"gradients_gib", step->memory.gradients / gib},
-                   {"optimizer_gib", step->memory.optimizer / gib},
-                   {"activations_gib", step->memory.activations / gib},
-                   {"cache_gib", step->memory.cache / gib},
-                   {"fits", rt_forecast_fits(step)}};
+    if (strcmp(key, "fits") == 0) {
+        struct rt_forecast step = with(forecast, RT_WANT_MEMORY);
+        *value = rt_forecast_fits(&step);
+        return RT_OK;
+    }
     for (size_t i = 0; i < RT_COUNT(numbers); i++)
         if (strcmp(numbers[i].key, key) == 0) {
-            *value = numbers[i].value;
+            struct rt_forecast step = with(forecast, numbers[i].wants);
+            *value = *(const double *)((const char *)&step + numbers[i].offset) / numbers[i].unit *
+                     (numbers[i].of_all ? step.energy.gpus : 1);
             return RT_OK;
         }
     return rt_fail(RT_ENOTFOUND, "\"%.60s\" is no number of a forecast; rooftile.h lists them", key);
+}
+
+static char *json_text(json_t *json);
+
+int rooftile_forecast_json(const rooftile_forecast *forecast, char **json)
+{
+    RT_C_LOCALE;
+    struct rt_prediction whole = forecast->prediction;
+    whole.forecast = with(forecast, RT_WANT_MEMORY | RT_WANT_ENERGY);
+    struct rt_report *report = rt_prediction_report(&whole, false);
+    char *text = json_text(rt_report_json(report));
+    rt_report_free(report);
+    if (text == NULL)
+        return rt_fail(RT_EIO, "there is no memory for the report");
+    *json = text;
+    return RT_OK;
 }
 
 /* ---- reports ---- */

@@ -29,8 +29,8 @@ static char *default_text(const struct rt_option_value *field, const void *value
         const char *unit = field->read == rt_read_seconds ? " s" : "";
         return isfinite(number) && number != 0 ? rt_format("%g%s", number, unit) : NULL;
     }
-    if (field->read == rt_read_choice)
-        return rt_strdup(field->choices[*(const int *)value]);
+    if (field->read == rt_read_choice) /* -1: it follows from others, and the help says how */
+        return *(const int *)value < 0 ? NULL : rt_strdup(field->choices[*(const int *)value]);
     const char *text = field->read == rt_read_text ? *(const char *const *)value : NULL;
     return text != NULL ? rt_strdup(text) : NULL;
 }

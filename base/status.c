@@ -51,6 +51,15 @@ char *rt_error_fields(const char *text)
     return rt_strdup(named);
 }
 
+struct rt_field_words rt_field_words(const char *field)
+{
+    struct rt_field_words words;
+    char braced[sizeof words.text];
+    snprintf(braced, sizeof braced, "{%.40s}", field);
+    name_fields(braced, words.text, sizeof words.text);
+    return words;
+}
+
 /* vsnprintf of such a format. Values that are printed stay as they are, whatever braces they hold. */
 static void print_sentence(char *out, size_t size, const char *format, va_list arguments)
 {

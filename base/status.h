@@ -48,6 +48,11 @@ int rt_fail(int status, const char *format, ...) __attribute__((format(printf, 2
 /* Formats of sentences, notes and warnings name a field of a request in braces: "{kv_cache} fp4: ...". Readers see
  * kv_cache, as C and Python call it; the program calls rt_error_names_options(true) and so says --kv-cache. */
 void rt_error_names_options(bool options);
+/* The same of a name that is not in the format: rt_field_words("kv_cache").text. */
+struct rt_field_words {
+    char text[48];
+};
+struct rt_field_words rt_field_words(const char *field);
 
 /* A part of a sentence that names fields so, as the reader knows them, for one that is put together. Free with
  * free(). */

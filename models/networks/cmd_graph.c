@@ -17,10 +17,9 @@
 #define SIZE_LIMIT ((int64_t)1 << 31)
 
 struct arguments {
-    const char *model;
+    const char *model, *as;
     struct rt_names reports;
-    struct rt_step_options step;
-    int64_t layers; /* 0: not given */
+    struct rt_step step;
     struct rt_onnx_given onnx;
     bool overwrite, json, dot, list, types, shapes, no_patterns;
 };
@@ -30,18 +29,18 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, model, .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model by name (--list), a Hugging Face config.json, an operator graph of NeuSight (.csv), or an "
      "ONNX model (.onnx)"},
-    RT_STEP_AS_OPTION(struct arguments, step),
-    {"batch", 0, "N", RT_INTEGER(struct arguments, step.graph.batch, 1, SIZE_LIMIT),
+    RT_STEP_AS_OPTION(struct arguments, as),
+    {"batch", 0, "N", RT_INTEGER(struct arguments, step.batch, 1, SIZE_LIMIT),
      "Sequences or images on one device"},
-    {"seq", 0, "N", RT_INTEGER(struct arguments, step.graph.sequence, 1, SIZE_LIMIT),
+    {"seq", 0, "N", RT_INTEGER(struct arguments, step.sequence, 1, SIZE_LIMIT),
      "Tokens of a sequence (default 1024, or the model's positions where those are fewer)"},
-    {"image", 0, "N", RT_INTEGER(struct arguments, step.graph.image, 1, RT_MOST_PIXELS),
+    {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
      "Models of images: their side in pixels (default: the model's own, mostly 224)"},
-    {"context", 0, "N", RT_INTEGER(struct arguments, step.graph.context, 1, SIZE_LIMIT),
+    {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, SIZE_LIMIT),
      "decode: tokens in the cache (default as --seq)"},
     RT_STEP_OPTIONS(struct arguments, step),
     RT_STEP_GPU_OPTIONS(struct arguments, step),
-    {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 65536),
+    {"layers", 0, "N", RT_INTEGER(struct arguments, step.layers, 1, 65536),
      "Operator graphs in which one layer was traced: their number (default: the layers of the model in the "
      "file's name)"},
     RT_HEADING("ONNX models:"),
@@ -65,12 +64,11 @@ static const struct rt_option options[] = {
 static void set_defaults(void *values)
 {
     struct arguments *arguments = values;
-    arguments->step = (struct rt_step_options)RT_STEP_DEFAULTS;
+    arguments->step = (struct rt_step)RT_STEP_NOT_GIVEN;
 }
 
 static int check_arguments(const struct arguments *arguments)
 {
-    const struct rt_graph_options *step = &arguments->step.graph;
     if (arguments->model == NULL)
         return rt_fail(RT_EUSAGE, "say which model: --model NAME, config.json or opgraph.csv; --list prints "
                                   "the names");
@@ -78,77 +76,57 @@ static int check_arguments(const struct arguments *arguments)
         return rt_fail(RT_EUSAGE, "--json and --dot exclude each other");
     if (arguments->reports.count > 0 && arguments->dot)
         return rt_fail(RT_EUSAGE, "--report and --dot exclude each other");
-    if (step->context > 0 && step->step != RT_STEP_DECODE)
-        return rt_fail(RT_EUSAGE, "--context is for --mode decode; --seq gives the length of sequences");
-    if (step->optimizer != RT_OPTIMIZER_NONE && step->step != RT_STEP_TRAINING)
-        return rt_fail(RT_EUSAGE, "--optimizer is for --mode training");
     return RT_OK;
 }
 
 /* --- the graph --- */
 
-/* Fills in lengths that were not given, and warns where the model has fewer positions. */
-static void set_lengths(const struct rt_model *model, struct rt_graph_options *step)
+static void warn_of_length(const struct rt_model *model, const struct rt_graph_options *step)
 {
-    int64_t length = rt_model_default_sequence(model);
-    if (!rt_model_reads_text(model))
-        return;
-    if (step->sequence < 1)
-        step->sequence = length;
-    if (step->step == RT_STEP_DECODE && step->context < 1)
-        step->context = length - (model->positions > 0 && model->positions <= 1024);
-    if (rt_model_overlong(model, step))
+    if (rt_model_reads_text(model) && rt_model_overlong(model, step))
         rt_warn(
             "%s has %" PRId64 " positions; the step reads %" PRId64 ", which the model was not trained for",
             model->name, model->positions, step->step == RT_STEP_DECODE ? step->context + 1 : step->sequence);
 }
 
 /* A graph that was traced has its sizes already. */
-static int make_graph(const struct rt_command_line *line, struct rt_graph *out)
+static int make_graph(const struct rt_command_line *line, struct rt_settled_step *settled,
+                      struct rt_graph *out)
 {
     static const char *const sizes[] = {"batch", "seq", "context", "tp", "mode", "optimizer", NULL};
     static const char *const fixed[] = {"context", NULL}; /* of ONNX models */
-    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
     struct arguments *arguments = line->options;
-    bool onnx = rt_model_is_onnx(arguments->model);
-    const char *size = rt_given_of(line, onnx ? fixed : sizes);
-    struct rt_graph_options *step = &arguments->step.graph;
+    const char *size = rt_given_of(line, rt_model_is_onnx(arguments->model) ? fixed : sizes);
     struct rt_model_source source;
-    int status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);
-    source.onnx = &arguments->onnx;
-    source.no_patterns = arguments->no_patterns;
-    source.batch_asked = rt_given(line, "batch");
-    source.sequence_asked = rt_given(line, "seq");
-    if (status == RT_OK)
-        status = rt_step_options_settle(line, &source, alike, &arguments->step);
+    int status = rt_model_source_find_as(arguments->model, arguments->as, &source);
     if (status != RT_OK)
         return status;
-    if (!rt_model_source_traced(&source))
-        set_lengths(&source.model, step);
-    else if (size != NULL)
+    source.onnx = &arguments->onnx;
+    source.no_patterns = arguments->no_patterns;
+    if (rt_model_source_traced(&source) && size != NULL)
         return rt_fail(RT_EUSAGE, "%s: an %s is of one step and size, so --%s does not apply",
                        arguments->model, source.importer->what, size);
-    return rt_model_source_graph(&source, step, arguments->layers, out);
+    status = rt_step_settle(&arguments->step, &source, NULL, settled);
+    if (status == RT_OK && !rt_model_source_traced(&source))
+        warn_of_length(&source.model, &settled->graph);
+    return status == RT_OK ? rt_settled_step_graph(settled, &source, out) : status;
 }
 
 static int print_graph(const struct rt_command_line *line)
 {
     struct arguments *arguments = line->options;
-    struct rt_graph graph;
+    struct rt_settled_step settled = {0};
+    struct rt_graph graph = {0};
     int status = check_arguments(arguments);
     if (status == RT_OK)
-        status = make_graph(line, &graph);
-    if (status != RT_OK) {
-        rt_step_options_release(&arguments->step);
-        return status;
-    }
-    if (arguments->dot)
+        status = make_graph(line, &settled, &graph);
+    if (status == RT_OK && arguments->dot)
         rt_graph_print_dot(&graph, arguments->model, stdout);
-    else
+    else if (status == RT_OK)
         status = rt_report_end_with(rt_graph_report(&graph, arguments->model), arguments->json,
                                     &arguments->reports);
     rt_graph_release(&graph);
-    rt_step_options_release(&arguments->step);
+    rt_settled_step_release(&settled);
     return status;
 }
 
@@ -261,9 +239,9 @@ static int run(const struct rt_command_line *line)
     if (status != RT_OK)
         return status;
     if (rt_given(line, "batch"))
-        arguments->onnx.batch = arguments->step.graph.batch;
+        arguments->onnx.batch = arguments->step.batch;
     if (rt_given(line, "seq"))
-        arguments->onnx.sequence = arguments->step.graph.sequence;
+        arguments->onnx.sequence = arguments->step.sequence;
     if (arguments->types)
         return print_types(arguments);
     if (arguments->shapes)

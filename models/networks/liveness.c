@@ -9,8 +9,6 @@
 
 #define NONE UINT32_MAX
 
-const char *const rt_shard_kinds[RT_SHARD_COUNT] = {"none", "optimizer", "gradients", "parameters"};
-
 /* One run of a node: where a block repeats, a node has several. Values are named by the run that made them;
  * a view's is that of what it shows. */
 struct run {

@@ -12,18 +12,7 @@
 #define ROOFTILE_MODELS_NETWORKS_LIVENESS_H
 
 #include "models/networks/graph.h"
-
-/* What a group of data-parallel GPUs shares out instead of each holding all (ZeRO: Rajbhandari et al., SC
- * 2020): stage 1 the optimizer's state, 2 the gradients too, 3 the weights too (PyTorch's
- * FullyShardedDataParallel). */
-enum rt_shard_kind {
-    RT_SHARD_NONE,
-    RT_SHARD_OPTIMIZER,
-    RT_SHARD_GRADIENTS,
-    RT_SHARD_PARAMETERS,
-    RT_SHARD_COUNT
-};
-extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer", "gradients", "parameters" */
+#include "models/networks/parallelism.h"
 
 struct rt_memory_options {
     double in_flight;         /* microbatches whose activations are held at once; 1 without a pipeline */

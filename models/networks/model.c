@@ -467,12 +467,9 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
     return RT_OK;
 }
 
-enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step,
-                                            enum rt_dtype dtype)
+bool rt_model_is_served(const struct rt_model *model)
 {
-    bool served = step == RT_STEP_DECODE && model->vision == NULL && model->architecture->served &&
-                  rt_dtypes[dtype].bytes <= 2;
-    return served ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
+    return model->architecture != NULL && model->architecture->served;
 }
 
 int64_t rt_sizes_largest(const struct rt_sizes *sizes)

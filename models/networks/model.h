@@ -256,10 +256,8 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
  * has one that cannot be forecast; the sentence names it. */
 int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
 
-/* What runs a step that was asked for without a runtime: servers decode, in 16 bits or fewer; PyTorch does
- * the rest. */
-enum rt_runtime_id rt_model_default_runtime(const struct rt_model *model, enum rt_step_kind step,
-                                            enum rt_dtype dtype);
+/* Do LLM servers run it? */
+bool rt_model_is_served(const struct rt_model *model);
 
 /* False of models of images by name, and of sound without a decoder: --seq is not for these. */
 bool rt_model_reads_text(const struct rt_model *model);

@@ -45,7 +45,7 @@ static bool take_group(const char **at, bool decoding, struct rt_sequences *out)
     return true;
 }
 
-static int add_group(const char *what, struct rt_sequence_list *list, const struct rt_sequences *group)
+static int add_group(struct rt_sequence_list *list, const struct rt_sequences *group)
 {
     for (size_t g = 0; g < list->count; g++) {
         struct rt_sequences *same = &list->group[g];
@@ -55,14 +55,14 @@ static int add_group(const char *what, struct rt_sequence_list *list, const stru
         return RT_OK;
     }
     if (list->count == RT_MOST_SEQUENCE_GROUPS)
-        return rt_fail(RT_EUSAGE, "%s: more than %d sequences that differ; give fewer", what,
+        return rt_fail(RT_EUSAGE, "more than %d sequences that differ; give fewer",
                        RT_MOST_SEQUENCE_GROUPS);
     list->group = rt_realloc(list->group, list->count + 1, sizeof *list->group);
     list->group[list->count++] = *group;
     return RT_OK;
 }
 
-int rt_sequences_read(const char *what, const char *text, bool decoding, struct rt_sequence_list *list)
+static int read_list(const char *text, bool decoding, struct rt_sequence_list *list)
 {
     const char *at = text;
     for (;;) {
@@ -71,14 +71,20 @@ int rt_sequences_read(const char *what, const char *text, bool decoding, struct 
         if (!take_group(&at, decoding, &group) || (*at != ',' && *at != '\0'))
             return rt_fail(
                 RT_EUSAGE,
-                "%s: \"%.20s\" (from character %zu) is no %s; give whole numbers up to 2^31, such as %s",
-                what, text + place, place + 1, decoding ? "context" : "length",
+                "\"%.20s\" (from character %zu) is no %s; give whole numbers up to 2^31, such as %s",
+                text + place, place + 1, decoding ? "context" : "length",
                 decoding ? "1000,2000x8" : "2648,3740x2,512+4096");
-        int status = add_group(what, list, &group);
+        int status = add_group(list, &group);
         if (status != RT_OK || *at == '\0')
             return status;
         at++;
     }
+}
+
+int rt_sequences_read(const char *text, bool decoding, struct rt_sequence_list *list)
+{
+    int status = read_list(text, decoding, list);
+    return status == RT_OK ? RT_OK : rt_fail_context(status, decoding ? "{contexts}" : "{lengths}");
 }
 
 void rt_sequences_release(struct rt_sequence_list *list)

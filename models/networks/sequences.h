@@ -17,9 +17,8 @@ struct rt_sequence_list {
     size_t count;
 };
 
-/* Appends what `text` lists; `decoding`: contexts. RT_EUSAGE, the sentence begins with `what` ("--lengths").
- */
-int rt_sequences_read(const char *what, const char *text, bool decoding, struct rt_sequence_list *list);
+/* Appends what `text` lists; `decoding`: contexts. RT_EUSAGE. */
+int rt_sequences_read(const char *text, bool decoding, struct rt_sequence_list *list);
 void rt_sequences_release(struct rt_sequence_list *list);
 
 /* Their number, and the new and the cached tokens of all. */

@@ -556,7 +556,7 @@ static int hold_steps(const struct rt_run_steps *steps, const struct rt_predicto
     for (size_t s = 0; s < steps->count && status == RT_OK && is_limited(steps, device); s++) {
         struct rt_device held = *device;
         forecasts[s].device = &held;
-        status = rt_forecast_hold(&forecasts[s], &held, predictor, steps->power_limit_w);
+        status = rt_forecast_cap_power(&forecasts[s], &held, predictor, steps->power_limit_w);
         forecasts[s].device = device;
     }
     return status;

@@ -70,7 +70,7 @@ struct rt_run_forecast {
 };
 
 /* As rt_forecast_graphs; `fallback` and `level` are its options. Under a power limit below the board's it is
- * rt_forecast_hold of each step, and has its errors too. */
+ * rt_forecast_cap_power of each step, and has its errors too. */
 int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                     const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out);
 

@@ -21,9 +21,9 @@ struct reals {
 };
 
 struct arguments {
-    const char *predictor, *gpu, *model, *requests, *timeline;
+    const char *predictor, *gpu, *model, *as, *requests, *timeline;
     const struct rt_server *server;
-    struct rt_step_options step;
+    struct rt_step step;
     struct reals concurrency, rate;
     struct rt_serve_load load;
     double range_ratio, prefix_percent;
@@ -105,7 +105,7 @@ static const struct rt_option options[] = {
                  "say which model: --model NAME (`rooftile graph --list` lists them) or a config.json",
              .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A decoder of the zoo (`rooftile graph --list`) or a Hugging Face config.json"},
-    RT_STEP_AS_OPTION(struct arguments, step),
+    RT_STEP_AS_OPTION(struct arguments, as),
     RT_HEADING("Requests:"),
     {"isl", 0, "N[:N]", RT_OWN(struct arguments, load.input, read_lengths),
      "Tokens of a prompt: all alike, or even between two lengths"},
@@ -155,7 +155,7 @@ static const struct rt_option options[] = {
      "No CUDA graphs: kernels are launched one by one"},
     RT_HEADING("The GPUs:"),
     {"dtype", 0, "NAME",
-     RT_OWN(struct arguments, step.graph.dtype, rt_dtype_argument, .suggests = rt_dtype_suggest),
+     RT_OWN(struct arguments, step.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),
      "Element type of weights and activations (default: that of the config.json; else bf16)"},
     {"quant", 0, "NAME",
      RT_OWN(struct arguments, step.quant, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
@@ -163,7 +163,7 @@ static const struct rt_option options[] = {
      "config.json has "
      "it; none: not)"},
     {"kv-cache", 0, "NAME",
-     RT_OWN(struct arguments, step.cache, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
+     RT_OWN(struct arguments, step.kv_cache, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
      "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has it)"},
     RT_STEP_GPU_OPTIONS(struct arguments, step),
     {"pp", 0, "N", RT_INTEGER(struct arguments, pipeline, 1, 4096),
@@ -207,7 +207,7 @@ static void set_defaults(void *value)
     *(struct arguments *)value = (struct arguments){
         .predictor = "pretrained",
         .server = rt_server_default(),
-        .step = RT_STEP_DEFAULTS,
+        .step = RT_STEP_NOT_GIVEN,
         .range_ratio = 1,
         .memory_share = NAN,
         .pipeline = 1,
@@ -219,7 +219,7 @@ static void set_defaults(void *value)
         .ttft_ms = NAN,
         .tpot_ms = NAN,
     };
-    ((struct arguments *)value)->step.graph.step = RT_STEP_DECODE;
+    ((struct arguments *)value)->step.mode = RT_STEP_DECODE;
 }
 
 /* ---- what is asked ---- */
@@ -314,7 +314,7 @@ static int check_positions(const struct arguments *arguments, const struct rt_mo
 static struct rt_scheduler scheduler_of(const struct arguments *arguments, const struct rt_device *device)
 {
     struct rt_scheduler scheduler =
-        rt_server_scheduler(arguments->server, device, arguments->step.graph.tensor_parallel);
+        rt_server_scheduler(arguments->server, device, arguments->step.parallel.tensor);
     if (arguments->budget > 0)
         scheduler.budget = arguments->budget;
     if (arguments->sequences > 0)
@@ -339,18 +339,15 @@ static int64_t most_at_once(const struct arguments *arguments, const struct rt_s
 
 static struct rt_deployment_options deployment_of(const struct arguments *arguments,
                                                   const struct rt_device *device,
-                                                  const struct rt_model_source *source)
+                                                  const struct rt_model_source *source,
+                                                  const struct rt_graph_options *graph)
 {
-    struct rt_graph_options graph = arguments->step.graph;
-    graph.fp16_beside |= !rt_device_has_bf16(device);
-    if (arguments->step.half && !rt_device_has_bf16(device))
-        graph.dtype = RT_FP16;
     struct longest longest = longest_of(&arguments->load);
     return (struct rt_deployment_options){
         .name = arguments->model,
         .model = &source->model,
         .device = device,
-        .cost = {.graph = graph,
+        .cost = {.graph = *graph,
                  .pipeline = arguments->pipeline,
                  .fabric = arguments->fabric,
                  .link_gbs = arguments->link_gbs,
@@ -364,6 +361,21 @@ static struct rt_deployment_options deployment_of(const struct arguments *argume
         .longest = longest.both,
         .replicas = arguments->replicas,
     };
+}
+
+/* The step that a server decodes with on the device; what is not served is refused. */
+static int settle_step(const struct arguments *arguments, const struct rt_model_source *source,
+                       const struct rt_device *device, struct rt_graph_options *out)
+{
+    struct rt_settled_step settled;
+    int status = rt_step_settle(&arguments->step, source, device, &settled);
+    rt_settled_step_release(&settled);
+    if (status == RT_OK && !rt_runtimes[settled.graph.runtime].served)
+        return rt_fail(RT_EUSAGE,
+                       "%s in %s is not what LLM servers run; serve is for decoders in 16 bits or fewer",
+                       arguments->model, rt_dtypes[settled.graph.dtype].name);
+    *out = settled.graph;
+    return status;
 }
 
 struct service {
@@ -533,10 +545,13 @@ static int serve_on(const struct rt_command_line *line, const struct rt_model_so
     const struct arguments *arguments = line->options;
     struct rt_device device;
     struct service service = {0};
+    struct rt_graph_options step;
     int status = rt_device_find(arguments->gpu, &device);
+    if (status == RT_OK)
+        status = settle_step(arguments, source, &device, &step);
     if (status != RT_OK)
         return status;
-    struct rt_deployment_options cut = deployment_of(arguments, &device, source);
+    struct rt_deployment_options cut = deployment_of(arguments, &device, source, &step);
     struct rt_network_memo *memo = rt_network_memo_new();
     cut.predictor = predictor;
     cut.cost.memo = memo;
@@ -551,19 +566,12 @@ static int serve_on(const struct rt_command_line *line, const struct rt_model_so
 /* ---- the command ---- */
 
 /* What a server runs: decoders, not what reads files of other tools, images or sound. */
-static int settle_model(const struct rt_command_line *line, struct rt_model_source *source)
+static int find_model(const struct arguments *arguments, struct rt_model_source *source)
 {
-    struct arguments *arguments = line->options;
-    int status = rt_model_source_find_as(arguments->model, arguments->step.as, source);
+    int status = rt_model_source_find_as(arguments->model, arguments->as, source);
     if (status == RT_OK && rt_model_source_traced(source))
         return rt_fail(RT_EUSAGE, "%s is an %s; LLM servers read checkpoints: give the model's config.json",
                        arguments->model, source->importer->what);
-    if (status == RT_OK)
-        status = rt_step_options_settle(line, source, (const char *const[]){NULL}, &arguments->step);
-    if (status == RT_OK && !rt_runtimes[arguments->step.graph.runtime].served)
-        return rt_fail(RT_EUSAGE,
-                       "%s in %s is not what LLM servers run; serve is for decoders in 16 bits or fewer",
-                       arguments->model, rt_dtypes[arguments->step.graph.dtype].name);
     return status;
 }
 
@@ -603,7 +611,7 @@ static int run(const struct rt_command_line *line)
     if (status == RT_OK)
         status = rt_outputs_check(line);
     if (status == RT_OK)
-        status = settle_model(line, &source);
+        status = find_model(arguments, &source);
     if (status == RT_OK)
         status = settle_load(arguments, &source.model, &trace);
     if (status == RT_OK)
@@ -613,7 +621,6 @@ static int run(const struct rt_command_line *line)
         rt_predictor_release(&predictor);
     }
     rt_serve_trace_release(&trace);
-    rt_step_options_release(&arguments->step);
     return status;
 }
 

@@ -388,7 +388,7 @@ static int fill_memory(struct builder *builder)
 static void fill_links(struct builder *builder)
 {
     struct rt_step_cost *cost = builder->cost;
-    struct rt_parallel parallel = {.data = 1,
+    struct rt_parallelism parallel = {.data = 1,
                                    .pipeline = cost->pipeline,
                                    .microbatches = 1,
                                    .link_gbs = builder->options->link_gbs,

@@ -27,22 +27,20 @@ struct values {
 };
 
 struct arguments {
-    const char *predictor, *model, *trace;
+    const char *predictor, *model, *as, *trace;
     struct rt_names gpus, reports;
-    struct values batches, sequences, images;
-    int64_t context, layers, dataset_size, nodes;
+    struct values batches, sequences, images; /* those of the step, case by case; none: not given */
+    int64_t dataset_size, nodes;
     struct rt_electricity electricity;
-    const char *host_spec;
-    struct rt_host host;
-    struct rt_step_options step; /* its batch, sequence and context follow for each case */
-    struct rt_forecast_options forecast;
+    struct rt_step step;
+    struct rt_network_memo *memo;
     struct rt_share_list shares;
     enum rt_share_kind share_kind;
     double within;
     struct rt_limit_list limits;
     double clock_mhz;
     struct rt_onnx_given onnx;
-    bool max_batch, overwrite, json, no_patterns;
+    bool max_batch, fallback, overwrite, json, no_patterns;
 };
 
 /* "1,2,4" */
@@ -94,7 +92,7 @@ static const struct rt_option options[] = {
              .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json, an operator graph of "
      "NeuSight, .csv, or an ONNX model, .onnx"},
-    RT_STEP_AS_OPTION(struct arguments, step),
+    RT_STEP_AS_OPTION(struct arguments, as),
     {"batch", 'b', "N[,N...]", RT_OWN(struct arguments, batches, read_values),
      "Sequences or images of a step, over all GPUs (default 1)"},
     {"max-batch", 0, NULL, RT_FLAG(struct arguments, max_batch),
@@ -103,10 +101,10 @@ static const struct rt_option options[] = {
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
     {"image", 0, "N[,N...]", RT_OWN(struct arguments, images, read_images),
      "Models of images: their side in pixels (default: the model's own, mostly 224)"},
-    {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
-     "decode: tokens cached already (default: as --seq)"},
+    {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, INT32_MAX),
+     "decode: tokens cached already (default: as --seq, with room for one more)"},
     RT_STEP_OPTIONS(struct arguments, step),
-    {"layers", 0, "N", RT_INTEGER(struct arguments, layers, 1, 65536),
+    {"layers", 0, "N", RT_INTEGER(struct arguments, step.layers, 1, 65536),
      "Of an operator graph that holds one layer (default: those of the zoo's model that the file is named "
      "after)"},
     {"dim", 0, "NAME=N", RT_LIST(struct arguments, onnx.dims),
@@ -118,7 +116,7 @@ static const struct rt_option options[] = {
     {"dataset-size", 0, "N", RT_INTEGER(struct arguments, dataset_size, 1, INT64_MAX / 2),
      "Also the time of an epoch: of steps over so many sequences or images"},
     {"server", 0, "NAME",
-     RT_OWN(struct arguments, forecast.server, rt_server_argument, .suggests = rt_server_suggest),
+     RT_TEXT(struct arguments, step.server, .suggests = rt_server_suggest),
      "serving: adds what its host takes: " RT_SERVER_NAMES " (default: hidden)"},
     {"carbon", 0, "G_PER_KWH",
      RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_CARBON], 1e-3, 1e5),
@@ -128,41 +126,41 @@ static const struct rt_option options[] = {
      "Also what that energy costs, at so much a kWh, in any currency"},
     RT_HEADING("The host:"),
     {"host", 0, "NAME",
-     RT_TEXT(struct arguments, host_spec, .reads = rt_host_reads, .suggests = rt_host_suggest),
+     RT_TEXT(struct arguments, step.host, .reads = rt_host_reads, .suggests = rt_host_suggest),
      "What launches and copies: a host of the table in docs/guide/host.md, a file of JSON, or a dataset with "
      "measured copies (default: of --runtime eager, eager-math and graph epyc-7742, which is Hugging Face's "
      "code on an "
      "EPYC "
      "7742; of others none)"},
-    {"host-us", 0, "X", RT_NUMBER(struct arguments, forecast.host_us, 0, 1e4),
+    {"host-us", 0, "X", RT_NUMBER(struct arguments, step.host_us, 0, 1e4),
      "What it takes to launch any kernel, in us; 0: it is never in the way (default: as --host has it)"},
-    {"input", 0, "NAME", RT_CHOICE(struct arguments, forecast.input, rt_transfers),
+    {"input", 0, "NAME", RT_CHOICE(struct arguments, step.input, rt_transfers),
      "The input's copy to the GPU: none (it is there), pageable or pinned memory of the host (default none)"},
-    {"result", 0, "NAME", RT_CHOICE(struct arguments, forecast.result, rt_transfers),
+    {"result", 0, "NAME", RT_CHOICE(struct arguments, step.result, rt_transfers),
      "inference: the result's copy to the host: none, pageable or pinned (default none)"},
-    {"overlap", 0, NULL, RT_FLAG(struct arguments, forecast.overlap),
+    {"overlap", 0, NULL, RT_FLAG(struct arguments, step.overlap),
      "Copy the input while the step before it runs; for --input pinned"},
     RT_HEADING("Several GPUs:"),
-    {"dp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.data, 1, 65536),
+    {"dp", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, 65536),
      "Data parallel: N parts of the batch"},
-    {"shard", 0, "WHAT", RT_CHOICE(struct arguments, forecast.parallel.shard, rt_shard_kinds),
+    {"shard", 0, "WHAT", RT_CHOICE(struct arguments, step.parallel.shard, rt_shard_kinds),
      "training: what the --dp GPUs share out: none, optimizer (ZeRO 1), gradients (and the optimizer: ZeRO "
      "2) or "
      "parameters (all: ZeRO 3, FSDP)"},
     RT_STEP_GPU_OPTIONS(struct arguments, step),
-    {"pp", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.pipeline, 1, 4096),
+    {"pp", 0, "N", RT_INTEGER(struct arguments, step.parallel.pipeline, 1, 4096),
      "Pipeline parallel: the layers in N stages"},
-    {"microbatches", 0, "N", RT_INTEGER(struct arguments, forecast.parallel.microbatches, 1, 65536),
+    {"microbatches", 0, "N", RT_INTEGER(struct arguments, step.parallel.microbatches, 1, 65536),
      "Parts of a GPU's batch that follow one another"},
-    {"schedule", 0, "NAME", RT_CHOICE(struct arguments, forecast.parallel.schedule, rt_pipeline_schedules),
+    {"schedule", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.schedule, rt_pipeline_schedules),
      "Of a pipeline: 1f1b or gpipe"},
-    {"link-gbs", 0, "X", RT_NUMBER(struct arguments, forecast.parallel.link_gbs, 0.01, 1e5),
+    {"link-gbs", 0, "X", RT_NUMBER(struct arguments, step.parallel.link_gbs, 0.01, 1e5),
      "What a GPU sends to others, one direction, GB/s (default: by the GPU's links)"},
-    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, forecast.parallel.fabric, rt_fabrics),
+    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.fabric, rt_fabrics),
      "What joins the GPUs: switch, mesh, pairs (bridges), pcie, pcie-peer (peer access between all), "
      "pcie-host "
      "(no peer access); default: own, by the GPU's links"},
-    {"no-overlap", 0, NULL, RT_FLAG(struct arguments, forecast.parallel.no_overlap),
+    {"no-overlap", 0, NULL, RT_FLAG(struct arguments, step.parallel.no_overlap),
      "Sum gradients after the backward pass, not during it"},
     RT_HEADING("A share of the SMs:"),
     {"sm-share", 0, "LIST", RT_OWN(struct arguments, shares, rt_share_list_read),
@@ -183,12 +181,12 @@ static const struct rt_option options[] = {
      "its own "
      "(default: the boost clock)"},
     RT_HEADING("Output:"),
-    {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, forecast.level, 0, 0.99),
+    {"interval", 0, "LEVEL", RT_NUMBER(struct arguments, step.level, 0, 0.99),
      "Level of the interval around the total, a share: 0.9 holds nine of ten; 0: none"},
     {"nodes", 0, "N", RT_INTEGER(struct arguments, nodes, 1, INT32_MAX),
      "List the N nodes of the graph that take longest; in JSON with the node of the ONNX file that each is "
      "made of (default 10)"},
-    {"fallback", 0, NULL, RT_FLAG(struct arguments, forecast.fallback),
+    {"fallback", 0, NULL, RT_FLAG(struct arguments, fallback),
      "Take the roofline where the predictor has no network for an op"},
     {"trace", 0, "FILE", RT_TEXT(struct arguments, trace, .writes = &rt_trace_kind),
      "Also write a timeline that Perfetto (ui.perfetto.dev) opens"},
@@ -200,16 +198,11 @@ static const struct rt_option options[] = {
 
 static void set_defaults(void *value)
 {
-    *(struct arguments *)value = (struct arguments){
-        .predictor = "pretrained",
-        .step = RT_STEP_DEFAULTS,
-        .forecast.level = 0.9,
-        .forecast.energy = true,
-        .within = 5,
-        .clock_mhz = NAN,
-        .forecast.host_us = NAN,
-        .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
-    };
+    struct arguments *arguments = value;
+    *arguments = (struct arguments){
+        .predictor = "pretrained", .step = RT_STEP_NOT_GIVEN, .within = 5, .clock_mhz = NAN};
+    arguments->step.level = 0.9;
+    arguments->step.wants = RT_WANT_MEMORY | RT_WANT_ENERGY;
 }
 
 static int check_shares(const struct rt_command_line *line)
@@ -247,152 +240,78 @@ static int check_max_batch(const struct rt_command_line *line)
     return RT_OK;
 }
 
-static int check_copies(const struct arguments *arguments)
-{
-    const struct rt_forecast_options *forecast = &arguments->forecast;
-    if (forecast->overlap && forecast->input != RT_TRANSFER_PINNED)
-        return rt_fail(RT_EUSAGE,
-                       "--overlap needs --input pinned: from pageable memory the host copies itself, and "
-                       "launches nothing meanwhile");
-    if (forecast->result != RT_TRANSFER_NONE && arguments->step.graph.step == RT_STEP_TRAINING)
-        return rt_fail(RT_EUSAGE, "--result is for --mode inference and decode: training returns nothing");
-    return RT_OK;
-}
-
 static int check_arguments(const struct arguments *arguments)
 {
-    if (arguments->context > 0 && arguments->step.graph.step != RT_STEP_DECODE)
-        return rt_fail(RT_EUSAGE, "--context is for --mode decode");
     if (arguments->trace != NULL && (arguments->gpus.count > 1 || arguments->batches.count > 1 ||
                                      arguments->sequences.count > 1 || arguments->images.count > 1))
         return rt_fail(RT_EUSAGE,
                        "--trace shows one forecast: give one GPU, one batch and one sequence or image");
-    if (arguments->dataset_size > 0 && arguments->step.graph.step == RT_STEP_DECODE)
+    if (arguments->dataset_size > 0 && arguments->step.mode == RT_STEP_DECODE)
         return rt_fail(RT_EUSAGE, "--dataset-size is for --mode inference and training, not for decode");
-    return check_copies(arguments);
-}
-
-/* Whole layers are nobody's in the graph of a file: it is one block. */
-static int check_onnx(const struct arguments *arguments)
-{
-    const struct rt_parallel *parallel = &arguments->forecast.parallel;
-    if (parallel->pipeline > 1 || parallel->shard == RT_SHARD_PARAMETERS)
-        return rt_fail(RT_EUSAGE,
-                       "%s: the layers of an ONNX model are not known, so --%s does not apply; share the "
-                       "batch out with --dp",
-                       arguments->model, parallel->pipeline > 1 ? "pp" : "shard parameters");
+    if (arguments->images.count > 0 && arguments->sequences.count > 1)
+        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->model);
     return RT_OK;
 }
 
-/* An operator graph is of one step and size. */
-static int check_traced(const struct arguments *arguments, const struct rt_model_source *source)
+/* ---- cases ---- */
+
+/* What steps differ in beside the batch: images, or sequences. */
+static const struct values *sizes_of(const struct arguments *arguments)
 {
-    if (rt_model_is_onnx(arguments->model))
-        return check_onnx(arguments);
-    if (arguments->batches.count > 0 || arguments->sequences.count > 0 || arguments->max_batch ||
-        arguments->forecast.parallel.data * arguments->forecast.parallel.pipeline *
-                arguments->forecast.parallel.microbatches * arguments->step.graph.tensor_parallel >
-            1)
-        return rt_fail(RT_EUSAGE,
-                       "%s is forecast as it is: --batch, --seq and the options for several GPUs do not "
-                       "apply to an %s",
-                       arguments->model, source->importer->what);
-    return RT_OK;
+    return arguments->images.count > 0 ? &arguments->images : &arguments->sequences;
 }
 
-/* Lists of sequences are one case. */
-static int settle(const struct rt_command_line *line, const struct rt_model_source *source)
+/* Steps on one GPU: every batch with every size; one of each where none is given. */
+static size_t case_count(const struct arguments *arguments)
 {
-    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
-    struct arguments *arguments = line->options;
-    struct rt_step_options *step = &arguments->step;
-    int status = rt_step_options_settle(line, source, alike, step);
-    if (status != RT_OK || step->graph.groups == NULL)
-        return status;
-    arguments->batches = (struct values){{step->graph.batch}, 1};
-    arguments->sequences = (struct values){{step->graph.sequence}, 1};
-    arguments->context = step->graph.context;
-    return RT_OK;
+    const struct values *sizes = sizes_of(arguments);
+    return (arguments->batches.count > 0 ? arguments->batches.count : 1) *
+           (sizes->count > 0 ? sizes->count : 1);
 }
 
-/* The batch is divided by --attention-dp, --dp and --microbatches. */
-static int check_batch(const struct rt_fit_case *fit)
+static struct rt_step case_of(const struct arguments *arguments, size_t i)
 {
-    int64_t parts = rt_fit_parts(fit), attention = fit->step.attention_data_parallel;
-    if (fit->batch % parts != 0 && attention > 1)
-        return rt_fail(RT_EUSAGE,
-                       "--batch %" PRId64 ": cannot be divided by %" PRId64 " (--attention-dp) x %" PRId64
-                       " (--dp) x %" PRId64 " (--microbatches); give a multiple of %" PRId64,
-                       fit->batch, attention, fit->options.parallel.data, fit->options.parallel.microbatches,
-                       parts);
-    if (fit->batch % parts != 0)
-        return rt_fail(RT_EUSAGE,
-                       "--batch %" PRId64 ": cannot be divided by %" PRId64 " (--dp) x %" PRId64
-                       " (--microbatches); give a multiple of %" PRId64,
-                       fit->batch, fit->options.parallel.data, fit->options.parallel.microbatches, parts);
-    return RT_OK;
+    const struct values *sizes = sizes_of(arguments);
+    size_t each = sizes->count > 0 ? sizes->count : 1;
+    struct rt_step step = arguments->step;
+    if (arguments->batches.count > 0)
+        step.batch = arguments->batches.value[i / each];
+    if (arguments->sequences.count > 0)
+        step.sequence = arguments->sequences.value[0];
+    if (sizes->count > 0)
+        *(sizes == &arguments->images ? &step.image : &step.sequence) = sizes->value[i % each];
+    return step;
 }
 
-/* The step of a prediction, but for its part of the batch. */
-static struct rt_fit_case case_of(const struct arguments *arguments, const struct rt_model_source *source,
-                                  const struct rt_prediction *prediction)
+/* The largest batch that fits, or the least where none does, in place of the one that was settled. */
+static int find_batch(const struct rt_model_source *source, struct rt_prediction *prediction)
 {
-    struct rt_graph_options step = arguments->step.graph;
-    step.fp16_beside |= !rt_device_has_bf16(&prediction->device);
-    if (arguments->step.half && !rt_device_has_bf16(&prediction->device))
-        step.dtype = RT_FP16;
-    if (step.groups == NULL && (!rt_model_source_traced(source) || source->sequence_asked)) {
-        step.sequence = prediction->sequence;
-        step.image = prediction->image;
-        step.context = arguments->context > 0 ? arguments->context : prediction->sequence;
-    }
-    return (struct rt_fit_case){.source = source,
-                                .step = step,
-                                .layers = arguments->layers,
-                                .batch = prediction->batch,
-                                .options = arguments->forecast,
-                                .device = &prediction->device};
-}
-
-/* The largest batch that fits, or the least where none does. */
-static int find_batch(struct rt_fit_case *fit, struct rt_prediction *prediction)
-{
+    struct rt_fit_case fit = rt_prediction_fit(prediction, source);
     prediction->advice.searched = true;
-    int status = rt_fit_largest(fit, &prediction->advice.largest);
-    int64_t largest = prediction->advice.largest.batch;
-    fit->batch = prediction->batch = largest > 0 ? largest : rt_fit_parts(fit);
-    return status;
+    int status = rt_fit_largest(&fit, &prediction->advice.largest);
+    int64_t largest = prediction->advice.largest.batch, parts = rt_fit_parts(&fit);
+    if (status != RT_OK)
+        return status;
+    prediction->batch = prediction->settled.step.batch = largest > 0 ? largest : parts;
+    prediction->settled.graph.batch = prediction->batch / parts;
+    rt_graph_release(&prediction->graph);
+    return rt_settled_step_graph(&prediction->settled, source, &prediction->graph);
 }
 
-static int build_graph(const struct arguments *arguments, const struct rt_model_source *source,
-                       struct rt_prediction *prediction)
+static int begin(const struct arguments *arguments, const struct rt_model_source *source,
+                 const struct rt_device *device, size_t i, struct rt_prediction *prediction)
 {
-    struct rt_fit_case fit = case_of(arguments, source, prediction);
-    bool traced = rt_model_source_traced(source);
-    bool alike = fit.step.groups == NULL && (!traced || source->batch_asked);
-    int status = arguments->max_batch ? find_batch(&fit, prediction) : alike ? check_batch(&fit) : RT_OK;
-    if (status == RT_OK && alike)
-        fit.step.batch = fit.batch / rt_fit_parts(&fit);
-    if (!traced)
-        prediction->overlong =
-            rt_model_reads_text(&source->model) && rt_model_overlong(&source->model, &fit.step);
-    if (status == RT_OK)
-        status = rt_model_source_graph(source, &fit.step, arguments->layers, &prediction->graph);
-    if (status == RT_OK && traced) {
-        prediction->batch = prediction->graph.options.batch * rt_fit_parts(&fit);
-        prediction->sequence = prediction->graph.options.sequence;
-        prediction->image = prediction->graph.options.image;
-    }
-    return status;
+    struct rt_step step = case_of(arguments, i);
+    int status = rt_prediction_begin(&step, source, device, prediction);
+    return status == RT_OK && arguments->max_batch ? find_batch(source, prediction) : status;
 }
 
 /* What would make it fit. */
-static void advise(const struct arguments *arguments, const struct rt_model_source *source,
-                   struct rt_prediction *prediction)
+static void advise(const struct rt_model_source *source, struct rt_prediction *prediction)
 {
     if (prediction->refused != NULL || rt_forecast_fits(&prediction->forecast))
         return;
-    struct rt_fit_case fit = case_of(arguments, source, prediction);
+    struct rt_fit_case fit = rt_prediction_fit(prediction, source);
     prediction->advice.change_count = rt_fit_changes(&fit, prediction->advice.changes);
 }
 
@@ -441,7 +360,7 @@ static int hold(const struct arguments *arguments, struct rt_prediction *predict
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++)
         if (predictions[i].refused == NULL)
-            status = rt_forecast_hold(&predictions[i].forecast, &predictions[i].device,
+            status = rt_forecast_cap_power(&predictions[i].forecast, &predictions[i].device,
                                       predictions[i].predictor, arguments->limits.watts[0]);
     return status;
 }
@@ -467,15 +386,30 @@ static int refuse_rows(const struct arguments *arguments, int status, struct rt_
         return status;
     for (size_t i = 0; i < count; i++) {
         predictions[i].refused = rt_strdup(rt_error());
-        predictions[i].forecast.options = arguments->forecast;
+        predictions[i].forecast.options = rt_prediction_how(&predictions[i]);
     }
     return RT_OK;
 }
 
-/* What steps differ in beside the batch: images, or sequences. */
-static const struct values *sizes_of(const struct arguments *arguments)
+/* All of them at once: they share kernels. */
+static int forecast_begun(const struct arguments *arguments, struct rt_prediction *predictions, size_t count)
 {
-    return arguments->images.count > 0 ? &arguments->images : &arguments->sequences;
+    const struct rt_graph **graphs = rt_malloc(count * sizeof *graphs);
+    struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
+    struct rt_forecast_options how = rt_prediction_how(&predictions[0]);
+    how.fallback = arguments->fallback;
+    how.memo = arguments->memo;
+    for (size_t i = 0; i < count; i++)
+        graphs[i] = &predictions[i].graph;
+    int status = rt_forecast_graphs(graphs, count, predictions[0].predictor, &predictions[0].device, &how,
+                                    forecasts);
+    for (size_t i = 0; status == RT_OK && i < count; i++) {
+        predictions[i].forecast = forecasts[i];
+        predictions[i].forecast.device = &predictions[i].device; /* a limit may move it alone */
+    }
+    free(forecasts);
+    free(graphs);
+    return refuse_rows(arguments, status, predictions, count);
 }
 
 /* Every batch and size on one GPU; `predictions` holds as many. */
@@ -483,47 +417,27 @@ static int predict_on(const struct arguments *arguments, const struct rt_model_s
                       const struct rt_predictor *predictor, const struct rt_device *device,
                       const char *changes, struct rt_prediction *predictions)
 {
-    const struct values *sizes = sizes_of(arguments);
-    size_t each = sizes->count, count = arguments->batches.count * each;
-    const struct rt_graph **graphs = rt_malloc(count * sizeof *graphs);
-    struct rt_forecast *forecasts = rt_calloc(count, sizeof *forecasts);
+    size_t count = case_count(arguments);
     struct rt_model_source said = *source;
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         struct rt_prediction *prediction = &predictions[i];
-        prediction->model = arguments->model;
         prediction->predictor_name = arguments->predictor;
         prediction->predictor = predictor;
-        prediction->device = *device;
         prediction->gpu_changes = changes;
-        prediction->batch = arguments->batches.value[i / each];
-        prediction->sequence = arguments->sequences.value[0];
-        *(sizes == &arguments->images ? &prediction->image : &prediction->sequence) = sizes->value[i % each];
         prediction->dataset_size = arguments->dataset_size;
         prediction->nodes = (size_t)arguments->nodes;
         prediction->electricity = arguments->electricity;
-        status = build_graph(arguments, &said, prediction);
+        status = begin(arguments, &said, device, i, prediction);
         said.quiet = true;
-        graphs[i] = &prediction->graph;
     }
-    if (status == RT_OK) {
-        status = rt_forecast_graphs(graphs, count, predictor, &predictions[0].device, &arguments->forecast,
-                                    forecasts);
-        for (size_t i = 0; status == RT_OK && i < count; i++) {
-            predictions[i].forecast = forecasts[i];
-            predictions[i].forecast.device = &predictions[i].device; /* a limit may move it alone */
-        }
-        status = refuse_rows(arguments, status, predictions, count);
-    }
-    free(forecasts);
-    free(graphs);
-    return status;
+    return status == RT_OK ? forecast_begun(arguments, predictions, count) : status;
 }
 
 static int predict_all(const struct arguments *arguments, const struct rt_model_source *source,
                        const struct rt_predictor *predictor, struct rt_prediction *predictions)
 {
-    size_t each = arguments->batches.count * sizes_of(arguments)->count;
+    size_t each = case_count(arguments);
     int status = RT_OK;
     for (size_t g = 0; status == RT_OK && g < arguments->gpus.count; g++) {
         struct rt_device device;
@@ -555,7 +469,7 @@ static int check_electricity(const struct arguments *arguments, const struct rt_
 static int predict(const struct arguments *arguments, const struct rt_model_source *source,
                    const struct rt_predictor *predictor)
 {
-    size_t count = arguments->gpus.count * arguments->batches.count * sizes_of(arguments)->count;
+    size_t count = arguments->gpus.count * case_count(arguments);
     struct rt_prediction *predictions = rt_calloc(count, sizeof *predictions);
     int status = predict_all(arguments, source, predictor, predictions);
     size_t refused = 0;
@@ -568,50 +482,31 @@ static int predict(const struct arguments *arguments, const struct rt_model_sour
     if (status == RT_OK)
         status = check_electricity(arguments, predictions, count);
     if (status == RT_OK && count == 1)
-        advise(arguments, source, &predictions[0]);
+        advise(source, &predictions[0]);
     if (status == RT_OK && arguments->trace != NULL)
         status = rt_prediction_trace(&predictions[0], arguments->trace);
     if (status == RT_OK)
         status = arguments->shares.count > 0   ? print_shares(arguments, predictions, count)
                  : arguments->limits.count > 1 ? print_limits(arguments, predictions, count)
                                                : print(arguments, predictions, count);
-    for (size_t i = 0; i < count; i++) {
-        rt_forecast_release(&predictions[i].forecast);
-        rt_graph_release(&predictions[i].graph);
-        free(predictions[i].refused);
-    }
+    for (size_t i = 0; i < count; i++)
+        rt_prediction_release(&predictions[i]);
     free(predictions);
     return status;
-}
-
-/* Of sound without text, its tokens. */
-static int64_t usual_sequence(const struct arguments *arguments, const struct rt_model_source *source)
-{
-    struct rt_graph_options step = arguments->step.graph;
-    step.sequence = rt_model_default_sequence(&source->model);
-    return step.seconds > 0 ? rt_model_sequence(&source->model, &step) : step.sequence;
 }
 
 static int predict_source(struct arguments *arguments, const struct rt_model_source *source)
 {
     struct rt_predictor predictor;
-    bool traced = rt_model_source_traced(source);
-    int status = traced ? check_traced(arguments, source) : RT_OK;
+    if (arguments->max_batch && rt_model_source_traced(source) && !rt_model_is_onnx(arguments->model))
+        return rt_fail(RT_EUSAGE, "%s is forecast as it is: --max-batch does not apply to an %s",
+                       arguments->model, source->importer->what);
+    int status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)
         return status;
-    if (arguments->batches.count == 0)
-        arguments->batches = (struct values){{1}, 1};
-    if (!traced && rt_model_image(&source->model) > 0 && arguments->images.count == 0)
-        arguments->images = (struct values){{rt_model_image(&source->model)}, 1};
-    if (arguments->images.count > 0 && arguments->sequences.count > 1)
-        return rt_fail(RT_EUSAGE, "--seq: give one length for all sizes of images of %s", arguments->model);
-    if (arguments->sequences.count == 0)
-        arguments->sequences = (struct values){{traced ? 1 : usual_sequence(arguments, source)}, 1};
-    if ((status = rt_predictor_open(arguments->predictor, &predictor)) != RT_OK)
-        return status;
-    arguments->forecast.memo = rt_network_memo_new(); /* most GPUs ask networks the same */
+    arguments->memo = rt_network_memo_new(); /* most GPUs ask networks the same */
     status = predict(arguments, source, &predictor);
-    rt_network_memo_free(arguments->forecast.memo);
+    rt_network_memo_free(arguments->memo);
     rt_predictor_release(&predictor);
     return status;
 }
@@ -644,19 +539,10 @@ static int run(const struct rt_command_line *line)
     if (status == RT_OK)
         status = rt_outputs_check(line);
     if (status == RT_OK)
-        status = rt_model_source_find_as(arguments->model, arguments->step.as, &source);
+        status = rt_model_source_find_as(arguments->model, arguments->as, &source);
     if (status == RT_OK)
         status = take_onnx(arguments, &source);
-    if (status == RT_OK)
-        status = settle(line, &source);
-    if (status == RT_OK && arguments->host_spec != NULL) {
-        status = rt_host_find(arguments->host_spec, &arguments->host);
-        arguments->forecast.host = &arguments->host;
-    }
-    if (status == RT_OK)
-        status = predict_source(arguments, &source);
-    rt_step_options_release(&arguments->step);
-    return status;
+    return status == RT_OK ? predict_source(arguments, &source) : status;
 }
 
 const struct rt_command rt_command_predict = {

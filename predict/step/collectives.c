@@ -28,7 +28,7 @@ static void set_link(struct rt_collectives *collectives, double gbs)
 
 void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *predictor,
                          const struct rt_device *device, const struct rt_graph *graph,
-                         const struct rt_parallel *parallel, double level)
+                         const struct rt_parallelism *parallel, double level)
 {
     *out = (struct rt_collectives){.predictor = predictor,
                                    .device = *device,

@@ -25,7 +25,7 @@ struct rt_collectives {
  * it is no faster than that. */
 void rt_collectives_init(struct rt_collectives *out, const struct rt_predictor *predictor,
                          const struct rt_device *device, const struct rt_graph *graph,
-                         const struct rt_parallel *parallel, double level);
+                         const struct rt_parallelism *parallel, double level);
 
 /* RT_EFORMAT where the bandwidth between `gpus` is unknown. */
 int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus);

@@ -47,7 +47,7 @@ static double busy_us(const struct rt_forecast *forecast, double kernels_us)
 static double gpus_of(const struct rt_forecast *forecast)
 {
     const struct rt_graph_options *graph = &forecast->graph->options;
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t attention = graph->attention_data_parallel > 1 ? graph->attention_data_parallel : 1;
     return (double)(graph->tensor_parallel * attention * parallel->data * parallel->pipeline);
 }

@@ -24,7 +24,7 @@ void rt_forecast_release(struct rt_forecast *forecast)
     *forecast = (struct rt_forecast){0};
 }
 
-static int check_parallel(const struct rt_graph *graph, const struct rt_parallel *parallel,
+static int check_parallel(const struct rt_graph *graph, const struct rt_parallelism *parallel,
                           const struct rt_collectives *collectives)
 {
     int64_t layers = rt_forecast_layers(graph);
@@ -51,7 +51,7 @@ static void collectives_of(const struct rt_forecast *forecast, const struct rt_p
 /* Sharded, each GPU steps its part of the weights. */
 static void share_optimizer(struct rt_forecast *forecast)
 {
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     for (size_t i = 0; i < forecast->launch_count && parallel->shard != RT_SHARD_NONE; i++)
         if (forecast->launches[i].kernel.call.op == RT_OP_OPTIMIZER) {
             forecast->launches[i].time_us /= (double)parallel->data;

@@ -67,7 +67,7 @@ struct rt_forecast_launch {
 };
 
 struct rt_forecast_options {
-    struct rt_parallel parallel;
+    struct rt_parallelism parallel;
     bool fallback; /* the roofline where the predictor has no network for a family; otherwise an error */
     const struct rt_host *host; /* that launches and copies; NULL: the first row, where the runtime has one */
     double host_us;             /* to launch any kernel; NaN: as the host has it; 0: it is never in the way */

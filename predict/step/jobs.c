@@ -105,62 +105,21 @@ static int read_batches(struct reading *r, struct rt_gpu_job *job)
     }
     if (status == RT_OK && job->batch_count == 0)
         status = rt_csv_fail_cell(r->csv, columns[BATCH], cell, "a whole number above 0");
-    job->options.batch = job->batches[0];
+    job->step.batch = job->batches[0];
     return status;
 }
 
-int rt_job_size_file(struct rt_gpu_job *job)
+int rt_job_settle(struct rt_gpu_job *job)
 {
     struct rt_graph graph;
-    job->source.batch_asked = true;
-    job->source.sequence_asked = job->options.sequence > 0;
-    int status = rt_model_source_graph(&job->source, &job->options, 0, &graph);
+    int status = rt_step_settle(&job->step, &job->source, NULL, &job->settled);
+    if (status != RT_OK || !rt_model_source_traced(&job->source))
+        return status;
+    status = rt_settled_step_graph(&job->settled, &job->source, &graph); /* a file's own sizes, and its warnings */
     if (status != RT_OK)
         return status;
     job->source.quiet = true;
-    job->options.sequence = graph.options.sequence;
-    job->options.image = graph.options.image;
     rt_graph_release(&graph);
-    return RT_OK;
-}
-
-/* A file's own sizes, and eager as `predict` runs it. */
-static int settle_file(struct reading *r, struct rt_gpu_job *job, int runtime)
-{
-    job->options.runtime = runtime >= 0 ? (enum rt_runtime_id)runtime : RT_RUNTIME_EAGER;
-    if (rt_runtimes[job->options.runtime].served)
-        return rt_csv_fail(r->csv, "LLM servers do not run ONNX models; leave the runtime of %s empty",
-                           job->model);
-    int status = rt_job_size_file(job);
-    return status == RT_OK ? RT_OK
-                           : rt_fail_context(status, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
-}
-
-/* What the row leaves out is the model's. */
-static int settle(struct reading *r, struct rt_gpu_job *job, int runtime)
-{
-    const struct rt_model_source *source = &job->source;
-    struct rt_graph_options *options = &job->options;
-    int status = RT_OK;
-    if (rt_model_source_traced(source))
-        return settle_file(r, job, runtime);
-    if (r->cell[DTYPE] == NULL)
-        status = rt_model_source_dtype(source, &options->dtype);
-    if (status != RT_OK)
-        return status;
-    job->half = r->cell[DTYPE] == NULL && source->model.dtype < 0 &&
-                (runtime >= 0 ? rt_runtimes[runtime].served
-                              : rt_model_default_runtime(&source->model, options->step, RT_BF16) ==
-                                    RT_RUNTIME_SERVING);
-    if (job->half)
-        options->dtype = RT_BF16;
-    options->runtime = runtime >= 0 ? (enum rt_runtime_id)runtime
-                                    : rt_model_default_runtime(&source->model, options->step, options->dtype);
-    if (rt_model_reads_text(&source->model) && options->sequence < 1)
-        options->sequence = rt_model_default_sequence(&source->model);
-    if (rt_model_image(&source->model) > 0 && options->image < 1)
-        options->image = rt_model_image(&source->model);
-    options->context = options->sequence;
     return RT_OK;
 }
 
@@ -178,10 +137,10 @@ static int read_sizes(struct reading *r, struct rt_gpu_job *job)
                            columns[other]);
     int status = read_batches(r, job);
     if (status == RT_OK)
-        status = read_count(r, SEQ, &job->options.sequence);
+        status = read_count(r, SEQ, &job->step.sequence);
     if (status == RT_OK)
-        status = read_count(r, IMAGE, &job->options.image);
-    if (status == RT_OK && job->options.image > RT_MOST_PIXELS)
+        status = read_count(r, IMAGE, &job->step.image);
+    if (status == RT_OK && job->step.image > RT_MOST_PIXELS)
         status = rt_csv_fail_cell(r->csv, columns[IMAGE], r->cell[IMAGE], "the side of an image in pixels");
     return status;
 }
@@ -199,27 +158,30 @@ static int read_model(struct reading *r, struct rt_gpu_job *job)
                            : rt_fail_context(status, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
 }
 
-static int read_job(struct reading *r, struct rt_gpu_job *job)
+static int read_step(struct reading *r, struct rt_step *step)
 {
-    int mode = -1, dtype = -1, runtime = -1, optimizer = -1;
     const char *dtypes[RT_DTYPE_COUNT];
     for (int d = 0; d < RT_DTYPE_COUNT; d++)
         dtypes[d] = rt_dtypes[d].name;
-    job->options = (struct rt_graph_options){.step = RT_STEP_PREFILL, .batch = 1, .tensor_parallel = 1};
+    int status = read_choice(r, MODE, rt_steps, RT_STEP_COUNT, &step->mode);
+    if (status == RT_OK)
+        status = read_choice(r, OPTIMIZER, rt_optimizers, RT_OPTIMIZER_COUNT, &step->optimizer);
+    if (status == RT_OK)
+        status = read_choice(r, DTYPE, dtypes, RT_DTYPE_COUNT, &step->dtype);
+    if (status == RT_OK)
+        status = read_choice(r, RUNTIME, rt_runtime_names, RT_RUNTIME_COUNT, &step->runtime);
+    return status;
+}
+
+static int read_job(struct reading *r, struct rt_gpu_job *job)
+{
+    job->step = (struct rt_step)RT_STEP_NOT_GIVEN;
     job->line = rt_csv_line(r->csv);
     int status = read_model(r, job);
     if (status == RT_OK)
         status = read_sizes(r, job);
     if (status == RT_OK)
-        status = read_choice(r, MODE, rt_steps, RT_STEP_COUNT, &mode);
-    if (status == RT_OK)
-        status = read_choice(r, OPTIMIZER, rt_optimizers, RT_OPTIMIZER_COUNT, &optimizer);
-    if (status == RT_OK && optimizer > RT_OPTIMIZER_NONE && mode != RT_STEP_TRAINING)
-        status = rt_csv_fail(r->csv, "optimizer is for the mode training; leave the cell empty");
-    if (status == RT_OK)
-        status = read_choice(r, DTYPE, dtypes, RT_DTYPE_COUNT, &dtype);
-    if (status == RT_OK)
-        status = read_choice(r, RUNTIME, rt_runtime_names, RT_RUNTIME_COUNT, &runtime);
+        status = read_step(r, &job->step);
     if (status == RT_OK)
         status = read_number(r, LATENCY_MS, &job->latency_us);
     if (status == RT_OK)
@@ -227,10 +189,11 @@ static int read_job(struct reading *r, struct rt_gpu_job *job)
     if (status != RT_OK)
         return status;
     job->latency_us *= 1e3;
-    job->options.step = mode >= 0 ? (enum rt_step_kind)mode : RT_STEP_PREFILL;
-    job->options.optimizer = optimizer >= 0 ? (enum rt_optimizer_kind)optimizer : RT_OPTIMIZER_NONE;
-    job->options.dtype = dtype >= 0 ? (enum rt_dtype)dtype : RT_FP32;
-    return settle(r, job, runtime);
+    status = rt_job_settle(job);
+    if (status == RT_OK)
+        return RT_OK;
+    rt_fail_context(status, "%s:%zu", rt_csv_path(r->csv), rt_csv_line(r->csv));
+    return status == RT_EUSAGE ? RT_EFORMAT : status;
 }
 
 static int read_rows(struct reading *r, struct rt_gpu_jobs *jobs)
@@ -270,6 +233,7 @@ void rt_jobs_release(struct rt_gpu_jobs *jobs)
     for (size_t j = 0; j < jobs->count; j++) {
         free(jobs->job[j].name);
         free(jobs->job[j].model);
+        rt_settled_step_release(&jobs->job[j].settled);
     }
     free(jobs->job);
     *jobs = (struct rt_gpu_jobs){0};
@@ -277,9 +241,5 @@ void rt_jobs_release(struct rt_gpu_jobs *jobs)
 
 int rt_job_graph(const struct rt_gpu_job *job, const struct rt_device *device, struct rt_graph *out)
 {
-    struct rt_graph_options options = job->options;
-    options.fp16_beside |= !rt_device_has_bf16(device);
-    if (job->half && !rt_device_has_bf16(device))
-        options.dtype = RT_FP16;
-    return rt_model_source_graph(&job->source, &options, 0, out);
+    return rt_step_graph(&job->step, &job->source, device, out);
 }

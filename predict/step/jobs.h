@@ -16,18 +16,18 @@
 #define ROOFTILE_PREDICT_STEP_JOBS_H
 
 #include "datasets/device.h"
-#include "models/networks/source.h"
+#include "models/networks/step.h"
 
 enum { RT_JOB_BATCHES = 16 };
 
 struct rt_gpu_job {
     char *name, *model;              /* source.spec is model */
     struct rt_model_source source;   /* of sizes, or an ONNX model */
-    struct rt_graph_options options; /* in the first of its batches */
+    struct rt_step step;             /* as it was asked for, in the first of its batches */
+    struct rt_settled_step settled;  /* the same on no GPU in particular: what reports say of it */
     int64_t batches[RT_JOB_BATCHES];
     size_t batch_count;
     size_t line;       /* of the file */
-    bool half;         /* 16 bits that nobody named: fp16 on GPUs without bf16 */
     double latency_us; /* NaN: any */
     double rate;       /* items a second; NaN: none asked for */
 };
@@ -42,9 +42,8 @@ struct rt_gpu_jobs {
 int rt_jobs_read(const char *path, struct rt_gpu_jobs *out);
 void rt_jobs_release(struct rt_gpu_jobs *jobs);
 
-/* Of a job whose model is a file, with its options: tells whether the file has the first of its batches (and
- * the sequence, where it is above 0), warns of what there is to say of the file, and takes its sizes. */
-int rt_job_size_file(struct rt_gpu_job *job);
+/* Settles job->step; of a file also tells whether it has such sizes, and warns of what there is to say of it. */
+int rt_job_settle(struct rt_gpu_job *job);
 
 /* The graph of a job's step on a device; release with rt_graph_release. */
 int rt_job_graph(const struct rt_gpu_job *job, const struct rt_device *device, struct rt_graph *out);

@@ -27,7 +27,7 @@ struct rt_limit_curve {
     size_t least_energy, least_delay_product;
 };
 
-/* Of a prediction at full power. Errors are those of rt_forecast_hold. Release with rt_limit_curve_release.
+/* Of a prediction at full power. Errors are those of rt_forecast_cap_power. Release with rt_limit_curve_release.
  */
 int rt_limit_curve(const struct rt_prediction *prediction, const struct rt_limit_list *limits,
                    struct rt_limit_curve *out);

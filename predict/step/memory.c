@@ -69,7 +69,7 @@ static void replay(const struct rt_tensor_schedule *schedule, double workspace, 
 
 static void options_of(const struct rt_forecast *forecast, struct rt_memory_options *out)
 {
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t layers = rt_forecast_layers(forecast->graph);
     double most = ceil((double)layers / (double)parallel->pipeline);
     *out = (struct rt_memory_options)RT_MEMORY_DEFAULTS;

@@ -6,10 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT] = {"1f1b", "gpipe"};
-
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, const struct rt_collectives *collectives,
+                           const struct rt_parallelism *parallel, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count)
 {
     double limit = parallel->bucket_bytes > 0 ? parallel->bucket_bytes : 25.0 * 1024 * 1024;

@@ -15,22 +15,9 @@
 #define ROOFTILE_PREDICT_STEP_PARALLEL_H
 
 #include "datasets/device.h"
-#include "models/networks/memory.h"
+#include "models/networks/parallelism.h"
 
 #include <stdint.h>
-
-enum rt_pipeline_schedule { RT_PIPELINE_1F1B, RT_PIPELINE_GPIPE, RT_PIPELINE_COUNT };
-extern const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT]; /* "1f1b", "gpipe" */
-
-struct rt_parallel {
-    int64_t data, pipeline, microbatches; /* 1: none */
-    enum rt_pipeline_schedule schedule;
-    double link_gbs;          /* that a GPU sends in one direction, whoever to; NaN: by the device's link */
-    enum rt_fabric fabric;    /* RT_FABRIC_OWN: by the device's description */
-    bool no_overlap;          /* gradients are summed after the backward pass */
-    enum rt_shard_kind shard; /* what the data-parallel GPUs share out */
-    double bucket_bytes; /* of gradients that are summed at once; 0: 25 MiB, as DistributedDataParallel */
-};
 
 struct rt_collectives; /* collectives.h */
 
@@ -43,7 +30,7 @@ struct rt_gradient_sum {
  * ready_us and bytes are per weight (count), in the order of the backward pass, ready_us not decreasing.
  * `sums` (may be NULL) has room for `count`; *sum_count is how many there were. */
 double rt_gradient_sums_us(const double *ready_us, const double *bytes, size_t count, int64_t gpus,
-                           const struct rt_parallel *parallel, const struct rt_collectives *collectives,
+                           const struct rt_parallelism *parallel, const struct rt_collectives *collectives,
                            struct rt_gradient_sum *sums, size_t *sum_count);
 
 /* A pipeline's step, simulated: stage i takes forward_us[i] and backward_us[i] (NULL: inference) for a

@@ -50,7 +50,7 @@ static void stretch_all(double *time_us, size_t count, double factor)
 
 static void stretch_stages(struct rt_forecast *forecast, double factor)
 {
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     size_t stages = (size_t)parallel->pipeline;
     stretch_all(forecast->stage_forward_us, stages, factor);
     stretch_all(forecast->stage_backward_us, stages, factor);
@@ -93,7 +93,7 @@ static int forecast_again(struct rt_forecast *forecast, const struct rt_device *
     return RT_OK;
 }
 
-int rt_forecast_hold(struct rt_forecast *forecast, struct rt_device *device,
+int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
                      const struct rt_predictor *predictor, double limit_w)
 {
     struct rt_power_profile profile;

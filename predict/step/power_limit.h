@@ -20,7 +20,7 @@ int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_
  * that forecast->device points to; it becomes the one at the lower clock. Time and power are those that
  * rt_power_at gives. Also RT_EUSAGE where the limit is at or under the watts at rest; on errors both stay as
  * they were. */
-int rt_forecast_hold(struct rt_forecast *forecast, struct rt_device *device,
+int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
                      const struct rt_predictor *predictor, double limit_w);
 
 #endif

@@ -88,7 +88,7 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
 static void add_title(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
-    const struct rt_parallel *p = &prediction->forecast.options.parallel;
+    const struct rt_parallelism *p = &prediction->forecast.options.parallel;
     int64_t attention = o->attention_data_parallel > 1 ? o->attention_data_parallel : 1;
     int64_t gpus = p->data * p->pipeline * o->tensor_parallel * attention;
     struct rt_text title = {0};
@@ -143,7 +143,7 @@ double rt_prediction_seen_pct(const struct rt_prediction *prediction)
 static void add_subject(struct rt_report *report, const struct rt_prediction *prediction)
 {
     const struct rt_graph_options *o = &prediction->graph.options;
-    const struct rt_parallel *p = &prediction->forecast.options.parallel;
+    const struct rt_parallelism *p = &prediction->forecast.options.parallel;
     const struct rt_link own = rt_device_link(&prediction->device);
     const bool images = rt_prediction_of_images(prediction);
     const struct rt_link link = isnan(p->link_gbs) ? own : (struct rt_link){p->link_gbs, 1};
@@ -254,6 +254,15 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     rt_report_add_json(report, "images_per_s",
                        rt_json_number(images ? rt_prediction_items_per_second(prediction) : NAN));
     rt_report_add_json(report, "interval", interval_json(f));
+}
+
+/* What nobody said, and so is as usual. */
+static void add_assumed(struct rt_report *report, const struct rt_prediction *prediction)
+{
+    char *words = rt_settled_step_assumed_words(&prediction->settled);
+    rt_report_add_fact(report, "assumed", rt_settled_step_assumed(&prediction->settled),
+                       words != NULL && words[0] != '\0' ? "assumed" : NULL, "%s", words != NULL ? words : "");
+    free(words);
 }
 
 static void add_epoch(struct rt_report *report, const struct rt_prediction *prediction)
@@ -411,6 +420,7 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
     size_t count = rt_forecast_rows(&prediction->forecast, rows);
     add_title(report, prediction);
     add_subject(report, prediction);
+    add_assumed(report, prediction);
     add_time(report, prediction);
     add_epoch(report, prediction);
     rt_prediction_add_energy(report, prediction);

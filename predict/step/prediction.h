@@ -5,6 +5,7 @@
 #define ROOFTILE_PREDICT_STEP_PREDICTION_H
 
 #include "base/report.h"
+#include "models/networks/step.h"
 #include "predict/step/fit.h"
 #include "predict/step/forecast.h"
 
@@ -23,6 +24,9 @@ struct rt_prediction {
     struct rt_electricity electricity;
     size_t nodes;  /* that are listed, those that take longest, and what they are of; 0: ten, as they are */
     bool overlong; /* the sequence is beyond the model's positions */
+    struct rt_settled_step settled;
+    struct rt_host host;            /* of settled.step.host */
+    const struct rt_server *server; /* of settled.step.server; NULL: none */
     struct rt_device device;
     const char *gpu_changes; /* what was overridden of it: "sms=20"; NULL: nothing */
     struct rt_graph graph;
@@ -31,6 +35,20 @@ struct rt_prediction {
     char *refused; /* why this GPU has no forecast (no units for the dtype); NULL: it has one. In sweeps;
                       owned */
 };
+
+/* Settles `step` on a device and builds its graph: sets what a prediction says of its model and step, host, device
+ * and graph; release with rt_prediction_release in any case. The errors of rt_step_settle, rt_settled_step_graph and
+ * rt_host_find. */
+int rt_prediction_begin(const struct rt_step *step, const struct rt_model_source *source,
+                        const struct rt_device *device, struct rt_prediction *out);
+void rt_prediction_release(struct rt_prediction *prediction);
+
+/* How a begun prediction is forecast: its parallelism, host, server, copies, and what is wanted of it. */
+struct rt_forecast_options rt_prediction_how(const struct rt_prediction *prediction);
+
+/* The same step as a case of what fits (fit.h); `source` as it is to be read. */
+struct rt_fit_case rt_prediction_fit(const struct rt_prediction *prediction,
+                                     const struct rt_model_source *source);
 
 /* Tokens of a step: of all sequences; decode: one each; NaN for images. */
 double rt_prediction_tokens(const struct rt_prediction *prediction);

@@ -200,7 +200,7 @@ static void gather_unit(struct stage *stage, size_t block)
 {
     const struct rt_forecast *forecast = stage->forecast;
     const struct rt_graph *graph = forecast->graph;
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     double parameters = 0, began = stage->queue.gpu_us;
     for (uint32_t n = 0; n < graph->blocks[block].node_count; n++)
         parameters += graph->nodes[graph->blocks[block].node + n].parameters;
@@ -272,7 +272,7 @@ static void run_backward(struct stage *stage)
 static double sums_are_late(struct rt_forecast *forecast, const struct stage *stage,
                             const struct rt_collectives *collectives)
 {
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     const struct gradients *gradients = &stage->gradients;
     if (parallel->data == 1 || gradients->count == 0)
         return 0;
@@ -302,7 +302,7 @@ static double optimizer_wait(const struct stage *stage, double late)
 /* Sharded, each GPU steps its part of the weights; where each holds all of them, the others' are gathered. */
 static double step_shards(const struct rt_forecast *forecast, const struct stage *stage)
 {
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     bool gathers = parallel->shard == RT_SHARD_OPTIMIZER || parallel->shard == RT_SHARD_GRADIENTS;
     double bytes = 0;
     for (size_t g = 0; g < stage->gradients.count; g++)
@@ -351,7 +351,7 @@ static int64_t sequences_of(const struct rt_graph_options *options)
 static double server_us(const struct rt_forecast *forecast)
 {
     const struct rt_graph_options *options = &forecast->graph->options;
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     const struct rt_server *server = forecast->options.server;
     int64_t gpus = options->tensor_parallel * parallel->data * parallel->pipeline;
     return server != NULL ? rt_server_step_us(server, sequences_of(options), gpus, parallel->pipeline) : 0;
@@ -393,7 +393,7 @@ static void set_phases(struct rt_forecast *forecast, double passes_us, const str
 void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_collectives *collectives)
 {
     const struct rt_graph *graph = forecast->graph;
-    const struct rt_parallel *parallel = &forecast->options.parallel;
+    const struct rt_parallelism *parallel = &forecast->options.parallel;
     int64_t stages = parallel->pipeline, microbatches = parallel->microbatches;
     bool training = graph->options.step == RT_STEP_TRAINING;
     double *forward = forecast->stage_forward_us = rt_calloc((size_t)stages, sizeof *forward);

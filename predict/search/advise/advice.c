@@ -53,7 +53,7 @@ static int time_on(const struct rt_gpu_job *job, const struct rt_graph *graph, c
     out->memory_bytes = forecast.memory_bytes;
     out->fits = rt_forecast_fits(&forecast);
     rt_forecast_release(&forecast);
-    out->rate = 1e6 * (double)job->options.batch / out->total_us;
+    out->rate = 1e6 * (double)job->settled.step.batch / out->total_us;
     out->meets = out->fits && !(out->total_us > job->latency_us) && !(out->rate < job->rate);
     return RT_OK;
 }
@@ -86,7 +86,7 @@ static int add_row(struct rt_advice *advice, const struct rt_gpu_job *job, const
     if (status == RT_OK)
         status = time_busy(graph, &device, options, scales, job, &row);
     int instances = profile != NULL ? profile->most : 1;
-    row.full_rate = row.fits ? 1e6 * instances * (double)job->options.batch / row.busy_us : 0;
+    row.full_rate = row.fits ? 1e6 * instances * (double)job->settled.step.batch / row.busy_us : 0;
     if (status == RT_OK)
         advice->row[advice->count++] = row;
     return status;

@@ -17,9 +17,8 @@
 struct arguments {
     const char *predictor, *gpu, *model, *host_spec, *partition;
     struct rt_names jobs, runs, reports, targets;
-    int64_t batch, sequence, image;
     double rate, whole_ms;
-    struct rt_step_options step;
+    struct rt_step step;
     struct rt_forecast_options forecast;
     struct rt_host host;
     bool throughput, overwrite, json;
@@ -38,10 +37,10 @@ static const struct rt_option options[] = {
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, model, .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json or an ONNX model"},
-    {"batch", 'b', "N", RT_INTEGER(struct arguments, batch, 1, INT32_MAX), "Sequences or images of a step"},
-    {"seq", 's', "N", RT_INTEGER(struct arguments, sequence, 1, INT32_MAX),
+    {"batch", 'b', "N", RT_INTEGER(struct arguments, step.batch, 1, INT32_MAX), "Sequences or images of a step"},
+    {"seq", 's', "N", RT_INTEGER(struct arguments, step.sequence, 1, INT32_MAX),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
-    {"image", 0, "N", RT_INTEGER(struct arguments, image, 1, RT_MOST_PIXELS),
+    {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
      "Models of images: their side in pixels (default: the model's own)"},
     {"latency-ms", 0, "X[,X...]", RT_ITEMS(struct arguments, targets),
      "A step may take so many ms at most; with --runs several, which are judged one by one (default: any "
@@ -78,10 +77,9 @@ static void set_defaults(void *value)
 {
     *(struct arguments *)value = (struct arguments){
         .predictor = "pretrained",
-        .batch = 1,
         .rate = NAN,
         .whole_ms = NAN,
-        .step = RT_STEP_DEFAULTS,
+        .step = RT_STEP_NOT_GIVEN,
         .forecast.level = 0.9,
         .forecast.host_us = NAN,
         .forecast.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
@@ -113,31 +111,6 @@ static int read_target(const char *text, double *us)
 
 /* --- one model --- */
 
-static int settle_job(const struct rt_command_line *line, struct rt_gpu_job *job)
-{
-    struct arguments *arguments = line->options;
-    static const char *const alike[] = {"batch", "seq", "mode", NULL};
-    int status = rt_step_options_settle(line, &job->source, alike, &arguments->step);
-    if (status != RT_OK)
-        return status;
-    job->options = arguments->step.graph;
-    job->half = arguments->step.half;
-    if (job->options.groups != NULL)
-        return RT_OK;
-    job->options.batch = arguments->batch;
-    if (rt_model_source_traced(&job->source)) {
-        job->options.sequence = arguments->sequence;
-        return rt_job_size_file(job);
-    }
-    job->options.sequence = arguments->sequence > 0 || !rt_model_reads_text(&job->source.model)
-                                ? arguments->sequence
-                                : rt_model_default_sequence(&job->source.model);
-    if (rt_model_image(&job->source.model) > 0)
-        job->options.image = arguments->image > 0 ? arguments->image : rt_model_image(&job->source.model);
-    job->options.context = job->options.sequence;
-    return RT_OK;
-}
-
 static int advise_model(const struct rt_command_line *line, const struct rt_predictor *predictor)
 {
     struct arguments *arguments = line->options;
@@ -155,11 +128,15 @@ static int advise_model(const struct rt_command_line *line, const struct rt_pred
     if (status == RT_OK && !rt_model_source_sized(&job.source))
         return rt_fail(RT_EUSAGE, "--model %s: an operator graph is of one GPU; name a model of sizes",
                        arguments->model);
+    job.step = arguments->step;
     if (status == RT_OK)
-        status = settle_job(line, &job);
+        status = rt_job_settle(&job);
     if (status == RT_OK)
         status = rt_advise(&job, arguments->gpu, &asked, &advice);
-    return status == RT_OK ? print(arguments, rt_advice_report(&job, &advice, &asked)) : status;
+    if (status == RT_OK)
+        status = print(arguments, rt_advice_report(&job, &advice, &asked));
+    rt_settled_step_release(&job.settled);
+    return status;
 }
 
 /* --- several jobs --- */
@@ -178,7 +155,7 @@ static double *progress_of(const struct rt_gpu_jobs *jobs, const struct rt_advic
             bool serves = row != NULL && row->fits;
             if (serves && targets)
                 serves = !(row->busy_us > job->latency_us) &&
-                         !(1e6 * (double)job->options.batch / row->busy_us < job->rate);
+                         !(1e6 * (double)job->settled.step.batch / row->busy_us < job->rate);
             double whole = advice->row[advice->count - 1].total_us;
             progress[j * (size_t)profiles + (size_t)p] = serves ? whole / row->busy_us : NAN;
         }
@@ -196,7 +173,7 @@ static void judge_turns(const struct rt_gpu_jobs *jobs, const struct rt_advice *
         double us = count * whole->total_us;
         used += whole->used_bytes;
         out->turns_meet &= !(us > jobs->job[j].latency_us) &&
-                           !(1e6 * (double)jobs->job[j].options.batch / us < jobs->job[j].rate);
+                           !(1e6 * (double)jobs->job[j].settled.step.batch / us < jobs->job[j].rate);
     }
     out->turns_fit = !(used > advices[0].row[advices[0].count - 1].memory_bytes);
 }
@@ -413,7 +390,6 @@ static int run(const struct rt_command_line *line)
         status = advise_jobs(arguments, &predictor);
     else
         status = advise_model(line, &predictor);
-    rt_step_options_release(&arguments->step);
     rt_predictor_release(&predictor);
     return status;
 }

@@ -24,10 +24,10 @@ static const char *name_at(const struct rt_advice *advice, int row)
 /* "bert-base, inference, 8 x 64, tf32". Free with free(). */
 static char *words_of(const struct rt_gpu_job *job)
 {
-    const struct rt_graph_options *o = &job->options;
+    const struct rt_graph_options *o = &job->settled.graph;
     struct rt_text words = {0};
-    rt_text_add(&words, "%s, %s, %lld x ", job->name, rt_steps[o->step], (long long)o->batch);
-    if (job->options.image > 0)
+    rt_text_add(&words, "%s, %s, %lld x ", job->name, rt_steps[o->step], (long long)job->settled.step.batch);
+    if (o->image > 0)
         rt_text_add(&words, "%lld x %lld pixels", (long long)o->image, (long long)o->image);
     else
         rt_text_add(&words, "%lld tokens", (long long)o->sequence);
@@ -171,7 +171,7 @@ static void add_instances(struct rt_report *report, const struct rt_advised_part
         const struct rt_advised *row = row_of(advised, j);
         rt_table_row(table, job->name, name_of(row), (long long)advised->partition->start[j],
                      row->used_bytes / GIB, row->memory_bytes / GIB, row->busy_us / 1e3,
-                     job->latency_us / 1e3, 1e6 * (double)job->options.batch / row->busy_us,
+                     job->latency_us / 1e3, 1e6 * (double)job->settled.step.batch / row->busy_us,
                      whole_of(&advised->advices[j])->total_us / row->busy_us);
     }
     rt_report_add_table(report, "instances", "An instance for each job, all busy", table);

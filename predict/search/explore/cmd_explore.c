@@ -21,8 +21,7 @@ struct arguments {
     struct rt_space space;
     int64_t sample, seed;
     struct rt_formula formulas[RT_PRICED_COUNT];
-    struct rt_step_options step;
-    int64_t batch, sequence, image, context;
+    struct rt_step step;
     struct rt_forecast_options how;
     const char *host_spec;
     struct rt_host host;
@@ -74,13 +73,13 @@ static const struct rt_option options[] = {
      RT_TEXT(struct arguments, predictor, .reads = rt_predictor_reads, .suggests = rt_predictor_suggest),
      "A predictor file, or \"roofline\"; pretrained: what comes with rooftile"},
     RT_HEADING("The step:"),
-    {"batch", 'b', "N", RT_INTEGER(struct arguments, batch, 1, INT32_MAX),
+    {"batch", 'b', "N", RT_INTEGER(struct arguments, step.batch, 1, INT32_MAX),
      "Sequences or images of a step, over all GPUs"},
-    {"seq", 's', "N", RT_INTEGER(struct arguments, sequence, 1, INT32_MAX),
+    {"seq", 's', "N", RT_INTEGER(struct arguments, step.sequence, 1, INT32_MAX),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
-    {"image", 0, "N", RT_INTEGER(struct arguments, image, 1, RT_MOST_PIXELS),
+    {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),
      "Models of images: their side in pixels (default: the model's own)"},
-    {"context", 0, "N", RT_INTEGER(struct arguments, context, 1, INT32_MAX),
+    {"context", 0, "N", RT_INTEGER(struct arguments, step.context, 1, INT32_MAX),
      "decode: tokens cached already (default: as --seq)"},
     RT_STEP_OPTIONS(struct arguments, step),
     {"host", 0, "NAME",
@@ -91,7 +90,7 @@ static const struct rt_option options[] = {
     {"fallback", 0, NULL, RT_FLAG(struct arguments, how.fallback),
      "Take the roofline where the predictor has no network for an op"},
     RT_HEADING("Several GPUs:"),
-    {"dp", 0, "N", RT_INTEGER(struct arguments, how.parallel.data, 1, 65536),
+    {"dp", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, 65536),
      "Data parallel: N parts of the batch"},
     RT_STEP_GPU_OPTIONS(struct arguments, step),
     RT_HEADING("Output:"),
@@ -114,64 +113,12 @@ static void set_defaults(void *value)
     *(struct arguments *)value = (struct arguments){
         .predictor = "pretrained",
         .seed = 1,
-        .batch = 1,
-        .step = RT_STEP_DEFAULTS,
+        .step = RT_STEP_NOT_GIVEN,
         .how.host_us = NAN,
-        .how.parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
     };
 }
 
 /* ---- models ---- */
-
-/* The step of one model: batch, sequence and what the device cannot compute in. */
-static int set_step(const struct arguments *arguments, const struct rt_model_source *source,
-                    const struct rt_device *device, struct rt_step_options *step)
-{
-    struct rt_graph_options *graph = &step->graph;
-    int64_t usual = rt_model_source_traced(source) || !rt_model_reads_text(&source->model)
-                        ? 1
-                        : rt_model_default_sequence(&source->model);
-    int64_t parts = arguments->how.parallel.data *
-                    (graph->attention_data_parallel > 1 ? graph->attention_data_parallel : 1);
-    if (arguments->batch % parts != 0)
-        return rt_fail(RT_EUSAGE,
-                       "--batch %lld: cannot be divided by %lld (--dp x --attention-dp); give a multiple",
-                       (long long)arguments->batch, (long long)parts);
-    graph->fp16_beside |= !rt_device_has_bf16(device);
-    if (step->half && !rt_device_has_bf16(device))
-        graph->dtype = RT_FP16;
-    if (graph->groups != NULL)
-        return RT_OK;
-    graph->batch = arguments->batch / parts;
-    graph->sequence = arguments->sequence > 0 ? arguments->sequence : usual;
-    graph->context = arguments->context > 0 ? arguments->context : graph->sequence;
-    if (!rt_model_source_traced(source) && rt_model_image(&source->model) > 0)
-        graph->image = arguments->image > 0 ? arguments->image : rt_model_image(&source->model);
-    return RT_OK;
-}
-
-static int build_model(const struct rt_command_line *line, const char *name, const struct rt_device *device,
-                       struct rt_explored_model *out)
-{
-    static const char *const alike[] = {"batch", "seq", "context", "mode", NULL};
-    const struct arguments *arguments = line->options;
-    struct rt_step_options step = arguments->step;
-    struct rt_model_source source;
-    int status = rt_model_source_find(name, &source);
-    source.batch_asked = rt_given(line, "batch");
-    source.sequence_asked = rt_given(line, "seq");
-    if (status == RT_OK)
-        status = rt_step_options_settle(line, &source, alike, &step);
-    if (status == RT_OK)
-        status = set_step(arguments, &source, device, &step);
-    if (status == RT_OK)
-        status = rt_model_source_graph(&source, &step.graph, 0, &out->graph);
-    out->name = name;
-    out->graph.options.groups = NULL; /* the lists go now, what they led to is built */
-    out->graph.options.group_count = 0;
-    rt_step_options_release(&step);
-    return status;
-}
 
 static int build_models(const struct rt_command_line *line, struct rt_exploration *exploration)
 {
@@ -179,7 +126,12 @@ static int build_models(const struct rt_command_line *line, struct rt_exploratio
     int status = RT_OK;
     exploration->models = rt_calloc(arguments->models.count, sizeof *exploration->models);
     for (size_t m = 0; status == RT_OK && m < arguments->models.count; m++) {
-        status = build_model(line, arguments->models.name[m], &exploration->base, &exploration->models[m]);
+        struct rt_model_source source;
+        struct rt_explored_model *model = &exploration->models[m];
+        model->name = arguments->models.name[m];
+        status = rt_model_source_find(model->name, &source);
+        if (status == RT_OK)
+            status = rt_step_graph(&arguments->step, &source, &exploration->base, &model->graph);
         exploration->model_count += status == RT_OK;
     }
     return status;
@@ -289,6 +241,7 @@ static int explore_with(const struct rt_command_line *line, struct rt_exploratio
         arguments->how.host = &arguments->host;
     }
     exploration->how = arguments->how;
+    exploration->how.parallel = arguments->step.parallel;
     if (status == RT_OK)
         status = rt_predictor_open(arguments->predictor, &predictor);
     if (status != RT_OK)

@@ -140,7 +140,7 @@ static int make_batch(const struct making *making, const struct rt_gpu_job *job,
     const struct rt_pack_problem *problem = &making->surface->problem;
     struct rt_gpu_job one = *job;
     struct rt_graph graph;
-    one.options.batch = out->items = items;
+    one.step.batch = out->items = items;
     int status = rt_job_graph(&one, making->whole, &graph);
     if (status != RT_OK)
         return status;

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
 static int32_t add_device(struct rt_dataset *dataset, const char *name)
 {
@@ -37,7 +37,7 @@ static struct rt_workload *add(struct rt_dataset *dataset, int32_t device, const
 
 /* The roofline's time of a model, asked for directly. */
 static double direct_us(const char *device_name, const char *model_name,
-                        const struct rt_graph_options *options, const struct rt_parallel *parallel)
+                        const struct rt_graph_options *options, const struct rt_parallelism *parallel)
 {
     struct rt_device device;
     struct rt_model model;
@@ -114,7 +114,7 @@ static void test_known_errors(void)
     o.tensor_parallel = 4;
     expected[3] = direct_us("A100-SXM4-40GB", "gpt2-large", &o, &alone);
     o = plain(RT_STEP_TRAINING, 1);
-    struct rt_parallel four = alone;
+    struct rt_parallelism four = alone;
     four.data = 4;
     expected[4] = direct_us("A100-SXM4-40GB", "gpt2-large", &o, &four);
     four = alone;

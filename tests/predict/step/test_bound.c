@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
 /* Weights that the step reads (a row of the embedding for each token, experts that a token chose) and the
  * keys and values of all tokens but the new ones, in us at the peak bandwidth. */
@@ -86,7 +86,7 @@ static void test_no_step_beats_its_bandwidth(void)
     for (size_t i = 0; i < rt_zoo_size(); i++) {
         struct rt_model m;
         RT_ASSERT_OK(rt_zoo_model(i, &m));
-        if (rt_model_default_runtime(&m, RT_STEP_DECODE, RT_BF16) != RT_RUNTIME_SERVING)
+        if (!rt_model_is_served(&m))
             continue;
         for (size_t d = 0; d < rt_device_catalogue_size(); d++) {
             struct rt_device device;

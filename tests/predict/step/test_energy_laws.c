@@ -44,7 +44,7 @@ static void draw_hardware(struct rt_device *device, struct rt_predictor *predict
 
 struct asked {
     struct rt_graph_options step;
-    struct rt_parallel parallel;
+    struct rt_parallelism parallel;
     int64_t layers;
 };
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
 static struct rt_graph_options options(enum rt_step_kind step)
 {
@@ -106,7 +106,7 @@ static void test_inference_is_the_sum_of_its_kernels(void)
     rt_predictor_release(&predictor);
 }
 
-static void forecast(const struct rt_graph_options *o, const struct rt_parallel *parallel, const char *gpu,
+static void forecast(const struct rt_graph_options *o, const struct rt_parallelism *parallel, const char *gpu,
                      struct rt_graph *graph, struct rt_device *device, struct rt_forecast *f)
 {
     struct rt_predictor predictor;
@@ -311,7 +311,7 @@ static void test_data_parallel_hides_what_it_can(void)
     struct rt_device device;
     struct rt_forecast one, four, apart;
     struct rt_graph_options o = options(RT_STEP_TRAINING);
-    struct rt_parallel parallel = alone;
+    struct rt_parallelism parallel = alone;
     forecast(&o, &parallel, "A100-SXM4-40GB", &graph, &device, &one);
     rt_graph_release(&graph);
     parallel.data = 4;
@@ -336,7 +336,7 @@ static void test_pipelines_cut_layers(void)
     struct rt_device device;
     struct rt_forecast whole, tiling;
     struct rt_graph_options o = options(RT_STEP_TRAINING);
-    struct rt_parallel parallel = alone;
+    struct rt_parallelism parallel = alone;
     forecast(&o, &parallel, "A100-SXM4-40GB", &graph, &device, &whole);
     rt_graph_release(&graph);
     parallel.pipeline = 2;
@@ -375,7 +375,7 @@ static void test_microbatches_follow_one_another(void)
     struct rt_device device;
     struct rt_forecast one, three;
     struct rt_graph_options o = options(RT_STEP_TRAINING);
-    struct rt_parallel parallel = alone;
+    struct rt_parallelism parallel = alone;
     forecast(&o, &parallel, "V100-PCIE-32GB", &graph, &device, &one);
     rt_graph_release(&graph);
     parallel.microbatches = 3;

@@ -17,17 +17,17 @@ static void test_defaults_and_cells(void)
     CU_ASSERT_EQUAL_FATAL(jobs.count, 3);
     const struct rt_gpu_job *job = jobs.job;
     CU_ASSERT_STRING_EQUAL(job[0].name, "small");
-    CU_ASSERT_EQUAL(job[0].options.batch, 8);
-    CU_ASSERT_EQUAL(job[0].options.sequence, 64);
-    CU_ASSERT_EQUAL(job[0].options.dtype, RT_TF32);
+    CU_ASSERT_EQUAL(job[0].settled.step.batch, 8);
+    CU_ASSERT_EQUAL(job[0].settled.step.sequence, 64);
+    CU_ASSERT_EQUAL(job[0].settled.graph.dtype, RT_TF32);
     CU_ASSERT_EQUAL(job[0].latency_us, 20e3);
     CU_ASSERT_TRUE(isnan(job[0].rate));
     CU_ASSERT_STRING_EQUAL(job[1].name, "resnet50");
-    CU_ASSERT_EQUAL(job[1].options.step, RT_STEP_TRAINING);
-    CU_ASSERT_EQUAL(job[1].options.image, 192);
+    CU_ASSERT_EQUAL(job[1].settled.step.mode, RT_STEP_TRAINING);
+    CU_ASSERT_EQUAL(job[1].settled.step.image, 192);
     CU_ASSERT_EQUAL(job[1].rate, 100);
-    CU_ASSERT_EQUAL(job[2].options.batch, 1);
-    CU_ASSERT_EQUAL(job[2].options.sequence, rt_model_default_sequence(&job[2].source.model));
+    CU_ASSERT_EQUAL(job[2].settled.step.batch, 1);
+    CU_ASSERT_EQUAL(job[2].settled.step.sequence, rt_model_default_sequence(&job[2].source.model));
     struct rt_device device;
     struct rt_graph graph;
     RT_ASSERT_OK(rt_device_find("T4", &device));
@@ -49,9 +49,9 @@ static void test_batches_to_choose_from(void)
     CU_ASSERT_EQUAL_FATAL(jobs.count, 2);
     CU_ASSERT_EQUAL(jobs.job[0].batch_count, 3);
     CU_ASSERT_EQUAL(jobs.job[0].batches[2], 4);
-    CU_ASSERT_EQUAL(jobs.job[0].options.batch, 1);
+    CU_ASSERT_EQUAL(jobs.job[0].settled.step.batch, 1);
     CU_ASSERT_EQUAL(jobs.job[0].line, 2);
-    CU_ASSERT_EQUAL(jobs.job[1].options.optimizer, RT_OPTIMIZER_SGD);
+    CU_ASSERT_EQUAL(jobs.job[1].settled.step.optimizer, RT_OPTIMIZER_SGD);
     CU_ASSERT_EQUAL(jobs.job[1].line, 3);
     rt_jobs_release(&jobs);
 }
@@ -70,7 +70,7 @@ static void test_refused(void)
         {"model,batch\nbert-base,1 0\n", ":2: batch is \"1 0\"", RT_EFORMAT},
         {"model,batch\nbert-base,\" \"\n", "batch is", RT_EFORMAT},
         {"model,batch\nbert-base,1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n", "more than 16", RT_EFORMAT},
-        {"model,optimizer\nbert-base,adamw\n", "is for the mode training", RT_EFORMAT},
+        {"model,optimizer\nbert-base,adamw\n", "is for mode training", RT_EFORMAT},
         {"model,latency_ms\nbert-base,-1\n", "a number above 0", RT_EFORMAT},
         {"model,mode\nbert-base,sleep\n", "one of inference", RT_EFORMAT},
         {"model,dtype\nbert-base,fp3\n", "one of fp32", RT_EFORMAT},

@@ -142,7 +142,7 @@ static void test_one_limit(void)
         RT_ASSERT_OK(rt_limit_curve(&prediction, &limits, &curve));
         double full_us = prediction.forecast.total_us;
         RT_ASSERT_OK(
-            rt_forecast_hold(&prediction.forecast, &prediction.device, &pretrained, limits.watts[0]));
+            rt_forecast_cap_power(&prediction.forecast, &prediction.device, &pretrained, limits.watts[0]));
         const struct rt_forecast *held = &prediction.forecast;
         CU_ASSERT_DOUBLE_EQUAL(held->total_us / curve.states[0].step_us, 1, 1e-9);
         CU_ASSERT_DOUBLE_EQUAL(held->energy.joules / curve.states[0].joules, 1, 1e-9);
@@ -186,11 +186,11 @@ static void test_refused(void)
     struct rt_forecast *forecast = &prediction.forecast;
     struct rt_device *device = &prediction.device;
     double full_us = forecast->total_us, watts = device->power_w;
-    RT_ASSERT_FAILS(rt_forecast_hold(forecast, device, &pretrained, 300), RT_EUSAGE, "whose board has 250 W");
-    RT_ASSERT_FAILS(rt_forecast_hold(forecast, device, &pretrained, 5), RT_EUSAGE, "at rest");
-    RT_ASSERT_FAILS(rt_forecast_hold(forecast, device, &pretrained, NAN), RT_EUSAGE, "whose board has");
+    RT_ASSERT_FAILS(rt_forecast_cap_power(forecast, device, &pretrained, 300), RT_EUSAGE, "whose board has 250 W");
+    RT_ASSERT_FAILS(rt_forecast_cap_power(forecast, device, &pretrained, 5), RT_EUSAGE, "at rest");
+    RT_ASSERT_FAILS(rt_forecast_cap_power(forecast, device, &pretrained, NAN), RT_EUSAGE, "whose board has");
     device->power_w = NAN;
-    RT_ASSERT_FAILS(rt_forecast_hold(forecast, device, &pretrained, 100), RT_EFORMAT, "power_w=WATTS");
+    RT_ASSERT_FAILS(rt_forecast_cap_power(forecast, device, &pretrained, 100), RT_EFORMAT, "power_w=WATTS");
     device->power_w = watts;
     CU_ASSERT_EQUAL(forecast->total_us, full_us);
     close_case(&prediction);

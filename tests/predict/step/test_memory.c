@@ -15,7 +15,7 @@ struct step {
 };
 
 /* GPT-2's training step by the roofline on a host that is never in the way. */
-static void forecast(struct step *step, enum rt_recompute recompute, const struct rt_parallel *parallel)
+static void forecast(struct step *step, enum rt_recompute recompute, const struct rt_parallelism *parallel)
 {
     struct rt_graph_options options = {.step = RT_STEP_TRAINING,
                                        .batch = 2,
@@ -40,7 +40,7 @@ static void release(struct step *step)
     rt_graph_release(&step->graph);
 }
 
-static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
 static void test_taken_is_in_order(void)
 {
@@ -104,7 +104,7 @@ static void test_recompute_runs_layers_again(void)
  * slower; each GPU steps its share of the weights. */
 static void test_shards(void)
 {
-    struct rt_parallel parallel = alone;
+    struct rt_parallelism parallel = alone;
     double used = INFINITY, with[RT_SHARD_COUNT];
     parallel.data = 4;
     for (int s = 0; s < RT_SHARD_COUNT; s++) {

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const struct rt_parallel two_bytes_a_bucket = {.data = 4, .bucket_bytes = 2};
+static const struct rt_parallelism two_bytes_a_bucket = {.data = 4, .bucket_bytes = 2};
 
 /* Of a GPU whose link has no end, by the predictor "roofline". */
 static struct rt_predictor roofline;
@@ -15,7 +15,7 @@ static struct rt_collectives endless;
 static void start(void)
 {
     static const struct rt_graph graph = {.options.dtype = RT_FP32};
-    static const struct rt_parallel parallel = {.link_gbs = 1e12};
+    static const struct rt_parallelism parallel = {.link_gbs = 1e12};
     struct rt_device device;
     RT_ASSERT_OK(rt_device_named("A100-SXM4-80GB", &device));
     rt_predictor_init_roofline(&roofline);
@@ -26,7 +26,7 @@ static void start(void)
 static void test_collectives_by_the_prior(void)
 {
     struct rt_graph graph = {.options.dtype = RT_BF16};
-    struct rt_parallel parallel = {.link_gbs = NAN};
+    struct rt_parallelism parallel = {.link_gbs = NAN};
     struct rt_collectives c;
     struct rt_device device;
     start();
@@ -54,7 +54,7 @@ static void test_collectives_by_the_prior(void)
 static double library_us(enum rt_runtime_id runtime, enum rt_step_kind step)
 {
     struct rt_graph graph = {.options = {.dtype = RT_BF16, .runtime = runtime, .step = step}};
-    struct rt_parallel parallel = {.link_gbs = NAN};
+    struct rt_parallelism parallel = {.link_gbs = NAN};
     struct rt_collectives c;
     struct rt_collective_time time;
     struct rt_device device;
@@ -108,7 +108,7 @@ static void test_gradient_sums_without_overlap(void)
 {
     start();
     double one = sum_us(), ready[] = {0, 50}, bytes[] = {2, 2};
-    struct rt_parallel parallel = two_bytes_a_bucket;
+    struct rt_parallelism parallel = two_bytes_a_bucket;
     parallel.no_overlap = true;
     RT_ASSERT_NEAR(rt_gradient_sums_us(ready, bytes, 2, 4, &parallel, &endless, NULL, NULL), 50 + 2 * one,
                    1e-6);

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static const struct rt_parallel alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
+static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
 /* Untrained networks whose intervals are `half` of every level, `half` doubled for products. */
 static void make_predictor(struct rt_predictor *predictor, double half)

@@ -33,7 +33,7 @@ static void test_parameters(void)
         struct rt_graph graph;
         struct rt_graph_options options = served(RT_STEP_DECODE, 1, 16);
         RT_ASSERT_OK(rt_zoo_model(i, &m));
-        if (rt_model_default_runtime(&m, RT_STEP_DECODE, RT_BF16) != RT_RUNTIME_SERVING)
+        if (!rt_model_is_served(&m))
             continue;
         RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
         RT_ASSERT_NEAR(graph_parameters(&graph), rt_model_parameters(&m), 1e-12);
@@ -97,8 +97,8 @@ static void test_groups(void)
     struct rt_graph_options options = served(RT_STEP_PREFILL, 1, 1);
     struct rt_sequence_list list = {0};
     struct rt_graph graph;
-    RT_ASSERT_OK(rt_sequences_read("--lengths", "300,200+50x2", false, &list));
-    RT_ASSERT_OK(rt_sequences_read("--contexts", "1000,3000", true, &list));
+    RT_ASSERT_OK(rt_sequences_read("300,200+50x2", false, &list));
+    RT_ASSERT_OK(rt_sequences_read("1000,3000", true, &list));
     rt_sequences_set(&list, &options);
     CU_ASSERT_EQUAL(options.batch, 5);
     RT_ASSERT_OK(rt_graph_build(&m, &options, &graph));
@@ -119,8 +119,8 @@ static void test_latent_groups(void)
     struct rt_graph_options options = served(RT_STEP_PREFILL, 1, 1);
     struct rt_sequence_list list = {0};
     struct rt_graph mixed, alone;
-    RT_ASSERT_OK(rt_sequences_read("--lengths", "300+50", false, &list));
-    RT_ASSERT_OK(rt_sequences_read("--contexts", "1000,3000", true, &list));
+    RT_ASSERT_OK(rt_sequences_read("300+50", false, &list));
+    RT_ASSERT_OK(rt_sequences_read("1000,3000", true, &list));
     rt_sequences_set(&list, &options);
     RT_ASSERT_OK(rt_graph_build(&m, &options, &mixed));
     ASSERT_FORWARD(&mixed, "attn.kv", RT_OP_LINEAR, 1, 300, 128 * (128 + 128), 512);
@@ -149,7 +149,7 @@ static void test_equal_groups(void)
     struct rt_graph_options alike = served(RT_STEP_DECODE, 8, 777), options = alike;
     struct rt_sequence_list list = {0};
     struct rt_graph one, other;
-    RT_ASSERT_OK(rt_sequences_read("--contexts", "777x3,777x5", true, &list));
+    RT_ASSERT_OK(rt_sequences_read("777x3,777x5", true, &list));
     CU_ASSERT_EQUAL(list.count, 1);
     rt_sequences_set(&list, &options);
     RT_ASSERT_OK(rt_graph_build(&m, &alike, &one));
@@ -277,13 +277,13 @@ static void test_lists(void)
                                       "5x0", "5+", "1.5", "9999999999", "5 ,6", "5+1x2x3"};
     struct rt_sequence_list list = {0};
     for (size_t i = 0; i < RT_COUNT(bad); i++)
-        RT_ASSERT_FAILS(rt_sequences_read("--lengths", bad[i], false, &list), RT_EUSAGE, "--lengths");
-    RT_ASSERT_FAILS(rt_sequences_read("--contexts", "5+6", true, &list), RT_EUSAGE, "is no context");
+        RT_ASSERT_FAILS(rt_sequences_read(bad[i], false, &list), RT_EUSAGE, "lengths");
+    RT_ASSERT_FAILS(rt_sequences_read("5+6", true, &list), RT_EUSAGE, "is no context");
     rt_sequences_release(&list);
     char *text = rt_malloc(8 * (RT_MOST_SEQUENCE_GROUPS + 2)), *at = text;
     for (int i = 1; i <= RT_MOST_SEQUENCE_GROUPS + 1; i++)
         at += sprintf(at, "%s%d", i > 1 ? "," : "", i);
-    RT_ASSERT_FAILS(rt_sequences_read("--lengths", text, false, &list), RT_EUSAGE, "more than 4096");
+    RT_ASSERT_FAILS(rt_sequences_read(text, false, &list), RT_EUSAGE, "more than 4096");
     rt_sequences_release(&list);
     free(text);
 }

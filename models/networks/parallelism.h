@@ -1,0 +1,61 @@
+/*
+ * How a step is cut over GPUs: one struct, whoever asks (predict/step/parallel.h has what each cut costs).
+ *
+ * Data parallel: parts of the batch. Tensor parallel: every layer on several GPUs (Shoeybi et al.,
+ * Megatron-LM, 2019). Pipeline: the layers in stages, a GPU's batch in microbatches (Huang et al., GPipe,
+ * 2019; Narayanan et al., PipeDream, 2021). Expert parallel: whole experts shared out over the GPUs of tensor
+ * x attention. Attention-data parallel: attention of parts of the batch on GPUs of their own, experts over
+ * all of them (DeepSeek-V3).
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
+#define ROOFTILE_MODELS_NETWORKS_PARALLELISM_H
+
+#include "datasets/fabric.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rt_pipeline_schedule { RT_PIPELINE_1F1B, RT_PIPELINE_GPIPE, RT_PIPELINE_COUNT };
+extern const char *const rt_pipeline_schedules[RT_PIPELINE_COUNT]; /* "1f1b", "gpipe" */
+
+/* What a group of data-parallel GPUs shares out instead of each holding all (ZeRO: Rajbhandari et al., SC
+ * 2020): stage 1 the optimizer's state, 2 the gradients too, 3 the weights too (PyTorch's
+ * FullyShardedDataParallel). */
+enum rt_shard_kind {
+    RT_SHARD_NONE,
+    RT_SHARD_OPTIMIZER,
+    RT_SHARD_GRADIENTS,
+    RT_SHARD_PARAMETERS,
+    RT_SHARD_COUNT
+};
+extern const char *const rt_shard_kinds[RT_SHARD_COUNT]; /* "none", "optimizer", "gradients", "parameters" */
+
+struct rt_parallelism {
+    int64_t data, tensor, pipeline, microbatches, expert, attention; /* GPUs, parts; 1: none */
+    enum rt_pipeline_schedule schedule;
+    enum rt_shard_kind shard; /* what the data-parallel GPUs share out */
+    enum rt_fabric fabric;    /* RT_FABRIC_OWN: by the device's description */
+    double link_gbs;          /* that a GPU sends in one direction, whoever to; NaN: by the device's link */
+    bool no_overlap;          /* gradients are summed after the backward pass */
+    double bucket_bytes; /* of gradients that are summed at once; 0: 25 MiB, as DistributedDataParallel */
+};
+#define RT_PARALLELISM_NONE                                                                                  \
+    {                                                                                                        \
+        .data = 1, .tensor = 1, .pipeline = 1, .microbatches = 1, .expert = 1, .attention = 1,               \
+        .link_gbs = NAN                                                                                      \
+    }
+
+/* Parts that follow one another or lie side by side, which the batch of a step must be divisible by. */
+static inline int64_t rt_parallelism_parts(const struct rt_parallelism *parallel)
+{
+    return parallel->data * parallel->microbatches * parallel->attention;
+}
+
+/* GPUs of the whole step. */
+static inline int64_t rt_parallelism_gpus(const struct rt_parallelism *parallel)
+{
+    return parallel->data * parallel->tensor * parallel->pipeline * parallel->attention;
+}
+
+#endif

@@ -1,0 +1,476 @@
+/* Settling a step: what nobody said, and what does not go together. See step.h. */
+#include "models/networks/step.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_layouts[RT_LAYOUT_COUNT] = {"nchw", "nhwc"};
+
+static bool is_sixteen_bits(int dtype)
+{
+    return dtype == RT_FP16 || dtype == RT_BF16;
+}
+
+static void assume(struct rt_settled_step *settled, enum rt_step_field field)
+{
+    settled->assumed |= (uint64_t)1 << field;
+}
+
+/* What is settled, and by what. */
+struct settling {
+    const struct rt_step *asked;
+    const struct rt_model_source *source;
+    const struct rt_model *model; /* source's */
+    const struct rt_device *device;
+    struct rt_settled_step *out;
+};
+
+/* ---- what does not go together ---- */
+
+/* The names of given fields of a model that has no such thing; each ends in NULL. */
+static const char *given_of_tokens(const struct rt_step *step)
+{
+    return step->sequence > 0               ? "seq"
+           : step->context > 0              ? "context"
+           : step->lengths != NULL          ? "lengths"
+           : step->contexts != NULL         ? "contexts"
+           : step->quant != RT_NOT_GIVEN    ? "quant"
+           : step->kv_cache != RT_NOT_GIVEN ? "kv_cache"
+                                            : NULL;
+}
+
+static const char *given_of_images(const struct rt_step *step)
+{
+    return step->image > 0 ? "image" : step->layout != RT_NOT_GIVEN ? "layout" : NULL;
+}
+
+static int refuse_other_kind(const struct rt_model *model, const char *given)
+{
+    bool of_images = rt_model_image(model) > 0, text = rt_model_reads_text(model);
+    struct rt_field_words field = rt_field_words(given);
+    if (!text && !of_images)
+        return rt_fail(RT_EUSAGE, "%s is a model of sound, which %s is not for; {seconds} is its length",
+                       model->name, field.text);
+    if (of_images)
+        return rt_fail(RT_EUSAGE, "%s is a model of images, which %s is not for; {image} is their side",
+                       model->name, field.text);
+    return rt_fail(RT_EUSAGE, "%s is a language model, which %s is not for; {seq} is the length of sequences",
+                   model->name, field.text);
+}
+
+/* Sequences are of language models, images of models of images (CLIP has both), seconds of those that read
+ * sound. */
+static int check_kind(const struct settling *s)
+{
+    bool of_images = rt_model_image(s->model) > 0, text = rt_model_reads_text(s->model);
+    const char *given = NULL;
+    if (s->asked->seconds > 0 && !(rt_model_seconds(s->model) > 0))
+        return rt_fail(RT_EUSAGE, "%s hears nothing, so {seconds} is not for it; %s is its size",
+                       s->model->name, rt_field_words(of_images ? "image" : "seq").text);
+    if (!text)
+        given = given_of_tokens(s->asked);
+    if (given == NULL && !of_images)
+        given = given_of_images(s->asked);
+    return given == NULL ? RT_OK : refuse_other_kind(s->model, given);
+}
+
+/* What was traced is what it is; an ONNX model says which operators run, and not what runs them. */
+static int check_traced(const struct settling *s)
+{
+    const struct rt_step *step = s->asked;
+    bool onnx = rt_model_is_onnx(s->source->spec);
+    const char *given = step->lengths != NULL            ? "lengths"
+                        : step->contexts != NULL         ? "contexts"
+                        : step->quant != RT_NOT_GIVEN    ? "quant"
+                        : step->kv_cache != RT_NOT_GIVEN ? "kv_cache"
+                        : step->parallel.expert > 1      ? "ep"
+                        : step->parallel.attention > 1   ? "attention_dp"
+                        : step->image > 0                ? "image"
+                        : step->seconds > 0              ? "seconds"
+                        : onnx                           ? NULL
+                        : step->runtime != RT_NOT_GIVEN  ? "runtime"
+                        : step->layout != RT_NOT_GIVEN   ? "layout"
+                        : step->autocast                 ? "autocast"
+                                                         : NULL;
+    if (given != NULL)
+        return rt_fail(RT_EUSAGE, "an %s is forecast as it is, so %s does not apply",
+                       s->source->importer->what, rt_field_words(given).text);
+    if (onnx && step->runtime != RT_NOT_GIVEN && rt_runtimes[step->runtime].served)
+        return rt_fail(RT_EUSAGE,
+                       "{runtime} %s: LLM servers read checkpoints, not ONNX models; give the model's "
+                       "config.json, or another runtime",
+                       rt_runtimes[step->runtime].name);
+    return RT_OK;
+}
+
+/* The layers of an ONNX model are not known; an operator graph is of one step and size. */
+static int check_traced_parallel(const struct settling *s)
+{
+    const struct rt_step *step = s->asked;
+    const struct rt_parallelism *parallel = &step->parallel;
+    if (rt_model_is_onnx(s->source->spec)) {
+        if (parallel->pipeline > 1 || parallel->shard == RT_SHARD_PARAMETERS)
+            return rt_fail(RT_EUSAGE,
+                           "%s: the layers of an ONNX model are not known, so %s does not apply; share the "
+                           "batch out with {dp}",
+                           s->source->spec, rt_field_words(parallel->pipeline > 1 ? "pp" : "shard").text);
+        return RT_OK;
+    }
+    if (step->batch > 0 || step->sequence > 0 || rt_parallelism_gpus(parallel) * parallel->microbatches > 1)
+        return rt_fail(
+            RT_EUSAGE,
+            "%s is forecast as it is: {batch}, {seq} and what is said of several GPUs do not apply "
+            "to an %s",
+            s->source->spec, s->source->importer->what);
+    return RT_OK;
+}
+
+/* Of settled modes: what is for one of them alone. */
+static int check_mode(const struct rt_step *step)
+{
+    bool trains = step->mode == RT_STEP_TRAINING;
+    if (step->context > 0 && step->mode != RT_STEP_DECODE)
+        return rt_fail(RT_EUSAGE, "{context} is for {mode} decode; {seq} gives the length of sequences");
+    if (step->recompute > RT_RECOMPUTE_NONE && !trains)
+        return rt_fail(RT_EUSAGE, "{recompute} is for {mode} training");
+    if (step->optimizer > RT_OPTIMIZER_NONE && !trains)
+        return rt_fail(RT_EUSAGE, "{optimizer} is for {mode} training");
+    if (step->result != RT_TRANSFER_NONE && trains)
+        return rt_fail(RT_EUSAGE, "{result} is for {mode} inference and decode: training returns nothing");
+    if (step->overlap && step->input != RT_TRANSFER_PINNED)
+        return rt_fail(RT_EUSAGE,
+                       "{overlap} needs {input} pinned: from pageable memory the host copies itself, and "
+                       "launches nothing meanwhile");
+    return RT_OK;
+}
+
+/* ---- what the step is ---- */
+
+/* Lists say what the step is: lengths prefill, contexts decode, both are one mixed step. */
+static int settle_lists(struct settling *s)
+{
+    const struct rt_step *asked = s->asked;
+    struct rt_settled_step *out = s->out;
+    int status = RT_OK;
+    if (asked->lengths == NULL && asked->contexts == NULL)
+        return RT_OK;
+    const char *other = asked->batch > 0              ? "batch"
+                        : asked->sequence > 0         ? "seq"
+                        : asked->context > 0          ? "context"
+                        : asked->mode != RT_NOT_GIVEN ? "mode"
+                                                      : NULL;
+    if (other != NULL)
+        return rt_fail(RT_EUSAGE, "%s is for sequences that are alike; {lengths} and {contexts} say it all",
+                       rt_field_words(other).text);
+    if (asked->lengths != NULL)
+        status = rt_sequences_read(asked->lengths, false, &out->list);
+    if (status == RT_OK && asked->contexts != NULL)
+        status = rt_sequences_read(asked->contexts, true, &out->list);
+    if (status != RT_OK)
+        return status;
+    rt_sequences_set(&out->list, &out->graph);
+    out->step.mode = asked->lengths == NULL ? RT_STEP_DECODE : RT_STEP_PREFILL;
+    return RT_OK;
+}
+
+/* Does an LLM server run the step where nobody says what does? */
+static bool is_served(const struct settling *s)
+{
+    const struct rt_step *step = &s->out->step;
+    if (step->runtime != RT_NOT_GIVEN)
+        return rt_runtimes[step->runtime].served;
+    return s->out->list.count > 0 ||
+           (step->mode != RT_STEP_TRAINING && !step->autocast && rt_model_is_served(s->model));
+}
+
+/* ---- dtypes ---- */
+
+static double peak16(const struct rt_device *device)
+{
+    return fmax(device->fp16_matrix_tflops, device->fp16_vector_tflops); /* of NaN and a number, the number */
+}
+
+/* Of Maxwell and most Pascals fp16 has a fraction of the rate of fp32, or none. */
+static enum rt_dtype sixteen_bits(const struct rt_device *device)
+{
+    if (device == NULL || rt_device_has_bf16(device))
+        return RT_BF16;
+    return peak16(device) >= device->fp32_vector_tflops ? RT_FP16 : RT_FP32;
+}
+
+static enum rt_dtype beside_narrow(const struct settling *s)
+{
+    return s->model->fp16 || (s->device != NULL && !rt_device_has_bf16(s->device)) ? RT_FP16 : RT_BF16;
+}
+
+/* The checkpoint's, which may be narrow. */
+static int default_dtype(struct settling *s, int *out)
+{
+    enum rt_dtype dtype = RT_FP32;
+    int status = rt_model_source_dtype(s->source, &dtype);
+    if (status != RT_OK)
+        return status;
+    bool traced = rt_model_source_traced(s->source);
+    if (!traced && (s->model->dtype < 0 || (dtype == RT_FP32 && is_served(s))))
+        dtype = sixteen_bits(s->device);
+    if (dtype == RT_BF16 && !traced && s->device != NULL && !rt_device_has_bf16(s->device))
+        dtype = sixteen_bits(s->device);
+    *out = (int)dtype;
+    assume(s->out, RT_STEP_DTYPE);
+    return RT_OK;
+}
+
+static int check_quant(const struct rt_step *step)
+{
+    if (step->quant == RT_NOT_GIVEN)
+        return RT_OK;
+    if (step->autocast)
+        return rt_fail(RT_EUSAGE,
+                       "{autocast} and {quant} exclude each other: autocast keeps weights in fp32");
+    if (step->quant == RT_DTYPE_NONE)
+        return RT_OK;
+    if (!rt_dtype_is_narrow((enum rt_dtype)step->quant))
+        return rt_fail(RT_EUSAGE, "{quant} %s is not narrower than 16 bits; give it as {dtype}",
+                       rt_dtypes[step->quant].name);
+    if (step->dtype != RT_NOT_GIVEN && !is_sixteen_bits(step->dtype))
+        return rt_fail(RT_EUSAGE, "{dtype} %s: beside products in %s all else is in bf16 or fp16",
+                       rt_dtypes[step->dtype].name, rt_dtypes[step->quant].name);
+    return RT_OK;
+}
+
+/* Of all but products, and of products where they are narrow. */
+static int settle_dtype(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    int status = check_quant(step);
+    if (status != RT_OK)
+        return status;
+    if (step->dtype == RT_NOT_GIVEN && step->autocast) {
+        step->dtype = RT_FP16;
+        assume(s->out, RT_STEP_DTYPE);
+    } else if (step->dtype == RT_NOT_GIVEN && step->quant == RT_NOT_GIVEN) {
+        status = default_dtype(s, &step->dtype);
+    } else if (step->dtype == RT_NOT_GIVEN) {
+        step->dtype = (int)beside_narrow(s);
+        assume(s->out, RT_STEP_DTYPE);
+    }
+    if (status != RT_OK)
+        return status;
+    if (step->quant == RT_NOT_GIVEN)
+        step->quant = RT_DTYPE_NONE;
+    if (step->quant == RT_DTYPE_NONE && rt_dtype_is_narrow((enum rt_dtype)step->dtype)) {
+        step->quant = step->dtype; /* "fp8" is that of the products */
+        step->dtype = (int)beside_narrow(s);
+    }
+    s->out->graph.dtype = (enum rt_dtype)(step->quant == RT_DTYPE_NONE ? step->dtype : step->quant);
+    s->out->graph.fp16_beside = step->dtype == RT_FP16;
+    return RT_OK;
+}
+
+static void settle_runtime(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    if (step->runtime != RT_NOT_GIVEN)
+        return;
+    bool narrow = rt_dtypes[s->out->graph.dtype].bytes <= 2;
+    bool served = s->out->list.count > 0 || (is_served(s) && narrow);
+    step->runtime = served && !rt_model_source_traced(s->source) ? RT_RUNTIME_SERVING : RT_RUNTIME_EAGER;
+    assume(s->out, RT_STEP_RUNTIME);
+}
+
+static int settle_cache(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    bool served = rt_runtimes[step->runtime].served;
+    int cache = step->kv_cache;
+    if (cache == RT_NOT_GIVEN) {
+        s->out->graph.kv_bits = served ? s->model->kv_bits : 0;
+        step->kv_cache = RT_DTYPE_NONE;
+        return RT_OK;
+    }
+    if (cache == RT_DTYPE_NONE || is_sixteen_bits(cache))
+        return RT_OK;
+    if (cache != RT_FP8 && cache != RT_INT8)
+        return rt_fail(RT_EUSAGE, "{kv_cache} %s: servers keep keys and values in bf16, fp16, fp8 or int8",
+                       rt_dtypes[cache].name);
+    if (!served)
+        return rt_fail(RT_EUSAGE, "{kv_cache} %s is for {runtime} serving", rt_dtypes[cache].name);
+    s->out->graph.kv_bits = 8;
+    return RT_OK;
+}
+
+/* ---- sizes ---- */
+
+/* Of sound without text, its tokens; of files, their own, which are read later. */
+static int64_t usual_sequence(const struct settling *s)
+{
+    if (rt_model_source_traced(s->source))
+        return 1;
+    struct rt_graph_options graph = s->out->graph;
+    graph.sequence = rt_model_default_sequence(s->model);
+    return s->asked->seconds > 0 ? rt_model_sequence(s->model, &graph) : graph.sequence;
+}
+
+/* As long as sequences are, but with room for the token that the step makes. */
+static int64_t usual_context(const struct settling *s)
+{
+    int64_t positions = rt_model_source_traced(s->source) ? 0 : s->model->positions;
+    int64_t length = s->out->step.sequence;
+    return positions > 1 && length >= positions ? positions - 1 : length;
+}
+
+static void settle_sizes(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    if (step->sequence == 0) {
+        step->sequence = usual_sequence(s);
+        assume(s->out, RT_STEP_SEQ);
+    }
+    if (step->context == 0) {
+        step->context = step->mode == RT_STEP_DECODE ? usual_context(s) : step->sequence;
+        assume(s->out, RT_STEP_CONTEXT);
+    }
+    if (step->image == 0 && !rt_model_source_traced(s->source) && rt_model_image(s->model) > 0) {
+        step->image = rt_model_image(s->model);
+        assume(s->out, RT_STEP_IMAGE);
+    }
+    if (s->out->list.count > 0) {
+        step->batch = s->out->graph.batch;
+        step->sequence = s->out->graph.sequence;
+        step->context = s->out->graph.context;
+        s->out->assumed &= ~((uint64_t)1 << RT_STEP_SEQ | (uint64_t)1 << RT_STEP_CONTEXT);
+    } else if (step->batch == 0) {
+        step->batch = rt_parallelism_parts(&step->parallel);
+        assume(s->out, RT_STEP_BATCH);
+    }
+}
+
+static int check_batch(const struct rt_step *step)
+{
+    const struct rt_parallelism *parallel = &step->parallel;
+    int64_t parts = rt_parallelism_parts(parallel);
+    if (step->batch % parts == 0)
+        return RT_OK;
+    if (parallel->attention > 1)
+        return rt_fail(RT_EUSAGE,
+                       "{batch} %" PRId64 ": cannot be divided by %" PRId64 " ({attention_dp}) x %" PRId64
+                       " ({dp}) x %" PRId64 " ({microbatches}); give a multiple of %" PRId64,
+                       step->batch, parallel->attention, parallel->data, parallel->microbatches, parts);
+    return rt_fail(RT_EUSAGE,
+                   "{batch} %" PRId64 ": cannot be divided by %" PRId64 " ({dp}) x %" PRId64
+                   " ({microbatches}); give a multiple of %" PRId64,
+                   step->batch, parallel->data, parallel->microbatches, parts);
+}
+
+/* ---- all of it ---- */
+
+static void settle_mode(struct settling *s)
+{
+    struct rt_step *step = &s->out->step;
+    if (step->mode == RT_NOT_GIVEN) {
+        step->mode = RT_STEP_PREFILL;
+        assume(s->out, RT_STEP_MODE);
+    }
+    if (step->optimizer == RT_NOT_GIVEN) {
+        step->optimizer = step->mode == RT_STEP_TRAINING ? RT_OPTIMIZER_ADAMW : RT_OPTIMIZER_NONE;
+        assume(s->out, RT_STEP_OPTIMIZER);
+    }
+    if (step->recompute == RT_NOT_GIVEN)
+        step->recompute = RT_RECOMPUTE_NONE;
+    if (step->layout == RT_NOT_GIVEN)
+        step->layout = RT_LAYOUT_NCHW;
+}
+
+/* The graph's options of what is settled: one GPU in one pass. */
+static void set_graph(struct rt_settled_step *settled)
+{
+    const struct rt_step *step = &settled->step;
+    struct rt_graph_options *graph = &settled->graph;
+    graph->step = (enum rt_step_kind)step->mode;
+    graph->runtime = (enum rt_runtime_id)step->runtime;
+    graph->optimizer = (enum rt_optimizer_kind)step->optimizer;
+    graph->recompute = (enum rt_recompute)step->recompute;
+    graph->channels_last = step->layout == RT_LAYOUT_NHWC;
+    graph->fusion = step->fusion;
+    graph->autocast = step->autocast;
+    graph->seconds = step->seconds;
+    graph->tensor_parallel = step->parallel.tensor;
+    graph->expert_parallel = step->parallel.expert;
+    graph->attention_data_parallel = step->parallel.attention;
+    if (graph->groups != NULL)
+        return;
+    graph->batch = step->batch / rt_parallelism_parts(&step->parallel);
+    graph->sequence = step->sequence;
+    graph->context = step->context;
+    graph->image = step->image;
+}
+
+int rt_step_settle(const struct rt_step *step, const struct rt_model_source *source,
+                   const struct rt_device *device, struct rt_settled_step *out)
+{
+    bool traced = rt_model_source_traced(source);
+    struct settling s = {step, source, &source->model, device, out};
+    *out = (struct rt_settled_step){.step = *step};
+    int status = traced ? check_traced(&s) : check_kind(&s);
+    if (status == RT_OK && traced)
+        status = check_traced_parallel(&s);
+    if (status == RT_OK)
+        status = settle_lists(&s);
+    if (status != RT_OK)
+        return status;
+    settle_mode(&s);
+    if ((status = check_mode(&out->step)) == RT_OK)
+        status = settle_dtype(&s);
+    if (status != RT_OK)
+        return status;
+    settle_runtime(&s);
+    if ((status = settle_cache(&s)) != RT_OK)
+        return status;
+    settle_sizes(&s);
+    status = out->list.count > 0 ? RT_OK : check_batch(&out->step);
+    set_graph(out);
+    return status;
+}
+
+void rt_settled_step_release(struct rt_settled_step *settled)
+{
+    rt_sequences_release(&settled->list);
+    settled->graph.groups = NULL;
+    settled->graph.group_count = 0;
+}
+
+int rt_settled_step_graph(struct rt_settled_step *settled, const struct rt_model_source *source,
+                          struct rt_graph *out)
+{
+    struct rt_step *step = &settled->step;
+    if (!rt_model_source_traced(source))
+        return rt_model_source_graph(source, &settled->graph, step->layers, out);
+    struct rt_model_source said = *source;
+    said.batch_asked = (settled->assumed & (uint64_t)1 << RT_STEP_BATCH) == 0;
+    said.sequence_asked = (settled->assumed & (uint64_t)1 << RT_STEP_SEQ) == 0;
+    int status = rt_model_source_graph(&said, &settled->graph, step->layers, out);
+    if (status != RT_OK)
+        return status;
+    step->batch = out->options.batch * rt_parallelism_parts(&step->parallel);
+    step->sequence = settled->graph.sequence = out->options.sequence;
+    step->image = settled->graph.image = out->options.image;
+    return RT_OK;
+}
+
+int rt_step_graph(const struct rt_step *step, const struct rt_model_source *source,
+                  const struct rt_device *device, struct rt_graph *out)
+{
+    struct rt_settled_step settled;
+    int status = rt_step_settle(step, source, device, &settled);
+    if (status == RT_OK)
+        status = rt_settled_step_graph(&settled, source, out);
+    if (status == RT_OK) {
+        out->options.groups = NULL; /* they go now, what they led to is built */
+        out->options.group_count = 0;
+    }
+    rt_settled_step_release(&settled);
+    return status;
+}

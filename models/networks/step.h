@@ -1,0 +1,143 @@
+/*
+ * One request: everything that can be asked of one step of a model. The command line, the C library, Python,
+ * lists of jobs and of runs, serve, plan, explore, advise and pack fill a struct rt_step and leave out what
+ * nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers what it assumed:
+ *
+ *   mode         inference
+ *   dtype        the checkpoint's: of the config.json, of a model of the zoo the published one's; where none
+ * is known, 16 bits where the GPU has units for them (bf16, else fp16), else fp32. A bf16 checkpoint is fp16
+ * on a GPU without bf16, and what a server runs is in 16 bits, as vLLM's --dtype auto has it runtime      a
+ * server for decode and prefill of the language models that servers run, in 16 bits or fewer, and for lists
+ * of sequences; PyTorch's eager mode for training, images, sound, encoders and all else quant, kv_cache   as
+ * the config.json has them optimizer    training: adamw batch        1 for each part that it is divided into
+ *   seq          1024, or the model's positions where those are fewer; context: the same, less the token that
+ * is made image, seconds    the model's own
+ *
+ * Errors name the fields of struct rt_step as users know them: {kv_cache} (base/status.h).
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_STEP_H
+#define ROOFTILE_MODELS_NETWORKS_STEP_H
+
+#include "datasets/device.h"
+#include "datasets/run_attributes.h"
+#include "models/networks/source.h"
+#include "models/networks/parallelism.h"
+#include "models/networks/sequences.h"
+
+/* Beside the values of an enum: nobody said; and of dtypes that may be none: said to be that of all else. */
+enum { RT_NOT_GIVEN = -1, RT_DTYPE_NONE = -2 };
+
+/* What is to be computed of a step beside its time. */
+enum rt_want { RT_WANT_MEMORY = 1, RT_WANT_ENERGY = 2 };
+
+enum rt_layout { RT_LAYOUT_NCHW, RT_LAYOUT_NHWC, RT_LAYOUT_COUNT };
+extern const char *const rt_layouts[RT_LAYOUT_COUNT]; /* "nchw", "nhwc" */
+
+struct rt_step {
+    int mode;      /* enum rt_step_kind */
+    int64_t batch; /* sequences or images of the step, over all GPUs; 0: not given, as of the numbers below */
+    int64_t sequence;                          /* tokens of each */
+    int64_t image;                             /* side of images in pixels */
+    int64_t context;                           /* decode: tokens cached already */
+    double seconds;                            /* of sound, at 16 kHz */
+    int64_t layers;                            /* of an operator graph that holds one layer */
+    const char *lengths, *contexts;            /* sequences that differ (sequences.h); NULL: all are alike */
+    int dtype, quant, kv_cache;                /* enum rt_dtype; quant and kv_cache also RT_DTYPE_NONE */
+    int runtime, optimizer, recompute, layout; /* their enums */
+    bool fusion, autocast;
+    struct rt_parallelism parallel;
+    /* Beside the GPU; names and files of predict/step/host.h and server.h. */
+    const char *host, *server;
+    double host_us;    /* to launch any kernel; NaN: as the host has it */
+    int input, result; /* enum rt_transfer */
+    bool overlap;
+    double power_limit_w; /* of each GPU; NaN: the board's */
+    double level;         /* of the interval, above 0 and below 1; 0: none */
+    unsigned wants;       /* enum rt_want, or-ed */
+};
+#define RT_STEP_NOT_GIVEN                                                                                    \
+    {                                                                                                        \
+        .mode = RT_NOT_GIVEN, .dtype = RT_NOT_GIVEN, .quant = RT_NOT_GIVEN, .kv_cache = RT_NOT_GIVEN,        \
+        .runtime = RT_NOT_GIVEN, .optimizer = RT_NOT_GIVEN, .recompute = RT_NOT_GIVEN,                       \
+        .layout = RT_NOT_GIVEN, .parallel = RT_PARALLELISM_NONE, .host_us = NAN, .power_limit_w = NAN        \
+    }
+
+/* The fields that have a name, as texts of "name=value" fill them: options of the command line with
+ * underscores. */
+enum rt_step_field {
+    RT_STEP_MODE,
+    RT_STEP_BATCH,
+    RT_STEP_SEQ,
+    RT_STEP_IMAGE,
+    RT_STEP_CONTEXT,
+    RT_STEP_SECONDS,
+    RT_STEP_LAYERS,
+    RT_STEP_LENGTHS,
+    RT_STEP_CONTEXTS,
+    RT_STEP_DTYPE,
+    RT_STEP_QUANT,
+    RT_STEP_KV_CACHE,
+    RT_STEP_RUNTIME,
+    RT_STEP_OPTIMIZER,
+    RT_STEP_RECOMPUTE,
+    RT_STEP_LAYOUT,
+    RT_STEP_FUSION,
+    RT_STEP_AUTOCAST,
+    RT_STEP_DP,
+    RT_STEP_TP,
+    RT_STEP_PP,
+    RT_STEP_MICROBATCHES,
+    RT_STEP_EP,
+    RT_STEP_ATTENTION_DP,
+    RT_STEP_SCHEDULE,
+    RT_STEP_SHARD,
+    RT_STEP_FABRIC,
+    RT_STEP_LINK_GBS,
+    RT_STEP_NO_OVERLAP,
+    RT_STEP_HOST,
+    RT_STEP_HOST_US,
+    RT_STEP_SERVER,
+    RT_STEP_INPUT,
+    RT_STEP_RESULT,
+    RT_STEP_OVERLAP,
+    RT_STEP_POWER_LIMIT,
+    RT_STEP_INTERVAL,
+    RT_STEP_FIELDS
+};
+extern const char *const rt_step_field_names[RT_STEP_FIELDS]; /* "mode", "batch", "seq", "kv_cache" ... */
+
+/* Reads the text of a field into the step; texts are borrowed. RT_EUSAGE: there is no such field (the
+ * sentence names the near one), or its text is none of its values. */
+int rt_step_set(struct rt_step *step, const char *field, const char *text);
+
+/* A step with nothing left to say. */
+struct rt_settled_step {
+    struct rt_step step; /* dtype is of all but the layers' products where quant is not RT_DTYPE_NONE */
+    struct rt_graph_options graph; /* of one GPU in one pass; its groups are `list`'s */
+    struct rt_sequence_list list;
+    uint64_t assumed; /* 1 << enum rt_step_field: what nobody said */
+};
+
+/* Settles a step of `source` on `device` (NULL: any GPU of today). Release `out` in any case. RT_EUSAGE where
+ * fields do not go together or not with the model, RT_EFORMAT where the config's dtype or quantisation cannot
+ * be forecast. */
+int rt_step_settle(const struct rt_step *step, const struct rt_model_source *source,
+                   const struct rt_device *device, struct rt_settled_step *out);
+void rt_settled_step_release(struct rt_settled_step *settled);
+
+/* Its graph, of one GPU in one pass; the errors of rt_model_source_graph. Of a file, the sizes that it has
+ * and nobody asked for become the step's: batch, sequence, image. */
+int rt_settled_step_graph(struct rt_settled_step *settled, const struct rt_model_source *source,
+                          struct rt_graph *out);
+
+/* Both: the graph of a step of `source` on `device`. Lists of sequences are gone from its options. */
+int rt_step_graph(const struct rt_step *step, const struct rt_model_source *source,
+                  const struct rt_device *device, struct rt_graph *out);
+
+/* What was assumed, as {"dtype": "bf16", "seq": 1024 ...}: a new reference. */
+json_t *rt_settled_step_assumed(const struct rt_settled_step *settled);
+/* The same for people, "bf16, by a server, 1024 tokens"; NULL: nothing that bears on the time. Free with
+ * free(). */
+char *rt_settled_step_assumed_words(const struct rt_settled_step *settled);
+
+#endif

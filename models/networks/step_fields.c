@@ -1,0 +1,167 @@
+/* The fields of a step by name: from texts, and what was assumed of them. See step.h. */
+#include "base/options.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "base/text.h"
+#include "models/networks/step_options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rt_step_field_names[RT_STEP_FIELDS] = {
+    "mode",         "batch",    "seq",          "image",    "context",  "seconds", "layers",
+    "lengths",      "contexts", "dtype",        "quant",    "kv_cache", "runtime", "optimizer",
+    "recompute",    "layout",   "fusion",       "autocast", "dp",       "tp",      "pp",
+    "microbatches", "ep",       "attention_dp", "schedule", "shard",    "fabric",  "link_gbs",
+    "no_overlap",   "host",     "host_us",      "server",   "input",    "result",  "overlap",
+    "power_limit",  "interval",
+};
+
+/* "1", "true", "yes" or nothing behind the "="; "0", "false", "no". */
+static int read_bool(const char *field, const char *text, void *value)
+{
+    static const char *const words[] = {"0", "false", "no", "1", "true", "yes", ""};
+    for (size_t i = 0; i < RT_COUNT(words); i++)
+        if (strcmp(text, words[i]) == 0) {
+            *(bool *)value = i >= 3;
+            return RT_OK;
+        }
+    return rt_fail(RT_EUSAGE, "%s %s: must be true or false", field, text);
+}
+
+/* clang-format off */
+#define COUNT(member) RT_INTEGER(struct rt_step, member, 1, INT32_MAX)
+#define GPUS(member) RT_INTEGER(struct rt_step, member, 1, 65536)
+#define CHOICE(member, names) RT_CHOICE(struct rt_step, member, names)
+#define BOOL(member) RT_OWN(struct rt_step, member, read_bool)
+#define TEXT(member) RT_TEXT(struct rt_step, member)
+static const struct rt_option_value rows[RT_STEP_FIELDS] = {
+    [RT_STEP_MODE] = CHOICE(mode, rt_steps),
+    [RT_STEP_BATCH] = COUNT(batch),
+    [RT_STEP_SEQ] = COUNT(sequence),
+    [RT_STEP_IMAGE] = COUNT(image),
+    [RT_STEP_CONTEXT] = COUNT(context),
+    [RT_STEP_SECONDS] = RT_NUMBER(struct rt_step, seconds, 1e-3, RT_MOST_SECONDS),
+    [RT_STEP_LAYERS] = GPUS(layers),
+    [RT_STEP_LENGTHS] = TEXT(lengths),
+    [RT_STEP_CONTEXTS] = TEXT(contexts),
+    [RT_STEP_DTYPE] = RT_OWN(struct rt_step, dtype, rt_read_dtype),
+    [RT_STEP_QUANT] = RT_OWN(struct rt_step, quant, rt_read_dtype_or_none),
+    [RT_STEP_KV_CACHE] = RT_OWN(struct rt_step, kv_cache, rt_read_dtype_or_none),
+    [RT_STEP_RUNTIME] = CHOICE(runtime, rt_runtime_names),
+    [RT_STEP_OPTIMIZER] = CHOICE(optimizer, rt_optimizers),
+    [RT_STEP_RECOMPUTE] = CHOICE(recompute, rt_recomputes),
+    [RT_STEP_LAYOUT] = CHOICE(layout, rt_layouts),
+    [RT_STEP_FUSION] = BOOL(fusion),
+    [RT_STEP_AUTOCAST] = BOOL(autocast),
+    [RT_STEP_DP] = GPUS(parallel.data),
+    [RT_STEP_TP] = GPUS(parallel.tensor),
+    [RT_STEP_PP] = GPUS(parallel.pipeline),
+    [RT_STEP_MICROBATCHES] = GPUS(parallel.microbatches),
+    [RT_STEP_EP] = GPUS(parallel.expert),
+    [RT_STEP_ATTENTION_DP] = GPUS(parallel.attention),
+    [RT_STEP_SCHEDULE] = CHOICE(parallel.schedule, rt_pipeline_schedules),
+    [RT_STEP_SHARD] = CHOICE(parallel.shard, rt_shard_kinds),
+    [RT_STEP_FABRIC] = CHOICE(parallel.fabric, rt_fabrics),
+    [RT_STEP_LINK_GBS] = RT_NUMBER(struct rt_step, parallel.link_gbs, 0.01, 1e5),
+    [RT_STEP_NO_OVERLAP] = BOOL(parallel.no_overlap),
+    [RT_STEP_HOST] = TEXT(host),
+    [RT_STEP_HOST_US] = RT_NUMBER(struct rt_step, host_us, 0, 1e4),
+    [RT_STEP_SERVER] = TEXT(server),
+    [RT_STEP_INPUT] = CHOICE(input, rt_transfers),
+    [RT_STEP_RESULT] = CHOICE(result, rt_transfers),
+    [RT_STEP_OVERLAP] = BOOL(overlap),
+    [RT_STEP_POWER_LIMIT] = RT_NUMBER(struct rt_step, power_limit_w, 1, 1e5),
+    [RT_STEP_INTERVAL] = RT_NUMBER(struct rt_step, level, 0, 0.99),
+};
+/* clang-format on */
+
+int rt_step_set(struct rt_step *step, const char *field, const char *text)
+{
+    struct rt_hints hints = {0};
+    for (int f = 0; f < RT_STEP_FIELDS; f++) {
+        if (strcmp(rt_step_field_names[f], field) == 0)
+            return rows[f].read(&rows[f], field, text, (char *)step + rows[f].offset);
+        if (rt_name_near(rt_step_field_names[f], field))
+            rt_hints_add(&hints, rt_step_field_names[f], 1);
+    }
+    char *near = rt_hints_words(&hints);
+    int status = rt_fail(RT_EUSAGE,
+                         "\"%.40s\" is no field of a step%s; they are the options of `rooftile predict` with "
+                         "underscores",
+                         field, near);
+    free(near);
+    return status;
+}
+
+/* ---- what was assumed ---- */
+
+/* The text of a settled field that may have been assumed. */
+static char *text_of(const struct rt_settled_step *settled, enum rt_step_field field)
+{
+    const struct rt_step *step = &settled->step;
+    switch (field) {
+    case RT_STEP_MODE:
+        return rt_strdup(rt_steps[step->mode]);
+    case RT_STEP_DTYPE:
+        return rt_strdup(rt_dtypes[settled->graph.dtype].name);
+    case RT_STEP_RUNTIME:
+        return rt_strdup(rt_runtimes[step->runtime].name);
+    case RT_STEP_OPTIMIZER:
+        return rt_strdup(rt_optimizers[step->optimizer]);
+    case RT_STEP_BATCH:
+        return rt_format("%" PRId64, step->batch);
+    case RT_STEP_SEQ:
+        return rt_format("%" PRId64, step->sequence);
+    case RT_STEP_CONTEXT:
+        return rt_format("%" PRId64, step->context);
+    case RT_STEP_IMAGE:
+        return rt_format("%" PRId64, step->image);
+    default:
+        return NULL;
+    }
+}
+
+/* Does the field bear on this step? A context is decode's, an optimizer training's, a sequence what a step
+ * reads. */
+static bool bears(const struct rt_settled_step *settled, enum rt_step_field field)
+{
+    const struct rt_step *step = &settled->step;
+    if ((settled->assumed & (uint64_t)1 << field) == 0)
+        return false;
+    switch (field) {
+    case RT_STEP_CONTEXT:
+        return step->mode == RT_STEP_DECODE;
+    case RT_STEP_OPTIMIZER:
+        return step->mode == RT_STEP_TRAINING;
+    case RT_STEP_SEQ:
+        return step->mode != RT_STEP_DECODE && step->image == 0;
+    default:
+        return true;
+    }
+}
+
+json_t *rt_settled_step_assumed(const struct rt_settled_step *settled)
+{
+    json_t *assumed = json_object();
+    for (int f = 0; f < RT_STEP_FIELDS; f++) {
+        char *text = bears(settled, (enum rt_step_field)f) ? text_of(settled, (enum rt_step_field)f) : NULL;
+        if (text != NULL)
+            json_object_set_new(assumed, rt_step_field_names[f], json_string(text));
+        free(text);
+    }
+    return assumed;
+}
+
+char *rt_settled_step_assumed_words(const struct rt_settled_step *settled)
+{
+    struct rt_text words = {0};
+    for (int f = 0; f < RT_STEP_FIELDS; f++) {
+        char *text = bears(settled, (enum rt_step_field)f) ? text_of(settled, (enum rt_step_field)f) : NULL;
+        if (text != NULL)
+            rt_text_item(&words, ", ", "%s %s", rt_field_words(rt_step_field_names[f]).text, text);
+        free(text);
+    }
+    return rt_text_take(&words);
+}

@@ -1,0 +1,78 @@
+/* From a request to what is forecast of it: a settled step, its graph, its host. See prediction.h. */
+#include "base/status.h"
+#include "predict/step/prediction.h"
+
+#include <stdlib.h>
+
+static int find_host(struct rt_prediction *prediction)
+{
+    const struct rt_step *step = &prediction->settled.step;
+    int status = step->server != NULL ? rt_server_find(step->server, &prediction->server) : RT_OK;
+    if (status != RT_OK)
+        return rt_fail_context(RT_EUSAGE, "{server} %.40s", step->server);
+    return step->host != NULL ? rt_host_find(step->host, &prediction->host) : RT_OK;
+}
+
+static void take_sizes(struct rt_prediction *prediction)
+{
+    const struct rt_step *step = &prediction->settled.step;
+    prediction->batch = step->batch;
+    prediction->sequence = step->sequence;
+    prediction->image = step->image;
+}
+
+int rt_prediction_begin(const struct rt_step *step, const struct rt_model_source *source,
+                        const struct rt_device *device, struct rt_prediction *out)
+{
+    out->model = source->spec;
+    out->device = *device;
+    int status = rt_step_settle(step, source, &out->device, &out->settled);
+    if (status == RT_OK)
+        status = find_host(out);
+    if (status == RT_OK)
+        status = rt_settled_step_graph(&out->settled, source, &out->graph);
+    if (status != RT_OK)
+        return status;
+    take_sizes(out);
+    if (!rt_model_source_traced(source))
+        out->overlong =
+            rt_model_reads_text(&source->model) && rt_model_overlong(&source->model, &out->settled.graph);
+    return RT_OK;
+}
+
+void rt_prediction_release(struct rt_prediction *prediction)
+{
+    rt_forecast_release(&prediction->forecast);
+    rt_graph_release(&prediction->graph);
+    rt_settled_step_release(&prediction->settled);
+    free(prediction->refused);
+    prediction->refused = NULL;
+}
+
+struct rt_forecast_options rt_prediction_how(const struct rt_prediction *prediction)
+{
+    const struct rt_step *step = &prediction->settled.step;
+    return (struct rt_forecast_options){
+        .parallel = step->parallel,
+        .host = step->host != NULL ? &prediction->host : NULL,
+        .host_us = step->host_us,
+        .server = prediction->server,
+        .input = (enum rt_transfer)step->input,
+        .result = (enum rt_transfer)step->result,
+        .overlap = step->overlap,
+        .level = step->level,
+        .energy = (step->wants & RT_WANT_ENERGY) != 0,
+        .times_only = (step->wants & RT_WANT_MEMORY) == 0,
+    };
+}
+
+struct rt_fit_case rt_prediction_fit(const struct rt_prediction *prediction,
+                                     const struct rt_model_source *source)
+{
+    return (struct rt_fit_case){.source = source,
+                                .step = prediction->settled.graph,
+                                .layers = prediction->settled.step.layers,
+                                .batch = prediction->batch,
+                                .options = rt_prediction_how(prediction),
+                                .device = &prediction->device};
+}
