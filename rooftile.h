@@ -85,31 +85,45 @@ ROOFTILE_PUBLIC int rooftile_model_onnx(const char *path, const char *const *dim
                                         rooftile_model **out);
 ROOFTILE_PUBLIC void rooftile_model_free(rooftile_model *model);
 
-/* What one step does. rooftile_step_init sets the defaults; a caller changes what it wants. */
+/*
+ * One step. What is left at 0 or NULL is as `rooftile predict` has it: the dtype of the checkpoint (16 bits
+ * where none is known and the device has units for them), a server for decode and inference of the language
+ * models that servers run, PyTorch's eager mode else, AdamW in training, as many tokens as the model has
+ * positions, 1024 at most. rooftile_forecast_json says what was assumed.
+ */
 struct rooftile_step {
-    const char *mode;  /* "inference" (whole sequences; the default), "decode" (one token each), "training" */
-    const char *dtype; /* of weights and activations: "fp32", "fp16", "bf16" ...; NULL (default): the model's
-                        * own, of its config.json, else fp32 */
-    const char *optimizer;   /* training: "none" (default), "sgd", "adamw" */
-    int64_t batch;           /* sequences on one device: 1 */
-    int64_t sequence;        /* tokens of each: 512 */
-    int64_t context;         /* decode: tokens already in the cache: 512 */
-    int64_t tensor_parallel; /* devices that share every layer: 1 */
-    int64_t data_parallel;   /* devices that sum gradients: 1 */
-    const char *runtime; /* "eager-math", "eager", "compile", "serving"; NULL (default): serving for decode,
-                          * else eager */
-    const char
-        *kv_cache; /* serving: "fp8"; NULL (default): as wide as activations, or as the config.json has it */
-    int64_t expert_parallel, attention_data_parallel; /* serving: 1, 1 */
-    int fusion; /* 1: chains of elementwise ops run as one kernel (torch.compile); 0 */
+    const char *mode;        /* "inference" (whole sequences), "decode" (one token each), "training" */
+    const char *dtype;       /* of weights and activations: "fp32", "fp16", "bf16", "fp8" ... */
+    const char *optimizer;   /* training: "none", "sgd", "adamw", "momentum" */
+    int64_t batch;           /* sequences or images of the step, over all devices */
+    int64_t sequence;        /* tokens of each */
+    int64_t context;         /* decode: tokens already in the cache */
+    int64_t tensor_parallel; /* devices that share every layer */
+    int64_t data_parallel;   /* devices that each take a part of the batch */
+    const char *runtime;     /* "eager-math", "eager", "graph", "compile", "serving" */
+    const char *kv_cache;    /* serving: "fp8", "none": as wide as activations */
+    int64_t expert_parallel, attention_data_parallel; /* serving */
+    int fusion; /* 1: chains of elementwise ops run as one kernel (torch.compile) */
 };
+/* Nothing said. */
 ROOFTILE_PUBLIC void rooftile_step_init(struct rooftile_step *step);
 
 /* ---- forecasts ---- */
 
+/* A forecast holds what it needs of its predictor, device and model: they may be freed before it. */
 ROOFTILE_PUBLIC int rooftile_forecast_step(const rooftile_predictor *predictor, const rooftile_device *device,
                                            const rooftile_model *model, const struct rooftile_step *step,
                                            rooftile_forecast **out);
+/* The same of a step in words, {"mode=decode", "context=4096", "kv_cache=fp8"}: all that can be said of a
+ * step, by the options of `rooftile predict` with underscores (quant, lengths, contexts, pp, microbatches,
+ * shard, recompute, autocast, host, server, input, power_limit, interval ...). `count` fields; what none
+ * names is as above. */
+ROOFTILE_PUBLIC int rooftile_forecast_fields(const rooftile_predictor *predictor,
+                                             const rooftile_device *device, const rooftile_model *model,
+                                             const char *const *fields, size_t count,
+                                             rooftile_forecast **out);
+/* All of a forecast, as `rooftile predict --json` prints it. Free with rooftile_text_free. */
+ROOFTILE_PUBLIC int rooftile_forecast_json(const rooftile_forecast *forecast, char **json);
 ROOFTILE_PUBLIC void rooftile_forecast_free(rooftile_forecast *forecast);
 
 /* Sums over one step on one device. Unknown is NaN. */
@@ -138,8 +152,12 @@ ROOFTILE_PUBLIC int rooftile_forecast_op(const rooftile_forecast *forecast, size
 
 /*
  * A number by its key, of the whole step and all its devices where not said otherwise; NaN where it is
- * unknown, such as energy where the device has no power_w. Fails where there is no such key.
+ * unknown, such as energy where the device has no power_w. Fails where there is no such key. Memory and
+ * energy are computed when they are asked for.
  *
+ *   time_ms, low_ms, high_ms                 of the step; between the last two lie nine of ten
+ *   forward_ms, backward_ms, communication_ms, coverage, memory_gib, device_memory_gib
+ *                                            as in struct rooftile_totals
  *   energy_j, energy_low_j, energy_high_j    joules; between low and high lie nine of ten
  *   power_w, power_low_w, power_high_w       average of one device
  *   limit_w, clock_mhz                       of its board, and at which it runs

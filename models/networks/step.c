@@ -214,7 +214,8 @@ static int default_dtype(struct settling *s, int *out)
     if (status != RT_OK)
         return status;
     bool traced = rt_model_source_traced(s->source);
-    if (!traced && (s->model->dtype < 0 || (dtype == RT_FP32 && is_served(s))))
+    bool unknown = s->model->dtype < 0 && s->model->vision == NULL; /* networks of images are published in fp32 */
+    if (!traced && (unknown || (dtype == RT_FP32 && is_served(s))))
         dtype = sixteen_bits(s->device);
     if (dtype == RT_BF16 && !traced && s->device != NULL && !rt_device_has_bf16(s->device))
         dtype = sixteen_bits(s->device);
