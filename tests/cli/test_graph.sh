@@ -5,7 +5,7 @@ cd "$work"
 
 lacks() { if grep -qF -- "$2" "$3"; then not_ok "$1" "\"$2\" is in $3"; else ok "$1"; fi; }
 
-succeeds text "$ROOFTILE" graph --model gpt2-large --batch 4
+succeeds text "$ROOFTILE" graph --model gpt2-large --batch 4 --dtype fp32
 holds text_says_what "gpt2-large: inference, batch 4, sequence 1024, fp32" "$work/stdout"
 holds text_repeats "layer, 36 times" "$work/stdout"
 holds text_has_dims "batch=1 m=4096 n=3840 k=1280" "$work/stdout"
@@ -15,7 +15,7 @@ lacks text_has_no_backward backward "$work/stdout"
 if [ -s "$work/stderr" ]; then not_ok text_is_quiet "$(cat "$work/stderr")"; else ok text_is_quiet; fi
 
 # Two FLOPs for each parameter of a product and token, and the attention's.
-succeeds json "$ROOFTILE" graph --model gpt2-large --batch 4 --json
+succeeds json "$ROOFTILE" graph --model gpt2-large --batch 4 --dtype fp32 --json
 json_is json_keys "sorted(d)" "['blocks', 'memory', 'model', 'options', 'totals']"
 json_is json_options "d['options']['batch'], d['options']['sequence'], d['options']['mode']" "(4, 1024, 'inference')"
 json_is json_blocks "[(b['name'], b['repeat']) for b in d['blocks']]" "[('embedding', 1), ('layer', 36), ('head', 1)]"
@@ -26,7 +26,7 @@ json_is json_counts_kernels "sum(b['repeat'] * len(n['kernels']) for b in d['blo
 json_is json_no_backward "d['totals']['backward']['flops'], d['memory']['gradients']" "(0.0, 0.0)"
 cp "$work/stdout" plain.json
 
-succeeds fused "$ROOFTILE" graph --model gpt2-large --batch 4 --fusion --json
+succeeds fused "$ROOFTILE" graph --model gpt2-large --batch 4 --dtype fp32 --fusion --json
 json_is fused_same_flops "abs(d['totals']['forward']['flops'] / json.load(open('plain.json'))['totals']['forward']['flops'] - 1) < 1e-9" True
 json_is fused_fewer_bytes "d['totals']['forward']['bytes'] < json.load(open('plain.json'))['totals']['forward']['bytes']" True
 json_is fused_names_ops "[k['fused'] for n in d['blocks'][1]['nodes'] for k in n['kernels'] if n['name'].startswith('gelu')]" "[['mul_scalar', 'pow_scalar', 'mul_scalar', 'add', 'mul_scalar', 'tanh', 'add_scalar', 'mul']]"

@@ -63,7 +63,7 @@ refuses "a batch of 0" 1 'jobs.csv:2: batch is "0"' pack --gpu T4 jobs.csv
 list model,batch "resnet50,1 2 x"
 refuses "a batch that is no number" 1 'jobs.csv:2: batch is "1 2 x"' pack --gpu T4 jobs.csv
 list model,optimizer resnet50,adamw
-refuses "an optimizer without training" 1 "jobs.csv:2: optimizer is for the mode training" pack --gpu T4 jobs.csv
+refuses "an optimizer without training" 1 "jobs.csv:2: --optimizer is for --mode training" pack --gpu T4 jobs.csv
 list model,colour resnet50,red
 refuses "a column that is none" 1 'no column "colour"' pack --gpu T4 jobs.csv
 { echo model; for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo resnet18; done; } >jobs.csv

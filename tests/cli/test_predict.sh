@@ -10,7 +10,7 @@ succeeds "train on them" "$ROOFTILE" train synthetic.h5 -o p.h5 --epochs 1 --thr
 succeeds "train on one family" "$ROOFTILE" train synthetic.h5 -o softmax.h5 --family softmax --epochs 1 --threads 1 --quiet
 
 # --- a forecast
-succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048
+succeeds "a model of the zoo" predict -p p.h5 --gpu H100 -m gpt3-2.7b --batch 2 --seq 2048 --dtype fp32
 holds "names model and GPU" "gpt3-2.7b, inference, 2 x 2048 tokens, fp32, by PyTorch op by op, attention written out, on NVIDIA H100 80GB HBM3" stdout
 holds "names a GPU that it was not fitted to" "which was not fitted to this GPU" stdout
 holds "states coverage" "of the kernels' time by trained networks; by bandwidth:" stdout
@@ -72,7 +72,7 @@ holds "power is of one" "W on average a GPU, of 700" stdout
 succeeds "a GPU of unknown power" predict -p roofline --gpu h100.json -m gpt2
 lacks "has no energy" "J a step" stdout
 succeeds "energy in a sweep" predict -p roofline --gpu H100 --gpu L4 -m gpt2 --batch 1,8
-holds "as columns" "W  J/token" stdout
+holds "as columns" "J/token" stdout
 
 # --- carbon and price
 succeeds "carbon and price" predict -p roofline --gpu H100 -m gpt2 --batch 4 --seq 256 --carbon 360 --price 0.36 --json
@@ -117,11 +117,11 @@ refuses "carbon below 0" 2 "--carbon" predict -p roofline --gpu H100 -m gpt2 --c
 refuses "a price that is no number" 2 "--price" predict -p roofline --gpu H100 -m gpt2 --price cheap
 refuses "carbon of shares" 2 "leave them out with --sm-share" predict -p roofline --gpu H100 -m gpt2 --carbon 360 --sm-share 50,100
 
-succeeds "a model larger than the memory" predict -p roofline --gpu V100-PCIE-32GB -m gpt3-13b --seq 128
+succeeds "a model larger than the memory" predict -p roofline --gpu V100-PCIE-32GB -m gpt3-13b --seq 128 --dtype fp32
 holds "is warned of" "rooftile: warning: does not fit: the step needs" stderr
-succeeds "a training step that nearly fills the memory" predict -p roofline --gpu MI210 -m gpt2-large --batch 4 --seq 1024 --mode training
+succeeds "a training step that nearly fills the memory" predict -p roofline --gpu MI210 -m gpt2-large --batch 4 --seq 1024 --mode training --optimizer none
 holds "is warned of too" "rooftile: warning: memory is tight: a training step needs" stderr
-succeeds "one that needs half of it" predict -p roofline --gpu MI210 -m gpt2-large --batch 1 --seq 1024 --mode training
+succeeds "one that needs half of it" predict -p roofline --gpu MI210 -m gpt2-large --batch 1 --seq 1024 --mode training --optimizer none
 lacks "is not warned of" "memory is tight" stderr
 succeeds "a sequence beyond the positions" predict -p roofline --gpu H100 -m gpt2-large --seq 4096
 holds "is warned of" "rooftile: warning: gpt2-large has fewer positions" stderr
@@ -154,7 +154,7 @@ holds "with its columns" "tokens/s" stdout
 holds "the interval's columns say its level" "90% from" stdout
 succeeds "a sweep with a GPU without the dtype" predict -p roofline --gpu P100 --gpu H100 --gpu T4 -m gpt2-large --dtype fp8 --batch 1,2
 holds "forecasts the others" "  yes  " stdout
-holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024       -        -         -         -           -    -  -" stdout
+holds "has rows of - for it" "Tesla P100-PCIE-16GB       1      1024      -        -         -         -           -    -  -" stdout
 holds "and says why below" "Tesla P100-PCIE-16GB has no fp8 peak for linear; choose another --dtype" stdout
 holds "for each of them" "Tesla T4 has no fp8 peak for linear" stdout
 succeeds "as JSON" predict -p roofline --gpu P100 --gpu H100 -m gpt2-large --dtype fp8 --json
@@ -186,14 +186,14 @@ holds "names no row" "rooftile: warning: gpt2-large has fewer positions" stderr
 # --- fusion and several GPUs
 total() { predict --json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["total_ms"])'; }
 less() { python3 -c "import sys; sys.exit(0 if $1 < $2 else 1)"; }
-plain=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4)
-fused=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --fusion)
-dp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4)
-apart=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --no-overlap)
-slow=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --link-gbs 1)
-tp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --tp 4)
-pp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --pp 4)
-micro=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --pp 4 --microbatches 4)
+plain=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4)
+fused=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --fusion)
+dp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --dp 4)
+apart=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --dp 4 --no-overlap)
+slow=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --dp 4 --link-gbs 1)
+tp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --tp 4)
+pp=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --pp 4)
+micro=$(total -p roofline --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --dtype fp32 --batch 4 --pp 4 --microbatches 4)
 succeeds "fusion is faster" less "$fused" "$plain"
 succeeds "four data-parallel GPUs are faster" less "$dp" "$plain / 2"
 succeeds "overlap helps" less "$dp" "$apart"
@@ -212,7 +212,7 @@ refuses "an unknown fabric" 2 "wool" predict -p roofline --gpu L40S -m gpt2-larg
 # --- the trace
 succeeds "a trace of one GPU" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --optimizer sgd --trace one.json --json
 cp stdout one.txt
-succeeds "a trace of a pipeline" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --pp 4 --microbatches 4 --trace pipe.json --json
+succeeds "a trace of a pipeline" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --batch 4 --pp 4 --microbatches 4 --trace pipe.json --json
 cp stdout pipe.txt
 cat >trace.py <<'END'
 import json
@@ -328,7 +328,7 @@ refuses "a dataset without copies" 1 "holds no copies from host to device" $v --
 
 # --- bad input
 succeeds "without a predictor: the pretrained one" predict --gpu H200 -m gpt3-2.7b
-holds "is named" "by pretrained (rooftile), which was fitted to this GPU only in" stdout # not in fp32
+holds "is named" "by pretrained (rooftile), which was fitted to this GPU for" stdout # in bf16
 succeeds "an H200 in bf16" predict --gpu H200 -m gpt3-2.7b --dtype bf16
 holds "is known in its products alone" "fitted to this GPU for " stdout
 holds "which are named" "% of the time (linear in bf16, attention in bf16), to other GPUs for the rest" stdout
@@ -347,8 +347,8 @@ refuses "no GPU" 2 "--gpu NAME" predict -p roofline -m bert-base
 refuses "no model" 2 "--model NAME" predict -p roofline --gpu H100
 refuses "an unknown GPU" 1 "nearest names" predict -p roofline --gpu H1000 -m bert-base
 refuses "an unknown model" 1 "gpt2-lagre" predict -p roofline --gpu H100 -m gpt2-lagre
-refuses "a predictor without a family" 1 "no network for bmm, linear, elementwise, layernorm" predict -p softmax.h5 --gpu H100 -m gpt2-large
-succeeds "unless a fallback is allowed" predict -p softmax.h5 --gpu H100 -m gpt2-large --fallback
+refuses "a predictor without a family" 1 "no network for bmm, linear, elementwise, layernorm" predict -p softmax.h5 --gpu H100 -m gpt2-large --dtype fp32
+succeeds "unless a fallback is allowed" predict -p softmax.h5 --gpu H100 -m gpt2-large --dtype fp32 --fallback
 holds "is warned of" "part of the time is the bare roofline" stderr
 refuses "a dtype that the GPU has no peak for" 1 "no fp8 peak" predict -p roofline --gpu P100 -m gpt2-large --dtype fp8
 refuses "what would help is said" 1 "give its peak (\`--gpu NAME,fp4_matrix_tflops=X\`)" predict -p roofline --gpu H100 -m gpt2-large --dtype fp4
@@ -356,7 +356,7 @@ succeeds "and it helps" predict -p roofline --gpu H100,fp4_matrix_tflops=4000 -m
 succeeds "narrow products" predict --gpu H100 -m llama-3-8b --dtype fp8 --mode decode --context 512
 holds "have 16 bits beside them" "fp8, beside it bf16, by an LLM server" stdout
 succeeds "on a GPU without bf16" predict --gpu T4 -m llama-3-8b --dtype int8 --seq 64
-holds "these are fp16" "int8, beside it fp16, by PyTorch" stdout
+holds "these are fp16" "int8, beside it fp16, by an LLM server" stdout
 succeeds "bf16 without units for it" predict --gpu T4 -m gpt2 --seq 64 --dtype bf16
 holds "is warned of" "Tesla T4 has no units for bf16: PyTorch converts and computes in fp32" stderr
 refuses "training in weights of 4 bits" 2 "nobody trains in it" predict --gpu H100 -m llama-3-8b --dtype int4 --mode training
