@@ -4,14 +4,19 @@
  * nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers what it assumed:
  *
  *   mode         inference
- *   dtype        the checkpoint's: of the config.json, of a model of the zoo the published one's; where none
- * is known, 16 bits where the GPU has units for them (bf16, else fp16), else fp32. A bf16 checkpoint is fp16
- * on a GPU without bf16, and what a server runs is in 16 bits, as vLLM's --dtype auto has it runtime      a
- * server for decode and prefill of the language models that servers run, in 16 bits or fewer, and for lists
- * of sequences; PyTorch's eager mode for training, images, sound, encoders and all else quant, kv_cache   as
- * the config.json has them optimizer    training: adamw batch        1 for each part that it is divided into
- *   seq          1024, or the model's positions where those are fewer; context: the same, less the token that
- * is made image, seconds    the model's own
+ *   dtype        the checkpoint's: of the config.json, of a model by name the published one's; where none is
+ *                known, 16 bits where the GPU has units for them (bf16, else fp16), else fp32. A bf16
+ *                checkpoint is fp16 on a GPU without bf16, and what a server runs is in 16 bits, as vLLM's
+ *                --dtype auto has it
+ *   runtime      a server for decode and prefill of the language models that servers run, in 16 bits or
+ *                fewer, and for lists of sequences; PyTorch's eager mode for training, images, sound,
+ *                encoders and all else
+ *   quant        as the config.json has it; kv_cache likewise
+ *   optimizer    training: adamw
+ *   batch        1 for each part that it is divided into
+ *   seq          1024, or the model's positions where those are fewer
+ *   context      decode: the same, less the token that is made
+ *   image        the model's own, and so seconds
  *
  * Errors name the fields of struct rt_step as users know them: {kv_cache} (base/status.h).
  */
