@@ -154,9 +154,9 @@ int rooftile_kernel_us(const rooftile_predictor *predictor, const rooftile_devic
     *time_us = us;
     if (interval_us == NULL)
         return RT_OK;
-    double half = rt_predictor_interval(&predictor->predictor, &device->device, &query, LEVEL);
-    interval_us[0] = us * exp(-half);
-    interval_us[1] = us * exp(half);
+    double ln_half_width = rt_predictor_interval(&predictor->predictor, &device->device, &query, LEVEL);
+    interval_us[0] = us * exp(-ln_half_width);
+    interval_us[1] = us * exp(ln_half_width);
     return RT_OK;
 }
 

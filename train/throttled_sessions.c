@@ -11,8 +11,7 @@ double rt_training_rows_utilisation(const struct rt_training_rows *rows, int32_t
     double *shares = rt_malloc((rows->count + 1) * sizeof *shares);
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->device[i] == device && rows->session[i] == session &&
-            rt_shows_utilisation(&rows->bounds[i]))
+        if (rows->device[i] == device && rows->split[i] == session && rt_shows_utilisation(&rows->bounds[i]))
             shares[count++] = rows->bounds[i].bound_us / rows->target[i];
     double median = rt_median_utilisation(shares, count);
     free(shares);

@@ -14,7 +14,7 @@ void rt_training_rows_release(struct rt_training_rows *rows)
     free(rows->target);
     free(rows->device);
     free(rows->dtype);
-    free(rows->session);
+    free(rows->split);
     free(rows->corpus);
     free(rows->weight);
     *rows = (struct rt_training_rows){0};
@@ -31,7 +31,7 @@ static void append(struct rt_training_rows *rows, const struct rt_family_net *ne
         rows->target = rt_realloc(rows->target, capacity, sizeof *rows->target);
         rows->device = rt_realloc(rows->device, capacity, sizeof *rows->device);
         rows->dtype = rt_realloc(rows->dtype, capacity, sizeof *rows->dtype);
-        rows->session = rt_realloc(rows->session, capacity, sizeof *rows->session);
+        rows->split = rt_realloc(rows->split, capacity, sizeof *rows->split);
         rows->corpus = rt_realloc(rows->corpus, capacity, sizeof *rows->corpus);
     }
     for (int f = 0; f < features; f++)
@@ -39,7 +39,7 @@ static void append(struct rt_training_rows *rows, const struct rt_family_net *ne
     rows->bounds[rows->count] = *bound;
     rows->device[rows->count] = sample->device;
     rows->dtype[rows->count] = sample->call.dtype;
-    rows->session[rows->count] = sample->split;
+    rows->split[rows->count] = sample->split;
     rows->corpus[rows->count] = corpus;
     rows->target[rows->count++] = rt_target_measured(&rt_targets[net->target], sample);
 }
@@ -137,7 +137,7 @@ static void move_row(struct rt_training_rows *rows, int features, size_t from, s
     rows->target[to] = rows->target[from];
     rows->device[to] = rows->device[from];
     rows->dtype[to] = rows->dtype[from];
-    rows->session[to] = rows->session[from];
+    rows->split[to] = rows->split[from];
     rows->corpus[to] = rows->corpus[from];
 }
 
@@ -145,7 +145,7 @@ void rt_training_rows_drop(struct rt_training_rows *rows, int features, const bo
 {
     size_t kept = 0;
     for (size_t i = 0; i < rows->count; i++)
-        if (!drop[rows->device[i] * RT_SPLIT_COUNT + rows->session[i]])
+        if (!drop[rows->device[i] * RT_SPLIT_COUNT + rows->split[i]])
             move_row(rows, features, i, kept++);
     rows->count = kept;
 }

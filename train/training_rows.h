@@ -12,8 +12,7 @@ struct rt_training_rows {
     double *target;          /* (count), measured, in the unit of the net's target */
     int32_t *device;         /* (count), of the dataset */
     uint8_t *dtype;          /* (count), rt_dtype */
-    uint8_t
-        *session; /* (count), rt_split: splits that a source marks were measured in sessions of their own */
+    uint8_t *split; /* (count), rt_split: splits that a source marks were measured in sessions of their own */
     int32_t *corpus; /* (count), texts of the attribute "corpus" by number, -1 none: its host and its timer */
     double *weight;  /* (count), of each in the loss, about 1 on average; NULL: all the same */
 };

@@ -55,6 +55,6 @@ double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt
  * time and of power. NaN where one is unknown. */
 void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
                                 const struct rt_query *query, const double *level, size_t count,
-                                double *half);
+                                double *ln_half_width);
 
 #endif

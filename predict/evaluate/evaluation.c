@@ -69,7 +69,7 @@ size_t rt_evaluation_add_column(struct rt_evaluation *evaluation, enum rt_scored
     *column = (struct rt_scored_column){
         .kind = kind, .name = name, .key = key, .value = rt_malloc((capacity + 1) * sizeof *column->value)};
     if (kind == RT_SCORED_CANDIDATE) /* has all rows */
-        column->half = rt_malloc((capacity + 1) * sizeof *column->half);
+        column->ln_half_width = rt_malloc((capacity + 1) * sizeof *column->ln_half_width);
     for (size_t i = 0; kind != RT_SCORED_CANDIDATE && i < capacity; i++)
         column->value[i] = NAN;
     return evaluation->column_count++;
@@ -126,7 +126,7 @@ void rt_evaluation_release(struct rt_evaluation *evaluation)
         free(evaluation->column[c].name);
         free(evaluation->column[c].key);
         free(evaluation->column[c].value);
-        free(evaluation->column[c].half);
+        free(evaluation->column[c].ln_half_width);
     }
     for (size_t r = 0; r < evaluation->refused_count; r++)
         free(evaluation->refused[r].reason);
@@ -209,7 +209,7 @@ struct builder {
     const struct rt_evaluation *evaluation;
     const struct rt_scored_group **groups;
     size_t group_count, row_count;
-    double *measured, *time, *half; /* (row_count) */
+    double *measured, *time, *ln_half_width; /* (row_count) */
 };
 
 static bool meets(const struct rt_scored_group *group, struct rt_scored_where where)
@@ -237,7 +237,7 @@ static size_t gather_times(struct builder *builder, size_t c, size_t having)
 {
     const struct rt_evaluation *evaluation = builder->evaluation;
     const double *has = evaluation->column[having].value, *time = evaluation->column[c].value,
-                 *half = evaluation->column[c].half;
+                 *ln_half_width = evaluation->column[c].ln_half_width;
     size_t count = 0;
     for (size_t g = 0; g < builder->group_count; g++) {
         size_t end = builder->groups[g]->first + builder->groups[g]->count;
@@ -246,7 +246,7 @@ static size_t gather_times(struct builder *builder, size_t c, size_t having)
                 continue;
             builder->measured[count] = evaluation->measured[r];
             builder->time[count] = time[r];
-            builder->half[count++] = half != NULL ? half[r] : NAN;
+            builder->ln_half_width[count++] = ln_half_width != NULL ? ln_half_width[r] : NAN;
         }
     }
     return count;
@@ -259,7 +259,7 @@ static void sum_errors(struct builder *builder, struct rt_scored_pool *pool)
         size_t count = gather_times(builder, c, c);
         rt_metrics_of(builder->measured, builder->time, count, &pool->metrics[c]);
         if (c < builder->evaluation->candidate_count)
-            rt_interval_metrics_of(builder->measured, builder->time, builder->half, count,
+            rt_interval_metrics_of(builder->measured, builder->time, builder->ln_half_width, count,
                                    &pool->intervals[c]);
         pool->first_mape[c] = pool->metrics[0].mape;
         if (count == builder->row_count)
@@ -289,7 +289,7 @@ void rt_scored_pool(const struct rt_evaluation *evaluation, struct rt_scored_poo
     if (builder.row_count > 0) {
         builder.measured = rt_malloc(3 * builder.row_count * sizeof *builder.measured);
         builder.time = builder.measured + builder.row_count;
-        builder.half = builder.time + builder.row_count;
+        builder.ln_half_width = builder.time + builder.row_count;
         to->row = rt_realloc(to->row, to->count + 1, sizeof *to->row);
         struct rt_scored_pool *pool = &to->row[to->count++];
         *pool = (struct rt_scored_pool){.scope = rt_strdup(scope), .what = rt_strdup(what)};

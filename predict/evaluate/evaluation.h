@@ -64,7 +64,8 @@ struct rt_scored_column {
     char *name;    /* in text: "roofline", "floor", "habitat*" */
     char *key;     /* in JSON and CSV: label of the candidate, "floor", the CSV file's own "habitat_ms" */
     double *value; /* (row_count), in the target's unit; NaN: the column has none */
-    double *half;  /* (row_count) of candidates, else NULL: half-width of the interval in ln; NaN: unknown */
+    double *ln_half_width; /* (row_count) of candidates, else NULL: half-width of the interval in ln; NaN:
+                              unknown */
 };
 
 /* ---- rows ---- */

@@ -33,11 +33,12 @@ double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt
 }
 
 void rt_kernel_energy_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
-                                const struct rt_query *query, const double *level, size_t count, double *half)
+                                const struct rt_query *query, const double *level, size_t count,
+                                double *ln_half_width)
 {
-    rt_predictor_intervals(predictor, device, query, level, count, half);
+    rt_predictor_intervals(predictor, device, query, level, count, ln_half_width);
     for (size_t l = 0; l < count; l++)
-        half[l] = hypot(half[l], rt_energy_interval(&predictor->energy, device, level[l]));
+        ln_half_width[l] = hypot(ln_half_width[l], rt_energy_interval(&predictor->energy, device, level[l]));
 }
 
 /* --- rows --- */
@@ -231,10 +232,11 @@ static void energy_of_times(const struct rt_evaluation *evaluation, const struct
 const double rt_coverage_levels[RT_COVERAGE_LEVELS] = {0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
 
 static void half_widths(const struct rt_evaluation *evaluation, size_t c, const struct rt_device *device,
-                        const struct rt_query *query, const double *level, size_t count, double *half)
+                        const struct rt_query *query, const double *level, size_t count,
+                        double *ln_half_width)
 {
     (forecasts_by_time(evaluation, c) ? rt_kernel_energy_intervals : rt_predictor_intervals)(
-        &evaluation->candidates[c].predictor, device, query, level, count, half);
+        &evaluation->candidates[c].predictor, device, query, level, count, ln_half_width);
 }
 
 /* The first candidate's interval of the last row, which is counted where it lies within those of each level.
@@ -242,15 +244,15 @@ static void half_widths(const struct rt_evaluation *evaluation, size_t c, const 
 static double count_covered(struct rt_evaluation *evaluation, const struct rt_device *device,
                             const struct rt_query *query)
 {
-    double level[RT_COVERAGE_LEVELS + 1] = {RT_EVALUATE_LEVEL}, half[RT_COVERAGE_LEVELS + 1];
+    double level[RT_COVERAGE_LEVELS + 1] = {RT_EVALUATE_LEVEL}, ln_half_width[RT_COVERAGE_LEVELS + 1];
     size_t row = evaluation->row_count - 1;
     double off = fabs(log(evaluation->measured[row] / evaluation->column[0].value[row]));
     memcpy(level + 1, rt_coverage_levels, sizeof rt_coverage_levels);
-    half_widths(evaluation, 0, device, query, level, RT_COVERAGE_LEVELS + 1, half);
-    evaluation->covered_rows += !isnan(half[0]);
+    half_widths(evaluation, 0, device, query, level, RT_COVERAGE_LEVELS + 1, ln_half_width);
+    evaluation->covered_rows += !isnan(ln_half_width[0]);
     for (size_t l = 0; l < RT_COVERAGE_LEVELS; l++)
-        evaluation->covered[l] += !isnan(half[0]) && off <= half[l + 1];
-    return half[0];
+        evaluation->covered[l] += !isnan(ln_half_width[0]) && off <= ln_half_width[l + 1];
+    return ln_half_width[0];
 }
 
 /* Beside energy: the first candidate's coefficients at the measured time, and the board's power for it. */
@@ -278,9 +280,9 @@ static void add_row(struct kernels *kernels, const struct rt_device *device, con
         evaluation->column[c].value[row] = batch->forecast[c][i];
         if (c > 0)
             half_widths(evaluation, c, device, &batch->query[i], (double[]){RT_EVALUATE_LEVEL}, 1,
-                        &evaluation->column[c].half[row]);
+                        &evaluation->column[c].ln_half_width[row]);
     }
-    evaluation->column[0].half[row] = count_covered(evaluation, device, &batch->query[i]);
+    evaluation->column[0].ln_half_width[row] = count_covered(evaluation, device, &batch->query[i]);
     add_beside(kernels, device, &batch->query[i], sample, row);
     evaluation->dtypes[sample->call.dtype]++;
     evaluation->unstable += (sample->flags & RT_FLAG_UNSTABLE) != 0;

@@ -45,13 +45,13 @@ void rt_metrics_of(const double *measured, const double *forecast, size_t count,
     free(error);
 }
 
-void rt_interval_metrics_of(const double *measured, const double *forecast, const double *half, size_t count,
-                            struct rt_interval_metrics *out)
+void rt_interval_metrics_of(const double *measured, const double *forecast, const double *ln_half_width,
+                            size_t count, struct rt_interval_metrics *out)
 {
     double within = 0, width = 0;
     for (size_t i = 0; i < count; i++) {
-        within += fabs(log(measured[i] / forecast[i])) <= half[i];
-        width += sinh(half[i]); /* (exp(half) - exp(-half)) / 2; NaN stays */
+        within += fabs(log(measured[i] / forecast[i])) <= ln_half_width[i];
+        width += sinh(ln_half_width[i]); /* (exp(half) - exp(-half)) / 2; NaN stays */
     }
     double n = count > 0 && !isnan(width) ? (double)count : NAN;
     *out = (struct rt_interval_metrics){100 * within / n, 100 * width / n};

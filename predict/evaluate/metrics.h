@@ -38,8 +38,8 @@ double rt_error_percent(double measured, double forecast);
 void rt_metrics_of(const double *measured, const double *forecast, size_t count, struct rt_metrics *out);
 
 /* `half` (count): how far ln(measured / forecast) may lie from 0, NaN where that is unknown. */
-void rt_interval_metrics_of(const double *measured, const double *forecast, const double *half, size_t count,
-                            struct rt_interval_metrics *out);
+void rt_interval_metrics_of(const double *measured, const double *forecast, const double *ln_half_width,
+                            size_t count, struct rt_interval_metrics *out);
 
 /* Percentile of `sorted` (count), `share` in 0..1; NaN where count is 0. */
 double rt_percentile(const double *sorted, size_t count, double share);

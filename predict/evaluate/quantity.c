@@ -35,8 +35,8 @@ struct rt_scored_item *rt_scored_items_add(struct rt_scored_items *items)
 {
     RT_GROW(items->item, items->count, 1, items->capacity);
     struct rt_scored_item *item = &items->item[items->count++];
-    *item =
-        (struct rt_scored_item){.gpus = NAN, .limit_w = NAN, .tokens = NAN, .device_mib = NAN, .half = NAN};
+    *item = (struct rt_scored_item){
+        .gpus = NAN, .limit_w = NAN, .tokens = NAN, .device_mib = NAN, .ln_half_width = NAN};
     for (int q = 0; q < RT_QUANTITY_COUNT; q++) {
         item->measured[q] = NAN;
         for (int by = 0; by < RT_BY_COUNT; by++)
@@ -55,7 +55,7 @@ void rt_scored_items_release(struct rt_scored_items *items)
 
 /* A quantity of the items of a pool that have it measured, side by side. */
 struct values {
-    double *measured, *forecast, *half; /* (count); one block */
+    double *measured, *forecast, *ln_half_width; /* (count); one block */
     size_t count;
 };
 
@@ -64,14 +64,14 @@ static struct values values_of(const struct rt_scored_items *items, const bool *
 {
     struct values values = {.measured = rt_malloc(3 * (items->count + 1) * sizeof(double))};
     values.forecast = values.measured + items->count;
-    values.half = values.forecast + items->count;
+    values.ln_half_width = values.forecast + items->count;
     for (size_t i = 0; i < items->count; i++) {
         const struct rt_scored_item *item = &items->item[i];
         if ((member != NULL && !member[i]) || isnan(item->measured[quantity]))
             continue;
         values.measured[values.count] = item->measured[quantity];
         values.forecast[values.count] = item->forecast[by][quantity];
-        values.half[values.count++] = item->half;
+        values.ln_half_width[values.count++] = item->ln_half_width;
     }
     return values;
 }
@@ -100,7 +100,8 @@ static double count_values(const struct values *values, enum rt_statistic statis
     case RT_STATISTIC_NEAR:
         return 100 * (double)near / (double)values->count;
     default:
-        rt_interval_metrics_of(values->measured, values->forecast, values->half, values->count, &interval);
+        rt_interval_metrics_of(values->measured, values->forecast, values->ln_half_width, values->count,
+                               &interval);
         return interval.coverage;
     }
 }

@@ -244,14 +244,15 @@ static void add_each_row(struct rt_table *table, const struct rt_evaluation *eva
     const struct rt_sample *sample = evaluation->sample[row];
     const struct rt_call *call = &sample->call;
     const struct cell cell = {evaluation, row};
-    double forecast = evaluation->column[0].value[row], half = evaluation->column[0].half[row];
+    double forecast = evaluation->column[0].value[row],
+           ln_half_width = evaluation->column[0].ln_half_width[row];
     const char *kernel = rt_strings_get(&dataset->kernels, sample->kernel);
     rt_table_row(table, dataset->devices[sample->device].name, rt_ops[call->op].name,
                  rt_dtypes[call->dtype].name, rt_phases[call->phase], (int)held_out,
                  evaluation->measured[row], forecast, rt_evaluation_error(evaluation, row, 0),
-                 forecast * exp(-half), forecast * exp(half), kernel[0] != '\0' ? kernel : NULL,
-                 (sample->flags & RT_FLAG_SYNTHETIC) != 0, (sample->flags & RT_FLAG_THROTTLED) != 0,
-                 (sample->flags & RT_FLAG_UNSTABLE) != 0);
+                 forecast * exp(-ln_half_width), forecast * exp(ln_half_width),
+                 kernel[0] != '\0' ? kernel : NULL, (sample->flags & RT_FLAG_SYNTHETIC) != 0,
+                 (sample->flags & RT_FLAG_THROTTLED) != 0, (sample->flags & RT_FLAG_UNSTABLE) != 0);
     rt_table_row_json(table, "dims", rt_evaluation_dims_json(call));
     rt_table_row_json(table, "forecasts",
                       rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, value_json, &cell));

@@ -71,8 +71,8 @@ static struct points gather(const struct rt_evaluation *evaluation, size_t serie
         double forecast = column->value[row];
         points.measured[points.count] = shown(evaluation, evaluation->measured[row]);
         points.forecast[points.count] = shown(evaluation, forecast);
-        points.low[points.count] = shown(evaluation, forecast * exp(-column->half[row]));
-        points.high[points.count] = shown(evaluation, forecast * exp(column->half[row]));
+        points.low[points.count] = shown(evaluation, forecast * exp(-column->ln_half_width[row]));
+        points.high[points.count] = shown(evaluation, forecast * exp(column->ln_half_width[row]));
         points.ratio[points.count++] = forecast / evaluation->measured[row];
     }
     return points;
@@ -91,8 +91,8 @@ static struct rt_metrics metrics_of(const struct rt_evaluation *evaluation)
 static bool has_intervals(const struct rt_evaluation *evaluation, double *share)
 {
     struct rt_interval_metrics intervals;
-    rt_interval_metrics_of(evaluation->measured, evaluation->column[0].value, evaluation->column[0].half,
-                           evaluation->row_count, &intervals);
+    rt_interval_metrics_of(evaluation->measured, evaluation->column[0].value,
+                           evaluation->column[0].ln_half_width, evaluation->row_count, &intervals);
     *share = intervals.coverage;
     return !isnan(*share);
 }

@@ -159,7 +159,8 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
 {
     const struct rt_scored_run *run = &evaluation->run[row];
     const struct cell cell = {evaluation, row};
-    double forecast_us = evaluation->column[0].value[row], half = evaluation->column[0].half[row];
+    double forecast_us = evaluation->column[0].value[row],
+           ln_half_width = evaluation->column[0].ln_half_width[row];
     add_pass_json(table, "forward", run->workload->forward_us, run->forward_us);
     add_pass_json(table, "backward", run->workload->backward_us, run->backward_us);
     const struct {
@@ -172,8 +173,8 @@ static void add_row_json(struct rt_table *table, const struct rt_evaluation *eva
         {"floor_ms", time_json(&cell, evaluation->floor)},
         {"kernels_ms", rt_json_number(run->kernels_us / 1e3)},
         {"communication_ms", rt_json_number(run->communication_us / 1e3)},
-        {"low90_ms", rt_json_number(forecast_us * exp(-half) / 1e3)},
-        {"high90_ms", rt_json_number(forecast_us * exp(half) / 1e3)},
+        {"low90_ms", rt_json_number(forecast_us * exp(-ln_half_width) / 1e3)},
+        {"high90_ms", rt_json_number(forecast_us * exp(ln_half_width) / 1e3)},
         {"forecasts", rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, time_json, &cell)},
         {"errors_pct", rt_evaluation_columns_json(evaluation, RT_SCORED_CANDIDATE, error_json, &cell)},
         {"compared", rt_evaluation_columns_json(evaluation, RT_SCORED_PUBLISHED, time_json, &cell)},
@@ -189,7 +190,7 @@ static const char *within_words(const struct rt_evaluation *evaluation, size_t r
 {
     const struct rt_scored_column *own = &evaluation->column[0];
     double off = fabs(log(evaluation->measured[row] / own->value[row]));
-    return isnan(own->half[row]) ? NULL : off <= own->half[row] ? "yes" : "no";
+    return isnan(own->ln_half_width[row]) ? NULL : off <= own->ln_half_width[row] ? "yes" : "no";
 }
 
 /* For people the errors of the other columns, in CSV (and `csv`) their times in ms. */
@@ -239,7 +240,7 @@ static void add_run(struct rt_table *table, const struct rt_evaluation *evaluati
                          evaluation->measured[row] / 1e3, evaluation->column[0].value[row] / 1e3,
                          rt_evaluation_error(evaluation, row, 0),
                          rt_evaluation_error(evaluation, row, evaluation->floor), 100 * run->coverage,
-                         100 * sinh(evaluation->column[0].half[row]), within_words(evaluation, row));
+                         100 * sinh(evaluation->column[0].ln_half_width[row]), within_words(evaluation, row));
 }
 
 static void add_rows(struct rt_report *report, const struct rt_evaluation *evaluation)

@@ -534,7 +534,7 @@ static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps 
     sum->kernels_us += times * forecast->compute_us;
     sum->communication_us += times * forecast->communication_us;
     sum->coverage += times * forecast->compute_us * forecast->coverage;
-    sum->half += times * forecast->interval_high_us;
+    sum->ln_half_width += times * forecast->interval_high_us;
     sum->taken.allocated = fmax(sum->taken.allocated, forecast->taken.allocated);
     sum->taken.reserved = fmax(sum->taken.reserved, forecast->taken.reserved);
     sum->taken.used = fmax(sum->taken.used, forecast->taken.used);
@@ -601,7 +601,7 @@ int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor 
     for (size_t s = 0; s < steps->count; s++)
         rt_forecast_release(&forecasts[s]);
     sum.coverage /= sum.kernels_us;
-    sum.half = log(sum.half / sum.total_us);
+    sum.ln_half_width = log(sum.ln_half_width / sum.total_us);
     *out = sum;
     return status;
 }

@@ -62,8 +62,8 @@ struct rt_run_forecast {
     double forward_us, backward_us; /* of training; NaN for pipelines */
     double kernels_us, communication_us;
     double coverage; /* 0..1, by time */
-    double half;     /* half-width of the interval in ln: steps of a run are wrong alike, and so are
-                    kernels and host; NaN: unknown */
+    double ln_half_width; /* half-width of the interval in ln: steps of a run are wrong alike, and so are
+                kernels and host; NaN: unknown */
     struct rt_memory_taken taken; /* of the step that takes most, column by column */
     double memory_bytes;          /* that the device has; NaN: unknown */
     bool fits;                    /* all steps do */

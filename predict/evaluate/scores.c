@@ -133,7 +133,7 @@ static int forecast_energy(struct run *run, struct rt_scored_item *item)
     if (status == RT_OK)
         status = forecast_timed(run, timed, item);
     item->gpus = own[0].gpus;
-    item->half = rt_energy_interval(&run->predictor->energy, run->device, RT_EVALUATE_LEVEL);
+    item->ln_half_width = rt_energy_interval(&run->predictor->energy, run->device, RT_EVALUATE_LEVEL);
     forecast_board(item);
     return status;
 }

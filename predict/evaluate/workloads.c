@@ -94,7 +94,7 @@ static int forecast_run(struct rt_evaluation *evaluation, size_t c, const struct
     if (status != RT_OK)
         return rt_fail_context(status, "%s", candidate->name);
     evaluation->column[c].value[evaluation->row_count] = forecast->total_us;
-    evaluation->column[c].half[evaluation->row_count] = forecast->half;
+    evaluation->column[c].ln_half_width[evaluation->row_count] = forecast->ln_half_width;
     if (c == 0) {
         run->forward_us = forecast->forward_us;
         run->backward_us = run->workload->mode == RT_TRAINING ? forecast->backward_us : NAN;

@@ -23,7 +23,7 @@ struct rt_step_cost {
     struct rt_cost_table sequences;                     /* by sequences that get a token */
     struct rt_cost_table decodes;                       /* by their number and mean context */
     struct rt_cost_table chunk, further;                /* by tokens and those cached before them */
-    struct rt_cost_table half[KINDS];                   /* of intervals, by rows; value 0 */
+    struct rt_cost_table ln_half_width[KINDS];          /* of intervals, by rows; value 0 */
     struct rt_cost_table cache;                         /* bytes by tokens of a sequence; value 0 */
     double launches[KINDS];                             /* of kernels in a pass */
     double weights, activations, memory_gib;
@@ -203,8 +203,8 @@ static void take_launches(struct rt_step_cost *cost, const struct wanted *wanted
     }
     if (wanted->roles >> RT_NODE_TOKENS & 1) {
         cost->launches[wanted->kind] = fmax(cost->launches[wanted->kind], launches);
-        double half = log(forecast->interval_high_us / forecast->total_us);
-        rt_cost_table_cell(&cost->half[wanted->kind], wanted->x, 0)->value[0] = half;
+        double ln_half_width = log(forecast->interval_high_us / forecast->total_us);
+        rt_cost_table_cell(&cost->ln_half_width[wanted->kind], wanted->x, 0)->value[0] = ln_half_width;
     }
 }
 
@@ -313,7 +313,7 @@ static void make_tables(struct rt_step_cost *cost, const struct rt_step_cost_opt
         struct rt_cost_axis axis = kind == DECODES ? few : rows;
         rt_cost_table_init(&cost->tokens[kind], axis, none);
         rt_cost_table_init(&cost->experts[kind], axis, none);
-        rt_cost_table_init(&cost->half[kind], axis, none);
+        rt_cost_table_init(&cost->ln_half_width[kind], axis, none);
     }
     rt_cost_table_init(&cost->sequences, few, none);
     struct rt_cost_axis chunks = rt_cost_axis(16, tokens, 2, false),
@@ -447,7 +447,7 @@ void rt_step_cost_free(struct rt_step_cost *cost)
     for (int kind = 0; kind < KINDS; kind++) {
         rt_cost_table_release(&cost->tokens[kind]);
         rt_cost_table_release(&cost->experts[kind]);
-        rt_cost_table_release(&cost->half[kind]);
+        rt_cost_table_release(&cost->ln_half_width[kind]);
     }
     rt_cost_table_release(&cost->sequences);
     rt_cost_table_release(&cost->decodes);
@@ -578,13 +578,13 @@ double rt_step_cost_bound_us(const struct rt_step_cost *cost, const struct rt_se
 double rt_step_cost_half(const struct rt_step_cost *cost, const struct rt_serve_batch *batch)
 {
     struct load load = load_of(cost, batch);
-    struct rt_cost_cell half = {{0}};
+    struct rt_cost_cell ln_half_width = {{0}};
     if (!(cost->level > 0) || load.rows == 0)
         return NAN;
-    const struct rt_cost_table *table = &cost->half[batch->chunk_count > 0 ? MIXED : DECODES];
+    const struct rt_cost_table *table = &cost->ln_half_width[batch->chunk_count > 0 ? MIXED : DECODES];
     double end = (double)rt_cost_axis_at(&table->x, rt_cost_axis_points(&table->x) - 1);
-    rt_cost_table_add(table, fmin(load.rows, end), 0, 1, &half);
-    return half.value[0];
+    rt_cost_table_add(table, fmin(load.rows, end), 0, 1, &ln_half_width);
+    return ln_half_width.value[0];
 }
 
 static double costs_us(const void *context, const struct rt_serve_batch *batch)

@@ -90,7 +90,7 @@ void rt_collective_time_of(const struct rt_collectives *collectives, const struc
     query.queued = true;
     out->time_us = time_us(collectives, &query);
     out->bound_us = rt_link_bound_us(&query.call, &collectives->device);
-    out->half = half_of(collectives, &query, out->bound_us);
+    out->ln_half_width = half_of(collectives, &query, out->bound_us);
     out->shared =
         is_fitted(collectives, &query.call) ? rt_predictor_shared_error(collectives->predictor, &query) : 1;
 }

@@ -32,7 +32,7 @@ int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus)
 
 struct rt_collective_time {
     double time_us, bound_us;
-    double half;   /* half-width of the interval in ln; NaN: not asked for */
+    double ln_half_width; /* half-width of the interval in ln; NaN: not asked for */
     double shared; /* share of the squared error that collectives have in common */
 };
 /* A call of a graph: its fabric and library are set here. */

@@ -120,18 +120,19 @@ double rt_power_profile_joules(const struct rt_power_profile *profile, size_t po
 /* --- the forecast --- */
 
 /* Power keeps to the limit and to what is drawn at rest, energy to them and the interval of the time. */
-static void set_interval(const struct rt_forecast *forecast, double half, struct rt_forecast_energy *energy)
+static void set_interval(const struct rt_forecast *forecast, double ln_half_width,
+                         struct rt_forecast_energy *energy)
 {
     energy->low_watts = energy->high_watts = energy->low_joules = energy->high_joules = NAN;
-    if (isnan(half)) /* fmin and fmax would drop it */
+    if (isnan(ln_half_width)) /* fmin and fmax would drop it */
         return;
     double rest = energy->parts[RT_ENERGY_IDLE] / (1e-6 * forecast->total_us);
     double faster = log(forecast->total_us / forecast->interval_low_us),
            slower = log(forecast->interval_high_us / forecast->total_us);
-    energy->low_watts = fmax(energy->watts * exp(-half), fmin(rest, energy->watts));
-    energy->high_watts = fmin(energy->watts * exp(half), fmax(energy->limit_w, energy->watts));
-    energy->low_joules = energy->joules * exp(-hypot(half, faster));
-    energy->high_joules = energy->joules * exp(hypot(half, slower));
+    energy->low_watts = fmax(energy->watts * exp(-ln_half_width), fmin(rest, energy->watts));
+    energy->high_watts = fmin(energy->watts * exp(ln_half_width), fmax(energy->limit_w, energy->watts));
+    energy->low_joules = energy->joules * exp(-hypot(ln_half_width, faster));
+    energy->high_joules = energy->joules * exp(hypot(ln_half_width, slower));
 }
 
 static struct rt_forecast_energy unknown_energy(void)

@@ -60,7 +60,7 @@ struct rt_forecast_launch {
     uint32_t node;
     enum rt_time_source source;
     double time_us, roofline_us; /* of one run */
-    double half;                 /* half-width of the interval in ln at options.level; NaN: unknown */
+    double ln_half_width;        /* half-width of the interval in ln at options.level; NaN: unknown */
     double shared;               /* share of the squared error that its family has in common, 0..1 */
     double cold_bytes; /* of one run: weights and cache that the L2 does not hold from step to step */
     uint32_t same;     /* launches with this number are the same kernel, and wrong alike */
@@ -167,16 +167,17 @@ size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_r
 
 /* Share of the time, 0..1, in kernels with a feature beyond the range that their network was fitted in, and
  * the family and feature (of rt_features) that most of it is about; those are set where it is not 0. */
-double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                          enum rt_family *family, int *feature);
+double rt_forecast_extrapolated_share(const struct rt_forecast *forecast,
+                                      const struct rt_predictor *predictor, enum rt_family *family,
+                                      int *feature);
 
 /* What the predictor has seen of the device, by share of the time of all launches but collectives. */
-struct rt_forecast_seen {
+struct rt_forecast_fitted_share {
     double share; /* 0..1: of kernels whose network was fitted or calibrated to the device in their dtype */
     char *words;  /* those: "linear in bf16, attention in fp8", longest first; free with free() */
 };
-void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                      struct rt_forecast_seen *out);
+void rt_forecast_fitted_share(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                              struct rt_forecast_fitted_share *out);
 
 struct rt_forecast_node {
     uint32_t node;

@@ -66,7 +66,7 @@ static int time_collective(struct rt_forecast_launch *launch, const struct rt_co
         return status;
     rt_collective_time_of(collectives, &launch->kernel.call, &time);
     launch->source = RT_TIME_LINK;
-    launch->half = time.half;
+    launch->ln_half_width = time.ln_half_width;
     launch->shared = time.shared;
     launch->same = RT_NO_QUERY;
     launch->time_us = time.time_us;
@@ -80,7 +80,7 @@ static void time_move(const struct rt_forecast *forecast, struct rt_forecast_lau
 {
     bool known = answer != RT_NO_QUERY && queries->skip[answer] == RT_SKIP_NONE;
     launch->source = RT_TIME_BANDWIDTH;
-    launch->half = queries->moved_half;
+    launch->ln_half_width = queries->moved_ln_half_width;
     launch->shared = queries->moved_shared;
     launch->same = answer;
     double bytes = launch->kernel.bytes + rt_launch_reread_bytes(launch, forecast->device);
@@ -100,7 +100,7 @@ static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *
     launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
     launch->time_us *= launch->kernel.multiple;
     launch->roofline_us *= launch->kernel.multiple;
-    launch->half = queries->half[answer];
+    launch->ln_half_width = queries->ln_half_width[answer];
     launch->shared = queries->shared[answer];
     launch->same = answer;
     if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)

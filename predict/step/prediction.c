@@ -59,9 +59,9 @@ static void add_predictor(struct rt_report *report, const struct rt_prediction *
     const char *name = prediction->predictor_name, *kind = predictor->kind,
                *verb = calibrated ? "calibrated" : "fitted",
                *gpu = device->whole[0] != '\0' ? "the whole GPU" : "this GPU";
-    struct rt_forecast_seen seen;
+    struct rt_forecast_fitted_share seen;
     char *dtypes = seen_dtypes(prediction);
-    rt_forecast_seen(&prediction->forecast, predictor, &seen);
+    rt_forecast_fitted_share(&prediction->forecast, predictor, &seen);
     if (!rt_predictor_is_fitted(predictor))
         rt_report_add_title(report, "by the roofline: a lower bound, not a forecast");
     else if (seen.share >= 0.995)
@@ -134,8 +134,8 @@ static void add_title(struct rt_report *report, const struct rt_prediction *pred
 
 double rt_prediction_seen_pct(const struct rt_prediction *prediction)
 {
-    struct rt_forecast_seen seen;
-    rt_forecast_seen(&prediction->forecast, prediction->predictor, &seen);
+    struct rt_forecast_fitted_share seen;
+    rt_forecast_fitted_share(&prediction->forecast, prediction->predictor, &seen);
     free(seen.words);
     return 100 * seen.share;
 }

@@ -50,12 +50,12 @@ static void ask_intervals(struct rt_forecast_queries *queries, const struct rt_p
     const struct rt_query addition = {
         .call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {65536, 4096}, .tile = {-1, -1}};
     bool asked = level > 0;
-    queries->moved_half = asked ? rt_predictor_interval(predictor, device, &addition, level) : NAN;
+    queries->moved_ln_half_width = asked ? rt_predictor_interval(predictor, device, &addition, level) : NAN;
     queries->moved_shared = asked ? rt_predictor_shared_error(predictor, &addition) : NAN;
     queries->error_correlation = asked ? rt_predictor_error_correlation(predictor) : NAN;
     for (size_t q = 0; q < queries->count; q++) {
         const struct rt_query *query = &queries->query[q];
-        queries->half[q] = asked ? rt_predictor_interval(predictor, device, query, level) : NAN;
+        queries->ln_half_width[q] = asked ? rt_predictor_interval(predictor, device, query, level) : NAN;
         queries->shared[q] = asked ? rt_predictor_shared_error(predictor, query) : NAN;
     }
 }
@@ -78,7 +78,7 @@ void rt_forecast_queries(const struct rt_forecast *forecasts, size_t count,
         list_queries(&forecasts[f], &queries, &set, moves, of_launch);
     rt_hash_set_release(&set);
     queries.time_us = rt_malloc((queries.count + 1) * sizeof *queries.time_us);
-    queries.half = rt_malloc((queries.count + 1) * sizeof *queries.half);
+    queries.ln_half_width = rt_malloc((queries.count + 1) * sizeof *queries.ln_half_width);
     queries.shared = rt_malloc((queries.count + 1) * sizeof *queries.shared);
     queries.skip = rt_calloc(queries.count + 1, sizeof *queries.skip);
     rt_predictor_forecast_again(predictor, device, queries.query, queries.count, forecasts[0].options.memo,
@@ -92,7 +92,7 @@ void rt_forecast_queries_release(struct rt_forecast_queries *queries)
     free(queries->query);
     free(queries->of_launch);
     free(queries->time_us);
-    free(queries->half);
+    free(queries->ln_half_width);
     free(queries->shared);
     free(queries->skip);
 }

@@ -12,10 +12,10 @@ struct rt_forecast_queries {
     size_t count;
     uint32_t *of_launch;             /* (launches of all forecasts): its query; RT_NO_QUERY: none */
     double *time_us;                 /* (count) answers; NaN where skip is not RT_SKIP_NONE */
-    double *half;                    /* (count) half-width of the interval in ln; NaN: unknown */
+    double *ln_half_width;           /* (count) half-width of the interval in ln; NaN: unknown */
     double *shared;                  /* (count) share of the squared error that the family has in common */
     uint8_t *skip;                   /* (count) enum rt_skip */
-    double moved_half, moved_shared; /* both of launches that only move data */
+    double moved_ln_half_width, moved_shared; /* both of launches that only move data */
     double error_correlation;        /* of what families have in common */
 };
 

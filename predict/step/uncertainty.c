@@ -27,7 +27,8 @@ static double own_square(const struct rt_forecast *forecast)
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         uint32_t kernel = launch->same != RT_NO_QUERY ? launch->same : kernels;
-        own[kernel] += rt_forecast_launch_total(forecast, launch) * launch->half * sqrt(1 - launch->shared);
+        own[kernel] +=
+            rt_forecast_launch_total(forecast, launch) * launch->ln_half_width * sqrt(1 - launch->shared);
     }
     for (uint32_t k = 0; k <= kernels; k++)
         squares += own[k] * own[k];
@@ -37,9 +38,9 @@ static double own_square(const struct rt_forecast *forecast)
 
 /* What kernels of a family have in common adds up, that of two families by their correlation R; what is a
  * kernel's own is independent of every other kernel's. With a_f the sum of time x half-width x sqrt(shared)
- * of family f: half^2 = (R (sum a_f)^2 + (1 - R) sum a_f^2 + own squares) / time^2 + SUM_HALF^2. Where
- * kernels wait for the host, the first term counts for their share of the step alone, and the wait's own is
- * added. */
+ * of family f: ln_half_width^2 = (R (sum a_f)^2 + (1 - R) sum a_f^2 + own squares) / time^2 + SUM_HALF^2.
+ * Where kernels wait for the host, the first term counts for their share of the step alone, and the wait's
+ * own is added. */
 void rt_forecast_sum_interval(struct rt_forecast *forecast)
 {
     double family[RT_FAMILY_COUNT] = {0}, sum = 0, all = 0, squares = 0, level = forecast->options.level;
@@ -51,8 +52,8 @@ void rt_forecast_sum_interval(struct rt_forecast *forecast)
     for (size_t i = 0; i < forecast->launch_count; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
         double time = rt_forecast_launch_total(forecast, launch);
-        family[rt_call_family(&launch->kernel.call)] += time * launch->half * sqrt(launch->shared);
-        sum += time; /* half NaN where one is unknown */
+        family[rt_call_family(&launch->kernel.call)] += time * launch->ln_half_width * sqrt(launch->shared);
+        sum += time; /* NaN where a width is unknown */
     }
     for (int f = 0; f < RT_FAMILY_COUNT; f++) {
         all += family[f];
@@ -63,13 +64,14 @@ void rt_forecast_sum_interval(struct rt_forecast *forecast)
     double kernels = (common + own_square(forecast)) / (sum * sum);
     double waits = forecast->host_us / forecast->total_us,
            host = waits * HOST_HALF * rt_interval_scale(level);
-    double half = sqrt((1 - waits) * (1 - waits) * kernels + host * host + missed * missed);
-    forecast->interval_low_us = forecast->total_us * exp(-half);
-    forecast->interval_high_us = forecast->total_us * exp(half);
+    double ln_half_width = sqrt((1 - waits) * (1 - waits) * kernels + host * host + missed * missed);
+    forecast->interval_low_us = forecast->total_us * exp(-ln_half_width);
+    forecast->interval_high_us = forecast->total_us * exp(ln_half_width);
 }
 
-double rt_forecast_beyond(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                          enum rt_family *family, int *feature)
+double rt_forecast_extrapolated_share(const struct rt_forecast *forecast,
+                                      const struct rt_predictor *predictor, enum rt_family *family,
+                                      int *feature)
 {
     double *time_us = rt_calloc(RT_FAMILY_COUNT * rt_feature_count, sizeof *time_us);
     double beyond = 0, sum = 0, most = 0;
@@ -125,8 +127,8 @@ static char *seen_words(double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT], double 
     }
 }
 
-void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                      struct rt_forecast_seen *out)
+void rt_forecast_fitted_share(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                              struct rt_forecast_fitted_share *out)
 {
     double seen_us[RT_FAMILY_COUNT][RT_DTYPE_COUNT] = {{0}}, seen = 0, sum = 0;
     for (size_t i = 0; i < forecast->launch_count; i++) {
@@ -144,5 +146,6 @@ void rt_forecast_seen(const struct rt_forecast *forecast, const struct rt_predic
         seen += time;
         seen_us[rt_ops[op].family][dtype] += time;
     }
-    *out = (struct rt_forecast_seen){.share = sum > 0 ? seen / sum : 0, .words = seen_words(seen_us, sum)};
+    *out = (struct rt_forecast_fitted_share){.share = sum > 0 ? seen / sum : 0,
+                                             .words = seen_words(seen_us, sum)};
 }

@@ -68,7 +68,8 @@ static char *beyond(const struct rt_prediction *prediction)
 {
     enum rt_family family = RT_FAMILY_LINEAR;
     int feature = 0;
-    double share = rt_forecast_beyond(&prediction->forecast, prediction->predictor, &family, &feature);
+    double share =
+        rt_forecast_extrapolated_share(&prediction->forecast, prediction->predictor, &family, &feature);
     if (share < MAIN_SHARE)
         return NULL;
     return rt_format(

@@ -17,7 +17,7 @@ static void make_rows(struct rt_training_rows *rows)
                                       .target = calloc(COUNT, sizeof(double)),
                                       .device = calloc(COUNT, sizeof(int32_t)),
                                       .dtype = calloc(COUNT, sizeof(uint8_t)),
-                                      .session = calloc(COUNT, sizeof(uint8_t)),
+                                      .split = calloc(COUNT, sizeof(uint8_t)),
                                       .corpus = calloc(COUNT, sizeof(int32_t))};
     for (int i = 0; i < COUNT; i++) {
         rows->device[i] = i % 3;
@@ -48,7 +48,7 @@ static void test_drop(void)
     struct rt_training_rows rows;
     const bool drop[3 * RT_SPLIT_COUNT] = {[1 * RT_SPLIT_COUNT + RT_SPLIT_NONE] = true};
     make_rows(&rows);
-    rows.session[1] = RT_SPLIT_TEST; /* of device 1, but another session: stays */
+    rows.split[1] = RT_SPLIT_TEST; /* of device 1, but another session: stays */
     rt_training_rows_drop(&rows, FEATURES, drop);
     CU_ASSERT_EQUAL_FATAL(rows.count, 41);
     CU_ASSERT_EQUAL(rows.device[1], 1);

@@ -19,23 +19,23 @@ const struct rt_unobserved_row rt_unobserved[RT_UNOBSERVED_COUNT] = {
 
 static const double full_limit = 0.995; /* of the board's: lower ones are limits */
 
-struct gathering {
+struct builder {
     const struct rt_dataset *dataset;
     const struct rt_predictor *predictor;
     struct rt_strings cells; /* a number for each */
     struct rt_energy_measurements *out;
 };
 
-static enum rt_unobserved add(struct gathering *gathering, const struct rt_energy_measured *measured,
+static enum rt_unobserved add(struct builder *builder, const struct rt_energy_measured *measured,
                               const char *cell)
 {
-    struct rt_energy_measurements *out = gathering->out;
+    struct rt_energy_measurements *out = builder->out;
     if (!rt_energy_observation_is_sound(&measured->observation))
         return RT_UNOBSERVED_NO_FORECAST;
     if ((out->count & (out->count - 1)) == 0) /* capacity is the next power of two */
         out->list = rt_realloc(out->list, out->count ? 2 * out->count : 1, sizeof *out->list);
     out->list[out->count] = *measured;
-    int32_t number = rt_strings_add(&gathering->cells, cell, strlen(cell));
+    int32_t number = rt_strings_add(&builder->cells, cell, strlen(cell));
     out->list[out->count].observation.cell = out->list[out->count].as_forecast.cell = number;
     out->count++;
     return RT_UNOBSERVED_COUNT;
@@ -67,16 +67,16 @@ static void set_observations(const struct rt_run_steps *steps, struct rt_power_p
     measured->gpus = profile[0].gpus;
 }
 
-static int observe_steps(const struct gathering *gathering, const struct rt_workload *workload,
+static int observe_steps(const struct builder *builder, const struct rt_workload *workload,
                          struct rt_energy_measured *measured)
 {
-    const struct rt_device *device = &gathering->dataset->devices[workload->device];
+    const struct rt_device *device = &builder->dataset->devices[workload->device];
     struct rt_power_profile profile[RT_MOST_RUN_STEPS];
     struct rt_run_steps steps;
-    int status = rt_run_steps(gathering->dataset, workload, device, NULL, &steps);
+    int status = rt_run_steps(builder->dataset, workload, device, NULL, &steps);
     if (status != RT_OK)
         return status;
-    status = rt_run_profiles(&steps, gathering->predictor, device, true, NAN, profile);
+    status = rt_run_profiles(&steps, builder->predictor, device, true, NAN, profile);
     if (status == RT_OK)
         set_observations(&steps, profile, measured);
     rt_run_steps_release(&steps);
@@ -92,10 +92,10 @@ static void set_measured(int32_t device, double watts, double limit_w,
 }
 
 /* RT_UNOBSERVED_COUNT: it is one. */
-static enum rt_unobserved observe_run(struct gathering *gathering, const struct rt_workload *workload,
+static enum rt_unobserved observe_run(struct builder *builder, const struct rt_workload *workload,
                                       const struct rt_run_attributes *attributes)
 {
-    const struct rt_device *device = &gathering->dataset->devices[workload->device];
+    const struct rt_device *device = &builder->dataset->devices[workload->device];
     struct rt_energy_measured measured = {.workload = workload, .measured_us = workload->end_to_end_us};
     if (isnan(rt_run_watts(workload, attributes, 1)))
         return RT_UNOBSERVED_NO_POWER;
@@ -104,39 +104,39 @@ static enum rt_unobserved observe_run(struct gathering *gathering, const struct 
         return RT_UNOBSERVED_FLAGGED;
     if (attributes->power_limit_w < full_limit * device->power_w)
         return RT_UNOBSERVED_LIMITED;
-    if (!(device->power_w > 0) || observe_steps(gathering, workload, &measured) != RT_OK)
+    if (!(device->power_w > 0) || observe_steps(builder, workload, &measured) != RT_OK)
         return RT_UNOBSERVED_NO_FORECAST;
     double watts = rt_run_watts(workload, attributes, measured.gpus);
     set_measured(workload->device, watts, device->power_w, &measured.observation);
     set_measured(workload->device, watts, device->power_w, &measured.as_forecast);
     char *cell = rt_format("%d run %d", (int)workload->device, (int)workload->model);
-    enum rt_unobserved reason = add(gathering, &measured, cell);
+    enum rt_unobserved reason = add(builder, &measured, cell);
     free(cell);
     return reason;
 }
 
-static void gather_runs(struct gathering *gathering, const bool *devices)
+static void gather_runs(struct builder *builder, const bool *devices)
 {
-    for (size_t w = 0; w < gathering->dataset->workload_count; w++) {
-        const struct rt_workload *workload = &gathering->dataset->workloads[w];
+    for (size_t w = 0; w < builder->dataset->workload_count; w++) {
+        const struct rt_workload *workload = &builder->dataset->workloads[w];
         struct rt_run_attributes attributes;
         if (!devices[workload->device])
             continue;
         enum rt_unobserved reason = RT_UNOBSERVED_NO_FORECAST;
-        if (rt_run_attributes_read(gathering->dataset, workload, &attributes) == RT_OK) {
-            reason = observe_run(gathering, workload, &attributes);
+        if (rt_run_attributes_read(builder->dataset, workload, &attributes) == RT_OK) {
+            reason = observe_run(builder, workload, &attributes);
             rt_run_attributes_release(&attributes);
         }
         if (reason != RT_UNOBSERVED_COUNT)
-            gathering->out->runs_left[reason]++;
+            builder->out->runs_left[reason]++;
     }
 }
 
 /* ---- kernels ---- */
 
-static enum rt_unobserved observe_kernel(struct gathering *gathering, const struct rt_sample *sample)
+static enum rt_unobserved observe_kernel(struct builder *builder, const struct rt_sample *sample)
 {
-    const struct rt_device *device = &gathering->dataset->devices[sample->device];
+    const struct rt_device *device = &builder->dataset->devices[sample->device];
     struct rt_energy_measured measured = {
         .sample = sample, .measured_us = sample->latency_us, .forecast_us = sample->latency_us, .gpus = 1};
     struct rt_power_profile profile;
@@ -156,20 +156,20 @@ static enum rt_unobserved observe_kernel(struct gathering *gathering, const stru
                  &measured.observation);
     measured.as_forecast = measured.observation;
     char *cell = rt_format("%d kernel %d", (int)sample->device, (int)rt_call_family(&sample->call));
-    enum rt_unobserved reason = add(gathering, &measured, cell);
+    enum rt_unobserved reason = add(builder, &measured, cell);
     free(cell);
     return reason;
 }
 
-static void gather_kernels(struct gathering *gathering, const bool *devices)
+static void gather_kernels(struct builder *builder, const bool *devices)
 {
-    for (size_t i = 0; i < gathering->dataset->sample_count; i++) {
-        const struct rt_sample *sample = &gathering->dataset->samples[i];
+    for (size_t i = 0; i < builder->dataset->sample_count; i++) {
+        const struct rt_sample *sample = &builder->dataset->samples[i];
         if (!devices[sample->device])
             continue;
-        enum rt_unobserved reason = observe_kernel(gathering, sample);
+        enum rt_unobserved reason = observe_kernel(builder, sample);
         if (reason != RT_UNOBSERVED_COUNT)
-            gathering->out->kernels_left[reason]++;
+            builder->out->kernels_left[reason]++;
     }
 }
 
@@ -179,13 +179,13 @@ void rt_energy_measurements_gather(const struct rt_dataset *dataset, const struc
                                    const bool *devices, bool runs, bool kernels,
                                    struct rt_energy_measurements *out)
 {
-    struct gathering gathering = {.dataset = dataset, .predictor = predictor, .out = out};
+    struct builder builder = {.dataset = dataset, .predictor = predictor, .out = out};
     *out = (struct rt_energy_measurements){0};
     if (runs)
-        gather_runs(&gathering, devices);
+        gather_runs(&builder, devices);
     if (kernels)
-        gather_kernels(&gathering, devices);
-    rt_strings_release(&gathering.cells);
+        gather_kernels(&builder, devices);
+    rt_strings_release(&builder.cells);
 }
 
 void rt_energy_measurements_release(struct rt_energy_measurements *measurements)

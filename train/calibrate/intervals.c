@@ -63,8 +63,8 @@ static double prior_scale(const struct rt_calibration_kernel *kernels, size_t co
         enum rt_interval_size size = rt_interval_size_of(kernels[i].bound_us);
         double known = rt_interval_at(intervals->known[size], 0.9),
                unseen = rt_interval_at(intervals->unseen[size], 0.9);
-        double half = intervals->dtype_scale[kernels[i].dtype] * sqrt(known * fmax(known, unseen));
-        scale[i] = half / scores->deviation[i] / rt_interval_student(0.9);
+        double ln_half_width = intervals->dtype_scale[kernels[i].dtype] * sqrt(known * fmax(known, unseen));
+        scale[i] = ln_half_width / scores->deviation[i] / rt_interval_student(0.9);
     }
     double median = rt_median(scale, count);
     free(scale);

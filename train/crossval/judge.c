@@ -45,12 +45,12 @@ static void add_intervals(const struct rt_evaluation *evaluation, const struct r
     const struct rt_scored_column *from = &evaluation->column[column];
     double within = 0, width = 0, n = 0;
     row->coverage90 = row->width90 = NAN;
-    for (size_t r = group->first; from->half != NULL && r < group->first + group->count; r++) {
+    for (size_t r = group->first; from->ln_half_width != NULL && r < group->first + group->count; r++) {
         double error = rt_evaluation_error(evaluation, r, column);
         if (isnan(error))
             continue;
-        within += fabs(log1p(error / 100)) <= from->half[r];
-        width += sinh(from->half[r]); /* NaN stays */
+        within += fabs(log1p(error / 100)) <= from->ln_half_width[r];
+        width += sinh(from->ln_half_width[r]); /* NaN stays */
         n++;
     }
     if (n > 0 && !isnan(width)) {

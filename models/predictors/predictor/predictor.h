@@ -131,9 +131,10 @@ void rt_predictor_forecast_again(const struct rt_predictor *predictor, const str
  * lie inside). NaN where the predictor has none. */
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level);
-/* The same at several levels (count) in less time: half (count). */
+/* The same at several levels (count) in less time: ln_half_width (count). */
 void rt_predictor_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
-                            const struct rt_query *query, const double *level, size_t count, double *half);
+                            const struct rt_query *query, const double *level, size_t count,
+                            double *ln_half_width);
 
 /* The share of the squared error of a kernel's forecast, 0..1, that a device's kernels of the family have in
  * common, by the fits that left a device out; 1 where that is not known. */

@@ -114,19 +114,21 @@ static const double OTHER_DTYPE = 1.5;
  */
 static double half_width(const struct asked *asked, bool beyond)
 {
-    double half = device_width(asked);
+    double ln_half_width = device_width(asked);
     if (!rt_net_saw(asked->net, (enum rt_dtype)asked->query->call.dtype))
-        return fmax(half, OTHER_DTYPE * width(asked, asked->net->intervals.unseen));
-    return beyond ? fmax(half, width(asked, asked->net->intervals.unseen)) : half; /* unseen NaN: half */
+        return fmax(ln_half_width, OTHER_DTYPE * width(asked, asked->net->intervals.unseen));
+    return beyond ? fmax(ln_half_width, width(asked, asked->net->intervals.unseen))
+                  : ln_half_width; /* unseen NaN: half */
 }
 
 void rt_predictor_intervals(const struct rt_predictor *predictor, const struct rt_device *device,
-                            const struct rt_query *query, const double *level, size_t count, double *half)
+                            const struct rt_query *query, const double *level, size_t count,
+                            double *ln_half_width)
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
     struct rt_launch launch;
     for (size_t l = 0; l < count; l++)
-        half[l] = NAN;
+        ln_half_width[l] = NAN;
     if (net == NULL || !rt_family_net_has_effects(net) ||
         rt_family_net_launch(net, query, device, &launch) != RT_SKIP_NONE)
         return;
@@ -138,16 +140,16 @@ void rt_predictor_intervals(const struct rt_predictor *predictor, const struct r
     bool beyond = rt_family_net_launch_beyond(net, &launch) >= 0;
     for (size_t l = 0; l < count; l++) {
         asked.level = level[l];
-        half[l] = half_width(&asked, beyond);
+        ln_half_width[l] = half_width(&asked, beyond);
     }
 }
 
 double rt_predictor_interval(const struct rt_predictor *predictor, const struct rt_device *device,
                              const struct rt_query *query, double level)
 {
-    double half;
-    rt_predictor_intervals(predictor, device, query, &level, 1, &half);
-    return half;
+    double ln_half_width;
+    rt_predictor_intervals(predictor, device, query, &level, 1, &ln_half_width);
+    return ln_half_width;
 }
 
 /* --- how errors go together --- */

@@ -40,11 +40,11 @@ static json_t *cut_json(int64_t servers, const struct rt_engine_cut *cut)
 }
 
 /* Times from `value` e^-half to `value` e^half; rates likewise. */
-static json_t *range_json(double value, double half)
+static json_t *range_json(double value, double ln_half_width)
 {
     json_t *range = json_array();
-    json_array_append_new(range, rt_json_number(value * exp(-half)));
-    json_array_append_new(range, rt_json_number(value * exp(half)));
+    json_array_append_new(range, rt_json_number(value * exp(-ln_half_width)));
+    json_array_append_new(range, rt_json_number(value * exp(ln_half_width)));
     return range;
 }
 
@@ -55,23 +55,23 @@ static void add_row(struct rt_table *table, const struct rt_serving_plan *plan, 
     const struct rt_serving_candidate *c = &plan->candidate[candidate];
     const struct rt_serving_engine *engine = &plan->engine[c->engine];
     const double *numbers = rt_serving_numbers(plan, candidate);
-    double times = (double)gpus / c->gpus, half = numbers[RT_PLANNED_INTERVAL];
+    double times = (double)gpus / c->gpus, ln_half_width = numbers[RT_PLANNED_INTERVAL];
     char *servers = rt_serving_servers_words(plan, candidate, gpus / c->gpus);
     rt_table_row(table, plan->request->gpu[engine->gpu].device.name, (long long)gpus, servers,
                  rt_serving_weights_name(plan, candidate), rt_serving_cache_name(plan, candidate),
                  (long long)(times * (double)rt_serving_users(plan, candidate)),
                  numbers[RT_PLANNED_TTFT] / 1e3, numbers[RT_PLANNED_TPOT] / 1e3,
                  rt_serving_user_rate(plan, candidate), rt_serving_gpu_rate(plan, candidate),
-                 100 * expm1(half), times * numbers[RT_PLANNED_REQUESTS], times * numbers[RT_PLANNED_GOOD],
-                 rt_serving_price(plan, candidate));
+                 100 * expm1(ln_half_width), times * numbers[RT_PLANNED_REQUESTS],
+                 times * numbers[RT_PLANNED_GOOD], rt_serving_price(plan, candidate));
     if (c->prefills > 0)
         rt_table_row_json(table, "prefill",
                           cut_json((int64_t)(times * c->prefills), &plan->engine[c->prefill].cut));
     rt_table_row_json(table, c->prefills > 0 ? "decode" : "serve",
                       cut_json((int64_t)(times * c->engines), &engine->cut));
-    rt_table_row_json(table, "tpot_ms_interval", range_json(numbers[RT_PLANNED_TPOT] / 1e3, half));
+    rt_table_row_json(table, "tpot_ms_interval", range_json(numbers[RT_PLANNED_TPOT] / 1e3, ln_half_width));
     rt_table_row_json(table, "gpu_tokens_per_s_interval",
-                      range_json(rt_serving_gpu_rate(plan, candidate), half));
+                      range_json(rt_serving_gpu_rate(plan, candidate), ln_half_width));
     free(servers);
 }
 
@@ -262,11 +262,11 @@ static void add_series(struct rt_plot *plot, const struct rt_serving_plan *plan,
     double *x = number, *y = number + count, *low = number + 2 * count, *high = number + 3 * count;
     const char *name = plan->request->gpu[gpu].device.name;
     for (size_t i = 0; i < count; i++) {
-        double half = rt_serving_numbers(plan, front[i].candidate)[RT_PLANNED_INTERVAL];
+        double ln_half_width = rt_serving_numbers(plan, front[i].candidate)[RT_PLANNED_INTERVAL];
         x[i] = front[i].user;
         y[i] = front[i].gpu;
-        low[i] = y[i] * exp(-half);
-        high[i] = y[i] * exp(half);
+        low[i] = y[i] * exp(-ln_half_width);
+        high[i] = y[i] * exp(ln_half_width);
     }
     rt_plot_band(plot, name, x, low, high, count);
     rt_plot_line(plot, name, x, y, count);

@@ -65,7 +65,7 @@ static double library_us(enum rt_runtime_id runtime, enum rt_step_kind step)
     call.dim[RT_DIM_ELEMENTS] = 65536;
     rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0.9);
     rt_collective_time_of(&c, &call, &time);
-    CU_ASSERT_TRUE(time.half > 0.2 && time.half < 1 && time.bound_us < time.time_us);
+    CU_ASSERT_TRUE(time.ln_half_width > 0.2 && time.ln_half_width < 1 && time.bound_us < time.time_us);
     return time.time_us;
 }
 

@@ -9,8 +9,8 @@
 
 static const struct rt_parallelism alone = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN};
 
-/* Untrained networks whose intervals are `half` of every level, `half` doubled for products. */
-static void make_predictor(struct rt_predictor *predictor, double half)
+/* Untrained networks whose intervals are `ln_half_width` at every level, twice that for products. */
+static void make_predictor(struct rt_predictor *predictor, double ln_half_width)
 {
     const enum rt_family families[] = {RT_FAMILY_LINEAR, RT_FAMILY_ELEMENTWISE};
     rt_predictor_init(predictor, "rooftile");
@@ -23,7 +23,7 @@ static void make_predictor(struct rt_predictor *predictor, double half)
         RT_ASSERT_OK(rt_recipe_net(recipe, net));
         for (int size = 0; size < RT_INTERVAL_SIZES; size++)
             for (int l = 0; l < RT_INTERVAL_LEVELS; l++)
-                net->intervals.unseen[size][l] = f == 0 ? 2 * half : half;
+                net->intervals.unseen[size][l] = f == 0 ? 2 * ln_half_width : ln_half_width;
     }
 }
 
@@ -72,17 +72,18 @@ static void test_families_add_up(void)
     struct rt_predictor predictor;
     struct rt_forecast forecast;
     make_predictor(&predictor, 0.2);
-    double half = forecast_half(&predictor, 0.9, &forecast);
+    double ln_half_width = forecast_half(&predictor, 0.9, &forecast);
     double a = 0.4 * family_share(&forecast, RT_FAMILY_LINEAR),
            b = 0.2 * family_share(&forecast, RT_FAMILY_ELEMENTWISE);
     CU_ASSERT_TRUE(a > 0.05 && b > 0.005);
-    RT_ASSERT_NEAR(half, sqrt(a * a + b * b + 2 * 0.2 * a * b + 0.08 * 0.08), 1e-9);
-    CU_ASSERT_TRUE(half < a + b + 0.08);
-    RT_ASSERT_NEAR(forecast.total_us / forecast.interval_low_us, exp(half), 1e-9);
+    RT_ASSERT_NEAR(ln_half_width, sqrt(a * a + b * b + 2 * 0.2 * a * b + 0.08 * 0.08), 1e-9);
+    CU_ASSERT_TRUE(ln_half_width < a + b + 0.08);
+    RT_ASSERT_NEAR(forecast.total_us / forecast.interval_low_us, exp(ln_half_width), 1e-9);
     rt_forecast_release(&forecast);
     double narrow =
         forecast_half(&predictor, 0.5, &forecast); /* only the part of the sum depends on the level here */
-    RT_ASSERT_NEAR(narrow, sqrt(half * half - 0.0064 * (1 - pow(log(0.5) / log(0.1), 2))), 1e-6);
+    RT_ASSERT_NEAR(narrow, sqrt(ln_half_width * ln_half_width - 0.0064 * (1 - pow(log(0.5) / log(0.1), 2))),
+                   1e-6);
     rt_forecast_release(&forecast);
     rt_predictor_release(&predictor);
 }
@@ -100,7 +101,7 @@ static void test_own_errors_average_out(void)
     predictor.nets[0].intervals.left_out = one;
     predictor.nets[1].intervals.left_out = other;
     predictor.nets[0].intervals.left_out_count = predictor.nets[1].intervals.left_out_count = 1;
-    double half = forecast_half(&predictor, 0.9, &forecast), own = 0;
+    double ln_half_width = forecast_half(&predictor, 0.9, &forecast), own = 0;
     double a = 0.4 * family_share(&forecast, RT_FAMILY_LINEAR),
            b = 0.2 * family_share(&forecast, RT_FAMILY_ELEMENTWISE), sum = 0;
     RT_ASSERT_NEAR(forecast.error_correlation, 1, 1e-12);
@@ -111,10 +112,10 @@ static void test_own_errors_average_out(void)
         RT_ASSERT_NEAR(launch->shared, 0.5, 1e-12);
         for (size_t j = 0; j < i; j++)
             CU_ASSERT_NOT_EQUAL(launch->same, forecast.launches[j].same); /* all differ */
-        own += pow(rt_forecast_launch_total(&forecast, launch) * launch->half / sum, 2) / 2;
+        own += pow(rt_forecast_launch_total(&forecast, launch) * launch->ln_half_width / sum, 2) / 2;
     }
-    RT_ASSERT_NEAR(half, sqrt((a + b) * (a + b) / 2 + own + 0.08 * 0.08), 1e-9);
-    CU_ASSERT_TRUE(half > 0.08 && common > 0.08);
+    RT_ASSERT_NEAR(ln_half_width, sqrt((a + b) * (a + b) / 2 + own + 0.08 * 0.08), 1e-9);
+    CU_ASSERT_TRUE(ln_half_width > 0.08 && common > 0.08);
     rt_forecast_release(&forecast);
     predictor.nets[0].intervals.left_out = predictor.nets[1].intervals.left_out = NULL;
     predictor.nets[0].intervals.left_out_count = predictor.nets[1].intervals.left_out_count = 0;
@@ -144,7 +145,8 @@ static void test_warnings_of_extrapolation(void)
     int feature = -1;
     make_predictor(&predictor, 0.2);
     forecast_half(&predictor, 0.9, &prediction.forecast);
-    RT_ASSERT_NEAR(1 + rt_forecast_beyond(&prediction.forecast, &predictor, &family, &feature), 1, 0);
+    RT_ASSERT_NEAR(1 + rt_forecast_extrapolated_share(&prediction.forecast, &predictor, &family, &feature), 1,
+                   0);
     CU_ASSERT_EQUAL(feature, -1);
     struct rt_family_net *net = &predictor.nets[0];
     for (int f = 0; f < net->feature_count; f++)
@@ -152,7 +154,7 @@ static void test_warnings_of_extrapolation(void)
             net->clip_low[f] = 0;
             net->clip_high[f] = 5; /* 1024 and 4096 are beyond 32 */
         }
-    double beyond = rt_forecast_beyond(&prediction.forecast, &predictor, &family, &feature);
+    double beyond = rt_forecast_extrapolated_share(&prediction.forecast, &predictor, &family, &feature);
     RT_ASSERT_NEAR(beyond, family_share(&prediction.forecast, RT_FAMILY_LINEAR), 1e-9);
     CU_ASSERT_EQUAL(family, RT_FAMILY_LINEAR);
     CU_ASSERT_EQUAL(feature, rt_feature_find("log2_wide"));
