@@ -29,7 +29,7 @@ succeeds types "$ROOFTILE" graph --types --json
 json_is types_gpt2 "[(t['models'], t['stacks'], t['llm_servers']) for t in d if t['model_type'] == 'gpt2']" \
     "[('GPT-2, GPT-3', 'decoder', 'yes')]"
 json_is types_read_as_others "[t['also'] for name in ('gpt2', 'falcon', 'llama4_text') for t in d if t['model_type'] == name]" \
-    "['RefinedWeb, RefinedWebModel', None, 'llama4']"
+    "[None, 'RefinedWeb, RefinedWebModel', 'llama4']"
 holds configs_count_with_their_row "llama4_text,llama4,Llama 4,decoder,yes,2 of 2" docs/guide/models.csv
 succeeds list "$ROOFTILE" graph --list
 holds list_has_types "config.json files of these types" "$work/stdout"
