@@ -23,21 +23,24 @@
 
 struct rooftile_device {
     struct rt_device device;
+    char *changes; /* "sms=100": what was changed of it; NULL: nothing */
 };
 struct rooftile_predictor {
     struct rt_predictor predictor;
-    char *name;       /* as it was opened */
-    atomic_int users; /* whoever opened it and has not freed it, and forecasts, which ask it for their energy */
+    char *name; /* as it was opened */
+    atomic_int
+        users; /* whoever opened it and has not freed it, and forecasts, which ask it for their energy */
 };
 struct rooftile_model {
     struct rt_model_source source;
-    char *path; /* of an ONNX model, else NULL */
+    char *spec; /* as it was asked for */
     struct rt_onnx_given onnx;
 };
 struct rooftile_forecast {
     struct rt_prediction prediction; /* of time; memory and energy follow when they are asked for */
     struct rooftile_predictor *predictor;
-    char *model;
+    struct rt_model_source source; /* of sizes; its graphs say what would take less memory */
+    char *model, *changes;
 };
 
 /* Debian's HDF5 is not built for threads. */
@@ -67,10 +70,12 @@ const char *rooftile_device_catalogue(size_t i)
 int rooftile_device_find(const char *spec, rooftile_device **out)
 {
     RT_C_LOCALE;
-    struct rooftile_device found;
+    struct rooftile_device found = {.changes = NULL};
     int status = rt_device_find(spec, &found.device);
     if (status != RT_OK)
         return status;
+    const char *comma = strchr(spec, ',');
+    found.changes = comma != NULL ? rt_strdup(comma + 1) : NULL;
     *out = rt_malloc(sizeof found);
     **out = found;
     return RT_OK;
@@ -78,6 +83,8 @@ int rooftile_device_find(const char *spec, rooftile_device **out)
 
 void rooftile_device_free(rooftile_device *device)
 {
+    if (device != NULL)
+        free(device->changes);
     free(device);
 }
 
@@ -176,9 +183,12 @@ int rooftile_model_find(const char *name, rooftile_model **out)
 {
     RT_C_LOCALE;
     struct rooftile_model found = {0};
-    int status = rt_model_find(name, &found.source.model);
+    int status = rt_model_is_onnx(name)
+                     ? rt_fail(RT_EUSAGE, "%.200s is an ONNX model: rooftile_model_onnx opens it", name)
+                     : rt_model_source_find(name, &found.source);
     if (status != RT_OK)
         return status;
+    found.source.spec = found.spec = rt_strdup(name);
     *out = rt_malloc(sizeof found);
     **out = found;
     return RT_OK;
@@ -195,7 +205,7 @@ int rooftile_model_onnx(const char *path, const char *const *dims, size_t count,
         return status;
     struct rooftile_model *model = rt_calloc(1, sizeof *model);
     model->source = source;
-    model->source.spec = model->path = rt_strdup(path);
+    model->source.spec = model->spec = rt_strdup(path);
     model->source.onnx = &model->onnx;
     for (size_t i = 0; i < count; i++)
         rt_names_add(&model->onnx.dims, rt_strdup(dims[i]));
@@ -210,13 +220,18 @@ void rooftile_model_free(rooftile_model *model)
     for (size_t i = 0; i < model->onnx.dims.count; i++)
         free((char *)model->onnx.dims.name[i]);
     rt_names_release(&model->onnx.dims);
-    free(model->path);
+    free(model->spec);
     free(model);
 }
 
 void rooftile_step_init(struct rooftile_step *step)
 {
     *step = (struct rooftile_step){0};
+}
+
+const char *rooftile_step_field(size_t i)
+{
+    return i < RT_STEP_FIELDS ? rt_step_field_names[i] : NULL;
 }
 
 static int set_text(struct rt_step *step, const char *field, const char *text)
@@ -294,7 +309,7 @@ static int forecast(struct rooftile_forecast *out, const struct rt_step *step,
                                &prediction->forecast);
     if (status == RT_OK && !isnan(step->power_limit_w))
         status = rt_forecast_cap_power(&prediction->forecast, &prediction->device, prediction->predictor,
-                                  step->power_limit_w);
+                                       step->power_limit_w);
     return status;
 }
 
@@ -304,10 +319,15 @@ static int forecast_asked(const rooftile_predictor *predictor, const rooftile_de
     struct rooftile_forecast *made = rt_calloc(1, sizeof *made);
     made->predictor = (struct rooftile_predictor *)(uintptr_t)predictor; /* counted, else not changed */
     atomic_fetch_add(&made->predictor->users, 1);
-    made->model = rt_strdup(model->path != NULL ? model->path : model->source.model.name);
+    made->model = rt_strdup(model->spec);
+    made->source = model->source;
+    made->source.spec = made->model;
+    made->source.onnx = NULL; /* the model's, which may go before the forecast */
+    made->changes = device->changes != NULL ? rt_strdup(device->changes) : NULL;
     int status = forecast(made, asked, &model->source, &device->device);
     made->prediction.model = made->model;
     made->prediction.predictor_name = predictor->name;
+    made->prediction.gpu_changes = made->changes;
     if (status == RT_OK)
         *out = made;
     else
@@ -346,10 +366,12 @@ void rooftile_forecast_free(rooftile_forecast *forecast)
     rt_prediction_release(&forecast->prediction);
     rooftile_predictor_free(forecast->predictor);
     free(forecast->model);
+    free(forecast->changes);
     free(forecast);
 }
 
-/* The forecast with more of it computed: a copy, as threads may share the object. Its arrays are the object's. */
+/* The forecast with more of it computed: a copy, as threads may share the object. Its arrays are the
+ * object's. */
 static struct rt_forecast with(const struct rooftile_forecast *forecast, unsigned wants)
 {
     struct rt_forecast more = forecast->prediction.forecast;
@@ -402,7 +424,10 @@ struct number {
     unsigned wants;
     bool of_all; /* of all GPUs: times their number */
 };
-#define NUMBER(key, member, ...) {key, offsetof(struct rt_forecast, member), __VA_ARGS__}
+#define NUMBER(key, member, ...)                                                                             \
+    {                                                                                                        \
+        key, offsetof(struct rt_forecast, member), __VA_ARGS__                                               \
+    }
 static const struct number numbers[] = {
     NUMBER("time_ms", total_us, 1e3, 0, false),
     NUMBER("low_ms", interval_low_us, 1e3, 0, false),
@@ -455,6 +480,10 @@ int rooftile_forecast_json(const rooftile_forecast *forecast, char **json)
     RT_C_LOCALE;
     struct rt_prediction whole = forecast->prediction;
     whole.forecast = with(forecast, RT_WANT_MEMORY | RT_WANT_ENERGY);
+    if (!rt_forecast_fits(&whole.forecast) && !rt_model_source_traced(&forecast->source)) {
+        struct rt_fit_case fit = rt_prediction_fit(&whole, &forecast->source);
+        whole.advice.change_count = rt_fit_changes(&fit, whole.advice.changes);
+    }
     struct rt_report *report = rt_prediction_report(&whole, false);
     char *text = json_text(rt_report_json(report));
     rt_report_free(report);

@@ -107,6 +107,8 @@ struct rooftile_step {
 };
 /* Nothing said. */
 ROOFTILE_PUBLIC void rooftile_step_init(struct rooftile_step *step);
+/* Name of the i-th of all fields of a step, from 0; NULL behind the last. Not to be freed. */
+ROOFTILE_PUBLIC const char *rooftile_step_field(size_t i);
 
 /* ---- forecasts ---- */
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import html
+import json
+import math
 import os
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence, Union, overload
 
-from rooftile._library import OptionValue, RooftileError, Text, report
-from rooftile._objects import Device, Predictor
+from rooftile._library import OptionValue, RooftileError, Text, check, encode, library, report
+from rooftile._objects import Device, Predictor, as_device, as_model, as_predictor
 
 if TYPE_CHECKING:
     import pandas
@@ -81,7 +86,9 @@ class NodeTime:
 
 @dataclass(frozen=True)
 class Forecast:
-    """One step of a model on a GPU. Unknown is None. `raw` is all that `rooftile predict --json` says."""
+    """One step of a model on a GPU. Unknown is None. `raw` is all that `rooftile predict --json` says.
+
+    What the library holds is read when it is looked at: times at once, all else with the first member that needs it."""
 
     model: str
     gpu: str
@@ -106,6 +113,19 @@ class Forecast:
     nodes: Sequence[NodeTime]  # the heaviest first: ten, or as many as were asked for (nodes=N)
     warnings: Sequence[str]
     raw: Mapping[str, Any] = field(repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """A member that was not read yet."""
+        handle = self.__dict__.get("_handle")
+        if handle is None or name not in self.__dataclass_fields__:
+            raise AttributeError(f"a forecast has no {name!r}")
+        if name in ("time_ms", "low_ms", "high_ms"):
+            value = ctypes.c_double()
+            check(library().rooftile_forecast_number(handle, name.encode(), ctypes.byref(value)))
+            self.__dict__[name] = None if math.isnan(value.value) else value.value
+        else:
+            self.__dict__.update(from_json(_json_of(handle)).__dict__)
+        return self.__dict__[name]
 
     def to_dict(self) -> dict[str, Any]:
         """All that `rooftile predict --json` says."""
@@ -265,7 +285,47 @@ class Sweep(Sequence[Forecast]):
         return html_table(("GPU", "batch", "sequence", "ms", "from", "to", "J", "GiB", "fits"), rows) + notes
 
 
+def _json_of(handle: int) -> dict[str, Any]:
+    out = ctypes.c_void_p()
+    check(library().rooftile_forecast_json(handle, ctypes.byref(out)))
+    try:
+        answer: dict[str, Any] = json.loads(ctypes.string_at(out.value or 0))
+    finally:
+        library().rooftile_text_free(out)
+    return answer
+
+
 # ---- asking for them ----
+
+@functools.lru_cache(maxsize=1)
+def _step_fields() -> frozenset[str]:
+    """The options that say what a step is; the others say what is done with its forecast."""
+    names = (library().rooftile_step_field(i) for i in range(256))
+    return frozenset(name.decode() for name in names if name is not None)
+
+
+def _field(name: str, value: object) -> bytes:
+    words = ("true" if value else "false") if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else value
+    return encode(f"{name}={words}")
+
+
+def _is_of_step(model: str, options: Mapping[str, object]) -> bool:
+    """Can the library's objects answer it? Else the command does: files of other tools, searches, curves, listings."""
+    return not model.lower().endswith((".onnx", ".csv")) and all(
+        name in _step_fields() and isinstance(value, (str, int, float, os.PathLike)) for name, value in options.items())
+
+
+def _of_step(model: str, gpu: Gpu, predictor: Union[Text, Predictor], options: Mapping[str, object]) -> Forecast:
+    fields = [_field(name, value) for name, value in options.items()]
+    out = ctypes.c_void_p()
+    check(library().rooftile_forecast_fields(
+        as_predictor(predictor).handle, as_device(gpu).handle, as_model(model).handle,
+        (ctypes.c_char_p * len(fields))(*fields), len(fields), ctypes.byref(out)))
+    forecast = object.__new__(Forecast)
+    forecast.__dict__["_handle"] = out.value
+    weakref.finalize(forecast, library().rooftile_forecast_free, out.value)
+    return forecast
+
 
 def spec_of(model: Text) -> str:
     if not isinstance(model, (str, os.PathLike)):
@@ -307,9 +367,11 @@ def forecast(model: Text, gpu: Gpu, *, batch: Optional[int] = None, seq: Optiona
     for name, value in (("gpu", gpu), ("batch", batch), ("seq", seq), *options.items()):
         if name not in ("dim", "shape"):
             _single(name, value)
-    rows = ask(spec_of(model), gpu, predictor, dict(options, batch=batch, seq=seq, mode=mode, dtype=dtype, tp=tp, dp=dp,
-                                                    optimizer=optimizer, runtime=runtime))
-    return from_json(rows[0])
+    asked = dict(options, batch=batch, seq=seq, mode=mode, dtype=dtype, tp=tp, dp=dp, optimizer=optimizer, runtime=runtime)
+    said = {name.strip("_"): value for name, value in asked.items() if value is not None and value is not False}
+    if _is_of_step(spec_of(model), said):
+        return _of_step(spec_of(model), gpu, predictor, said)
+    return from_json(ask(spec_of(model), gpu, predictor, asked)[0])
 
 
 def sweep(model: Text, gpu: Union[Gpu, Iterable[Gpu]], *, batch: Union[None, int, Iterable[int]] = None,

@@ -47,6 +47,13 @@ _FUNCTIONS: Mapping[str, tuple[Any, list[Any]]] = {
     "rooftile_predictor_free": (None, [_POINTER]),
     "rooftile_predictor_knows": (ctypes.c_int, [_POINTER, _POINTER]),
     "rooftile_kernel_us": (ctypes.c_int, [_POINTER, _POINTER, ctypes.c_char_p, _DOUBLES, _DOUBLES]),
+    "rooftile_model_find": (ctypes.c_int, [ctypes.c_char_p, _OUT]),
+    "rooftile_model_free": (None, [_POINTER]),
+    "rooftile_step_field": (ctypes.c_char_p, [ctypes.c_size_t]),
+    "rooftile_forecast_fields": (ctypes.c_int, [_POINTER, _POINTER, _POINTER, _TEXTS, ctypes.c_size_t, _OUT]),
+    "rooftile_forecast_free": (None, [_POINTER]),
+    "rooftile_forecast_number": (ctypes.c_int, [_POINTER, ctypes.c_char_p, _DOUBLES]),
+    "rooftile_forecast_json": (ctypes.c_int, [_POINTER, _OUT]),
     "rooftile_report_json": (ctypes.c_int, [ctypes.c_size_t, _TEXTS, _OUT]),
     "rooftile_text_free": (None, [_POINTER]),
 }

@@ -61,6 +61,14 @@ class Device(_Owner):
         return f"rooftile.Device({self.spec!r})"
 
 
+class Model(_Owner):
+    """A network: a name of the zoo, or a config.json."""
+
+    def __init__(self, spec: Text) -> None:
+        self.spec = os.fspath(spec)
+        super().__init__(opened("rooftile_model_find", spec), "rooftile_model_free")
+
+
 class Predictor(_Owner):
     """What was fitted to measurements: a file of `rooftile train` or `calibrate`, "pretrained" or "roofline"."""
 
@@ -80,25 +88,49 @@ class Predictor(_Owner):
         return f"rooftile.Predictor({self.spec!r})"
 
 
-def as_device(gpu: Union[Text, Device]) -> Device:
-    return gpu if isinstance(gpu, Device) else Device(gpu)
-
-
-@functools.lru_cache(maxsize=4)
-def _kept(name: str, _state: object) -> Predictor:
-    return Predictor(name)
-
-
-def as_predictor(predictor: Union[Text, Predictor]) -> Predictor:
-    """Predictors are read once, and again where their file has changed."""
-    if isinstance(predictor, Predictor):
-        return predictor
-    name = os.fspath(predictor)
+def _state(name: str) -> object:
+    """What tells whether a file is as it was; None of what is no file."""
     try:
         stat = os.stat(name)
     except OSError:
-        return _kept(name, os.environ.get("ROOFTILE_PRETRAINED"))
-    return _kept(name, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
+        return os.environ.get("ROOFTILE_PRETRAINED")
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_device(spec: str, _state: object) -> Device:
+    return Device(spec)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_model(spec: str, _state: object) -> Model:
+    return Model(spec)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_predictor(name: str, _state: object) -> Predictor:
+    return Predictor(name)
+
+
+# Objects are made once, and again where their file has changed.
+
+def as_device(gpu: Union[Text, Device]) -> Device:
+    if isinstance(gpu, Device):
+        return gpu
+    spec = os.fspath(gpu)
+    return _kept_device(spec, _state(spec.partition(",")[0]))
+
+
+def as_model(model: Text) -> Model:
+    spec = os.fspath(model)
+    return _kept_model(spec, _state(os.path.join(spec, "config.json") if os.path.isdir(spec) else spec))
+
+
+def as_predictor(predictor: Union[Text, Predictor]) -> Predictor:
+    if isinstance(predictor, Predictor):
+        return predictor
+    name = os.fspath(predictor)
+    return _kept_predictor(name, _state(name))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,10 @@ class Case(unittest.TestCase):
         done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def assertRefused(self, *words):
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+        self.assertIn(done.returncode, (1, 2), done.stderr)
+
 
 def has_onnx():
     """Was the library built with protobuf-c?"""
