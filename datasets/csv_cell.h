@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_DATASETS_CSV_CELL_H
 #define ROOFTILE_DATASETS_CSV_CELL_H
 
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "base/csv.h"
 
 #include <stdio.h>

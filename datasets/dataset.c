@@ -1,16 +1,11 @@
 /* Datasets in memory: samples, workloads, devices, groups, strings. dataset_file.c reads and writes them. */
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed",
-                                                  "synthetic",    "partial",  "queued",    "scalar_loads"};
-const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
-const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training", "decode", "generation"};
 
 void rt_dataset_init(struct rt_dataset *dataset)
 {
@@ -48,30 +43,6 @@ void rt_dataset_release(struct rt_dataset *dataset)
     free(dataset->source);
     free(dataset->licence);
     memset(dataset, 0, sizeof *dataset);
-}
-
-void rt_sample_init(struct rt_sample *sample)
-{
-    memset(sample, 0, sizeof *sample); /* padding too: samples are compared as bytes */
-    sample->latency_us = sample->latency_median_us = sample->latency_min_us = NAN;
-    sample->latency_spread_us = sample->energy_mj = NAN;
-    sample->latency_p20_us = sample->latency_p80_us = sample->latency_warm_us = NAN;
-    sample->sm_clock_mhz = sample->temperature_c = sample->power_w = NAN;
-    sample->registers = sample->shared_bytes = -1;
-    sample->count = sample->device = sample->group = sample->kernel = sample->kernels = -1;
-    for (int i = 0; i < RT_MAX_DIMS; i++)
-        sample->call.dim[i] = -1;
-    for (int i = 0; i < 3; i++)
-        sample->tile[i] = sample->grid[i] = sample->block[i] = -1;
-}
-
-void rt_workload_init(struct rt_workload *workload)
-{
-    memset(workload, 0, sizeof *workload);
-    workload->forward_us = workload->backward_us = workload->end_to_end_us = workload->energy_mj = NAN;
-    workload->kernels_forward_us = workload->kernels_backward_us = NAN;
-    workload->batch = workload->sequence = workload->layers = -1;
-    workload->device = workload->group = workload->model = workload->option = -1;
 }
 
 /* Large pages for large tables: an import otherwise spends a quarter of its time on page faults. */
@@ -309,4 +280,43 @@ size_t rt_dataset_drop_duplicates(struct rt_dataset *dataset)
 {
     return drop_equal(dataset->samples, &dataset->sample_count, sizeof *dataset->samples) +
            drop_equal(dataset->workloads, &dataset->workload_count, sizeof *dataset->workloads);
+}
+
+/* ---- row numbers that columns hold ---- */
+
+size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_table table)
+{
+    const size_t rows[RT_TABLE_COUNT] = {[RT_TABLE_DEVICES] = dataset->device_count,
+                                         [RT_TABLE_GROUPS] = dataset->group_count,
+                                         [RT_TABLE_KERNELS] = dataset->kernels.count,
+                                         [RT_TABLE_TEXTS] = dataset->texts.count};
+    return rows[table];
+}
+
+static int each_index(void *rows, size_t size, size_t first, size_t count, const struct rt_field *fields,
+                      size_t field_count, rt_index_visit visit, void *context)
+{
+    const struct rt_field *index[16]; /* more than either table has */
+    size_t indices = 0;
+    for (size_t f = 0; f < field_count && indices < RT_COUNT(index); f++)
+        if (fields[f].table != RT_NO_TABLE)
+            index[indices++] = &fields[f];
+    for (size_t i = first; i < count; i++)
+        for (size_t f = 0; f < indices; f++) {
+            int status = visit(context, index[f], i, (int32_t *)((char *)rows + i * size + index[f]->offset));
+            if (status != RT_OK)
+                return status;
+        }
+    return RT_OK;
+}
+
+int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_workload,
+                  rt_index_visit visit, void *context)
+{
+    int status = each_index(dataset->samples, sizeof *dataset->samples, first_sample, dataset->sample_count,
+                            rt_sample_fields, rt_sample_field_count, visit, context);
+    return status != RT_OK ? status
+                           : each_index(dataset->workloads, sizeof *dataset->workloads, first_workload,
+                                        dataset->workload_count, rt_workload_fields, rt_workload_field_count,
+                                        visit, context);
 }

@@ -1,5 +1,5 @@
 /* Dataset files: the layout that FORMAT.md describes, column by column. */
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "base/outputs.h"
 #include "base/printable.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* Orders of rows. See dataset_order.h. */
 #include "datasets/dataset_order.h"
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "base/status.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The table of designs. See designs.h. */
 #include "datasets/designs.h"
 #include "base/status.h"
-#include "datasets/device.h"
+#include "datasets/device_fields.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,233 +1,548 @@
-/* Device descriptors: their fields, checks and peaks. See device.h. */
+/* Where descriptions of devices come from: JSON files, the built-in catalogue, overrides. See device.h. */
 #include "datasets/device.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "datasets/mig.h"
+#include "datasets/share.h"
 
+#include <ctype.h>
+#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
-/* clang-format off */
-#define FIELD(member, units, long_name, min, max, required) \
-    {#member, offsetof(struct rt_device, member), units, long_name, min, max, required, false, false, false}
-#define PEAK(member, units, long_name, required) \
-    {#member, offsetof(struct rt_device, member), units, long_name, 1e-4, 1e6, required, true, false, false}
-#define QUIRK(member, long_name) \
-    {#member, offsetof(struct rt_device, member), "1", long_name, 0, 1, false, false, true, true}
-/* clang-format on */
+extern const char *const rt_device_catalogue_json[]; /* NULL-terminated; scripts/embed_texts.cmake */
+static const char built_in[] = "built-in catalogue";
 
-/* The ranges are wide on purpose: they catch a wrong unit, not an unusual chip. */
-const struct rt_device_field rt_device_fields[] = {
-    FIELD(sms, "1", "multiprocessors", 1, 1e6, true),
-    FIELD(cores_per_sm, "1", "fp32 lanes per multiprocessor", 1, 1e5, false),
-    FIELD(clock_mhz, "MHz", "maximum boost clock", 1, 1e5, false),
-    PEAK(fp32_vector_tflops, "TFLOP/s", "dense fp32 peak of the vector lanes", true),
-    PEAK(fp32_matrix_tflops, "TFLOP/s", "dense fp32 peak of the matrix units", false),
-    PEAK(tf32_matrix_tflops, "TFLOP/s", "dense tf32 peak of the matrix units", false),
-    PEAK(fp16_vector_tflops, "TFLOP/s", "dense fp16 peak of the vector lanes", false),
-    PEAK(fp16_matrix_tflops, "TFLOP/s", "dense fp16 peak of the matrix units", false),
-    PEAK(bf16_vector_tflops, "TFLOP/s", "dense bf16 peak of the vector lanes", false),
-    PEAK(bf16_matrix_tflops, "TFLOP/s", "dense bf16 peak of the matrix units", false),
-    PEAK(fp8_matrix_tflops, "TFLOP/s", "dense fp8 peak of the matrix units", false),
-    PEAK(fp4_matrix_tflops, "TFLOP/s", "dense fp4 peak of the matrix units", false),
-    PEAK(int8_matrix_tops, "TOP/s", "dense int8 peak of the matrix units", false),
-    FIELD(memory_gib, "GiB", "device memory", 0.01, 1e5, true),
-    /* from what a CPU that is shared by many is probed at */
-    FIELD(bandwidth_gbs, "GB/s", "peak memory bandwidth", 1e-3, 1e6, true),
-    FIELD(l2_mib, "MiB", "last-level cache", 0.01, 1e5, true),
-    FIELD(shared_kib_per_sm, "KiB", "shared memory per multiprocessor", 1, 1e5, false),
-    FIELD(power_w, "W", "board power", 1, 1e5, false),
-    FIELD(link_gbs, "GB/s", "bandwidth to a peer, one direction", 0.01, 1e5, false),
-    {"link_peers", offsetof(struct rt_device, link_peers), "1",
-     "peers with such a link each, used at once; missing: one peer at a time", 1, 1e5, false, false, true,
-     false},
-    {"bridge_gbs", offsetof(struct rt_device, bridge_gbs), "GB/s",
-     "bandwidth of a bridge to one peer, one direction", 0.01, 1e5, false, false, true, false},
-    {"host_link_gbs", offsetof(struct rt_device, host_link_gbs), "GB/s",
-     "bandwidth to the host, one direction; missing: link_gbs where that is PCIe", 0.01, 1e5, false, false,
-     true, false},
-    {"idle_w", offsetof(struct rt_device, idle_w), "W", "board power between kernels, clocks up", 0.1, 1e5,
-     false, false, true, false},
-    QUIRK(ecc_inline, "1: ECC's check bits take part of the memory and its bandwidth; 0: no"),
-    QUIRK(boost_typical, "1: boards exceed clock_mhz where their power allows; 0: no"),
-};
-const size_t rt_device_field_count = RT_COUNT(rt_device_fields);
+/* ---- JSON ---- */
 
-/* clang-format off */
-#define TEXT(member, sparse, quirk) \
-    {#member, offsetof(struct rt_device, member), sizeof((struct rt_device *)0)->member, sparse, quirk}
-/* clang-format on */
-const struct rt_device_text rt_device_texts[] = {
-    TEXT(name, false, false),         TEXT(vendor, false, false),
-    TEXT(architecture, false, false), TEXT(compute_capability, false, false),
-    TEXT(whole, true, false),         TEXT(chip, true, true)};
-const size_t rt_device_text_count = RT_COUNT(rt_device_texts);
-
-const struct rt_device_field *rt_device_field_named(const char *key, size_t length)
+/* Keys a device file may carry beside its numbers and texts. */
+static bool is_other_key(const char *key)
 {
-    for (size_t f = 0; f < rt_device_field_count; f++)
-        if (strlen(rt_device_fields[f].key) == length && strncmp(rt_device_fields[f].key, key, length) == 0)
-            return &rt_device_fields[f];
-    return NULL;
+    static const char *const keys[] = {"aliases", "mig", "sources", "checked", "notes"};
+    for (size_t k = 0; k < RT_COUNT(keys); k++)
+        if (strcmp(key, keys[k]) == 0)
+            return true;
+    return false;
 }
 
-char *rt_device_field_keys(void)
+static int set_from_json(struct rt_device *device, const char *key, json_t *value, const char *where)
 {
-    struct rt_text keys = {0};
-    for (size_t f = 0; f < rt_device_field_count; f++)
-        rt_text_item(&keys, ", ", "%s", rt_device_fields[f].key);
-    return rt_text_take(&keys);
-}
-
-static double value_of(const struct rt_device *device, size_t field)
-{
-    return *rt_device_value((struct rt_device *)(uintptr_t)device, field);
-}
-
-void rt_device_init(struct rt_device *device, const char *name)
-{
-    memset(device, 0, sizeof *device);
-    for (size_t f = 0; f < rt_device_field_count; f++)
-        *rt_device_value(device, f) = NAN;
-    snprintf(device->name, sizeof device->name, "%s", name);
-}
-
-int rt_device_check(const struct rt_device *device, const char *where)
-{
-    if (device->name[0] == '\0')
-        return rt_fail(RT_EFORMAT, "%s: the device has no name; add \"name\"", where);
-    for (size_t f = 0; f < rt_device_field_count; f++) {
-        const struct rt_device_field *field = &rt_device_fields[f];
-        double value = value_of(device, f);
-        if (isnan(value) && field->required)
-            return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is missing; give it in %s", where, field->key,
-                           device->name, field->units[0] == '1' ? "units" : field->units);
-        if (!isnan(value) && !(value >= field->min && value <= field->max))
-            return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is %g; it must lie in %g..%g %s", where, field->key,
-                           device->name, value, field->min, field->max,
-                           field->units[0] == '1' ? "" : field->units);
-        if (field->quirk && value > 0 && value < 1)
-            return rt_fail(RT_EFORMAT, "%s: \"%s\" of %s is %g; it must be 1 (yes) or 0 (no)", where,
-                           field->key, device->name, value);
+    const struct rt_device_field *field = rt_device_field_named(key, strlen(key));
+    if (field != NULL && field->quirk && json_is_boolean(value)) {
+        *rt_device_value(device, field - rt_device_fields) = json_is_true(value);
+        return RT_OK;
     }
-    if (device->idle_w >= device->power_w)
-        return rt_fail(
-            RT_EFORMAT,
-            "%s: \"idle_w\" of %s is %g, not below its \"power_w\" of %g; give what it draws at rest", where,
-            device->name, device->idle_w, device->power_w);
+    if (field != NULL) {
+        if (!json_is_number(value) && !json_is_null(value))
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a number, or null where it is unknown", where,
+                           key);
+        *rt_device_value(device, field - rt_device_fields) =
+            json_is_null(value) ? NAN : json_number_value(value);
+        return RT_OK;
+    }
+    for (size_t t = 0; t < rt_device_text_count; t++) {
+        if (strcmp(rt_device_texts[t].key, key) != 0)
+            continue;
+        const char *text = json_string_value(value);
+        if (text == NULL || strlen(text) >= rt_device_texts[t].size)
+            return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text of fewer than %zu bytes", where, key,
+                           rt_device_texts[t].size);
+        strcpy(rt_device_text(device, t), text);
+        return RT_OK;
+    }
+    if (is_other_key(key))
+        return RT_OK;
+    return rt_fail(RT_EFORMAT,
+                   "%s: \"%s\" is no field of a device; `rooftile devices H100` shows all of them", where,
+                   key);
+}
+
+/* NULL, with a sentence that names `where`, for text that is no JSON object. */
+static json_t *parse(const char *json, const char *where)
+{
+    json_error_t error;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL) {
+        rt_fail(RT_EFORMAT, "%s:%d:%d: not JSON: %s", where, error.line, error.column, error.text);
+    } else if (!json_is_object(root)) {
+        rt_fail(RT_EFORMAT, "%s: a device file holds one JSON object", where);
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
+}
+
+/* `mig` gets the profiles of its slices. */
+static int device_from_object(json_t *root, const char *where, struct rt_device *out, struct rt_mig *mig)
+{
+    struct rt_device device;
+    const char *key;
+    json_t *value;
+    int status = RT_OK;
+    rt_device_init(&device, "");
+    json_object_foreach(root, key, value)
+    {
+        if (status == RT_OK)
+            status = set_from_json(&device, key, value, where);
+    }
+    if (status == RT_OK)
+        status = rt_device_check(&device, where);
+    if (status == RT_OK)
+        status = rt_mig_read(json_object_get(root, "mig"), where, mig);
+    if (status == RT_OK)
+        *out = device;
+    return status;
+}
+
+static int device_from_json(const char *json, const char *where, struct rt_device *out, struct rt_mig *mig)
+{
+    json_t *root = parse(json, where);
+    int status = root == NULL ? RT_EFORMAT : device_from_object(root, where, out, mig);
+    json_decref(root);
+    return status;
+}
+
+static int load_board(const char *path, struct rt_device *out, struct rt_mig *mig)
+{
+    char *text;
+    size_t size;
+    int status = rt_file_read(path, 1 << 20, &text, &size);
+    if (status != RT_OK)
+        return status;
+    status = device_from_json(text, path, out, mig);
+    free(text);
+    return status;
+}
+
+int rt_device_load(const char *path, struct rt_device *out)
+{
+    struct rt_mig mig;
+    return load_board(path, out, &mig);
+}
+
+size_t rt_device_catalogue_size(void)
+{
+    size_t n = 0;
+    while (rt_device_catalogue_json[n] != NULL)
+        n++;
+    return n;
+}
+
+int rt_device_catalogue(size_t i, struct rt_device *out)
+{
+    struct rt_mig mig;
+    return device_from_json(rt_device_catalogue_json[i], built_in, out, &mig);
+}
+
+/* ---- names ---- */
+
+/* Lower case, without the separators that drivers and file names use differently. */
+static void normalise(const char *name, size_t length, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length && name[i] != '\0' && n + 1 < size; i++)
+        if (name[i] != ' ' && name[i] != '-' && name[i] != '_')
+            out[n++] = (char)tolower((unsigned char)name[i]);
+    out[n] = '\0';
+}
+
+/* Does `wanted` (normalised) name this device? Otherwise *label is its nearest near name, at *nearest;
+ * NULL where none is near. */
+static bool names_device(json_t *root, const char *wanted, const char **label, size_t *nearest)
+{
+    char candidate[128];
+    json_t *aliases = json_object_get(root, "aliases");
+    *label = NULL;
+    *nearest = (size_t)-1;
+    for (size_t i = 0; i <= json_array_size(aliases); i++) {
+        const char *name = i == 0 ? json_string_value(json_object_get(root, "name"))
+                                  : json_string_value(json_array_get(aliases, i - 1));
+        if (name == NULL)
+            continue;
+        normalise(name, strlen(name), candidate, sizeof candidate);
+        size_t distance = rt_name_distance(candidate, wanted);
+        if (distance == 0)
+            return true;
+        if (rt_name_near(candidate, wanted) && distance < *nearest) {
+            *nearest = distance;
+            *label = name;
+        }
+    }
+    return false;
+}
+
+/* Is `wanted` (normalised) anywhere in this description? Parsing all of the catalogue takes longer than a
+ * forecast. */
+static bool may_name_device(const char *json, const char *wanted)
+{
+    size_t length = strlen(json);
+    char *plain = rt_malloc(length + 1);
+    normalise(json, length, plain, length + 1);
+    bool found = strstr(plain, wanted) != NULL;
+    free(plain);
+    return found;
+}
+
+/* Looks at the `i`th description: RT_OK where it is the device of that name. Otherwise RT_ENOTFOUND, and its
+ * nearest name becomes a hint. */
+static int try_description(size_t i, const char *wanted, struct rt_hints *hints, struct rt_device *out,
+                           struct rt_mig *mig)
+{
+    const char *label;
+    size_t distance;
+    json_t *root = parse(rt_device_catalogue_json[i], built_in);
+    int status = root == NULL ? RT_EFORMAT : RT_ENOTFOUND;
+    if (root != NULL && names_device(root, wanted, &label, &distance))
+        status = device_from_object(root, built_in, out, mig);
+    else if (root != NULL && label != NULL)
+        rt_hints_add(hints, label, distance);
+    json_decref(root);
+    return status;
+}
+
+/* The catalogue's board of exactly that name. */
+static bool find_listed(const char *name, struct rt_device *out)
+{
+    char wanted[128];
+    struct rt_mig mig;
+    bool found = false;
+    normalise(name, strlen(name), wanted, sizeof wanted);
+    for (size_t i = 0; wanted[0] != '\0' && !found && rt_device_catalogue_json[i] != NULL; i++)
+        found = may_name_device(rt_device_catalogue_json[i], wanted) &&
+                device_from_json(rt_device_catalogue_json[i], built_in, out, &mig) == RT_OK &&
+                strcmp(out->name, name) == 0;
+    return found;
+}
+
+void rt_device_recall(struct rt_device *device)
+{
+    struct rt_device listed;
+    if (!find_listed(rt_device_board(device), &listed))
+        return;
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (rt_device_fields[f].quirk && isnan(*rt_device_value(device, f)))
+            *rt_device_value(device, f) = *rt_device_value(&listed, f);
+    for (size_t t = 0; t < rt_device_text_count; t++)
+        if (rt_device_texts[t].quirk && rt_device_text(device, t)[0] == '\0')
+            strcpy(rt_device_text(device, t), rt_device_text(&listed, t));
+}
+
+void rt_device_forget(struct rt_device *device)
+{
+    struct rt_device listed;
+    if (!find_listed(rt_device_board(device), &listed))
+        return;
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (rt_device_fields[f].quirk && *rt_device_value(device, f) == *rt_device_value(&listed, f))
+            *rt_device_value(device, f) = NAN;
+    for (size_t t = 0; t < rt_device_text_count; t++)
+        if (rt_device_texts[t].quirk && strcmp(rt_device_text(device, t), rt_device_text(&listed, t)) == 0)
+            rt_device_text(device, t)[0] = '\0';
+}
+
+/* First among the descriptions that hold the name, then among all of them for the hints. */
+static int find_in_catalogue(const char *name, size_t length, struct rt_device *out, struct rt_mig *mig)
+{
+    char wanted[128];
+    struct rt_hints hints = {0};
+    normalise(name, length, wanted, sizeof wanted);
+    for (int all = 0; all < 2; all++)
+        for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+            if (!all && !may_name_device(rt_device_catalogue_json[i], wanted))
+                continue;
+            int status = try_description(i, wanted, all ? &hints : &(struct rt_hints){0}, out, mig);
+            if (status != RT_ENOTFOUND)
+                return status;
+        }
+    char *near = rt_hints_words(&hints);
+    int status =
+        rt_fail(RT_ENOTFOUND, "unknown GPU \"%.*s\"%s; `rooftile devices` lists all, or give a JSON file",
+                (int)(length < 80 ? length : 80), name, near);
+    free(near);
+    return status;
+}
+
+/* Where a text of that length names a slice: the length of its board, and its profile. */
+static size_t board_length(const char *name, size_t length, const char **profile)
+{
+    static const char mark[] = " MIG ";
+    *profile = NULL;
+    for (size_t i = 0; i < length && *profile == NULL; i++)
+        if (name[i] == ':')
+            *profile = name + (length = i) + 1;
+        else if (i + sizeof mark <= length && strncasecmp(name + i, mark, sizeof mark - 1) == 0)
+            *profile = name + (length = i) + sizeof mark - 1;
+    return length;
+}
+
+/* Makes the slice of that profile (`length` letters) of the board in *out. */
+static int take_slice(const struct rt_mig *mig, const char *profile, size_t length, struct rt_device *out)
+{
+    char *name = rt_format("%.*s", (int)length, profile), *names = rt_mig_profile_names(mig);
+    const struct rt_mig_profile *row = rt_mig_profile_named(mig, name);
+    int status = RT_OK;
+    if (row != NULL)
+        rt_mig_slice(out, mig, row, out);
+    else if (mig->count == 0)
+        status =
+            rt_fail(RT_ENOTFOUND, "%s has no MIG slices, so no \"%.40s\"; name it without", out->name, name);
+    else
+        status = rt_fail(RT_ENOTFOUND, "%s has no MIG profile \"%.40s\"; it has %s", out->name, name, names);
+    free(names);
+    free(name);
+    return status;
+}
+
+/* A board or a slice of it. */
+static int find_named(const char *name, size_t name_length, struct rt_device *out)
+{
+    const char *profile;
+    size_t length = board_length(name, name_length, &profile);
+    struct rt_device device;
+    struct rt_mig mig;
+    int status = find_in_catalogue(name, length, &device, &mig);
+    if (status == RT_OK && profile != NULL)
+        status = take_slice(&mig, profile, name_length - (size_t)(profile - name), &device);
+    if (status == RT_OK)
+        *out = device;
+    return status;
+}
+
+/* *device, found by `name`, becomes a share of it: "NAME (20 of 80 SMs)". */
+static int take_share(const char *name, double sms, double of, struct rt_device *device)
+{
+    if (device->sms != of)
+        return rt_fail(RT_EUSAGE, "\"%.100s\": %s has %g SMs", name, device->name, device->sms);
+    return rt_device_share(device, sms, false, device);
+}
+
+int rt_device_named(const char *name, struct rt_device *out)
+{
+    struct rt_device device;
+    double sms, of;
+    size_t length = rt_share_parse(name, &sms, &of);
+    int status = find_named(name, length > 0 ? length : strlen(name), &device);
+    if (status == RT_OK && length > 0)
+        status = take_share(name, sms, of, &device);
+    if (status == RT_OK)
+        *out = device;
+    return status;
+}
+
+static int refuse_override(const char *text, size_t key, const char *spec)
+{
+    char *fields = rt_device_field_keys();
+    int status = rt_fail(RT_EUSAGE,
+                         "\"%s\": \"%.*s\" is no override; write field=value, such as sms=100 or "
+                         "bandwidth_gbs=3000; fields are %s",
+                         spec, (int)key, text, fields);
+    free(fields);
+    return status;
+}
+
+/* Multiprocessors of the same design at the same clock, or the same ones at another. */
+static void scale_peaks(struct rt_device *device, double factor)
+{
+    for (size_t f = 0; f < rt_device_field_count; f++)
+        if (rt_device_fields[f].peak && isfinite(factor))
+            *rt_device_value(device, f) *= factor;
+}
+
+static bool moves_peaks(const struct rt_device_field *field)
+{
+    return field->offset == offsetof(struct rt_device, sms) ||
+           field->offset == offsetof(struct rt_device, clock_mhz);
+}
+
+void rt_device_set(struct rt_device *device, const struct rt_device_setting *settings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        double *held = rt_device_value(device, settings[i].field);
+        if (!moves_peaks(&rt_device_fields[settings[i].field]))
+            continue;
+        scale_peaks(device, settings[i].value / *held);
+        *held = settings[i].value;
+    }
+    for (size_t i = 0; i < count; i++) /* a peak that is given is not scaled */
+        if (!moves_peaks(&rt_device_fields[settings[i].field]))
+            *rt_device_value(device, settings[i].field) = settings[i].value;
+}
+
+/* "field=value" */
+static int read_override(const char *text, size_t length, const char *spec, struct rt_device_setting *out)
+{
+    const char *equals = memchr(text, '=', length);
+    size_t key = equals != NULL ? (size_t)(equals - text) : length;
+    const struct rt_device_field *field = rt_device_field_named(text, key);
+    if (equals == NULL || field == NULL)
+        return refuse_override(text, key, spec);
+    out->field = (size_t)(field - rt_device_fields);
+    if (rt_parse_real(equals + 1, length - key - 1, &out->value) != 0)
+        return rt_fail(RT_EUSAGE, "\"%s\": \"%.*s\" is not a number for %s", spec, (int)(length - key - 1),
+                       equals + 1, field->key);
     return RT_OK;
 }
 
-bool rt_device_same(const struct rt_device *a, const struct rt_device *b)
+static int override_all(struct rt_device *device, const char *spec)
 {
-    if (!rt_name_equal(a->name, b->name)) {
-        rt_fail(RT_EFORMAT, "%s and %s are different devices", a->name, b->name);
-        return false;
+    struct rt_device_setting *settings = NULL;
+    size_t count = 0;
+    int status = RT_OK;
+    for (size_t at = strcspn(spec, ","); status == RT_OK && spec[at] == ',';) {
+        const char *item = spec + at + 1;
+        size_t size = strcspn(item, ",");
+        settings = rt_realloc(settings, count + 1, sizeof *settings);
+        status = read_override(item, size, spec, &settings[count++]);
+        at += 1 + size;
     }
+    if (status == RT_OK)
+        rt_device_set(device, settings, count);
+    free(settings);
+    return status;
+}
+
+/* Does a number that both know, and that kernels depend on, differ by more than that share? */
+static bool differs(const struct rt_device *a, const struct rt_device *b, double share)
+{
     for (size_t f = 0; f < rt_device_field_count; f++) {
-        double x = value_of(a, f), y = value_of(b, f);
-        if (!isnan(x) && !isnan(y) && x != y) {
-            rt_fail(RT_EFORMAT, "%s: %s is %g in one description and %g in the other", a->name,
-                    rt_device_fields[f].key, x, y);
-            return false;
-        }
+        size_t offset = rt_device_fields[f].offset;
+        double x = *(const double *)((const char *)a + offset),
+               y = *(const double *)((const char *)b + offset);
+        bool kernels = offset != offsetof(struct rt_device, memory_gib) &&
+                       offset != offsetof(struct rt_device, link_gbs) &&
+                       offset != offsetof(struct rt_device, link_peers) &&
+                       offset != offsetof(struct rt_device, bridge_gbs) &&
+                       offset != offsetof(struct rt_device, host_link_gbs);
+        if (kernels && fabs(x - y) > share * fmax(fabs(x), fabs(y))) /* false where one is NaN */
+            return true;
     }
-    return true;
+    return false;
 }
 
-void rt_device_fill(struct rt_device *device, const struct rt_device *from)
+/* A file may hold what a driver reports of a catalogue's device, which is off by a few percent. A device that
+ * was printed by `rooftile devices` has no profiles of its own, nor quirks where an older one printed it: the
+ * catalogue's hold for it. */
+static int load_file(const char *path, struct rt_device *out, struct rt_mig *mig)
 {
-    for (size_t f = 0; f < rt_device_field_count; f++)
-        if (isnan(value_of(device, f)))
-            *rt_device_value(device, f) = value_of(from, f);
-    for (size_t t = 0; t < rt_device_text_count; t++)
-        if (rt_device_text(device, t)[0] == '\0')
-            strcpy(rt_device_text(device, t), rt_device_text((struct rt_device *)(uintptr_t)from, t));
+    const double probed = 0.05;
+    struct rt_device named, board;
+    struct rt_mig listed;
+    int status = load_board(path, out, mig);
+    if (status == RT_OK)
+        rt_device_recall(out);
+    if (status != RT_OK || rt_device_named(out->name, &named) != RT_OK)
+        return status;
+    out->altered = differs(out, &named, probed);
+    if (mig->count == 0 && find_in_catalogue(out->name, strlen(out->name), &board, &listed) == RT_OK)
+        *mig = listed;
+    return RT_OK;
 }
 
-/* Vector and matrix peak of each dtype, as offsets; 0 where the descriptor has no such field (offset 0 is the
- * name). */
-static const struct {
-    size_t vector, matrix;
-} peaks[RT_DTYPE_COUNT] = {
-    [RT_FP32] = {offsetof(struct rt_device, fp32_vector_tflops),
-                 offsetof(struct rt_device, fp32_matrix_tflops)},
-    [RT_TF32] = {offsetof(struct rt_device, fp32_vector_tflops),
-                 offsetof(struct rt_device, tf32_matrix_tflops)},
-    [RT_FP16] = {offsetof(struct rt_device, fp16_vector_tflops),
-                 offsetof(struct rt_device, fp16_matrix_tflops)},
-    [RT_BF16] = {offsetof(struct rt_device, bf16_vector_tflops),
-                 offsetof(struct rt_device, bf16_matrix_tflops)},
-    [RT_FP8] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
-    [RT_FP8_BLOCK] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
-    [RT_FP4] = {0, offsetof(struct rt_device, fp4_matrix_tflops)},
-    [RT_INT8] = {0, offsetof(struct rt_device, int8_matrix_tops)},
-    [RT_INT4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)},  /* 4-bit weights, 16-bit arithmetic */
-    [RT_MXFP4] = {0, offsetof(struct rt_device, fp16_matrix_tflops)}, /* as above */
-    [RT_MXFP4_MXFP8] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
-    [RT_W4AFP8] = {0, offsetof(struct rt_device, fp8_matrix_tflops)},
-    [RT_INT8_WO] = {0, offsetof(struct rt_device, fp16_matrix_tflops)},
-};
-
-struct rt_link rt_device_link(const struct rt_device *device)
+static bool is_file(const char *spec, size_t length)
 {
-    return (struct rt_link){device->link_gbs, device->link_peers > 1 ? device->link_peers : 1};
+    struct stat file;
+    char *name = rt_format("%.*s", (int)length, spec);
+    bool found = stat(name, &file) == 0 && S_ISREG(file.st_mode);
+    free(name);
+    return found;
 }
 
-double rt_link_gbs(const struct rt_link *link, int64_t peers)
+/* The board that the `length` letters before the overrides name, and the profile of its slice, NULL: none. */
+static int find_board(const char *spec, size_t length, struct rt_device *out, struct rt_mig *mig,
+                      const char **profile)
 {
-    return link->gbs * fmin(link->peers, fmax(1, (double)peers));
+    size_t board = is_file(spec, length) ? length : board_length(spec, length, profile);
+    char *name = rt_format("%.*s", (int)board, spec);
+    int status = is_file(spec, board) ? load_file(name, out, mig) : find_in_catalogue(name, board, out, mig);
+    free(name);
+    return status;
 }
 
-enum rt_fabric rt_device_fabric(const struct rt_device *device)
+/* The `length` letters before the overrides. */
+static int find_plain(const char *spec, size_t length, struct rt_device *out)
 {
-    const double fastest_pcie = 64;
-    return device->link_peers > 1            ? RT_FABRIC_MESH
-           : device->link_gbs > fastest_pcie ? RT_FABRIC_SWITCH
-                                             : RT_FABRIC_PCIE;
+    const char *profile = NULL;
+    struct rt_mig mig;
+    int status = find_board(spec, length, out, &mig, &profile);
+    if (status == RT_OK && profile != NULL)
+        status = take_slice(&mig, profile, length - (size_t)(profile - spec), out);
+    return status;
 }
 
-double rt_device_host_link_gbs(const struct rt_device *device)
+int rt_device_mig(const char *spec, struct rt_device *board, struct rt_mig *out)
 {
-    bool pcie = isnan(device->host_link_gbs) && rt_device_fabric(device) == RT_FABRIC_PCIE;
-    return pcie ? device->link_gbs : device->host_link_gbs;
+    const char *profile = NULL;
+    return find_board(spec, strcspn(spec, ","), board, out, &profile);
 }
 
-struct rt_link rt_device_fabric_link(const struct rt_device *device, enum rt_fabric fabric, int64_t gpus)
+/* The same, or a share of it. */
+static int find_part(const char *spec, size_t length, struct rt_device *out)
 {
-    const double peers_on_board = 3;
-    if (fabric == RT_FABRIC_PAIRS && gpus <= 2)
-        return (struct rt_link){device->bridge_gbs, 1};
-    if (fabric == RT_FABRIC_MESH && !(device->link_peers > 1))
-        return (struct rt_link){device->link_gbs / peers_on_board, peers_on_board};
-    return rt_device_link(device);
+    double sms, of;
+    char *name = rt_format("%.*s", (int)length, spec);
+    size_t whole = rt_share_parse(name, &sms, &of);
+    int status = find_plain(spec, whole > 0 ? whole : length, out);
+    if (status == RT_OK && whole > 0)
+        status = take_share(name, sms, of, out);
+    free(name);
+    return status;
 }
 
-static double tflops_at(const struct rt_device *device, size_t offset)
+int rt_device_find(const char *spec, struct rt_device *out)
 {
-    return offset == 0 ? NAN : *(const double *)((const char *)device + offset);
+    struct rt_device plain, device;
+    int status = find_part(spec, strcspn(spec, ","), &plain);
+    if (status != RT_OK)
+        return status;
+    device = plain;
+    status = override_all(&device, spec);
+    if (status == RT_OK && rt_device_check(&device, spec) != RT_OK)
+        status = RT_EUSAGE;
+    if (status != RT_OK)
+        return status;
+    device.altered |= differs(&device, &plain, 0);
+    *out = device;
+    return RT_OK;
 }
 
-bool rt_device_has_bf16(const struct rt_device *device)
+char *rt_device_reads(const char *spec)
 {
-    return !isnan(device->bf16_matrix_tflops) || !isnan(device->bf16_vector_tflops);
+    size_t length = strcspn(spec, ",");
+    const char *profile;
+    return rt_format("%.*s", (int)(is_file(spec, length) ? length : board_length(spec, length, &profile)),
+                     spec);
 }
 
-const char *rt_device_peak_field(enum rt_family family, enum rt_dtype dtype)
+/* ---- names, for a shell ---- */
+
+/* The shortest of the name and its aliases that a shell takes without quotes; NULL: none is. */
+static const char *shortest_name(const json_t *root)
 {
-    size_t offset = rt_families[family].tensor ? peaks[dtype].matrix : peaks[dtype].vector;
-    for (size_t f = 0; f < rt_device_field_count; f++)
-        if (offset != 0 && rt_device_fields[f].offset == offset)
-            return rt_device_fields[f].key;
-    return NULL;
+    const json_t *aliases = json_object_get(root, "aliases");
+    const char *shortest = NULL;
+    for (size_t i = 0; i <= json_array_size(aliases); i++) {
+        const char *name =
+            json_string_value(i == 0 ? json_object_get(root, "name") : json_array_get(aliases, i - 1));
+        if (name != NULL && strpbrk(name, " ()") == NULL &&
+            (shortest == NULL || strlen(name) < strlen(shortest)))
+            shortest = name;
+    }
+    return shortest;
 }
 
-double rt_device_peak_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+void rt_device_suggest(struct rt_text *list)
 {
-    bool tensor = rt_families[family].tensor;
-    double vector = tflops_at(device, peaks[dtype].vector), matrix = tflops_at(device, peaks[dtype].matrix);
-    if (dtype == RT_FP16 || dtype == RT_BF16) /* fmax drops a NaN */
-        vector = fmax(vector, device->fp32_vector_tflops);
-    return 1e12 * (tensor && !isnan(matrix) ? matrix : vector);
+    for (size_t i = 0; rt_device_catalogue_json[i] != NULL; i++) {
+        json_t *root = parse(rt_device_catalogue_json[i], built_in);
+        const char *name = shortest_name(root);
+        if (name != NULL)
+            rt_text_add(list, "%s\t%s\n", name, json_string_value(json_object_get(root, "name")));
+        json_decref(root);
+    }
+    rt_text_add(list, ":files json\n");
 }

@@ -6,6 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const rt_flag_names[RT_FLAG_COUNT] = {"unknown_tile", "unstable", "throttled", "failed",
+                                                  "synthetic",    "partial",  "queued",    "scalar_loads"};
+const char *const rt_splits[RT_SPLIT_COUNT] = {"none", "train", "test"};
+const char *const rt_modes[RT_MODE_COUNT] = {"inference", "training", "decode", "generation"};
+
+void rt_sample_init(struct rt_sample *sample)
+{
+    memset(sample, 0, sizeof *sample); /* padding too: samples are compared as bytes */
+    sample->latency_us = sample->latency_median_us = sample->latency_min_us = NAN;
+    sample->latency_spread_us = sample->energy_mj = NAN;
+    sample->latency_p20_us = sample->latency_p80_us = sample->latency_warm_us = NAN;
+    sample->sm_clock_mhz = sample->temperature_c = sample->power_w = NAN;
+    sample->registers = sample->shared_bytes = -1;
+    sample->count = sample->device = sample->group = sample->kernel = sample->kernels = -1;
+    for (int i = 0; i < RT_MAX_DIMS; i++)
+        sample->call.dim[i] = -1;
+    for (int i = 0; i < 3; i++)
+        sample->tile[i] = sample->grid[i] = sample->block[i] = -1;
+}
+
+void rt_workload_init(struct rt_workload *workload)
+{
+    memset(workload, 0, sizeof *workload);
+    workload->forward_us = workload->backward_us = workload->end_to_end_us = workload->energy_mj = NAN;
+    workload->kernels_forward_us = workload->kernels_backward_us = NAN;
+    workload->batch = workload->sequence = workload->layers = -1;
+    workload->device = workload->group = workload->model = workload->option = -1;
+}
+
 /* Enum columns need arrays of names; these follow the op and dtype tables. */
 static const char *op_names[RT_OP_COUNT], *dtype_names[RT_DTYPE_COUNT];
 
@@ -94,15 +123,6 @@ const struct rt_field rt_workload_fields[] = {
 const size_t rt_sample_field_count = RT_COUNT(rt_sample_fields);
 const size_t rt_workload_field_count = RT_COUNT(rt_workload_fields);
 
-size_t rt_dataset_table_rows(const struct rt_dataset *dataset, enum rt_dataset_table table)
-{
-    const size_t rows[RT_TABLE_COUNT] = {[RT_TABLE_DEVICES] = dataset->device_count,
-                                         [RT_TABLE_GROUPS] = dataset->group_count,
-                                         [RT_TABLE_KERNELS] = dataset->kernels.count,
-                                         [RT_TABLE_TEXTS] = dataset->texts.count};
-    return rows[table];
-}
-
 static bool is_time(const struct rt_field *field)
 {
     return field->type == RT_H5_F64 && strcmp(field->units, "us") == 0;
@@ -133,34 +153,4 @@ const char *rt_field_must_be(const struct rt_field *field, char text[static 96])
     else
         snprintf(text, 96, "a whole number of %d or more", field->may_be_zero ? 0 : 1);
     return text;
-}
-
-static int each_index(void *rows, size_t size, size_t first, size_t count, const struct rt_field *fields,
-                      size_t field_count, rt_index_visit visit, void *context)
-{
-    const struct rt_field *index[RT_COUNT(rt_sample_fields)];
-    size_t indices = 0;
-    for (size_t f = 0; f < field_count; f++)
-        if (fields[f].table != RT_NO_TABLE)
-            index[indices++] = &fields[f];
-    for (size_t i = first; i < count; i++)
-        for (size_t f = 0; f < indices; f++) {
-            int status = visit(context, index[f], i, (int32_t *)((char *)rows + i * size + index[f]->offset));
-            if (status != RT_OK)
-                return status;
-        }
-    return RT_OK;
-}
-
-_Static_assert(RT_COUNT(rt_workload_fields) <= RT_COUNT(rt_sample_fields), "each_index has room for either");
-
-int rt_each_index(struct rt_dataset *dataset, size_t first_sample, size_t first_workload,
-                  rt_index_visit visit, void *context)
-{
-    int status = each_index(dataset->samples, sizeof *dataset->samples, first_sample, dataset->sample_count,
-                            rt_sample_fields, rt_sample_field_count, visit, context);
-    return status != RT_OK ? status
-                           : each_index(dataset->workloads, sizeof *dataset->workloads, first_workload,
-                                        dataset->workload_count, rt_workload_fields, rt_workload_field_count,
-                                        visit, context);
 }

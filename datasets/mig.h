@@ -7,7 +7,7 @@
 #ifndef ROOFTILE_DATASETS_MIG_H
 #define ROOFTILE_DATASETS_MIG_H
 
-#include "datasets/device.h"
+#include "datasets/device_fields.h"
 
 #include <jansson.h>
 

@@ -1,6 +1,5 @@
 /* Routing of tokens to experts. See moe_routing.h. */
 #include "datasets/moe_routing.h"
-#include "datasets/op.h"
 
 #include <math.h>
 

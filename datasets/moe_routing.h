@@ -8,6 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Dims of moe, in the order of its row (op.h). */
+enum rt_moe_dim {
+    RT_MOE_TOKENS,
+    RT_MOE_HIDDEN,
+    RT_MOE_INTER,
+    RT_MOE_TOPK,
+    RT_MOE_EXPERTS,
+    RT_MOE_TP,
+    RT_MOE_EP,
+    RT_MOE_SKEW /* 0: experts get as many tokens each */
+};
+
 struct rt_moe_routing {
     bool even;      /* every expert gets as many tokens */
     double experts; /* that the GPU holds: E / ep */

@@ -151,17 +151,6 @@ enum rt_attention_dim {
 };
 /* Dims of attention_encoder, which has as many keys and their heads as queries; the first two as above. */
 enum { RT_ENCODER_HEADS = RT_ATTENTION_CACHED, RT_ENCODER_HEAD_DIM };
-/* Dims of moe, likewise. */
-enum rt_moe_dim {
-    RT_MOE_TOKENS,
-    RT_MOE_HIDDEN,
-    RT_MOE_INTER,
-    RT_MOE_TOPK,
-    RT_MOE_EXPERTS,
-    RT_MOE_TP,
-    RT_MOE_EP,
-    RT_MOE_SKEW /* 0: experts get as many tokens each; moe_routing.h */
-};
 /* Of the width; those of the height where they lack. */
 int64_t rt_conv_stride_w(const int64_t *dim);
 int64_t rt_conv_padding_w(const int64_t *dim);

@@ -15,7 +15,7 @@
 #ifndef ROOFTILE_DATASETS_SHARE_H
 #define ROOFTILE_DATASETS_SHARE_H
 
-#include "datasets/device.h"
+#include "datasets/device_fields.h"
 
 #include <stdbool.h>
 

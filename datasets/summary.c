@@ -1,6 +1,6 @@
 /* Counting what a dataset holds. See summary.h. */
 #include "datasets/summary.h"
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "base/status.h"
 
 #include <math.h>

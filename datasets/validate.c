@@ -1,7 +1,7 @@
 /* The checks of `rooftile dataset validate`. See validate.h. */
 #include "datasets/validate.h"
 #include "datasets/run_attributes.h"
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "base/status.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The energy model, fitted. See fit_energy.h. */
 #include "train/fit_energy.h"
 #include "base/status.h"
-#include "models/predictors/roofline/power_clip.h"
+#include "models/predictors/roofline/energy.h"
 #include "train/robust.h"
 
 #include <math.h>

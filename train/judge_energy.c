@@ -2,7 +2,6 @@
 #include "train/judge_energy.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "datasets/chips.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "base/temporary.h"
 #include "base/version.h"
-#include "datasets/chips.h"
 #include "datasets/device_choice.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "datasets/csv_cell.h"
 #include "datasets/export_csv.h"
-#include "datasets/import/importer.h"
+#include "datasets/import/import.h"
 #include "datasets/run_attributes.h"
 #include "base/progress.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /*
- * A folder of files, read side by side. Each file is read on one thread into a struct of its own; the merge
- * (merge.h) puts them together in path order, so that the result does not depend on the threads.
+ * A folder of files, read side by side. Each file is read on one thread into a struct of its own; a
+ * merge puts them together in path order, so that the result does not depend on the threads.
  *
  * A source's `read` is called once per file. It adds samples and workloads to the file, refuses rows, or says
  * what the file is where it holds no measurements. Device numbers are rows of the tree's devices; groups and
@@ -11,7 +11,7 @@
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "datasets/import/importer.h"
+#include "datasets/import/import.h"
 
 #include <pthread.h>
 
@@ -68,7 +68,7 @@ int rt_tree_import(const char *root, const struct rt_tree_reader *reader,
 /* True where the path has a folder of that name below the root. */
 bool rt_tree_has_folder(const struct rt_tree *tree, const char *path, const char *folder);
 
-/* ---- a file (import_file.c) ---- */
+/* ---- a file (tree_file.c) ---- */
 
 void rt_import_file_init(struct rt_import_file *file, struct rt_tree *tree, const char *path);
 void rt_import_file_release(struct rt_import_file *file);

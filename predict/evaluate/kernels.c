@@ -20,14 +20,14 @@ double rt_kernel_energy_mj(const struct rt_predictor *predictor, const struct rt
 {
     struct rt_power_profile profile;
     struct rt_power_state state;
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     double scale[RT_ENERGY_PARTS];
     rt_power_profile_kernel(query, device, time_us, &profile);
     rt_energy_scales(&predictor->energy, device, scale);
     if (rt_power_at(&profile, scale, device->power_w, &state) != RT_OK)
         return NAN;
     double mj = 1e3 * state.joules;
-    return rt_launch_init_whole(&launch, query, device)
+    return rt_tiled_call_init_whole(&launch, query, device)
                ? fmax(mj, rt_targets[RT_TARGET_ENERGY].bound(&launch))
                : mj;
 }

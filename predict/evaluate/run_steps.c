@@ -1,7 +1,7 @@
 /* Steps of measured runs: graphs, weights, sums. See run_steps.h. */
 #include "predict/evaluate/run_steps.h"
 #include "base/status.h"
-#include "datasets/fields.h"
+#include "datasets/dataset.h"
 #include "datasets/run_attributes.h"
 #include "models/networks/source.h"
 #include "models/networks/memory.h"

@@ -1,7 +1,7 @@
 /* A step under a power limit. See power.h. */
 #include "predict/step/power.h"
 #include "base/status.h"
-#include "models/predictors/roofline/power_clip.h"
+#include "models/predictors/roofline/energy.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * What a power limit or a lower clock makes of a step: its time and its energy together.
  *
  * A profile is a step at several clocks. A limit takes the highest clock at which each phase of the step
- * keeps to it (models/predictors/roofline/power_clip.h): the clock falls, the voltage with it, the time grows by what of
+ * keeps to it (models/predictors/roofline/energy.h): the clock falls, the voltage with it, the time grows by what of
  * the step follows the clock. Below the lowest clock of the profile the GPU is gated: its time grows until
  * the power fits.
  *

@@ -1,42 +1,42 @@
 /* Curves over power limits. See power_curve.h. */
 #include "predict/step/power_curve.h"
 #include "base/status.h"
-#include "models/predictors/roofline/power_clip.h"
+#include "models/predictors/roofline/energy.h"
 
 #include <math.h>
 
-static const double rest = 0.17, busy_draws = 1.1; /* of the board's power */
+static const double busy_draws = 1.1; /* of the board's power */
 static const double scales[RT_ENERGY_PARTS] = {1, 1, 1, 1, 1, 1};
 
-/* What is drawn at rest, what kernels draw over it, and the share of the time that they run. */
+/* What is drawn between kernels, what kernels draw over it, and the share of the time that they run. */
 struct draw {
-    double rest_w, dynamic_w, busy;
+    double idle_w, dynamic_w, busy;
 };
 
-/* `level`: of the watts over rest of a GPU that is busy all the time. */
-static struct draw draw_of(double board_w, double rest_w, double level)
+/* `level`: of the watts over idle of a GPU that is busy all the time. */
+static struct draw draw_of(double board_w, double idle_w, double level)
 {
     double busy = fmin(1, sqrt(level));
-    return (struct draw){rest_w, (busy_draws * board_w - rest_w) * level / busy, busy};
+    return (struct draw){idle_w, (busy_draws * board_w - idle_w) * level / busy, busy};
 }
 
 static double average(const struct draw *draw, double limit_w)
 {
-    double running = rt_power_clipped(draw->rest_w, draw->dynamic_w, limit_w);
-    return draw->rest_w + draw->busy * (running - draw->rest_w);
+    double running = rt_power_clipped(draw->idle_w, draw->dynamic_w, limit_w);
+    return draw->idle_w + draw->busy * (running - draw->idle_w);
 }
 
 /* The draw whose average is `watts`: it grows with the level. */
-static struct draw solve(double board_w, double watts, double limit_w)
+static struct draw solve(const struct rt_device *board, double watts, double limit_w)
 {
-    const double shares_rest = 0.9, most = 2.2;
-    double rest_w = fmin(rest * board_w, shares_rest * watts), low = 1e-3, high = most;
+    const double shares_idle = 0.9, most = 2.2;
+    double idle_w = fmin(rt_energy_idle_w(board), shares_idle * watts), low = 1e-3, high = most;
     for (int i = 0; i < 60; i++) {
         double level = sqrt(low * high);
-        struct draw draw = draw_of(board_w, rest_w, level);
+        struct draw draw = draw_of(board->power_w, idle_w, level);
         *(average(&draw, limit_w) < watts ? &low : &high) = level;
     }
-    return draw_of(board_w, rest_w, high);
+    return draw_of(board->power_w, idle_w, high);
 }
 
 /* Adds the step at a share of the boost clock. */
@@ -52,7 +52,7 @@ static void add_point(const struct draw *draw, double clock, double step_us, str
     out->step_us[point] = step * step_us;
     out->joules[point][RT_ENERGY_VECTOR] = (1 - memory) * voltage * voltage * joules;
     out->joules[point][RT_ENERGY_DRAM] = memory * joules;
-    out->joules[point][RT_ENERGY_IDLE] = draw->rest_w * 1e-6 * out->step_us[point];
+    out->joules[point][RT_ENERGY_IDLE] = draw->idle_w * 1e-6 * out->step_us[point];
 }
 
 int rt_power_profile_of_point(const struct rt_device *device, double step_us, double watts, double limit_w,
@@ -65,8 +65,10 @@ int rt_power_profile_of_point(const struct rt_device *device, double step_us, do
                        "%g us at %g W under a limit of %g W is no measured step: give a time above 0 and "
                        "watts up to the limit",
                        step_us, watts, limit_w);
-    double board_w = device->power_w > 0 ? device->power_w : limit_w;
-    struct draw draw = solve(board_w, watts, limit_w);
+    struct rt_device board = *device;
+    if (!(board.power_w > 0))
+        board.power_w = limit_w;
+    struct draw draw = solve(&board, watts, limit_w);
     *out = (struct rt_power_profile){.board_w = limit_w, .gpus = 1};
     for (size_t i = 0; i < RT_COUNT(clock); i++)
         add_point(&draw, clock[i], step_us, out);

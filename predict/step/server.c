@@ -2,7 +2,6 @@
 #include "predict/step/server.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "datasets/chips.h"
 #include "base/text.h"
 #include "base/units.h"
 

@@ -1,7 +1,6 @@
 /* Which devices a user's words mean, and which are one chip. */
 #include "test.h"
 
-#include "datasets/chips.h"
 #include "datasets/device_choice.h"
 
 static const char *const names[] = {"NVIDIA L4",

@@ -1,7 +1,7 @@
 /* MIG: profiles in device files, slices by name, what a slice is. */
+#include "datasets/device.h"
 #include "datasets/mig.h"
 #include "base/status.h"
-#include "datasets/chips.h"
 #include "test.h"
 
 #include <math.h>

@@ -25,7 +25,7 @@ static inline void synthetic_sample(struct rt_dataset *dataset, struct rt_random
 {
     struct rt_sample sample;
     struct rt_query query;
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     rt_sample_init(&sample);
     sample.call.op = op;
     sample.device = device;
@@ -36,7 +36,7 @@ static inline void synthetic_sample(struct rt_dataset *dataset, struct rt_random
     sample.tile[0] = product ? 64 : op == RT_OP_SOFTMAX ? (int32_t)sample.call.dim[1] : 512;
     sample.tile[1] = product ? 128 : -1;
     rt_query_of_sample(&sample, true, &query);
-    rt_launch_init(&launch, &query, sample.tile, &dataset->devices[device]);
+    rt_tiled_call_init(&launch, &query, sample.tile, &dataset->devices[device]);
     sample.latency_us = launch.bound_us / (0.8 - 0.3 / launch.waves);
     rt_dataset_add_sample(dataset, &sample);
 }

@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "datasets/chips.h"
 #include "datasets/dataset_input.h"
 #include "datasets/device_choice.h"
 #include "models/predictors/predictor/recipe.h"

@@ -2,7 +2,6 @@
 #include "train/crossval/energy.h"
 #include "base/array.h"
 #include "base/status.h"
-#include "datasets/chips.h"
 #include "datasets/dataset_input.h"
 #include "train/calibrate/energy_observations.h"
 #include "predict/evaluate/quantity.h"

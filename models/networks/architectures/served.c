@@ -6,6 +6,7 @@
  * vLLM, vllm/model_executor/models/{llama,qwen3,mixtral,qwen3_moe,gpt2,opt}.py, and
  * layers/{layernorm,activation}.py beside.
  */
+#include "datasets/moe_routing.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_node.h"
 

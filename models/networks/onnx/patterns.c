@@ -195,7 +195,14 @@ static void lower_attention(struct rt_onnx_lowering *l, const struct rt_onnx_fou
              v = rows_of(l, letter_of(found, 'v'), "heads_v");
     int64_t mean = (a.head_dim + a.value_dim) / 2; /* as many FLOPs and bytes where they differ */
     const int64_t encoder[] = {a.batch, a.queries, a.heads, mean};
-    const int64_t dim[] = {a.batch, a.queries, a.keys - a.queries, a.heads, a.kv_heads, mean, 0, 0};
+    const int64_t dim[RT_ATTENTION_DIMS] = {
+        [RT_ATTENTION_BATCH] = a.batch,
+        [RT_ATTENTION_TOKENS] = a.queries,
+        [RT_ATTENTION_CACHED] = a.keys - a.queries,
+        [RT_ATTENTION_HEADS] = a.heads,
+        [RT_ATTENTION_KV_HEADS] = a.kv_heads,
+        [RT_ATTENTION_HEAD_DIM] = mean,
+    };
     bool decodes = a.queries == 1 && a.keys > 1, causal = a.causal || decodes;
     l->result = rt_build_fused_attention(l->graph, l->name, q, k, v,
                                          decodes    ? RT_OP_ATTENTION_GENERATION

@@ -3,7 +3,7 @@
  *
  *   ln(latency / what the network makes of the times) = w x compute + (1 - w) x memory,
  *
- * where w is 1 for calls of many FLOP per byte and 0 for calls of few (rt_launch_compute_share); long
+ * where w is 1 for calls of many FLOP per byte and 0 for calls of few (rt_tiled_call_compute_share); long
  * reductions and narrow results of products have an effect each. They are fitted together with the network,
  * one set for each measured device. A device that was not measured gets the prior (docs/method.md):
  *

@@ -64,18 +64,18 @@ static bool choose_tile(const struct rt_family_net *net, const struct rt_query *
 
 /* A collective: its bound and nothing else. */
 static enum rt_skip launch_link(const struct rt_query *query, const struct rt_device *device,
-                                struct rt_launch *launch)
+                                struct rt_tiled_call *launch)
 {
-    *launch = (struct rt_launch){.device = device,
-                                 .query = query,
-                                 .waves = 1,
-                                 .bytes = rt_query_bytes(query),
-                                 .bound_us = rt_link_bound_us(&query->call, device)};
+    *launch = (struct rt_tiled_call){.device = device,
+                                     .query = query,
+                                     .waves = 1,
+                                     .bytes = rt_query_bytes(query),
+                                     .bound_us = rt_link_bound_us(&query->call, device)};
     return isnan(launch->bound_us) ? RT_SKIP_NO_PEAK : RT_SKIP_NONE;
 }
 
 enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct rt_query *query,
-                                  const struct rt_device *device, struct rt_launch *launch)
+                                  const struct rt_device *device, struct rt_tiled_call *launch)
 {
     int32_t tile[2];
     if (net->forecaster == RT_FORECASTER_LINKS)
@@ -83,16 +83,17 @@ enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct 
     if (isnan(rt_device_peak_flops(device, rt_call_family(&query->call), query->call.dtype)))
         return RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_WHOLE)
-        return rt_launch_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+        return rt_tiled_call_init_whole(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_TILING)
-        return rt_launch_init_tiling(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+        return rt_tiled_call_init_tiling(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
     if (net->policy == RT_TILE_WALK)
-        return rt_launch_init_walk(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
-    bool tiled = choose_tile(net, query, device, tile) && rt_launch_init(launch, query, tile, device);
+        return rt_tiled_call_init_walk(launch, query, device) ? RT_SKIP_NONE : RT_SKIP_NO_PEAK;
+    bool tiled = choose_tile(net, query, device, tile) && rt_tiled_call_init(launch, query, tile, device);
     return tiled ? RT_SKIP_NONE : RT_SKIP_NO_TILE;
 }
 
-bool rt_family_net_features(const struct rt_family_net *net, const struct rt_launch *launch, rt_real *inputs)
+bool rt_family_net_features(const struct rt_family_net *net, const struct rt_tiled_call *launch,
+                            rt_real *inputs)
 {
     bool unseen = false;
     for (int f = 0; f < net->feature_count; f++) {
@@ -105,7 +106,7 @@ bool rt_family_net_features(const struct rt_family_net *net, const struct rt_lau
 }
 
 void rt_family_net_bound(const struct rt_family_net *net, const struct rt_query *query,
-                         const struct rt_launch *launch, bool unseen, struct rt_bound *bound)
+                         const struct rt_tiled_call *launch, bool unseen, struct rt_bound *bound)
 {
     *bound = (struct rt_bound){.bound_us = rt_targets[net->target].bound(launch),
                                .waves = launch->waves,
@@ -117,17 +118,17 @@ void rt_family_net_bound(const struct rt_family_net *net, const struct rt_query 
         bound->link_us = rt_link_us(&net->links, &query->call, launch->device, query->queued);
         bound->compute_share = rt_link_start_share(&query->call);
     } else if (rt_heads[net->head].effects) {
-        rt_launch_times(launch, &bound->times);
-        bound->compute_share = rt_launch_compute_share(launch);
-        bound->depth_share = rt_launch_depth_share(launch);
-        bound->narrow_share = rt_launch_narrow_share(launch);
+        rt_tiled_call_times(launch, &bound->times);
+        bound->compute_share = rt_tiled_call_compute_share(launch);
+        bound->depth_share = rt_tiled_call_depth_share(launch);
+        bound->narrow_share = rt_tiled_call_narrow_share(launch);
     }
 }
 
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *inputs, struct rt_bound *bound)
 {
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     enum rt_skip skip = rt_family_net_launch(net, query, device, &launch);
     if (skip == RT_SKIP_NONE)
         rt_family_net_bound(net, query, &launch, rt_family_net_features(net, &launch, inputs), bound);
@@ -173,7 +174,7 @@ void rt_family_net_places(const struct rt_family_net *net, struct rt_threads *po
     free(held);
 }
 
-int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt_launch *launch)
+int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt_tiled_call *launch)
 {
     double farthest = 1e-6; /* rounding aside */
     int found = -1;
@@ -192,7 +193,7 @@ int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt
 int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query *query,
                          const struct rt_device *device)
 {
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     return rt_family_net_launch(net, query, device, &launch) == RT_SKIP_NONE
                ? rt_family_net_launch_beyond(net, &launch)
                : -1;

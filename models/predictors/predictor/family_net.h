@@ -109,13 +109,14 @@ extern const char *const rt_skip_words[RT_SKIP_COUNT];
 
 /* Tiles the kernel by the net's policy. `query` must outlive the launch. */
 enum rt_skip rt_family_net_launch(const struct rt_family_net *net, const struct rt_query *query,
-                                  const struct rt_device *device, struct rt_launch *launch);
+                                  const struct rt_device *device, struct rt_tiled_call *launch);
 
 /* Of a launch: inputs (feature_count), and whether it is of a kind that no kernel in training had. */
-bool rt_family_net_features(const struct rt_family_net *net, const struct rt_launch *launch, rt_real *inputs);
+bool rt_family_net_features(const struct rt_family_net *net, const struct rt_tiled_call *launch,
+                            rt_real *inputs);
 /* Its bound, without device effects; `query` is the launch's. */
 void rt_family_net_bound(const struct rt_family_net *net, const struct rt_query *query,
-                         const struct rt_launch *launch, bool unseen, struct rt_bound *bound);
+                         const struct rt_tiled_call *launch, bool unseen, struct rt_bound *bound);
 /* Both of one kernel. */
 enum rt_skip rt_family_net_inputs(const struct rt_family_net *net, const struct rt_query *query,
                                   const struct rt_device *device, rt_real *inputs, struct rt_bound *bound);
@@ -128,7 +129,7 @@ void rt_bound_set_effect(struct rt_bound *bound, const struct rt_device_effect *
  * the width of that range; -1 where all lie inside. Forecasts clip features to the range. */
 int rt_family_net_beyond(const struct rt_family_net *net, const struct rt_query *query,
                          const struct rt_device *device);
-int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt_launch *launch);
+int rt_family_net_launch_beyond(const struct rt_family_net *net, const struct rt_tiled_call *launch);
 
 /* Coordinates in which residual corrections measure the distance of kernels (residual_correction.h): places
  * (count, width) from inputs (count, feature_count). The network's inputs and its last hidden layer, scaled

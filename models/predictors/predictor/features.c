@@ -10,66 +10,66 @@
 static const double MIB = 1048576.0;
 
 /* GFLOP of a tile over TFLOP/s of an SM: NeuSight, mlp_wave features. */
-static double log2_tile_flops(const struct rt_launch *l)
+static double log2_tile_flops(const struct rt_tiled_call *l)
 {
     return log2((l->tile_flops / 1e9) / (l->peak_flops / 1e12 / l->device->sms));
 }
 
 /* MiB of a tile over GB/s of an SM. */
-static double log2_tile_bytes(const struct rt_launch *l)
+static double log2_tile_bytes(const struct rt_tiled_call *l)
 {
     return log2((l->tile_bytes / MIB) / (l->device->bandwidth_gbs / l->device->sms));
 }
 
 /* MiB of all waves of one SM over its share of the memory, MiB. */
-static double log2_wave_bytes_memory(const struct rt_launch *l)
+static double log2_wave_bytes_memory(const struct rt_tiled_call *l)
 {
     return log2(l->waves * (l->tile_bytes / MIB) / (l->device->memory_gib * 1024 / l->device->sms));
 }
 
 /* MiB of all waves of one SM over its share of the L2, KiB. */
-static double log2_wave_bytes_l2(const struct rt_launch *l)
+static double log2_wave_bytes_l2(const struct rt_tiled_call *l)
 {
     return log2(l->waves * (l->tile_bytes / MIB) / (l->device->l2_mib * 1024 / l->device->sms));
 }
 
-/* --- the whole op, without a tile: launches of rt_launch_init_whole --- */
+/* --- the whole op, without a tile: launches of rt_tiled_call_init_whole --- */
 
-static double log2_intensity(const struct rt_launch *l)
+static double log2_intensity(const struct rt_tiled_call *l)
 {
     return log2(l->intensity);
 }
-static double log2_batch(const struct rt_launch *l)
+static double log2_batch(const struct rt_tiled_call *l)
 {
     return log2(l->batch);
 }
-static double log2_depth(const struct rt_launch *l)
+static double log2_depth(const struct rt_tiled_call *l)
 {
     return log2(l->k);
 }
-static double log2_narrow(const struct rt_launch *l)
+static double log2_narrow(const struct rt_tiled_call *l)
 {
     return log2(fmin(l->m, l->n));
 }
-static double log2_wide(const struct rt_launch *l)
+static double log2_wide(const struct rt_tiled_call *l)
 {
     return log2(fmax(l->m, l->n));
 }
 
 /* A product in tiles of a size that every library has: the useful share of the padded output. */
-static double padding(const struct rt_launch *l, double tile_m, double tile_n)
+static double padding(const struct rt_tiled_call *l, double tile_m, double tile_n)
 {
     return l->m * l->n / (ceil(l->m / tile_m) * tile_m * ceil(l->n / tile_n) * tile_n);
 }
-static double padding_128x128(const struct rt_launch *l)
+static double padding_128x128(const struct rt_tiled_call *l)
 {
     return padding(l, 128, 128);
 }
-static double padding_128x64(const struct rt_launch *l)
+static double padding_128x64(const struct rt_tiled_call *l)
 {
     return padding(l, 128, 64);
 }
-static double padding_64x64(const struct rt_launch *l)
+static double padding_64x64(const struct rt_tiled_call *l)
 {
     return padding(l, 64, 64);
 }
@@ -83,21 +83,21 @@ static double alignment(double dim)
         step++;
     return step / 3.0;
 }
-static double alignment_m(const struct rt_launch *l)
+static double alignment_m(const struct rt_tiled_call *l)
 {
     return alignment(l->m);
 }
-static double alignment_n(const struct rt_launch *l)
+static double alignment_n(const struct rt_tiled_call *l)
 {
     return alignment(l->n);
 }
-static double alignment_k(const struct rt_launch *l)
+static double alignment_k(const struct rt_tiled_call *l)
 {
     return alignment(l->k);
 }
 
 /* A dim by its name, log2(1 + dim); 0 where the op has none of that name. */
-static double named_dim(const struct rt_launch *l, const char *name)
+static double named_dim(const struct rt_tiled_call *l, const char *name)
 {
     const struct rt_op *op = &rt_ops[l->query->call.op];
     for (int d = 0; op->dims[d] != NULL; d++)
@@ -106,7 +106,7 @@ static double named_dim(const struct rt_launch *l, const char *name)
     return 0;
 }
 #define DIM(name_)                                                                                           \
-    static double dim_##name_(const struct rt_launch *l)                                                     \
+    static double dim_##name_(const struct rt_tiled_call *l)                                                 \
     {                                                                                                        \
         return named_dim(l, #name_);                                                                         \
     }
@@ -120,196 +120,196 @@ DIM(tp)
 DIM(ep)
 DIM(window)
 
-static double attention_generation(const struct rt_launch *l)
+static double attention_generation(const struct rt_tiled_call *l)
 {
     return l->query->call.op == RT_OP_ATTENTION_GENERATION;
 }
-static double attention_encoder(const struct rt_launch *l)
+static double attention_encoder(const struct rt_tiled_call *l)
 {
     return l->query->call.op == RT_OP_ATTENTION_ENCODER;
 }
-static double attention_narrow(const struct rt_launch *l)
+static double attention_narrow(const struct rt_tiled_call *l)
 {
     return l->attention.narrow;
 }
-static double attention_log2_blocks(const struct rt_launch *l)
+static double attention_log2_blocks(const struct rt_tiled_call *l)
 {
     return log2(l->attention.blocks / l->attention.splits);
 }
-static double attention_log2_tiles(const struct rt_launch *l)
+static double attention_log2_tiles(const struct rt_tiled_call *l)
 {
     return log2(l->attention.longest);
 }
-static double attention_log2_padding(const struct rt_launch *l)
+static double attention_log2_padding(const struct rt_tiled_call *l)
 {
     return log2(l->attention.padding);
 }
-static double attention_split(const struct rt_launch *l)
+static double attention_split(const struct rt_tiled_call *l)
 {
     return l->attention.split;
 }
-static double attention_packed(const struct rt_launch *l)
+static double attention_packed(const struct rt_tiled_call *l)
 {
     return l->attention.packed;
 }
-static double experts_log2_rows(const struct rt_launch *l)
+static double experts_log2_rows(const struct rt_tiled_call *l)
 {
     return log2(l->experts.rows);
 }
-static double experts_even(const struct rt_launch *l)
+static double experts_even(const struct rt_tiled_call *l)
 {
     return l->experts.routing.even;
 }
-static double experts_log2_busiest(const struct rt_launch *l)
+static double experts_log2_busiest(const struct rt_tiled_call *l)
 {
     return log2(l->experts.routing.busiest);
 }
-static double experts_touched(const struct rt_launch *l)
+static double experts_touched(const struct rt_tiled_call *l)
 {
     return l->experts.routing.touched / fmax(1, l->experts.routing.experts);
 }
-static double experts_weight_share(const struct rt_launch *l)
+static double experts_weight_share(const struct rt_tiled_call *l)
 {
     return l->experts.weight_share;
 }
-static double experts_ln_gathered(const struct rt_launch *l)
+static double experts_ln_gathered(const struct rt_tiled_call *l)
 {
     return log(l->experts.gathered);
 }
-static double experts_log2_padding(const struct rt_launch *l)
+static double experts_log2_padding(const struct rt_tiled_call *l)
 {
     return log2(l->experts.padding);
 }
-static double experts_log2_blocks(const struct rt_launch *l)
+static double experts_log2_blocks(const struct rt_tiled_call *l)
 {
     return log2(l->experts.blocks);
 }
-static double experts_cutlass(const struct rt_launch *l)
+static double experts_cutlass(const struct rt_tiled_call *l)
 {
     return l->experts.cutlass;
 }
-static double experts_cutlass_tensor(const struct rt_launch *l)
+static double experts_cutlass_tensor(const struct rt_tiled_call *l)
 {
     return l->experts.cutlass && l->query->call.dtype == RT_FP8;
 }
-static double experts_mxfp4_triton(const struct rt_launch *l)
+static double experts_mxfp4_triton(const struct rt_tiled_call *l)
 {
     return l->query->call.dtype == RT_MXFP4 && rt_design_of(l->device)->units == RT_MATRIX_WARP_GROUP;
 }
 
-static double conv_log2_pixels(const struct rt_launch *l)
+static double conv_log2_pixels(const struct rt_tiled_call *l)
 {
     return log2(l->conv.batch * l->conv.height * l->conv.width);
 }
-static double conv_log2_side(const struct rt_launch *l)
+static double conv_log2_side(const struct rt_tiled_call *l)
 {
     return log2(l->conv.height * l->conv.width) / 2;
 }
-static double conv_log2_inputs(const struct rt_launch *l)
+static double conv_log2_inputs(const struct rt_tiled_call *l)
 {
     return log2(l->conv.inputs);
 }
-static double conv_log2_outputs(const struct rt_launch *l)
+static double conv_log2_outputs(const struct rt_tiled_call *l)
 {
     return log2(l->conv.outputs);
 }
-static double conv_log2_taps(const struct rt_launch *l)
+static double conv_log2_taps(const struct rt_tiled_call *l)
 {
     return log2(l->conv.kernel_h * l->conv.kernel_w);
 }
-static double conv_log2_stride(const struct rt_launch *l)
+static double conv_log2_stride(const struct rt_tiled_call *l)
 {
     return log2(l->conv.stride) / 2;
 }
-static double conv_log2_groups(const struct rt_launch *l)
+static double conv_log2_groups(const struct rt_tiled_call *l)
 {
     return log2(l->conv.groups);
 }
-static double conv_by_data(const struct rt_launch *l)
+static double conv_by_data(const struct rt_tiled_call *l)
 {
     return l->conv.phase == RT_BACKWARD;
 }
-static double conv_by_filter(const struct rt_launch *l)
+static double conv_by_filter(const struct rt_tiled_call *l)
 {
     return l->conv.phase == RT_ACCUMULATE;
 }
-static double conv_channels_last(const struct rt_launch *l)
+static double conv_channels_last(const struct rt_tiled_call *l)
 {
     return l->conv.channels_last;
 }
-static double conv_dense(const struct rt_launch *l)
+static double conv_dense(const struct rt_tiled_call *l)
 {
     return l->conv.dense && l->conv.kernel_h * l->conv.kernel_w > 1;
 }
-static double conv_tile_fill(const struct rt_launch *l)
+static double conv_tile_fill(const struct rt_tiled_call *l)
 {
     return rt_conv_tile_fill(&l->conv);
 }
 
-static double product_swapped(const struct rt_launch *l)
+static double product_swapped(const struct rt_tiled_call *l)
 {
     return l->kernels.swapped;
 }
-static double product_triton(const struct rt_launch *l)
+static double product_triton(const struct rt_tiled_call *l)
 {
     return l->kernels.triton;
 }
 
-static double dtype_width(const struct rt_launch *l)
+static double dtype_width(const struct rt_tiled_call *l)
 {
     return log2(rt_dtypes[l->query->call.dtype].bytes);
 }
-static double dtype_block_scaled(const struct rt_launch *l)
+static double dtype_block_scaled(const struct rt_tiled_call *l)
 {
     return rt_dtypes[l->query->call.dtype].block_scaled;
 }
-static double dtype_weights_only(const struct rt_launch *l)
+static double dtype_weights_only(const struct rt_tiled_call *l)
 {
     const struct rt_dtype_row *dtype = &rt_dtypes[l->query->call.dtype];
     return dtype->bytes < 2 && dtype->input_bytes >= 2;
 }
 
-static double log2_flops(const struct rt_launch *l)
+static double log2_flops(const struct rt_tiled_call *l)
 {
     return log2(l->flops);
 }
-static double log2_bytes(const struct rt_launch *l)
+static double log2_bytes(const struct rt_tiled_call *l)
 {
     return log2(rt_query_bytes(l->query));
 }
 /* Tensors that are moved for each element: 2 of a unary op, 3 of a binary one. */
-static double operands(const struct rt_launch *l)
+static double operands(const struct rt_tiled_call *l)
 {
     return rt_query_bytes(l->query) / (l->rows * l->cols * rt_dtypes[l->query->call.dtype].bytes);
 }
-static double row_fill(const struct rt_launch *l)
+static double row_fill(const struct rt_tiled_call *l)
 {
     return l->row_tiling.fill;
 }
-static double row_alignment(const struct rt_launch *l)
+static double row_alignment(const struct rt_tiled_call *l)
 {
     return fmod(l->cols, 4) == 0;
 }
-static double log2_cols(const struct rt_launch *l)
+static double log2_cols(const struct rt_tiled_call *l)
 {
     return log2(l->cols);
 }
-static double row_in_registers(const struct rt_launch *l)
+static double row_in_registers(const struct rt_tiled_call *l)
 {
     return l->cols <= 1024;
 }
 /* Steps of a block along its row; 1 where blocks do not walk. */
-static double log2_steps(const struct rt_launch *l)
+static double log2_steps(const struct rt_tiled_call *l)
 {
     return log2(fmax(1, l->walk.steps));
 }
 /* rocBLAS cuts products otherwise than cuBLAS. */
-static double other_library(const struct rt_launch *l)
+static double other_library(const struct rt_tiled_call *l)
 {
     return strcmp(l->device->vendor, "AMD") == 0;
 }
 /* Long rows on AMD run another kernel than on NVIDIA. */
-static double row_other_kernel(const struct rt_launch *l)
+static double row_other_kernel(const struct rt_tiled_call *l)
 {
     return l->cols > 1024 && strcmp(l->device->vendor, "AMD") == 0;
 }

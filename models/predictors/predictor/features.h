@@ -3,7 +3,8 @@
  * new feature is a function and a row in features.c.
  *
  * But for NeuSight's, features are of the call and the device's design (vendor, compute capability) alone, so
- * that a network cannot make a forecast slower where a device has more of anything (models/predictors/roofline/times.h).
+ * that a network cannot make a forecast slower where a device has more of anything
+ * (models/predictors/roofline/times.h).
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FEATURES_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FEATURES_H
@@ -19,7 +20,7 @@ enum rt_feature_use {
 
 struct rt_feature {
     const char *name, *what;
-    double (*value)(const struct rt_launch *launch);
+    double (*value)(const struct rt_tiled_call *launch);
     enum rt_feature_use use;
 };
 

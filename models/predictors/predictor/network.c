@@ -94,7 +94,7 @@ static enum rt_skip see(const struct rt_family_net *net, const struct rt_forecas
     size_t width = (size_t)net->feature_count;
     rt_real *inputs = chunk->inputs + chunk->count * width;
     const struct rt_query *query = &batch->queries[batch->index[i]];
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     enum rt_skip skip = rt_family_net_launch(net, query, batch->device, &launch);
     if (skip != RT_SKIP_NONE)
         return skip;

@@ -126,7 +126,7 @@ void rt_predictor_intervals(const struct rt_predictor *predictor, const struct r
                             double *ln_half_width)
 {
     const struct rt_family_net *net = rt_predictor_net(predictor, query->call.op, query->call.dtype);
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     for (size_t l = 0; l < count; l++)
         ln_half_width[l] = NAN;
     if (net == NULL || !rt_family_net_has_effects(net) ||

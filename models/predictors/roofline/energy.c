@@ -1,11 +1,40 @@
 /* Joules of launches by part. See energy.h. */
 #include "models/predictors/roofline/energy.h"
 #include "models/predictors/roofline/board.h"
-#include "models/predictors/roofline/power_clip.h"
 
 #include <math.h>
 
 const char *const rt_energy_parts[RT_ENERGY_PARTS] = {"matrix", "vector", "cache", "dram", "active", "idle"};
+
+/* ---- clock, voltage and limit ---- */
+
+double rt_power_voltage(double clock_share)
+{
+    const double floor_share = 0.7;
+    return fmax(floor_share, clock_share);
+}
+
+double rt_power_phase_gain(int phase)
+{
+    /* exp(0.25 z) over its mean, z: the normal quantiles of 0.1, 0.3, 0.5, 0.7, 0.9 */
+    static const double gain[RT_POWER_PHASES] = {0.708752, 0.856448, 0.976421, 1.113200, 1.345179};
+    return gain[phase];
+}
+
+double rt_power_kept(double limit_w)
+{
+    return 0.98 * limit_w;
+}
+
+double rt_power_clipped(double base_w, double dynamic_w, double limit_w)
+{
+    double sum = 0;
+    for (int phase = 0; phase < RT_POWER_PHASES; phase++) /* fmin leaves out a limit that is NaN */
+        sum += fmin(base_w + rt_power_phase_gain(phase) * dynamic_w, rt_power_kept(limit_w));
+    return sum / RT_POWER_PHASES;
+}
+
+/* ---- joules ---- */
 
 /* Shares of the board's power: between kernels with clocks up, and what clocks and leakage take beside it at
  * the boost clock while kernels run. Fits that leave a GPU out scale the one by 0.9 to 1.0, the other by 1.0
@@ -29,6 +58,11 @@ static double boost_energy(const struct rt_device *boost)
 double rt_energy_clock(const struct rt_device *device)
 {
     return device->boost_mhz > 0 ? device->clock_mhz / device->boost_mhz : 1;
+}
+
+double rt_energy_idle_w(const struct rt_device *device)
+{
+    return device->idle_w > 0 ? device->idle_w : IDLE_SHARE * device->power_w;
 }
 
 /* The device at its boost clock. */
@@ -79,7 +113,7 @@ void rt_energy_rates_of(const struct rt_device *device, struct rt_energy_rates *
     }
     out->cache = switched * CACHE_PICOJOULES * rt_process_energy(device) * v * v;
     out->dram = known * 8 * rt_design_of(device)->memory_picojoules;
-    out->idle_w = device->idle_w > 0 ? device->idle_w : IDLE_SHARE * power;
+    out->idle_w = rt_energy_idle_w(device);
     out->active_w = ACTIVE_SHARE * power * (LEAKAGE * v + (1 - LEAKAGE) * phi * v * v);
 }
 

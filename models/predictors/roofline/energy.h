@@ -9,8 +9,8 @@
  * (models/predictors/predictor/energy_model.h); nothing in this folder is fitted to measured energy.
  *
  * Clock and voltage: at a clock that is `phi` of the boost clock chips run at a voltage v(phi) of that at the
- * boost clock (power_clip.h). The energy of FLOPs and of the L2 goes with v^2 (dynamic power C V^2 f), active
- * watts with phi v^2, in part with v (leakage); memory and idle watts stay as they are.
+ * boost clock (rt_power_voltage). The energy of FLOPs and of the L2 goes with v^2 (dynamic power C V^2 f),
+ * active watts with phi v^2, in part with v (leakage); memory and idle watts stay as they are.
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_ENERGY_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_ENERGY_H
@@ -59,5 +59,34 @@ void rt_energy_add_time(const struct rt_energy_rates *rates, double busy_us, dou
 
 /* The device's clock over its boost clock: 1 unless it is a device at another clock (datasets/share.h). */
 double rt_energy_clock(const struct rt_device *device);
+
+/* Watts of a board between kernels, clocks up: its `idle_w`, else a share of its power; NaN where neither is
+ * known. */
+double rt_energy_idle_w(const struct rt_device *device);
+
+/* ---- watts against the clock, and what a power limit leaves of them ---- */
+
+/* Core voltage at a share of the boost clock, over that at the boost clock: in proportion to the clock down
+ * to a floor, 0.7. Below the floor a lower clock saves no energy per operation any more: it only stretches
+ * the time in which the GPU draws its static power, which is what makes low limits cost energy. The floor was
+ * chosen from 0.6, 0.65, 0.7 and 0.75 by time and power against power limits on P100, V100 and Quadro RTX
+ * 6000, each GPU by the other two (docs/log/energy.md). */
+double rt_power_voltage(double clock_share);
+
+/* A step is RT_POWER_PHASES phases of equal time, as it runs at the board's limit. While kernels run, a phase
+ * draws a base (idle and clocked, the same for all) and rt_power_phase_gain() times the mean dynamic power:
+ * the midpoints of equal parts of a lognormal distribution with a deviation of 0.25 in ln, mean 1. The limit
+ * holds for each phase by itself, as boards regulate within milliseconds; so a step that is limited only now
+ * and then draws less than its limit on average: 0.91 of 250 W where BERT trains on a V100, and nearly all of
+ * 100 W. */
+enum { RT_POWER_PHASES = 5 };
+double rt_power_phase_gain(int phase);
+
+/* Watts that a board keeps to: 0.98 of its limit. Long phases under a limit average 0.97 to 1.00 of it. */
+double rt_power_kept(double limit_w);
+
+/* Average watts while kernels run of a step whose kernels would draw base_w + dynamic_w were there no limit;
+ * grows with all three. NaN as limit_w: there is none. */
+double rt_power_clipped(double base_w, double dynamic_w, double limit_w);
 
 #endif

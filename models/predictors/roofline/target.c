@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-static double time_bound(const struct rt_launch *launch)
+static double time_bound(const struct rt_tiled_call *launch)
 {
     return launch->bound_us;
 }
 
 /* mJ = us x W / 1000; no kernel is faster than its roofline. */
-static double energy_bound(const struct rt_launch *launch)
+static double energy_bound(const struct rt_tiled_call *launch)
 {
     struct rt_energy_rates rates;
     rt_energy_rates_of(launch->device, &rates);

@@ -17,10 +17,10 @@ enum rt_target_id {
 };
 
 struct rt_target {
-    const char *name, *unit;                         /* "latency", "us": options, predictor files, reports */
-    size_t column;                                   /* offset of the double in struct rt_sample */
-    double (*bound)(const struct rt_launch *launch); /* in the unit: what physics allows the launch */
-    bool (*possible)(double value);                  /* could it have been measured? Not so NaN */
+    const char *name, *unit; /* "latency", "us": options, predictor files, reports */
+    size_t column;           /* offset of the double in struct rt_sample */
+    double (*bound)(const struct rt_tiled_call *launch); /* in the unit: what physics allows the launch */
+    bool (*possible)(double value);                      /* could it have been measured? Not so NaN */
 };
 
 extern const struct rt_target rt_targets[RT_TARGET_COUNT];

@@ -43,8 +43,8 @@ static double round_up(double value, double multiple)
 
 /* NeuSight: a tile is (tm x k) (k x tn); the intensity counts the padded product against unpadded operands.
  */
-static void launch_product(struct rt_launch *launch, double batch, double m, double n, double k, double tm,
-                           double tn, double width)
+static void launch_product(struct rt_tiled_call *launch, double batch, double m, double n, double k,
+                           double tm, double tn, double width)
 {
     launch->tiles = batch * ceil(m / tm) * ceil(n / tn);
     launch->tile_flops = 2 * tm * tn * k;
@@ -53,7 +53,7 @@ static void launch_product(struct rt_launch *launch, double batch, double m, dou
 }
 
 /* NeuSight: a tile is a run of elements of a row; rows never share a tile. */
-static void launch_vector(struct rt_launch *launch, const struct rt_query *query, double elements)
+static void launch_vector(struct rt_tiled_call *launch, const struct rt_query *query, double elements)
 {
     double rows = (double)query->call.dim[0], cols = (double)query->call.dim[1];
     double flops = rt_query_flops(query) / (rows * cols), bytes = rt_query_traffic(query) / (rows * cols);
@@ -63,8 +63,8 @@ static void launch_vector(struct rt_launch *launch, const struct rt_query *query
     launch->intensity = flops * round_up(cols, elements) / (bytes * cols);
 }
 
-bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
-                    const struct rt_device *device)
+bool rt_tiled_call_init(struct rt_tiled_call *launch, const struct rt_query *query, const int32_t tile[2],
+                        const struct rt_device *device)
 {
     int64_t batch, m, n, k;
     double width = rt_dtypes[query->call.dtype].bytes;
@@ -103,13 +103,13 @@ static const double PRODUCT_START_CYCLES = 5000, VECTOR_START_CYCLES = 3000;
 static const double SPLIT_CYCLES = 4000;
 
 /* Cycles by family: attention and experts have theirs in tiling_fused.c. */
-static double start_us(const struct rt_launch *launch)
+static double start_us(const struct rt_tiled_call *launch)
 {
     bool vector = rt_family_vector(rt_call_family(&launch->query->call));
     return rt_cycles_us(launch->device, vector ? VECTOR_START_CYCLES : PRODUCT_START_CYCLES);
 }
 
-static double hit_share(const struct rt_launch *launch)
+static double hit_share(const struct rt_tiled_call *launch)
 {
     double taken = launch->bytes / (launch->device->l2_mib * 1048576);
     return fmax(0, fmin(1, (L2_NONE - taken) / (L2_NONE - L2_FULL)));
@@ -132,7 +132,7 @@ static void pad_sides(struct rt_query *query)
 }
 
 /* What networks see of a product, and whether it is one. */
-static bool see_product(struct rt_launch *launch)
+static bool see_product(struct rt_tiled_call *launch)
 {
     struct rt_query seen = *launch->query;
     int64_t batch, m, n, k;
@@ -148,7 +148,7 @@ static bool see_product(struct rt_launch *launch)
 }
 
 /* A convolution as networks see it: the product that it is, and what its phase moves. */
-static void see_conv(struct rt_launch *launch)
+static void see_conv(struct rt_tiled_call *launch)
 {
     const struct rt_call *call = &launch->query->call;
     rt_conv_of(call, &launch->conv);
@@ -162,7 +162,7 @@ static void see_conv(struct rt_launch *launch)
 }
 
 /* The fastest tiling of a product, and its library. */
-static void tile_product(struct rt_launch *launch, double batch, double m, double n, double k)
+static void tile_product(struct rt_tiled_call *launch, double batch, double m, double n, double k)
 {
     const struct rt_call *call = &launch->query->call;
     enum rt_family family = rt_call_family(call);
@@ -178,7 +178,7 @@ static void tile_product(struct rt_launch *launch, double batch, double m, doubl
 }
 
 /* Tiling by the family; launch->bytes grows by what a row op reads again from memory. */
-static void tile_whole(struct rt_launch *launch)
+static void tile_whole(struct rt_tiled_call *launch)
 {
     const struct rt_query *query = launch->query;
     enum rt_family family = rt_call_family(&query->call);
@@ -203,10 +203,10 @@ static void tile_whole(struct rt_launch *launch)
     launch->bytes *= 1 + launch->row_tiling.rereads * rt_row_tiling_misses(&launch->row_tiling);
 }
 
-bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
-                          const struct rt_device *device)
+bool rt_tiled_call_init_whole(struct rt_tiled_call *launch, const struct rt_query *query,
+                              const struct rt_device *device)
 {
-    *launch = (struct rt_launch){.device = device, .query = query, .waves = 1};
+    *launch = (struct rt_tiled_call){.device = device, .query = query, .waves = 1};
     launch->peak_flops = rt_sustained_flops(device, rt_call_family(&query->call), query->call.dtype);
     launch->bandwidth = 1e9 * device->bandwidth_gbs;
     launch->flops = rt_query_flops(query);
@@ -223,10 +223,10 @@ bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query
     return isfinite(launch->bound_us) && launch->bound_us > 0;
 }
 
-bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
-                         const struct rt_device *device)
+bool rt_tiled_call_init_walk(struct rt_tiled_call *launch, const struct rt_query *query,
+                             const struct rt_device *device)
 {
-    if (!rt_launch_init_whole(launch, query, device))
+    if (!rt_tiled_call_init_whole(launch, query, device))
         return false;
     enum rt_op_id op = query->call.op;
     if (!rt_ops[op].block_a_row && rt_call_family(&query->call) != RT_FAMILY_LAYERNORM)
@@ -237,10 +237,10 @@ bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
     return true;
 }
 
-bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
-                           const struct rt_device *device)
+bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_query *query,
+                               const struct rt_device *device)
 {
-    if (!rt_launch_init_whole(launch, query, device))
+    if (!rt_tiled_call_init_whole(launch, query, device))
         return false;
     enum rt_family family = rt_call_family(&query->call);
     const struct rt_tiling_time *fused =
@@ -263,7 +263,7 @@ bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *quer
  * adds is the same on any device. */
 static const double VECTOR_RIDGE = 18, MATRIX_RIDGE = 250;
 
-double rt_launch_compute_share(const struct rt_launch *launch)
+double rt_tiled_call_compute_share(const struct rt_tiled_call *launch)
 {
     enum rt_dtype dtype = launch->query->call.dtype;
     bool vector =
@@ -271,16 +271,16 @@ double rt_launch_compute_share(const struct rt_launch *launch)
     return 1 / (1 + exp(-2 * log2(launch->intensity / (vector ? VECTOR_RIDGE : MATRIX_RIDGE))));
 }
 
-double rt_launch_depth_share(const struct rt_launch *launch)
+double rt_tiled_call_depth_share(const struct rt_tiled_call *launch)
 {
     double depth = launch->k > 0 ? (log2(launch->k) - 12.5) / 2.5 : 0;
-    return rt_launch_compute_share(launch) * fmax(0, fmin(depth, 1));
+    return rt_tiled_call_compute_share(launch) * fmax(0, fmin(depth, 1));
 }
 
-double rt_launch_narrow_share(const struct rt_launch *launch)
+double rt_tiled_call_narrow_share(const struct rt_tiled_call *launch)
 {
     double narrow = launch->k > 0 ? log2(128 / fmin(launch->m, launch->n)) : 0;
-    return rt_launch_compute_share(launch) * fmax(0, fmin(narrow, 1));
+    return rt_tiled_call_compute_share(launch) * fmax(0, fmin(narrow, 1));
 }
 
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)

@@ -50,7 +50,7 @@ double rt_query_bytes(const struct rt_query *query);
 double rt_query_traffic(const struct rt_query *query); /* with reread_bytes, which depend on the device */
 
 /* One kernel on one device, tile by tile. */
-struct rt_launch {
+struct rt_tiled_call {
     double tiles;      /* thread blocks */
     double waves;      /* ceil(tiles / SMs) */
     double tile_flops; /* of one tile, padding included */
@@ -80,35 +80,35 @@ struct rt_launch {
 
 /* Fills `launch` for a tile: products (rows, columns), vector ops (elements of a row). False where the op is
  * neither product nor vector op, the tile is not positive, or the device has no peak for the dtype. */
-bool rt_launch_init(struct rt_launch *launch, const struct rt_query *query, const int32_t tile[2],
-                    const struct rt_device *device);
+bool rt_tiled_call_init(struct rt_tiled_call *launch, const struct rt_query *query, const int32_t tile[2],
+                        const struct rt_device *device);
 
 /* The same without a tile: the op as a whole, bound_us its roofline, waves 1. False where the op has no
  * compute and no traffic, or the device has no peak for the dtype. `query` must outlive the launch. */
-bool rt_launch_init_whole(struct rt_launch *launch, const struct rt_query *query,
-                          const struct rt_device *device);
+bool rt_tiled_call_init_whole(struct rt_tiled_call *launch, const struct rt_query *query,
+                              const struct rt_device *device);
 
 /* The same, with the walks of blocks along rows (tiling.h). */
-bool rt_launch_init_walk(struct rt_launch *launch, const struct rt_query *query,
-                         const struct rt_device *device);
+bool rt_tiled_call_init_walk(struct rt_tiled_call *launch, const struct rt_query *query,
+                             const struct rt_device *device);
 
-/* As rt_launch_init_whole, with attention and experts tiled (tiling_fused.h): bound_us is the time of the
+/* As rt_tiled_call_init_whole, with attention and experts tiled (tiling_fused.h): bound_us is the time of the
  * tiling, compute_us and memory_us are its parts. */
-bool rt_launch_init_tiling(struct rt_launch *launch, const struct rt_query *query,
-                           const struct rt_device *device);
+bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_query *query,
+                               const struct rt_device *device);
 
 /* Share of compute in a call's time: 1 / (1 + (ridge / intensity)^s), s = 2 / ln 2, a smooth step at the
  * ridge of the GPUs that were measured. As the other shares it depends on the call alone. */
-double rt_launch_compute_share(const struct rt_launch *launch);
+double rt_tiled_call_compute_share(const struct rt_tiled_call *launch);
 
 /* How long a product's reduction is: 0 up to k = 2^12.5, 1 from 2^15, times the share of compute. On some
  * devices such operands miss the L2. 0 for other ops. */
-double rt_launch_depth_share(const struct rt_launch *launch);
+double rt_tiled_call_depth_share(const struct rt_tiled_call *launch);
 
 /* How narrow a product's result is: 0 from 128 rows and columns, 1 up to 64 of either, times the share of
  * compute. Some libraries have a tile of 64 for that, others waste half of one of 128: measured tiles
  * show both. 0 for other ops. */
-double rt_launch_narrow_share(const struct rt_launch *launch);
+double rt_tiled_call_narrow_share(const struct rt_tiled_call *launch);
 
 /* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
  * over the link. NaN where the device lacks what it needs. */

@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* A product in tiles of one size. */
-static double tiled_us(const struct rt_launch *launch, const struct rt_rates *rates, double tile_m,
+static double tiled_us(const struct rt_tiled_call *launch, const struct rt_rates *rates, double tile_m,
                        double tile_n)
 {
     double blocks = launch->batch * ceil(launch->m / tile_m) * ceil(launch->n / tile_n);
@@ -13,7 +13,7 @@ static double tiled_us(const struct rt_launch *launch, const struct rt_rates *ra
 }
 
 /* In tiles that a library fixes by the shape. */
-static double unsplit_us(const struct rt_launch *launch, const struct rt_rates *rates)
+static double unsplit_us(const struct rt_tiled_call *launch, const struct rt_rates *rates)
 {
     const struct rt_product_kernels *kernels = &launch->kernels;
     double blocks = launch->batch * ceil(launch->m / kernels->tile_m) * ceil(launch->n / kernels->tile_n);
@@ -21,14 +21,14 @@ static double unsplit_us(const struct rt_launch *launch, const struct rt_rates *
 }
 
 /* Kernels of their own change the layout. */
-static double layout_us(const struct rt_launch *launch)
+static double layout_us(const struct rt_tiled_call *launch)
 {
     return 1e6 * rt_conv_layout_bytes(&launch->conv) / launch->bandwidth / rt_memory_gain(launch->device);
 }
 
 /* By algorithm. On matrix units a library keeps to the product itself where transforms on vector lanes are
  * slower. */
-static void set_conv(const struct rt_launch *launch, double compute_us[RT_COMPUTE_TIMES])
+static void set_conv(const struct rt_tiled_call *launch, double compute_us[RT_COMPUTE_TIMES])
 {
     const struct rt_conv_times *times = &launch->conv_times;
     enum rt_dtype dtype = launch->query->call.dtype;
@@ -41,7 +41,7 @@ static void set_conv(const struct rt_launch *launch, double compute_us[RT_COMPUT
         compute_us[i] = (launch->conv.groups > 1 ? times->implicit : compute_us[i]) + layout_us(launch);
 }
 
-static void set_compute(const struct rt_launch *launch, const struct rt_rates *rates,
+static void set_compute(const struct rt_tiled_call *launch, const struct rt_rates *rates,
                         double compute_us[RT_COMPUTE_TIMES])
 {
     compute_us[0] = fmax(launch->walk_us, 1e6 * launch->flops / rates->sustained_flops);
@@ -57,7 +57,7 @@ static void set_compute(const struct rt_launch *launch, const struct rt_rates *r
     }
 }
 
-static void set_memory(const struct rt_launch *launch, const struct rt_rates *rates,
+static void set_memory(const struct rt_tiled_call *launch, const struct rt_rates *rates,
                        double memory_us[RT_MEMORY_TIMES])
 {
     double bytes = rt_query_traffic(launch->query), hits = rt_l2_hits(launch->device, bytes);
@@ -83,13 +83,13 @@ static void set_logarithms(const double *time_us, int count, double *out)
 }
 
 /* What no algorithm can do without: transforms save a convolution multiplications. */
-static double least_flops(const struct rt_launch *launch)
+static double least_flops(const struct rt_tiled_call *launch)
 {
     double flops = rt_call_flops(&launch->query->call);
     return flops > 0 ? launch->flops * rt_call_least_flops(&launch->query->call) / flops : launch->flops;
 }
 
-void rt_launch_times(const struct rt_launch *launch, struct rt_times *out)
+void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *out)
 {
     const struct rt_call *call = &launch->query->call;
     struct rt_rates rates = rt_rates_of(launch->device, rt_call_family(call), call->dtype);

@@ -10,7 +10,7 @@
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TIMES_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TIMES_H
 
-struct rt_launch;
+struct rt_tiled_call;
 
 /* Of products, whose tile is not known: the FLOPs alone, tiles of three sizes, the fastest tiling. Of
  * attention and experts the FLOPs alone and the tiling. */
@@ -30,7 +30,7 @@ struct rt_times {
     double least_us;
 };
 
-/* Of a launch of rt_launch_init_whole or rt_launch_init_tiling. */
-void rt_launch_times(const struct rt_launch *launch, struct rt_times *out);
+/* Of a launch of rt_tiled_call_init_whole or rt_tiled_call_init_tiling. */
+void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *out);
 
 #endif

@@ -95,7 +95,7 @@ static double reached(const struct rt_dataset *dataset, const struct rt_family_n
                       const struct rt_sample *sample)
 {
     struct rt_query query;
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     struct rt_bound bound;
     if (!rt_net_serves(net, sample->call.op, sample->call.dtype) || !(sample->latency_us > 0))
         return NAN;

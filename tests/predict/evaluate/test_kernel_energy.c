@@ -39,10 +39,10 @@ static void check_laws(const struct rt_predictor *predictor, const struct rt_dev
                        struct rt_random *random, int *bad)
 {
     struct rt_query query, larger;
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     random_query(random, &query);
     double us = rt_roofline_us(&query, device);
-    if (isnan(us) || !rt_launch_init_whole(&launch, &query, device))
+    if (isnan(us) || !rt_tiled_call_init_whole(&launch, &query, device))
         return;
     us *= 1 + 20 * rt_random_uniform(random);
     double mj = rt_kernel_energy_mj(predictor, device, &query, us);
@@ -89,13 +89,13 @@ static void test_unknown_power_is_unknown_energy(void)
     struct rt_predictor predictor;
     struct rt_device device;
     struct rt_query query = product();
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     RT_ASSERT_OK(rt_device_find("V100-PCIE-32GB", &device));
     rt_predictor_init_roofline(&predictor);
     CU_ASSERT_TRUE(rt_kernel_energy_mj(&predictor, &device, &query, 100) > 0);
     device.power_w = device.idle_w = NAN;
     CU_ASSERT_TRUE(isnan(rt_kernel_energy_mj(&predictor, &device, &query, 100)));
-    CU_ASSERT_TRUE(rt_launch_init_whole(&launch, &query, &device));
+    CU_ASSERT_TRUE(rt_tiled_call_init_whole(&launch, &query, &device));
     CU_ASSERT_TRUE(isnan(rt_targets[RT_TARGET_ENERGY].bound(&launch)));
     rt_predictor_release(&predictor);
 }

@@ -1,7 +1,7 @@
 /* A step under power limits: the solver and its laws, curves from one measured point. */
 #include "base/random.h"
 #include "base/status.h"
-#include "models/predictors/roofline/power_clip.h"
+#include "models/predictors/roofline/energy.h"
 #include "predict/step/power_curve.h"
 #include "test.h"
 

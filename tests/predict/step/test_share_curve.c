@@ -115,15 +115,15 @@ static void test_tiles_of_the_whole(void)
     for (size_t i = 0; i < 125; i++)
         for (double sms = 8; sms < 132; sms += 8) {
             struct rt_query query;
-            struct rt_launch a, b;
+            struct rt_tiled_call a, b;
             struct rt_call call = {.op = RT_OP_LINEAR,
                                    .dtype = RT_BF16,
                                    .dim = {1, sizes[i % 5], sizes[i / 5 % 5], sizes[i / 25]}};
             rt_query_init(&query, &call);
             RT_ASSERT_OK(rt_device_share(&whole, sms, false, &seen));
             RT_ASSERT_OK(rt_device_share(&whole, sms, true, &unseen));
-            CU_ASSERT_TRUE(rt_launch_init_whole(&a, &query, &seen) &&
-                           rt_launch_init_whole(&b, &query, &unseen));
+            CU_ASSERT_TRUE(rt_tiled_call_init_whole(&a, &query, &seen) &&
+                           rt_tiled_call_init_whole(&b, &query, &unseen));
             CU_ASSERT_TRUE(b.tiling.time_us >= a.tiling.time_us * (1 - 1e-9));
             worst = fmax(worst, b.tiling.time_us / a.tiling.time_us);
         }

@@ -293,16 +293,16 @@ static void test_features_are_of_the_call(void)
     rt_random_seed(&dice, 1, 3);
     for (int i = 0; i < 2000; i++) {
         struct rt_device base, raised;
-        struct rt_launch on_base, on_raised;
+        struct rt_tiled_call on_base, on_raised;
         struct rt_call call;
         struct rt_query query;
         random_device(&base);
         raise_device(&base, &raised);
         random_call(&call);
         rt_query_init(&query, &call);
-        if (!rt_launch_init_tiling(&on_base, &query, &base))
+        if (!rt_tiled_call_init_tiling(&on_base, &query, &base))
             continue;
-        CU_ASSERT_TRUE(rt_launch_init_tiling(&on_raised, &query, &raised));
+        CU_ASSERT_TRUE(rt_tiled_call_init_tiling(&on_raised, &query, &raised));
         for (size_t f = 0; f < rt_feature_count; f++) {
             double a = rt_features[f].value(&on_base), b = rt_features[f].value(&on_raised);
             if (rt_features[f].use != RT_OF_DEVICE && isfinite(a))

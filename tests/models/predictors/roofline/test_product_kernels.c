@@ -84,19 +84,19 @@ static void test_times(void)
     struct rt_device device;
     struct rt_call call;
     struct rt_query query;
-    struct rt_launch launch;
+    struct rt_tiled_call launch;
     struct rt_times times;
     RT_ASSERT_OK(rt_device_named("H100", &device));
     rt_call_init(&call, RT_OP_GEMM, RT_FP8_BLOCK);
     call.dim[0] = 256, call.dim[1] = 4096, call.dim[2] = 4096;
     rt_query_init(&query, &call);
-    CU_ASSERT_TRUE(rt_launch_init_whole(&launch, &query, &device));
-    rt_launch_times(&launch, &times);
+    CU_ASSERT_TRUE(rt_tiled_call_init_whole(&launch, &query, &device));
+    rt_tiled_call_times(&launch, &times);
     CU_ASSERT_EQUAL(times.host_us, 90);
     RT_ASSERT_NEAR(times.start_us, 5000 / 1980.0 + launch.kernels.quantise_us, 1e-9);
     RT_ASSERT_NEAR(exp(times.ln_compute[4]), launch.kernels.block_us, 1e-6); /* 64 blocks, one wave */
     query.queued = true;
-    rt_launch_times(&launch, &times);
+    rt_tiled_call_times(&launch, &times);
     CU_ASSERT_EQUAL(times.host_us, 0);
 }
 

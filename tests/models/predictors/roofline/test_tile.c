@@ -21,9 +21,9 @@ static struct rt_device device(void)
 static void test_product(void)
 {
     struct rt_device d = device();
-    struct rt_launch l;
+    struct rt_tiled_call l;
     struct rt_query q = {.call.op = RT_OP_BMM, .call.dtype = RT_FP32, .call.dim = {2, 300, 100, 64}};
-    CU_ASSERT_TRUE_FATAL(rt_launch_init(&l, &q, (int32_t[]){128, 64}, &d));
+    CU_ASSERT_TRUE_FATAL(rt_tiled_call_init(&l, &q, (int32_t[]){128, 64}, &d));
     CU_ASSERT_EQUAL(l.tiles, 2 * 3 * 2);
     CU_ASSERT_EQUAL(l.waves, 2);
     CU_ASSERT_EQUAL(l.tile_flops, 2.0 * 128 * 64 * 64);
@@ -36,24 +36,24 @@ static void test_product(void)
     RT_ASSERT_NEAR(rt_features[1].value(&l), log2(l.tile_bytes / 1048576 / 50), 1e-12);
     RT_ASSERT_NEAR(rt_features[2].value(&l), log2(2 * l.tile_bytes / 1048576 / (16384.0 / 10)), 1e-12);
     RT_ASSERT_NEAR(rt_features[3].value(&l), log2(2 * l.tile_bytes / 1048576 / (4096.0 / 10)), 1e-12);
-    CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){0, 64}, &d));
+    CU_ASSERT_FALSE(rt_tiled_call_init(&l, &q, (int32_t[]){0, 64}, &d));
     q.call.dtype = RT_FP8; /* no peak in the descriptor */
-    CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){128, 64}, &d));
+    CU_ASSERT_FALSE(rt_tiled_call_init(&l, &q, (int32_t[]){128, 64}, &d));
 }
 
 static void test_vector(void)
 {
     struct rt_device d = device();
-    struct rt_launch l;
+    struct rt_tiled_call l;
     struct rt_query q = {.call.op = RT_OP_ADD, .call.dtype = RT_FP32, .call.dim = {100, 1500}};
-    CU_ASSERT_TRUE_FATAL(rt_launch_init(&l, &q, (int32_t[]){512, -1}, &d));
+    CU_ASSERT_TRUE_FATAL(rt_tiled_call_init(&l, &q, (int32_t[]){512, -1}, &d));
     CU_ASSERT_EQUAL(l.tiles, 300);
     CU_ASSERT_EQUAL(l.waves, 30);
     CU_ASSERT_EQUAL(l.tile_flops, 512);
     CU_ASSERT_EQUAL(l.tile_bytes, 12.0 * 512);
     RT_ASSERT_NEAR(l.intensity, 1536.0 / (12 * 1500), 1e-12);
     q.call.op = RT_OP_CONV2D;
-    CU_ASSERT_FALSE(rt_launch_init(&l, &q, (int32_t[]){512, 64}, &d));
+    CU_ASSERT_FALSE(rt_tiled_call_init(&l, &q, (int32_t[]){512, 64}, &d));
 }
 
 static void test_roofline(void)

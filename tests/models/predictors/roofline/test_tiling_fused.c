@@ -208,9 +208,9 @@ static void test_features_are_finite(void)
         {.call.op = RT_OP_MOE, .call.dtype = RT_MXFP4, .call.dim = {1 << 20, 2880, 2880, 4, 32, 32, 1, 101}},
         {.call.op = RT_OP_MOE, .call.dtype = RT_FP8, .call.dim = {1, 16, 16, 1, 1, 1, 1, -1}}};
     for (size_t q = 0; q < RT_COUNT(queries); q++) {
-        struct rt_launch launch;
+        struct rt_tiled_call launch;
         bool attention = rt_call_family(&queries[q].call) == RT_FAMILY_ATTENTION;
-        CU_ASSERT_TRUE_FATAL(rt_launch_init_tiling(&launch, &queries[q], &h100));
+        CU_ASSERT_TRUE_FATAL(rt_tiled_call_init_tiling(&launch, &queries[q], &h100));
         CU_ASSERT_TRUE(launch.start_us > 0 && launch.bound_us > launch.start_us);
         for (size_t f = 0; f < rt_feature_count; f++) {
             const char *name = rt_features[f].name;

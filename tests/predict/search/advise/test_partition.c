@@ -1,4 +1,5 @@
 /* Partitions: what placements allow, exact search beside brute force, naive alternatives. */
+#include "datasets/device.h"
 #include "base/random.h"
 #include "predict/search/advise/partition.h"
 #include "test.h"
