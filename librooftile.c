@@ -10,6 +10,10 @@
 #include "models/networks/source.h"
 #include "predict/step/power_limit.h"
 #include "predict/step/prediction.h"
+#include "predict/step/breakdown.h"
+#include "predict/step/energy.h"
+#include "predict/step/forecast_graphs.h"
+#include "predict/step/memory.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -123,6 +123,10 @@ struct rt_settled_step {
     uint64_t assumed; /* 1 << enum rt_step_field: what nobody said */
 };
 
+/* Readers of texts (base/options.h): a dtype; a dtype or "none". */
+int rt_read_dtype(const char *option, const char *text, void *value);         /* of an int */
+int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
+
 /* Settles a step of `source` on `device` (NULL: any GPU of today). Release `out` in any case. RT_EUSAGE where
  * fields do not go together or not with the model, RT_EFORMAT where the config's dtype or quantisation cannot
  * be forecast. */

@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
-#include "models/networks/step_options.h"
+#include "models/networks/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +17,24 @@ const char *const rt_step_field_names[RT_STEP_FIELDS] = {
     "no_overlap",   "host",     "host_us",      "server",   "input",    "result",  "overlap",
     "power_limit",  "interval",
 };
+
+int rt_read_dtype(const char *option, const char *text, void *value)
+{
+    enum rt_dtype dtype;
+    int status = rt_dtype_argument(option, text, &dtype);
+    if (status == RT_OK)
+        *(int *)value = (int)dtype;
+    return status;
+}
+
+/* A dtype, or "none": the one that all else has. */
+int rt_read_dtype_or_none(const char *option, const char *text, void *value)
+{
+    if (strcmp(text, "none") != 0)
+        return rt_read_dtype(option, text, value);
+    *(int *)value = RT_DTYPE_NONE;
+    return RT_OK;
+}
 
 /* "1", "true", "yes" or nothing behind the "="; "0", "false", "no". */
 static int read_bool(const char *field, const char *text, void *value)

@@ -8,9 +8,6 @@
 #include "base/options.h"
 #include "models/networks/step.h"
 
-int rt_read_dtype(const char *option, const char *text, void *value);         /* of an int */
-int rt_read_dtype_or_none(const char *option, const char *text, void *value); /* of an int */
-
 /* A row beside --model. */
 #define RT_STEP_AS_OPTION(type, member)                                                                      \
     {                                                                                                        \

@@ -9,6 +9,9 @@
 #include "predict/evaluate/run_onnx.h"
 #include "predict/step/power_limit.h"
 #include "predict/step/step.h"
+#include "predict/step/energy.h"
+#include "predict/step/forecast_graphs.h"
+#include "predict/step/memory.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,6 +6,7 @@
 #include "predict/step/collectives.h"
 #include "predict/step/forecast.h"
 #include "predict/serving/cost_table.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <stdlib.h>

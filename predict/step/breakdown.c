@@ -1,6 +1,7 @@
 /* The time of a step by op and by node. See forecast.h. */
 #include "base/status.h"
 #include "predict/step/forecast.h"
+#include "predict/step/breakdown.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #include "predict/step/power_limit.h"
 #include "predict/step/prediction.h"
 #include "predict/step/share_curve.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <inttypes.h>
 #include <math.h>

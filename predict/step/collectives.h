@@ -7,7 +7,7 @@
 
 #include "models/networks/graph.h"
 #include "models/predictors/predictor/predictor.h"
-#include "predict/step/parallel.h"
+#include "models/networks/parallelism.h"
 
 struct rt_collectives {
     const struct rt_predictor *predictor;

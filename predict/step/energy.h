@@ -12,13 +12,7 @@
 #ifndef ROOFTILE_PREDICT_STEP_ENERGY_H
 #define ROOFTILE_PREDICT_STEP_ENERGY_H
 
-#include "predict/step/power.h"
-
-struct rt_forecast;
-struct rt_forecast_options;
-struct rt_graph;
-struct rt_predictor;
-struct rt_query;
+#include "predict/step/forecast.h"
 
 /* The first point: the forecast as it is. Parts are NaN where the board's power is unknown. */
 void rt_power_profile_full(const struct rt_forecast *forecast, struct rt_power_profile *out);
@@ -33,18 +27,6 @@ void rt_power_profile_retime(struct rt_power_profile *profile, double step_us);
 /* Joules of a point with such scales. */
 double rt_power_profile_joules(const struct rt_power_profile *profile, size_t point,
                                const double scale[RT_ENERGY_PARTS]);
-
-/* Of one GPU and one step; NaN throughout where the board's power is unknown, or energy was not asked for. */
-struct rt_forecast_energy {
-    double joules, watts;           /* watts: the average over the step */
-    double parts[RT_ENERGY_PARTS];  /* joules, scaled; their sum is `joules` */
-    double clock_mhz;               /* at which it runs; NaN: the device's clock is unknown */
-    double limit_w;                 /* the board's power, or the lower limit that was asked for */
-    bool limited;                   /* the limit holds the power down */
-    double gpus;                    /* of the job: all of them take joules x gpus */
-    double low_joules, high_joules; /* at options.level; NaN: unknown, or not asked for */
-    double low_watts, high_watts;
-};
 
 /* Sets forecast->energy; options.energy says whether it is asked for. The time of the step is set. */
 void rt_forecast_sum_energy(struct rt_forecast *forecast, const struct rt_predictor *predictor);

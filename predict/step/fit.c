@@ -1,13 +1,13 @@
 /* What fits. See fit.h. */
 #include "predict/step/fit.h"
 #include "base/status.h"
+#include "base/units.h"
+#include "predict/step/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static const double GIB = 1073741824.0;
 
 /* --- one step --- */
 
@@ -272,17 +272,17 @@ static void add_largest(struct rt_report *report, const struct rt_fit_largest *l
 {
     const struct rt_fit_memory *at = &largest->at, *next = &largest->next;
     json_t *json = json_pack("{s:I, s:o, s:o, s:o, s:o}", "batch", (json_int_t)largest->batch, "used_gib",
-                             rt_json_number(largest->batch > 0 ? at->used_bytes / GIB : NAN), "next_gib",
-                             rt_json_number(next->used_bytes / GIB), "device_gib",
-                             rt_json_number(next->device_bytes / GIB), "limit", rt_json_text(largest->limit));
+                             rt_json_number(largest->batch > 0 ? at->used_bytes / RT_GIB : NAN), "next_gib",
+                             rt_json_number(next->used_bytes / RT_GIB), "device_gib",
+                             rt_json_number(next->device_bytes / RT_GIB), "limit", rt_json_text(largest->limit));
     if (largest->batch == 0)
         rt_report_add_fact(report, "max_batch", json, "largest batch",
-                           "none: the least takes %.2f of %.2f GiB", next->used_bytes / GIB,
-                           next->device_bytes / GIB);
+                           "none: the least takes %.2f of %.2f GiB", next->used_bytes / RT_GIB,
+                           next->device_bytes / RT_GIB);
     else
         rt_report_add_fact(report, "max_batch", json, "largest batch",
                            "%" PRId64 ": %.2f of %.2f GiB; the next takes %.2f%s%s", largest->batch,
-                           at->used_bytes / GIB, at->device_bytes / GIB, next->used_bytes / GIB,
+                           at->used_bytes / RT_GIB, at->device_bytes / RT_GIB, next->used_bytes / RT_GIB,
                            largest->limit[0] != '\0' ? ", most of it more " : "", largest->limit);
 }
 
@@ -292,7 +292,7 @@ static void add_changes(struct rt_report *report, const struct rt_fit_advice *ad
         {"change", NULL, 's', 0}, {"used_gib", "GiB", 'f', 2}, {"fits", NULL, 'b', 0}};
     struct rt_table *table = rt_table_new(columns, RT_COUNT(columns));
     for (size_t c = 0; c < advice->change_count; c++)
-        rt_table_row(table, advice->changes[c].words, advice->changes[c].fit.used_bytes / GIB,
+        rt_table_row(table, advice->changes[c].words, advice->changes[c].fit.used_bytes / RT_GIB,
                      (int)advice->changes[c].fit.fits);
     rt_report_add_table(report, "memory.changes", "what would take less memory", table);
 }

@@ -5,41 +5,14 @@
  * A step's time is the sum of its kernels' forecasts (Lee et al., ASPLOS 2025, section 4.4). Kernels that
  * only move data, for which there is no network, take as long as elementwise ones of as many bytes, or bytes
  * / bandwidth; `coverage` is the share of the time that a network of the kernel's own family forecast.
- *
- * The files, in reading order:
- *   forecast.h         the forecast and how to ask for one
- *   launches.h         what is launched, and the query that asks for it
- *   queries.h          every distinct query, answered once
- *   launch_times.h     answers, links and bandwidth become the time of each launch
- *   collectives.h      what a collective takes: the predictor's model of links, or the prior
- *   parallel.h         gradient sums and pipelines
- *   host.h             what launches and copies take on the host
- *   time_scales.h      what a measured step says of its forecast
- *   step.h             launches become phases, stages, the step
- *   memory.h           what it takes of the device's memory
- *   fit.h              the largest batch that fits, and what would take less
- *   uncertainty.h      the interval of the step
- *   power.h            a step under a power limit
- *   energy.h           the energy of the step
- *   clocks.h           the step at lower clocks
- *   power_curve.h      time and power against the limit, from one measured point
- *   power_limit.h      a forecast under a power limit
- *   breakdown.c        time by op and by node
- *   prediction.h       a forecast with what it is a forecast of: text, JSON, trace
- *   timeline.h         the step as spans of time
- *   pictures.h         plots of forecasts
- *   share_curve.h      a step's time against its share of the SMs
- *   limit_curve.h      its time and energy against the power limit
- *   cmd_predict.c      the command
  */
 #ifndef ROOFTILE_PREDICT_STEP_FORECAST_H
 #define ROOFTILE_PREDICT_STEP_FORECAST_H
 
-#include "models/networks/graph.h"
+#include "models/networks/memory.h"
 #include "models/predictors/predictor/predictor.h"
-#include "predict/step/energy.h"
 #include "predict/step/host.h"
-#include "predict/step/memory.h"
+#include "predict/step/power.h"
 #include "predict/step/parallel.h"
 #include "predict/step/server.h"
 #include "predict/step/time_scales.h"
@@ -83,6 +56,25 @@ struct rt_forecast_options {
     struct rt_network_memo *memo;
 };
 
+/* Bytes at their peaks; each is at least the one before. */
+struct rt_memory_taken {
+    double allocated; /* tensors and workspaces in the allocator's sizes: torch.cuda.max_memory_allocated */
+    double reserved;  /* what the allocator took from the driver: torch.cuda.max_memory_reserved */
+    double used;      /* with the driver's context and the libraries: what nvidia-smi shows */
+};
+
+/* Of one GPU and one step; NaN throughout where the board's power is unknown, or energy was not asked for. */
+struct rt_forecast_energy {
+    double joules, watts;           /* watts: the average over the step */
+    double parts[RT_ENERGY_PARTS];  /* joules, scaled; their sum is `joules` */
+    double clock_mhz;               /* at which it runs; NaN: the device's clock is unknown */
+    double limit_w;                 /* the board's power, or the lower limit that was asked for */
+    bool limited;                   /* the limit holds the power down */
+    double gpus;                    /* of the job: all of them take joules x gpus */
+    double low_joules, high_joules; /* at options.level; NaN: unknown, or not asked for */
+    double low_watts, high_watts;
+};
+
 struct rt_forecast {
     const struct rt_graph *graph;   /* not owned */
     const struct rt_device *device; /* not owned */
@@ -120,27 +112,7 @@ struct rt_forecast {
     bool overfull;                 /* takes more, or nearly as much: see rt_forecast_fits */
 };
 
-/* Forecasts a step. RT_ENOTFOUND where the predictor lacks a network for a family that the graph needs (the
- * sentence names family, ops and remedy); RT_EFORMAT where the device has no peak for the dtype or no link
- * for a collective; RT_EUSAGE where the parallelism does not fit the graph, or the predictor's target is not
- * time. `out` is released with
- * rt_forecast_release. */
-int rt_forecast_graph(const struct rt_graph *graph, const struct rt_predictor *predictor,
-                      const struct rt_device *device, const struct rt_forecast_options *options,
-                      struct rt_forecast *out);
-/* A sweep: `out` (count) in the order of `graphs`. Every distinct kernel of all of them is asked for once,
- * and all in one pass through a network, which for large networks is several times as fast as one graph after
- * the other. The times are those of rt_forecast_graph to within the rounding of single precision. Where one
- * graph cannot be forecast none is. */
-int rt_forecast_graphs(const struct rt_graph *const *graphs, size_t count,
-                       const struct rt_predictor *predictor, const struct rt_device *device,
-                       const struct rt_forecast_options *options, struct rt_forecast *out);
 void rt_forecast_release(struct rt_forecast *forecast);
-/* The step's time, us, with another host: kernels take what they took. `options` are the forecast's but for
- * host and host_us. */
-double rt_forecast_total_with(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                              const struct rt_forecast_options *options);
-
 /* Does it fit into the device's memory, with RT_MEMORY_MARGIN of it to spare? True where that is unknown. */
 bool rt_forecast_fits(const struct rt_forecast *forecast);
 
@@ -149,41 +121,5 @@ double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct
 
 /* Time of one run of a node's phase. */
 double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase);
-
-/* --- by op and by node --- */
-
-/* One row per op, over all its launches. */
-struct rt_forecast_row {
-    enum rt_op_id op;
-    double time_us, share; /* share of all rows, 0..1 */
-    double flops, bytes;   /* of all launches */
-    double roofline_us;    /* share of the roofline = roofline_us / time_us */
-    size_t launches;       /* repeats counted */
-    enum rt_time_source source;
-    bool compute_bound; /* which roof is the lower one for most of its time */
-};
-/* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
-size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
-
-/* Share of the time, 0..1, in kernels with a feature beyond the range that their network was fitted in, and
- * the family and feature (of rt_features) that most of it is about; those are set where it is not 0. */
-double rt_forecast_extrapolated_share(const struct rt_forecast *forecast,
-                                      const struct rt_predictor *predictor, enum rt_family *family,
-                                      int *feature);
-
-/* What the predictor has seen of the device, by share of the time of all launches but collectives. */
-struct rt_forecast_fitted_share {
-    double share; /* 0..1: of kernels whose network was fitted or calibrated to the device in their dtype */
-    char *words;  /* those: "linear in bf16, attention in fp8", longest first; free with free() */
-};
-void rt_forecast_fitted_share(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
-                              struct rt_forecast_fitted_share *out);
-
-struct rt_forecast_node {
-    uint32_t node;
-    double time_us, share; /* all phases, all repeats */
-};
-/* The nodes that take longest, at most `most`. Returns how many. */
-size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most);
 
 #endif

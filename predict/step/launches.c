@@ -79,18 +79,3 @@ void rt_launch_query_move(const struct rt_forecast_launch *launch, const struct 
     query->call.dim[1] = (int64_t)fmax(1, query->bytes / (2 * rt_dtypes[dtype].bytes));
     query->flops = (double)query->call.dim[1];
 }
-
-double rt_forecast_launch_total(const struct rt_forecast *forecast, const struct rt_forecast_launch *launch)
-{
-    return launch->time_us *
-           rt_graph_runs(forecast->graph, &forecast->graph->nodes[launch->node], launch->kernel.call.phase);
-}
-
-double rt_forecast_node_us(const struct rt_forecast *forecast, size_t node, enum rt_phase phase)
-{
-    double sum = 0;
-    for (uint32_t i = forecast->node_launch[node]; i < forecast->node_launch[node + 1]; i++)
-        if (forecast->launches[i].kernel.call.phase == phase)
-            sum += forecast->launches[i].time_us;
-    return sum;
-}

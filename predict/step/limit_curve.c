@@ -2,6 +2,7 @@
 #include "predict/step/limit_curve.h"
 #include "base/status.h"
 #include "predict/step/power_limit.h"
+#include "predict/step/energy.h"
 
 #include <stdlib.h>
 

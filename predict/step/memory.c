@@ -1,6 +1,7 @@
 /* What a step takes of a device's memory. See memory.h. */
 #include "predict/step/memory.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "models/networks/liveness.h"
 #include "models/predictors/roofline/board.h"
 #include "predict/step/allocator.h"
@@ -10,8 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define KIB 1024.0
-#define MIB 0x1p20
 
 /* --- the driver --- */
 
@@ -24,7 +23,7 @@ double rt_memory_context(const struct rt_device *device, const struct rt_host *h
 {
     if (host == NULL)
         host = rt_host_default();
-    return MIB * (host->context_mib + (device->sms > 0 ? sm_mib * device->sms : 0));
+    return RT_MIB * (host->context_mib + (device->sms > 0 ? sm_mib * device->sms : 0));
 }
 
 /* --- workspaces --- */
@@ -37,7 +36,7 @@ static double cublas_bytes(const struct rt_graph *graph, const struct rt_device 
         products |= rt_families[rt_call_family(&graph->kernels[k].call)].product;
     if (!products)
         return 0;
-    return KIB * rt_design_of(device)->blas_workspace_kib;
+    return RT_KIB * rt_design_of(device)->blas_workspace_kib;
 }
 
 /* --- the allocator --- */
@@ -103,7 +102,7 @@ void rt_forecast_sum_memory(struct rt_forecast *forecast)
     const struct rt_device *device = forecast->device;
     struct rt_memory_options options;
     struct rt_tensor_schedule schedule;
-    forecast->memory_bytes = rt_memory_for_programs_gib(device) * 0x1p30;
+    forecast->memory_bytes = rt_memory_for_programs_gib(device) * RT_GIB;
     options_of(forecast, &options);
     double context = rt_memory_context(device, forecast->options.host);
     rt_tensor_schedule(graph, &options, &schedule);
@@ -188,7 +187,7 @@ static void play_generation(const struct rt_tensor_schedule *of, int64_t steps, 
     rt_allocator_make(allocator, workspace);
     play_step(allocator, &of[0], &of[0], 0, 0, blocks, &cache);
     for (int64_t s = 0; s < steps; s++)
-        play_step(allocator, &of[1], &of[2], steps > 1 ? (double)s / (double)(steps - 1) : 0, MIB, blocks,
+        play_step(allocator, &of[1], &of[2], steps > 1 ? (double)s / (double)(steps - 1) : 0, RT_MIB, blocks,
                   &cache);
     free(blocks);
     free(cache.before);

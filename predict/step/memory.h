@@ -5,18 +5,7 @@
 #ifndef ROOFTILE_PREDICT_STEP_MEMORY_H
 #define ROOFTILE_PREDICT_STEP_MEMORY_H
 
-#include "models/networks/memory.h"
-
-struct rt_device;
-struct rt_host;
-struct rt_forecast;
-
-/* Bytes at their peaks; each is at least the one before. */
-struct rt_memory_taken {
-    double allocated; /* tensors and workspaces in the allocator's sizes: torch.cuda.max_memory_allocated */
-    double reserved;  /* what the allocator took from the driver: torch.cuda.max_memory_reserved */
-    double used;      /* with the driver's context and the libraries: what nvidia-smi shows */
-};
+#include "predict/step/forecast.h"
 
 /* A step is said to fit where it can do with so much less than all of the memory. Training on MIG slices took
  * up to 9% more than forecast (docs/results/memory.md), and a step that was said to fit and does not costs its

@@ -2,6 +2,7 @@
 #include "predict/step/power_curve.h"
 #include "base/status.h"
 #include "models/predictors/roofline/energy.h"
+#include "predict/step/energy.h"
 
 #include <math.h>
 

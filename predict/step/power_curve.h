@@ -13,6 +13,7 @@
 
 #include "datasets/device.h"
 #include "predict/step/power.h"
+#include "predict/step/energy.h"
 
 /* The profile of a step that takes `step_us` and `watts` on average under `limit_w`, in scales of 1.
  * RT_EUSAGE where one of them is not above 0, or the watts are above the limit. */

@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "datasets/share.h"
 #include "predict/step/clocks.h"
+#include "predict/step/energy.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

@@ -6,6 +6,7 @@
 #define ROOFTILE_PREDICT_STEP_POWER_LIMIT_H
 
 #include "predict/step/forecast.h"
+#include "predict/step/energy.h"
 
 /* RT_EUSAGE where a limit is above the board's power, RT_EFORMAT where that is not known; `option` begins the
  * sentence. */

@@ -1,15 +1,16 @@
 /* A forecast as a report. See prediction.h. */
 #include "predict/step/prediction.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "base/text.h"
 #include "models/networks/sequences.h"
-#include "predict/step/pictures.h"
+#include "predict/step/breakdown.h"
+#include "predict/step/uncertainty.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-static const double GIB = 1073741824.0;
 enum { MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT };
 
 char *rt_prediction_gpu(const struct rt_prediction *prediction)
@@ -330,19 +331,19 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
     struct rt_text words = {0};
     for (size_t i = 0; i < RT_COUNT(parts); i++) {
         char *key = rt_format("memory.%s_gib", parts[i].name);
-        rt_report_add_json(report, key, rt_json_number(parts[i].bytes / GIB));
+        rt_report_add_json(report, key, rt_json_number(parts[i].bytes / RT_GIB));
         free(key);
         if (parts[i].bytes > 0)
-            rt_text_item(&words, ", ", "%s %.2f", parts[i].name, parts[i].bytes / GIB);
+            rt_text_item(&words, ", ", "%s %.2f", parts[i].name, parts[i].bytes / RT_GIB);
     }
-    rt_text_item(&words, "; ", "allocator %.2f", (f->taken.reserved - m->total) / GIB);
-    rt_text_item(&words, ", ", "context %.2f", (f->taken.used - f->taken.reserved) / GIB);
-    rt_report_add_json(report, "memory.allocated_gib", rt_json_number(f->taken.allocated / GIB));
-    rt_report_add_json(report, "memory.reserved_gib", rt_json_number(f->taken.reserved / GIB));
-    rt_report_add_json(report, "memory.used_gib", rt_json_number(f->taken.used / GIB));
-    rt_report_add_fact(report, "memory.total_gib", rt_json_number(m->total / GIB), "memory",
-                       "%.2f of %.2f GiB: %s", f->taken.used / GIB, f->memory_bytes / GIB, words.text);
-    rt_report_add_json(report, "memory.device_gib", rt_json_number(f->memory_bytes / GIB));
+    rt_text_item(&words, "; ", "allocator %.2f", (f->taken.reserved - m->total) / RT_GIB);
+    rt_text_item(&words, ", ", "context %.2f", (f->taken.used - f->taken.reserved) / RT_GIB);
+    rt_report_add_json(report, "memory.allocated_gib", rt_json_number(f->taken.allocated / RT_GIB));
+    rt_report_add_json(report, "memory.reserved_gib", rt_json_number(f->taken.reserved / RT_GIB));
+    rt_report_add_json(report, "memory.used_gib", rt_json_number(f->taken.used / RT_GIB));
+    rt_report_add_fact(report, "memory.total_gib", rt_json_number(m->total / RT_GIB), "memory",
+                       "%.2f of %.2f GiB: %s", f->taken.used / RT_GIB, f->memory_bytes / RT_GIB, words.text);
+    rt_report_add_json(report, "memory.device_gib", rt_json_number(f->memory_bytes / RT_GIB));
     rt_report_add_json(report, "memory.fits", json_boolean(rt_forecast_fits(f)));
     rt_text_release(&words);
 }

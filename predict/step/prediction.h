@@ -130,4 +130,14 @@ struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, s
 extern const struct rt_output_kind rt_trace_kind; /* base/outputs.h */
 int rt_prediction_trace(const struct rt_prediction *prediction, const char *path);
 
+/* --- plots (base/plot.h), for the HTML form of reports --- */
+
+/* Of one forecast: time by op beside its bound, kernels under the device's roofline, the step's timeline,
+ * memory by part. */
+void rt_prediction_add_plots(struct rt_report *report, const struct rt_prediction *prediction);
+
+/* Of several: time against batch, sequence or image, by GPU; of one step on several GPUs time and coverage by
+ * GPU. Those without a forecast are left out. */
+void rt_sweep_add_plots(struct rt_report *report, const struct rt_prediction *predictions, size_t count);
+
 #endif

@@ -2,6 +2,8 @@
 #include "predict/step/share_curve.h"
 #include "base/status.h"
 #include "models/predictors/predictor/network_memo.h"
+#include "predict/step/breakdown.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <stdlib.h>

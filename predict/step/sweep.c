@@ -1,14 +1,13 @@
 /* Several forecasts: a row for each, and their warnings. See prediction.h. */
 #include "base/status.h"
+#include "base/units.h"
 #include "base/text.h"
-#include "predict/step/pictures.h"
+#include "predict/step/prediction.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double GIB = 1073741824.0;
 
 /* --- the table --- */
 
@@ -129,7 +128,7 @@ static void add_row(struct rt_table *table, const struct rt_prediction *p, struc
         rt_table_row_numbers(table, more->value, more->count, gpu, (long long)p->batch, size,
                              f->total_us / 1e3, f->forward_us / 1e3, f->backward_us / 1e3,
                              images ? rt_prediction_items_per_second(p) : rt_prediction_tokens_per_second(p),
-                             100 * f->coverage, f->taken.used / GIB, rt_forecast_fits(f) ? "yes" : "no",
+                             100 * f->coverage, f->taken.used / RT_GIB, rt_forecast_fits(f) ? "yes" : "no",
                              rt_prediction_seen_pct(p));
     free(gpu);
 }

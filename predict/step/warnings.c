@@ -1,13 +1,15 @@
 /* Reasons to doubt a forecast. See prediction.h. */
 #include "base/status.h"
+#include "base/units.h"
 #include "base/text.h"
 #include "predict/step/prediction.h"
+#include "predict/step/uncertainty.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double GIB = 1073741824.0;
 static const double MAIN_SHARE = 0.05; /* of the time: what has less is not warned of */
+
 enum { FEW_GPUS = 3 };
 
 /* The family's net that serves the model. */
@@ -93,7 +95,7 @@ static char *remedy(const struct rt_fit_advice *advice)
     for (size_t c = 0; c < advice->change_count; c++)
         if (advice->changes[c].fit.fits)
             return rt_format("; %s takes %.1f", advice->changes[c].words,
-                             advice->changes[c].fit.used_bytes / GIB);
+                             advice->changes[c].fit.used_bytes / RT_GIB);
     return rt_strdup("");
 }
 
@@ -105,8 +107,8 @@ static char *no_fit(const struct rt_prediction *prediction)
     char *words = remedy(&prediction->advice);
     bool nearly = !(forecast->taken.used > forecast->memory_bytes);
     char *sentence = rt_format("%s: the step needs %.1f GiB and %s has %.1f GiB%s%s",
-                               nearly ? "may not fit" : "does not fit", forecast->taken.used / GIB,
-                               prediction->device.name, forecast->memory_bytes / GIB,
+                               nearly ? "may not fit" : "does not fit", forecast->taken.used / RT_GIB,
+                               prediction->device.name, forecast->memory_bytes / RT_GIB,
                                nearly ? ", of which a tenth is kept for errors of the forecast" : "", words);
     free(words);
     return sentence;
@@ -120,7 +122,7 @@ static char *tight_fit(const struct rt_prediction *prediction)
     return rt_format("memory is tight: a training step needs %.1f of %.1f GiB, and where the "
                      "allocator frees and maps memory in every step it takes longer than "
                      "forecast (of three such runs that were measured, two: 1.3 and 1.6 times)",
-                     forecast->memory.total / GIB, forecast->memory_bytes / GIB);
+                     forecast->memory.total / RT_GIB, forecast->memory_bytes / RT_GIB);
 }
 
 static char *positions(const struct rt_prediction *prediction)

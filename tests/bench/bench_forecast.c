@@ -28,6 +28,7 @@
 #include "models/predictors/nn/blas.h"
 #include "models/predictors/predictor/recipe.h"
 #include "predict/step/forecast.h"
+#include "predict/step/forecast_graphs.h"
 
 #define MATRIX     512
 #define SINGLES    101   /* forecasts of the one shape in a round */

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "datasets/run_attributes.h"
 #include "predict/evaluate/run_steps.h"
+#include "predict/step/energy.h"
 
 #include <math.h>
 #include <stdlib.h>

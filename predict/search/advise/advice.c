@@ -1,6 +1,7 @@
 /* Forecasting a step on every profile. See advice.h. */
 #include "predict/search/advise/advice.h"
 #include "base/status.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "base/point_journal.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
 #include "predict/search/explore/limits.h"
 #include "base/status.h"
 #include "models/predictors/roofline/board.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <string.h>

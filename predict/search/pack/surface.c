@@ -6,6 +6,7 @@
 #include "predict/step/launches.h"
 #include "predict/step/step.h"
 #include "predict/search/pack/contention.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <inttypes.h>
 #include <math.h>

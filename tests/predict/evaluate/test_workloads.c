@@ -6,6 +6,7 @@
 #include "models/predictors/predictor/recipe.h"
 #include "predict/evaluate/evaluate.h"
 #include "predict/step/forecast.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

@@ -4,6 +4,7 @@
 #include "models/networks/source.h"
 #include "predict/step/forecast.h"
 #include "test.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 
 #include "models/networks/model.h"
 #include "predict/step/forecast.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

@@ -10,6 +10,8 @@
 #include "predict/step/clocks.h"
 #include "predict/step/prediction.h"
 #include "test.h"
+#include "predict/step/energy.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <string.h>

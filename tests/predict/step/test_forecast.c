@@ -5,6 +5,8 @@
 #include "models/networks/build.h"
 #include "models/predictors/predictor/recipe.h"
 #include "predict/step/prediction.h"
+#include "predict/step/breakdown.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

@@ -6,6 +6,7 @@
 #include "models/networks/model.h"
 #include "predict/step/forecast.h"
 #include "predict/step/step.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

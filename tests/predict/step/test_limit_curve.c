@@ -7,6 +7,7 @@
 #include "predict/step/limit_curve.h"
 #include "predict/step/power_limit.h"
 #include "test.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <string.h>

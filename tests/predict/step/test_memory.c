@@ -3,6 +3,7 @@
 #include "models/networks/model.h"
 #include "predict/step/forecast.h"
 #include "test.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
 
 #include "models/networks/runtime.h"
 #include "predict/step/collectives.h"
+#include "predict/step/parallel.h"
 
 #include <math.h>
 

@@ -6,6 +6,7 @@
 #include "predict/step/energy.h"
 #include "predict/step/forecast.h"
 #include "test.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "models/networks/model.h"
 #include "predict/step/share_curve.h"
 #include "test.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 #include <string.h>

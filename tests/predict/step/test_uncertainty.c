@@ -4,6 +4,8 @@
 #include "models/networks/build.h"
 #include "models/predictors/predictor/recipe.h"
 #include "predict/step/prediction.h"
+#include "predict/step/forecast_graphs.h"
+#include "predict/step/uncertainty.h"
 
 #include <math.h>
 

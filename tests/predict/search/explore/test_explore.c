@@ -6,6 +6,7 @@
 #include "base/point_journal.h"
 #include "predict/search/explore/objectives.h"
 #include "test.h"
+#include "predict/step/forecast_graphs.h"
 
 #include <math.h>
 

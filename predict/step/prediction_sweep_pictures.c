@@ -1,5 +1,5 @@
 /* Plots of several forecasts. See pictures.h. */
-#include "predict/step/pictures.h"
+#include "predict/step/prediction.h"
 #include "base/status.h"
 #include "base/text.h"
 

@@ -1,14 +1,15 @@
 /* Plots of one forecast. See pictures.h. */
-#include "predict/step/pictures.h"
+#include "predict/step/prediction.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "base/text.h"
 #include "predict/step/timeline.h"
+#include "predict/step/breakdown.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double GIB = 1073741824.0;
 enum { MAX_ROWS = RT_OP_COUNT * RT_TIME_SOURCE_COUNT, MOST_BARS = 12 };
 
 /* ---- time by op ---- */
@@ -290,12 +291,12 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
     for (size_t i = 0; i < RT_COUNT(parts); i++)
         if (parts[i].bytes > 0) {
             names[count] = parts[i].name;
-            gib[count++] = parts[i].bytes / GIB;
+            gib[count++] = parts[i].bytes / RT_GIB;
         }
     if (count == 0)
         return;
-    char *of = isnan(f->memory_bytes) ? rt_strdup("") : rt_format(" of %.2f", f->memory_bytes / GIB);
-    struct rt_plot *plot = rt_plot_new("Memory of a GPU", "%.2f%s GiB are taken%s.", f->taken.used / GIB, of,
+    char *of = isnan(f->memory_bytes) ? rt_strdup("") : rt_format(" of %.2f", f->memory_bytes / RT_GIB);
+    struct rt_plot *plot = rt_plot_new("Memory of a GPU", "%.2f%s GiB are taken%s.", f->taken.used / RT_GIB, of,
                                        rt_forecast_fits(f) ? "" : ": it does not fit");
     free(of);
     rt_plot_axes(plot, "GiB", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);

@@ -1,0 +1,27 @@
+/* The time of a step by op and by node. */
+#ifndef ROOFTILE_PREDICT_STEP_BREAKDOWN_H
+#define ROOFTILE_PREDICT_STEP_BREAKDOWN_H
+
+#include "predict/step/forecast.h"
+
+/* One row per op, over all its launches. */
+struct rt_forecast_row {
+    enum rt_op_id op;
+    double time_us, share; /* share of all rows, 0..1 */
+    double flops, bytes;   /* of all launches */
+    double roofline_us;    /* share of the roofline = roofline_us / time_us */
+    size_t launches;       /* repeats counted */
+    enum rt_time_source source;
+    bool compute_bound; /* which roof is the lower one for most of its time */
+};
+/* Rows with the longest time first; `out` holds RT_OP_COUNT x RT_TIME_SOURCE_COUNT. Returns how many. */
+size_t rt_forecast_rows(const struct rt_forecast *forecast, struct rt_forecast_row *out);
+
+struct rt_forecast_node {
+    uint32_t node;
+    double time_us, share; /* all phases, all repeats */
+};
+/* The nodes that take longest, at most `most`. Returns how many. */
+size_t rt_forecast_heaviest(const struct rt_forecast *forecast, struct rt_forecast_node *out, size_t most);
+
+#endif
