@@ -16,6 +16,14 @@ void rt_names_add(struct rt_names *names, const char *name)
     names->name[names->count++] = name;
 }
 
+bool rt_names_match(const struct rt_names *patterns, const char *name)
+{
+    bool any = false;
+    for (size_t i = 0; !any && i < patterns->count; i++)
+        any = rt_name_matches(name, patterns->name[i]);
+    return any;
+}
+
 void rt_names_release(struct rt_names *names)
 {
     free(names->name);

@@ -39,6 +39,7 @@ struct rt_names {
     size_t count;
 };
 void rt_names_add(struct rt_names *names, const char *name);
+bool rt_names_match(const struct rt_names *patterns, const char *name); /* does one: rt_name_matches */
 void rt_names_release(struct rt_names *names);
 
 /* Part `number` of `of` equal parts of some work, "2/8"; {0, 0} is all of it. */

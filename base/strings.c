@@ -132,6 +132,30 @@ bool rt_name_has_words(const char *name, const char *words)
     return false;
 }
 
+bool rt_name_matches(const char *name, const char *pattern)
+{
+    const char *star = NULL, *from = NULL; /* behind the last *, and where the name is that it stands for */
+    for (;;) {
+        name = skip_separators(name);
+        pattern = skip_separators(pattern);
+        if (*pattern == '*') {
+            star = ++pattern;
+            from = name;
+        } else if (*name != '\0' &&
+                   (*pattern == '?' || tolower((unsigned char)*pattern) == tolower((unsigned char)*name))) {
+            pattern++;
+            name++;
+        } else if (*name == '\0' && *pattern == '\0') {
+            return true;
+        } else if (star == NULL || *from == '\0') {
+            return false;
+        } else { /* the last * stands for a letter more */
+            pattern = star;
+            name = ++from;
+        }
+    }
+}
+
 /* Levenshtein's distance where a letter replaced counts `replaced`. */
 static size_t distance_with(const char *a, const char *b, size_t replaced)
 {

@@ -93,7 +93,8 @@ static const struct rt_option options[] = {
     RT_HEADING("Of whole models:"),
     {"workloads", 0, "[DATA.h5]", RT_OWN_ALL(read_workloads),
      "Evaluate the measured workloads (whole models), not the kernels"},
-    {"model", 0, "NAME", RT_LIST(struct arguments, models), "Only models whose name contains NAME"},
+    {"model", 0, "NAME", RT_LIST(struct arguments, models),
+     "Only this model, or those of a pattern: 'gpt2*'"},
     {"compare", 0, "FILE.csv", RT_TEXT(struct arguments, published, .once = true, .reads = rt_reads_path),
      "Published forecasts beside: columns device, workload, measured_ms, and any that end in _ms"},
     {"graphs", 0, "FOLDER", RT_TEXT(struct arguments, graphs, .once = true, .reads = rt_reads_path),
@@ -177,19 +178,19 @@ static int choose_dtypes(const struct rt_names *names, bool *dtypes)
     return RT_OK;
 }
 
-/* Every --model is in the name of some model of the data. */
+/* Every --model names some model of the data. */
 static int check_models(const struct rt_names *models, const struct rt_dataset *dataset)
 {
     for (size_t i = 0; i < models->count; i++) {
         bool found = false;
         for (size_t w = 0; !found && w < dataset->workload_count; w++)
-            found =
-                rt_name_contains(rt_workload_name(dataset, &dataset->workloads[w]).model, models->name[i]);
+            found = rt_name_matches(rt_workload_name(dataset, &dataset->workloads[w]).model, models->name[i]);
         if (!found && dataset->workload_count > 0)
-            return rt_fail(RT_ENOTFOUND,
-                           "--model %s: no workload of the data is of a model with that in its name; it has "
-                           "%s, for one; `rooftile dataset info` lists them",
-                           models->name[i], rt_workload_name(dataset, &dataset->workloads[0]).model);
+            return rt_fail(
+                RT_ENOTFOUND,
+                "--model %s: no workload of the data is of a model of that name; it has %s, for one "
+                "(`rooftile dataset info` lists them); '%s*' is all that begin so",
+                models->name[i], rt_workload_name(dataset, &dataset->workloads[0]).model, models->name[i]);
     }
     return RT_OK;
 }

@@ -196,9 +196,8 @@ int rt_evaluation_refuse_empty(const struct rt_evaluation *evaluation)
 bool rt_evaluation_asks(const struct rt_evaluate_options *options, const struct rt_dataset *dataset,
                         const struct rt_workload *workload)
 {
-    bool model = options->models == NULL || options->models->count == 0;
-    for (size_t i = 0; !model && i < options->models->count; i++)
-        model = rt_name_contains(rt_workload_name(dataset, workload).model, options->models->name[i]);
+    bool model = options->models == NULL || options->models->count == 0 ||
+                 rt_names_match(options->models, rt_workload_name(dataset, workload).model);
     return model && (options->devices == NULL || options->devices[workload->device]);
 }
 

@@ -35,7 +35,7 @@ struct rt_evaluate_options {
     bool quiet;                     /* no progress on stderr */
     const struct rt_names *by; /* properties to give errors by, kernel_property.h and of runs; NULL: none */
     /* Whole models: */
-    const struct rt_names *models; /* parts of names; NULL or empty: all */
+    const struct rt_names *models; /* rt_names_match; NULL or empty: all */
     const char *published;         /* CSV file of published forecasts, or NULL */
     const char *graphs;            /* folder of operator graphs, or NULL */
     bool fallback;                 /* as in rt_forecast_options */

@@ -371,22 +371,23 @@ static int by_cut(const void *a, const void *b, void *context)
     return order != 0 ? order : memcmp(&x->decode, &y->decode, sizeof x->decode);
 }
 
-static bool is_named(const struct rt_names *names, const char *text, bool words)
+static bool has_words(const struct rt_names *names, const char *text)
 {
     for (size_t i = 0; i < names->count; i++)
-        if (words ? rt_name_has_words(text, names->name[i]) : rt_name_contains(text, names->name[i]))
+        if (rt_name_has_words(text, names->name[i]))
             return true;
     return names->count == 0;
 }
 
 static size_t choose(struct builder *builder)
 {
+    const struct rt_names *models = builder->options->models;
     const struct rt_serving_runs *runs = builder->evaluation->runs;
     size_t count = 0;
     for (size_t r = 0; r < runs->count; r++) {
         const struct rt_serving_run *run = &runs->run[r];
-        if (!is_named(builder->options->gpus, run->text[RT_SERVING_DEVICE], true) ||
-            !is_named(builder->options->models, run->text[RT_SERVING_MODEL], false))
+        if (!has_words(builder->options->gpus, run->text[RT_SERVING_DEVICE]) ||
+            (models->count > 0 && !rt_names_match(models, run->text[RT_SERVING_MODEL])))
             continue;
         builder->evaluation->asked++;
         if (run->reason == NULL)

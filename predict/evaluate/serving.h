@@ -78,7 +78,7 @@ double rt_serving_output_per_s(const struct rt_serving_run *run, double ttft_us,
 /* ---- their simulation ---- */
 
 struct rt_serving_options {
-    const struct rt_names *gpus, *models; /* parts of names; empty: all */
+    const struct rt_names *gpus, *models; /* words in names; rt_names_match; empty: all */
     bool fallback, quiet;
     struct rt_threads *threads;
 };

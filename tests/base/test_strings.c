@@ -71,6 +71,18 @@ static void test_names(void)
     CU_ASSERT_TRUE(rt_name_contains("NVIDIA A100-PCIE-40GB", "A100_pcie 40"));
     CU_ASSERT_FALSE(rt_name_contains("NVIDIA A100-PCIE-40GB", "A100-SXM"));
     CU_ASSERT_FALSE(rt_name_contains("A1", "A100"));
+    CU_ASSERT_TRUE(rt_name_matches("gpt2-large", "GPT2_large"));
+    CU_ASSERT_FALSE(rt_name_matches("gpt2-large", "gpt2"));
+    CU_ASSERT_TRUE(rt_name_matches("gpt2-large", "gpt2*"));
+    CU_ASSERT_TRUE(rt_name_matches("gpt2", "gpt2*"));
+    CU_ASSERT_TRUE(rt_name_matches("gpt2-large", "*large"));
+    CU_ASSERT_TRUE(rt_name_matches("gpt2-large", "g*2*r?e"));
+    CU_ASSERT_TRUE(rt_name_matches("aab-aab", "*aab"));
+    CU_ASSERT_TRUE(rt_name_matches("", "*"));
+    CU_ASSERT_FALSE(rt_name_matches("gpt2-large", "*gpt3*"));
+    CU_ASSERT_FALSE(rt_name_matches("gpt2-large", "gpt2*x"));
+    CU_ASSERT_FALSE(rt_name_matches("gpt2", "gpt2?"));
+    CU_ASSERT_FALSE(rt_name_matches("", "?"));
     CU_ASSERT_TRUE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "a100"));
     CU_ASSERT_TRUE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "A100_pcie 40GB"));
     CU_ASSERT_TRUE(rt_name_has_words("NVIDIA A100-PCIE-40GB", "nvidia-a100pcie"));

@@ -123,7 +123,7 @@ succeeds "import runs of models" "$ROOFTILE" dataset import --format csv runs -o
 succeeds "what kernels alone forecast of them" "$ROOFTILE" evaluate -p a.c.h5 --workloads runs.h5 --report forecasts.json
 runs 1.5 3 forecasts.json
 succeeds "runs that take longer" "$ROOFTILE" dataset import --format csv runs -o runs.h5 --overwrite
-succeeds "from both, without a model" "$ROOFTILE" calibrate -p a.p.h5 a.h5 runs.h5 --gpu large --from both --without-model GPT2 -o b.h5 --json
+succeeds "from both, without a model" "$ROOFTILE" calibrate -p a.p.h5 a.h5 runs.h5 --gpu large --from both --without-model 'GPT2*' -o b.h5 --json
 cp stdout b.json
 cat >both.py <<'END'
 import json, math
@@ -136,7 +136,7 @@ assert b["fit_before"]["n"] == 2 and 30 < b["fit_before"]["mape"] < 37 and b["fi
 assert b["rest_after"]["n"] == 1 and 40 < b["rest_after"]["mape"] < 60, b["rest_after"]
 END
 succeeds "runs shift queues, those of the model do not" python3 both.py
-succeeds "in words, one after the other" "$ROOFTILE" calibrate -p a.c.h5 runs.h5 --gpu large --from models --without-model gpt2 -o b2.h5
+succeeds "in words, one after the other" "$ROOFTILE" calibrate -p a.c.h5 runs.h5 --gpu large --from models --without-model 'gpt2*' -o b2.h5
 holds "what the runs changed" "shift of kernels in a queue, of every family; alone they stay as they were: compute +0.4" stdout
 holds "what was a check" "mean |error| of the 1 others: 6" stdout
 alone() { "$ROOFTILE" evaluate -p "$1" a.h5 --gpu large --quiet --json --no-baseline | python3 -c 'import json, sys; print([(r["op"], r["n"], r["mape"]) for r in json.load(sys.stdin)["rows"]])'; }
@@ -153,15 +153,15 @@ END
 holds "only the model that was left out is judged" "['gpt2_large'] 2 True" judged.txt
 succeeds "kernels anew" "$ROOFTILE" calibrate -p b.h5 a.h5 --gpu large -o b3.h5
 holds "forget the shift of queues" "the earlier shift of kernels in a queue, fitted to runs beside other device effects, is set to 0" stdout
-succeeds "runs of an unknown device" "$ROOFTILE" calibrate -p a.p.h5 runs.h5 --gpu large --without-model gpt2 --from models -o u.h5
+succeeds "runs of an unknown device" "$ROOFTILE" calibrate -p a.p.h5 runs.h5 --gpu large --without-model 'gpt2*' --from models -o u.h5
 holds "shift everything" "shift of every family: compute" stdout
 
 c="$ROOFTILE calibrate" # unquoted below: two words
 refuses "models and no runs are named" 2 "--without-model says which runs are not fitted to: give --from models or --from both" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --without-model gpt2
 refuses "an empty name" 2 "--without-model gpt2,: has an empty name" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model gpt2,
-refuses "every model" 1 "runs.h5: every run on one synthetic large is of a model that --without-model names" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model gpt2,bert
-refuses "a model that did not run" 1 "--without-model resnet: no run on synthetic large is of a model with that in its name; there are runs of bert_large" \
-    $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model gpt2 --without-model resnet
+refuses "every model" 1 "runs.h5: every run on one synthetic large is of a model that --without-model names" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model 'gpt2*,bert*large'
+refuses "a model that did not run" 1 "--without-model resnet: no run on synthetic large is of a model of that name; there are runs of bert_large" \
+    $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from models --without-model 'gpt2*' --without-model resnet
 refuses "both, and no runs" 1 "a.h5: holds no run of a whole model on one synthetic large" $c -p a.p.h5 a.h5 --gpu large -o x.h5 --from both
 refuses "both, and no kernels" 1 "runs.h5: no family has 5 kernels of synthetic large" $c -p a.p.h5 runs.h5 --gpu large -o x.h5 --from both
 refuses "no predictor" 2 "say what to calibrate" $c data.h5 --gpu A100 -o x.h5

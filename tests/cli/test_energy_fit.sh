@@ -88,6 +88,7 @@ refuses "no GPU" 2 "say which device of the data: --gpu NAME" $c -p roofline run
 refuses "population of one GPU" 2 "leave out --gpu" $c --population -p roofline runs.h5 --gpu V100 -o x.h5
 refuses "population of times" 2 "--population is about energy" "$ROOFTILE" calibrate --population -p roofline runs.h5 -o x.h5
 refuses "an option of times" 2 "--effects-only is about the time of kernels" $c -p roofline runs.h5 --gpu V100 --effects-only -o x.h5
+refuses "a model without power" 1 "--without-model gpt: no run with measured power is of a model of that name" $c -p roofline runs.h5 --gpu V100 --from models --without-model gpt -o x.h5
 refuses "unknown target" 2 "--target joules: choose latency or energy" "$ROOFTILE" calibrate --target joules -p roofline runs.h5 --gpu V100 -o x.h5
 grep -v "A100\|P100" runs.csv | sed 's/,[0-9.]*,[0-9.]*$/,,/' >bare.csv
 succeeds "runs without power" "$ROOFTILE" dataset import -f workloads bare.csv -o bare.h5

@@ -16,7 +16,7 @@ struct rt_calibrate_options {
     enum rt_calibrate_from from; /* EITHER: kernels where the data has some of the device, else models */
     size_t kernels;              /* of a family and dtype, at most; more than there are: all */
     size_t runs;                 /* of models, at most; 0: all */
-    struct rt_names without;     /* models whose runs are not fitted to: names, else parts of names */
+    struct rt_names without;     /* models whose runs are not fitted to: rt_names_match */
     uint64_t seed;               /* of the selection */
     bool effects_only;           /* no residual correction */
     bool keep_all;               /* also kernels that look throttled: models/predictors/predictor/throttling.h */

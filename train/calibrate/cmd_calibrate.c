@@ -64,7 +64,7 @@ static const struct rt_option calibrate_options[] = {
     {"runs", 0, "N", FIELD(RT_INTEGER, runs, 1, RT_CALIBRATE_MOST),
      "Runs of models (default: all); the others are a check"},
     {"without-model", 0, "NAME", RT_ITEMS(struct arguments, options.without, .check = check_without),
-     "Runs of models whose name contains NAME are a check, too; several with commas between"},
+     "Runs of this model, or those of a pattern ('gpt3*'), are a check, too; several with commas between"},
     {"split", 0, "PART", RT_OWN(struct arguments, options.part, read_part),
      "Kernels of train, test, validation or all of the data (default train)"},
     {"keep-all", 0, NULL, RT_FLAG(struct arguments, options.keep_all),
@@ -267,8 +267,8 @@ const struct rt_command rt_command_calibrate = {
         "  rooftile calibrate -p predictor.h5 mine.h5 --gpu NAME -o predictor-mine.h5\n\n"
         "Example: and with whole models that you ran there, but for the one to judge by:\n"
         "  rooftile calibrate -p predictor.h5 mine.h5 runs.h5 --gpu NAME \\\n"
-        "    --from both --without-model gpt3 -o mine.p.h5\n"
-        "  rooftile evaluate -p mine.p.h5 --workloads runs.h5 --model gpt3\n\n"
+        "    --from both --without-model 'gpt3*' -o mine.p.h5\n"
+        "  rooftile evaluate -p mine.p.h5 --workloads runs.h5 --model 'gpt3*'\n\n"
         "Energy (--target energy): scales of what the GPU's units, memory and rest draw, by the measured "
         "power of runs or kernels that ran at the board's own limit; a run or two do. Times stay.\n"
         "  rooftile calibrate -p pretrained --target energy runs.h5 --gpu NAME -o mine.p.h5",

@@ -13,10 +13,7 @@ enum { RUNS_IN_TURN = 12 }; /* of a GPU left out, for its interval with one run 
 static bool is_without(const struct rt_dataset *dataset, const struct rt_workload *workload,
                        const struct rt_names *without)
 {
-    for (size_t i = 0; i < without->count; i++)
-        if (rt_name_contains(rt_strings_get(&dataset->texts, workload->model), without->name[i]))
-            return true;
-    return false;
+    return rt_names_match(without, rt_strings_get(&dataset->texts, workload->model));
 }
 
 /* How much is used already. */
@@ -40,8 +37,27 @@ static bool use(const struct rt_dataset *dataset, const struct rt_calibrate_opti
     return true;
 }
 
-/* Marks what is fitted to, in a random order: all but what --runs, --kernels and --without-model leave as a
- * check. */
+/* Every name that is left out is of a model whose power was measured. */
+static int check_names(const struct rt_dataset *dataset, const struct rt_names *without,
+                       const struct rt_energy_measurements *measurements)
+{
+    for (size_t n = 0; n < without->count; n++) {
+        const struct rt_names name = {.name = &without->name[n], .count = 1};
+        bool found = false;
+        for (size_t i = 0; !found && i < measurements->count; i++)
+            found = measurements->list[i].workload != NULL &&
+                    is_without(dataset, measurements->list[i].workload, &name);
+        if (!found)
+            return rt_fail(
+                RT_ENOTFOUND,
+                "{without_model} %s: no run with measured power is of a model of that name; '%s*' is "
+                "all that begin so",
+                without->name[n], without->name[n]);
+    }
+    return RT_OK;
+}
+
+/* Marks what is fitted to, in a random order: all but what `options` leave as a check. */
 static void choose(const struct rt_dataset *dataset, const struct rt_calibrate_options *options,
                    struct rt_energy_calibration *calibration)
 {
@@ -153,7 +169,9 @@ int rt_calibrate_energy(struct rt_predictor *predictor, const struct rt_dataset 
     struct rt_energy_model model = rt_energy_model_copy(&predictor->energy);
     gather(predictor, dataset, device, options->from, &calibration.measurements);
     choose(dataset, options, &calibration);
-    int status = fit(&calibration, dataset, options, &model);
+    int status = check_names(dataset, &options->without, &calibration.measurements);
+    if (status == RT_OK)
+        status = fit(&calibration, dataset, options, &model);
     if (status != RT_OK) {
         rt_energy_model_release(&model);
         rt_energy_calibration_release(&calibration);

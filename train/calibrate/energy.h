@@ -1,7 +1,7 @@
 /*
- * Calibration of energy: what a predictor's energy model (models/predictors/predictor/energy_model.h) knows of one GPU,
- * by the measured power of runs, kernels or both; or the population with all GPUs of the data, and its
- * intervals by leaving each out. Times stay as they are.
+ * Calibration of energy: what a predictor's energy model (models/predictors/predictor/energy_model.h) knows
+ * of one GPU, by the measured power of runs, kernels or both; or the population with all GPUs of the data,
+ * and its intervals by leaving each out. Times stay as they are.
  */
 #ifndef ROOFTILE_TRAIN_CALIBRATE_ENERGY_H
 #define ROOFTILE_TRAIN_CALIBRATE_ENERGY_H
@@ -19,7 +19,8 @@ struct rt_energy_calibration {
 };
 
 /* Fits predictor->energy. `device`: index in the dataset, -1 for the population. RT_EFORMAT where the data
- * has no power that can be fitted to, RT_ENOTFOUND as --without-model. On failure the predictor is as it was.
+ * has no power that can be fitted to, RT_ENOTFOUND where no run is of a model that
+ * options->without names. On failure the predictor is as it was.
  */
 int rt_calibrate_energy(struct rt_predictor *predictor, const struct rt_dataset *dataset, int32_t device,
                         const struct rt_calibrate_options *options, struct rt_energy_calibration *out);

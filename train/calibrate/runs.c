@@ -188,22 +188,10 @@ static void gather(struct runs *runs, size_t left[RT_UNUSED_COUNT])
     }
 }
 
-/* Of a name that a model of the data has: that model; of any other: every model with it in its name. */
-static bool is_named(const struct rt_dataset *dataset, const char *model, const char *name)
-{
-    for (size_t w = 0; w < dataset->workload_count; w++)
-        if (rt_name_equal(rt_strings_get(&dataset->texts, dataset->workloads[w].model), name))
-            return rt_name_equal(model, name);
-    return rt_name_contains(model, name);
-}
-
 static bool is_without(const struct rt_dataset *dataset, const struct rt_workload *workload,
                        const struct rt_names *without)
 {
-    for (size_t i = 0; i < without->count; i++)
-        if (is_named(dataset, rt_strings_get(&dataset->texts, workload->model), without->name[i]))
-            return true;
-    return false;
+    return rt_names_match(without, rt_strings_get(&dataset->texts, workload->model));
 }
 
 static void choose(struct runs *runs, const struct rt_calibrate_options *options)
@@ -223,7 +211,7 @@ static void choose(struct runs *runs, const struct rt_calibrate_options *options
     free(order);
 }
 
-/* Every name of --without-model is part of the name of a model that ran on the device. */
+/* Every name that is left out is of a model that ran on the device. */
 static int check_names(const struct runs *runs, const struct rt_names *without)
 {
     const struct rt_dataset *dataset = runs->dataset;
@@ -235,10 +223,12 @@ static int check_names(const struct runs *runs, const struct rt_names *without)
                     is_without(dataset, &dataset->workloads[w], &name);
         if (!found)
             return rt_fail(RT_ENOTFOUND,
-                           "--without-model %s: no run on %s is of a model with that in its name; there are "
-                           "runs of %s, for one",
+                           "{without_model} %s: no run on %s is of a model of that name; there are runs of "
+                           "%s, for one; '%s*' is "
+                           "all that begin so",
                            without->name[i], runs->device->name,
-                           rt_strings_get(&dataset->texts, runs->run[0].row.workload->model));
+                           rt_strings_get(&dataset->texts, runs->run[0].row.workload->model),
+                           without->name[i]);
     }
     return RT_OK;
 }
@@ -257,7 +247,7 @@ static int find_runs(struct runs *runs, const struct rt_calibrate_options *optio
     int status = check_names(runs, &options->without);
     if (status == RT_OK && runs->used == 0)
         status = rt_fail(RT_EFORMAT,
-                         "every run on one %s is of a model that --without-model names; name fewer, or "
+                         "every run on one %s is of a model that {without_model} names; name fewer, or "
                          "measure others",
                          runs->device->name);
     return status;

@@ -76,9 +76,9 @@ static const struct rt_option crossval_options[] = {
      "--leave-out gpu: only the fold of the GPU of that name, or those of GPUs with that word or words in "
      "their names"},
     {"model", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_MODEL]),
-     "--leave-out model: only models whose name contains NAME"},
+     "--leave-out model: only this model, or those of a pattern: 'gpt2*'"},
     {"op", 0, "NAME", RT_LIST(struct arguments, only[RT_LEAVE_OP], .suggests = rt_op_suggest),
-     "--leave-out op: only ops whose name contains NAME"},
+     "--leave-out op: only this op, or those of a pattern: 'conv*'"},
     {"calibrate", 0, "N", FIELD(RT_INTEGER, calibrate, 0, RT_CALIBRATE_MOST),
      "--leave-out gpu: calibrate every fold to N kernels of each family and dtype, and judge again; 0: do "
      "not (default 30, where the kind of predictor can be calibrated)"},

@@ -115,10 +115,7 @@ static void add_device(struct rt_crossval *crossval, struct rt_fold *fold, size_
 /* Was the name asked for? Every name counts where none was. */
 static bool is_wanted(const struct rt_names *only, const char *name)
 {
-    for (size_t i = 0; i < only->count; i++)
-        if (rt_name_contains(name, only->name[i]))
-            return true;
-    return only->count == 0;
+    return only->count == 0 || rt_names_match(only, name);
 }
 
 /* The fold of a chip, with every device of it; is one of them wanted? */
