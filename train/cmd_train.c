@@ -9,6 +9,7 @@
 #include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
+#include "train/training.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,11 @@
 #define ROOFTILE_TRAIN_TRAINING_H
 
 #include "base/progress.h"
+#include "base/table.h"
 #include "base/threads.h"
 #include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
-#include "train/train.h"
+#include "train/options.h"
 #include "train/training_rows.h"
 
 struct rt_training {
@@ -39,6 +40,8 @@ int rt_training_save_checkpoint(struct rt_training *training, const struct rt_fi
 /* Writes the predictor where `status` is RT_OK or RT_EINTERRUPTED; returns what the run ends with. */
 int rt_training_save(struct rt_training *training, int status);
 
+extern const struct rt_column rt_train_columns[];
+extern const size_t rt_train_column_count;
 /* A row of the summary: of `train` and `validation` rows. */
 void rt_training_summarise(struct rt_training *training, const struct rt_recipe *recipe,
                            const struct rt_training_rows_left_out *left_out, size_t train, size_t validation,

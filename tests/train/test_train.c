@@ -4,6 +4,7 @@
 #include "models/predictors/predictor/recipe.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
+#include "train/training.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -5,11 +5,11 @@
 #include "base/report.h"
 #include "train/calibrate/calibration.h"
 
-/* Adds tables, facts and notes. `data`: what the dataset is called. */
+/* Adds tables, facts, notes and pictures. `data`: what the dataset is called. */
 void rt_calibration_report(const struct rt_calibration *calibration, const struct rt_dataset *dataset,
                            const char *data, struct rt_report *report);
 
-/* Its pictures: errors and device effects before and after, runs before and after. */
+/* Its pictures alone: errors and device effects before and after, runs before and after. */
 void rt_calibration_add_plots(struct rt_report *report, const struct rt_calibration *calibration);
 
 #endif

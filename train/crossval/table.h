@@ -6,6 +6,8 @@
 #include "predict/evaluate/workload.h"
 
 /* Errors of some kernels or runs, percent. */
+struct rt_report;
+
 struct rt_score {
     size_t n;
     size_t calibrated_to;       /* kernels that are not judged because the predictor was calibrated to them */
@@ -59,5 +61,9 @@ bool rt_crossval_is_partial(const struct rt_crossval_table *table, const struct 
 
 /* A row of the table: "softmax", "end to end inference". */
 const char *rt_crossval_row_name(int row);
+
+/* table_plots.c. Its pictures in a report: predictors beside one another, folds of the first, coverage of its
+ * intervals. */
+void rt_crossval_add_plots(struct rt_report *report, const struct rt_crossval_table *table);
 
 #endif

@@ -1,7 +1,8 @@
-/* Pictures of a cross-validation's table. See table_report.h. */
+/* Pictures of a cross-validation's table. See table.h. */
 #include "base/plot.h"
+#include "base/report.h"
 #include "base/status.h"
-#include "train/crossval/table_report.h"
+#include "train/crossval/table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,4 @@
 struct rt_report *rt_crossval_report_folds(const struct rt_crossval *crossval);
 struct rt_report *rt_crossval_report_table(const struct rt_crossval_table *table);
 
-/* Its pictures: predictors beside one another, folds of the first, coverage of its intervals. */
-void rt_crossval_add_plots(struct rt_report *report, const struct rt_crossval_table *table);
-
 #endif

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rt_h5;
+
 enum { RT_INTERVAL_LEVELS = 5 };
 extern const double rt_interval_levels[RT_INTERVAL_LEVELS]; /* ascending */
 
@@ -91,5 +93,9 @@ double rt_interval_scale(double level);
 /* Any level 0 < level < 1 out of such quantiles: straight lines over -ln(1 - level), on which the tail of an
  * exponential is straight, from 0 and beyond the last. NaN where none is known. */
 double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level);
+
+/* conformal_interval_file.c. In predictor files, in the group of their family. */
+int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file, const char *group);
+int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals *intervals);
 
 #endif

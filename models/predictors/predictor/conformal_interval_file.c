@@ -2,7 +2,7 @@
 #include "base/h5_struct.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "models/predictors/predictor/device_effects_file.h"
+#include "models/predictors/predictor/conformal_interval.h"
 #include "models/predictors/predictor/dtype_scales_file.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Device effects and conformal intervals in predictor files, in the group of their family. What a failed
- * reading leaves is released as usual. */
+/* Device effects in predictor files, in the group of their family. What a failed reading leaves is released
+ * as usual. */
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DEVICE_EFFECTS_FILE_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_DEVICE_EFFECTS_FILE_H
 
@@ -10,9 +10,5 @@ int rt_device_effects_write(const struct rt_device_effects *effects, struct rt_h
 /* `width` of a place of the network: rt_family_net_place_width. */
 int rt_device_effects_read(struct rt_h5 *file, const char *group, size_t width,
                            struct rt_device_effects *effects);
-
-/* conformal_interval_file.c */
-int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file, const char *group);
-int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals *intervals);
 
 #endif

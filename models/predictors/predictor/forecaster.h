@@ -10,18 +10,6 @@
 #include "base/threads.h"
 #include "models/predictors/predictor/network_memo.h"
 
-/* Kernels of one net on one device: queries[index[0..count)]. */
-struct rt_forecast_batch {
-    const struct rt_device *device;
-    const struct rt_query *queries;
-    const size_t *index;
-    size_t count;
-    struct rt_threads *pool;      /* NULL: the calling thread */
-    struct rt_network_memo *memo; /* of networks; NULL: none */
-    double *latency_us;           /* by the queries' indices; stays NaN where skip is set */
-    uint8_t *skip;                /* enum rt_skip, by the queries' indices */
-};
-
 struct rt_forecaster {
     const char *name; /* in predictor files */
     bool fitted;      /* to measurements; else it is physics alone */

@@ -6,7 +6,10 @@
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_LINKS_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_LINKS_H
 
-#include "models/predictors/predictor/forecaster.h"
+#include "models/predictors/predictor/family_net.h"
+
+struct rt_h5;
+struct rt_threads;
 
 /* Latencies (count) of collectives by their bounds, device effects in them, never below what the link allows.
  */
@@ -14,7 +17,7 @@ void rt_links_latency(const struct rt_family_net *net, struct rt_threads *pool, 
                       const struct rt_bound *bounds, size_t count, double *latency_us);
 void rt_links_release(struct rt_family_net *net);
 
-/* links_file.c */
+/* In predictor files. */
 int rt_links_write(const struct rt_family_net *net, struct rt_h5 *file, const char *group);
 int rt_links_read(struct rt_h5 *file, const char *group, struct rt_family_net *net);
 

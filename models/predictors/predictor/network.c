@@ -1,6 +1,7 @@
 /* Forecasts of a network, in chunks. See network.h. */
 #include "models/predictors/predictor/network.h"
 #include "base/status.h"
+#include "models/predictors/predictor/links.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,8 +80,8 @@ static void forecast_chunk(const struct rt_family_net *net, const struct rt_devi
         latencies(net, rt_network_memo_outputs(batch->memo, net, chunk->inputs, chunk->count), chunk->bound,
                   chunk->count, chunk->latency_us);
     else
-        rt_forecasters[net->forecaster].latency(net, batch->pool, chunk->inputs, chunk->bound, chunk->count,
-                                                chunk->latency_us);
+        (net->forecaster == RT_FORECASTER_LINKS ? rt_links_latency : rt_network_latency)(
+            net, batch->pool, chunk->inputs, chunk->bound, chunk->count, chunk->latency_us);
     for (size_t i = 0; i < chunk->count; i++)
         batch->latency_us[chunk->index[i]] = chunk->latency_us[i];
     chunk->count = 0;

@@ -12,6 +12,7 @@
 
 #include "models/predictors/predictor/family_net.h"
 
+struct rt_threads;
 struct rt_network_memo;
 struct rt_network_memo *rt_network_memo_new(void);
 void rt_network_memo_free(struct rt_network_memo *memo); /* accepts NULL */
@@ -44,5 +45,17 @@ const struct rt_seen_inputs *rt_network_memo_inputs(const struct rt_network_memo
 void rt_network_memo_keep_inputs(struct rt_network_memo *memo, const struct rt_family_net *net,
                                  const struct rt_device *device, const struct rt_query *queries,
                                  const size_t *index, size_t count, const struct rt_seen_inputs *seen);
+
+/* Kernels of one net on one device: queries[index[0..count)]. */
+struct rt_forecast_batch {
+    const struct rt_device *device;
+    const struct rt_query *queries;
+    const size_t *index;
+    size_t count;
+    struct rt_threads *pool;      /* NULL: the calling thread */
+    struct rt_network_memo *memo; /* of networks; NULL: none */
+    double *latency_us;           /* by the queries' indices; stays NaN where skip is set */
+    uint8_t *skip;                /* enum rt_skip, by the queries' indices */
+};
 
 #endif
