@@ -28,12 +28,12 @@ static const struct count_column {
               {"pp", NUMBER(serve.pipeline), 1},
               {"ep", NUMBER(serve.expert), 1},
               {"attention_dp", NUMBER(serve.attention), 1},
-              {"replicas", NUMBER(serve.replicas), 1},
+              {"replicas", NUMBER(serve.data), 1},
               {"decode_tp", NUMBER(decode.tensor), 0},
               {"decode_pp", NUMBER(decode.pipeline), 1},
               {"decode_ep", NUMBER(decode.expert), 1},
               {"decode_attention_dp", NUMBER(decode.attention), 1},
-              {"decode_replicas", NUMBER(decode.replicas), 0},
+              {"decode_replicas", NUMBER(decode.data), 0},
               {"input", NUMBER(input), -1},
               {"output", NUMBER(output), -1},
               {"concurrency", NUMBER(concurrency), -1},
@@ -76,7 +76,7 @@ static int read_counts(const struct rt_csv *csv, const struct rt_csv_field *fiel
         if (field != NULL && (rt_csv_integer(field, value) != 0 || *value < 1 || *value > INT32_MAX))
             return rt_csv_fail_cell(csv, counts[c].name, field, "a whole number from 1");
     }
-    if (run->decode.tensor > 0 && run->decode.replicas == 0)
+    if (run->decode.tensor > 0 && run->decode.data == 0)
         refuse(run, rt_strdup("disaggregated: how many groups prefill and decode is missing"));
     return RT_OK;
 }
@@ -130,7 +130,8 @@ static int read_rows(struct rt_csv *csv, struct rt_serving_runs *out)
     int status = check_columns(csv), row = RT_CSV_END;
     while (status == RT_OK && (row = rt_csv_next(csv, &fields)) == RT_CSV_ROW) {
         RT_GROW(out->run, out->count, 1, out->capacity);
-        out->run[out->count] = (struct rt_serving_run){0};
+        out->run[out->count] =
+            (struct rt_serving_run){.serve = RT_PARALLELISM_NONE, .decode = RT_PARALLELISM_NONE};
         status = read_row(csv, fields, &out->run[out->count++]);
     }
     if (status != RT_OK)
@@ -204,8 +205,7 @@ static int dtype_of(const struct rt_serving_run *run, enum rt_serving_text text,
                          rt_serving_texts[text], name);
 }
 
-static int graph_options(const struct rt_serving_run *run, const struct rt_serving_cut *cut,
-                         struct rt_graph_options *out)
+static int graph_options(const struct rt_serving_run *run, struct rt_graph_options *out)
 {
     int dtype = RT_BF16, quant = -1, cache = -1;
     int status = dtype_of(run, RT_SERVING_DTYPE, RT_BF16, &dtype);
@@ -218,10 +218,7 @@ static int graph_options(const struct rt_serving_run *run, const struct rt_servi
     bool narrow = cache >= 0 && rt_dtypes[cache].bytes != rt_dtypes[dtype].bytes;
     *out = (struct rt_graph_options){.dtype = (enum rt_dtype)(quant >= 0 ? quant : dtype),
                                      .fp16_beside = dtype == RT_FP16,
-                                     .kv_bits = narrow ? (int64_t)(8 * rt_dtypes[cache].bytes) : 0,
-                                     .tensor_parallel = cut->tensor,
-                                     .expert_parallel = cut->expert,
-                                     .attention_data_parallel = cut->attention};
+                                     .kv_bits = narrow ? (int64_t)(8 * rt_dtypes[cache].bytes) : 0};
     return RT_OK;
 }
 
@@ -242,7 +239,7 @@ static int64_t most_of(const struct builder *builder, const struct job *job, siz
     return most;
 }
 
-static int deploy(const struct builder *builder, const struct job *job, const struct rt_serving_cut *cut,
+static int deploy(const struct builder *builder, const struct job *job, const struct rt_parallelism *cut,
                   const struct rt_model *model, const struct rt_device *device, struct rt_deployment *out)
 {
     const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
@@ -256,17 +253,13 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         .model = model,
         .predictor = builder->predictor,
         .device = device,
-        .cost = {.pipeline = cut->pipeline,
-                 .link_gbs = NAN,
-                 .server = server,
-                 .fallback = builder->options->fallback},
+        .cost = {.parallel = *cut, .server = server, .fallback = builder->options->fallback},
         .cache_tokens = NAN,
         .sequences = most_of(builder, job, offsetof(struct rt_serving_run, concurrency)),
         .scheduler = rt_server_scheduler(server, device, cut->tensor),
         .longest_input = input,
-        .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output)),
-        .replicas = cut->replicas};
-    status = graph_options(run, cut, &options.cost.graph);
+        .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output))};
+    status = graph_options(run, &options.cost.graph);
     return status == RT_OK ? rt_deployment_open(&options, out) : status;
 }
 
@@ -280,7 +273,7 @@ static int open_servers(const struct builder *builder, const struct job *job, st
         status = rt_model_named(run->text[RT_SERVING_MODEL], &model);
     if (status == RT_OK)
         status = deploy(builder, job, &run->serve, &model, &out->device, &out->serve);
-    if (status == RT_OK && run->decode.replicas > 0)
+    if (status == RT_OK && run->decode.data > 0)
         status = deploy(builder, job, &run->decode, &model, &out->device, &out->decode);
     return status;
 }
@@ -360,6 +353,8 @@ static void judge_jobs(void *context, size_t member)
 /* Runs of one cut, which share a cost: 0. */
 static int by_cut(const void *a, const void *b, void *context)
 {
+    const size_t degrees =
+        offsetof(struct rt_parallelism, schedule); /* whole numbers, nothing between them */
     const struct rt_serving_runs *runs = context;
     const struct rt_serving_run *x = &runs->run[*(const size_t *)a], *y = &runs->run[*(const size_t *)b];
     for (int t = RT_SERVING_DEVICE; t <= RT_SERVING_CACHE; t++) {
@@ -367,8 +362,8 @@ static int by_cut(const void *a, const void *b, void *context)
         if (order != 0)
             return order;
     }
-    int order = memcmp(&x->serve, &y->serve, sizeof x->serve);
-    return order != 0 ? order : memcmp(&x->decode, &y->decode, sizeof x->decode);
+    int order = memcmp(&x->serve, &y->serve, degrees);
+    return order != 0 ? order : memcmp(&x->decode, &y->decode, degrees);
 }
 
 static bool has_words(const struct rt_names *names, const char *text)

@@ -24,6 +24,7 @@
 #include "base/options.h"
 #include "base/report.h"
 #include "base/threads.h"
+#include "models/networks/parallelism.h"
 #include "predict/evaluate/candidate.h"
 #include "predict/evaluate/quantity.h"
 
@@ -31,10 +32,6 @@
 #include <stdint.h>
 
 /* ---- runs ---- */
-
-struct rt_serving_cut {
-    int64_t tensor, pipeline, expert, attention, replicas;
-};
 
 /* Texts of a run, "" where the cell is empty. */
 enum rt_serving_text {
@@ -51,8 +48,9 @@ enum rt_serving_text {
 extern const char *const rt_serving_texts[RT_SERVING_TEXTS]; /* their columns */
 
 struct rt_serving_run {
-    char *text[RT_SERVING_TEXTS];        /* owned */
-    struct rt_serving_cut serve, decode; /* decode.replicas 0: the first group does both */
+    char *text[RT_SERVING_TEXTS]; /* owned */
+    /* data: replicas; decode.data 0: the first group does both */
+    struct rt_parallelism serve, decode;
     int64_t input, output, concurrency;
     int64_t sequences;                            /* 0: those of the scheduler */
     double least, ttft_us, tpot_us, output_per_s; /* NaN: was not measured */

@@ -30,10 +30,9 @@ struct arguments {
     int64_t budget, sequences, block, cache_tokens; /* 0: the server's own, and as many as fit */
     double memory_share;
     bool no_prefix_cache, no_graphs;
-    int64_t pipeline, replicas, prefill_replicas, prefill_tensor;
+    int64_t prefill_replicas, prefill_tensor;
     enum rt_serve_router router;
-    double link_gbs, transfer_gbs;
-    enum rt_fabric fabric;
+    double transfer_gbs;
     bool transfer_overlap, fallback;
     double ttft_ms, tpot_ms, level;
     struct rt_names reports;
@@ -154,8 +153,7 @@ static const struct rt_option options[] = {
     {"no-graphs", 0, NULL, RT_FLAG(struct arguments, no_graphs),
      "No CUDA graphs: kernels are launched one by one"},
     RT_HEADING("The GPUs:"),
-    {"dtype", 0, "NAME",
-     RT_OWN(struct arguments, step.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),
+    {"dtype", 0, "NAME", RT_OWN(struct arguments, step.dtype, rt_read_dtype, .suggests = rt_dtype_suggest),
      "Element type of weights and activations (default: that of the config.json; else bf16)"},
     {"quant", 0, "NAME",
      RT_OWN(struct arguments, step.quant, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
@@ -166,15 +164,15 @@ static const struct rt_option options[] = {
      RT_OWN(struct arguments, step.kv_cache, rt_read_dtype_or_none, .suggests = rt_dtype_suggest),
      "Element type of cached keys and values: fp8, or that of --dtype (default: as the config.json has it)"},
     RT_STEP_GPU_OPTIONS(struct arguments, step),
-    {"pp", 0, "N", RT_INTEGER(struct arguments, pipeline, 1, 4096),
+    {"pp", 0, "N", RT_INTEGER(struct arguments, step.parallel.pipeline, 1, 4096),
      "Pipeline parallel: the layers in N stages"},
-    {"replicas", 0, "N", RT_INTEGER(struct arguments, replicas, 1, RT_MOST_REPLICAS),
+    {"replicas", 0, "N", RT_INTEGER(struct arguments, step.parallel.data, 1, RT_MOST_REPLICAS),
      "Data parallel: N such servers behind a router (of those that decode, with --prefill-replicas)"},
     {"router", 0, "NAME", RT_CHOICE(struct arguments, router, rt_serve_routers),
      "Who gets a request: round-robin, or least-loaded"},
-    {"link-gbs", 0, "X", RT_NUMBER(struct arguments, link_gbs, 0.01, 1e5),
+    {"link-gbs", 0, "X", RT_NUMBER(struct arguments, step.parallel.link_gbs, 0.01, 1e5),
      "What a GPU sends to others of its server, one direction, GB/s (default: by the GPU's links)"},
-    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, fabric, rt_fabrics),
+    {"fabric", 0, "NAME", RT_CHOICE(struct arguments, step.parallel.fabric, rt_fabrics),
      "What joins them: switch, mesh, pairs, pcie, pcie-peer, pcie-host; default: own, by the GPU's links"},
     RT_HEADING("Prefill and decode apart:"),
     {"prefill-replicas", 0, "N", RT_INTEGER(struct arguments, prefill_replicas, 1, RT_MOST_REPLICAS),
@@ -210,9 +208,6 @@ static void set_defaults(void *value)
         .step = RT_STEP_NOT_GIVEN,
         .range_ratio = 1,
         .memory_share = NAN,
-        .pipeline = 1,
-        .replicas = 1,
-        .link_gbs = NAN,
         .transfer_gbs = NAN,
         .level = 0.9,
         .load.seed = 1,
@@ -348,9 +343,7 @@ static struct rt_deployment_options deployment_of(const struct arguments *argume
         .model = &source->model,
         .device = device,
         .cost = {.graph = *graph,
-                 .pipeline = arguments->pipeline,
-                 .fabric = arguments->fabric,
-                 .link_gbs = arguments->link_gbs,
+                 .parallel = arguments->step.parallel,
                  .server = arguments->server,
                  .fallback = arguments->fallback,
                  .level = arguments->level},
@@ -359,7 +352,6 @@ static struct rt_deployment_options deployment_of(const struct arguments *argume
         .sequences = most_at_once(arguments, &arguments->load),
         .longest_input = longest.input,
         .longest = longest.both,
-        .replicas = arguments->replicas,
     };
 }
 
@@ -408,9 +400,9 @@ static int open_service(const struct arguments *arguments, struct rt_deployment_
     if (arguments->prefill_replicas == 0)
         return rt_deployment_open(cut, &service->serve);
     int status = rt_deployment_open(cut, &service->decode);
-    cut->replicas = arguments->prefill_replicas;
+    cut->cost.parallel.data = arguments->prefill_replicas;
     if (arguments->prefill_tensor > 0)
-        cut->cost.graph.tensor_parallel = arguments->prefill_tensor;
+        cut->cost.parallel.tensor = arguments->prefill_tensor;
     return status == RT_OK ? rt_deployment_open(cut, &service->serve) : status;
 }
 

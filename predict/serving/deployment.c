@@ -34,9 +34,9 @@ static struct rt_step_cost_options grid_of(const struct rt_deployment_options *o
 {
     struct rt_step_cost_options cost = options->cost;
     const struct rt_scheduler *scheduler = &options->scheduler;
-    int64_t groups = most(cost.graph.attention_data_parallel, 1), sequences = scheduler->sequences * groups;
+    int64_t groups = most(cost.parallel.attention, 1), sequences = scheduler->sequences * groups;
     int64_t budget = scheduler->budget * (scheduler->budget_shared ? 1 : groups);
-    int64_t parts = groups * most(cost.pipeline, 1);
+    int64_t parts = groups * most(cost.parallel.pipeline, 1);
     cost.most_sequences = most_in_step(
         scheduler, options->sequences > 0 ? least(options->sequences, sequences) : sequences, groups, parts);
     cost.most_tokens = scheduler->chunked ? budget : most(budget, options->longest_input);
@@ -58,9 +58,9 @@ static void describe(const struct rt_deployment_options *options, struct rt_depl
         .scheduler = options->scheduler,
         .cache_tokens = cache,
         .request_us = options->cost.server != NULL ? options->cost.server->request_us : 0,
-        .replicas = options->replicas,
+        .replicas = options->cost.parallel.data,
         .gpus = rt_step_cost_gpus(out->cost),
-        .attention_groups = options->cost.graph.attention_data_parallel,
+        .attention_groups = options->cost.parallel.attention,
     };
 }
 
@@ -110,7 +110,7 @@ static bool would_fit(struct rt_deployment_options changed)
 static int64_t tensor_that_fits(const struct rt_deployment_options *options)
 {
     struct rt_deployment_options changed = *options;
-    int64_t *tensor = &changed.cost.graph.tensor_parallel;
+    int64_t *tensor = &changed.cost.parallel.tensor;
     for (*tensor = 2 * most(*tensor, 1); *tensor <= 64; *tensor *= 2)
         if (would_fit(changed))
             return *tensor;

@@ -15,7 +15,6 @@ struct rt_deployment_options {
     double cache_tokens;            /* NaN: as many as fit */
     int64_t sequences;              /* most that there are at once; 0: as the scheduler has it */
     int64_t longest_input, longest; /* tokens of a prompt, and with its output */
-    int64_t replicas;
 };
 
 struct rt_deployment {

@@ -68,7 +68,11 @@ static void keep_roles(struct rt_graph *graph, unsigned roles)
 
 static struct rt_graph_options graph_options(const struct builder *builder)
 {
+    const struct rt_step_cost *cost = builder->cost;
     struct rt_graph_options options = builder->options->graph;
+    options.tensor_parallel = cost->tensor;
+    options.attention_data_parallel = cost->attention;
+    options.expert_parallel = builder->options->parallel.expert;
     options.runtime = RT_RUNTIME_SERVING;
     options.groups = NULL;
     options.group_count = 0;
@@ -216,8 +220,8 @@ static int take_forecasts(struct builder *builder)
         .parallel = {.data = 1,
                      .pipeline = 1,
                      .microbatches = 1,
-                     .link_gbs = asked->link_gbs,
-                     .fabric = asked->fabric},
+                     .link_gbs = asked->parallel.link_gbs,
+                     .fabric = asked->parallel.fabric},
         .fallback = asked->fallback,
         .host_us = 0,
         .level = asked->level,
@@ -390,10 +394,10 @@ static void fill_links(struct builder *builder)
 {
     struct rt_step_cost *cost = builder->cost;
     struct rt_parallelism parallel = {.data = 1,
-                                   .pipeline = cost->pipeline,
-                                   .microbatches = 1,
-                                   .link_gbs = builder->options->link_gbs,
-                                   .fabric = builder->options->fabric};
+                                      .pipeline = cost->pipeline,
+                                      .microbatches = 1,
+                                      .link_gbs = builder->options->parallel.link_gbs,
+                                      .fabric = builder->options->parallel.fabric};
     struct rt_collectives collectives;
     rt_collectives_init(&collectives, builder->predictor, builder->device, &builder->wanted[0].graph,
                         &parallel, 0);
@@ -427,9 +431,9 @@ int rt_step_cost_new(const struct rt_model *model, const struct rt_predictor *pr
 {
     struct rt_step_cost *cost = rt_calloc(1, sizeof *cost);
     struct builder builder = {cost, model, predictor, device, options, NULL, 0, 0};
-    cost->tensor = or_else(options->graph.tensor_parallel, 1);
-    cost->attention = or_else(options->graph.attention_data_parallel, 1);
-    cost->pipeline = or_else(options->pipeline, 1);
+    cost->tensor = or_else(options->parallel.tensor, 1);
+    cost->attention = or_else(options->parallel.attention, 1);
+    cost->pipeline = or_else(options->parallel.pipeline, 1);
     cost->server = options->server != NULL ? *options->server : *rt_server_hidden();
     cost->memory_gib = device->memory_gib;
     cost->level = options->level;

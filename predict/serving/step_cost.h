@@ -27,18 +27,16 @@
 #define ROOFTILE_PREDICT_SERVING_STEP_COST_H
 
 #include "models/networks/model.h"
+#include "models/networks/parallelism.h"
 #include "models/predictors/predictor/predictor.h"
 #include "predict/step/server.h"
 #include "predict/serving/batch.h"
 
 struct rt_step_cost_options {
-    /* dtype, fp16_beside, kv_bits, tensor_parallel, expert_parallel and attention_data_parallel, as
-     * rt_step_options_settle leaves them; what says which step it is (step, batch, groups ...) is not read.
-     */
+    /* dtype, fp16_beside and kv_bits, as rt_step_settle leaves them; what says which step it is (step, batch,
+     * groups ...) and how it is cut is not read. */
     struct rt_graph_options graph;
-    int64_t pipeline;               /* stages; 0 or 1: none */
-    enum rt_fabric fabric;          /* RT_FABRIC_OWN: by the device's description */
-    double link_gbs;                /* NaN: by the device's link */
+    struct rt_parallelism parallel; /* of one replica: data is not read; degrees of 0 are 1 */
     const struct rt_server *server; /* NULL: hidden */
     bool fallback;                  /* rt_forecast_options.fallback */
     double level;                   /* of intervals; 0: none */

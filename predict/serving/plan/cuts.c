@@ -8,15 +8,15 @@
 #include <string.h>
 
 struct list {
-    struct rt_engine_cut *cut;
+    struct rt_parallelism *cut;
     size_t count;
 };
 
 static int compare(const void *x, const void *y)
 {
-    const struct rt_engine_cut *a = x, *b = y;
-    const int64_t ours[] = {rt_serving_cut_gpus(a), a->pipeline, a->attention, a->experts};
-    const int64_t theirs[] = {rt_serving_cut_gpus(b), b->pipeline, b->attention, b->experts};
+    const struct rt_parallelism *a = x, *b = y;
+    const int64_t ours[] = {rt_parallelism_gpus(a), a->pipeline, a->attention, a->expert};
+    const int64_t theirs[] = {rt_parallelism_gpus(b), b->pipeline, b->attention, b->expert};
     for (size_t i = 0; i < RT_COUNT(ours); i++)
         if (ours[i] != theirs[i])
             return ours[i] < theirs[i] ? -1 : 1;
@@ -32,8 +32,12 @@ static void add_stage(const struct rt_model *model, int64_t stage, int64_t pipel
             if (stage % ep != 0)
                 continue;
             list->cut = rt_realloc(list->cut, list->count + 1, sizeof *list->cut);
-            list->cut[list->count++] = (struct rt_engine_cut){
-                .tensor = stage / attention, .pipeline = pipeline, .attention = attention, .experts = ep};
+            struct rt_parallelism *cut = &list->cut[list->count++];
+            *cut = (struct rt_parallelism)RT_PARALLELISM_NONE;
+            cut->tensor = stage / attention;
+            cut->pipeline = pipeline;
+            cut->attention = attention;
+            cut->expert = ep;
         }
 }
 
@@ -45,8 +49,8 @@ static bool divides_any(int64_t part, const int64_t *gpus, size_t count)
     return false;
 }
 
-struct rt_engine_cut *rt_serving_cuts(const struct rt_model *model, const int64_t *gpus, size_t gpus_count,
-                                      size_t *count)
+struct rt_parallelism *rt_serving_cuts(const struct rt_model *model, const int64_t *gpus, size_t gpus_count,
+                                       size_t *count)
 {
     struct list list = {.cut = rt_malloc(sizeof *list.cut)};
     for (int64_t all = 1; all <= gpus[gpus_count - 1]; all++)
@@ -66,13 +70,13 @@ static void add_degree(struct rt_serving_cut_words *words, const char *name, int
                  name, degree);
 }
 
-struct rt_serving_cut_words rt_serving_cut_words(const struct rt_engine_cut *cut)
+struct rt_serving_cut_words rt_serving_cut_words(const struct rt_parallelism *cut)
 {
     struct rt_serving_cut_words words = {""};
     add_degree(&words, "tp", cut->tensor);
     add_degree(&words, "pp", cut->pipeline);
     add_degree(&words, "attention dp", cut->attention);
-    add_degree(&words, "ep", cut->experts);
+    add_degree(&words, "ep", cut->expert);
     if (words.text[0] == '\0')
         strcpy(words.text, "1 GPU");
     return words;

@@ -16,7 +16,7 @@ void rt_serving_engine_release(struct rt_serving_engine *engine)
 }
 
 /* Options of graphs of a server that is cut and quantised so; step and sizes are the caller's. */
-static struct rt_graph_options graph_options(const struct rt_engine_cut *cut,
+static struct rt_graph_options graph_options(const struct rt_parallelism *cut,
                                              const struct rt_serving_quant *quant)
 {
     return (struct rt_graph_options){.step = RT_STEP_DECODE,
@@ -24,7 +24,7 @@ static struct rt_graph_options graph_options(const struct rt_engine_cut *cut,
                                      .sequence = 1,
                                      .context = 1,
                                      .tensor_parallel = cut->tensor,
-                                     .expert_parallel = cut->experts,
+                                     .expert_parallel = cut->expert,
                                      .attention_data_parallel = cut->attention,
                                      .runtime = RT_RUNTIME_SERVING,
                                      .kv_bits = quant->kv_bits,
@@ -35,7 +35,7 @@ static struct rt_graph_options graph_options(const struct rt_engine_cut *cut,
 /* --- memory --- */
 
 int rt_serving_missing_bytes(const struct rt_serving_request *request, const struct rt_device *device,
-                             const struct rt_engine_cut *cut, const struct rt_serving_quant *quant,
+                             const struct rt_parallelism *cut, const struct rt_serving_quant *quant,
                              double *weight_bytes, double *missing_bytes)
 {
     struct rt_graph_options options = graph_options(cut, quant);
@@ -259,9 +259,7 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
         .predictor = request->predictor,
         .device = device,
         .cost = {.graph = graph_options(&engine->cut, quant),
-                 .pipeline = engine->cut.pipeline,
-                 .fabric = request->fabric,
-                 .link_gbs = request->link_gbs,
+                 .parallel = engine->cut,
                  .server = request->server,
                  .fallback = request->fallback,
                  .level = request->confidence,
@@ -270,8 +268,9 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
         .cache_tokens = NAN,
         .longest_input = request->isl,
         .longest = length,
-        .replicas = 1,
     };
+    options.cost.parallel.fabric = request->fabric;
+    options.cost.parallel.link_gbs = request->link_gbs;
     make_room(request, &options.scheduler);
     int status = rt_deployment_init(&options, &engine->deployment);
     if (status != RT_OK)
@@ -294,7 +293,7 @@ int rt_serving_engine_fill(const struct rt_serving_request *request, struct rt_n
 {
     const struct rt_device *device = &request->gpu[engine->gpu].device;
     const struct rt_serving_quant quant = rt_serving_quant_on(device, &request->quant[engine->quant]);
-    engine->gpus = rt_serving_cut_gpus(&engine->cut);
+    engine->gpus = rt_parallelism_gpus(&engine->cut);
     engine->refused = RT_SERVING_FATES;
     if (!rt_serving_has_units(device, &quant)) {
         refuse(engine, rt_format("%s has no units for %s", device->name, rt_dtypes[quant.dtype].name));

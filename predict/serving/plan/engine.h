@@ -54,7 +54,7 @@ enum rt_serving_fate {
 
 struct rt_serving_engine {
     uint32_t gpu, quant; /* of the request */
-    struct rt_engine_cut cut;
+    struct rt_parallelism cut;
     int64_t gpus;
     enum rt_serving_fate refused; /* RT_SERVING_CUT or RT_SERVING_WEIGHTS; RT_SERVING_FATES: it is not */
     char *reason;                 /* of RT_SERVING_CUT */
@@ -74,7 +74,7 @@ struct rt_serving_engine {
 /* Bytes that each GPU of a cut lacks for weights and the cache of one request when it ends; 0 or less: it has
  * room. Errors of rt_graph_build. */
 int rt_serving_missing_bytes(const struct rt_serving_request *request, const struct rt_device *device,
-                             const struct rt_engine_cut *cut, const struct rt_serving_quant *quant,
+                             const struct rt_parallelism *cut, const struct rt_serving_quant *quant,
                              double *weight_bytes, double *missing_bytes);
 
 /* Fills what follows from gpu, quant and cut. An engine that cannot be is `refused`; other errors are those

@@ -32,11 +32,11 @@ static const struct rt_column columns[] = {
     {"price_per_million", "per million", 'f', 3},
 };
 
-static json_t *cut_json(int64_t servers, const struct rt_engine_cut *cut)
+static json_t *cut_json(int64_t servers, const struct rt_parallelism *cut)
 {
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "servers", (json_int_t)servers, "tensor",
                      (json_int_t)cut->tensor, "pipeline", (json_int_t)cut->pipeline, "attention_data",
-                     (json_int_t)cut->attention, "experts", (json_int_t)cut->experts);
+                     (json_int_t)cut->attention, "experts", (json_int_t)cut->expert);
 }
 
 /* Times from `value` e^-half to `value` e^half; rates likewise. */
@@ -358,11 +358,11 @@ static void write_number(FILE *file, double value)
         fputc(',', file);
 }
 
-static void write_cut(FILE *file, int64_t servers, const struct rt_engine_cut *cut)
+static void write_cut(FILE *file, int64_t servers, const struct rt_parallelism *cut)
 {
     if (servers > 0)
         fprintf(file, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, servers, cut->tensor,
-                cut->pipeline, cut->attention, cut->experts);
+                cut->pipeline, cut->attention, cut->expert);
     else
         fputs(",0,,,,", file);
 }

@@ -90,7 +90,7 @@ static void list_engines(struct rt_serving_plan *plan)
 {
     const struct rt_serving_request *request = plan->request;
     size_t cuts;
-    struct rt_engine_cut *cut =
+    struct rt_parallelism *cut =
         rt_serving_cuts(&request->source->model, request->gpus, request->gpus_count, &cuts);
     plan->engine = rt_calloc(request->gpu_count * request->quant_count * cuts + 1, sizeof *plan->engine);
     for (uint32_t g = 0; g < request->gpu_count; g++)

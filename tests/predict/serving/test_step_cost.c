@@ -14,8 +14,8 @@ enum { STEPS = 60, MOST_CHUNKS = 2 };
 static struct rt_predictor predictor;
 static struct rt_device device;
 
-static const struct rt_step_cost_options plain = {.graph = {.dtype = RT_BF16, .tensor_parallel = 1},
-                                                  .link_gbs = NAN,
+static const struct rt_step_cost_options plain = {.graph = {.dtype = RT_BF16},
+                                                  .parallel = RT_PARALLELISM_NONE,
                                                   .fallback = true,
                                                   .level = 0.9,
                                                   .most_sequences = 256,
@@ -181,7 +181,7 @@ static void test_more_hardware(void)
     struct rt_step_cost_options options = plain;
     struct rt_step_cost *one = cost_of("llama-3.1-8b", &plain);
     double bandwidth = device.bandwidth_gbs;
-    options.pipeline = 2;
+    options.parallel.pipeline = 2;
     struct rt_step_cost *two = cost_of("llama-3.1-8b", &options);
     device.bandwidth_gbs = 2 * bandwidth;
     struct rt_step_cost *fast = cost_of("llama-3.1-8b", &plain);
@@ -211,7 +211,7 @@ static void test_cache(void)
     RT_ASSERT_NEAR(rt_step_cost_cache_tokens(cost, &scheduler, 1000), room / token, 1);
     rt_step_cost_free(cost);
     options.graph.kv_bits = 8;
-    options.graph.tensor_parallel = 2;
+    options.parallel.tensor = 2;
     cost = cost_of("llama-3.1-8b", &options);
     RT_ASSERT_NEAR(rt_step_cost_cache_bytes(cost, 1000), 250 * token, 1e-9 * token);
     rt_step_cost_free(cost);
@@ -222,14 +222,14 @@ static void test_latent_and_window(void)
 {
     struct rt_step_cost_options options = plain;
     options.graph.dtype = RT_FP8_BLOCK;
-    options.graph.tensor_parallel = 8;
+    options.parallel.tensor = 8;
     struct rt_step_cost *cost = cost_of("deepseek-v3", &options);
     RT_ASSERT_NEAR(rt_step_cost_cache_bytes(cost, 4096), 4096.0 * 61 * 576 * 2, 1);
     const struct rt_scheduler scheduler = {.memory_share = 0.9};
     CU_ASSERT_TRUE(rt_step_cost_cache_tokens(cost, &scheduler, 4096) <
                    0); /* 640 GB do not hold it beside the rest */
     rt_step_cost_free(cost);
-    options.graph.tensor_parallel = 1;
+    options.parallel.tensor = 1;
     options.graph.dtype = RT_MXFP4;
     cost = cost_of("gpt-oss-120b", &options);
     double all = 8 * 64 * 2 * 2;
