@@ -44,13 +44,6 @@ static void name_fields(const char *format, char *out, size_t size)
     out[used] = '\0';
 }
 
-char *rt_error_fields(const char *text)
-{
-    char named[sizeof sentence];
-    name_fields(text, named, sizeof named);
-    return rt_strdup(named);
-}
-
 struct rt_field_words rt_field_words(const char *field)
 {
     struct rt_field_words words;

@@ -54,10 +54,6 @@ struct rt_field_words {
 };
 struct rt_field_words rt_field_words(const char *field);
 
-/* A part of a sentence that names fields so, as the reader knows them, for one that is put together. Free with
- * free(). */
-char *rt_error_fields(const char *text);
-
 /* Puts "context: " before the sentence that is kept; returns `status` unchanged. */
 int rt_fail_context(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 

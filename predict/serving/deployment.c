@@ -128,7 +128,7 @@ static void add_quantised(const struct rt_deployment_options *options, struct rt
     for (size_t d = 0; d < RT_COUNT(narrow); d++) {
         graph->dtype = narrow[d];
         if (would_fit(changed)) {
-            rt_text_item(text, ", ", "{quant} %s", rt_dtypes[narrow[d]].name);
+            rt_text_item(text, ", ", "%s %s", rt_field_words("quant").text, rt_dtypes[narrow[d]].name);
             return;
         }
     }
@@ -154,20 +154,19 @@ static int refuse(const struct rt_deployment_options *options, const struct rt_d
     struct rt_text changes = {0};
     int64_t tensor = tensor_that_fits(options);
     if (tensor > 0)
-        rt_text_item(&changes, ", ", "{tp} %" PRId64, tensor);
+        rt_text_item(&changes, ", ", "%s %" PRId64, rt_field_words("tp").text, tensor);
     add_quantised(options, &changes);
     add_memory(options, &changes);
-    char *would = rt_error_fields(changes.text != NULL
-                                      ? changes.text
-                                      : "nothing that was tried ({tp} to 64, {quant}, memory to 1024 GiB)");
+    if (changes.text == NULL)
+        rt_text_add(&changes, "nothing that was tried (%s to 64, %s, memory to 1024 GiB)",
+                    rt_field_words("tp").text, rt_field_words("quant").text);
     int status = rt_fail(
         RT_EUSAGE,
         "%s does not fit: a GPU would hold %.1f GiB of weights and %.1f GiB of activations, and has room for "
         "%.1f GiB with a cache for one request of %" PRId64 " tokens; what would do, each alone: %s",
         options->name, deployment->weight_gib, deployment->activation_gib,
         rt_server_kv_allocation(&options->scheduler, options->device->memory_gib, 0) / RT_GIB,
-        options->longest, would);
-    free(would);
+        options->longest, changes.text);
     rt_text_release(&changes);
     return status;
 }

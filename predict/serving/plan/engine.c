@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/memory.h"
+#include "models/networks/step.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,21 +16,28 @@ void rt_serving_engine_release(struct rt_serving_engine *engine)
     *engine = (struct rt_serving_engine){.reason = NULL};
 }
 
-/* Options of graphs of a server that is cut and quantised so; step and sizes are the caller's. */
-static struct rt_graph_options graph_options(const struct rt_parallelism *cut,
-                                             const struct rt_serving_quant *quant)
+/* Graphs of a server that is cut and quantised so: a decode step of one sequence; other sizes are the
+ * caller's. Errors of rt_step_settle. */
+static int settle(const struct rt_serving_request *request, const struct rt_device *device,
+                  const struct rt_parallelism *cut, const struct rt_serving_quant *quant,
+                  struct rt_graph_options *out)
 {
-    return (struct rt_graph_options){.step = RT_STEP_DECODE,
-                                     .batch = 1,
-                                     .sequence = 1,
-                                     .context = 1,
-                                     .tensor_parallel = cut->tensor,
-                                     .expert_parallel = cut->expert,
-                                     .attention_data_parallel = cut->attention,
-                                     .runtime = RT_RUNTIME_SERVING,
-                                     .kv_bits = quant->kv_bits,
-                                     .dtype = quant->dtype,
-                                     .fp16_beside = quant->fp16_beside};
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    struct rt_settled_step settled;
+    step.mode = RT_STEP_DECODE;
+    step.runtime = RT_RUNTIME_SERVING;
+    step.batch = rt_parallelism_parts(cut);
+    step.sequence = 1;
+    step.context = request->isl + request->osl - 1;
+    bool narrow = rt_dtype_is_narrow(quant->dtype);
+    step.dtype = !narrow ? (int)quant->dtype : quant->fp16_beside ? RT_FP16 : RT_BF16;
+    step.quant = narrow ? (int)quant->dtype : RT_DTYPE_NONE;
+    step.kv_cache = quant->kv_bits == 8 ? RT_FP8 : step.dtype;
+    step.parallel = *cut;
+    int status = rt_step_settle(&step, request->source, device, &settled);
+    *out = settled.graph;
+    rt_settled_step_release(&settled);
+    return status;
 }
 
 /* --- memory --- */
@@ -38,13 +46,14 @@ int rt_serving_missing_bytes(const struct rt_serving_request *request, const str
                              const struct rt_parallelism *cut, const struct rt_serving_quant *quant,
                              double *weight_bytes, double *missing_bytes)
 {
-    struct rt_graph_options options = graph_options(cut, quant);
+    struct rt_graph_options options;
     struct rt_memory_options share = RT_MEMORY_DEFAULTS;
     struct rt_scheduler scheduler = rt_server_scheduler(request->server, device, cut->tensor);
     struct rt_graph_memory memory;
     struct rt_graph graph;
-    options.context = request->isl + request->osl - 1;
-    int status = rt_graph_build(&request->source->model, &options, &graph);
+    int status = settle(request, device, cut, quant, &options);
+    if (status == RT_OK)
+        status = rt_graph_build(&request->source->model, &options, &graph);
     if (status != RT_OK)
         return status;
     share.layers = 1.0 / (double)cut->pipeline;
@@ -258,8 +267,7 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
         .model = &request->source->model,
         .predictor = request->predictor,
         .device = device,
-        .cost = {.graph = graph_options(&engine->cut, quant),
-                 .parallel = engine->cut,
+        .cost = {.parallel = engine->cut,
                  .server = request->server,
                  .fallback = request->fallback,
                  .level = request->confidence,
@@ -272,7 +280,9 @@ static int fill_deployment(const struct rt_serving_request *request, const struc
     options.cost.parallel.fabric = request->fabric;
     options.cost.parallel.link_gbs = request->link_gbs;
     make_room(request, &options.scheduler);
-    int status = rt_deployment_init(&options, &engine->deployment);
+    int status = settle(request, device, &engine->cut, quant, &options.cost.graph);
+    if (status == RT_OK)
+        status = rt_deployment_init(&options, &engine->deployment);
     if (status != RT_OK)
         return status;
     const struct rt_serve_group *group = &engine->deployment.group;

@@ -157,7 +157,7 @@ static void add_more_gpus(const struct rt_serving_request *request, struct rt_te
         for (size_t g = 0; g < request->gpu_count; g++)
             for (size_t q = 0; q < request->quant_count; q++)
                 if (fits(request, &request->gpu[g].device, &request->quant[q], gpus)) {
-                    rt_text_item(out, ", or ", "{gpus} %" PRId64 " (%s in %s)", gpus,
+                    rt_text_item(out, ", or ", "%s %" PRId64 " (%s in %s)", rt_field_words("gpus").text, gpus,
                                  request->gpu[g].device.name, rt_dtypes[request->quant[q].dtype].name);
                     return;
                 }
@@ -172,8 +172,8 @@ static void add_quant(const struct rt_serving_request *request, struct rt_text *
             struct rt_serving_quant quant = request->quant[0];
             quant.dtype = narrow[n];
             if (fits(request, &request->gpu[g].device, &quant, request->gpus[request->gpus_count - 1])) {
-                rt_text_item(out, ", or ", "{quantisation} %s (on %s)", rt_dtypes[narrow[n]].name,
-                             request->gpu[g].device.name);
+                rt_text_item(out, ", or ", "%s %s (on %s)", rt_field_words("quantisation").text,
+                             rt_dtypes[narrow[n]].name, request->gpu[g].device.name);
                 return;
             }
         }
@@ -195,7 +195,8 @@ static void add_other_gpu(const struct rt_serving_request *request, struct rt_te
             }
     }
     if (best.name[0] != '\0')
-        rt_text_item(out, ", or ", "{gpu} \"%s\" (%.0f GiB)", best.name, best.memory_gib);
+        rt_text_item(out, ", or ", "%s \"%s\" (%.0f GiB)", rt_field_words("gpu").text, best.name,
+                     best.memory_gib);
 }
 
 int rt_serving_refuse(const struct rt_serving_plan *plan)
@@ -212,7 +213,6 @@ int rt_serving_refuse(const struct rt_serving_plan *plan)
     add_more_gpus(request, &helps);
     add_quant(request, &helps);
     add_other_gpu(request, &helps);
-    char *would = rt_error_fields(helps.length > 0 ? helps.text : "");
     int status =
         rt_fail(RT_EUSAGE,
                 "%s fits on no cut of %" PRId64 " GPUs: in %s on %s (%s) each GPU lacks %.2f GiB for "
@@ -220,8 +220,8 @@ int rt_serving_refuse(const struct rt_serving_plan *plan)
                 request->source->spec, request->gpus[request->gpus_count - 1],
                 rt_dtypes[request->quant[nearest->quant].dtype].name, request->gpu[nearest->gpu].device.name,
                 rt_serving_cut_words(&nearest->cut).text, nearest->missing_bytes / RT_GIB,
-                helps.length > 0 ? "what would fit: " : "nothing that was tried would fit", would);
-    free(would);
+                helps.length > 0 ? "what would fit: " : "nothing that was tried would fit",
+                helps.length > 0 ? helps.text : "");
     rt_text_release(&helps);
     return status;
 }

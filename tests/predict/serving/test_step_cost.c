@@ -83,6 +83,7 @@ static double direct_us(const struct step *step, const struct rt_model *model)
     struct rt_graph graph;
     struct rt_forecast forecast;
     graph_options.runtime = RT_RUNTIME_SERVING;
+    graph_options.tensor_parallel = 1;
     graph_options.step = step->batch.chunk_count > 0 ? RT_STEP_PREFILL : RT_STEP_DECODE;
     graph_options.batch = step->batch.decodes + (int64_t)step->batch.chunk_count;
     graph_options.sequence = 1;
