@@ -1,4 +1,5 @@
 /* `rooftile dataset`: info, import, export, merge, validate. */
+#include "base/array.h"
 #include "base/options.h"
 #include "base/outputs.h"
 #include "datasets/dataset.h"
@@ -262,7 +263,7 @@ struct probed {
 };
 struct probed_list {
     struct probed *items;
-    size_t count;
+    size_t count, capacity;
 };
 
 static void note_probed(struct probed_list *list, const char *device, size_t field, double x, double y)
@@ -271,7 +272,7 @@ static void note_probed(struct probed_list *list, const char *device, size_t fie
     while (i < list->count && (list->items[i].field != field || strcmp(list->items[i].device, device) != 0))
         i++;
     if (i == list->count) {
-        list->items = rt_realloc(list->items, list->count + 1, sizeof *list->items);
+        RT_GROW(list->items, list->count, 1, list->capacity);
         list->items[list->count++] = (struct probed){.field = field, .low = x, .high = x};
         snprintf(list->items[i].device, sizeof list->items[i].device, "%s", device);
     }

@@ -2,6 +2,7 @@
 #include "datasets/validate.h"
 #include "datasets/run_attributes.h"
 #include "datasets/dataset.h"
+#include "base/units.h"
 #include "base/status.h"
 
 #include <inttypes.h>
@@ -223,7 +224,7 @@ static double least_memory_us(const struct rt_dataset *dataset, const struct rt_
         RT_FAMILY_MOE) /* what it reads depends on the routing of its tokens */
         return NAN;
     double bytes = least_bytes(dataset, sample), us = 1e6 * bytes / (1e9 * device->bandwidth_gbs);
-    if (bytes > 4 * device->l2_mib * 1024 * 1024)
+    if (bytes > 4 * device->l2_mib * RT_MIB)
         return us;
     return is_gpu(device) ? us / most_of_cache : NAN;
 }

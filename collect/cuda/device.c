@@ -191,6 +191,13 @@ int rt_cuda_find(const char *devices, const char *shares, struct rt_cuda_gpu_fou
 
 /* ---- descriptors ---- */
 
+/* The driver says the line of a board in its name alone. Only boards that no catalogue has are described by
+ * it. */
+static bool is_geforce(const struct rt_cuda_gpu_found *found)
+{
+    return rt_name_contains(found->gpu, "GeForce");
+}
+
 /* GeForce boards since Turing run their floating-point matrix units at half rate with fp32 accumulation, but
  * fp4 at full rate (RTX Blackwell's white paper). */
 static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_device *device)
@@ -198,7 +205,7 @@ static void peaks_by_rate(const struct rt_cuda_gpu_found *found, struct rt_devic
     const struct rt_design *design = rt_design_of(device);
     const struct rt_design_rates *rate = &design->rates;
     double per_rate = 1e-9 * found->clock_khz * found->gpu_sms; /* TFLOP/s for each FLOP a cycle and SM */
-    double half = found->capability >= 75 && rt_name_contains(found->gpu, "GeForce") ? 0.5 : 1;
+    double half = found->capability >= 75 && is_geforce(found) ? 0.5 : 1;
     device->cores_per_sm = design->lanes;
     device->fp32_vector_tflops = 2 * device->cores_per_sm * per_rate;
     snprintf(device->architecture, sizeof device->architecture, "%s", design->architecture);
@@ -258,6 +265,9 @@ static void from_attributes(const struct rt_cuda_gpu_found *found, struct rt_dev
     device->bandwidth_gbs = known(2e-6 * found->memory_clock_khz * found->bus_bits / 8);
     device->l2_mib = known(found->l2_bytes * 0x1p-20);
     device->shared_kib_per_sm = known(found->shared_bytes_per_sm * 0x1p-10);
+    if (found->ecc >= 0 && rt_memory_kind_of(device) == RT_MEMORY_GDDR)
+        device->ecc_inline = found->ecc;
+    device->boost_typical = is_geforce(found); /* as NVIDIA's data sheets of them have it */
 }
 
 static void describe_whole(const struct rt_cuda_gpu_found *found, struct rt_device *out)

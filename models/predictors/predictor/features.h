@@ -4,7 +4,7 @@
  *
  * But for NeuSight's, features are of the call and the device's design (vendor, compute capability) alone, so
  * that a network cannot make a forecast slower where a device has more of anything
- * (models/predictors/roofline/times.h).
+ * (models/predictors/roofline/tile.h).
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FEATURES_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FEATURES_H

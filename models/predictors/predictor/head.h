@@ -15,7 +15,7 @@
  * takes over from the GPU's as compute does from memory, with an eighth power. Another output is its z, 0.3
  * to 3 times.
  *
- * The network gives z and the weights (softmax); the times are those of models/predictors/roofline/times.h. Compute and
+ * The network gives z and the weights (softmax); the times are those of models/predictors/roofline/tile.h. Compute and
  * memory overlap, and the longer takes over in a smooth step. Efficiencies are bounded: compute takes 0.3 to
  * 200 times its time, memory, which many accesses in flight hide well, 0.3 to 1.5 times, the start half or
  * twice. Every forecast grows with each time, so none falls when a time grows: more hardware is never slower.
@@ -24,7 +24,7 @@
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_HEAD_H
 
 #include "models/predictors/nn/real.h"
-#include "models/predictors/roofline/times.h"
+#include "models/predictors/roofline/tile.h"
 
 #include <stdbool.h>
 

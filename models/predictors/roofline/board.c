@@ -1,5 +1,6 @@
 /* Boards and their architectures. See board.h. */
 #include "models/predictors/roofline/board.h"
+#include "base/units.h"
 #include "base/status.h"
 #include "datasets/mig.h"
 #include "datasets/share.h"
@@ -8,7 +9,7 @@
 
 double rt_near_l2_bytes(const struct rt_device *device)
 {
-    return device->l2_mib * 1048576 / rt_design_of(device)->l2_parts;
+    return device->l2_mib * RT_MIB / rt_design_of(device)->l2_parts;
 }
 
 /* GDDR that carries the check bits of ECC itself. */
@@ -127,7 +128,7 @@ struct rt_rates rt_library_rates(const struct rt_device *device, enum rt_family 
 double rt_l2_hits(const struct rt_device *device, double bytes)
 {
     const double fits = 0.85;
-    return 1 / (1 + exp(-4 * log2(fits * device->l2_mib * 1048576 / bytes)));
+    return 1 / (1 + exp(-4 * log2(fits * device->l2_mib * RT_MIB / bytes)));
 }
 
 double rt_l2_cost(const struct rt_device *device)

@@ -1,5 +1,6 @@
 /* Collectives on links. See link.h. */
 #include "models/predictors/roofline/link.h"
+#include "base/units.h"
 #include "models/predictors/roofline/board.h"
 
 #include <math.h>
@@ -160,7 +161,7 @@ static bool server_reduces(const struct rt_call *call, const struct rt_device *d
     enum rt_fabric fabric = fabric_of(call, device);
     bool joined = fabric == RT_FABRIC_SWITCH || fabric == RT_FABRIC_MESH;
     return call->op == RT_OP_ALL_REDUCE && call->dim[RT_DIM_LIBRARY] > RT_LIBRARY_NCCL &&
-           message_bytes(call) < 8 * 1048576.0 && gpus <= 8 && (gpus == 2 || joined);
+           message_bytes(call) < 8 * RT_MIB && gpus <= 8 && (gpus == 2 || joined);
 }
 
 static enum rt_link_algorithm ring_of(enum rt_op_id op)
@@ -173,7 +174,7 @@ static enum rt_link_algorithm ring_of(enum rt_op_id op)
 
 enum rt_link_algorithm rt_link_chosen(const struct rt_call *call, const struct rt_device *device)
 {
-    const double kib = 1024, bytes = message_bytes(call);
+    const double kib = RT_KIB, bytes = message_bytes(call);
     int64_t gpus = gpus_of(call);
     if (server_reduces(call, device)) /* csrc/custom_all_reduce.cuh of vLLM */
         return gpus == 2 || bytes < (gpus <= 4 ? 512 : 256) * kib ? RT_LINK_ONE_SHOT : RT_LINK_TWO_SHOT;
@@ -235,5 +236,5 @@ double rt_link_start_share(const struct rt_call *call)
 {
     double p = (double)gpus_of(call);
     double part = shape_of(ring_of(call->op), p).sent * message_bytes(call) / (p - 1);
-    return 1 / (1 + part / (512 * 1024));
+    return 1 / (1 + part / (512 * RT_KIB));
 }

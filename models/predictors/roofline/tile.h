@@ -5,12 +5,12 @@
  *
  * The files of this folder, in reading order:
  *   board         what a board sustains: power, kind of memory, L2
- *   tile          this: queries, launches, the roofline
- *   tiling        how products and row ops are likely tiled where no tile was measured
+ *   tile          this: queries, calls in tiles, the roofline; how long each resource of the device takes for a
+ *                 call, which is what networks weigh
+ *   tiling        how products and row ops are likely tiled where no tile was measured; products of narrow
+ *                 activations: quantising, library, host
  *   tiling_fused  the same for attention and mixtures of experts
  *   conv          convolutions by algorithm
- *   product_kernels  products of narrow activations: quantising, library, host
- *   times         how long each resource of the device takes: what networks weigh
  *   energy        joules of a launch by part
  *   target        what is forecast: the measured column, its unit and its bound
  */
@@ -20,7 +20,6 @@
 #include "datasets/device.h"
 #include "datasets/call.h"
 #include "models/predictors/roofline/conv.h"
-#include "models/predictors/roofline/product_kernels.h"
 #include "models/predictors/roofline/tiling.h"
 #include "models/predictors/roofline/tiling_fused.h"
 
@@ -113,5 +112,36 @@ double rt_tiled_call_narrow_share(const struct rt_tiled_call *launch);
 /* The roofline of an op on a device (Williams 2009), in us: max(flops / peak, bytes / bandwidth), collectives
  * over the link. NaN where the device lacks what it needs. */
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device);
+
+/*
+ * The times of a launch: how long each resource of the device takes for it. A network chooses among them and
+ * says how efficiently each is used (models/predictors/predictor/head.h).
+ *
+ * More hardware is never slower: none of these times grows, all else the same, with clock, L2, bandwidth, a
+ * peak, the board's power, or multiprocessors that bring their share of the peaks. A network sees the call
+ * alone, so the law holds for every forecast that grows with each of these times.
+ * tests/models/predictors/predictor/test_more_hardware.c checks both.
+ */
+
+/* Of products, whose tile is not known: the FLOPs alone, tiles of three sizes, the fastest tiling. Of
+ * attention and experts the FLOPs alone and the tiling. */
+enum { RT_COMPUTE_TIMES = 5 };
+/* Of vector ops: with the L2 as modelled, and without. Of all others the first alone, in which it is
+ * modelled. */
+enum { RT_MEMORY_TIMES = 2 };
+
+struct rt_times {
+    double start_us; /* launch, first loads, last stores; kernels before it that quantise */
+    double host_us;  /* of kernels that Python launches op by op, whatever the GPU does; 0 where it does not
+                        show */
+    /* ln us; an op with fewer repeats its first. */
+    double ln_compute[RT_COMPUTE_TIMES], ln_memory[RT_MEMORY_TIMES];
+    /* FLOPs at peak, bytes out of the L2, or cold bytes out of memory, whichever takes longest: nothing is
+     * faster */
+    double least_us;
+};
+
+/* Of a launch of rt_tiled_call_init_whole or rt_tiled_call_init_tiling. */
+void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *out);
 
 #endif

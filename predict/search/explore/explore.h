@@ -3,7 +3,7 @@
  * description. What comes out is the time at every point, how it answers to each limit of the hardware, and
  * which points are worth their cost, or their energy.
  *
- * Time is monotone by law: no point with more in every field is slower (models/predictors/roofline/times.h).
+ * Time is monotone by law: no point with more in every field is slower (models/predictors/roofline/tile.h).
  *
  * The files of this folder, in reading order:
  *   formula       "0.2*sms+0.01*bandwidth_gbs"

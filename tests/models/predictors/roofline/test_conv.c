@@ -1,7 +1,6 @@
 /* Convolutions as products, and what each algorithm takes for them. */
 #include "models/predictors/roofline/conv.h"
 #include "models/predictors/roofline/tile.h"
-#include "models/predictors/roofline/times.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* Products of narrow activations: what quantises them, which library multiplies, when the host shows. */
-#include "models/predictors/roofline/times.h"
 #include "models/predictors/roofline/tile.h"
 #include "test.h"
 
