@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/types.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
 #include "models/networks/model.h"

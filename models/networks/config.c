@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "models/networks/architectures/fields.h"
+#include "models/networks/architectures/types.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -247,8 +248,7 @@ static int read_head(struct rt_model *model, const json_t *root, bool classes, c
         return RT_OK;
     struct rt_text known = {0};
     if (row->heads & (1U << RT_MODEL_HEAD_WORDS))
-        rt_text_add(&known,
-                    row->build == rt_build_encoder_decoder ? "ForConditionalGeneration" : "ForCausalLM");
+        rt_text_add(&known, row->cross != NULL ? "ForConditionalGeneration" : "ForCausalLM");
     for (int head = 0; head < RT_MODEL_HEAD_COUNT; head++)
         if (rt_model_head_names[head] != NULL && (row->heads & (1U << head)))
             rt_text_item(&known, ", ", "%s", rt_model_head_names[head]);

@@ -2,14 +2,11 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_CONFIG_H
 #define ROOFTILE_MODELS_NETWORKS_CONFIG_H
 
-#include "models/networks/model.h"
+#include "models/networks/sizes.h"
 
 #include <jansson.h>
 
 struct rt_config_key;
-
-#define RT_CONFIG_MOST_SIZE   ((int64_t)1 << 31) /* of a number in a config */
-#define RT_CONFIG_MOST_LAYERS 65536 /* of an encoder or decoder: memory is walked layer by layer */
 
 /* `where` names the file in messages. The model's name is left empty. */
 int rt_model_from_json(const json_t *root, const char *where, struct rt_model *out);
@@ -30,8 +27,6 @@ int rt_config_check(const struct rt_model *model, const char *where);
 /* config_keys.c. Names the keys that are not read and may change the graph, in the model's `unread`. `root`
  * holds the keys that the model's row was read from. */
 void rt_config_note_unread(const json_t *root, struct rt_model *model);
-/* Is a name among "one|another"? */
-bool rt_config_is_one_of(const char *name, const char *names);
 /* The name that all of Hugging Face's configs answer to in the place of a key: "hidden_size" of "n_embd". */
 const char *rt_config_other_name(const char *key);
 /* Is a name one that Hugging Face's configs answer to in the place of this key: "hidden_size" of "n_embd"? */

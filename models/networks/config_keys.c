@@ -3,7 +3,7 @@
  * graph: it is named in a warning. See config.h. */
 #include "models/networks/config.h"
 #include "base/status.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/fields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,19 +30,10 @@ const char *rt_config_other_name(const char *key)
     return NULL;
 }
 
-bool rt_config_is_one_of(const char *name, const char *names)
-{
-    size_t length = strlen(name);
-    for (; names != NULL && *names != '\0'; names += strcspn(names, "|"), names += *names == '|')
-        if (strcspn(names, "|") == length && strncmp(names, name, length) == 0)
-            return true;
-    return false;
-}
-
 bool rt_config_reads_as(const struct rt_config_key *key, const char *name)
 {
     for (size_t i = 0; i < RT_COUNT(other_names); i++)
-        if (strcmp(other_names[i].general, name) == 0 && rt_config_is_one_of(other_names[i].key, key->key))
+        if (strcmp(other_names[i].general, name) == 0 && rt_word_find(key->key, other_names[i].key) >= 0)
             return true;
     return false;
 }
@@ -199,11 +190,11 @@ static bool is_usual(const char *key, const json_t *value)
 static bool row_knows(const struct rt_architecture *row, const char *key)
 {
     for (const struct rt_config_key *known = row->keys; known->key != NULL; known++)
-        if (rt_config_is_one_of(key, known->key) || rt_config_reads_as(known, key))
+        if (rt_word_find(known->key, key) >= 0 || rt_config_reads_as(known, key))
             return true;
     if (row->cross != NULL && strcmp(key, "is_decoder") == 0) /* such configs say so of their decoder */
         return true;
-    return rt_config_is_one_of(key, row->ignored);
+    return rt_word_find(row->ignored, key) >= 0;
 }
 
 static void note(struct rt_model *model, const char *key)

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "datasets/run_attributes.h"
 #include "models/networks/architectures/architecture.h"
+#include "models/networks/model_graph.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The value of one key of a config.json, of each kind that rows of architectures name. See config.h. */
 #include "models/networks/config.h"
 #include "base/status.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/fields.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -144,11 +144,11 @@ static int read_named(struct rt_model *model, const struct rt_config_key *key, c
 {
     size_t i;
     const json_t *item;
-    bool named = json_is_string(value) && rt_config_is_one_of(key->name, json_string_value(value));
+    bool named = json_is_string(value) && rt_word_find(json_string_value(value), key->name) >= 0;
     if (!json_is_string(value) && !json_is_array(value))
         return rt_fail(RT_EFORMAT, "%s: \"%s\" must be a text or a list of texts; correct it", where, name);
     json_array_foreach(value, i, item) named |=
-        json_is_string(item) && rt_config_is_one_of(key->name, json_string_value(item));
+        json_is_string(item) && rt_word_find(json_string_value(item), key->name) >= 0;
     set(model, key, named ? key->yes : 0);
     return RT_OK;
 }
@@ -180,12 +180,11 @@ static int count_kinds(const json_t *value, const struct kinds *kinds, const cha
         status = count_kinds(json_array_get(value, i), kinds, name, where, depth + 1, count);
     if (json_is_array(value) && depth < 3)
         return status;
-    if (text == NULL ||
-        (!rt_config_is_one_of(text, kinds->counted) && !rt_config_is_one_of(text, kinds->others)))
+    if (text == NULL || (rt_word_find(kinds->counted, text) < 0 && rt_word_find(kinds->others, text) < 0))
         return rt_fail(RT_EFORMAT,
                        "%s: \"%s\" names \"%.40s\", a kind of layer that is not known here; known are %s|%s",
                        where, name, text != NULL ? text : "no text", kinds->counted, kinds->others);
-    *count += rt_config_is_one_of(text, kinds->counted);
+    *count += rt_word_find(kinds->counted, text) >= 0;
     return RT_OK;
 }
 

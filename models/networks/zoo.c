@@ -1,6 +1,7 @@
 /* The zoo: models by name. Each is a config.json with "name", "aliases", "sources" and "notes" beside Hugging
  * Face's keys; the files in zoo/ are compiled in. Models of images are rows of architectures/vision/. */
 #include "models/networks/config.h"
+#include "models/networks/model.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"

@@ -13,7 +13,7 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
 #define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_ARCHITECTURE_H
 
-#include "models/networks/model.h"
+#include "models/networks/sizes.h"
 
 /* --- keys of config.json --- */
 
@@ -81,13 +81,6 @@ struct rt_attention {
     bool keys_unbiased; /* where queries and values have a bias (Whisper) */
     bool softmax_fp32;  /* of narrower scores: computed in fp32 and cast back */
 };
-extern const struct rt_attention rt_attention_gpt2, rt_attention_bert, rt_attention_distilbert,
-    rt_attention_opt, rt_attention_llama, rt_attention_latent, rt_attention_t5, rt_attention_t5_cross,
-    rt_attention_bart, rt_attention_bart_cross, rt_attention_whisper, rt_attention_whisper_cross,
-    rt_attention_sound;
-/* encoder_attention.c */
-extern const struct rt_attention rt_attention_mpnet, rt_attention_deberta, rt_attention_modernbert,
-    rt_attention_vit, rt_attention_clip_text;
 
 /* The nodes of down(act(first x)), or of down(act(first x) * second x) where the model is gated. */
 struct rt_feed_forward_names {
@@ -115,7 +108,6 @@ struct rt_input {
     bool sound;   /* --seconds of it */
     bool columns; /* `embed` makes a token a column, so layer norms copy (Whisper) */
 };
-extern const struct rt_input rt_input_spectra, rt_input_samples, rt_input_patches;
 
 /* Where the embedding of tokens becomes as wide as the layers, if it is not. */
 enum rt_widening {
@@ -181,44 +173,5 @@ static inline bool rt_reads_sound(const struct rt_architecture *row)
 {
     return row->input != NULL && row->input->sound;
 }
-
-/* Those that are compiled in, in the order of their types; NULL behind the last. Files are read when they are
- * asked for, and kept as long as the process runs. */
-const struct rt_architecture *rt_architecture_at(size_t i);
-/* By type or alias; NULL: none has it. */
-const struct rt_architecture *rt_architecture_of_type(const char *type);
-/* The language part of models of text and images of a type; NULL: of none. */
-const struct rt_architecture *rt_architecture_of_wrapper(const char *type);
-/* Of a user's file. RT_EFORMAT names file, key and what it may be. */
-int rt_architecture_load(const char *path, const struct rt_architecture **out);
-/* The same of a text. */
-int rt_architecture_read(const char *text, const char *where, const struct rt_architecture **out);
-
-void rt_build_transformer(const struct rt_model *model, struct rt_graph *graph);
-void rt_build_encoder_decoder(const struct rt_model *model, struct rt_graph *graph);
-void rt_build_clip(const struct rt_model *model, struct rt_graph *graph); /* a tower of images, one of text */
-/* A decoder as LLM servers run it (served.c). */
-void rt_build_served(const struct rt_model *model, struct rt_graph *graph);
-
-/* Parts that only some have. */
-uint32_t rt_mask_bert(const struct rt_stack *stack);
-uint32_t rt_mask_opt(const struct rt_stack *stack);
-uint32_t rt_positions_opt(const struct rt_stack *stack);
-void rt_head_bert(const struct rt_stack *stack, uint32_t x);
-void rt_head_distilbert(const struct rt_stack *stack, uint32_t x);
-void rt_head_electra(const struct rt_stack *stack, uint32_t x);
-void rt_head_modernbert(const struct rt_stack *stack, uint32_t x);
-void rt_head_vit(const struct rt_stack *stack, uint32_t x);
-void rt_head_clip_text(const struct rt_stack *stack, uint32_t x);
-void rt_head_clip_vision(const struct rt_stack *stack, uint32_t x);
-uint32_t rt_bias_mpnet(const struct rt_stack *stack);
-uint32_t rt_bias_deberta(const struct rt_stack *stack);
-uint32_t rt_beside_deberta(const struct rt_stack *stack, uint32_t in, uint32_t x);
-uint32_t rt_experts_switch(const struct rt_stack *stack, uint32_t x);
-uint32_t rt_experts_topk(const struct rt_stack *stack, uint32_t x);
-uint32_t rt_experts_all(const struct rt_stack *stack, uint32_t x);
-void rt_head_sound(const struct rt_stack *stack, uint32_t x);
-void rt_head_pooled_sound(const struct rt_stack *stack, uint32_t x); /* classes of all tokens' mean */
-void rt_losses_switch(const struct rt_stack *stack, int64_t layers);
 
 #endif

@@ -1,5 +1,6 @@
 /* The kinds of attention that rows name, as Hugging Face's eager code runs them: how queries, keys and values
  * are projected and copied, how scores are scaled and masked. See architecture.h. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 
 /* --- what several kinds share --- */

@@ -1,5 +1,6 @@
 /* Kinds of attention of encoders after BERT, as transformers' eager code runs them. See architecture.h and
  * attention.c. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_image.h"
 #include "models/networks/build_node.h"

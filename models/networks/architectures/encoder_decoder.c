@@ -4,6 +4,7 @@
  *
  * T5's scores get a bias that is looked up by the distance of two tokens. Each stack computes it once,
  * together with its mask, in front of its first layer, and all layers add it. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 
 /* One of the two stacks. Every sparse_step-th layer is sparse: those whose number, from 0, leaves 1 when
@@ -23,27 +24,6 @@ static int64_t sparse_layers(const struct part *part)
 }
 
 /* --- biases of scores --- */
-
-/* The bucket of each distance, (queries, keys): near distances have one each, far ones share buckets that
- * grow as a logarithm. The encoder's differ by the sign of the distance. */
-uint32_t rt_build_buckets(const struct rt_stack *stack)
-{
-    struct rt_graph *graph = stack->graph;
-    int64_t q = stack->shape.queries, k = stack->shape.keys;
-    uint32_t side = RT_NO_INPUT;
-    if (!stack->cross) {
-        side = rt_build_unary(graph, "buckets.side", RT_OP_MUL_SCALAR, RT_NO_INPUT, q, k);
-        side = rt_build_unary(graph, "buckets.side_add", RT_OP_ADD_SCALAR, side, q, k);
-    }
-    uint32_t x = rt_build_unary(graph, "buckets.exact", RT_OP_DIV_SCALAR, RT_NO_INPUT, q, k);
-    x = rt_build_unary(graph, "buckets.log", RT_OP_DIV_SCALAR, x, q, k);
-    x = rt_build_unary(graph, "buckets.scale", RT_OP_MUL_SCALAR, x, q, k);
-    x = rt_build_unary(graph, "buckets.far", RT_OP_ADD_SCALAR, x, q, k);
-    x = rt_build_constant(graph, "buckets.where", RT_OP_WHERE, x, q, k);
-    if (stack->cross)
-        return rt_build_unary(graph, "buckets.add", RT_OP_ADD_SCALAR, x, q, k);
-    return rt_build_binary(graph, "buckets.add", RT_OP_ADD, x, side, q, k, q * k);
-}
 
 /* The mask of padding, (batch, tokens) */
 static uint32_t padding(const struct rt_stack *stack, const char *name, int64_t tokens)

@@ -1,6 +1,7 @@
 /* What follows the last layer of encoders, as the classes of transformers have it: ForMaskedLM,
  * ForSequenceClassification, ForTokenClassification, ForQuestionAnswering, ForPreTraining, Model. See
  * architecture.h. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 
 /* Scores of a head: the start and the end of an answer; is the second sentence the next one; was a token

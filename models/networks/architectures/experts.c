@@ -5,6 +5,7 @@
  * Experts run one after the other, each over its whole capacity (rows without a token are zeros): how the
  * published measurements were made, and independent of the tokens. The probabilities of all routers enter
  * two auxiliary losses, at inference too. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 
 /* Probabilities (rows, experts); each token's expert as a one-hot row, zero beyond the capacity. */

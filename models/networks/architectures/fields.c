@@ -1,7 +1,7 @@
 /* The table of an architecture's fields. See fields.h. */
 #include "models/networks/architectures/fields.h"
+#include "models/networks/architectures/parts.h"
 #include "base/status.h"
-#include "models/networks/config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +179,7 @@ const char rt_key_kind_words[] = "size|count|optional|flag|length|sizes|activati
 int rt_word_find(const char *words, const char *word)
 {
     int place = 0;
-    for (const char *at = words; *at != '\0'; place++) {
+    for (const char *at = words; at != NULL && *at != '\0'; place++) {
         size_t length = strcspn(at, "|");
         if (strlen(word) == length && strncmp(at, word, length) == 0)
             return place;

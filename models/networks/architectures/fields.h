@@ -57,7 +57,7 @@ int rt_model_head_find(const char *name); /* "ForCausalLM"; -1: none has it */
 /* Words of the kinds of keys, as enum rt_key_kind counts them. */
 extern const char rt_key_kind_words[];
 
-/* The place of a word among "one|another"; -1: none. */
+/* The place of a word among "one|another"; -1: none, or no words. */
 int rt_word_find(const char *words, const char *word);
 
 #endif

@@ -7,6 +7,7 @@
  * layers/{layernorm,activation}.py beside.
  */
 #include "datasets/moe_routing.h"
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_node.h"
 

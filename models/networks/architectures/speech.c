@@ -1,6 +1,7 @@
 /* What models of sound read: Whisper, an encoder of mel spectra with a decoder of text; wav2vec2 and HuBERT,
  * encoders of samples at 16 kHz. Convolutions over time are those of images of height 1, as PyTorch runs
  * nn.Conv1d. As modeling_whisper.py, modeling_wav2vec2.py and modeling_hubert.py (transformers 5.23). */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/build_image.h"
 #include "models/networks/build_node.h"

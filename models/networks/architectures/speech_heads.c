@@ -1,4 +1,5 @@
 /* Heads of models of sound: classes, letters, codebooks (modeling_wav2vec2.py, modeling_whisper.py). */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 
 #include <string.h>

@@ -453,3 +453,26 @@ void rt_stack_begin_layers(struct rt_stack *stack, const struct rt_layers *kind)
     uint32_t block = rt_graph_add_block(stack->graph, kind->name, RT_BLOCK_LAYER, kind->count);
     stack->graph->blocks[block].distinct = stack->model->distinct_layers;
 }
+
+/* --- scores by distance --- */
+
+/* The bucket of each distance, (queries, keys): near distances have one each, far ones share buckets that
+ * grow as a logarithm. The encoder's differ by the sign of the distance. */
+uint32_t rt_build_buckets(const struct rt_stack *stack)
+{
+    struct rt_graph *graph = stack->graph;
+    int64_t q = stack->shape.queries, k = stack->shape.keys;
+    uint32_t side = RT_NO_INPUT;
+    if (!stack->cross) {
+        side = rt_build_unary(graph, "buckets.side", RT_OP_MUL_SCALAR, RT_NO_INPUT, q, k);
+        side = rt_build_unary(graph, "buckets.side_add", RT_OP_ADD_SCALAR, side, q, k);
+    }
+    uint32_t x = rt_build_unary(graph, "buckets.exact", RT_OP_DIV_SCALAR, RT_NO_INPUT, q, k);
+    x = rt_build_unary(graph, "buckets.log", RT_OP_DIV_SCALAR, x, q, k);
+    x = rt_build_unary(graph, "buckets.scale", RT_OP_MUL_SCALAR, x, q, k);
+    x = rt_build_unary(graph, "buckets.far", RT_OP_ADD_SCALAR, x, q, k);
+    x = rt_build_constant(graph, "buckets.where", RT_OP_WHERE, x, q, k);
+    if (stack->cross)
+        return rt_build_unary(graph, "buckets.add", RT_OP_ADD_SCALAR, x, q, k);
+    return rt_build_binary(graph, "buckets.add", RT_OP_ADD, x, side, q, k, q * k);
+}

@@ -1,5 +1,6 @@
 /* One stack of layers between an embedding and a head: decoders (GPT-2, OPT, Llama ...)
  * and encoders (BERT and those after it). See architecture.h. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 
 enum { ANSWER = 2 }; /* scores of each token: the start and the end of an answer */

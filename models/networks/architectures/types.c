@@ -6,9 +6,10 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "models/networks/architectures/fields.h"
-#include "models/networks/config.h"
+#include "models/networks/architectures/parts.h"
+#include "models/networks/architectures/types.h"
 
-#include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -702,7 +703,7 @@ static const struct rt_architecture *find_listed(const char *list, const char *n
         const char *at = strstr(rt_architecture_json[i], list);
         const struct rt_architecture *row =
             at != NULL && strstr(at, quoted) != NULL ? rt_architecture_at(i) : NULL;
-        if (row != NULL && rt_config_is_one_of(name, wrapper ? row->wrappers : row->aliases))
+        if (row != NULL && rt_word_find(wrapper ? row->wrappers : row->aliases, name) >= 0)
             found = row;
     }
     free(quoted);

@@ -1,5 +1,6 @@
 /* Encoders of images by config.json: ViT, DeiT, and CLIP's two towers. See architecture.h. Models of images
  * by name are in vision/, whose patches and tokens these are made of. */
+#include "models/networks/architectures/parts.h"
 #include "models/networks/architectures/stack.h"
 #include "models/networks/vision/tokens.h"
 

@@ -7,7 +7,7 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_VISION_VISION_H
 #define ROOFTILE_MODELS_NETWORKS_VISION_VISION_H
 
-#include "models/networks/model.h"
+#include "models/networks/graph.h"
 
 struct rt_vision {
     const char *name;    /* as torchvision has it, or timm */

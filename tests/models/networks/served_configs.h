@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "models/networks/architectures/architecture.h"
+#include "models/networks/model.h"
 #include "test.h"
 
 /* Calls `run` for each; returns how many there are. */

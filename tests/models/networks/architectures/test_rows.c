@@ -1,6 +1,6 @@
 /* The rows of architectures: complete, and without a name that two of them have. */
 #include "find.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/types.h"
 
 static bool has_key(const struct rt_architecture *row, size_t offset)
 {

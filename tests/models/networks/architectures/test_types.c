@@ -1,7 +1,7 @@
 /* Files of architectures: a user's is as good as one that is compiled in; what is wrong in one is said in a
  * sentence with its file and key. */
 #include "find.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/types.h"
 
 #define MISTRAL                                                                                              \
     "\"what\": \"mine\", \"like\": \"llama\", \"without\": [\"attention_bias\", \"mlp_bias\", "              \

@@ -1,9 +1,9 @@
-/* Models to graphs: checks of options, the architecture's builder, checks of kernels. See model.h. */
-#include "models/networks/model.h"
+/* Models to graphs: checks of options, the architecture's builder, checks of kernels. See model_graph.h. */
+#include "models/networks/model_graph.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "datasets/run_attributes.h"
-#include "models/networks/architectures/architecture.h"
+#include "models/networks/architectures/parts.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/sequences.h"
 #include "models/networks/build.h"
@@ -470,14 +470,6 @@ int rt_graph_build(const struct rt_model *model, const struct rt_graph_options *
 bool rt_model_is_served(const struct rt_model *model)
 {
     return model->architecture != NULL && model->architecture->served;
-}
-
-int64_t rt_sizes_largest(const struct rt_sizes *sizes)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < sizes->count; i++)
-        most = sizes->of[i] > most ? sizes->of[i] : most;
-    return most;
 }
 
 /* Of what it reads, rather than as many as are asked for. */

@@ -1,0 +1,19 @@
+/* The files of architectures: those of types/, compiled in, and users' own. */
+#ifndef ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_TYPES_H
+#define ROOFTILE_MODELS_NETWORKS_ARCHITECTURES_TYPES_H
+
+#include "models/networks/architectures/architecture.h"
+
+/* Those that are compiled in, in the order of their types; NULL behind the last. Files are read when they are
+ * asked for, and kept as long as the process runs. */
+const struct rt_architecture *rt_architecture_at(size_t i);
+/* By type or alias; NULL: none has it. */
+const struct rt_architecture *rt_architecture_of_type(const char *type);
+/* The language part of models of text and images of a type; NULL: of none. */
+const struct rt_architecture *rt_architecture_of_wrapper(const char *type);
+/* Of a user's file. RT_EFORMAT names file, key and what it may be. */
+int rt_architecture_load(const char *path, const struct rt_architecture **out);
+/* The same of a text. */
+int rt_architecture_read(const char *text, const char *where, const struct rt_architecture **out);
+
+#endif

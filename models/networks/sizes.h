@@ -1,0 +1,248 @@
+/*
+ * Models as sizes: what a Hugging Face config.json holds of a transformer. What one architecture has and
+ * another has not is a file of architectures/types. Models of images are known by name only: rows of vision/.
+ */
+#ifndef ROOFTILE_MODELS_NETWORKS_SIZES_H
+#define ROOFTILE_MODELS_NETWORKS_SIZES_H
+
+#include "models/networks/graph.h"
+
+/* Norms of queries and keys. */
+enum rt_qk_norm {
+    RT_QK_NORM_NONE,
+    RT_QK_NORM_HEADS, /* of every head, with weights that all heads share (Qwen3) */
+    RT_QK_NORM_WHOLE, /* of all heads together (OLMo 2) */
+    RT_QK_NORM_EACH,  /* of every head, with weights of its own (Command R+) */
+    RT_QK_NORM_BARE,  /* of every head, without weights (Llama 4) */
+    RT_QK_NORM_LAYER, /* of every head, layer norms with weights and biases that all heads share (Phi) */
+};
+
+/* Layers without rotary positions. */
+enum rt_unrotated {
+    RT_UNROTATED_NONE,
+    RT_UNROTATED_FULL,   /* those that attend to all tokens, where others have a window (Command R7B) */
+    RT_UNROTATED_ALWAYS, /* the same, windows or not (SmolLM3, Llama 4) */
+};
+
+/* Where queries, keys and values come from, and so what gathers their gradients. */
+enum rt_qkv {
+    RT_QKV_SEPARATE, /* three products */
+    RT_QKV_CHUNKS,   /* one, in equal parts: chunk, whose gradients are joined (GPT-NeoX) */
+    RT_QKV_SLICES,   /* one, cut by columns: the gradient of each is copied into zeros (Phi-3) */
+    RT_QKV_SELECTS,  /* the same of an index of its own dim, so that rows need no copies (BLOOM) */
+};
+
+/* How scores of tokens are scaled. */
+enum rt_score_scale {
+    RT_SCALE_MULTIPLIES,
+    RT_SCALE_DIVIDES, /* (GPT-J) */
+    RT_SCALE_NONE,    /* (GPT-Neo) */
+};
+
+/* What embeddings are multiplied by. */
+enum rt_tokens_scale {
+    RT_TOKENS_AS_THEY_ARE,
+    RT_TOKENS_BY_NUMBER,
+    RT_TOKENS_BY_TENSOR, /* of one element (Gemma) */
+};
+
+/* How scores of words are scaled by a number. */
+enum rt_words_scale {
+    RT_WORDS_AS_THEY_ARE,
+    RT_WORDS_MULTIPLIED,
+    RT_WORDS_DIVIDED, /* (Granite) */
+};
+
+/* What follows the last layer, as "architectures" of config.json names it. */
+enum rt_model_head {
+    RT_MODEL_HEAD_OWN,              /* not said: as the architecture's row has it */
+    RT_MODEL_HEAD_WORDS,            /* ForCausalLM, LMHeadModel, ForConditionalGeneration: scores of words */
+    RT_MODEL_HEAD_NONE,             /* Model */
+    RT_MODEL_HEAD_SEQUENCE_CLASSES, /* ForSequenceClassification */
+    RT_MODEL_HEAD_TOKEN_CLASSES,    /* ForTokenClassification */
+    RT_MODEL_HEAD_QUESTION,         /* ForQuestionAnswering: start and end of the answer */
+    RT_MODEL_HEAD_MASKED_WORDS,     /* ForMaskedLM */
+    RT_MODEL_HEAD_PRETRAINING,      /* ForPreTraining: masked words and the next sentence */
+    RT_MODEL_HEAD_NEXT_SENTENCE,    /* ForNextSentencePrediction */
+    RT_MODEL_HEAD_CTC,              /* ForCTC: scores of letters at each time */
+    RT_MODEL_HEAD_ENCODER,          /* EncoderModel: the encoder of an encoder-decoder alone */
+    RT_MODEL_HEAD_IMAGE_CLASSES,    /* ForImageClassification */
+    RT_MODEL_HEAD_TEACHER,          /* ForImageClassificationWithTeacher: of two tokens */
+    RT_MODEL_HEAD_PROJECTION,       /* ModelWithProjection: a product over one token (CLIP) */
+    RT_MODEL_HEAD_COUNT
+};
+
+struct rt_architecture;
+struct rt_vision;
+
+#define RT_CONFIG_MOST_SIZE   ((int64_t)1 << 31) /* of a number in a config */
+#define RT_CONFIG_MOST_LAYERS 65536 /* of an encoder or decoder: memory is walked layer by layer */
+enum { RT_MOST_CONVOLUTIONS = 16, RT_MOST_SECONDS = 86400 };
+
+/* Sizes that a config lists: as many as `count`. */
+struct rt_sizes {
+    int64_t count, of[RT_MOST_CONVOLUTIONS];
+};
+
+/* 0: of none */
+static inline int64_t rt_sizes_largest(const struct rt_sizes *sizes)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < sizes->count; i++)
+        most = sizes->of[i] > most ? sizes->of[i] : most;
+    return most;
+}
+
+struct rt_model {
+    char name[96];                  /* of the zoo, or the file's path */
+    const struct rt_vision *vision; /* a model of images, of which the sizes below are 0; NULL: none */
+    const struct rt_architecture *architecture; /* NULL: a model of images */
+
+    /* Of all. An encoder-decoder's (T5, BART) are the encoder's; `decoder` has what differs. */
+    int64_t hidden, layers, heads, kv_heads, head_dim, value_dim, ffn_width, vocab, positions;
+    int64_t embedding;   /* width of the word embedding where it differs (OPT-350m); else = hidden */
+    int64_t token_types; /* (BERT); 0: none */
+    bool tied;           /* input and output embedding are one matrix */
+    bool norm_first;     /* norms come before attention and feed-forward; else behind them */
+    bool gated;          /* the feed-forward multiplies two products */
+    enum rt_activation_kind activation;
+    struct { /* of products: of attention, of feed-forward, with the vocabulary; */
+        bool qkv, out, ffn, head;
+        bool norm;       /* of layer norms whose architecture says that they have none; */
+        bool classifier; /* of the product before the last of a head (ModernBERT) */
+    } bias;
+    /* Training drops out some of the probabilities of attention, of what a feed-forward's activation puts
+     * out, of what branches put out, of what enters the first layer. Architectures whose models always do say
+     * so themselves. */
+    struct {
+        bool attention, ffn, residual, embedding;
+    } dropout;
+
+    /* What varies a layer. */
+    enum rt_qk_norm qk_norm;
+    enum rt_qkv qkv;
+    enum rt_score_scale score_scale;
+    enum rt_tokens_scale tokens_scaled;
+    enum rt_words_scale words_scaled;
+    bool branch_scaled; /* what is added to the residual is multiplied by a number (Granite) */
+    bool sub_norms;     /* what enters the last products of attention and feed-forward is normed (BitNet) */
+    bool norm_branch;   /* what attention and feed-forward put out is normed before it is added */
+    bool parallel;      /* attention and feed-forward read what enters the layer (GPT-J) */
+    int64_t parallel_norms;        /* 2: each by a norm of its own (GPT-NeoX); else they share one */
+    bool gate_joined;              /* one product for gate and up */
+    bool alibi;                    /* scores get a bias by distance, without parameters (BLOOM) */
+    bool score_cap, logit_cap;     /* tanh keeps scores of tokens, of words small (Gemma 2) */
+    bool sinks;                    /* each head has a score that no token has (gpt-oss) */
+    bool new_decoder, multi_query; /* Falcon's generations: traits above are made of them */
+    struct {
+        int64_t dim;   /* columns of a head that rotary positions turn; 0: none; -1: by share, */
+        int64_t share; /* in thousandths of a head */
+        bool joined;   /* turned columns are joined with the others even where there are none (Phi-3) */
+        bool rows;     /* columns are turned before tokens and heads change places (GPT-J) */
+        enum rt_unrotated unrotated; /* reach.full_layers are not turned */
+    } rotary;
+    /* Latent attention (DeepSeek): ranks of what queries, keys and values are made of; columns of a head
+     * without and with positions; value_dim is that of its values. 0: none. */
+    struct {
+        int64_t q_rank, kv_rank, nope_dim, rope_dim;
+    } latent;
+    struct { /* tokens that attention reaches back over; chunks that it stays within; 0: all */
+        int64_t window, chunk;
+        bool slides;         /* the window is used; configs of Qwen have one that is not */
+        int64_t full_layers; /* beyond window and chunk, where others are not; -1: one in full_period */
+        int64_t full_period;
+    } reach;
+
+    /* Each token goes to `topk` of `count` experts; in encoder-decoders (Switch) to one, of fixed capacity.
+     */
+    struct {
+        int64_t count, topk, width;
+        int64_t step, dense_layers;   /* every step-th layer has experts; layers without */
+        int64_t shared, shared_width; /* that every token goes to: their number and width */
+        bool shared_gated;            /* what they put out is weighed by a product (Qwen2-MoE) */
+        bool normed;                  /* the scores of a token's experts are divided by their sum */
+        bool bias;                    /* the products of experts have a bias (gpt-oss), */
+        bool clamped;                 /* their gates are clamped, and weigh by 1 and more (gpt-oss) */
+        bool router_bias;
+        int64_t capacity, encoder_step, decoder_step;
+        int64_t encoder_layers, decoder_layers; /* with experts, as the config gives them; steps follow */
+    } experts;
+
+    struct { /* of an encoder-decoder; 0: as the encoder's */
+        int64_t layers, heads, ffn_width, vocab;
+        bool shares_tables, separate_tables; /* one embedding for both; one for each (Marian) */
+        bool output_scaled;                  /* what the decoder puts out is scaled (T5) */
+    } decoder;
+
+    /* Encoders: */
+    bool tasks_used; /* a table of kinds of tasks is added to tokens (ERNIE); its rows: */
+    int64_t tasks;
+    int64_t distinct_layers; /* layers with weights of their own, which others repeat (ALBERT); 0: all */
+    int64_t layers_of_group; /* ALBERT: that follow one another; the above are in groups then */
+    bool embedding_mapped;   /* the embedding is widened by a product even to the same width */
+    bool biased_input, no_positions; /* DeBERTa: a table of positions is added to tokens; none is */
+    bool legacy;                     /* else DeBERTa scores words by the embedding's matrix, tied or not */
+    struct {                         /* scores by distance: in buckets (T5, MPNet); */
+        int64_t buckets;
+        bool relative;           /* DeBERTa's disentangled attention, */
+        bool c2p, p2c;           /* of contents to positions, of positions to contents; */
+        bool shares_qk;          /* by the products of queries and keys, not by products of their own; */
+        int64_t span, most_span; /* distances to either side that differ, in buckets and in tokens; */
+        bool normed;             /* their embedding is normed */
+    } distance;
+    struct { /* a convolution over tokens beside the first layer; 0: none */
+        int64_t kernel, groups;
+        bool gelu;
+    } token_conv;
+
+    int64_t projection; /* width of heads that classify sound, of what CLIP compares */
+    struct {            /* spectra's lines and the encoder's tokens (Whisper); convolutions over samples */
+        int64_t mel_bins, positions; /* 0: none */
+        struct rt_sizes widths, kernels, strides;
+        bool bias, normed; /* each has a bias; a norm of its own, not the first alone */
+        int64_t position_kernel, position_groups; /* of the convolution that makes positions */
+        bool features_normed, positions_normed;   /* features; what that convolution reads, in batches */
+        enum rt_activation_kind activation;       /* of these convolutions */
+        bool masks_time, masks_columns;           /* training masks some; either makes a parameter */
+        bool layers_weighed;                      /* heads read all layers' outputs */
+        /* ForPreTraining: codebooks, entries of each, width of an entry of all, width that it is compared in
+         */
+        int64_t codebooks, code_entries, code_width, code_projection;
+    } sound;
+    struct { /* side in pixels, side of a patch, channels; learned tokens before the patches. 0: none. */
+        int64_t side, patch, channels, prefix_tokens;
+        bool unbiased;        /* the convolution of patches has no bias (CLIP) */
+        int64_t pooled_width; /* of what Model puts out; 0: as hidden */
+    } image;
+    struct { /* CLIP's encoder of images */
+        int64_t hidden, layers, heads, ffn_width;
+        enum rt_activation_kind activation;
+    } tower;
+
+    enum rt_model_head head;
+    int64_t labels;  /* of a head that classifies */
+    int dtype;       /* that the config names, with its quantisation; -1: none */
+    int64_t kv_bits; /* of cached keys and values, as the config has them; 0: not said */
+    bool fp16;       /* the config names fp16: of a quantised model, for all but its products */
+    /* Why the config's dtype or quantisation cannot be forecast, "" where it can. */
+    char unknown_dtype[320];
+    /* Main sizes that the config lacks, so that they are transformers' defaults: "hidden_size = 768, ..." */
+    char defaulted[240];
+    /* Keys of the config that are not read and may change the graph: "\"one\", \"another\""; "": none */
+    char unread[240];
+    /* The type of the model of text and images that this is the language part of; "": none */
+    char part_of[64];
+};
+
+/* --- of a config.json --- */
+
+int rt_model_load(const char *path, struct rt_model *out);
+/* Read as if its "model_type" was `type`, or as a user's file of an architecture says (its name ends in
+ * .json), and without "architectures"; NULL: as it is. */
+int rt_model_load_as(const char *path, const char *type, struct rt_model *out);
+
+/* The dtype of a step that was asked for without one: the config's, else fp32. RT_EFORMAT where the config
+ * has one that cannot be forecast; the sentence names it. */
+int rt_model_dtype(const struct rt_model *model, enum rt_dtype *out);
+
+#endif
