@@ -14,6 +14,15 @@
  * One line per predictor, medians of all rounds: us of a forecast, the same over the time of the sgemm,
  * forecasts/s of the sweep one by one and together, both times the time of the sgemm; us of the decode step,
  * and over the sgemm. Lines that begin with # are words.
+ *
+ * Beside an earlier state of the house: check it out into a folder of its own (`git worktree add`), build
+ * both with CMAKE_BUILD_TYPE=Release, and let the two programs take turns, each with the predictor that its
+ * own tree brings, so that a busy machine is busy for both:
+ *
+ *     for i in 1 2 3; do for t in ../start .; do $t/build/tests/bench_forecast 3 roofline rooftile; done; done
+ *
+ * The columns that are over or per sgemm compare across runs. tests/bench/bench_predict.sh takes such a build
+ * folder as its first argument, for the whole process.
  */
 #include <cblas.h>
 #include <math.h>

@@ -3,7 +3,8 @@
 #     tests/bench/bench_predict.sh [BUILD [ROUNDS [PREDICTOR...]]]
 # PREDICTOR is a file, or a kind, whose untrained networks bench_forecast writes; default rooftile and neusight. Prints
 # per command the median over the rounds (default 20) and the least in ms, and the medians over that of
-# `rooftile --version`. The commands take turns, so that a busy machine is busy for all.
+# `rooftile --version`. The commands take turns, so that a busy machine is busy for all. Beside an earlier state of the
+# house: give its build folder as BUILD, in turns with this one's (bench_forecast.c says how).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build}
