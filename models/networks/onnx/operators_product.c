@@ -175,9 +175,12 @@ static struct rt_onnx_shape taken(const struct rt_onnx_lowering *l, size_t input
 }
 
 /* numpy's matmul of the first input and input `second`. What has one matrix for the whole batch is a linear
- * layer where that is a weight, and one product of all rows else. */
-static void product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
+ * layer where that is a weight, and one product of all rows else. False where one is no matrix, which shapes
+ * that were not yet known when they were checked may turn out to be. */
+static bool product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
 {
+    if (rt_onnx_lower_shape(l, 0)->rank < 1 || rt_onnx_lower_shape(l, second)->rank < 1)
+        return false;
     struct rt_onnx_shape first = taken(l, 0, "transA"), other = taken(l, second, "transB");
     struct matrices a = matrices_of(&first, true), b = matrices_of(&other, false);
     int64_t all = rt_onnx_count(rt_onnx_lower_out_shape(l));
@@ -192,6 +195,7 @@ static void product_of(struct rt_onnx_lowering *l, size_t second, bool bias)
         l->result = rt_build_bmm(l->graph, l->name, left, right, all / (m * b.cols), m, a.cols, b.cols);
     }
     l->made[l->at.node->outputs[0]].product = weight && !bias;
+    return true;
 }
 
 /* Batches of dims in another order are not told apart. */
@@ -199,14 +203,15 @@ static bool lower_matmul(struct rt_onnx_lowering *l)
 {
     if (rt_onnx_int(&l->at, "transBatchA", 0) != 0 || rt_onnx_int(&l->at, "transBatchB", 0) != 0)
         return false;
-    product_of(l, 1, false);
-    return true;
+    return product_of(l, 1, false);
 }
 
 /* The bias is added in the same kernel where it is a weight of one dim. */
 static bool lower_gemm(struct rt_onnx_lowering *l)
 {
     const struct rt_onnx_shape *a = rt_onnx_lower_shape(l, 0), *out = rt_onnx_lower_out_shape(l);
+    if (a->rank != 2 || out->rank != 2)
+        return false;
     int64_t k = a->dim[rt_onnx_int(&l->at, "transA", 0) != 0 ? 0 : 1];
     bool third = rt_onnx_lower_in(l, 2) != RT_ONNX_NO_VALUE;
     if (rt_onnx_lower_is_constant(l, 1)) {
@@ -225,7 +230,8 @@ static bool lower_gemm(struct rt_onnx_lowering *l)
 static bool lower_quantised_apart(struct rt_onnx_lowering *l)
 {
     bool bias = strcmp(l->at.node->op, "QGemm") == 0 && rt_onnx_lower_in(l, 6) != RT_ONNX_NO_VALUE;
-    product_of(l, 3, bias);
+    if (!product_of(l, 3, bias))
+        return false;
     rt_onnx_lower_set_dtype(l, RT_INT8);
     return true;
 }
@@ -233,7 +239,8 @@ static bool lower_quantised_apart(struct rt_onnx_lowering *l)
 /* Both operands first, then scales and zero points. */
 static bool lower_quantised(struct rt_onnx_lowering *l)
 {
-    product_of(l, 1, false);
+    if (!product_of(l, 1, false))
+        return false;
     rt_onnx_lower_set_dtype(l, strcmp(l->at.node->op, "GemmFloat8") == 0 ? RT_FP8 : RT_INT8);
     return true;
 }
@@ -250,7 +257,8 @@ static bool lower_quantises(struct rt_onnx_lowering *l)
     struct rt_onnx_made *in = &l->made[rt_onnx_lower_in(l, 0)];
     uint32_t before = in->node;
     in->node = x;
-    lower_quantised(l);
+    if (!lower_quantised(l))
+        l->result = x;
     in->node = before;
     return true;
 }
