@@ -30,6 +30,7 @@
 #include "collect/cpu/pool.h"
 #include "collect/cpu/rapl.h"
 #include "base/status.h"
+#include "base/strings.h"
 
 #include <cblas.h>
 #include <limits.h>
@@ -62,6 +63,7 @@ struct cpu_context {
     double limit_bytes; /* of one kernel's operands, all sets of them: a quarter of the memory */
     size_t rotate_bytes;
     uint64_t seed;
+    bool cache_given;
     int blas_threads; /* before the backend was opened */
 };
 
@@ -179,6 +181,25 @@ static void cpu_close(void *opaque)
     free(context);
 }
 
+/* A guest of two processors is told of the last-level cache of all those that the host has: buffers of many
+ * times that take minutes to fill. ROOFTILE_CPU_CACHE_MIB says what is to count instead. */
+static int read_given_cache(struct cpu_context *context)
+{
+    const char *text = getenv("ROOFTILE_CPU_CACHE_MIB");
+    int64_t mib;
+    if (text == NULL)
+        return RT_OK;
+    if (rt_parse_integer(text, strlen(text), &mib) != 0 || mib < 1 || mib > 1 << 20)
+        return rt_fail(
+            RT_EUSAGE,
+            "ROOFTILE_CPU_CACHE_MIB is \"%s\": give the last-level cache as a whole number of MiB, "
+            "or unset it",
+            text);
+    context->machine.cache_bytes = (size_t)mib << 20;
+    context->cache_given = true;
+    return RT_OK;
+}
+
 static int cpu_open(const struct rt_backend_options *options, void **out)
 {
     struct cpu_context *context = rt_calloc(1, sizeof *context);
@@ -186,10 +207,12 @@ static int cpu_open(const struct rt_backend_options *options, void **out)
     rt_rapl_open(&context->rapl);
     context->seed = options->seed;
     context->limit_bytes = context->machine.memory_bytes / 4;
-    context->rotate_bytes = ROTATED_CACHES * context->machine.cache_bytes;
     context->blas_threads = openblas_get_num_threads();
     openblas_set_num_threads(1);
-    int status = add_devices(context, options->devices != NULL ? options->devices : "1,all");
+    int status = read_given_cache(context);
+    context->rotate_bytes = ROTATED_CACHES * context->machine.cache_bytes;
+    if (status == RT_OK)
+        status = add_devices(context, options->devices != NULL ? options->devices : "1,all");
     if (status == RT_OK && options->faults != NULL)
         status = rt_fail(RT_EUSAGE,
                          "--faults is for the synthetic backend; the cpu backend measures real kernels");
@@ -329,8 +352,9 @@ static void cpu_facts(void *opaque, size_t which, rt_fact_visit visit, void *to)
     visit(to, "clock_mhz_source",
           RT_PROBED "the clocks that the system reported"); /* some report the current one */
     visit(to, "l2_mib_source",
-          context->machine.cache_known ? "last-level cache as the system reports it"
-                                       : "assumed: the system does not report its last-level cache");
+          context->cache_given           ? "last-level cache as ROOFTILE_CPU_CACHE_MIB gives it"
+          : context->machine.cache_known ? "last-level cache as the system reports it"
+                                         : "assumed: the system does not report its last-level cache");
     visit(
         to, "tiling",
         "products 128x128, rows about 16384 elements, elementwise 4096 of a row; threads take tiles in turn");

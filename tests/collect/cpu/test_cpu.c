@@ -319,6 +319,44 @@ static const struct rt_backend *open_cpu(const char *devices, void **context)
     return backend;
 }
 
+static void keep_cache_source(void *to, const char *name, const char *value)
+{
+    if (strcmp(name, "l2_mib_source") == 0)
+        snprintf(to, 128, "%s", value);
+}
+
+static void test_given_cache(void)
+{
+    const char *before = getenv("ROOFTILE_CPU_CACHE_MIB");
+    char *kept = before != NULL ? rt_strdup(before) : NULL, source[128];
+    const struct rt_backend_options options = {.devices = "1"};
+    const struct rt_backend *backend;
+    struct rt_device device;
+    void *context;
+    RT_ASSERT_OK(rt_backend_find("cpu", &backend));
+    setenv("ROOFTILE_CPU_CACHE_MIB", "3", 1);
+    context = NULL;
+    RT_ASSERT_OK(backend->open(&options, &context));
+    RT_ASSERT_OK(backend->describe(context, 0, &device));
+    CU_ASSERT_EQUAL(device.l2_mib, 3);
+    backend->facts(context, 0, keep_cache_source, source);
+    CU_ASSERT_STRING_EQUAL(source, "last-level cache as ROOFTILE_CPU_CACHE_MIB gives it");
+    backend->close(context);
+    static const char *const wrong[] = {"", "0", "-1", "1.5", "4 MiB", "1048577"};
+    for (size_t i = 0; i < RT_COUNT(wrong); i++) {
+        setenv("ROOFTILE_CPU_CACHE_MIB", wrong[i], 1);
+        RT_ASSERT_FAILS(backend->open(&options, &context), RT_EUSAGE, "ROOFTILE_CPU_CACHE_MIB is");
+    }
+    unsetenv("ROOFTILE_CPU_CACHE_MIB");
+    RT_ASSERT_OK(backend->open(&options, &context));
+    backend->facts(context, 0, keep_cache_source, source);
+    CU_ASSERT_PTR_NOT_NULL(strstr(source, "the system"));
+    backend->close(context);
+    if (kept != NULL)
+        setenv("ROOFTILE_CPU_CACHE_MIB", kept, 1);
+    free(kept);
+}
+
 static void test_devices(void)
 {
     void *context;
@@ -511,6 +549,7 @@ static void test_energy_of_a_run(void)
 
 RT_TESTS(RT_TEST(test_products), RT_TEST(test_convolutions), RT_TEST(test_row_ops), RT_TEST(test_elementwise),
          RT_TEST(test_pool_runs_each_tile_once), RT_TEST(test_cpuinfo), RT_TEST(test_machine),
-         RT_TEST(test_devices), RT_TEST(test_bad_devices), RT_TEST(test_kernel_is_described_and_timed),
-         RT_TEST(test_what_does_not_fit_is_refused), RT_TEST(test_packages_are_summed_over_wraps),
-         RT_TEST(test_what_hides_the_counter_is_said), RT_TEST(test_energy_of_a_run))
+         RT_TEST(test_given_cache), RT_TEST(test_devices), RT_TEST(test_bad_devices),
+         RT_TEST(test_kernel_is_described_and_timed), RT_TEST(test_what_does_not_fit_is_refused),
+         RT_TEST(test_packages_are_summed_over_wraps), RT_TEST(test_what_hides_the_counter_is_said),
+         RT_TEST(test_energy_of_a_run))
