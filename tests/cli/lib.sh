@@ -57,11 +57,15 @@ wait_until() {
     done
 }
 
-# needs_pytorch NAME: sets $python to one that has it, or skips NAME.
+# needs_pytorch NAME [OLDEST]: sets $python to one that has it, of that version (2.5) or newer, or skips NAME.
 needs_pytorch() {
+    local old= version
     for python in ${ROOFTILE_PYTHON:-} python3 /usr/bin/python3; do
-        "$python" -c "import torch" 2>/dev/null && return
+        version=$("$python" -c "import torch; print(torch.__version__)" 2>/dev/null) || continue
+        [ "$(printf '%s\n' "${2:-0}" "$version" | sort -V | head -n 1)" = "${2:-0}" ] && return
+        old=$version
     done
+    [ -z "$old" ] || skip_all "$1" "PyTorch $old is older than ${2:-0}"
     skip_all "$1" "no python3 with PyTorch"
 }
 

@@ -1,7 +1,7 @@
 # scripts/export_onnx.py with either exporter, scripts/crosscheck_onnx.py, and what they refuse.
 . "$ROOFTILE_SOURCE/tests/cli/lib.sh"
 cd "$work"
-needs_pytorch export_onnx
+needs_pytorch export_onnx 2.5 # older ones have no dynamo=
 "$python" -c "import onnx, onnxscript, torchvision" 2>/dev/null || skip_all export_onnx "no onnx, onnxscript and torchvision"
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 export="$python $ROOFTILE_SOURCE/scripts/export_onnx.py"

@@ -430,7 +430,8 @@ static void test_overlong(void)
     CU_ASSERT_TRUE(rt_model_overlong(&m, &options));
 }
 
-/* The largest sizes that options allow overflow nowhere: they give a graph or an error. */
+/* The largest sizes that options allow overflow nowhere: they give a graph or an error. Every model meets
+ * every product of batch and length, each by one in four of its pairs; any four models meet all pairs. */
 static void test_largest_options(void)
 {
     struct rt_graph graph;
@@ -440,6 +441,8 @@ static void test_largest_options(void)
         for (int step = 0; step < RT_STEP_COUNT; step++)
             for (int log = 0; log <= 31; log++)
                 for (int other = 0; other <= 31; other++) {
+                    if (((size_t)log + 2 * (size_t)other + i) % 4 != 0 && log < 31 && other < 31)
+                        continue;
                     struct rt_graph_options o = {.step = (enum rt_step_kind)step,
                                                  .batch = (int64_t)1 << log,
                                                  .sequence = (int64_t)1 << other,
