@@ -1,5 +1,6 @@
 /* Convolutions as implicit products. See conv.h. */
 #include "collect/cpu/conv.h"
+#include "datasets/op.h"
 
 #include <cblas.h>
 #include <string.h>

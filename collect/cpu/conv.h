@@ -5,7 +5,7 @@
 #ifndef ROOFTILE_COLLECT_CPU_CONV_H
 #define ROOFTILE_COLLECT_CPU_CONV_H
 
-#include "collect/cpu/kernels.h"
+#include "collect/cpu/call.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Operands on a GPU. See memory.h. */
 #include "collect/cuda/memory.h"
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 #include "base/status.h"
 #include "base/strings.h"
 

@@ -1,5 +1,6 @@
 /* A model's kernels on a GPU. See sequence.h. */
 #include "collect/cuda/sequence.h"
+#include "collect/cuda/jobs/makers.h"
 #include "base/status.h"
 #include "base/strings.h"
 

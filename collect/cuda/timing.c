@@ -1,6 +1,6 @@
 /* How runs are timed on a GPU. See timing.h. */
 #include "collect/cuda/timing.h"
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 #include "base/status.h"
 
 #include <stdatomic.h>

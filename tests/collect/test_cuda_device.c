@@ -10,7 +10,7 @@
 #include "collect/collect.h"
 #include "plan_request.h"
 #include "collect/cuda/jobs/job.h"
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 #include "cuda/library_reference.h"
 #include "cuda/vector_reference.h"
 

@@ -1,6 +1,6 @@
 /*
  * A job: how a task is launched on a GPU. A maker per library makes it (vector.c, gemm.c, transfer.c,
- * dnn/dnn.c); the backend allocates its operands, launches and times it.
+ * dnn/dnn.c; makers.h has their table); the backend allocates its operands, launches and times it.
  *
  * A job names the operands of a launch and what they are filled with. The backend keeps several sets of them
  * and passes one set's addresses with every launch, so that runs read operands from memory and not from the
@@ -58,11 +58,6 @@ bool rt_cuda_gemm_can(const struct rt_task *task);
 bool rt_cuda_dnn_can(const struct rt_task *task);
 bool rt_cuda_transfer_can(const struct rt_task *task);
 
-/* The maker of the task's op. */
-bool rt_cuda_job_can(const struct rt_task *task);
-/* *refused as of makers; *job is {0} then. */
-int rt_cuda_job_make(struct rt_cuda_gpu *gpu, const struct rt_task *task, struct rt_cuda_job *job,
-                     const char **refused);
 /* One run, not timed: loads or compiles what the first run does. *refused: why it cannot run. */
 int rt_cuda_job_try(struct rt_cuda_job *job, const CUdeviceptr *operand, CUdeviceptr workspace,
                     const char **refused);

@@ -6,7 +6,7 @@
 #define ROOFTILE_COLLECT_CUDA_JOBS_VECTOR_PLAN_H
 
 #include "collect/backend.h"
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 #include "collect/cuda/jobs/operand.h"
 
 enum { RT_VECTOR_LAUNCHES = 3 };

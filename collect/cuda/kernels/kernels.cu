@@ -1,4 +1,4 @@
-/* Our CUDA kernels. See kernels.h for those below; vector ops are in flat.cuh, rows.cuh and moves.cuh. */
+/* Our CUDA kernels. See args.h for those below; vector ops are in flat.cuh, rows.cuh and moves.cuh. */
 #include "collect/cuda/kernels/flat.cuh"
 #include "collect/cuda/kernels/moves.cuh"
 

@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_VALUES_CUH
 #define ROOFTILE_VALUES_CUH
 
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 
 #ifndef RT_CUDA_ON_CPU /* tests/collect/cuda/cuda_on_cpu.h brings its own */
 #include <cuda_bf16.h>

@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_TESTS_COLLECT_CUDA_KERNELS_ON_CPU_H
 #define ROOFTILE_TESTS_COLLECT_CUDA_KERNELS_ON_CPU_H
 
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 
 #ifdef __cplusplus
 extern "C" {

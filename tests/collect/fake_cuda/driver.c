@@ -1,6 +1,6 @@
 /* A CUDA driver for tests. See driver.h. */
 #include "tests/collect/fake_cuda/driver.h"
-#include "collect/cuda/kernels/kernels.h"
+#include "collect/cuda/kernels/args.h"
 
 #include <cuda.h>
 #include <stdbool.h>

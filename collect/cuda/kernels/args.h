@@ -22,8 +22,8 @@
  *
  * TYPE is f32, f16, bf16, and for values also f8 (e4m3). "any": grids of any size, the kernel strides.
  */
-#ifndef ROOFTILE_COLLECT_CUDA_KERNELS_KERNELS_H
-#define ROOFTILE_COLLECT_CUDA_KERNELS_KERNELS_H
+#ifndef ROOFTILE_COLLECT_CUDA_KERNELS_ARGS_H
+#define ROOFTILE_COLLECT_CUDA_KERNELS_ARGS_H
 
 #include <stddef.h>
 #include <stdint.h>
