@@ -64,17 +64,6 @@ size_t rt_printable(char *out, size_t size, const char *text, bool lines)
     return used;
 }
 
-bool rt_is_printable(const char *text, bool lines)
-{
-    unsigned code;
-    for (size_t length; *text != '\0'; text += length) {
-        length = rt_utf8(text, &code);
-        if (length == 0 || (rt_is_control(code) && !(lines && code == '\n')))
-            return false;
-    }
-    return true;
-}
-
 bool rt_is_utf8(const char *text)
 {
     unsigned code;

@@ -16,9 +16,6 @@
  * `lines`: line ends stay. */
 size_t rt_printable(char *out, size_t size, const char *text, bool lines);
 
-/* Is there nothing to escape? */
-bool rt_is_printable(const char *text, bool lines);
-
 /* Is all of it UTF-8? Only such texts go into HDF5 and JSON files. */
 bool rt_is_utf8(const char *text);
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_arrivals[RT_ARRIVALS] = {"closed loop", "Poisson", "trace"};
-
 size_t rt_serve_load_requests(const struct rt_serve_load *load)
 {
     if (load->arrivals == RT_TRACE)

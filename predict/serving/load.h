@@ -42,7 +42,6 @@ struct rt_serve_trace {
 };
 
 enum rt_arrivals { RT_CLOSED_LOOP, RT_POISSON, RT_TRACE, RT_ARRIVALS };
-extern const char *const rt_arrivals[RT_ARRIVALS];
 
 /* Tokens, even between the two. */
 struct rt_serve_lengths {

@@ -108,15 +108,6 @@ void rt_power_profile_retime(struct rt_power_profile *profile, double step_us)
     }
 }
 
-double rt_power_profile_joules(const struct rt_power_profile *profile, size_t point,
-                               const double scale[RT_ENERGY_PARTS])
-{
-    double sum = 0;
-    for (int part = 0; part < RT_ENERGY_PARTS; part++)
-        sum += scale[part] * profile->joules[point][part];
-    return sum;
-}
-
 /* --- the forecast --- */
 
 /* Power keeps to the limit and to what is drawn at rest, energy to them and the interval of the time. */

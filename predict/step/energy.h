@@ -24,9 +24,6 @@ void rt_power_profile_kernel(const struct rt_query *query, const struct rt_devic
 /* The same work in another time at full clock: steps and their busy part are scaled alike at all points, and
  * the parts of time with them. */
 void rt_power_profile_retime(struct rt_power_profile *profile, double step_us);
-/* Joules of a point with such scales. */
-double rt_power_profile_joules(const struct rt_power_profile *profile, size_t point,
-                               const double scale[RT_ENERGY_PARTS]);
 
 /* Sets forecast->energy; options.energy says whether it is asked for. The time of the step is set. */
 void rt_forecast_sum_energy(struct rt_forecast *forecast, const struct rt_predictor *predictor);

@@ -28,7 +28,6 @@ static void test_escapes(void)
     for (size_t i = 0; i < RT_COUNT(cases); i++) {
         CU_ASSERT_EQUAL(rt_printable(out, sizeof out, cases[i].text, false), strlen(cases[i].printed));
         CU_ASSERT_STRING_EQUAL(out, cases[i].printed);
-        CU_ASSERT_EQUAL(rt_is_printable(cases[i].text, false), strcmp(cases[i].text, cases[i].printed) == 0);
     }
     char *lines = rt_text_printable("a\nb\r", true);
     CU_ASSERT_STRING_EQUAL(lines, "a\nb\\x0d");
@@ -103,7 +102,9 @@ static void test_reports(void)
         if (strstr(text, forms[i].words) == NULL)
             printf("# no %s in:\n%s\n", forms[i].words, text);
         CU_ASSERT_PTR_NOT_NULL(strstr(text, forms[i].words));
-        CU_ASSERT_TRUE(rt_is_printable(text, true));
+        char *escaped = rt_text_printable(text, true); /* there is nothing to escape */
+        CU_ASSERT_STRING_EQUAL(escaped, text);
+        free(escaped);
         free(text);
     }
     char *text = printed(RT_REPORT_JSON);

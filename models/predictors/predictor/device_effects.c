@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_effect_parts[RT_EFFECT_PARTS] = {"compute", "memory", "depth", "narrow"};
-
 void rt_device_effect_release(struct rt_device_effect *effect)
 {
     rt_residual_correction_release(&effect->correction);

@@ -35,7 +35,6 @@ enum rt_effect_part {
     RT_EFFECT_PARTS
 };
 enum { RT_QUEUED_PARTS = RT_EFFECT_MEMORY + 1 };
-extern const char *const rt_effect_parts[RT_EFFECT_PARTS]; /* "compute", "memory", "depth", "narrow" */
 
 struct rt_device_effect {
     char device[96];

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const rt_energy_effects[RT_ENERGY_EFFECTS] = {"core", "memory", "static"};
-
 const enum rt_energy_effect rt_energy_effect_of[RT_ENERGY_PARTS] = {
     [RT_ENERGY_MATRIX] = RT_ENERGY_CORE,   [RT_ENERGY_VECTOR] = RT_ENERGY_CORE,
     [RT_ENERGY_CACHE] = RT_ENERGY_CORE,    [RT_ENERGY_DRAM] = RT_ENERGY_MEMORY,

@@ -22,7 +22,6 @@ enum rt_energy_effect {
     RT_ENERGY_STATIC, /* active and idle watts */
     RT_ENERGY_EFFECTS
 };
-extern const char *const rt_energy_effects[RT_ENERGY_EFFECTS];           /* "core", "memory", "static" */
 extern const enum rt_energy_effect rt_energy_effect_of[RT_ENERGY_PARTS]; /* that a part goes with */
 
 /* A device that was measured. */

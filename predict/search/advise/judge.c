@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rt_advice_rules[RT_RULE_COUNT] = {"advice", "advice, whole known", "memory alone (DIPPM)",
-                                                    "largest"};
-
 /* A run on a slice. */
 struct entry {
     const struct rt_workload *run;

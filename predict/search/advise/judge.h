@@ -19,7 +19,6 @@ enum rt_advice_rule {
     RT_RULE_LARGEST, /* the largest slice, always */
     RT_RULE_COUNT
 };
-extern const char *const rt_advice_rules[RT_RULE_COUNT];
 
 /* Cases, and those in which a rule names the best measured profile. */
 struct rt_advice_score {
