@@ -6,10 +6,25 @@
 #define ROOFTILE_COLLECT_JOB_H
 
 #include "base/options.h"
-#include "collect/attributes.h"
 #include "collect/backend.h"
 #include "collect/measure.h"
 #include "collect/plan/plan.h"
+#include "datasets/dataset.h"
+
+/* A list of named texts, before it becomes a group of a dataset; {0} is an empty one. */
+struct rt_attributes {
+    size_t count;
+    char **name, **value;
+};
+
+void rt_attributes_add(struct rt_attributes *attributes, const char *name, const char *value);
+void rt_attributes_add_number(struct rt_attributes *attributes, const char *name, double value);
+void rt_attributes_add_all(struct rt_attributes *attributes, const struct rt_attributes *others);
+void rt_attributes_release(struct rt_attributes *attributes);
+const char *rt_attributes_get(const struct rt_attributes *attributes, const char *name); /* NULL: none */
+
+/* Index of the dataset's group with these attributes, added where it is new. */
+int32_t rt_attributes_group(const struct rt_attributes *attributes, struct rt_dataset *dataset);
 
 /* State of the caches before a run. Both: one measurement of each. */
 enum rt_cache { RT_CACHE_COLD, RT_CACHE_WARM, RT_CACHE_BOTH, RT_CACHE_COUNT };
