@@ -8,22 +8,13 @@
 #ifndef ROOFTILE_BASE_H5_H
 #define ROOFTILE_BASE_H5_H
 
+#include "base/hdf5_array.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct rt_h5;
-
-enum rt_h5_type { RT_H5_F32, RT_H5_F64, RT_H5_I32, RT_H5_I64, RT_H5_U8, RT_H5_U32 };
-
-/* What an array is: `names` (with `name_count`) makes it an HDF5 enum stored in 8 bits (type RT_H5_U8). */
-struct rt_h5_array {
-    const char *path; /* "/samples/latency_us" */
-    enum rt_h5_type type;
-    const char *units, *long_name; /* NULL: no such attribute */
-    const char *const *names;
-    size_t name_count;
-};
 
 /* A new file. It appears at `path` with rt_h5_commit; rt_h5_close without it removes it. */
 int rt_h5_create(const char *path, struct rt_h5 **out);

@@ -1,4 +1,5 @@
 /* One-dimensional arrays in HDF5 files. See h5.h. */
+#include "base/h5.h"
 #include "base/h5_chunks.h"
 #include "base/h5_file.h"
 #include "base/status.h"

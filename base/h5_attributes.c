@@ -1,4 +1,5 @@
 /* Attributes of HDF5 objects. See h5.h. */
+#include "base/h5.h"
 #include "base/h5_file.h"
 #include "base/printable.h"
 #include "base/status.h"

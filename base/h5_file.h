@@ -2,7 +2,6 @@
 #ifndef ROOFTILE_BASE_H5_FILE_H
 #define ROOFTILE_BASE_H5_FILE_H
 
-#include "base/h5.h"
 #include "base/h5_tree.h"
 #include "base/temporary.h"
 

@@ -13,7 +13,10 @@
 #ifndef ROOFTILE_BASE_H5_TREE_H
 #define ROOFTILE_BASE_H5_TREE_H
 
-#include "base/h5.h"
+#include "base/hdf5_array.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct rt_h5_tree;
 struct rt_h5_object;
