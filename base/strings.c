@@ -1,4 +1,5 @@
 /* String interning and number parsing. See strings.h. */
+#include "base/array.h"
 #include "base/strings.h"
 #include "base/locale.h"
 #include "base/status.h"
@@ -56,14 +57,8 @@ int32_t rt_strings_add(struct rt_strings *strings, const char *text, size_t leng
         rt_hash_set_add(&strings->set, rt_hash_words(text, length), same_text, &looked_for, strings->count);
     if (there >= 0)
         return (int32_t)there;
-    if (strings->size + length + 1 > strings->capacity) {
-        strings->capacity = 2 * (strings->size + length + 1);
-        strings->text = rt_realloc(strings->text, strings->capacity, 1);
-    }
-    if (strings->count == strings->offset_capacity) {
-        strings->offset_capacity = strings->count ? 2 * strings->count : 64;
-        strings->offset = rt_realloc(strings->offset, strings->offset_capacity, sizeof *strings->offset);
-    }
+    RT_GROW(strings->text, strings->size, length + 1, strings->capacity);
+    RT_GROW(strings->offset, strings->count, 1, strings->offset_capacity);
     strings->offset[strings->count] = strings->size;
     memcpy(strings->text + strings->size, text, length);
     strings->text[strings->size + length] = '\0';

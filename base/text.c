@@ -1,4 +1,5 @@
 /* A text that grows. See text.h. */
+#include "base/array.h"
 #include "base/text.h"
 #include "base/locale.h"
 #include "base/printable.h"
@@ -13,11 +14,7 @@
 
 static void reserve(struct rt_text *text, size_t more)
 {
-    size_t needed = text->length + more + 1;
-    if (needed <= text->capacity)
-        return;
-    text->capacity = needed > 2 * text->capacity ? needed : 2 * text->capacity;
-    text->text = rt_realloc(text->text, text->capacity, 1);
+    RT_GROW(text->text, text->length, more + 1, text->capacity);
 }
 
 static void add(struct rt_text *text, const char *format, va_list arguments)

@@ -1,5 +1,6 @@
 /* A model's graph as tasks. See model_step.h. */
 #include "collect/plan/model_step.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "models/networks/source.h"
 #include "models/networks/model.h"
@@ -19,24 +20,10 @@ static struct rt_task task_of(const struct rt_call *call)
     return task;
 }
 
-/* Room for `count` elements, twice as much as before at least. */
-static void *grow(void *array, size_t *capacity, size_t count, size_t size)
-{
-    if (count <= *capacity)
-        return array;
-    *capacity = count > 2 * *capacity ? count : 2 * *capacity;
-    return rt_realloc(array, *capacity, size);
-}
-
-static void grow_launches(struct rt_model_tasks *tasks, size_t count)
-{
-    tasks->launches = grow(tasks->launches, &tasks->launch_capacity, count, sizeof *tasks->launches);
-}
-
 /* The task's number, added where it is new. */
 static uint32_t number_of(struct rt_model_tasks *tasks, const struct rt_task *task)
 {
-    tasks->tasks = grow(tasks->tasks, &tasks->capacity, tasks->count + 1, sizeof *tasks->tasks);
+    RT_GROW(tasks->tasks, tasks->count, 1, tasks->capacity);
     tasks->tasks[tasks->count] = *task;
     int64_t there = rt_hash_set_add_bytes(&tasks->set, tasks->tasks, sizeof *task, tasks->count);
     return (uint32_t)(there >= 0 ? (size_t)there : tasks->count++);
@@ -46,7 +33,7 @@ static void add_node(const struct rt_graph *graph, const struct rt_node *node, e
                      struct rt_graph_kernel *scratch, struct rt_model_tasks *tasks)
 {
     size_t count = rt_node_launches(graph, node, phase, scratch);
-    grow_launches(tasks, tasks->launch_count + count);
+    RT_GROW(tasks->launches, tasks->launch_count, count, tasks->launch_capacity);
     for (size_t k = 0; k < count; k++) {
         struct rt_task task = task_of(&scratch[k].call);
         tasks->launches[tasks->launch_count++] = number_of(tasks, &task);
@@ -59,7 +46,7 @@ static void repeat(struct rt_model_tasks *tasks, size_t first, int64_t times)
     size_t count = tasks->launch_count - first;
     if (count == 0)
         return;
-    grow_launches(tasks, first + count * (size_t)times);
+    RT_GROW(tasks->launches, first, count * (size_t)times, tasks->launch_capacity);
     for (int64_t t = 1; t < times; t++) {
         memcpy(tasks->launches + tasks->launch_count, tasks->launches + first, count * sizeof(uint32_t));
         tasks->launch_count += count;

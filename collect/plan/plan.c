@@ -1,5 +1,6 @@
 /* Plans as sets of tasks. See plan.h. */
 #include "collect/plan/plan.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "base/strings.h"
 
@@ -7,10 +8,7 @@
 
 bool rt_plan_add(struct rt_plan *plan, const struct rt_task *task)
 {
-    if (plan->count == plan->capacity) {
-        plan->capacity = plan->capacity > 0 ? 2 * plan->capacity : 64;
-        plan->tasks = rt_realloc(plan->tasks, plan->capacity, sizeof *plan->tasks);
-    }
+    RT_GROW(plan->tasks, plan->count, 1, plan->capacity);
     plan->tasks[plan->count] = *task;
     if (rt_hash_set_add_bytes(&plan->set, plan->tasks, sizeof *task, plan->count) >= 0)
         return false;
