@@ -1,5 +1,6 @@
 /* HDF5 files read without the library: the same values as were written, and nothing where anything differs.
  */
+#include "base/h5.h"
 #include "base/h5_tree.h"
 #include "test.h"
 
