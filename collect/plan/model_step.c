@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "base/status.h"
 #include "models/networks/source.h"
-#include "models/networks/model.h"
+#include "models/networks/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,46 +92,56 @@ static void name_of(const struct rt_model *model, char *out, size_t size)
     free(copy);
 }
 
+/* Measured are the kernels of PyTorch, attention written out, without an optimizer's. */
+static struct rt_step step_of(const struct rt_model_step *step)
+{
+    struct rt_step asked = RT_STEP_NOT_GIVEN;
+    asked.mode = step->training ? RT_STEP_TRAINING : step->decode ? RT_STEP_DECODE : RT_STEP_PREFILL;
+    asked.batch = step->batch;
+    asked.sequence = step->decode ? 0 : step->sequence;
+    asked.context = step->decode ? step->sequence : 0;
+    asked.image = step->image;
+    asked.dtype = (int)step->dtype;
+    asked.runtime = RT_RUNTIME_EAGER_MATH;
+    asked.optimizer = RT_OPTIMIZER_NONE;
+    return asked;
+}
+
 int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
 {
-    struct rt_model model;
+    const struct rt_step asked = step_of(step);
+    struct rt_model_source source;
+    struct rt_settled_step settled;
     struct rt_graph graph;
-    struct rt_graph_options options = {.step = step->training ? RT_STEP_TRAINING
-                                               : step->decode ? RT_STEP_DECODE
-                                                              : RT_STEP_PREFILL,
-                                       .batch = step->batch,
-                                       .sequence = step->sequence,
-                                       .context = step->sequence,
-                                       .image = step->image,
-                                       .tensor_parallel = 1,
-                                       .dtype = step->dtype};
     if (rt_model_is_onnx(step->model))
         return rt_fail(
             RT_EUSAGE,
             "%s: ONNX models are forecast, not measured; collect the kernels of a model by name or "
             "config.json",
             step->model);
-    int status = rt_model_find(step->model, &model);
-    bool images = status == RT_OK && rt_model_image(&model) > 0;
-    bool text = status == RT_OK && rt_model_reads_text(&model);
-    if (status == RT_OK && ((!text && step->sequence != 0) || (!images && step->image != 0)))
-        return rt_fail(RT_EUSAGE,
-                       images ? "%s is a model of images, which --seq is not for; --image is their side"
-                              : "%s is a language model, which --image is not for; --seq is the length "
-                                "of sequences",
-                       model.name);
-    if (status == RT_OK && step->sequence == 0)
-        options.sequence = options.context = rt_model_default_sequence(&model);
+    int status = rt_model_source_find(step->model, &source);
+    if (status == RT_OK && rt_model_source_traced(&source))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: an %s is forecast, not measured; collect the kernels of a model by name or config.json",
+            step->model, source.importer->what);
     if (status == RT_OK)
-        status = rt_graph_build(&model, &options, &graph);
+        status = rt_step_settle(&asked, &source, NULL, &settled);
+    if (status == RT_OK)
+        status = rt_settled_step_graph(&settled, &source, &graph);
     if (status != RT_OK)
         return status;
-    struct rt_model_tasks tasks = {.layers = model.layers,
-                                   .sequence = images ? -1 : options.sequence,
+    const struct rt_model *model = &source.model;
+    const struct rt_graph_options *options = &settled.graph;
+    bool images = rt_model_image(model) > 0;
+    struct rt_model_tasks tasks = {.layers = model->layers,
+                                   .sequence = images         ? -1
+                                               : step->decode ? options->context
+                                                              : options->sequence,
                                    .image = images ? graph.options.image : -1,
-                                   .overlong = !images && rt_model_overlong(&model, &options)};
+                                   .overlong = !images && rt_model_overlong(model, options)};
     struct rt_graph_kernel *scratch = rt_malloc((graph.kernel_count + 1) * sizeof *scratch);
-    name_of(&model, tasks.name, sizeof tasks.name);
+    name_of(model, tasks.name, sizeof tasks.name);
     add_forward(&graph, scratch, &tasks);
     tasks.forward = tasks.launch_count;
     if (step->training)

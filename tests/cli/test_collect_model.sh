@@ -28,7 +28,7 @@ succeeds model_valid "$ROOFTILE" dataset validate model.h5
 succeeds model_again collect --model gpt2 --batch 2 --seq 128 --mode training -o again.h5
 if cmp -s model.h5 again.h5; then ok model_deterministic; else not_ok model_deterministic; fi
 succeeds model_export "$ROOFTILE" dataset export --output model model.h5
-succeeds model_graph "$ROOFTILE" graph --model gpt2 --batch 2 --seq 128 --mode training --json
+succeeds model_graph "$ROOFTILE" graph --model gpt2 --batch 2 --seq 128 --mode training --dtype fp32 --runtime eager-math --optimizer none --json
 cp stdout graph.json
 cat > check.py <<'E'
 import csv, json
