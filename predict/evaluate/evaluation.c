@@ -1,5 +1,6 @@
 /* Columns, groups, pools and reasons of an evaluation. See evaluation.h. */
 #include "predict/evaluate/evaluation.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -115,7 +116,7 @@ int rt_evaluation_init(struct rt_evaluation *evaluation, const struct rt_candida
 
 void rt_evaluation_add_group(struct rt_evaluation *evaluation, const struct rt_scored_group *group)
 {
-    evaluation->groups = rt_realloc(evaluation->groups, evaluation->group_count + 1, sizeof *group);
+    RT_GROW(evaluation->groups, evaluation->group_count, 1, evaluation->group_capacity);
     evaluation->groups[evaluation->group_count++] = *group;
     evaluation->synthetic += group->synthetic;
 }
@@ -289,7 +290,7 @@ void rt_scored_pool(const struct rt_evaluation *evaluation, struct rt_scored_poo
         builder.measured = rt_malloc(3 * builder.row_count * sizeof *builder.measured);
         builder.time = builder.measured + builder.row_count;
         builder.ln_half_width = builder.time + builder.row_count;
-        to->row = rt_realloc(to->row, to->count + 1, sizeof *to->row);
+        RT_GROW(to->row, to->count, 1, to->capacity);
         struct rt_scored_pool *pool = &to->row[to->count++];
         *pool = (struct rt_scored_pool){.scope = rt_strdup(scope), .what = rt_strdup(what)};
         sum_groups(&builder, pool);

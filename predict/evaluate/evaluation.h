@@ -127,7 +127,7 @@ struct rt_scored_pool {
 
 struct rt_scored_pools {
     struct rt_scored_pool *row;
-    size_t count;
+    size_t count, capacity;
 };
 
 struct rt_scored_worst {
@@ -191,7 +191,7 @@ struct rt_evaluation {
     const struct rt_sample **sample; /* (row_count) of kernels, else NULL */
     struct rt_scored_run *run;       /* (row_count) of whole models, else NULL */
     struct rt_scored_group *groups;
-    size_t group_count;
+    size_t group_count, group_capacity;
     /* Kernels: device x op, nothing, and pooled over devices. Whole models: device x mode, model x mode, and
      * scope x kind. */
     struct rt_scored_pools devices, models, pooled;
@@ -208,10 +208,10 @@ struct rt_evaluation {
     size_t covered_rows, covered[RT_COVERAGE_LEVELS];
     /* Whole models: */
     struct rt_scored_refusal *refused;
-    size_t refused_count, graphs_read;
+    size_t refused_count, refused_capacity, graphs_read;
     size_t published_lines, published_unknown; /* of the CSV file; of runs that the data does not have */
     struct rt_scored_disagreement *disagreements;
-    size_t disagreement_count;
+    size_t disagreement_count, disagreement_capacity;
     struct rt_scored_items memory;  /* of the rows, and of runs that were out of memory */
     struct rt_scored_items energy;  /* of the rows that have power or energy measured */
     size_t energy_calibrated;       /* runs that are no test of it: it was calibrated to their power */

@@ -1,5 +1,6 @@
 /* Published forecasts out of a CSV file. See evaluation.h. */
 #include "predict/evaluate/evaluation.h"
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/status.h"
 
@@ -90,8 +91,8 @@ static int fill_row(const struct published *published, const struct rt_csv_field
     if (status == RT_OK && published->measured >= 0)
         status = read_time(published, &fields[published->measured], "measured_ms", &measured_us);
     if (status == RT_OK && fabs(measured_us / evaluation->measured[row] - 1) > AGREES) {
-        evaluation->disagreements = rt_realloc(evaluation->disagreements, evaluation->disagreement_count + 1,
-                                               sizeof *evaluation->disagreements);
+        RT_GROW(evaluation->disagreements, evaluation->disagreement_count, 1,
+                evaluation->disagreement_capacity);
         evaluation->disagreements[evaluation->disagreement_count++] =
             (struct rt_scored_disagreement){rt_csv_line(published->csv), row, measured_us};
     }

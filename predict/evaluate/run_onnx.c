@@ -1,5 +1,5 @@
-/* Runs of models that are ONNX files. See run_onnx.h. */
-#include "predict/evaluate/run_onnx.h"
+/* Runs of models that are ONNX files. See run_steps.h. */
+#include "predict/evaluate/run_steps.h"
 #include "base/status.h"
 #include "models/networks/source.h"
 

@@ -6,7 +6,6 @@
 #include "models/networks/source.h"
 #include "models/networks/memory.h"
 #include "models/networks/model.h"
-#include "predict/evaluate/run_onnx.h"
 #include "predict/step/power_limit.h"
 #include "predict/step/step.h"
 #include "predict/step/energy.h"

@@ -42,7 +42,7 @@ struct rt_run_steps {
 /* The steps of a run as it was measured. RT_EFORMAT or RT_EUSAGE where the run cannot be forecast: the
  * measurement failed, its option, model or attributes are unknown or malformed, the split does not fit.
  * `device`: whose memory says how many sequences run at once.
- * `folder` may be NULL: where it holds the ONNX model of the run's model (run_onnx.h), or the operator graph
+ * `folder` may be NULL: where it holds the ONNX model of the run's model (run_onnx.c), or the operator graph
  * "TITLE.csv" and the run was on one GPU, that is read (graphs of several hold their all-reduces as nodes);
  * RT_EIO where it cannot be. */
 int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload,
@@ -61,7 +61,7 @@ struct rt_run_forecast {
     double roofline_us;             /* of the kernels, each at its bound; NaN for pipelines */
     double forward_us, backward_us; /* of training; NaN for pipelines */
     double kernels_us, communication_us;
-    double coverage; /* 0..1, by time */
+    double coverage;      /* 0..1, by time */
     double ln_half_width; /* half-width of the interval in ln: steps of a run are wrong alike, and so are
                 kernels and host; NaN: unknown */
     struct rt_memory_taken taken; /* of the step that takes most, column by column */
@@ -86,5 +86,22 @@ int rt_run_profiles(const struct rt_run_steps *steps, const struct rt_predictor 
 int rt_run_scales(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                   const struct rt_device *device, bool fallback, double measured_us,
                   struct rt_time_scales *out);
+
+/* ---- run_onnx.c: models that are files ---- */
+
+/*
+ * Measured runs of models that are files: the run of a model NAME is forecast from FOLDER/NAME.onnx (or
+ * FOLDER/NAME, where the run's model has that ending). Its batch and sequence become the sizes of dims whose
+ * names begin with "batch" and "seq" (models/networks/source.h).
+ */
+
+/* The path of the model's file, to be freed; NULL where there is none. */
+char *rt_run_onnx_file(const char *folder, const char *model);
+
+/* The run's step, as `options` have it; without an attribute runtime it is eager's. `dataset`: a file is
+ * warned of at its first run. RT_EFORMAT or RT_EUSAGE where the run and the file do not fit together. */
+int rt_run_onnx_graph(const char *path, const struct rt_dataset *dataset, const struct rt_workload *workload,
+                      const struct rt_run_attributes *attributes, struct rt_graph_options options,
+                      struct rt_graph *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* Rows of whole models: every measured run is built as a graph and forecast by every candidate. See
  * evaluate.h. */
+#include "base/array.h"
 #include "base/status.h"
 #include "predict/evaluate/evaluate.h"
 #include "predict/evaluate/property.h"
@@ -59,8 +60,7 @@ static const struct rt_workload *run_on_whole(const struct workloads *workloads,
 /* Keeps the sentence of the failure as the reason. */
 static void refuse_run(struct rt_evaluation *evaluation, const struct rt_scored_run *run)
 {
-    evaluation->refused =
-        rt_realloc(evaluation->refused, evaluation->refused_count + 1, sizeof *evaluation->refused);
+    RT_GROW(evaluation->refused, evaluation->refused_count, 1, evaluation->refused_capacity);
     evaluation->refused[evaluation->refused_count++] =
         (struct rt_scored_refusal){*run, rt_strdup(rt_error())};
 }

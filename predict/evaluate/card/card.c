@@ -1,6 +1,5 @@
 /* What all cards have. See card.h. */
-#include "predict/evaluate/card/card.h"
-#include "predict/evaluate/card/citation.h"
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "base/text.h"
 

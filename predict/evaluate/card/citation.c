@@ -1,5 +1,5 @@
-/* What is cited. See citation.h. */
-#include "predict/evaluate/card/citation.h"
+/* What is cited. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/version.h"

@@ -4,7 +4,7 @@
 #include "base/outputs.h"
 #include "base/status.h"
 #include "base/threads.h"
-#include "predict/evaluate/card/judge.h"
+#include "predict/evaluate/card/card.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,5 @@
 /* The card of a dataset. See card.h. */
-#include "predict/evaluate/card/card.h"
-#include "predict/evaluate/card/dataset_tables.h"
-#include "predict/evaluate/card/faults.h"
-#include "predict/evaluate/card/front.h"
-#include "predict/evaluate/card/judge.h"
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 
 #include <stdlib.h>

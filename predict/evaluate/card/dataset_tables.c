@@ -1,5 +1,5 @@
-/* What a dataset holds, as tables of its card. See dataset_tables.h. */
-#include "predict/evaluate/card/dataset_tables.h"
+/* What a dataset holds, as tables of its card. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "datasets/summary.h"
 #include "base/printable.h"
 #include "base/status.h"

@@ -1,5 +1,5 @@
-/* What is wrong with a dataset. See faults.h. */
-#include "predict/evaluate/card/faults.h"
+/* What is wrong with a dataset. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "datasets/validate.h"
 #include "models/predictors/predictor/recipe.h"

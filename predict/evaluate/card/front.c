@@ -1,6 +1,5 @@
-/* The front matter of cards. See front.h. */
-#include "predict/evaluate/card/front.h"
-#include "predict/evaluate/card/licence.h"
+/* The front matter of cards. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
-/* A predictor evaluated on a dataset. See judge.h. */
-#include "predict/evaluate/card/judge.h"
-#include "predict/evaluate/card/front.h"
+/* A predictor evaluated on a dataset. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "predict/evaluate/report.h"
 

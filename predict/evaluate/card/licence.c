@@ -1,5 +1,5 @@
-/* Licences by their names on the Hub. See licence.h. */
-#include "predict/evaluate/card/licence.h"
+/* Licences by their names on the Hub. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "base/table.h"
 

@@ -1,5 +1,5 @@
-/* Tables of a predictor's card. See network_tables.h. */
-#include "predict/evaluate/card/network_tables.h"
+/* Tables of a predictor's card. See card_parts.h. */
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "base/text.h"
 

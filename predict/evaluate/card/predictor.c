@@ -1,8 +1,5 @@
 /* The card of a predictor. See card.h. */
-#include "predict/evaluate/card/card.h"
-#include "predict/evaluate/card/front.h"
-#include "predict/evaluate/card/judge.h"
-#include "predict/evaluate/card/network_tables.h"
+#include "predict/evaluate/card/card_parts.h"
 #include "base/status.h"
 #include "base/text.h"
 

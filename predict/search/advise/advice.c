@@ -1,5 +1,5 @@
-/* Forecasting a step on every profile. See advice.h. */
-#include "predict/search/advise/advice.h"
+/* Forecasting a step on every profile. See advise.h. */
+#include "predict/search/advise/advise.h"
 #include "base/status.h"
 #include "predict/step/forecast_graphs.h"
 

@@ -8,7 +8,7 @@
 #include "datasets/run_attributes.h"
 #include "models/networks/vision/vision.h"
 #include "models/networks/step_options.h"
-#include "predict/search/advise/report.h"
+#include "predict/search/advise/advise.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ static const struct rt_option options[] = {
     {"model", 'm', "NAME",
      RT_TEXT(struct arguments, model, .reads = rt_reads_path, .suggests = rt_model_suggest),
      "A model of the zoo (`rooftile graph --list`), a Hugging Face config.json or an ONNX model"},
-    {"batch", 'b', "N", RT_INTEGER(struct arguments, step.batch, 1, INT32_MAX), "Sequences or images of a step"},
+    {"batch", 'b', "N", RT_INTEGER(struct arguments, step.batch, 1, INT32_MAX),
+     "Sequences or images of a step"},
     {"seq", 's', "N", RT_INTEGER(struct arguments, step.sequence, 1, INT32_MAX),
      "Tokens of a sequence (default: the model's positions, at most 1024)"},
     {"image", 0, "N", RT_INTEGER(struct arguments, step.image, 1, RT_MOST_PIXELS),

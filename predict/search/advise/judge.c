@@ -1,5 +1,6 @@
-/* Which profile was best, and which was advised. See judge.h. */
-#include "predict/search/advise/judge.h"
+/* Which profile was best, and which was advised. See advise.h. */
+#include "predict/search/advise/advise.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "datasets/mig.h"
 #include "predict/evaluate/run_steps.h"
@@ -68,6 +69,7 @@ static bool belongs(const struct rt_dataset *dataset, const struct group *group,
 static struct group *gather(const struct rt_dataset *dataset, size_t *count)
 {
     struct group *groups = NULL;
+    size_t capacity = 0;
     *count = 0;
     for (size_t w = 0; w < dataset->workload_count; w++) {
         struct entry entry = {0};
@@ -77,8 +79,8 @@ static struct group *gather(const struct rt_dataset *dataset, size_t *count)
         while (g < *count && !belongs(dataset, &groups[g], &entry))
             g++;
         if (g == *count) {
-            groups = rt_realloc(groups, ++*count, sizeof *groups);
-            groups[g] = (struct group){0};
+            RT_GROW(groups, *count, 1, capacity);
+            groups[(*count)++] = (struct group){0};
         }
         insert(&groups[g], &entry);
     }

@@ -1,5 +1,5 @@
-/* Exact search over partitions. See partition.h. */
-#include "predict/search/advise/partition.h"
+/* Exact search over partitions. See advise.h. */
+#include "predict/search/advise/advise.h"
 
 #include <math.h>
 

@@ -1,13 +1,12 @@
-/* Advice as reports. See report.h. */
-#include "predict/search/advise/report.h"
+/* Advice as reports. See advise.h. */
+#include "predict/search/advise/advise.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "base/strings.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static const double GIB = 1073741824.0;
 
 /* --- a job --- */
 
@@ -124,7 +123,7 @@ struct rt_report *rt_advice_report(const struct rt_gpu_job *job, const struct rt
         const struct rt_advised *r = &advice->row[i];
         double sms = r->profile != NULL ? r->profile->sms : advice->board.sms;
         int most = r->profile != NULL ? r->profile->most : 1;
-        rt_table_row(table, name_of(r), sms, r->memory_bytes / GIB, r->used_bytes / GIB, (int)r->fits,
+        rt_table_row(table, name_of(r), sms, r->memory_bytes / RT_GIB, r->used_bytes / RT_GIB, (int)r->fits,
                      r->total_us / 1e3, r->low_us / 1e3, r->high_us / 1e3, (int)r->meets, r->rate,
                      (long long)most, r->busy_us / 1e3, r->full_rate);
     }
@@ -170,7 +169,7 @@ static void add_instances(struct rt_report *report, const struct rt_advised_part
         const struct rt_gpu_job *job = &advised->jobs->job[j];
         const struct rt_advised *row = row_of(advised, j);
         rt_table_row(table, job->name, name_of(row), (long long)advised->partition->start[j],
-                     row->used_bytes / GIB, row->memory_bytes / GIB, row->busy_us / 1e3,
+                     row->used_bytes / RT_GIB, row->memory_bytes / RT_GIB, row->busy_us / 1e3,
                      job->latency_us / 1e3, 1e6 * (double)job->settled.step.batch / row->busy_us,
                      whole_of(&advised->advices[j])->total_us / row->busy_us);
     }

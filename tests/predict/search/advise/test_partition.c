@@ -1,7 +1,7 @@
 /* Partitions: what placements allow, exact search beside brute force, naive alternatives. */
 #include "datasets/device.h"
 #include "base/random.h"
-#include "predict/search/advise/partition.h"
+#include "predict/search/advise/advise.h"
 #include "test.h"
 
 #include <math.h>
