@@ -114,9 +114,10 @@ static int check_traced_parallel(const struct settling *s)
     if (rt_model_is_onnx(s->source->spec)) {
         if (parallel->pipeline > 1 || parallel->shard == RT_SHARD_PARAMETERS)
             return rt_fail(RT_EUSAGE,
-                           "%s: the layers of an ONNX model are not known, so %s does not apply; share the "
+                           "%s: the layers of an ONNX model are not known, so %s%s does not apply; share the "
                            "batch out with {dp}",
-                           s->source->spec, rt_field_words(parallel->pipeline > 1 ? "pp" : "shard").text);
+                           s->source->spec, rt_field_words(parallel->pipeline > 1 ? "pp" : "shard").text,
+                           parallel->pipeline > 1 ? "" : " parameters");
         return RT_OK;
     }
     if (step->batch > 0 || step->sequence > 0 || rt_parallelism_gpus(parallel) * parallel->microbatches > 1)
@@ -312,6 +313,7 @@ static int64_t usual_sequence(const struct settling *s)
         return 1;
     struct rt_graph_options graph = s->out->graph;
     graph.sequence = rt_model_default_sequence(s->model);
+    graph.seconds = s->asked->seconds;
     return s->asked->seconds > 0 ? rt_model_sequence(s->model, &graph) : graph.sequence;
 }
 

@@ -303,6 +303,8 @@ static int begin(const struct arguments *arguments, const struct rt_model_source
                  const struct rt_device *device, size_t i, struct rt_prediction *prediction)
 {
     struct rt_step step = case_of(arguments, i);
+    if (arguments->max_batch) /* the least to begin with */
+        step.batch = rt_parallelism_parts(&step.parallel);
     int status = rt_prediction_begin(&step, source, device, prediction);
     return status == RT_OK && arguments->max_batch ? find_batch(source, prediction) : status;
 }

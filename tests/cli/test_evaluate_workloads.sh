@@ -21,10 +21,10 @@ v100=Tesla\ V100-PCIE-32GB a100=NVIDIA\ A100-SXM4-40GB
 times() { python3 -c "print(repr($1 * $2))"; }
 plain=$(times 2 "$(forecast "$v100" bert-large --batch 8 --seq 512)")
 fused=$(times 2 "$(forecast "$v100" bert-large --batch 8 --seq 512 --fusion)")
-training=$(times 2 "$(forecast "$v100" gpt2-large --mode training --batch 2 --seq 256)")
-data=$(times 0.5 "$(forecast "$a100" gpt2-large --mode training --batch 4 --seq 256 --dp 4)")
-tensor=$(times 0.5 "$(forecast "$a100" gpt2-large --mode training --batch 4 --seq 256 --tp 4)")
-pipeline=$(times 0.5 "$(forecast "$a100" gpt2-large --mode training --batch 4 --seq 256 --pp 4 --microbatches 2)")
+training=$(times 2 "$(forecast "$v100" gpt2-large --mode training --optimizer none --batch 2 --seq 256)")
+data=$(times 0.5 "$(forecast "$a100" gpt2-large --mode training --optimizer none --batch 4 --seq 256 --dp 4)")
+tensor=$(times 0.5 "$(forecast "$a100" gpt2-large --mode training --optimizer none --batch 4 --seq 256 --tp 4)")
+pipeline=$(times 0.5 "$(forecast "$a100" gpt2-large --mode training --optimizer none --batch 4 --seq 256 --pp 4 --microbatches 2)")
 cat >tree/workloads.csv <<END_
 model,option,mode,dtype,device,batch,sequence,end_to_end_us,kernels_forward_us
 bert_large,"",inference,fp32,$v100,8,512,$plain,$(times 0.9 "$plain")
