@@ -54,7 +54,7 @@ static int check_numbers(const struct builder *builder)
 
 static int check(struct builder *builder)
 {
-    const struct rt_workload_split *split = &builder->steps->split;
+    const struct rt_parallelism *parallel = &builder->steps->split.parallel;
     int status = check_numbers(builder);
     if (status != RT_OK)
         return status;
@@ -68,7 +68,7 @@ static int check(struct builder *builder)
             RT_EFORMAT,
             "its attribute runtime is unknown; known are eager-math, eager, eager-1.4, graph, compile "
             "and serving");
-    int64_t parts = split->data * split->microbatches;
+    int64_t parts = parallel->data * parallel->microbatches;
     if (builder->workload->batch % parts != 0)
         return rt_fail(RT_EUSAGE, "a batch of %" PRId64 " cannot be divided into %" PRId64 " parts",
                        builder->workload->batch, parts);
@@ -199,14 +199,14 @@ static int64_t cache_bits(const struct builder *builder)
 static struct rt_graph_options options_of(const struct builder *builder, const struct part *part)
 {
     const struct rt_run_attributes *attributes = &builder->attributes;
-    const struct rt_workload_split *split = &builder->steps->split;
+    const struct rt_parallelism *parallel = &builder->steps->split.parallel;
     int quant = attributes->quant;
-    int64_t parts = split->data * split->microbatches * split->attention;
+    int64_t parts = rt_parallelism_parts(parallel);
     return (struct rt_graph_options){.step = part->step,
                                      .batch = (part->batch + parts - 1) / parts,
-                                     .tensor_parallel = split->tensor,
-                                     .expert_parallel = split->expert,
-                                     .attention_data_parallel = split->attention,
+                                     .tensor_parallel = parallel->tensor,
+                                     .expert_parallel = parallel->expert,
+                                     .attention_data_parallel = parallel->attention,
                                      .runtime = builder->runtime,
                                      .kv_bits = cache_bits(builder),
                                      .dtype = (enum rt_dtype)(quant >= 0 ? quant : builder->workload->dtype),
@@ -215,7 +215,7 @@ static struct rt_graph_options options_of(const struct builder *builder, const s
                                      .image = attributes->image >= 0 ? attributes->image : 0,
                                      .channels_last = attributes->channels_last,
                                      .autocast = attributes->autocast,
-                                     .fusion = split->fusion};
+                                     .fusion = builder->steps->split.fusion};
 }
 
 /* Adds a step of the run that counts so many times. */
@@ -250,7 +250,8 @@ static void drop_last_step(struct rt_run_steps *steps)
 
 static struct rt_scheduler schedules(const struct builder *builder)
 {
-    return rt_server_scheduler(builder->steps->server, builder->device, builder->steps->split.tensor);
+    return rt_server_scheduler(builder->steps->server, builder->device,
+                               builder->steps->split.parallel.tensor);
 }
 
 /* How many of a decode step's sequences are in the memory at once; at least one. All where sequences differ,
@@ -266,7 +267,7 @@ static int sequences_at_once(struct builder *builder, const struct part *part, i
         return status;
     const struct rt_graph *graph = &builder->steps->graph[builder->steps->count - 1];
     struct rt_memory_options options = RT_MEMORY_DEFAULTS;
-    options.layers = 1.0 / (double)builder->steps->split.pipeline;
+    options.layers = 1.0 / (double)builder->steps->split.parallel.pipeline;
     rt_graph_memory(graph, &options, &memory);
     struct rt_scheduler scheduler = schedules(builder);
     double room =
@@ -453,7 +454,7 @@ static int make(struct builder *builder, const char *folder)
         status = find_host(builder);
     if (status != RT_OK)
         return status;
-    builder->steps->fabric = builder->attributes.fabric;
+    builder->steps->split.parallel.fabric = builder->attributes.fabric;
     builder->steps->server =
         rt_server_of_run(rt_runtimes[builder->runtime].served ? builder->name.backend : NULL);
     builder->steps->kind = rt_workload_kind_of(builder->workload, &builder->steps->split, builder->runtime);
@@ -569,11 +570,7 @@ static int forecast_steps(const struct rt_run_steps *steps, const struct rt_pred
                           const struct rt_device *device, bool fallback, double level,
                           struct rt_forecast forecasts[RT_MOST_RUN_STEPS])
 {
-    const struct rt_forecast_options options = {.parallel = {.data = steps->split.data,
-                                                             .pipeline = steps->split.pipeline,
-                                                             .microbatches = steps->split.microbatches,
-                                                             .link_gbs = NAN,
-                                                             .fabric = steps->fabric},
+    const struct rt_forecast_options options = {.parallel = steps->split.parallel,
                                                 .fallback = fallback,
                                                 .host = steps->host,
                                                 .host_us = steps->split.kernels ? 0 : NAN,

@@ -28,9 +28,8 @@ struct rt_run_steps {
     struct rt_graph graph[RT_MOST_RUN_STEPS];
     double times[RT_MOST_RUN_STEPS];                /* how often each counts */
     struct rt_sequences *groups[RT_MOST_RUN_STEPS]; /* of each graph; NULL: its sequences are alike */
-    struct rt_workload_split split;
+    struct rt_workload_split split;                 /* with the run's fabric */
     enum rt_workload_kind kind;
-    enum rt_fabric fabric;
     const struct rt_server *server; /* what the host adds to each step */
     const struct rt_host *host;     /* that launches; NULL: the runtime's */
     enum rt_transfer input;         /* is copied to the device in the measured time */

@@ -38,15 +38,15 @@ static bool take_part(const char **at, struct rt_workload_split *split)
         split->fusion = true;
         return true;
     }
-    return take(at, "dp", &split->data) || take(at, "tp", &split->tensor) || take(at, "ep", &split->expert) ||
-           take(at, "adp", &split->attention) ||
-           (take(at, "pp", &split->pipeline) && take(at, "_", &split->microbatches));
+    struct rt_parallelism *parallel = &split->parallel;
+    return take(at, "dp", &parallel->data) || take(at, "tp", &parallel->tensor) ||
+           take(at, "ep", &parallel->expert) || take(at, "adp", &parallel->attention) ||
+           (take(at, "pp", &parallel->pipeline) && take(at, "_", &parallel->microbatches));
 }
 
 bool rt_workload_option(const char *option, struct rt_workload_split *out)
 {
-    struct rt_workload_split split = {
-        .data = 1, .tensor = 1, .pipeline = 1, .microbatches = 1, .expert = 1, .attention = 1};
+    struct rt_workload_split split = {.parallel = RT_PARALLELISM_NONE};
     for (const char *at = option; *at != '\0';) {
         if (!take_part(&at, &split) || (*at != '\0' && (*at++ != '-' || *at == '\0')))
             return false;
@@ -57,7 +57,7 @@ bool rt_workload_option(const char *option, struct rt_workload_split *out)
 
 bool rt_workload_is_split(const struct rt_workload_split *split)
 {
-    return split->data * split->tensor * split->pipeline > 1;
+    return split->parallel.data * split->parallel.tensor * split->parallel.pipeline > 1;
 }
 
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload)
@@ -79,7 +79,8 @@ bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_work
     if (option[0] == '\0')
         return true;
     return rt_workload_runtime(dataset, workload) == RT_RUNTIME_SERVING &&
-           rt_workload_option(option, &split) && !split.fusion && split.data * split.pipeline == 1;
+           rt_workload_option(option, &split) && !split.fusion &&
+           split.parallel.data * split.parallel.pipeline == 1;
 }
 
 enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload,

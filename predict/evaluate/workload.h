@@ -3,6 +3,7 @@
 #define ROOFTILE_PREDICT_EVALUATE_WORKLOAD_H
 
 #include "datasets/dataset.h"
+#include "models/networks/parallelism.h"
 #include "models/networks/runtime.h"
 
 enum rt_workload_kind {
@@ -17,10 +18,9 @@ enum rt_workload_kind {
 };
 extern const char *const rt_workload_kinds[RT_KIND_COUNT];
 
-/* How a run was split over GPUs; 1: not. */
+/* What a run's option says: how it was cut over GPUs, and what was launched. */
 struct rt_workload_split {
-    int64_t data, tensor, pipeline, microbatches;
-    int64_t expert, attention; /* of the tensor parallel GPUs: models/networks/graph.h */
+    struct rt_parallelism parallel;
     bool fusion;
     bool kernels; /* launched one behind the other without a framework: rooftile collect --model */
 };

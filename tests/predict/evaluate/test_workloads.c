@@ -78,17 +78,19 @@ static void test_options_of_workloads(void)
 {
     struct rt_workload_split split;
     CU_ASSERT_TRUE(rt_workload_option("", &split));
-    CU_ASSERT_EQUAL(split.data * split.tensor * split.pipeline * split.microbatches, 1);
+    CU_ASSERT_EQUAL(split.parallel.data * split.parallel.tensor * split.parallel.pipeline *
+                        split.parallel.microbatches,
+                    1);
     CU_ASSERT_TRUE(rt_workload_option("fusion", &split));
     CU_ASSERT_TRUE(split.fusion);
     CU_ASSERT_TRUE(rt_workload_option("dp4", &split));
-    CU_ASSERT_EQUAL(split.data, 4);
+    CU_ASSERT_EQUAL(split.parallel.data, 4);
     CU_ASSERT_TRUE(rt_workload_option("tp2-pp4_8", &split));
-    CU_ASSERT_EQUAL(split.tensor, 2);
-    CU_ASSERT_EQUAL(split.pipeline, 4);
-    CU_ASSERT_EQUAL(split.microbatches, 8);
+    CU_ASSERT_EQUAL(split.parallel.tensor, 2);
+    CU_ASSERT_EQUAL(split.parallel.pipeline, 4);
+    CU_ASSERT_EQUAL(split.parallel.microbatches, 8);
     CU_ASSERT_TRUE(rt_workload_option("tp4-ep2-adp8", &split));
-    CU_ASSERT_TRUE(split.tensor == 4 && split.expert == 2 && split.attention == 8);
+    CU_ASSERT_TRUE(split.parallel.tensor == 4 && split.parallel.expert == 2 && split.parallel.attention == 8);
     const char *wrong[] = {"ep0",  "adp",  "dp",     "dp0", "pp4",           "pp4_",
                            "tp2-", "-tp2", "tp2tp2", "sp4", "dp99999999999", "fusion2"};
     for (size_t i = 0; i < RT_COUNT(wrong); i++)
