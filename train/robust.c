@@ -10,8 +10,7 @@
 #include <string.h>
 
 enum { ROUNDS = 200, WIDE_ROUNDS = 3 };
-static const double usual_scale_rows = 3, usual_longest_step = 2;
-static const double short_step = 1e-10;   /* converged */
+static const double usual_scale_rows = 3, usual_longest_step = 2, usual_short_step = 1e-10;
 static const double least_spread = 1e-12; /* below it a parameter stays where it is */
 
 /* A problem with what is usual put in, and its linear system. */
@@ -144,7 +143,7 @@ static int run(struct fit *fit)
     int status = evaluate(fit);
     if (status == RT_OK)
         fit->scale = first_scale(fit);
-    for (int round = 0; status == RT_OK && round < ROUNDS && moved > short_step; round++) {
+    for (int round = 0; status == RT_OK && round < ROUNDS && moved > fit->problem.short_step; round++) {
         moved = take_step(fit);
         status = evaluate(fit);
         if (!wide || round >= WIDE_ROUNDS)
@@ -165,6 +164,7 @@ int rt_robust_fit(const struct rt_robust_problem *problem, double *parameter, st
     fit.problem.freedom = usual(problem->freedom, RT_ROBUST_FREEDOM);
     fit.problem.scale_rows = usual(problem->scale_rows, usual_scale_rows);
     fit.problem.longest_step = usual(problem->longest_step, usual_longest_step);
+    fit.problem.short_step = usual(problem->short_step, usual_short_step);
     fit.residual = rt_malloc(rows * sizeof *fit.residual);
     fit.slope = rt_malloc(rows * n * sizeof *fit.slope);
     fit.a = rt_malloc(n * n * sizeof *fit.a);

@@ -26,6 +26,9 @@ struct rt_robust_problem {
     double freedom;
     double scale_rows;   /* how many measurements the prior of the scale counts as: 3 */
     double longest_step; /* of a parameter: 2, in ln latency a factor of 7 */
+    /* The fit ends once no parameter moves farther: 1e-10. With `wide`, one that settles while the scale is
+     * wide ends there and keeps the wide scale, so that its priors weigh more. */
+    double short_step;
     double wide; /* no outliers at first: for three rounds the scale is so many times its prior. Usual: wide
                     enough for most residuals before the first round, and fitted behind each */
 };

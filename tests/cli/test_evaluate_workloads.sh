@@ -169,11 +169,11 @@ assert sum(map(len, errors.values())) > 70 and {k: (m["n"], round(m["mape"], 1))
     k: (len(e), round(sum(e) / len(e), 1)) for k, e in errors.items()}, (means, errors)
 # The published roofline of the published graphs, and ours of the graphs built here: OPT's maximum, its mask that is read
 # for every head, copies of heads and sums of gradients are not in those. On an L4, whose memory is the slowest by far, they weigh more.
-for report, limit in ((read, 0.01), (built, 0.15)):
+for report, limit, l4 in ((read, 0.01, 0.025), (built, 0.15, 0.2)):
     for row in report["rows"]:
         other = row["compared"]["roofline_ms"]
         if other is not None:
-            assert abs(row["forecast_ms"] / other - 1) < limit + (0.05 if row["device"] == "NVIDIA L4" else 0), row
+            assert abs(row["forecast_ms"] / other - 1) < (l4 if row["device"] == "NVIDIA L4" else limit), row
 END_
 succeeds "have the published means, and the published roofline" python3 means.py "$neusight/published_e2e.csv"
 finish

@@ -111,6 +111,28 @@ static void test_a_few_runs_of_a_new_gpu(void)
     rt_energy_model_release(&model);
 }
 
+/* Four runs that agree with the population to 0.4%: their fit settles while its scale is four times the
+ * prior's, 0.4. Each weighs 1 / sqrt(4), as they are of one cell; their watts are all of memory, whose effect
+ * has a prior deviation of 0.2. */
+static void test_runs_as_forecast_keep_the_wide_scale(void)
+{
+    struct rt_energy_observation runs[4];
+    struct rt_energy_model model;
+    for (int i = 0; i < 4; i++)
+        runs[i] = (struct rt_energy_observation){
+            .step = {{.joules = {[RT_ENERGY_DRAM] = 10}, .step_us = 1e5, .busy_us = 1e5}},
+            .steps = 1,
+            .watts = 100 * exp(0.004),
+            .limit_w = NAN};
+    rt_energy_model_init(&model);
+    RT_ASSERT_OK(rt_energy_fit(runs, 4, names, 1, &rt_energy_fit_effects, &model));
+    CU_ASSERT_EQUAL_FATAL(model.count, 1);
+    double rows = 4 / sqrt(4) * (RT_ENERGY_FREEDOM + 1) / RT_ENERGY_FREEDOM / (0.4 * 0.4),
+           prior = 1 / (0.2 * 0.2);
+    RT_ASSERT_NEAR(model.devices[0].effect[RT_ENERGY_MEMORY], 0.004 * rows / (rows + prior), 1e-3);
+    rt_energy_model_release(&model);
+}
+
 /* Of two steps one is at the limit and the other not; the mean watts are of both. */
 static void test_steps_are_limited_one_by_one(void)
 {
@@ -186,5 +208,6 @@ static void test_nothing_to_fit(void)
 }
 
 RT_TESTS(RT_TEST(test_fit_finds_the_scales), RT_TEST(test_a_few_runs_of_a_new_gpu),
-         RT_TEST(test_steps_are_limited_one_by_one), RT_TEST(test_limit_does_not_mislead),
-         RT_TEST(test_outliers_do_not_move_it), RT_TEST(test_nothing_to_fit))
+         RT_TEST(test_runs_as_forecast_keep_the_wide_scale), RT_TEST(test_steps_are_limited_one_by_one),
+         RT_TEST(test_limit_does_not_mislead), RT_TEST(test_outliers_do_not_move_it),
+         RT_TEST(test_nothing_to_fit))

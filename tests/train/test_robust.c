@@ -53,4 +53,29 @@ static void test_held(void)
     CU_ASSERT_EQUAL(parameter[1], 2);
 }
 
-RT_TESTS(RT_TEST(test_robust_line), RT_TEST(test_held))
+/* A fit that has settled while the scale is wide ends there, as far from the prior as that scale says. */
+static void test_settled_while_wide(void)
+{
+    const double centre[2] = {0}, spread[2] = {0.02, 0.02};
+    struct rt_robust_problem problem = {.rows = 12,
+                                        .parameters = 2,
+                                        .centre = centre,
+                                        .spread = spread,
+                                        .scale = 0.1,
+                                        .evaluate = evaluate_line,
+                                        .wide = 4};
+    struct rt_robust_fit settled, fitted;
+    double near[2] = {0}, far[2] = {0};
+    problem.short_step = 1; /* longer than its first step */
+    RT_ASSERT_OK(rt_robust_fit(&problem, near, &settled));
+    CU_ASSERT_EQUAL(settled.scale, problem.wide * problem.scale);
+    problem.short_step = 0; /* the usual */
+    RT_ASSERT_OK(rt_robust_fit(&problem, far, &fitted));
+    CU_ASSERT_NOT_EQUAL(fitted.scale, settled.scale);
+    problem.short_step = 1e-10;
+    double same[2] = {0};
+    RT_ASSERT_OK(rt_robust_fit(&problem, same, &fitted));
+    CU_ASSERT_TRUE(same[0] == far[0] && same[1] == far[1]);
+}
+
+RT_TESTS(RT_TEST(test_robust_line), RT_TEST(test_held), RT_TEST(test_settled_while_wide))
