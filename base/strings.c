@@ -90,6 +90,16 @@ bool rt_name_equal(const char *a, const char *b)
     return false;
 }
 
+uint64_t rt_name_key(const char *name)
+{
+    uint64_t hash = RT_HASH_START;
+    for (name = skip_separators(name); *name != '\0'; name = skip_separators(name)) {
+        char letter = (char)tolower((unsigned char)*name++);
+        hash = rt_hash(hash, &letter, 1);
+    }
+    return hash != 0 ? hash : 1;
+}
+
 /* Where `part` ends that `name` begins with, separators aside; NULL where it begins with something else. */
 static const char *end_of(const char *name, const char *part)
 {

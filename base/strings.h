@@ -28,6 +28,8 @@ const char *rt_strings_get(const struct rt_strings *strings, int32_t index);
 
 /* Equality that ignores case, " ", "-" and "_": file names spell device names in these ways. */
 bool rt_name_equal(const char *a, const char *b);
+/* The same number for equal names, and hardly ever for others; never 0. */
+uint64_t rt_name_key(const char *name);
 
 /* Does `name` contain `part`, ignoring the same? "a100 pcie" is in "NVIDIA A100-PCIE-40GB". */
 bool rt_name_contains(const char *name, const char *part);

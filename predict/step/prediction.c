@@ -238,9 +238,9 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
         images ? rt_prediction_items_per_second(prediction) : rt_prediction_tokens_per_second(prediction),
         images ? "images" : "tokens");
     free(interval);
-    add_part(report, "before_ms", f->before_us, "before the GPU", phases, " until its first kernel starts");
-    add_part(report, "on_ms", f->on_us, "on it", phases, "");
-    add_part(report, "after_ms", f->after_us, "after it", phases, " until the result is with the host");
+    add_part(report, "before_ms", f->before_us, "input copy", phases, " until its first kernel starts");
+    add_part(report, "on_ms", f->on_us, "GPU", phases, "");
+    add_part(report, "after_ms", f->after_us, "result copy", phases, " until the result is with the host");
     add_part(report, "forward_ms", f->forward_us, "forward", passes, "");
     add_part(report, "backward_ms", f->backward_us, "backward", passes,
              o->optimizer != RT_OPTIMIZER_NONE ? " with accumulation and optimizer" : " with accumulation");

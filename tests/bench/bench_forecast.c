@@ -2,7 +2,8 @@
  * How fast forecasts are, through the library and on one core: GPT-3 2.7B, batch 2, sequence 2048, inference,
  * graph and forecast together; a decode step of a served Qwen3-235B-A22B (94 layers, 128 experts); and a
  * sweep over batches and sequences, all different, one after the other and TOGETHER at a time. All are also
- * given as times of a cblas_sgemm of 512 x 512 matrices in the same round.
+ * given as times of a cblas_sgemm of 512 x 512 matrices in the same round. Times alone are asked for, no
+ * memory.
  *
  *     bench_forecast [ROUNDS [PREDICTOR...]]
  *     bench_forecast -o FILE KIND
@@ -189,7 +190,7 @@ static void forecast(const struct setup *setup, const struct subject *subject, i
                      const int64_t *sequences, size_t count)
 {
     struct rt_forecast_options options = {
-        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}};
+        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}, .times_only = true};
     struct rt_graph graphs[TOGETHER];
     const struct rt_graph *list[TOGETHER];
     struct rt_forecast forecasts[TOGETHER];
@@ -224,7 +225,9 @@ static void decode(const struct setup *setup, const struct subject *subject, int
                                           .dtype = RT_BF16,
                                           .runtime = RT_RUNTIME_SERVING};
     const struct rt_forecast_options options = {
-        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN}, .fallback = true};
+        .parallel = {.data = 1, .pipeline = 1, .microbatches = 1, .link_gbs = NAN},
+        .fallback = true,
+        .times_only = true};
     struct rt_graph graph;
     struct rt_forecast forecast;
     stop_where(rt_graph_build(&subject->served, &step, &graph));

@@ -12,16 +12,16 @@ static const struct rt_column family_columns[] = {
     {"kernels", NULL, 'd', 0},
     {"of", NULL, 'd', 0},
     {"compute_before", "compute", 'f', 3},
-    {"compute_after", "after", 'f', 3},
+    {"compute_after", "calibrated", 'f', 3},
     {"memory_before", "memory", 'f', 3},
-    {"memory_after", "after", 'f', 3},
+    {"memory_after", "calibrated", 'f', 3},
     {"dispatch_overhead_us_before", "overhead us", 'f', 1},
-    {"dispatch_overhead_us_after", "after", 'f', 1},
+    {"dispatch_overhead_us_after", "calibrated", 'f', 1},
     {"error_before", "error %", 'f', 1},
-    {"error_after", "after", 'f', 1},
+    {"error_after", "calibrated", 'f', 1},
     {"rest", "others", 'd', 0},
     {"rest_error_before", "error %", 'f', 1},
-    {"rest_error_after", "after", 'f', 1},
+    {"rest_error_after", "calibrated", 'f', 1},
 };
 
 static json_t *metrics_json(const struct rt_metrics *metrics)
@@ -124,10 +124,16 @@ static void add_families(const struct rt_calibration *calibration, struct rt_rep
 /* --- runs --- */
 
 static const struct rt_column run_columns[] = {
-    {"model", NULL, 's', 0},          {"mode", NULL, 's', 0},     {"batch", NULL, 'd', 0},
-    {"sequence", NULL, 'f', 0},       {"used", NULL, 'b', 0},     {"measured_ms", NULL, 'f', 2},
-    {"before_ms", NULL, 'f', 2},      {"after_ms", NULL, 'f', 2}, {"error_before", "error %", 'f', 1},
-    {"error_after", "after", 'f', 1},
+    {"model", NULL, 's', 0},
+    {"mode", NULL, 's', 0},
+    {"batch", NULL, 'd', 0},
+    {"sequence", NULL, 'f', 0},
+    {"used", NULL, 'b', 0},
+    {"measured_ms", NULL, 'f', 2},
+    {"before_ms", "uncalibrated", 'f', 2},
+    {"after_ms", "calibrated", 'f', 2},
+    {"error_before", "error %", 'f', 1},
+    {"error_after", "calibrated", 'f', 1},
 };
 
 static struct rt_table *run_table(const struct rt_dataset *dataset, const struct rt_calibration *calibration)
@@ -288,8 +294,8 @@ static void add_change(struct rt_report *report, const struct rt_calibration *ca
         title, "%s, before and after %zu kernels of %s. Most changed: %s, from %.1f%% to %.1f%%.", words,
         rows.kernels, calibration->device, rows.names[most], rows.before[most], rows.after[most]);
     rt_plot_axes(plot, label, RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
-    rt_plot_bars(plot, "before", rows.names, rows.before, rows.count);
-    rt_plot_bar_intervals(plot, "after", rows.names, rows.after, rows.low, rows.high, rows.count);
+    rt_plot_bars(plot, "uncalibrated", rows.names, rows.before, rows.count);
+    rt_plot_bar_intervals(plot, "calibrated", rows.names, rows.after, rows.low, rows.high, rows.count);
     rt_report_add_plot(report, plot);
 }
 

@@ -1,6 +1,7 @@
 /* Conformal intervals in predictor files: the group intervals/, which is absent where there are none. */
 #include "base/h5_struct.h"
 #include "base/status.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "models/predictors/predictor/conformal_interval.h"
 #include "models/predictors/predictor/dtype_scales_file.h"
@@ -82,6 +83,12 @@ static bool is_sound(const double widths[RT_INTERVAL_SIZES][RT_INTERVAL_LEVELS])
     return true;
 }
 
+static void set_name(struct rt_left_out_device *device, const char *name)
+{
+    snprintf(device->device, sizeof device->device, "%s", name);
+    device->key = rt_name_key(device->device);
+}
+
 /* Names, a line each; as many as there are numbers. */
 static int read_names(struct rt_h5 *file, const char *base, struct rt_intervals *intervals)
 {
@@ -90,7 +97,7 @@ static int read_names(struct rt_h5 *file, const char *base, struct rt_intervals 
     int status = rt_h5_get_text(file, base, "left_out_devices", &text);
     for (rest = text; status == RT_OK && (line = strsep(&rest, "\n")) != NULL; found++)
         if (found < intervals->left_out_count)
-            snprintf(intervals->left_out[found].device, sizeof intervals->left_out[found].device, "%s", line);
+            set_name(&intervals->left_out[found], line);
     free(text);
     if (status == RT_OK && found != intervals->left_out_count)
         return rt_fail(RT_EFORMAT, "%s: %s names %zu devices that were left out and has errors of %zu",

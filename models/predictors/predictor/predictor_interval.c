@@ -161,6 +161,11 @@ double rt_predictor_shared_error(const struct rt_predictor *predictor, const str
     return isnan(shared) ? 1 : shared;
 }
 
+static bool is_same(const struct rt_left_out_device *a, const struct rt_left_out_device *b)
+{
+    return a->key != 0 && b->key != 0 ? a->key == b->key : rt_name_equal(a->device, b->device);
+}
+
 /* Products of the mean errors of devices that both left out, and the norms of both. */
 static void add_pair(const struct rt_intervals *a, const struct rt_intervals *b, double *products,
                      double *norms)
@@ -168,7 +173,7 @@ static void add_pair(const struct rt_intervals *a, const struct rt_intervals *b,
     double ab = 0, aa = 0, bb = 0;
     for (size_t i = 0; i < a->left_out_count; i++)
         for (size_t j = 0; j < b->left_out_count; j++)
-            if (rt_name_equal(a->left_out[i].device, b->left_out[j].device)) {
+            if (is_same(&a->left_out[i], &b->left_out[j])) {
                 ab += a->left_out[i].error * b->left_out[j].error;
                 aa += a->left_out[i].error * a->left_out[i].error;
                 bb += b->left_out[j].error * b->left_out[j].error;
