@@ -1,6 +1,6 @@
 /*
  * One request: everything that can be asked of one step of a model. The command line, the C library, Python,
- * lists of jobs and of runs, serve, plan, explore, advise and pack fill a struct rt_step and leave out what
+ * lists of jobs, serve, plan, explore, advise, pack and collections fill a struct rt_step and leave out what
  * nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers what it assumed:
  *
  *   mode         inference

@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_ONNX_INFER_H
 #define ROOFTILE_MODELS_NETWORKS_ONNX_INFER_H
 
-#include "models/networks/onnx/onnx.h"
+#include "models/networks/onnx/model.h"
 
 /* RT_EFORMAT "node 'x' (MatMul): ..." where shapes contradict each other. What is not known is no failure. */
 int rt_onnx_infer(struct rt_onnx_model *model);

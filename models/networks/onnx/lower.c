@@ -3,6 +3,7 @@
  * graph. What runs of a node follows from its row, from patterns of several nodes (patterns.h), and from what
  * is the same in every step: operators whose inputs are all constants are computed once.
  */
+#include "models/networks/onnx/onnx.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "models/networks/build_node.h"

@@ -1,5 +1,5 @@
 /* Room for a model; what is given of its dims. See onnx.h. */
-#include "models/networks/onnx/onnx.h"
+#include "models/networks/onnx/model.h"
 #include "base/array.h"
 #include "base/status.h"
 #include "base/strings.h"

@@ -294,3 +294,20 @@ int rt_onnx_all_alike(const struct rt_onnx_at *at)
     rt_onnx_set(rt_onnx_out(at, 0), dtype_of(at), &shape);
     return status;
 }
+
+bool rt_onnx_known_truth(const struct rt_onnx_value *value, bool *truth)
+{
+    if (value == NULL || value->data == NULL || value->data->real || value->data->count != 1 ||
+        value->data->element[0].whole == RT_ONNX_UNKNOWN_INT)
+        return false;
+    *truth = value->data->element[0].whole != 0;
+    return true;
+}
+
+const struct rt_onnx_graph *rt_onnx_branch(const struct rt_onnx_at *at)
+{
+    bool truth;
+    if (!rt_onnx_known_truth(rt_onnx_in(at, 0), &truth))
+        return NULL;
+    return rt_onnx_body(at, truth ? "then_branch" : "else_branch");
+}

@@ -18,7 +18,7 @@
 #define ROOFTILE_MODELS_NETWORKS_ONNX_OPERATOR_H
 
 #include "datasets/op.h"
-#include "models/networks/onnx/onnx.h"
+#include "models/networks/onnx/model.h"
 
 /* A node while its outputs are told. */
 struct rt_onnx_at {
@@ -142,6 +142,8 @@ int rt_onnx_all_alike(const struct rt_onnx_at *at); /* inputs broadcast; `how` a
 
 /* --- what others ask of a node --- */
 
+/* Is the value one number that is known? Then whether it is other than 0. */
+bool rt_onnx_known_truth(const struct rt_onnx_value *value, bool *truth);
 /* The body that an If takes where its condition is known; NULL: it may take either. */
 const struct rt_onnx_graph *rt_onnx_branch(const struct rt_onnx_at *at);
 

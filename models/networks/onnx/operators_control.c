@@ -50,23 +50,6 @@ static int want_body(const struct rt_onnx_graph *body, size_t inputs, size_t out
 
 /* --- If --- */
 
-static bool known_truth(const struct rt_onnx_value *value, bool *truth)
-{
-    if (value == NULL || value->data == NULL || value->data->real || value->data->count != 1 ||
-        value->data->element[0].whole == RT_ONNX_UNKNOWN_INT)
-        return false;
-    *truth = value->data->element[0].whole != 0;
-    return true;
-}
-
-const struct rt_onnx_graph *rt_onnx_branch(const struct rt_onnx_at *at)
-{
-    bool truth;
-    if (!known_truth(rt_onnx_in(at, 0), &truth))
-        return NULL;
-    return rt_onnx_body(at, truth ? "then_branch" : "else_branch");
-}
-
 static void take_branch(const struct rt_onnx_at *at, const struct rt_onnx_graph *branch, bool first)
 {
     for (size_t i = 0; i < at->node->output_count; i++) {
@@ -203,7 +186,7 @@ static int follow(const struct rt_onnx_at *at, const struct rt_onnx_graph *body,
     for (; trip < most && known && goes_on && status == RT_OK; trip++) {
         tell_trip(at, body, carried, trip, elements);
         status = rt_onnx_infer_graph(at->model, body, at->depth + 1);
-        known = known_truth(body_output(at, body, 0), &goes_on);
+        known = rt_onnx_known_truth(body_output(at, body, 0), &goes_on);
     }
     *count = known ? trip : RT_ONNX_UNKNOWN;
     body_input(at, body, 0)->data = NULL;
@@ -221,12 +204,12 @@ static int trips(const struct rt_onnx_at *at, const struct rt_onnx_graph *body, 
     int64_t most;
     bool begins = condition == NULL, goes_on;
     *count = RT_ONNX_UNKNOWN;
-    if ((condition != NULL && !known_truth(condition, &begins)) || (begins && rt_onnx_in(at, 0) == NULL) ||
+    if ((condition != NULL && !rt_onnx_known_truth(condition, &begins)) || (begins && rt_onnx_in(at, 0) == NULL) ||
         (begins && !rt_onnx_number(rt_onnx_in(at, 0), &most)))
         return RT_OK;
     if (!begins || most < 0)
         most = 0;
-    if (most == 0 || (known_truth(body_output(at, body, 0), &goes_on) && goes_on))
+    if (most == 0 || (rt_onnx_known_truth(body_output(at, body, 0), &goes_on) && goes_on))
         *count = most;
     else if (may_follow(at, body, most))
         return follow(at, body, carried, most, count);

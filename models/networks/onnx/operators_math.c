@@ -391,7 +391,7 @@ static bool lower_binary(struct rt_onnx_lowering *l)
     }
 #define BINARY(name_, least_, kernel, whole, real)                                                           \
     {                                                                                                        \
-        name_, least_, .shapes = rt_onnx_all_alike, .fold = fold_binary, .two = {whole, real},               \
+        name_, least_, .shapes = rt_onnx_all_alike, .fold = fold_binary, .two = {whole, real, 0},            \
                        .lower = lower_binary, .op = kernel, .weights = 1 << 0 | 1 << 1                       \
     }
 #define COMPARE(name_, orders)                                                                               \
@@ -402,7 +402,7 @@ static bool lower_binary(struct rt_onnx_lowering *l)
 #define LOGICAL(name_, truth)                                                                                \
     {                                                                                                        \
         name_, 2, .shapes = rt_onnx_all_alike, .how = RT_ONNX_BOOL, .fold = fold_binary,                     \
-                  .two = {truth, NULL}, .lower = rt_onnx_lower_once, .op = RT_OP_ADD                         \
+                  .two = {truth, NULL, 0}, .lower = rt_onnx_lower_once, .op = RT_OP_ADD                      \
     }
 #define BITS(name_)                                                                                          \
     {                                                                                                        \
@@ -479,7 +479,7 @@ const struct rt_onnx_operator rt_onnx_math_rows[] = {
     BITS("BitwiseAnd"),
     BITS("BitwiseOr"),
     BITS("BitwiseXor"),
-    {"Mod", 2, .shapes = rt_onnx_all_alike, .fold = fold_binary, .two = {whole_mod, fmod},
+    {"Mod", 2, .shapes = rt_onnx_all_alike, .fold = fold_binary, .two = {whole_mod, fmod, 0},
      .lower = rt_onnx_lower_once, .op = RT_OP_ADD},
     {"Not", 1, .shapes = rt_onnx_same, .how = RT_ONNX_BOOL, .fold = fold_unary, .one = {NULL, whole_not},
      .lower = rt_onnx_lower_once, .op = RT_OP_ADD},

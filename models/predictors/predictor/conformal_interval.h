@@ -28,8 +28,8 @@ enum rt_interval_size rt_interval_size_of(double bound_us);
 /* What a device that was left out was off by, over its kernels. */
 struct rt_left_out_device {
     char device[96];
-    uint64_t key; /* rt_name_key of it, where it was read from a file; else 0 */
     double error, square; /* mean of ln(measured / forecast), and of its square */
+    uint64_t key;         /* rt_name_key of the device where it was read from a file; else 0 */
 };
 
 /* Of one family; NaN where unknown. */

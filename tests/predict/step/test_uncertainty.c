@@ -96,7 +96,7 @@ static void test_own_errors_average_out(void)
 {
     struct rt_predictor predictor;
     struct rt_forecast forecast;
-    struct rt_left_out_device one[] = {{"A", 0.3, 0.18}}, other[] = {{"A", 0.3, 0.18}};
+    struct rt_left_out_device one[] = {{"A", 0.3, 0.18, 0}}, other[] = {{"A", 0.3, 0.18, 0}};
     make_predictor(&predictor, 0.2);
     double common = forecast_half(&predictor, 0.9, &forecast);
     rt_forecast_release(&forecast);

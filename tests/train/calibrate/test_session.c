@@ -44,8 +44,8 @@ static void calibrate_to_session(const double slower[3], struct rt_predictor *pr
         struct rt_intervals *intervals = &predictor->nets[n].intervals;
         rt_intervals_init(intervals);
         intervals->left_out = rt_calloc(2, sizeof *intervals->left_out);
-        intervals->left_out[0] = (struct rt_left_out_device){"Tesla T4", 0.05, 0.01};
-        intervals->left_out[1] = (struct rt_left_out_device){"Tesla P4", n % 2 == 0 ? 0.05 : -0.05, 0.01};
+        intervals->left_out[0] = (struct rt_left_out_device){"Tesla T4", 0.05, 0.01, 0};
+        intervals->left_out[1] = (struct rt_left_out_device){"Tesla P4", n % 2 == 0 ? 0.05 : -0.05, 0.01, 0};
         intervals->left_out_count = 2;
     }
     RT_ASSERT_OK(rt_calibrate(predictor, data, 0, &all_kernels, calibration));

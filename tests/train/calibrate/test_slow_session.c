@@ -38,7 +38,7 @@ static void test_one_family_says_nothing(void)
 
 static void test_family(void)
 {
-    struct rt_left_out_device left_out[] = {{"A", 0.1, 0.05}, {"B", -0.2, 0.07}};
+    struct rt_left_out_device left_out[] = {{"A", 0.1, 0.05, 0}, {"B", -0.2, 0.07, 0}};
     struct rt_intervals intervals;
     struct rt_session_family family;
     double ratio[] = {0.3, 0.1, 0.2, 0.2, 0.2};

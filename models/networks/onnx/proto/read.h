@@ -2,7 +2,7 @@
 #ifndef ROOFTILE_MODELS_NETWORKS_ONNX_PROTO_READ_H
 #define ROOFTILE_MODELS_NETWORKS_ONNX_PROTO_READ_H
 
-#include "models/networks/onnx/onnx.h"
+#include "models/networks/onnx/model.h"
 #include "onnx.pb-c.h"
 
 static inline const char *rt_onnx_text(const char *text)

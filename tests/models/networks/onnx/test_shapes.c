@@ -1,4 +1,5 @@
 /* ONNX models: shapes that follow, what is said of those that do not, and files that are refused. */
+#include "models/networks/onnx/onnx.h"
 #include "models/networks/onnx/infer.h"
 #include "models/networks/onnx/operator.h"
 #include "test.h"

@@ -119,8 +119,8 @@ static void test_student(void)
 /* Devices that were left out: 0.1 and -0.2 on average. */
 static void test_shared_errors(void)
 {
-    struct rt_left_out_device a[] = {{"A", 0.1, 0.02}, {"B", -0.2, 0.08}},
-                              b[] = {{"B", -0.1, 0.02}, {"C", 9, 81}};
+    struct rt_left_out_device a[] = {{"A", 0.1, 0.02, 0}, {"B", -0.2, 0.08, 0}},
+                              b[] = {{"B", -0.1, 0.02, 0}, {"C", 9, 81, 0}};
     struct rt_family_net nets[2] = {{.family = RT_FAMILY_SOFTMAX}, {.family = RT_FAMILY_LAYERNORM}};
     struct rt_predictor predictor = {.nets = nets, .net_count = 2};
     struct rt_query query = {.call.op = RT_OP_SOFTMAX, .call.dtype = RT_FP32};
@@ -268,8 +268,8 @@ static void test_left_out_file(void)
     struct rt_intervals *intervals = &predictor.nets[0].intervals;
     intervals->dtype_scale[RT_BF16] = 1.5;
     intervals->left_out = rt_calloc(2, sizeof *intervals->left_out);
-    intervals->left_out[0] = (struct rt_left_out_device){"Tesla T4", 0.1, 0.04};
-    intervals->left_out[1] = (struct rt_left_out_device){"A100", -0.2, 0.05};
+    intervals->left_out[0] = (struct rt_left_out_device){"Tesla T4", 0.1, 0.04, 0};
+    intervals->left_out[1] = (struct rt_left_out_device){"A100", -0.2, 0.05, 0};
     intervals->left_out_count = 2;
     RT_ASSERT_OK(rt_predictor_save(&predictor, path));
     RT_ASSERT_OK(rt_predictor_open(path, &read));
