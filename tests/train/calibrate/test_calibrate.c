@@ -368,9 +368,9 @@ static void test_plots(void)
     const char *name = rt_net_name(row->family, row->units);
     const struct rt_plot *errors = find_plot(report, "Error on the kernels it was fitted to"),
                          *compute = find_plot(report, "Device effect where compute binds");
-    CU_ASSERT_EQUAL(bar_of(errors, "before", name), row->fit_before.median);
-    CU_ASSERT_EQUAL(bar_of(errors, "after", name), row->fit_after.median);
-    CU_ASSERT_DOUBLE_EQUAL(bar_of(compute, "after", name), 100 * expm1(row->after.value[RT_EFFECT_COMPUTE]),
+    CU_ASSERT_EQUAL(bar_of(errors, "uncalibrated", name), row->fit_before.median);
+    CU_ASSERT_EQUAL(bar_of(errors, "calibrated", name), row->fit_after.median);
+    CU_ASSERT_DOUBLE_EQUAL(bar_of(compute, "calibrated", name), 100 * expm1(row->after.value[RT_EFFECT_COMPUTE]),
                            0.006);
     CU_ASSERT_PTR_NOT_NULL_FATAL(errors);
     CU_ASSERT_EQUAL(errors->rows, 1);
