@@ -2,7 +2,6 @@
 #ifndef ROOFTILE_TRAIN_FIT_NETWORK_H
 #define ROOFTILE_TRAIN_FIT_NETWORK_H
 
-#include "models/predictors/nn/loss.h"
 #include "models/predictors/nn/step.h"
 #include "train/fit_effects.h"
 #include "train/training.h"

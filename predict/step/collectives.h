@@ -1,6 +1,6 @@
 /*
- * What collectives of a step take: by the predictor's model of links (models/predictors/predictor/links.h) where it has
- * one, by rt_link_prior otherwise (the roofline, predictors of earlier builds).
+ * What collectives of a step take: by the predictor's model of links (models/predictors/predictor/links.c)
+ * where it has one, by rt_link_prior otherwise (the roofline, predictors of earlier builds).
  */
 #ifndef ROOFTILE_PREDICT_STEP_COLLECTIVES_H
 #define ROOFTILE_PREDICT_STEP_COLLECTIVES_H
@@ -33,7 +33,7 @@ int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus)
 struct rt_collective_time {
     double time_us, bound_us;
     double ln_half_width; /* half-width of the interval in ln; NaN: not asked for */
-    double shared; /* share of the squared error that collectives have in common */
+    double shared;        /* share of the squared error that collectives have in common */
 };
 /* A call of a graph: its fabric and library are set here. */
 void rt_collective_time_of(const struct rt_collectives *collectives, const struct rt_call *call,

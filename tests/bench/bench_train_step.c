@@ -20,7 +20,6 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "models/predictors/nn/blas.h"
-#include "models/predictors/nn/loss.h"
 #include "models/predictors/nn/step.h"
 
 #define MATRIX     2048

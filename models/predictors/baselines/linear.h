@@ -15,11 +15,8 @@
 #include "datasets/dataset.h"
 #include "models/predictors/roofline/tile.h"
 
+/* The amount: FLOPs or bytes, by family. */
 enum rt_line_by { RT_LINE_FLOPS, RT_LINE_BYTES, RT_LINE_BY_COUNT };
-extern const char *const rt_line_bys[RT_LINE_BY_COUNT]; /* "flops", "bytes" */
-
-/* The amount for a family: FLOPs or bytes. */
-enum rt_line_by rt_line_by_of(enum rt_family family);
 
 /* Of the kernels of one dtype on one device. */
 struct rt_line {
@@ -46,7 +43,7 @@ void rt_linear_baseline_release(struct rt_linear_baseline *lines);
 double rt_linear_baseline_us(const struct rt_linear_baseline *lines, const struct rt_query *query,
                              const struct rt_device *device);
 
-/* As predictor files hold them, under `group` (linear_file.c). What a failed reading leaves is released as
+/* As predictor files hold them, under `group`. What a failed reading leaves is released as
  * usual. */
 int rt_linear_baseline_write(const struct rt_linear_baseline *lines, struct rt_h5 *file, const char *group);
 int rt_linear_baseline_read(struct rt_h5 *file, const char *group, struct rt_linear_baseline *lines);

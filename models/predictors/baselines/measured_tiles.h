@@ -30,11 +30,9 @@ struct rt_measured_tiles {
 /* From samples[picked[0..count)], all of one family, with known tiles. */
 void rt_measured_tiles_build(struct rt_measured_tiles *tiles, const struct rt_dataset *dataset,
                              const uint32_t *picked, size_t count);
-/* Computes the box of a set, which searches need; building and reading call it. */
-void rt_measured_tile_set_complete(struct rt_measured_tile_set *set);
 void rt_measured_tiles_release(struct rt_measured_tiles *tiles);
 
-/* As predictor files hold them, under `group` (measured_tiles_file.c). What a failed reading leaves is
+/* As predictor files hold them, under `group`. What a failed reading leaves is
  * released as usual. */
 int rt_measured_tiles_write(const struct rt_measured_tiles *tiles, struct rt_h5 *file, const char *group);
 int rt_measured_tiles_read(struct rt_h5 *file, const char *group, struct rt_measured_tiles *tiles);

@@ -52,8 +52,6 @@ struct rt_wave_scaling {
 /* From samples[picked[0..count)], all of one family. */
 void rt_wave_scaling_build(struct rt_wave_scaling *scaling, const struct rt_dataset *dataset,
                            const uint32_t *picked, size_t count);
-/* Computes points and box of a set, which searches need; building and reading call it. */
-void rt_wave_scaling_set_complete(struct rt_wave_scaling_set *set);
 void rt_wave_scaling_release(struct rt_wave_scaling *scaling);
 
 /* Of a kernel on a device, from the other devices' measurements: those of the device itself are never used.
@@ -65,7 +63,7 @@ double rt_wave_scaling_us(const struct rt_wave_scaling *scaling, const struct rt
 double rt_wave_scale(const struct rt_query *query, const struct rt_device *origin,
                      const struct rt_device *device);
 
-/* As predictor files hold them, under `group` (wave_scaling_file.c). What a failed reading leaves is released
+/* As predictor files hold them, under `group`. What a failed reading leaves is released
  * as usual. */
 int rt_wave_scaling_write(const struct rt_wave_scaling *scaling, struct rt_h5 *file, const char *group);
 int rt_wave_scaling_read(struct rt_h5 *file, const char *group, struct rt_wave_scaling *scaling);

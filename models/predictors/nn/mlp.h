@@ -1,28 +1,56 @@
 /*
  * A multi-layer perceptron: `layers` linear layers, the activation after all but the last, every parameter in
  * one block. "8 x 512" as NeuSight counts is layers = 8, hidden = 512: inputs -> 512, six times 512 -> 512,
- * 512 -> outputs. Callers give samples as rows, x (rows, inputs), and get rows; inside, samples are columns
- * (layer.h).
- *
- * The files of this folder, in reading order:
- *   real       the number type: float, or double in tests
- *   blas       BLAS, LAPACK and OpenBLAS' choice of kernels
- *   layer      linear layers and activations, forward beside backward
- *   mlp        this: parameters, inference
- *   loss       losses of one prediction
- *   optimizer  AdamW and its learning rate
- *   backprop   forward and backward of a batch over threads
- *   step       one training step: forward, the caller's loss, backward, update
+ * 512 -> outputs. Callers give samples as rows, x (rows, inputs), and get rows; inside, samples are columns.
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_NN_MLP_H
 #define ROOFTILE_MODELS_PREDICTORS_NN_MLP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "models/predictors/nn/layer.h"
+#include "models/predictors/nn/real.h"
 #include "base/random.h"
 #include "base/threads.h"
+
+/*
+ * The layers of a network, each forward beside its backward: plain loops or one GEMM. Arguments are
+ * not checked here; rt_mlp_init and step.c do.
+ *
+ * Samples are columns: x is (inputs, samples), feature after feature, because OpenBLAS multiplies W x up to a
+ * tenth faster than x W^T at a training batch. `ld` is the distance between two features of every such
+ * matrix; shifted pointers and smaller counts make each function work on a part of the layer or of the batch.
+ */
+
+/* y (outputs, samples) = weight (outputs, inputs) x (inputs, samples) + bias (outputs). */
+void rt_linear_forward(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
+                       const rt_real *bias, const rt_real *x, rt_real *y);
+
+/* dx (inputs, samples) = weight (outputs, inputs)^T dy (outputs, samples). */
+void rt_linear_backward_input(size_t outputs, size_t inputs, size_t samples, size_t ld, const rt_real *weight,
+                              const rt_real *dy, rt_real *dx);
+
+/* dweight (outputs, inputs) = dy (outputs, samples) x (inputs, samples)^T, dbias (outputs) = sums of dy's
+ * rows. */
+void rt_linear_backward_parameters(size_t outputs, size_t inputs, size_t samples, size_t ld,
+                                   const rt_real *dy, const rt_real *x, rt_real *dweight, rt_real *dbias);
+
+/* Stored by name in predictor files. */
+enum rt_activation_id { RT_RELU, RT_SILU, RT_ACTIVATION_COUNT };
+
+/* a = f(z), and d f'(z) in place of d; all are (features, samples). Where the derivative follows from a,
+ * keeps_z is false, z and a may be the same memory, and backward reads a only. */
+struct rt_activation {
+    const char *name;
+    bool keeps_z;
+    void (*forward)(size_t features, size_t samples, size_t ld, const rt_real *z, rt_real *a);
+    void (*backward)(size_t features, size_t samples, size_t ld, const rt_real *z, const rt_real *a,
+                     rt_real *d);
+};
+
+extern const struct rt_activation rt_activations[RT_ACTIVATION_COUNT];
+int rt_activation_find(const char *name); /* -1 where there is none */
 
 #define RT_MLP_MAX_LAYERS 64
 #define RT_MLP_MAX_WIDTH  8192

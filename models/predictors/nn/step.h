@@ -36,4 +36,17 @@ void rt_train_step_free(struct rt_train_step *step); /* NULL is empty */
 double rt_train_step_run(struct rt_train_step *step, const rt_real *x, size_t rows, double learning_rate,
                          rt_gradient *gradient, void *context);
 
+/* Losses of one prediction p against its target t, and their derivative by p. Stored by name in predictor
+ * files. A new one is a row in step.c. */
+enum rt_loss_id { RT_LOSS_SMAPE, RT_LOSS_LOG, RT_LOSS_COUNT };
+
+struct rt_loss {
+    const char *name;
+    /* Value at (p, t); *derivative = d value / d p, 0 where p == t at a kink. */
+    double (*value)(double p, double t, double *derivative);
+};
+
+extern const struct rt_loss rt_losses[RT_LOSS_COUNT];
+int rt_loss_find(const char *name); /* -1 where there is none */
+
 #endif

@@ -95,7 +95,7 @@ double rt_interval_scale(double level);
  * exponential is straight, from 0 and beyond the last. NaN where none is known. */
 double rt_interval_at(const double quantile[RT_INTERVAL_LEVELS], double level);
 
-/* conformal_interval_file.c. In predictor files, in the group of their family. */
+/* In predictor files, in the group of their family. */
 int rt_intervals_write(const struct rt_intervals *intervals, struct rt_h5 *file, const char *group);
 int rt_intervals_read(struct rt_h5 *file, const char *group, struct rt_intervals *intervals);
 

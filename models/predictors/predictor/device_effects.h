@@ -65,7 +65,6 @@ struct rt_device_effects {
 };
 
 void rt_device_effects_release(struct rt_device_effects *effects);
-void rt_device_effect_release(struct rt_device_effect *effect); /* what it owns */
 
 /* The entry of a device with effects of 0. */
 void rt_device_effect_init(struct rt_device_effect *effect, const struct rt_device *device);
@@ -102,5 +101,11 @@ void rt_device_effects_put(struct rt_device_effects *effects, const struct rt_de
 
 /* A copy that owns all it has. */
 void rt_device_effects_copy(const struct rt_device_effects *effects, struct rt_device_effects *out);
+
+/* In predictor files, in the group of their family. What a failed reading leaves is released as usual. */
+int rt_device_effects_write(const struct rt_device_effects *effects, struct rt_h5 *file, const char *group);
+/* `width` of a place of the network: rt_family_net_place_width. */
+int rt_device_effects_read(struct rt_h5 *file, const char *group, size_t width,
+                           struct rt_device_effects *effects);
 
 #endif

@@ -69,7 +69,7 @@ void rt_energy_scales(const struct rt_energy_model *model, const struct rt_devic
  * where it is unknown. That of energy adds the time's. */
 double rt_energy_interval(const struct rt_energy_model *model, const struct rt_device *device, double level);
 
-/* energy_model_file.c: the group /energy of predictor files. Absent: as rt_energy_model_init. */
+/* The group /energy of predictor files. Absent: as rt_energy_model_init. */
 int rt_energy_model_write(const struct rt_energy_model *model, struct rt_h5 *file);
 int rt_energy_model_read(struct rt_h5 *file, struct rt_energy_model *out);
 

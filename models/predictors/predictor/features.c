@@ -1,13 +1,12 @@
 /* The feature table. The first four are NeuSight's, in its units, so that networks see the published numbers.
  */
-#include "models/predictors/predictor/features.h"
+#include "models/predictors/predictor/family_net.h"
 #include "models/predictors/roofline/board.h"
 #include "base/status.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>
-
-static const double MIB = 1048576.0;
 
 /* GFLOP of a tile over TFLOP/s of an SM: NeuSight, mlp_wave features. */
 static double log2_tile_flops(const struct rt_tiled_call *l)
@@ -18,19 +17,19 @@ static double log2_tile_flops(const struct rt_tiled_call *l)
 /* MiB of a tile over GB/s of an SM. */
 static double log2_tile_bytes(const struct rt_tiled_call *l)
 {
-    return log2((l->tile_bytes / MIB) / (l->device->bandwidth_gbs / l->device->sms));
+    return log2((l->tile_bytes / RT_MIB) / (l->device->bandwidth_gbs / l->device->sms));
 }
 
 /* MiB of all waves of one SM over its share of the memory, MiB. */
 static double log2_wave_bytes_memory(const struct rt_tiled_call *l)
 {
-    return log2(l->waves * (l->tile_bytes / MIB) / (l->device->memory_gib * 1024 / l->device->sms));
+    return log2(l->waves * (l->tile_bytes / RT_MIB) / (l->device->memory_gib * 1024 / l->device->sms));
 }
 
 /* MiB of all waves of one SM over its share of the L2, KiB. */
 static double log2_wave_bytes_l2(const struct rt_tiled_call *l)
 {
-    return log2(l->waves * (l->tile_bytes / MIB) / (l->device->l2_mib * 1024 / l->device->sms));
+    return log2(l->waves * (l->tile_bytes / RT_MIB) / (l->device->l2_mib * 1024 / l->device->sms));
 }
 
 /* --- the whole op, without a tile: launches of rt_tiled_call_init_whole --- */

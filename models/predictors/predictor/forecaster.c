@@ -1,8 +1,6 @@
 /* The table of forecasters. See forecaster.h. */
 #include "models/predictors/predictor/forecaster.h"
 #include "base/status.h"
-#include "models/predictors/predictor/links.h"
-#include "models/predictors/predictor/network.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -28,4 +28,22 @@ extern const struct rt_forecaster rt_forecasters[RT_FORECASTER_COUNT];
 
 void rt_family_net_release(struct rt_family_net *net);
 
+/* The row "network": features, a network, a head; device effects and residual corrections in between. Also of
+ * links, which take device effects: inputs and bounds in chunks. */
+void rt_network_forecast(const struct rt_family_net *net, const struct rt_forecast_batch *batch);
+void rt_network_latency(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
+                        const struct rt_bound *bounds, size_t count, double *latency_us);
+int rt_network_write(const struct rt_family_net *net, struct rt_h5 *file, const char *group);
+int rt_network_read(struct rt_h5 *file, const char *group, struct rt_family_net *net);
+void rt_network_release(struct rt_family_net *net);
+
+/* The row "links": collectives by a model of links with few coefficients (models/predictors/roofline/link.h),
+ * which are the same on every GPU, and device effects: compute is what starting up takes more, memory what
+ * the wire does. Latencies are never below what the link allows. */
+void rt_links_latency(const struct rt_family_net *net, struct rt_threads *pool, const rt_real *inputs,
+                      const struct rt_bound *bounds, size_t count, double *latency_us);
+int rt_links_write(const struct rt_family_net *net, struct rt_h5 *file, const char *group);
+int rt_links_read(struct rt_h5 *file, const char *group, struct rt_family_net *net);
+void rt_links_release(struct rt_family_net *net);
+
 #endif

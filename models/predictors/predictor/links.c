@@ -1,10 +1,9 @@
 /* Forecasts of collectives, and the model of links in predictor files: its coefficients with the names of
- * their rows and columns; device effects and intervals as networks have them. See links.h. */
-#include "models/predictors/predictor/links.h"
+ * their rows and columns; device effects and intervals as networks have them. See forecaster.h. */
+#include "models/predictors/predictor/forecaster.h"
 #include "base/h5_struct.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "models/predictors/predictor/device_effects_file.h"
 
 #include <math.h>
 #include <stdlib.h>

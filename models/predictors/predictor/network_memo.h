@@ -1,6 +1,6 @@
 /*
  * What networks made of inputs before. Networks see calls and a device's design, not its numbers
- * (features.h), so a sweep over devices asks them the same again and again. A memo keeps the last batches:
+ * (family_net.h), so a sweep over devices asks them the same again and again. A memo keeps the last batches:
  * where one comes again byte for byte, its outputs are what the network would give, byte for byte.
  *
  * The same holds for device effects, whose priors take medians over all devices of training.
@@ -29,7 +29,7 @@ const struct rt_device_effect *rt_network_memo_effect(struct rt_network_memo *me
                                                       const struct rt_device *device);
 
 /* Inputs of the queries at `index` (count) on another device of the same design, where every one could be
- * forecast: features are of calls and designs alone (features.h). inputs (count, feature_count) and unseen
+ * forecast: features are of calls and designs alone (family_net.h). inputs (count, feature_count) and unseen
  * (count), as rt_family_net_features has them. */
 struct rt_seen_inputs {
     rt_real *inputs;

@@ -2,22 +2,6 @@
  * A predictor forecasts kernels of GPUs. It is a list of nets, one for each family of ops (products have two,
  * for vector lanes and matrix units); each net is made of a forecaster and what that was fitted to, and all
  * of it is data in one self-describing file (FORMAT.md).
- *
- * The files of this folder, in reading order:
- *   head             from a network's outputs to a latency
- *   features         what a network sees of a kernel, by name
- *   device_effects   how a device differs from its description, and the prior of one that was not measured;
- *                    residual_correction, conformal_interval and fitted_keys are parts of an entry
- *   family_net       a net; from a query to a network's inputs
- *   energy_model     what a predictor knows of energy: scales of its parts, by device
- *   network_memo     what networks made of the same inputs before
- *   forecaster       the table of networks, baselines and the roofline; network is the first of them
- *   recipe           which nets `rooftile train` makes, and with which options
- *   predictor        this: which net forecasts a kernel, forecasts, intervals (predictor_interval.c), what the
- *                    predictor was fitted to
- *   throttling       sessions that were measured while a GPU was throttled
- *   *_file           the parts in files; predictor_file is the whole
- *   pretrained       where the predictor that comes with rooftile is
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_PREDICTOR_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_PREDICTOR_H
@@ -56,7 +40,7 @@ void rt_predictor_init(struct rt_predictor *predictor, const char *kind);
 void rt_predictor_init_roofline(struct rt_predictor *predictor);
 void rt_predictor_release(struct rt_predictor *predictor);
 
-/* predictor_file.c. `name` is the path of a predictor file, "roofline", or "pretrained": the file that comes
+/* `name` is the path of a predictor file, "roofline", or "pretrained": the file that comes
  * with rooftile. */
 int rt_predictor_open(const char *name, struct rt_predictor *out);
 /* For the rows of options: the file that `name` reads. */
@@ -66,9 +50,6 @@ int rt_predictor_save(const struct rt_predictor *predictor, const char *path); /
 /* Nets and provenance inside an open file; checkpoints hold them too. */
 int rt_predictor_write(const struct rt_predictor *predictor, struct rt_h5 *file);
 int rt_predictor_read(struct rt_h5 *file, struct rt_predictor *out);
-
-/* pretrained.c. Path of that file, free with free(): ROOFTILE_PRETRAINED, else beside the program. */
-int rt_pretrained_path(char **out);
 
 /* Adds a dataset to what it was fitted to. */
 void rt_predictor_add_data(struct rt_predictor *predictor, const struct rt_dataset *dataset);

@@ -103,7 +103,7 @@ static const double PRODUCT_START_CYCLES = 5000, VECTOR_START_CYCLES = 3000;
 /* A product whose reduction is split starts a second kernel, or waits for its last block. */
 static const double SPLIT_CYCLES = 4000;
 
-/* Cycles by family: attention and experts have theirs in tiling_fused.c. */
+/* Cycles by family: attention and experts have theirs in tiling.c. */
 static double start_us(const struct rt_tiled_call *launch)
 {
     bool vector = rt_family_vector(rt_call_family(&launch->query->call));

@@ -2,17 +2,6 @@
  * The physics of a kernel: from a call, a tile and a device to blocks, waves, traffic and a bound. Nothing in
  * this folder is learnt; networks correct what it computes. The arithmetic of tiles and waves is NeuSight's
  * (Lee et al., ASPLOS 2025, section 4).
- *
- * The files of this folder, in reading order:
- *   board         what a board sustains: power, kind of memory, L2
- *   tile          this: queries, calls in tiles, the roofline; how long each resource of the device takes for a
- *                 call, which is what networks weigh
- *   tiling        how products and row ops are likely tiled where no tile was measured; products of narrow
- *                 activations: quantising, library, host
- *   tiling_fused  the same for attention and mixtures of experts
- *   conv          convolutions by algorithm
- *   energy        joules of a launch by part
- *   target        what is forecast: the measured column, its unit and its bound
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILE_H
 #define ROOFTILE_MODELS_PREDICTORS_ROOFLINE_TILE_H
@@ -21,7 +10,6 @@
 #include "datasets/call.h"
 #include "models/predictors/roofline/conv.h"
 #include "models/predictors/roofline/tiling.h"
-#include "models/predictors/roofline/tiling_fused.h"
 
 #include <stdbool.h>
 
@@ -91,7 +79,7 @@ bool rt_tiled_call_init_whole(struct rt_tiled_call *launch, const struct rt_quer
 bool rt_tiled_call_init_walk(struct rt_tiled_call *launch, const struct rt_query *query,
                              const struct rt_device *device);
 
-/* As rt_tiled_call_init_whole, with attention and experts tiled (tiling_fused.h): bound_us is the time of the
+/* As rt_tiled_call_init_whole, with attention and experts tiled (tiling.h): bound_us is the time of the
  * tiling, compute_us and memory_us are its parts. */
 bool rt_tiled_call_init_tiling(struct rt_tiled_call *launch, const struct rt_query *query,
                                const struct rt_device *device);

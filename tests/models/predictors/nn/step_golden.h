@@ -10,7 +10,6 @@
 
 #include "models/predictors/nn/backprop.h"
 #include "test.h"
-#include "models/predictors/nn/loss.h"
 #include "models/predictors/nn/step.h"
 
 /* Relative error allowed against PyTorch's numbers of the same precision. */

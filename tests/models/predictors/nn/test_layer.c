@@ -1,5 +1,5 @@
 /* Linear layers against plain sums, activations against the C library in double. */
-#include "models/predictors/nn/layer.h"
+#include "models/predictors/nn/mlp.h"
 #include "base/random.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* Losses: known values, derivatives by differences. */
-#include "models/predictors/nn/loss.h"
+#include "models/predictors/nn/step.h"
 #include "test.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
  */
 #define RT_REAL double
 #include "models/predictors/nn/blas.c"
-#include "models/predictors/nn/layer.c"
 #include "models/predictors/nn/mlp.c"
 #include "models/predictors/nn/backprop.c"
 #include "models/predictors/nn/real.c"

@@ -1,5 +1,5 @@
 /* Tiles, waves, features, roofline and head: numbers worked out by hand from the paper's formulas. */
-#include "models/predictors/predictor/features.h"
+#include "models/predictors/predictor/family_net.h"
 #include "models/predictors/predictor/head.h"
 #include "models/predictors/roofline/tile.h"
 #include "test.h"

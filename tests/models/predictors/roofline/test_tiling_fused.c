@@ -1,8 +1,8 @@
 /* Cuts of attention and experts, worked out by hand. */
 #include "test.h"
 
-#include "models/predictors/predictor/features.h"
-#include "models/predictors/roofline/tiling_fused.h"
+#include "models/predictors/predictor/family_net.h"
+#include "models/predictors/roofline/tiling.h"
 #include "models/predictors/roofline/tile.h"
 
 #include <math.h>
