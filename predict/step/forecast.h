@@ -104,6 +104,7 @@ struct rt_forecast {
     /* For the trace: ends of passes (2, stages, microbatches), times of stages (stages), gradient sums of the
      * first stage. */
     double *pass_ends_us, *stage_forward_us, *stage_backward_us;
+    double gather_us; /* behind the optimizer, which stepped a share of the weights on each GPU: the others' */
     struct rt_gradient_sum *sums;
     size_t sum_count;
     struct rt_graph_memory memory; /* tensors by part, of the device that needs most */

@@ -66,11 +66,11 @@ static void stretch_stages(struct rt_forecast *forecast, double factor)
 /* All times of a forecast. */
 static void stretch(struct rt_forecast *forecast, double factor)
 {
-    double *const times[] = {&forecast->forward_us,       &forecast->backward_us, &forecast->compute_us,
-                             &forecast->communication_us, &forecast->host_us,     &forecast->copy_us,
-                             &forecast->before_us,        &forecast->on_us,       &forecast->after_us,
-                             &forecast->queue_us,         &forecast->total_us,    &forecast->interval_low_us,
-                             &forecast->interval_high_us};
+    double *const times[] = {&forecast->forward_us,       &forecast->backward_us,     &forecast->compute_us,
+                             &forecast->communication_us, &forecast->host_us,         &forecast->copy_us,
+                             &forecast->before_us,        &forecast->on_us,           &forecast->after_us,
+                             &forecast->queue_us,         &forecast->gather_us,       &forecast->total_us,
+                             &forecast->interval_low_us,  &forecast->interval_high_us};
     for (size_t i = 0; i < RT_COUNT(times); i++)
         *times[i] *= factor;
     stretch_all(forecast->phase_us, RT_PHASE_COUNT, factor);
@@ -96,7 +96,7 @@ static int forecast_again(struct rt_forecast *forecast, const struct rt_device *
 }
 
 int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
-                     const struct rt_predictor *predictor, double limit_w)
+                          const struct rt_predictor *predictor, double limit_w)
 {
     struct rt_power_profile profile;
     struct rt_power_state state;

@@ -125,8 +125,7 @@ struct rt_report *rt_prediction_report(const struct rt_prediction *prediction, b
 struct rt_report *rt_prediction_sweep(const struct rt_prediction *predictions, size_t count, bool json,
                                       bool pictures);
 
-/* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. One device
- * kernel by kernel with its gradient sums below; a pipeline by passes of its stages. */
+/* The step as a timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) opens; atomic. See timeline.h. */
 extern const struct rt_output_kind rt_trace_kind; /* base/outputs.h */
 int rt_prediction_trace(const struct rt_prediction *prediction, const char *path);
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "predict/step/timeline.h"
 #include "predict/step/breakdown.h"
+#include "predict/step/step.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -179,9 +180,10 @@ struct timeline {
         size_t count, capacity;
     } kind[KINDS];
     size_t row_of_family[RT_FAMILY_COUNT]; /* SIZE_MAX: none yet */
-    size_t row_of_lane[4];
-    const char *name[RT_FAMILY_COUNT + 4]; /* of rows; NULL: of a stage */
-    size_t rows, spans;
+    size_t row_of_lane[RT_LANE_COUNT];
+    const char *name[RT_FAMILY_COUNT + RT_LANE_COUNT]; /* of rows; NULL: of a stage */
+    size_t rows, spans, passes;
+    bool of_passes; /* a row for each stage */
 };
 
 static size_t row_of(struct timeline *timeline, size_t *row, const char *name)
@@ -202,12 +204,13 @@ static void visit(void *context, const struct rt_timeline_span *span)
                : strcmp(span->kind, "forward") == 0 ? FORWARD
                                                     : BACKWARD;
     size_t row = (size_t)span->stage, i = timeline->kind[kind].count++;
-    if (span->launch != NULL) {
+    if (timeline->of_passes) {
+        timeline->passes += span->launch == NULL && span->lane == RT_LANE_KERNELS;
+    } else if (span->launch != NULL) {
         enum rt_family family = rt_call_family(&span->launch->kernel.call);
         row = row_of(timeline, &timeline->row_of_family[family], rt_families[family].name);
-    } else if (span->lane != RT_LANE_KERNELS) {
-        row = row_of(timeline, &timeline->row_of_lane[span->lane],
-                     span->lane == RT_LANE_COPIES ? "copies" : "gradient sums");
+    } else {
+        row = row_of(timeline, &timeline->row_of_lane[span->lane], rt_timeline_lanes[span->lane]);
     }
     if (i == timeline->kind[kind].capacity) {
         size_t capacity = timeline->kind[kind].capacity = i == 0 ? 256 : 2 * i;
@@ -230,10 +233,11 @@ static struct rt_plot *timeline_plot(const struct rt_forecast *forecast, const s
 {
     int64_t stages = forecast->options.parallel.pipeline;
     struct rt_plot *plot =
-        stages > 1
+        timeline->of_passes
             ? rt_plot_new("Timeline of the step",
-                          "%zu passes of microbatches over %lld stages end after %s ms.", timeline->spans,
-                          (long long)stages, rt_number_text(forecast->total_us / 1e3).text)
+                          "%zu passes of microbatches over %lld stage%s; the step takes %s ms.",
+                          timeline->passes, (long long)stages, stages > 1 ? "s" : "",
+                          rt_number_text(forecast->total_us / 1e3).text)
             : rt_plot_new("Timeline of the step",
                           "%zu launches on one GPU, a row for each family of ops; the step takes %s ms.",
                           timeline->spans, rt_number_text(forecast->total_us / 1e3).text);
@@ -244,7 +248,7 @@ static struct rt_plot *timeline_plot(const struct rt_forecast *forecast, const s
                           timeline->kind[kind].end, timeline->kind[kind].count);
     for (size_t row = 0; row < timeline->rows; row++)
         rt_plot_row_name(plot, row, timeline->name[row]);
-    for (int64_t s = 0; stages > 1 && s < stages; s++) {
+    for (int64_t s = 0; timeline->of_passes && s < stages; s++) {
         char *name = rt_format("stage %lld", (long long)s);
         rt_plot_row_name(plot, (size_t)s, name);
         free(name);
@@ -252,14 +256,15 @@ static struct rt_plot *timeline_plot(const struct rt_forecast *forecast, const s
     return plot;
 }
 
-static void add_timeline(struct rt_report *report, const struct rt_forecast *forecast)
+static void add_timeline(struct rt_report *report, const struct rt_forecast *forecast,
+                         const struct rt_predictor *predictor)
 {
-    struct timeline timeline = {0};
+    struct timeline timeline = {.of_passes = !rt_step_is_one_queue(forecast)};
     for (int family = 0; family < RT_FAMILY_COUNT; family++)
         timeline.row_of_family[family] = SIZE_MAX;
-    for (int lane = 0; lane < 4; lane++)
+    for (int lane = 0; lane < RT_LANE_COUNT; lane++)
         timeline.row_of_lane[lane] = SIZE_MAX;
-    rt_timeline_walk(forecast, visit, ignore_name, &timeline);
+    rt_timeline_walk(forecast, predictor, visit, ignore_name, &timeline);
     if (timeline.spans > 0)
         rt_report_add_plot(report, timeline_plot(forecast, &timeline));
     for (int kind = 0; kind < KINDS; kind++) {
@@ -296,8 +301,8 @@ static void add_memory(struct rt_report *report, const struct rt_forecast *f)
     if (count == 0)
         return;
     char *of = isnan(f->memory_bytes) ? rt_strdup("") : rt_format(" of %.2f", f->memory_bytes / RT_GIB);
-    struct rt_plot *plot = rt_plot_new("Memory of a GPU", "%.2f%s GiB are taken%s.", f->taken.used / RT_GIB, of,
-                                       rt_forecast_fits(f) ? "" : ": it does not fit");
+    struct rt_plot *plot = rt_plot_new("Memory of a GPU", "%.2f%s GiB are taken%s.", f->taken.used / RT_GIB,
+                                       of, rt_forecast_fits(f) ? "" : ": it does not fit");
     free(of);
     rt_plot_axes(plot, "GiB", RT_SCALE_LINEAR, "", RT_SCALE_LINEAR);
     rt_plot_bars(plot, "", names, gib, count);
@@ -308,6 +313,6 @@ void rt_prediction_add_plots(struct rt_report *report, const struct rt_predictio
 {
     add_ops(report, &prediction->forecast);
     add_roofline(report, &prediction->forecast);
-    add_timeline(report, &prediction->forecast);
+    add_timeline(report, &prediction->forecast, prediction->predictor);
     add_memory(report, &prediction->forecast);
 }

@@ -111,9 +111,7 @@ static double input_us(const struct rt_forecast *forecast)
     return copy_us(forecast, forecast->options.input, forecast->graph->input_bytes);
 }
 
-/* Is the whole step one queue, which the host fills ahead? Else every pass begins with an empty one, so that
- * no pass is the faster for what another one waits. */
-static bool is_one_queue(const struct rt_forecast *forecast)
+bool rt_step_is_one_queue(const struct rt_forecast *forecast)
 {
     return forecast->options.parallel.pipeline == 1 && forecast->options.parallel.microbatches == 1;
 }
@@ -122,14 +120,8 @@ static bool is_one_queue(const struct rt_forecast *forecast)
 static double queued_input_us(const struct rt_forecast *forecast)
 {
     const struct rt_forecast_options *options = &forecast->options;
-    bool queued = is_one_queue(forecast) && options->input == RT_TRANSFER_PINNED && !options->overlap;
+    bool queued = rt_step_is_one_queue(forecast) && options->input == RT_TRANSFER_PINNED && !options->overlap;
     return queued ? input_us(forecast) : 0;
-}
-
-void rt_queue_init(const struct rt_forecast *forecast, const struct rt_dispatch *dispatch,
-                   struct rt_queue *queue)
-{
-    *queue = (struct rt_queue){.host_us = dispatch->first_us, .gpu_us = queued_input_us(forecast)};
 }
 
 /* The gradients of a stage in the order of its backward pass. */
@@ -157,14 +149,15 @@ struct stage {
     int64_t number;
     struct rt_queue queue;
     struct gradients gradients;
-    double forward_us, backward_us; /* with what kernels wait; backward with accumulation, no optimizer */
-    double wait_us;                 /* that kernels wait for the host, in both passes */
-    double first_us;                /* until the first kernel of the forward pass starts */
-    double link_us;                 /* in collectives */
-    double optimizer_us;            /* of all weights of the graph, on the GPU */
-    double layers;                  /* with weights */
-    double gathered_us;             /* when the last unit's weights were there; of a sharded model */
-    double unit_us;                 /* when the last unit began */
+    double forward_us, backward_us;    /* with what kernels wait; backward with accumulation, no optimizer */
+    double wait_us;                    /* that kernels wait for the host, in both passes */
+    double first_us;                   /* until the first kernel of the forward pass starts */
+    double link_us;                    /* in collectives */
+    double optimizer_us;               /* of all weights of the graph, on the GPU */
+    double layers;                     /* with weights */
+    double gathered_us;                /* when the last unit's weights were there; of a sharded model */
+    double unit_us;                    /* when the last unit began */
+    const struct rt_step_watch *watch; /* NULL: nobody is told */
 };
 
 double rt_dispatch_us(const struct rt_dispatch *dispatch, const struct rt_forecast *forecast, size_t node,
@@ -178,7 +171,8 @@ double rt_dispatch_us(const struct rt_dispatch *dispatch, const struct rt_foreca
     return further ? fmin(first, dispatch->launch_us) : first;
 }
 
-static void run_node(struct stage *stage, size_t node, bool forward)
+/* `repeat`: of the node's block, from 0. */
+static void run_node(struct stage *stage, size_t node, int64_t repeat, bool forward)
 {
     const struct rt_forecast *forecast = stage->forecast;
     for (uint32_t i = forecast->node_launch[node]; i < forecast->node_launch[node + 1]; i++) {
@@ -189,7 +183,10 @@ static void run_node(struct stage *stage, size_t node, bool forward)
             stage->optimizer_us += launch->time_us;
             continue;
         }
-        rt_queue_launch(&stage->queue, rt_dispatch_us(&stage->dispatch, forecast, node, i), launch->time_us);
+        double start = rt_queue_launch(&stage->queue, rt_dispatch_us(&stage->dispatch, forecast, node, i),
+                                       launch->time_us);
+        if (stage->watch != NULL)
+            stage->watch->launch(stage->watch->context, launch, repeat, start);
         stage->link_us += launch->source == RT_TIME_LINK ? launch->time_us : 0;
     }
 }
@@ -213,32 +210,37 @@ static void gather_unit(struct stage *stage, size_t block)
     stage->queue.gpu_us = fmax(began, stage->gathered_us);
     stage->link_us += stage->queue.gpu_us - began;
     stage->unit_us = stage->queue.gpu_us;
+    if (stage->watch != NULL)
+        stage->watch->gather(stage->watch->context, start, stage->gathered_us, bytes);
 }
 
 static void run_forward(struct stage *stage)
 {
     const struct rt_graph *graph = stage->forecast->graph;
     int64_t layers = rt_forecast_layers(graph), stages = stage->forecast->options.parallel.pipeline;
-    rt_queue_init(stage->forecast, &stage->dispatch, &stage->queue);
-    for (size_t b = 0; b < graph->block_count; b++)
-        for (int64_t r = repeats_on_stage(graph, b, layers, stage->number, stages); r > 0; r--) {
+    stage->queue =
+        (struct rt_queue){.host_us = stage->dispatch.first_us, .gpu_us = queued_input_us(stage->forecast)};
+    for (size_t b = 0; b < graph->block_count; b++) {
+        int64_t repeats = repeats_on_stage(graph, b, layers, stage->number, stages);
+        for (int64_t r = 0; r < repeats; r++) {
             gather_unit(stage, b);
             for (uint32_t n = 0; n < graph->blocks[b].node_count; n++)
-                run_node(stage, graph->blocks[b].node + n, true);
+                run_node(stage, graph->blocks[b].node + n, r, true);
         }
+    }
     stage->forward_us = stage->queue.gpu_us;
     stage->wait_us = stage->queue.wait_us;
     stage->first_us = stage->queue.first_us;
 }
 
 /* Checkpoints: a layer's forward kernels run again. */
-static void run_again(struct stage *stage, size_t block)
+static void run_again(struct stage *stage, size_t block, int64_t repeat)
 {
     const struct rt_block *b = &stage->forecast->graph->blocks[block];
     if (stage->forecast->graph->options.recompute != RT_RECOMPUTE_LAYERS || b->role != RT_BLOCK_LAYER)
         return;
     for (uint32_t n = 0; n < b->node_count; n++)
-        run_node(stage, b->node + n, true);
+        run_node(stage, b->node + n, repeat, true);
 }
 
 /* In one queue the host goes on launching where it is; else it begins again. */
@@ -247,18 +249,18 @@ static void run_backward(struct stage *stage)
     const struct rt_graph *graph = stage->forecast->graph;
     int64_t layers = rt_forecast_layers(graph), stages = stage->forecast->options.parallel.pipeline;
     double width = rt_dtypes[graph->options.dtype].bytes;
-    if (!is_one_queue(stage->forecast)) {
+    if (!rt_step_is_one_queue(stage->forecast)) {
         stage->queue = (struct rt_queue){.host_us = stage->dispatch.first_us};
         stage->gathered_us = stage->unit_us = 0;
     }
     double began = stage->queue.gpu_us, waited = stage->queue.wait_us;
     for (size_t b = graph->block_count; b-- > 0;)
-        for (int64_t r = repeats_on_stage(graph, b, layers, stage->number, stages); r > 0; r--) {
+        for (int64_t r = repeats_on_stage(graph, b, layers, stage->number, stages); r-- > 0;) {
             gather_unit(stage, b);
-            run_again(stage, b);
+            run_again(stage, b, r);
             for (uint32_t n = graph->blocks[b].node_count; n-- > 0;) {
                 double parameters = graph->nodes[graph->blocks[b].node + n].parameters;
-                run_node(stage, graph->blocks[b].node + n, false);
+                run_node(stage, graph->blocks[b].node + n, r, false);
                 stage->layers += parameters > 0;
                 if (parameters > 0)
                     add_gradient(&stage->gradients, stage->queue.gpu_us - began, width * parameters);
@@ -266,6 +268,28 @@ static void run_backward(struct stage *stage)
         }
     stage->backward_us = stage->queue.gpu_us - began;
     stage->wait_us += stage->queue.wait_us - waited;
+}
+
+static void run_passes(struct stage *stage)
+{
+    stage->dispatch = rt_forecast_dispatch(stage->forecast);
+    run_forward(stage);
+    if (stage->forecast->graph->options.step == RT_STEP_TRAINING)
+        run_backward(stage);
+}
+
+static void release_stage(struct stage *stage)
+{
+    free(stage->gradients.ready_us);
+    free(stage->gradients.bytes);
+}
+
+void rt_step_run(const struct rt_forecast *forecast, const struct rt_collectives *collectives,
+                 const struct rt_step_watch *watch)
+{
+    struct stage stage = {.forecast = forecast, .collectives = collectives, .watch = watch};
+    run_passes(&stage);
+    release_stage(&stage);
 }
 
 /* How much later than the backward pass the gradients of a stage are summed over the data-parallel group. */
@@ -294,7 +318,7 @@ static double optimizer_wait(const struct stage *stage, double late)
     double dispatch = stage->dispatch.optimizer_us * stage->layers;
     if (stage->optimizer_us == 0)
         return 0;
-    if (!is_one_queue(stage->forecast))
+    if (!rt_step_is_one_queue(stage->forecast))
         return dispatch;
     return fmax(0, stage->queue.host_us + dispatch - stage->queue.gpu_us - late);
 }
@@ -320,25 +344,21 @@ struct sum {
 static void add_stage(struct rt_forecast *forecast, int64_t number, const struct rt_collectives *collectives,
                       struct sum *sum)
 {
-    struct stage stage = {.forecast = forecast,
-                          .collectives = collectives,
-                          .dispatch = rt_forecast_dispatch(forecast),
-                          .number = number};
+    struct stage stage = {.forecast = forecast, .collectives = collectives, .number = number};
     double stages = (double)forecast->options.parallel.pipeline;
-    run_forward(&stage);
-    if (forecast->graph->options.step == RT_STEP_TRAINING)
-        run_backward(&stage);
-    double late = sums_are_late(forecast, &stage, collectives) + step_shards(forecast, &stage);
+    run_passes(&stage);
+    double gather = step_shards(forecast, &stage),
+           late = sums_are_late(forecast, &stage, collectives) + gather;
     forecast->stage_forward_us[number] = stage.forward_us;
     forecast->stage_backward_us[number] = stage.backward_us;
     sum->first_us = number == 0 ? stage.first_us : sum->first_us;
     sum->late_us = fmax(sum->late_us, late);
+    forecast->gather_us = fmax(forecast->gather_us, gather);
     sum->wait_us = fmax(sum->wait_us, stage.wait_us);
     sum->link_us = fmax(sum->link_us, stage.link_us);
     sum->optimizer_us = fmax(sum->optimizer_us, stage.optimizer_us / stages); /* each steps its own weights */
     sum->optimizer_wait_us = fmax(sum->optimizer_wait_us, optimizer_wait(&stage, late));
-    free(stage.gradients.ready_us);
-    free(stage.gradients.bytes);
+    release_stage(&stage);
 }
 
 static int64_t sequences_of(const struct rt_graph_options *options)
@@ -400,6 +420,7 @@ void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_collecti
     double *backward = forecast->stage_backward_us = rt_calloc((size_t)stages, sizeof *backward);
     struct sum sum = {0};
     double busy;
+    forecast->gather_us = 0;
     forecast->pass_ends_us = rt_malloc(2 * (size_t)(stages * microbatches) * sizeof(double));
     for (int64_t s = 0; s < stages; s++)
         add_stage(forecast, s, collectives, &sum);

@@ -16,8 +16,6 @@ struct rt_queue {
     double first_us;        /* when the first kernel started */
     bool started;
 };
-void rt_queue_init(const struct rt_forecast *forecast, const struct rt_dispatch *dispatch,
-                   struct rt_queue *queue);
 /* Launches a kernel; returns when it starts. */
 double rt_queue_launch(struct rt_queue *queue, double dispatch_us, double time_us);
 
@@ -39,6 +37,20 @@ void rt_forecast_sum_phases(struct rt_forecast *forecast);
 /* Sets the times of the step, of its stages and gradient sums: a pipeline, or one device (a pipeline of one
  * stage, whose microbatches follow one another). `collectives`: between its GPUs. */
 void rt_forecast_sum_step(struct rt_forecast *forecast, const struct rt_collectives *collectives);
+
+/* Is the whole step one queue, which the host fills ahead? Else every pass begins with an empty one, so that
+ * no pass is the faster for what another one waits. */
+bool rt_step_is_one_queue(const struct rt_forecast *forecast);
+
+/* Told of what the passes of the first stage do, in us since its queue began: its launches but the
+ * optimizer's, in order, with the repeat of their block, and the gathering of weights that are shared out. */
+struct rt_step_watch {
+    void (*launch)(void *context, const struct rt_forecast_launch *launch, int64_t repeat, double start_us);
+    void (*gather)(void *context, double start_us, double end_us, double bytes);
+    void *context;
+};
+void rt_step_run(const struct rt_forecast *forecast, const struct rt_collectives *collectives,
+                 const struct rt_step_watch *watch);
 
 /* Time of a step in which a server's host keeps the GPU busy beside its kernels: server.h. */
 double rt_step_server_busy_us(const struct rt_forecast *forecast);

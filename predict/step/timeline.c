@@ -1,146 +1,193 @@
-/* Launches in the order in which they run. See timeline.h. */
+/* The spans of a step. See timeline.h. */
 #include "predict/step/timeline.h"
+#include "predict/step/collectives.h"
 #include "predict/step/step.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
+const char *const rt_timeline_lanes[RT_LANE_COUNT] = {"stage", "kernels", "gradient sums", "gathered weights",
+                                                      "copies"};
+
 struct walk {
     const struct rt_forecast *forecast;
     void (*visit)(void *context, const struct rt_timeline_span *span);
     void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name);
     void *context;
-    struct rt_dispatch dispatch;
-    struct rt_queue queue; /* since forecast->queue_us */
 };
 
-/* `dispatch_us`: of its launches; NaN: as their operators take. */
-static void walk_node(struct walk *walk, size_t n, enum rt_phase phase, int64_t repeat, double dispatch_us)
+static void name_lane(const struct walk *walk, int64_t stage, enum rt_timeline_lane lane)
 {
-    const struct rt_forecast *forecast = walk->forecast;
-    for (uint32_t i = forecast->node_launch[n]; i < forecast->node_launch[n + 1]; i++) {
-        const struct rt_forecast_launch *launch = &forecast->launches[i];
-        if (launch->kernel.call.phase != phase)
-            continue;
-        double dispatch = isnan(dispatch_us) ? rt_dispatch_us(&walk->dispatch, forecast, n, i) : dispatch_us;
-        double start = rt_queue_launch(&walk->queue, dispatch, launch->time_us);
-        walk->visit(walk->context, &(struct rt_timeline_span){.name = forecast->graph->nodes[n].name,
-                                                              .kind = rt_ops[launch->kernel.call.op].name,
-                                                              .lane = RT_LANE_KERNELS,
-                                                              .start_us = forecast->queue_us + start,
-                                                              .time_us = launch->time_us,
-                                                              .launch = launch,
-                                                              .number = repeat});
-    }
+    walk->name(walk->context, stage, lane, rt_timeline_lanes[lane]);
 }
 
-static void walk_forward(struct walk *walk)
+static void visit_launch(const struct walk *walk, const struct rt_forecast_launch *launch, int64_t stage,
+                         int64_t repeat, double start_us, double time_us)
 {
-    const struct rt_graph *graph = walk->forecast->graph;
-    for (size_t b = 0; b < graph->block_count; b++)
-        for (int64_t r = 0; r < graph->blocks[b].repeat; r++)
-            for (uint32_t n = 0; n < graph->blocks[b].node_count; n++)
-                walk_node(walk, graph->blocks[b].node + n, RT_FORWARD, r, NAN);
+    walk->visit(walk->context,
+                &(struct rt_timeline_span){.name = walk->forecast->graph->nodes[launch->node].name,
+                                           .kind = rt_ops[launch->kernel.call.op].name,
+                                           .stage = stage,
+                                           .lane = RT_LANE_KERNELS,
+                                           .start_us = start_us,
+                                           .time_us = time_us,
+                                           .launch = launch,
+                                           .number = repeat});
 }
 
-static void walk_beside(struct walk *walk, const char *name, const char *kind, enum rt_timeline_lane lane,
-                        double start_us, double time_us, double bytes)
+static void visit_beside(const struct walk *walk, const char *name, enum rt_op_id op, int64_t stage,
+                         double start_us, double time_us, double bytes)
 {
+    enum rt_timeline_lane lane = op == RT_OP_HOST_TO_DEVICE || op == RT_OP_DEVICE_TO_HOST ? RT_LANE_COPIES
+                                 : op == RT_OP_ALL_GATHER                                 ? RT_LANE_WEIGHTS
+                                                                                          : RT_LANE_GRADIENTS;
     walk->visit(walk->context, &(struct rt_timeline_span){.name = name,
-                                                          .kind = kind,
+                                                          .kind = rt_ops[op].name,
+                                                          .stage = stage,
                                                           .lane = lane,
                                                           .start_us = start_us,
                                                           .time_us = time_us,
                                                           .bytes = bytes});
 }
 
-/* Gradients are accumulated as soon as they are computed. The optimizer's block comes last. */
-static void walk_backward(struct walk *walk)
+/* --- one device, one batch: kernel by kernel --- */
+
+static void watch_launch(void *context, const struct rt_forecast_launch *launch, int64_t repeat,
+                         double start_us)
 {
-    const struct rt_graph *graph = walk->forecast->graph;
-    const struct rt_forecast *forecast = walk->forecast;
-    bool optimizer = graph->options.optimizer != RT_OPTIMIZER_NONE;
-    double began = forecast->queue_us + walk->queue.gpu_us, layers = 0;
-    for (size_t b = graph->block_count - (optimizer ? 1 : 0); b-- > 0;)
-        for (int64_t r = graph->blocks[b].repeat; r-- > 0;)
-            for (uint32_t n = graph->blocks[b].node_count; n-- > 0;) {
-                walk_node(walk, graph->blocks[b].node + n, RT_BACKWARD, r, NAN);
-                walk_node(walk, graph->blocks[b].node + n, RT_ACCUMULATE, r, NAN);
-                layers += graph->nodes[graph->blocks[b].node + n].parameters > 0;
-            }
-    for (size_t s = 0; s < forecast->sum_count; s++) {
-        const struct rt_gradient_sum *sum = &forecast->sums[s];
-        walk_beside(walk, "gradient all-reduce", "all_reduce", RT_LANE_GRADIENTS, began + sum->start_us,
-                    sum->end_us - sum->start_us, sum->bytes);
-        walk->queue.gpu_us = fmax(walk->queue.gpu_us, began - forecast->queue_us + sum->end_us);
-    }
-    if (optimizer)
-        walk_node(walk, graph->node_count - 1, RT_ACCUMULATE, 0, layers * walk->dispatch.optimizer_us);
+    const struct walk *walk = context;
+    visit_launch(walk, launch, 0, repeat, walk->forecast->queue_us + start_us, launch->time_us);
 }
+
+static void watch_gather(void *context, double start_us, double end_us, double bytes)
+{
+    const struct walk *walk = context;
+    visit_beside(walk, "weights all-gather", RT_OP_ALL_GATHER, 0, walk->forecast->queue_us + start_us,
+                 end_us - start_us, bytes);
+}
+
+static void walk_launches(struct walk *walk, const struct rt_predictor *predictor)
+{
+    const struct rt_forecast *forecast = walk->forecast;
+    struct rt_collectives collectives;
+    rt_collectives_init(&collectives, predictor, forecast->device, forecast->graph,
+                        &forecast->options.parallel, forecast->options.level);
+    walk->name(walk->context, 0, RT_LANE_STAGE, forecast->device->name);
+    name_lane(walk, 0, RT_LANE_KERNELS);
+    if (forecast->options.parallel.shard == RT_SHARD_PARAMETERS)
+        name_lane(walk, 0, RT_LANE_WEIGHTS);
+    rt_step_run(forecast, &collectives,
+                &(struct rt_step_watch){.launch = watch_launch, .gather = watch_gather, .context = walk});
+}
+
+/* --- several microbatches or stages: pass by pass --- */
+
+static void visit_pass(const struct walk *walk, bool backward, int64_t stage, int64_t microbatch)
+{
+    const struct rt_forecast *forecast = walk->forecast;
+    int64_t stages = forecast->options.parallel.pipeline, count = forecast->options.parallel.microbatches;
+    double end = forecast->pass_ends_us[(backward * stages + stage) * count + microbatch];
+    double time = (backward ? forecast->stage_backward_us : forecast->stage_forward_us)[stage];
+    char name[64];
+    if (isnan(end))
+        return; /* inference has no backward pass */
+    snprintf(name, sizeof name, "%s %" PRId64, backward ? "backward" : "forward", microbatch);
+    walk->visit(walk->context, &(struct rt_timeline_span){.name = name,
+                                                          .kind = backward ? "backward" : "forward",
+                                                          .stage = stage,
+                                                          .lane = RT_LANE_KERNELS,
+                                                          .start_us = forecast->queue_us + end - time,
+                                                          .time_us = time,
+                                                          .number = microbatch});
+}
+
+static void walk_passes(struct walk *walk)
+{
+    const struct rt_parallelism *parallel = &walk->forecast->options.parallel;
+    for (int64_t s = 0; s < parallel->pipeline; s++) {
+        char name[64];
+        snprintf(name, sizeof name, "stage %" PRId64, s);
+        walk->name(walk->context, s, RT_LANE_STAGE, name);
+        for (int backward = 0; backward < 2; backward++)
+            for (int64_t m = 0; m < parallel->microbatches; m++)
+                visit_pass(walk, backward, s, m);
+    }
+}
+
+/* --- what goes on beside them, and after --- */
 
 /* Inputs come before the first kernel, or beside the step before. */
 static void walk_copies(struct walk *walk)
 {
     const struct rt_forecast *f = walk->forecast;
     double input = f->copy_us - f->after_us;
-    if (f->copy_us > 0)
-        walk->name(walk->context, 0, RT_LANE_COPIES, "copies");
-    if (input > 0)
-        walk_beside(walk, "input", "host_to_device", RT_LANE_COPIES, 0, input, f->graph->input_bytes);
+    int64_t last = f->options.parallel.pipeline - 1;
+    if (input > 0) {
+        name_lane(walk, 0, RT_LANE_COPIES);
+        visit_beside(walk, "input", RT_OP_HOST_TO_DEVICE, 0, 0, input, f->graph->input_bytes);
+    }
+    if (f->after_us > 0 && (input == 0 || last > 0))
+        name_lane(walk, last, RT_LANE_COPIES);
     if (f->after_us > 0)
-        walk_beside(walk, "result", "device_to_host", RT_LANE_COPIES, f->total_us - f->after_us, f->after_us,
-                    f->graph->result_bytes);
+        visit_beside(walk, "result", RT_OP_DEVICE_TO_HOST, last, f->total_us - f->after_us, f->after_us,
+                     f->graph->result_bytes);
 }
 
-static void walk_device(struct walk *walk)
+/* The first stage's gradients: its last microbatch adds to them, and they are summed as that computes them.
+ */
+static void walk_sums(struct walk *walk)
 {
-    walk->name(walk->context, 0, RT_LANE_STAGE, walk->forecast->device->name);
-    walk->name(walk->context, 0, RT_LANE_KERNELS, "kernels");
-    if (walk->forecast->sum_count > 0)
-        walk->name(walk->context, 0, RT_LANE_GRADIENTS, "gradient sums");
-    walk->dispatch = rt_forecast_dispatch(walk->forecast);
-    rt_queue_init(walk->forecast, &walk->dispatch, &walk->queue);
-    walk_copies(walk);
-    walk_forward(walk);
-    if (walk->forecast->graph->options.step == RT_STEP_TRAINING)
-        walk_backward(walk);
+    const struct rt_forecast *f = walk->forecast;
+    const struct rt_parallelism *parallel = &f->options.parallel;
+    bool shared = parallel->shard != RT_SHARD_NONE;
+    if (f->sum_count == 0)
+        return;
+    double began = f->queue_us - f->stage_backward_us[0] +
+                   f->pass_ends_us[(parallel->pipeline + 1) * parallel->microbatches - 1];
+    name_lane(walk, 0, RT_LANE_GRADIENTS);
+    for (const struct rt_gradient_sum *sum = f->sums; sum < f->sums + f->sum_count; sum++)
+        visit_beside(walk, shared ? "gradient reduce-scatter" : "gradient all-reduce",
+                     shared ? RT_OP_REDUCE_SCATTER : RT_OP_ALL_REDUCE, 0, began + sum->start_us,
+                     sum->end_us - sum->start_us, sum->bytes);
 }
 
-static void walk_pipeline(struct walk *walk)
+/* The optimizer's kernels end the step, each stage's on its own weights; what they stepped is gathered. */
+static void walk_optimizer(struct walk *walk)
 {
-    const struct rt_forecast *forecast = walk->forecast;
-    int64_t stages = forecast->options.parallel.pipeline, micro = forecast->options.parallel.microbatches;
-    for (int64_t s = 0; s < stages; s++) {
-        char name[64];
-        snprintf(name, sizeof name, "stage %" PRId64, s);
-        walk->name(walk->context, s, RT_LANE_STAGE, name);
-        for (int backward = 0; backward < 2; backward++)
-            for (int64_t m = 0; m < micro; m++) {
-                double end = forecast->pass_ends_us[(backward * stages + s) * micro + m];
-                double time = (backward ? forecast->stage_backward_us : forecast->stage_forward_us)[s];
-                if (isnan(end))
-                    continue; /* inference has no backward pass */
-                snprintf(name, sizeof name, "%s %" PRId64, backward ? "backward" : "forward", m);
-                walk->visit(walk->context,
-                            &(struct rt_timeline_span){.name = name,
-                                                       .kind = backward ? "backward" : "forward",
-                                                       .stage = s,
-                                                       .lane = RT_LANE_KERNELS,
-                                                       .start_us = end - time,
-                                                       .time_us = time,
-                                                       .number = m});
-            }
+    const struct rt_forecast *f = walk->forecast;
+    double end = f->total_us - f->after_us, bytes = 0;
+    int64_t stages = f->options.parallel.pipeline;
+    for (size_t s = 0; s < f->sum_count; s++)
+        bytes += f->sums[s].bytes;
+    if (f->gather_us > 0) {
+        name_lane(walk, 0, RT_LANE_WEIGHTS);
+        visit_beside(walk, "weights all-gather", RT_OP_ALL_GATHER, 0, end - f->gather_us, f->gather_us,
+                     bytes);
+    }
+    end -= f->gather_us;
+    for (size_t i = f->launch_count; i-- > 0;) {
+        double time = f->launches[i].time_us / (double)stages;
+        if (f->launches[i].kernel.call.op != RT_OP_OPTIMIZER)
+            continue;
+        end -= time;
+        for (int64_t s = 0; s < stages; s++)
+            visit_launch(walk, &f->launches[i], s, 0, end, time);
     }
 }
 
-void rt_timeline_walk(
-    const struct rt_forecast *forecast, void (*visit)(void *context, const struct rt_timeline_span *span),
-    void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name), void *context)
+void rt_timeline_walk(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      void (*visit)(void *context, const struct rt_timeline_span *span),
+                      void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane,
+                                   const char *name),
+                      void *context)
 {
     struct walk walk = {.forecast = forecast, .visit = visit, .name = name, .context = context};
-    if (forecast->options.parallel.pipeline > 1)
-        walk_pipeline(&walk);
+    if (rt_step_is_one_queue(forecast))
+        walk_launches(&walk, predictor);
     else
-        walk_device(&walk);
+        walk_passes(&walk);
+    walk_copies(&walk);
+    walk_sums(&walk);
+    walk_optimizer(&walk);
 }

@@ -1,7 +1,8 @@
 /*
- * A step as spans of time: kernel by kernel on one device, with its copies and the gradient sums beside it; a
- * pipeline by passes of its stages. The trace (prediction.h) and the picture of a step (pictures.h) show
- * them.
+ * A step as spans of time, from its first copy to its end: kernel by kernel where one device runs one batch,
+ * by passes of its stages where there are several microbatches or stages (rt_step_is_one_queue); beside them
+ * copies, gradient sums and gathered weights, behind them the optimizer. The trace and the picture of a step
+ * (prediction.h) show them.
  */
 #ifndef ROOFTILE_PREDICT_STEP_TIMELINE_H
 #define ROOFTILE_PREDICT_STEP_TIMELINE_H
@@ -9,7 +10,15 @@
 #include "predict/step/forecast.h"
 
 /* What goes on beside each other in a stage. */
-enum rt_timeline_lane { RT_LANE_STAGE, RT_LANE_KERNELS, RT_LANE_GRADIENTS, RT_LANE_COPIES };
+enum rt_timeline_lane {
+    RT_LANE_STAGE,
+    RT_LANE_KERNELS,
+    RT_LANE_GRADIENTS,
+    RT_LANE_WEIGHTS,
+    RT_LANE_COPIES,
+    RT_LANE_COUNT
+};
+extern const char *const rt_timeline_lanes[RT_LANE_COUNT]; /* "kernels", "gradient sums" ... */
 
 struct rt_timeline_span {
     const char *name, *kind; /* of a kernel: its node's, its op's */
@@ -22,9 +31,11 @@ struct rt_timeline_span {
 };
 
 /* Calls `visit` for every span and `name` for every lane that has some, RT_LANE_STAGE for the stage itself.
- * Kernels come in the order of their time. */
-void rt_timeline_walk(
-    const struct rt_forecast *forecast, void (*visit)(void *context, const struct rt_timeline_span *span),
-    void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane, const char *name), void *context);
+ * Kernels come in the order of their time. `predictor`: of the forecast. */
+void rt_timeline_walk(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                      void (*visit)(void *context, const struct rt_timeline_span *span),
+                      void (*name)(void *context, int64_t stage, enum rt_timeline_lane lane,
+                                   const char *name),
+                      void *context);
 
 #endif

@@ -74,7 +74,7 @@ int rt_prediction_trace(const struct rt_prediction *prediction, const char *path
         return status;
     struct trace trace = {.file = file.stream};
     fputs(TRACE_BEGINS, trace.file);
-    rt_timeline_walk(&prediction->forecast, print_span, name_track, &trace);
+    rt_timeline_walk(&prediction->forecast, prediction->predictor, print_span, name_track, &trace);
     fputs("\n]}\n", trace.file);
     return rt_file_finish(&file);
 }

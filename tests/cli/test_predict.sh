@@ -210,26 +210,41 @@ refuses "a bridge that a GPU does not have" 1 "bridge_gbs=X" predict -p roofline
 refuses "an unknown fabric" 2 "wool" predict -p roofline --gpu L40S -m gpt2-large --tp 2 --fabric wool
 
 # --- the trace
-succeeds "a trace of one GPU" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --batch 4 --dp 4 --optimizer sgd --trace one.json --json
-cp stdout one.txt
-succeeds "a trace of a pipeline" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --mode training --optimizer none --batch 4 --pp 4 --microbatches 4 --trace pipe.json --json
-cp stdout pipe.txt
+# It ends when the step does, nothing overlaps on a track, and there are as many tracks as things that go on at once.
+traced() { # name, tracks, arguments
+    name=$1
+    tracks=$2
+    shift 2
+    succeeds "a trace of $name" predict -p p.h5 --gpu A100-SXM4-40GB -m gpt2-large --batch 8 "$@" --trace trace.json --overwrite --json
+    cp stdout trace.txt
+    succeeds "lasts as long as the forecast" python3 trace.py "$tracks"
+}
 cat >trace.py <<'END'
-import json
-for name in ("one", "pipe"):
-    events = [e for e in json.load(open(name + ".json"))["traceEvents"] if e["ph"] == "X"]
-    end = max(e["ts"] + e["dur"] for e in events)
-    total = json.load(open(name + ".txt"))["total_ms"] * 1e3
-    assert abs(end - total) < 1e-6 * total, (name, end, total)
-    tracks = {}
-    for e in events:
-        tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
-    for track in tracks.values():
-        track.sort()
-        assert all(a[1] <= b[0] + 1e-6 * total for a, b in zip(track, track[1:])), name  # nothing overlaps on a track
-    assert len(tracks) == {"one": 2, "pipe": 4}[name], tracks.keys()
+import json, sys
+events = [e for e in json.load(open("trace.json"))["traceEvents"] if e["ph"] == "X"]
+end = max(e["ts"] + e["dur"] for e in events)
+total = json.load(open("trace.txt"))["total_ms"] * 1e3
+assert abs(end - total) < 1e-6 * total, (end, total)
+tracks = {}
+for e in events:
+    tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+for track in tracks.values():
+    track.sort()
+    assert all(a[1] <= b[0] + 1e-6 * total for a, b in zip(track, track[1:]))
+assert len(tracks) == int(sys.argv[1]), tracks.keys()
 END
-succeeds "they last as long as the forecast" python3 trace.py
+train="--mode training --optimizer"
+# unquoted below: words
+traced "one GPU" 2 $train sgd --dp 4
+traced "layers that are computed again" 1 $train adamw --recompute layers
+traced "microbatches" 1 $train adamw --microbatches 4
+traced "a pipeline" 4 $train none --pp 4 --microbatches 4
+traced "a pipeline with its optimizer" 4 $train adamw --pp 4 --microbatches 4
+traced "a pipeline of several replicas" 3 $train adamw --pp 2 --microbatches 2 --dp 2
+traced "a pipeline of inference with copies" 4 --mode inference --runtime eager-math --pp 2 --input pageable --result pinned
+for shard in optimizer gradients parameters; do
+    traced "a shared out step" 3 $train adamw --dp 4 --shard $shard
+done
 refuses "one trace, one forecast" 2 "--trace shows one forecast" predict -p p.h5 --gpu H100 -m bert-base --batch 1,2 --trace t.json
 refuses "a trace in a folder that is not there" 1 "nowhere/t.json" predict -p roofline --gpu H100 -m bert-base --trace nowhere/t.json
 

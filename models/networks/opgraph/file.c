@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -42,11 +43,12 @@ static bool take_option(const char **at, struct rt_opgraph_name *out)
     if (take_text(at, "-fusion"))
         return out->fusion = true;
     if (take_text(at, "-dp"))
-        return take_number(at, &out->data_parallel);
+        return take_number(at, &out->parallel.data);
     if (take_text(at, "-tp"))
-        return take_number(at, &out->tensor_parallel);
+        return take_number(at, &out->parallel.tensor);
     if (take_text(at, "-pp"))
-        return take_number(at, &out->pipeline) && take_text(at, "_") && take_number(at, &out->microbatches);
+        return take_number(at, &out->parallel.pipeline) && take_text(at, "_") &&
+               take_number(at, &out->parallel.microbatches);
     return true;
 }
 
@@ -57,8 +59,7 @@ bool rt_opgraph_name(const char *path, struct rt_opgraph_name *out)
         enum rt_step_kind step;
     } modes[] = {{"-inf-", RT_STEP_PREFILL}, {"-train-", RT_STEP_TRAINING}};
     const char *slash = strrchr(path, '/'), *start = slash != NULL ? slash + 1 : path;
-    struct rt_opgraph_name name = {
-        .data_parallel = 1, .tensor_parallel = 1, .pipeline = 1, .microbatches = 1};
+    struct rt_opgraph_name name = {.parallel = RT_PARALLELISM_NONE};
     const char *at = NULL;
     for (size_t i = 0; at == NULL && i < 2; i++) {
         at = strstr(start, modes[i].text);
@@ -339,7 +340,7 @@ static int read_calls(struct reader *reader, const struct rt_csv_field *fields, 
                       struct rt_opgraph_row *row)
 {
     struct rt_opgraph *file = reader->file;
-    int64_t gpus = file->name.data_parallel * file->name.tensor_parallel;
+    int64_t gpus = file->name.parallel.data * file->name.parallel.tensor;
     int status = parse_cell(reader, fields, column);
     if (status != RT_OK)
         return status;
@@ -564,8 +565,7 @@ int64_t rt_opgraph_place(const struct rt_opgraph *file, const char *name)
 int rt_opgraph_read(const char *path, enum rt_dtype dtype, struct rt_opgraph *out)
 {
     *out = (struct rt_opgraph){.path = path, .dtype = dtype, .width = rt_dtypes[dtype].bytes};
-    out->name =
-        (struct rt_opgraph_name){.data_parallel = 1, .tensor_parallel = 1, .pipeline = 1, .microbatches = 1};
+    out->name.parallel = (struct rt_parallelism)RT_PARALLELISM_NONE;
     out->named = rt_opgraph_name(path, &out->name);
     struct reader reader = {.file = out};
     int status = read_lines(&reader);

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "models/networks/graph.h"
+#include "models/networks/parallelism.h"
 
 /* --- names --- */
 
@@ -14,8 +15,8 @@
 struct rt_opgraph_name {
     char model[64];
     enum rt_step_kind step;
-    int64_t sequence, batch;                                        /* of all devices */
-    int64_t data_parallel, tensor_parallel, pipeline, microbatches; /* 1: none */
+    int64_t sequence, batch; /* of all devices */
+    struct rt_parallelism parallel;
     bool fusion;
 };
 /* False where the file (with or without folders and ".csv") has no such name. */

@@ -186,10 +186,10 @@ static struct rt_graph_options graph_options(const struct rt_opgraph *file)
     struct rt_graph_options options = {.batch = 1,
                                        .sequence = 1,
                                        .dtype = file->dtype,
-                                       .tensor_parallel = name->tensor_parallel,
+                                       .tensor_parallel = name->parallel.tensor,
                                        .fusion = name->fusion || file->any_fused};
     if (file->named) {
-        int64_t parts = name->data_parallel * name->microbatches;
+        int64_t parts = rt_parallelism_parts(&name->parallel);
         options.step = name->step;
         options.sequence = name->sequence;
         options.batch = name->batch > parts ? name->batch / parts : 1;

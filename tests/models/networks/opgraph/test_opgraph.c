@@ -99,9 +99,9 @@ static void test_names(void)
     CU_ASSERT_EQUAL(name.step, RT_STEP_TRAINING);
     CU_ASSERT_EQUAL(name.sequence, 1024);
     CU_ASSERT_EQUAL(name.batch, 16);
-    CU_ASSERT_EQUAL(name.pipeline, 4);
-    CU_ASSERT_EQUAL(name.microbatches, 2);
-    CU_ASSERT_EQUAL(name.data_parallel, 1);
+    CU_ASSERT_EQUAL(name.parallel.pipeline, 4);
+    CU_ASSERT_EQUAL(name.parallel.microbatches, 2);
+    CU_ASSERT_EQUAL(name.parallel.data, 1);
     CU_ASSERT_TRUE_FATAL(rt_opgraph_name("opt-13-inf-2048-2-fusion", &name));
     CU_ASSERT_STRING_EQUAL(name.model, "opt-13");
     CU_ASSERT_TRUE(name.fusion);

@@ -80,9 +80,9 @@ struct pair {
 static struct rt_graph_options options_of(const struct rt_opgraph_name *name)
 {
     return (struct rt_graph_options){.step = name->step,
-                                     .batch = name->batch / name->data_parallel / name->microbatches,
+                                     .batch = name->batch / rt_parallelism_parts(&name->parallel),
                                      .sequence = name->sequence,
-                                     .tensor_parallel = name->tensor_parallel,
+                                     .tensor_parallel = name->parallel.tensor,
                                      .dtype = RT_FP32,
                                      .fusion = name->fusion};
 }
