@@ -48,9 +48,9 @@ int rt_collectives_check(const struct rt_collectives *collectives, int64_t gpus)
     if (collectives->fabric == RT_FABRIC_PAIRS && gpus <= 2)
         return rt_fail(RT_EFORMAT,
                        "%s: the bandwidth of a bridge to another board is unknown; give it (`--gpu "
-                       "NAME,bridge_gbs=X`), or choose another --fabric",
+                       "NAME,bridge_gbs=X`), or choose another {fabric}",
                        device->name);
-    return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with --link-gbs",
+    return rt_fail(RT_EFORMAT, "%s: the bandwidth to a peer GPU is unknown; give it with {link_gbs}",
                    device->name);
 }
 

@@ -103,7 +103,18 @@ int rt_fit_largest(const struct rt_fit_case *fit, struct rt_fit_largest *out)
 
 enum { MOST_GPUS = 64 };
 
-/* Each changes the step and names the option; false where it is none for this step. */
+static void __attribute__((format(printf, 4, 5)))
+name_change(char *words, size_t size, const char *field, const char *format, ...)
+{
+    va_list arguments;
+    int length = snprintf(words, size, "%s ", rt_field_words(field).text);
+    va_start(arguments, format);
+    if ((size_t)length < size)
+        vsnprintf(words + length, size - (size_t)length, format, arguments);
+    va_end(arguments);
+}
+
+/* Each changes the step and names the field; false where it is none for this step. */
 static bool smaller_batch(struct rt_fit_case *fit, char *words, size_t size)
 {
     struct rt_fit_largest largest;
@@ -111,7 +122,7 @@ static bool smaller_batch(struct rt_fit_case *fit, char *words, size_t size)
         largest.batch >= fit->batch)
         return false;
     fit->batch = largest.batch;
-    snprintf(words, size, "--batch %" PRId64, fit->batch);
+    name_change(words, size, "batch", "%" PRId64, fit->batch);
     return true;
 }
 
@@ -120,7 +131,7 @@ static bool recompute_layers(struct rt_fit_case *fit, char *words, size_t size)
     if (fit->step.step != RT_STEP_TRAINING || fit->step.recompute != RT_RECOMPUTE_NONE)
         return false;
     fit->step.recompute = RT_RECOMPUTE_LAYERS;
-    snprintf(words, size, "--recompute layers");
+    name_change(words, size, "recompute", "layers");
     return true;
 }
 
@@ -133,7 +144,7 @@ static bool shared_out(struct rt_fit_case *fit, char *words, size_t size)
         return false;
     for (int shard = now + 1; shard < RT_SHARD_COUNT && !tried.fits; shard++) {
         fit->options.parallel.shard = (enum rt_shard_kind)shard;
-        snprintf(words, size, "--shard %s", rt_shard_kinds[shard]);
+        name_change(words, size, "shard", "%s", rt_shard_kinds[shard]);
         if (rt_fit_of(fit, &tried) != RT_OK)
             return false;
     }
@@ -146,7 +157,7 @@ static bool narrower_dtype(struct rt_fit_case *fit, char *words, size_t size)
     if (rt_dtypes[fit->step.dtype].bytes < 4 || fit->step.autocast)
         return false;
     fit->step.dtype = rt_device_has_bf16(fit->device) ? RT_BF16 : RT_FP16;
-    snprintf(words, size, "--dtype %s", rt_dtypes[fit->step.dtype].name);
+    name_change(words, size, "dtype", "%s", rt_dtypes[fit->step.dtype].name);
     return true;
 }
 
@@ -159,7 +170,7 @@ static bool narrower_weights(struct rt_fit_case *fit, enum rt_dtype dtype, char 
         return false;
     fit->step.fp16_beside |= fit->step.dtype == RT_FP16;
     fit->step.dtype = dtype;
-    snprintf(words, size, "--quant %s", rt_dtypes[dtype].name);
+    name_change(words, size, "quant", "%s", rt_dtypes[dtype].name);
     return true;
 }
 
@@ -178,7 +189,7 @@ static bool narrower_cache(struct rt_fit_case *fit, char *words, size_t size)
     if (fit->step.step != RT_STEP_DECODE || fit->step.kv_bits == 8)
         return false;
     fit->step.kv_bits = 8;
-    snprintf(words, size, "--kv-cache fp8");
+    name_change(words, size, "kv_cache", "fp8");
     return true;
 }
 
@@ -189,7 +200,7 @@ static bool parts_of_batch(struct rt_fit_case *fit, char *words, size_t size)
     for (int64_t gpus = 2 * fit->options.parallel.data; fit->step.groups == NULL && gpus <= MOST_GPUS;
          gpus *= 2) {
         fit->options.parallel.data = gpus;
-        snprintf(words, size, "--dp %" PRId64, gpus);
+        name_change(words, size, "dp", "%" PRId64, gpus);
         if (rt_fit_of(fit, &tried) != RT_OK)
             return false;
         if (tried.fits)
@@ -205,7 +216,7 @@ static bool parts_of_layers(struct rt_fit_case *fit, char *words, size_t size)
     int64_t from = fit->step.tensor_parallel > 0 ? fit->step.tensor_parallel : 1;
     for (int64_t gpus = 2 * from; gpus <= MOST_GPUS; gpus *= 2) {
         fit->step.tensor_parallel = gpus;
-        snprintf(words, size, "--tp %" PRId64, gpus);
+        name_change(words, size, "tp", "%" PRId64, gpus);
         if (rt_fit_of(fit, &tried) != RT_OK)
             return false;
         if (tried.fits)
@@ -271,10 +282,11 @@ size_t rt_fit_changes(const struct rt_fit_case *fit, struct rt_fit_change out[RT
 static void add_largest(struct rt_report *report, const struct rt_fit_largest *largest)
 {
     const struct rt_fit_memory *at = &largest->at, *next = &largest->next;
-    json_t *json = json_pack("{s:I, s:o, s:o, s:o, s:o}", "batch", (json_int_t)largest->batch, "used_gib",
-                             rt_json_number(largest->batch > 0 ? at->used_bytes / RT_GIB : NAN), "next_gib",
-                             rt_json_number(next->used_bytes / RT_GIB), "device_gib",
-                             rt_json_number(next->device_bytes / RT_GIB), "limit", rt_json_text(largest->limit));
+    json_t *json =
+        json_pack("{s:I, s:o, s:o, s:o, s:o}", "batch", (json_int_t)largest->batch, "used_gib",
+                  rt_json_number(largest->batch > 0 ? at->used_bytes / RT_GIB : NAN), "next_gib",
+                  rt_json_number(next->used_bytes / RT_GIB), "device_gib",
+                  rt_json_number(next->device_bytes / RT_GIB), "limit", rt_json_text(largest->limit));
     if (largest->batch == 0)
         rt_report_add_fact(report, "max_batch", json, "largest batch",
                            "none: the least takes %.2f of %.2f GiB", next->used_bytes / RT_GIB,

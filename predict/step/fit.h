@@ -43,9 +43,9 @@ struct rt_fit_largest {
 };
 int rt_fit_largest(const struct rt_fit_case *fit, struct rt_fit_largest *out);
 
-/* A change of a step, as options of `predict`. */
+/* A change of a step, as fields of a request or options of `predict` (rt_field_words). */
 struct rt_fit_change {
-    char words[96]; /* "--batch 12", "--recompute layers --shard parameters" */
+    char words[96]; /* "batch 12", "--recompute layers --shard parameters" */
     struct rt_fit_memory fit;
 };
 enum { RT_FIT_CHANGES = 12 };

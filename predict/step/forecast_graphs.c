@@ -20,11 +20,11 @@ static int check_parallel(const struct rt_graph *graph, const struct rt_parallel
     bool sums = parallel->data > 1 && graph->options.step == RT_STEP_TRAINING;
     if (parallel->shard != RT_SHARD_NONE && (parallel->data == 1 || graph->options.step != RT_STEP_TRAINING))
         return rt_fail(RT_EUSAGE,
-                       "--shard %s shares out a training step over data-parallel GPUs: give --mode "
-                       "training and --dp 2 or more",
+                       "{shard} %s shares out a training step over data-parallel GPUs: give {mode} "
+                       "training and {dp} 2 or more",
                        rt_shard_kinds[parallel->shard]);
     if (parallel->pipeline > 1 && parallel->pipeline > layers)
-        return rt_fail(RT_EUSAGE, "--pp %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
+        return rt_fail(RT_EUSAGE, "{pp} %" PRId64 ": the model has %" PRId64 " layers to divide into stages",
                        parallel->pipeline, layers);
     int status = parallel->pipeline > 1 ? rt_collectives_check(collectives, 2) : RT_OK;
     return status == RT_OK && sums ? rt_collectives_check(collectives, parallel->data) : status;

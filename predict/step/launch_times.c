@@ -20,12 +20,13 @@ static int refuse_families(const struct rt_forecast *forecast, const struct rt_f
     for (int f = 0; f < RT_FAMILY_COUNT; f++)
         if (launches[f] > 0)
             rt_text_item(&words, ", ", "%s", rt_families[f].name);
-    int status = rt_fail(
-        RT_ENOTFOUND,
-        "the predictor has no network for %s, which the model runs; train one with samples of "
-        "it, or take the roofline for it with --fallback%s",
-        words.text,
-        launches[RT_FAMILY_ATTENTION] > 0 ? ", or write attention out with --runtime eager-math" : "");
+    bool attention = launches[RT_FAMILY_ATTENTION] > 0;
+    int status =
+        rt_fail(RT_ENOTFOUND,
+                "the predictor has no network for %s, which the model runs; train one with samples of "
+                "it, or take the roofline for it with {fallback}%s%s%s",
+                words.text, attention ? ", or write attention out with " : "",
+                attention ? rt_field_words("runtime").text : "", attention ? " eager-math" : "");
     rt_text_release(&words);
     return status;
 }
@@ -36,10 +37,10 @@ static int refuse_peak(const struct rt_forecast *forecast, const struct rt_call 
     const char *field = rt_device_peak_field(rt_call_family(call), call->dtype);
     const char *dtype = rt_dtypes[call->dtype].name;
     if (field == NULL)
-        return rt_fail(RT_EFORMAT, "%s has no %s peak for %s; choose another --dtype", forecast->device->name,
+        return rt_fail(RT_EFORMAT, "%s has no %s peak for %s; choose another {dtype}", forecast->device->name,
                        dtype, rt_ops[call->op].name);
     return rt_fail(RT_EFORMAT,
-                   "%s has no %s peak for %s; choose another --dtype, or give its peak (`--gpu NAME,%s=X`)",
+                   "%s has no %s peak for %s; choose another {dtype}, or give its peak (`--gpu NAME,%s=X`)",
                    forecast->device->name, dtype, rt_ops[call->op].name, field);
 }
 
@@ -49,12 +50,12 @@ static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enu
         return rt_fail(
             RT_ENOTFOUND,
             "the predictor has no measurement of a kernel like %s on another device than %s; train one "
-            "with data of another GPU, or take the roofline for it with --fallback",
+            "with data of another GPU, or take the roofline for it with {fallback}",
             rt_ops[op].name, forecast->device->name);
     return rt_fail(
         RT_ENOTFOUND,
         "the predictor has no measured tile of a kernel like %s; train one with samples whose tiles are "
-        "known, or take the roofline for it with --fallback",
+        "known, or take the roofline for it with {fallback}",
         rt_ops[op].name);
 }
 

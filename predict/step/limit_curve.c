@@ -24,7 +24,7 @@ static int solve(const struct rt_prediction *prediction, struct rt_limit_curve *
     double scale[RT_ENERGY_PARTS];
     int status = RT_OK;
     for (size_t i = 0; status == RT_OK && i < curve->limits.count; i++)
-        status = rt_power_limit_check("--power-limit", &prediction->device, curve->limits.watts[i]);
+        status = rt_power_limit_check(&prediction->device, curve->limits.watts[i]);
     if (status == RT_OK)
         status = rt_power_profile_clocks(&prediction->forecast, prediction->predictor, &profile, scale);
     if (status == RT_OK)

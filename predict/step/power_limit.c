@@ -8,16 +8,18 @@
 
 #include <math.h>
 
-int rt_power_limit_check(const char *option, const struct rt_device *device, double limit_w)
+int rt_power_limit_check(const struct rt_device *device, double limit_w)
 {
     if (!(device->power_w > 0))
         return rt_fail(RT_EFORMAT,
-                       "%s: the board power of %s is not known; give it: --gpu NAME,power_w=WATTS", option,
+                       "{power_limit}: the board power of %s is not known; give it: {gpu} NAME,power_w=WATTS",
                        device->name);
     if (!(limit_w > 0 && limit_w <= device->power_w))
-        return rt_fail(RT_EUSAGE,
-                       "%s: a limit of %g W is not one of %s, whose board has %g W; give limits up to that",
-                       option, limit_w, device->name, device->power_w);
+        return rt_fail(
+            RT_EUSAGE,
+            "{power_limit}: a limit of %g W is not one of %s, whose board has %g W; give limits up "
+            "to that",
+            limit_w, device->name, device->power_w);
     return RT_OK;
 }
 
@@ -102,7 +104,7 @@ int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device
     struct rt_power_state state;
     struct rt_device held;
     double scale[RT_ENERGY_PARTS];
-    int status = rt_power_limit_check("--power-limit", device, limit_w);
+    int status = rt_power_limit_check(device, limit_w);
     if (status == RT_OK)
         status = rt_power_profile_clocks(forecast, predictor, &profile, scale);
     if (status == RT_OK && (status = rt_power_at(&profile, scale, limit_w, &state)) != RT_OK)

@@ -8,9 +8,8 @@
 #include "predict/step/forecast.h"
 #include "predict/step/energy.h"
 
-/* RT_EUSAGE where a limit is above the board's power, RT_EFORMAT where that is not known; `option` begins the
- * sentence. */
-int rt_power_limit_check(const char *option, const struct rt_device *device, double limit_w);
+/* RT_EUSAGE where a limit is above the board's power, RT_EFORMAT where that is not known. */
+int rt_power_limit_check(const struct rt_device *device, double limit_w);
 
 /* The profile of a forecast from full clock down to 0.16 of it, and the predictor's scales. Errors are those
  * of rt_forecast_graph. */
@@ -22,6 +21,6 @@ int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_
  * rt_power_at gives. Also RT_EUSAGE where the limit is at or under the watts at rest; on errors both stay as
  * they were. */
 int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
-                     const struct rt_predictor *predictor, double limit_w);
+                          const struct rt_predictor *predictor, double limit_w);
 
 #endif

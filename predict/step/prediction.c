@@ -247,8 +247,9 @@ static void add_time(struct rt_report *report, const struct rt_prediction *predi
     add_part(report, "kernels_ms", f->compute_us, "kernels", links || waits, " of the busiest GPU");
     add_part(report, "communication_ms", f->communication_us, "communication", links,
              " for links and waiting, not hidden");
-    add_part(report, "host_ms", f->host_us, "host", waits,
-             " that kernels wait to be launched (--host, --host-us)");
+    char *words = rt_sentence(" that kernels wait to be launched ({host}, {host_us})");
+    add_part(report, "host_ms", f->host_us, "host", waits, words);
+    free(words);
     add_part(report, "copy_ms", f->copy_us, "copies", f->copy_us > 0.5e-3 * f->total_us,
              " of input and result, not hidden");
     rt_report_add_json(report, "tokens_per_s", rt_json_number(rt_prediction_tokens_per_second(prediction)));
@@ -262,7 +263,8 @@ static void add_assumed(struct rt_report *report, const struct rt_prediction *pr
 {
     char *words = rt_settled_step_assumed_words(&prediction->settled);
     rt_report_add_fact(report, "assumed", rt_settled_step_assumed(&prediction->settled),
-                       words != NULL && words[0] != '\0' ? "assumed" : NULL, "%s", words != NULL ? words : "");
+                       words != NULL && words[0] != '\0' ? "assumed" : NULL, "%s",
+                       words != NULL ? words : "");
     free(words);
 }
 

@@ -102,8 +102,8 @@ static int time_points(const struct asked *asked, const struct rt_share_list *sh
     for (size_t i = 0; status == RT_OK && i < shares->count; i++) {
         double sms;
         bool there = false;
-        status =
-            rt_share_sms("--sm-share", &asked->prediction->device, asked->kind, shares->percent[i], &sms);
+        status = rt_share_sms(rt_field_words("sm_share").text, &asked->prediction->device, asked->kind,
+                              shares->percent[i], &sms);
         for (size_t p = 0; p < curve->count; p++)
             there |= curve->points[p].sms == sms;
         if (status == RT_OK && !there)

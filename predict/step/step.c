@@ -59,7 +59,7 @@ int rt_forecast_check_copies(const struct rt_device *device, const struct rt_for
         return RT_OK;
     return rt_fail(RT_EFORMAT,
                    "%s: what joins it to its host is not known, so copies cannot be forecast; give "
-                   "host_link_gbs, such as --gpu NAME,host_link_gbs=32 for PCIe 4.0",
+                   "host_link_gbs, such as {gpu} NAME,host_link_gbs=32 for PCIe 4.0",
                    device->name);
 }
 

@@ -89,7 +89,7 @@ static bool tight(const struct rt_forecast *forecast)
            forecast->memory.total > 0.75 * forecast->memory_bytes;
 }
 
-/* "; --batch 10 takes 39.88 GiB": the first change with which it fits. */
+/* "; batch 10 takes 39.88 GiB": the first change with which it fits. */
 static char *remedy(const struct rt_fit_advice *advice)
 {
     for (size_t c = 0; c < advice->change_count; c++)
@@ -137,17 +137,18 @@ static char *unfinished(const struct rt_prediction *prediction)
 {
     if (prediction->predictor->complete)
         return NULL;
-    return rt_format("%s is unfinished: its training was interrupted; `rooftile train` with --resume ends it",
-                     prediction->predictor_name);
+    return rt_sentence(
+        "%s is unfinished: its training was interrupted; `rooftile train` with {resume} ends it",
+        prediction->predictor_name);
 }
 
 static char *emulated(const struct rt_prediction *prediction)
 {
     if (prediction->graph.options.dtype != RT_BF16 || rt_device_has_bf16(&prediction->device))
         return NULL;
-    return rt_format(
+    return rt_sentence(
         "%s has no units for bf16: PyTorch converts and computes in fp32 there, which is what is "
-        "forecast (vLLM refuses it); --dtype fp16 is what such GPUs are used with",
+        "forecast (vLLM refuses it); {dtype} fp16 is what such GPUs are used with",
         prediction->device.name);
 }
 
@@ -156,8 +157,8 @@ static char *roofline(const struct rt_prediction *prediction)
     if (!(prediction->forecast.source_us[RT_TIME_ROOFLINE] > 0) ||
         !rt_predictor_is_fitted(prediction->predictor))
         return NULL;
-    return rt_strdup(
-        "--fallback: part of the time is the bare roofline, which is a lower bound, not a forecast");
+    return rt_sentence(
+        "{fallback}: part of the time is the bare roofline, which is a lower bound, not a forecast");
 }
 
 char *rt_prediction_warning(const struct rt_prediction *prediction, enum rt_warning warning)

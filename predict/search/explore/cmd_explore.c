@@ -228,6 +228,10 @@ static int explore(const struct rt_command_line *line, struct rt_exploration *ex
     rt_interrupt_catch();
     status = rt_explore(exploration, pool, journal_of(arguments), &resumed);
     rt_threads_free(pool);
+    if (status == RT_EINTERRUPTED)
+        rt_fail_remedy(status, journal_of(arguments) != NULL
+                                   ? "the same command goes on with them"
+                                   : "with -o or --csv the same command would go on with them");
     return status == RT_OK ? judge(arguments, &assessment, resumed) : status;
 }
 

@@ -243,10 +243,8 @@ static int explore_chunks(struct work *work, struct rt_threads *pool)
     pthread_mutex_destroy(&work->lock);
     size_t points = work->finished * CHUNK_POINTS, all = exploration->space.points;
     if (work->status == RT_EINTERRUPTED)
-        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu of %zu points%s", points < all ? points : all,
-                       all,
-                       work->journal != NULL ? "; the same command goes on with them"
-                                             : "; with -o or --csv the same command would go on with them");
+        return rt_fail(RT_EINTERRUPTED, "interrupted after %zu of %zu points", points < all ? points : all,
+                       all);
     if (work->status != RT_OK)
         rt_fail(work->status, "%s", work->sentence);
     free(work->sentence);

@@ -10,7 +10,7 @@
 
 /* Formulas over the fields; without steps: not asked for. */
 enum rt_priced { RT_PRICED_COST, RT_PRICED_AREA, RT_PRICED_COUNT };
-extern const char *const rt_priced[RT_PRICED_COUNT]; /* "cost", "area": --cost, --area */
+extern const char *const rt_priced[RT_PRICED_COUNT]; /* "cost", "area" */
 
 struct rt_assessment {
     const struct rt_exploration *exploration;

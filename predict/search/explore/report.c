@@ -96,8 +96,9 @@ static void add_front(struct rt_report *report, const struct rt_assessment *asse
             "There is no front: no point has the memory that the step takes; vary memory_gib, or take a "
             "smaller batch.");
     else if (objectives == 1)
-        rt_report_add_note(report, "notes",
-                           "Without --energy, --cost or --area the front is the fastest point alone.");
+        rt_report_add_note(report, "notes", "Without %s, %s or %s the front is the fastest point alone.",
+                           rt_field_words("energy").text, rt_field_words(rt_priced[RT_PRICED_COST]).text,
+                           rt_field_words(rt_priced[RT_PRICED_AREA]).text);
     free(title);
     rt_text_release(&over);
 }

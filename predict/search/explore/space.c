@@ -136,14 +136,14 @@ static int count_grid(struct rt_space *space)
     for (size_t a = 0; a < space->axes; a++) {
         if (space->axis[a].levels == 0)
             return rt_fail(
-                RT_EUSAGE, "--vary %s: a grid needs a step, as in %s=LOW:HIGH:STEP; or give --sample N",
+                RT_EUSAGE, "{vary} %s: a grid needs a step, as in %s=LOW:HIGH:STEP; or give {sample} N",
                 rt_device_fields[space->axis[a].field].key, rt_device_fields[space->axis[a].field].key);
         points *= (double)space->axis[a].levels;
     }
     if (points > RT_MOST_POINTS)
         return rt_fail(RT_EUSAGE,
-                       "--vary: these are %.3g points or more, at most %d may be; take longer steps, or "
-                       "--sample N of them",
+                       "{vary}: these are %.3g points or more, at most %d may be; take longer steps, or "
+                       "{sample} N of them",
                        points, RT_MOST_POINTS);
     space->points = (size_t)points;
     return RT_OK;

@@ -137,6 +137,7 @@ struct rt_report *rt_pack_report(const struct rt_pack_problem *problem, const st
     if (!plan->exact)
         rt_report_add_note(report, NULL,
                            "The search was cut short, so a better plan may exist; fewer batches or a larger "
-                           "--step make it exact.");
+                           "%s make it exact.",
+                           rt_field_words("step").text);
     return report;
 }

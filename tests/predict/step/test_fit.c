@@ -139,24 +139,24 @@ static void test_changes(void)
     size_t count = rt_fit_changes(&made.fit, changes);
     for (size_t c = 0; c < count; c++)
         CU_ASSERT_TRUE(changes[c].fit.used_bytes < now.used_bytes);
-    static const char *const fitting[] = {"--batch ", "--dp ", "--tp "};
+    static const char *const fitting[] = {"batch ", "dp ", "tp "};
     for (size_t f = 0; f < RT_COUNT(fitting); f++) {
         const struct rt_fit_change *change = find(changes, count, fitting[f]);
         CU_ASSERT_PTR_NOT_NULL_FATAL(change);
         CU_ASSERT_TRUE(change->fit.fits);
     }
-    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "--quant int4"));
-    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "--kv-cache fp8"));
-    CU_ASSERT_PTR_NULL(find(changes, count, "--dtype"));
+    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "quant int4"));
+    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "kv_cache fp8"));
+    CU_ASSERT_PTR_NULL(find(changes, count, "dtype"));
     asked = cases[0];
     make(&asked, &made);
     made.fit.batch = 4096;
     count = rt_fit_changes(&made.fit, changes);
-    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "--batch "));
-    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "--dtype fp16")); /* V100 has no bf16 */
-    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "--recompute layers"));
-    CU_ASSERT_PTR_NULL(find(changes, count, "--quant"));
-    CU_ASSERT_PTR_NULL(find(changes, count, "--shard")); /* on one GPU */
+    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "batch "));
+    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "dtype fp16")); /* V100 has no bf16 */
+    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "recompute layers"));
+    CU_ASSERT_PTR_NULL(find(changes, count, "quant"));
+    CU_ASSERT_PTR_NULL(find(changes, count, "shard")); /* on one GPU */
 }
 
 /* On several GPUs the least stage of sharding that fits: what a step takes falls from one to the next. */
@@ -170,13 +170,13 @@ static void test_sharding(void)
     for (made.fit.batch = 8; rt_fit_of(&made.fit, &now) == RT_OK && now.fits;)
         made.fit.batch += 8;
     size_t count = rt_fit_changes(&made.fit, changes);
-    const struct rt_fit_change *change = find(changes, count, "--shard optimizer");
+    const struct rt_fit_change *change = find(changes, count, "shard optimizer");
     CU_ASSERT_PTR_NOT_NULL_FATAL(change);
     CU_ASSERT_TRUE(change->fit.fits && change->fit.used_bytes < now.used_bytes);
-    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "--recompute layers"));
+    CU_ASSERT_PTR_NOT_NULL(find(changes, count, "recompute layers"));
     made.fit.options.parallel.shard = RT_SHARD_PARAMETERS;
     count = rt_fit_changes(&made.fit, changes);
-    CU_ASSERT_PTR_NULL(find(changes, count, "--shard"));
+    CU_ASSERT_PTR_NULL(find(changes, count, "shard"));
 }
 
 RT_TESTS(RT_TEST(test_largest), RT_TEST(test_memory_grows_with_the_batch),

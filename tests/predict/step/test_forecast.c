@@ -361,12 +361,12 @@ static void test_pipelines_cut_layers(void)
     roofline(&predictor);
     RT_ASSERT_FAILS(rt_forecast_graph(&graph, &predictor, &device,
                                       &(struct rt_forecast_options){.parallel = parallel}, &tiling),
-                    RT_EUSAGE, "--pp 5: the model has 4 layers");
+                    RT_EUSAGE, "pp 5: the model has 4 layers");
     device.link_gbs = NAN;
     parallel.pipeline = 2;
     RT_ASSERT_FAILS(rt_forecast_graph(&graph, &predictor, &device,
                                       &(struct rt_forecast_options){.parallel = parallel}, &tiling),
-                    RT_EFORMAT, "--link-gbs");
+                    RT_EFORMAT, "link_gbs");
     rt_graph_release(&graph);
     rt_predictor_release(&predictor);
 }

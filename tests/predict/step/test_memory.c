@@ -143,7 +143,7 @@ static void test_shards_need_gpus(void)
     RT_ASSERT_OK(rt_model_named("gpt2", &model));
     RT_ASSERT_OK(rt_graph_build(&model, &options, &step.graph));
     RT_ASSERT_FAILS(rt_forecast_graph(&step.graph, &roofline, &step.device, &how, &step.forecast), RT_EUSAGE,
-                    "give --mode training and --dp 2 or more");
+                    "give mode training and dp 2 or more");
     rt_graph_release(&step.graph);
     rt_predictor_release(&roofline);
 }

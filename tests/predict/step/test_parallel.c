@@ -46,7 +46,7 @@ static void test_collectives_by_the_prior(void)
     parallel.link_gbs = NAN;
     rt_collectives_init(&c, &roofline, &device, &graph, &parallel, 0);
     CU_ASSERT_TRUE(isnan(rt_collective_us(&c, RT_OP_ALL_REDUCE, 4, 1)));
-    RT_ASSERT_FAILS(rt_collectives_check(&c, 4), RT_EFORMAT, "--link-gbs");
+    RT_ASSERT_FAILS(rt_collectives_check(&c, 4), RT_EFORMAT, "link_gbs");
     c.fabric = RT_FABRIC_PAIRS;
     RT_ASSERT_FAILS(rt_collectives_check(&c, 2), RT_EFORMAT, "bridge_gbs");
     rt_predictor_release(&roofline);
