@@ -44,13 +44,17 @@ static const char *read_routing(const struct rt_csv_field *cell, enum rt_dtype d
     return NULL;
 }
 
-/* vLLM's own all-reduce, which launches its kernels in a CUDA graph or one by one; every other is NCCL. */
+/* NCCL's, or a server's own kernels for small messages: those of vLLM, which SGLang has, too, and
+ * TensorRT-LLM's; in a CUDA graph, or launched one by one ("_eager"). */
 static const char *read_library(const struct rt_csv_field *cell, enum rt_dtype dtype, int64_t *dim)
 {
+    static const char eager[] = "_eager";
+    size_t tail = strlen(eager);
+    bool server = strncmp(cell->text, "vLLM_custom", 11) == 0 ||
+                  strncmp(cell->text, "SGLang_Custom", 13) == 0 || strcmp(cell->text, "TRTLLM") == 0;
+    bool launched = cell->length > tail && strcmp(cell->text + cell->length - tail, eager) == 0;
     (void)dtype;
-    *dim = strcmp(cell->text, "vLLM_custom_graph") == 0   ? RT_LIBRARY_SERVER
-           : strcmp(cell->text, "vLLM_custom_eager") == 0 ? RT_LIBRARY_SERVER_EAGER
-                                                          : RT_LIBRARY_NCCL;
+    *dim = !server ? RT_LIBRARY_NCCL : launched ? RT_LIBRARY_SERVER_EAGER : RT_LIBRARY_SERVER;
     return NULL;
 }
 

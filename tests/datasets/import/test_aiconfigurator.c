@@ -2,6 +2,7 @@
 #include "datasets/import/import_test.h"
 
 #include "base/text.h"
+#include "datasets/fabric.h"
 
 static void test_aiconfigurator(void)
 {
@@ -50,6 +51,9 @@ static void test_aiconfigurator(void)
     s = find(RT_OP_ALL_REDUCE, 4, 128);
     CU_ASSERT_STRING_EQUAL(attribute(s, "backend"), "graph");
     CU_ASSERT_EQUAL(s->flags, 0); /* collectives have no tile to know */
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_REDUCE, 4, 192)->call.dim[RT_DIM_LIBRARY], RT_LIBRARY_SERVER_EAGER);
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_REDUCE, 4, 320)->call.dim[RT_DIM_LIBRARY], RT_LIBRARY_SERVER);
+    CU_ASSERT_EQUAL(find(RT_OP_ALL_GATHER, 2, 1024)->call.dim[RT_DIM_LIBRARY], RT_LIBRARY_NCCL);
     CU_ASSERT_EQUAL(others("system descriptions (the catalogue has their numbers)"), 1);
     CU_ASSERT_EQUAL(report.total.read, report.total.kept + report.total.duplicates + report.total.refused);
     release();
