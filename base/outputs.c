@@ -123,7 +123,7 @@ int rt_output_check(const char *option, const char *path, const struct rt_output
     if (status == RT_OK)
         status = check_kind(option, path, &there, kind);
     if (status == RT_OK && !replace)
-        status = rt_fail(RT_EUSAGE, "%s: is there already; choose another %s, or replace it with --overwrite",
+        status = rt_fail(RT_EUSAGE, "%s: is there already; choose another %s, or replace it with {overwrite}",
                          path, option);
     return status;
 }

@@ -133,7 +133,7 @@ static int read_header(const struct rt_point_journal *journal, const struct rt_p
     return *whole || replace ? RT_OK
                              : rt_fail(RT_EUSAGE,
                                        "%s: is of another %s that did not end; go on with the command that "
-                                       "began it, or start over with --overwrite",
+                                       "began it, or start over with {overwrite}",
                                        journal->path, table->what);
 }
 

@@ -185,7 +185,7 @@ static int stop_early(struct rt_collection *c, int status)
         snprintf(reason, sizeof reason, "%s", rt_error());
     return rt_fail(
         status,
-        "%s; %zu of %zu kernels are saved in %s: run the same command to go on, or add --budget 0s "
+        "%s; %zu of %zu kernels are saved in %s: run the same command to go on, or add {budget} 0s "
         "to end with these",
         reason, c->journal.saved.sample_count, c->planned, c->journal.folder);
 }
@@ -194,7 +194,7 @@ static int run_model(struct rt_collection *c)
 {
     if (c->done_count == c->planned)
         return measure_workloads(c);
-    rt_warn("only %zu of %zu kernels are measured, so the model itself was not run; give more --budget",
+    rt_warn("only %zu of %zu kernels are measured, so the model itself was not run; give more {budget}",
             c->done_count, c->planned);
     return RT_OK;
 }
@@ -206,7 +206,7 @@ static int finish(struct rt_collection *c, double seconds, struct rt_collected *
         return stop_early(c, status);
     if (c->journal.saved.sample_count == 0) {
         rt_journal_discard(&c->journal);
-        return rt_fail(RT_EUSAGE, "%s: nothing was measured in a --budget of %g s; give it more",
+        return rt_fail(RT_EUSAGE, "%s: nothing was measured in a {budget} of %g s; give it more",
                        c->job->output, c->job->budget_s);
     }
     status = rt_collection_raise_peaks(c);

@@ -39,7 +39,7 @@ static int describe(const struct rt_collection *c, struct rt_probe *probe, const
     const char *name = c->device[d].name;
     int32_t there = rt_dataset_find_device(like, name);
     if (there < 0 && c->job->like != NULL)
-        return rt_fail(RT_ENOTFOUND, "%s: has no device \"%s\"; leave --like out to measure it", c->job->like,
+        return rt_fail(RT_ENOTFOUND, "%s: has no device \"%s\"; leave {like} out to measure it", c->job->like,
                        name);
     if (there < 0)
         return rt_probe_describe(probe, d, out);
@@ -95,7 +95,7 @@ static int refuse_other(const struct rt_collection *c, const char *what, const c
 {
     return rt_fail(RT_EUSAGE,
                    "%s: was begun with %s %s, this is %s; go on with `%s`, choose another -o, or discard its "
-                   "%zu kernels with --overwrite",
+                   "%zu kernels with {overwrite}",
                    c->journal.folder, what, there[0] ? there : "none", now[0] ? now : "none",
                    c->journal.header.source, c->journal.saved.sample_count);
 }
@@ -311,7 +311,7 @@ static void warn_without_energy(struct rt_collection *c, size_t device, const st
     if (c->warned_about_energy || result->energy_missing[0] == '\0')
         return;
     c->warned_about_energy = true;
-    rt_warn("--energy: the energy of %s cannot be measured: %s; energy_mj stays missing",
+    rt_warn("{energy}: the energy of %s cannot be measured: %s; energy_mj stays missing",
             c->device[device].name, result->energy_missing);
 }
 

@@ -21,7 +21,7 @@ static int wait_for(struct rt_probe *probe, enum rt_message_kind kind, enum rt_m
             return rt_fail(message->status, "%s", message->text);
         if (message->kind == RT_MESSAGE_GONE) {
             rt_worker_release_dead(&probe->worker, how, sizeof how);
-            return rt_fail(RT_EIO, "the process that describes the devices %s; try one with --device", how);
+            return rt_fail(RT_EIO, "the process that describes the devices %s; try one with {device}", how);
         }
         if (rt_interrupted())
             return rt_fail(RT_EINTERRUPTED, "interrupted before anything was measured");

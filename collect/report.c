@@ -121,9 +121,8 @@ struct rt_report *rt_report_estimate(const struct rt_job *job, const struct rt_e
     rt_report_add_table(report, "rows", "", table);
     rt_report_add_note(report, NULL, "%s", words.text);
     if (estimate->devices == 0)
-        rt_report_add_note(report, NULL,
-                           "the time is not known: %s; --like H100 estimates it for such a device",
-                           estimate->why);
+        rt_report_add_note(report, NULL, "the time is not known: %s; %s H100 estimates it for such a device",
+                           estimate->why, rt_field_words("like").text);
     rt_report_add_count(report, "shapes", NULL, estimate->shapes);
     rt_report_add_count(report, "kernels", NULL, estimate->kernels);
     rt_report_add_json(report, "estimated_s", rt_json_number(estimate->seconds));
@@ -245,7 +244,7 @@ struct rt_report *rt_report_collected(const struct rt_job *job, const struct rt_
     rt_text_add(&words, "%zu of %zu planned kernels are in %s", dataset->sample_count, collected->planned,
                 job->output);
     if (!isnan(met))
-        rt_text_add(&words, "; %.1f%% of those measured met --rel-error", 100 * met);
+        rt_text_add(&words, "; %.1f%% of those measured met %s", 100 * met, rt_field_words("rel_error").text);
     if (collected->measured > 0)
         rt_text_add(&words, "; %.0f a minute", rate);
     rt_sample_plots_add(report, dataset);

@@ -134,7 +134,7 @@ static int add_fault(struct synthetic_context *context, const char *text, size_t
         }
     }
     return rt_fail(RT_EUSAGE,
-                   "--faults: \"%.*s\" is no fault; give oom, noise, throttle, lost, hang or crash with a "
+                   "{faults}: \"%.*s\" is no fault; give oom, noise, throttle, lost, hang or crash with a "
                    "share, such as oom=0.05, or slow with milliseconds",
                    (int)length, text);
 }
@@ -150,7 +150,7 @@ static int add_machine(struct synthetic_context *context, const char *text, size
         context->chosen[context->chosen_count++] = &machines[m];
         return RT_OK;
     }
-    return rt_fail(RT_EUSAGE, "--device %.*s is no synthetic device; give small, large or both", (int)length,
+    return rt_fail(RT_EUSAGE, "{device} %.*s is no synthetic device; give small, large or both", (int)length,
                    text);
 }
 
@@ -159,13 +159,13 @@ static int add_share(struct synthetic_context *context, const char *text, size_t
     int64_t percent;
     if (rt_parse_integer(text, length, &percent) != 0 || percent < 1 || percent > 100)
         return rt_fail(RT_EUSAGE,
-                       "--sm-share: \"%.*s\" is no share; give percents of the SMs, such as 25,50,100",
+                       "{sm_share}: \"%.*s\" is no share; give percents of the SMs, such as 25,50,100",
                        (int)length, text);
     for (size_t s = 0; s < context->share_count; s++)
         if (context->share[s] == (int)percent)
             return RT_OK;
     if (context->share_count == SHARES)
-        return rt_fail(RT_EUSAGE, "--sm-share names more than %d shares; measure the others in another run",
+        return rt_fail(RT_EUSAGE, "{sm_share} names more than %d shares; measure the others in another run",
                        SHARES);
     context->share[context->share_count++] = (int)percent;
     return RT_OK;
@@ -378,7 +378,7 @@ static int synthetic_time(void *opaque, void *opaque_work, const struct rt_batch
     struct synthetic_context *context = opaque;
     const struct synthetic_work *work = opaque_work;
     if (work->lost)
-        return rt_fail(RT_EIO, "the synthetic device was lost, as --faults asked");
+        return rt_fail(RT_EIO, "the synthetic device was lost, as {faults} asked");
     if (work->crashes)
         crash();
     while (work->hangs)
@@ -412,7 +412,7 @@ static void synthetic_health(void *opaque, void *opaque_work, struct rt_health *
                               .sm_clock_mhz = work->clock_mhz / (throttled ? THROTTLED : 1),
                               .temperature_c = 40,
                               .power_w = NAN,
-                              .throttle = throttled ? "as --faults asked" : NULL};
+                              .throttle = throttled ? "as asked for" : NULL};
     if (throttled && work->throttled != INT_MAX)
         work->throttled--;
 }

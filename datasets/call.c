@@ -184,7 +184,7 @@ static int parse_words(char *text, struct parsed *parsed)
     char *rest = text, *word = rt_trim(strsep(&rest, ","));
     int op = rt_op_find(word), status = RT_OK;
     if (op < 0)
-        return rt_fail(RT_EFORMAT, "\"%.40s\" is no op; see rooftile collect --list", word);
+        return rt_fail(RT_EFORMAT, "\"%.40s\" is no op; see `rooftile collect --list`", word);
     rt_call_init(&parsed->call, op, RT_FP32);
     while (status == RT_OK && (word = strsep(&rest, ",")) != NULL)
         status = parse_setting(parsed, rt_trim(word));

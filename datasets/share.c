@@ -88,7 +88,7 @@ int rt_device_clock(const struct rt_device *whole, double mhz, struct rt_device 
     if (!(boost > 0))
         return rt_fail(RT_EFORMAT,
                        "%s: its boost clock is not known, so it cannot be forecast at another; give it "
-                       "(--gpu NAME,clock_mhz=X)",
+                       "({gpu} NAME,clock_mhz=X)",
                        whole->name);
     if (!(mhz > 0 && mhz <= boost))
         return rt_fail(RT_EUSAGE, "a clock of %g MHz: %s boosts to %g, so give one above 0 and up to that",

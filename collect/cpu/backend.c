@@ -138,7 +138,7 @@ static int add_device(struct cpu_context *context, const char *text, size_t leng
         snprintf(word, sizeof word, "%.*s", (int)length, text);
         long value = strtol(word, &end, 10);
         if (length == 0 || length >= sizeof word || *end != '\0' || value < 1 || value > available)
-            return rt_fail(RT_EUSAGE, "--device %.*s is no number of threads; give \"all\" or 1 to %d",
+            return rt_fail(RT_EUSAGE, "{device} %.*s is no number of threads; give \"all\" or 1 to %d",
                            (int)length, text, available);
         threads = (int)value;
     }
@@ -146,7 +146,7 @@ static int add_device(struct cpu_context *context, const char *text, size_t leng
         if (context->device[d].threads == threads)
             return RT_OK;
     if (context->device_count == MAX_DEVICES)
-        return rt_fail(RT_EUSAGE, "--device names more than %d devices; measure the others in another run",
+        return rt_fail(RT_EUSAGE, "{device} names more than %d devices; measure the others in another run",
                        MAX_DEVICES);
     struct cpu_device device = {.threads = threads};
     snprintf(device.name, sizeof device.name, "CPU %s %d thread%s", context->machine.model, threads,
@@ -215,9 +215,9 @@ static int cpu_open(const struct rt_backend_options *options, void **out)
         status = add_devices(context, options->devices != NULL ? options->devices : "1,all");
     if (status == RT_OK && options->faults != NULL)
         status = rt_fail(RT_EUSAGE,
-                         "--faults is for the synthetic backend; the cpu backend measures real kernels");
+                         "{faults} is for the synthetic backend; the cpu backend measures real kernels");
     if (status == RT_OK && options->sm_shares != NULL)
-        status = rt_fail(RT_EUSAGE, "--sm-share is for GPUs; of the cpu backend, --device names threads");
+        status = rt_fail(RT_EUSAGE, "{sm_share} is for GPUs; of the cpu backend, {device} names threads");
     for (size_t d = 0; d < context->device_count && status == RT_OK; d++)
         status = rt_pool_new(context->device[d].threads, &context->device[d].pool);
     if (status != RT_OK) {

@@ -112,7 +112,7 @@ int rt_pool_new(int threads, struct rt_pool **out)
         if (code != 0) {
             int made = pool->workers + 1;
             rt_pool_free(pool);
-            return rt_fail(RT_EIO, "thread %d of %d could not be started: %s; ask for fewer with --device",
+            return rt_fail(RT_EIO, "thread %d of %d could not be started: %s; ask for fewer with {device}",
                            made, threads, strerror(code));
         }
     }

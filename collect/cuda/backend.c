@@ -98,7 +98,7 @@ static int cuda_open(const struct rt_backend_options *options, void **out)
     size_t count;
     if (options->faults != NULL)
         return rt_fail(RT_EUSAGE,
-                       "--faults is for the synthetic backend; the cuda backend measures real kernels");
+                       "{faults} is for the synthetic backend; the cuda backend measures real kernels");
     int status = rt_cuda_find(options->devices, options->sm_shares, &found, &count);
     if (status != RT_OK)
         return status;

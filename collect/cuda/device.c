@@ -145,9 +145,9 @@ static int add_shares(const struct rt_cuda_driver *driver, CUdevice device,
 static int find_all(const char *devices, const char *shares, struct found_list *list)
 {
     static const char device_rule[] =
-        "--device %.*s is no GPU here; give \"all\" or numbers from 0 to %d, such as 0,1";
+        "{device} %.*s is no GPU here; give \"all\" or numbers from 0 to %d, such as 0,1";
     static const char share_rule[] =
-        "--sm-share %.*s is no share; give percentages from 1 to %d, such as 25,50,100";
+        "{sm_share} %.*s is no share; give percentages from 1 to %d, such as 25,50,100";
     const struct rt_cuda_driver *driver;
     struct numbers gpus = {0}, percents = {.value = {100}, .count = 1};
     int present = 0, status = rt_cuda_driver(&driver);
@@ -161,7 +161,7 @@ static int find_all(const char *devices, const char *shares, struct found_list *
         for (int i = 0; i < present && i < MOST_GPUS; i++)
             gpus.value[gpus.count++] = i;
     if (status == RT_OK && percents.count > MOST_SHARES)
-        status = rt_fail(RT_EUSAGE, "--sm-share names more than %d shares; measure the others in another run",
+        status = rt_fail(RT_EUSAGE, "{sm_share} names more than %d shares; measure the others in another run",
                          MOST_SHARES);
     if (status != RT_OK)
         return status;

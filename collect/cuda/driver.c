@@ -134,7 +134,7 @@ int rt_cuda_driver(const struct rt_cuda_driver **out)
         return rt_fail(RT_ENOTFOUND,
                        named != NULL ? "no CUDA device: ROOFTILE_CUDA_DRIVER names %s, which does not open"
                                      : "no CUDA device: there is no NVIDIA driver here (%s does not open); "
-                                       "install one, or collect with --backend cpu",
+                                       "install one, or collect with {backend} cpu",
                        library);
     int status = find_functions(&driver, library);
     if (status == RT_OK)

@@ -10,7 +10,7 @@ static int split(const struct rt_cuda_driver *driver, CUdevice device, const cha
     if (driver->sm_resource == NULL || driver->sm_split == NULL || driver->resource_describe == NULL ||
         driver->green_new == NULL || driver->green_free == NULL || driver->green_context == NULL)
         return rt_fail(RT_ENOTFOUND,
-                       "--sm-share: this driver (CUDA %d.%d) has no green contexts; update it to one of CUDA "
+                       "{sm_share}: this driver (CUDA %d.%d) has no green contexts; update it to one of CUDA "
                        "12.4 or later, or measure the whole GPU",
                        driver->version / 1000, driver->version % 1000 / 10);
     CUresult result = driver->sm_resource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
@@ -19,11 +19,11 @@ static int split(const struct rt_cuda_driver *driver, CUdevice device, const cha
     if (result == CUDA_SUCCESS && groups == 1)
         return RT_OK;
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
-        return rt_fail(RT_ENOTFOUND, "--sm-share: %s gives no share of %d SMs; choose another percentage",
+        return rt_fail(RT_ENOTFOUND, "{sm_share}: %s gives no share of %d SMs; choose another percentage",
                        name, asked);
     return rt_fail(
         RT_ENOTFOUND,
-        "--sm-share: %s cannot be divided (the driver returns error %d; MIG slices and some boards "
+        "{sm_share}: %s cannot be divided (the driver returns error %d; MIG slices and some boards "
         "cannot); measure it whole",
         name, (int)result);
 }

@@ -59,7 +59,7 @@ int rt_plan_calibrate(const struct rt_plan_request *request, struct rt_plan *out
     }
     if (plan.count == 0)
         return rt_fail(RT_EUSAGE,
-                       "--plan calibrate has no shapes for these --ops; write a plan file for them");
+                       "{plan} calibrate has no shapes for these {ops}; write a plan file for them");
     *out = plan;
     return RT_OK;
 }

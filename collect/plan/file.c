@@ -37,7 +37,7 @@ static int check_task(const struct rt_task *task, const struct rt_backend *backe
         return RT_OK;
     const struct rt_variant_row *variant = &rt_variants[task->variant];
     bool plain = variant->attribute == NULL;
-    return rt_fail(RT_EUSAGE, "the %s backend cannot measure %s in %s, %s%s%s%s%s; see --list", backend->name,
+    return rt_fail(RT_EUSAGE, "the %s backend cannot measure %s in %s, %s%s%s%s%s; see {list}", backend->name,
                    rt_ops[task->call.op].name, rt_dtypes[task->call.dtype].name, rt_phases[task->call.phase],
                    plain ? "" : ", ", plain ? "" : variant->attribute, plain ? "" : "=",
                    plain ? "" : variant->value);

@@ -182,8 +182,8 @@ int rt_plan_kernels(const struct rt_plan_request *request, struct rt_plan *out)
     if (plan.count == 0) {
         rt_plan_release(&plan);
         return rt_fail(RT_EUSAGE,
-                       "--plan kernels has nothing that the %s backend can measure for these --ops and "
-                       "--dtypes; see --list",
+                       "{plan} kernels has nothing that the %s backend can measure for these {ops} and "
+                       "{dtypes}; see {list}",
                        request->backend->name);
     }
     *out = plan;

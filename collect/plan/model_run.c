@@ -60,7 +60,7 @@ int rt_model_run_open(const struct rt_backend *backend, const struct rt_model_st
     free(able);
     if (run.sequence.count == 0) {
         rt_model_run_release(&run);
-        return rt_fail(RT_EUSAGE, "the %s backend can run none of the kernels of %s in %s; see --list",
+        return rt_fail(RT_EUSAGE, "the %s backend can run none of the kernels of %s in %s; see {list}",
                        backend->name, step->model, rt_dtypes[step->dtype].name);
     }
     *out = run;

@@ -159,8 +159,8 @@ int rt_plan_models(const struct rt_plan_request *request, struct rt_plan *out)
     rt_plan_release(&choice.left_out);
     if (status == RT_OK && choice.plan.count == 0)
         status = rt_fail(RT_EUSAGE,
-                         "--plan models has no kernels for these --ops and --dtypes that the %s backend can "
-                         "measure; see --list",
+                         "{plan} models has no kernels for these {ops} and {dtypes} that the %s backend can "
+                         "measure; see {list}",
                          request->backend->name);
     if (status != RT_OK)
         rt_plan_release(&choice.plan);

@@ -34,7 +34,7 @@ static int put_in_dtypes(const struct rt_plan_request *request, struct rt_plan *
         return RT_OK;
     rt_plan_release(plan);
     return rt_fail(RT_EUSAGE,
-                   "--dtypes: the %s backend can measure none of the plan's ops in these; see --list",
+                   "{dtypes}: the %s backend can measure none of the plan's ops in these; see {list}",
                    request->backend->name);
 }
 

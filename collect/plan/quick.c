@@ -42,7 +42,7 @@ int rt_plan_quick(const struct rt_plan_request *request, struct rt_plan *out)
         rt_turn_release(&turns[f]);
     if (plan.count == 0) {
         rt_plan_release(&plan);
-        return rt_fail(RT_EUSAGE, "--plan quick has no shapes for these --ops; write a plan file for them");
+        return rt_fail(RT_EUSAGE, "{plan} quick has no shapes for these {ops}; write a plan file for them");
     }
     *out = plan;
     return RT_OK;

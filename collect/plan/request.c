@@ -23,14 +23,14 @@ static int add_ops(const char *word, const struct rt_backend *backend, struct rt
 {
     int op = rt_op_find(word), family = rt_family_find(word), added = 0;
     if (op < 0 && family < 0)
-        return rt_fail(RT_ENOTFOUND, "--ops: \"%s\" is neither an op nor a family of ops; see --list", word);
+        return rt_fail(RT_ENOTFOUND, "{ops}: \"%s\" is neither an op nor a family of ops; see {list}", word);
     for (int i = 0; i < RT_OP_COUNT; i++)
         if ((op >= 0 ? i == op : (int)rt_ops[i].family == family) && backend_can(backend, i)) {
             set->has[i] = true;
             added++;
         }
     if (added == 0)
-        return rt_fail(RT_EUSAGE, "--ops: the %s backend cannot measure %s; see --list", backend->name, word);
+        return rt_fail(RT_EUSAGE, "{ops}: the %s backend cannot measure %s; see {list}", backend->name, word);
     return RT_OK;
 }
 
@@ -58,7 +58,7 @@ static int no_such_dtype(const char *word)
     struct rt_text names = {0};
     for (int i = 0; i < RT_DTYPE_COUNT; i++)
         rt_text_item(&names, ", ", "%s", rt_dtypes[i].name);
-    int status = rt_fail(RT_ENOTFOUND, "--dtypes: \"%s\" is not one of %s", word, names.text);
+    int status = rt_fail(RT_ENOTFOUND, "{dtypes}: \"%s\" is not one of %s", word, names.text);
     rt_text_release(&names);
     return status;
 }

@@ -381,7 +381,7 @@ static int check_complete(const char *folder)
     return there
                ? rt_fail(RT_EFORMAT,
                          "%s: was being replaced when its export ended, so its files do not belong together; "
-                         "export again with --overwrite",
+                         "export again with {overwrite}",
                          folder)
                : RT_OK;
 }

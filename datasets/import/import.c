@@ -53,7 +53,7 @@ static int check_report(const struct rt_import_report *report, const char *forma
     if (kept == 0)
         status = rt_fail(RT_EFORMAT, "%s: nothing to import as %s: %s", path, format, why);
     else if (strict && report->refused.count + report->skipped.count > 0)
-        status = rt_fail(RT_EFORMAT, "%s; with --strict nothing may be refused, %zu rows and %zu files were",
+        status = rt_fail(RT_EFORMAT, "%s; with {strict} nothing may be refused, %zu rows and %zu files were",
                          why, report->total.refused, report->skipped.count);
     free(why);
     return status;

@@ -195,7 +195,7 @@ static int check_columns(const struct reading *r)
     if (rt_csv_find(r->csv, "group") >= 0)
         return rt_fail(RT_EFORMAT,
                        "%s:1: has a column \"group\", as exported datasets have; import their folder with "
-                       "--format csv",
+                       "{format} csv",
                        rt_csv_path(r->csv));
     return RT_OK;
 }

@@ -146,10 +146,10 @@ static void test_device_choice(void)
     cuda->close(context);
     struct rt_backend_options two = {.devices = "2"}, word = {.devices = "0,x"}, share = {.sm_shares = "0"},
                               faults = {.faults = "oom=1"};
-    RT_ASSERT_FAILS(cuda->open(&two, &context), RT_EUSAGE, "--device 2");
-    RT_ASSERT_FAILS(cuda->open(&word, &context), RT_EUSAGE, "--device x");
-    RT_ASSERT_FAILS(cuda->open(&share, &context), RT_EUSAGE, "--sm-share 0");
-    RT_ASSERT_FAILS(cuda->open(&faults, &context), RT_EUSAGE, "--faults");
+    RT_ASSERT_FAILS(cuda->open(&two, &context), RT_EUSAGE, "device 2 is no GPU here");
+    RT_ASSERT_FAILS(cuda->open(&word, &context), RT_EUSAGE, "device x is no GPU here");
+    RT_ASSERT_FAILS(cuda->open(&share, &context), RT_EUSAGE, "sm_share 0");
+    RT_ASSERT_FAILS(cuda->open(&faults, &context), RT_EUSAGE, "faults is for the synthetic backend");
 }
 
 /* 25% of 40 SMs are 10, which the chip rounds to 16; 30% gives the same device. */

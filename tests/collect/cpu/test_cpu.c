@@ -377,12 +377,12 @@ static void test_bad_devices(void)
     for (size_t i = 0; i < RT_COUNT(bad); i++) {
         void *context = NULL;
         struct rt_backend_options options = {.devices = bad[i]};
-        RT_ASSERT_FAILS(backend->open(&options, &context), RT_EUSAGE, "--device");
+        RT_ASSERT_FAILS(backend->open(&options, &context), RT_EUSAGE, "device ");
         CU_ASSERT_PTR_NULL(context);
     }
     struct rt_backend_options options = {.faults = "oom=1"};
     void *context = NULL;
-    RT_ASSERT_FAILS(backend->open(&options, &context), RT_EUSAGE, "--faults");
+    RT_ASSERT_FAILS(backend->open(&options, &context), RT_EUSAGE, "faults is for the synthetic backend");
     RT_ASSERT_FAILS(rt_backend_find("abacus", &backend), RT_ENOTFOUND, "is not one of cpu");
 }
 
