@@ -1,6 +1,5 @@
 /* One gnuplot for all plots of a page, and its SVG made small. See plot_svg.h. */
 #include "base/plot_svg.h"
-#include "base/html.h"
 #include "base/plot_script.h"
 #include "base/status.h"
 #include "base/text.h"

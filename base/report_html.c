@@ -3,7 +3,6 @@
  * bytes. It is read on a phone (tables scroll in their own box), on paper, light and dark; without its
  * script, which sorts tables and copies them as CSV.
  */
-#include "base/html.h"
 #include "base/options.h"
 #include "base/plot_data.h"
 #include "base/plot_svg.h"

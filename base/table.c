@@ -1,7 +1,6 @@
 /* Tables as text, Markdown, CSV and JSON. See table.h. */
 #include "base/table.h"
 #include "base/csv.h"
-#include "base/html.h"
 #include "base/locale.h"
 #include "base/printable.h"
 #include "base/status.h"

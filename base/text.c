@@ -1,6 +1,6 @@
 /* A text that grows. See text.h. */
-#include "base/array.h"
 #include "base/text.h"
+#include "base/array.h"
 #include "base/locale.h"
 #include "base/printable.h"
 #include "base/status.h"
@@ -140,4 +140,32 @@ void rt_print_markdown(FILE *file, const char *text, bool cell)
             *at == '<' && at[1] != '\0' && (isalpha((unsigned char)at[1]) || strchr("/!?", at[1]) != NULL);
         fprintf(file, tag || (cell && *at == '|') ? "\\%c" : "%c", *at);
     }
+}
+
+/* ---- HTML ---- */
+
+void rt_html_text(const char *text, FILE *file)
+{
+    char *printable = rt_text_printable(text, true);
+    for (const char *at = printable; *at != '\0'; at++)
+        switch (*at) {
+        case '&':
+            fputs("&amp;", file);
+            break;
+        case '<':
+            fputs("&lt;", file);
+            break;
+        case '>':
+            fputs("&gt;", file);
+            break;
+        case '"':
+            fputs("&quot;", file);
+            break;
+        case '\'':
+            fputs("&#39;", file);
+            break;
+        default:
+            fputc(*at, file);
+        }
+    free(printable);
 }

@@ -45,4 +45,8 @@ struct rt_number_text rt_number_text(double number);
 /* A bar of 1 to 32 letters for a share of 0 to 1. Free with free(). */
 char *rt_text_bar(double share);
 
+/* Prints text, also between double quotes of an attribute: & < > " ' as entities, control characters and what
+ * is no UTF-8 as in printable.h; line ends stay. */
+void rt_html_text(const char *text, FILE *file);
+
 #endif

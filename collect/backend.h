@@ -1,6 +1,6 @@
 /*
  * A backend: where kernels run and how they are timed. A backend is a table of functions over a context of
- * its own, and a row in backends.c. It is called in this order:
+ * its own, and a row in backend.c. It is called in this order:
  *
  *     open -> { describe -> { prepare -> time... -> health -> energy -> finish }... } -> close
  *
@@ -117,5 +117,12 @@ struct rt_backend {
     void (*sequence_health)(void *context, void *work, struct rt_health *out);
     void (*finish_sequence)(void *context, void *work);
 };
+
+/* All backends. */
+extern const struct rt_backend *const rt_backends[];
+extern const size_t rt_backend_count;
+
+/* RT_ENOTFOUND names the backends there are. */
+int rt_backend_find(const char *name, const struct rt_backend **out);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/temporary.h"
 #include "base/version.h"
-#include "datasets/device_choice.h"
+#include "datasets/dataset_input.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,10 +24,9 @@ static void warn_of_same_chip(const struct rt_training *training, size_t held_ou
     const struct rt_device *devices = training->data.dataset->devices;
     for (size_t d = 0; d < training->data.dataset->device_count; d++)
         if (!training->held_out_device[d] && rt_chip_same(&devices[d], &devices[held_out]))
-            rt_warn(
-                "%s is held out, %s is fitted to and has the same chip; hold out both to see how "
-                "an unknown GPU is forecast",
-                devices[held_out].name, devices[d].name);
+            rt_warn("%s is held out, %s is fitted to and has the same chip; hold out both to see how "
+                    "an unknown GPU is forecast",
+                    devices[held_out].name, devices[d].name);
 }
 
 static int hold_out_gpus(struct rt_training *training)

@@ -5,7 +5,7 @@
  * Decisions that matter for the measurements:
  *   - A device is this CPU with a number of threads; one thread counts as one SM. "One thread" and "all
  *     threads" are two devices, so that even one machine has a device to hold out.
- *   - OpenBLAS runs single-threaded. The backend divides each op into tiles (call.h), which a thread pool
+ *   - OpenBLAS runs single-threaded. The backend divides each op into tiles (kernels.h), which a thread pool
  *     computes in turn, so tiles and waves mean the same as on a GPU. The tile of a sample is what was
  *     computed: at most 128 x 128, less where the output is smaller (a CPU does not pad); the elements of all
  *     rows of a tile of softmax or layer norm; the elements of a run of elementwise. How OpenBLAS blocks the
@@ -24,7 +24,6 @@
  *     kernels branches on a value.
  */
 #include "collect/backend.h"
-#include "collect/cpu/conv.h"
 #include "collect/cpu/kernels.h"
 #include "collect/cpu/machine.h"
 #include "collect/cpu/pool.h"

@@ -2,7 +2,7 @@
  * The CUDA backend: NVIDIA GPUs through the driver, which is opened at run time.
  *
  * Decisions that matter for the measurements:
- *   - A device is a GPU, a MIG slice, or with --sm-share a share of a GPU's SMs (share.h). Each GPU is a
+ *   - A device is a GPU, a MIG slice, or with --sm-share a share of a GPU's SMs (device.h). Each GPU is a
  *     lane; the shares of a GPU take turns.
  *   - Descriptors are not measured: peaks are published ones (device.h). The driver's clocks and memory size
  *     are attributes of the samples.
@@ -19,14 +19,12 @@
  */
 #include "collect/backend.h"
 #include "collect/cuda/device.h"
-#include "collect/cuda/jobs/job.h"
 #include "collect/cuda/jobs/makers.h"
 #include "collect/cuda/kernels/args.h"
 #include "collect/cuda/memory.h"
 #include "collect/cuda/nvml.h"
 #include "collect/cuda/profile.h"
 #include "collect/cuda/sequence.h"
-#include "collect/cuda/share.h"
 #include "collect/cuda/timing.h"
 #include "base/status.h"
 #include "base/text.h"

@@ -3,6 +3,7 @@
 #ifndef ROOFTILE_COLLECT_CUDA_DEVICE_H
 #define ROOFTILE_COLLECT_CUDA_DEVICE_H
 
+#include "collect/cuda/driver.h"
 #include "datasets/device.h"
 
 #include <stdbool.h>
@@ -36,5 +37,15 @@ void rt_cuda_describe(const struct rt_cuda_gpu_found *found, struct rt_device *o
 
 /* The source of such a descriptor's peaks: constant text. */
 const char *rt_cuda_peaks_source(const struct rt_cuda_gpu_found *found);
+
+/*
+ * Shares of a GPU: green contexts, which run kernels on some of its SMs. The driver rounds the number of SMs
+ * up to what the chip allows (multiples of 8 on Hopper, of 2 on Ampere); the rounded number is recorded.
+ * Memory, its bandwidth and the L2 are shared with the rest of the GPU.
+ */
+
+/* The context of such a share; the primary context must be retained. Destroy with driver->green_free. */
+int rt_cuda_share_open(const struct rt_cuda_driver *driver, CUdevice device, const char *name, int asked,
+                       CUgreenCtx *share, CUcontext *context);
 
 #endif

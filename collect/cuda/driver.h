@@ -11,6 +11,8 @@
 #include "datasets/device.h"
 
 #include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* X(member, symbol): the symbol's type is that of its prototype in cuda.h, where later versions of a function
  * are macros. */
@@ -88,5 +90,28 @@ bool rt_cuda_is_sticky(CUresult result);
 /* Opens the first of `names` (NULL-terminated) that exists in the loader's path, the folders of CUDA_HOME or
  * /usr/local/cuda; NULL where none does. For cuBLASLt, cuDNN and CUPTI. */
 void *rt_cuda_open_library(const char *const *names);
+
+/*
+ * cuBLASLt, cuDNN or CUPTI, opened when it is first needed and called through a table of functions: nothing
+ * of it is linked, and a test can replace it.
+ */
+
+struct rt_cuda_symbol {
+    const char *name;
+    size_t offset; /* of the pointer in the table of functions */
+};
+
+struct rt_cuda_library {
+    const char *variable;     /* of the environment: names another file, "ROOFTILE_CUBLASLT" */
+    const char *const *files; /* newest first, NULL-terminated */
+    const struct rt_cuda_symbol *symbols;
+    size_t symbol_count;
+};
+
+enum rt_cuda_found { RT_CUDA_ABSENT, RT_CUDA_LACKS_SYMBOLS, RT_CUDA_FOUND };
+
+/* Fills `table` and never closes the library again. Of LACKS_SYMBOLS, *lacks is the first one. */
+enum rt_cuda_found rt_cuda_library_load(const struct rt_cuda_library *library, void *table,
+                                        const char **lacks);
 
 #endif

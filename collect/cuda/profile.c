@@ -1,6 +1,6 @@
 /* Source: NVIDIA, CUPTI documentation 13.0, "CUPTI Activity API". */
 #include "collect/cuda/profile.h"
-#include "collect/cuda/library.h"
+#include "collect/cuda/driver.h"
 #include "base/status.h"
 #include "base/text.h"
 

@@ -1,9 +1,168 @@
 /* What a backend can run of a model. See model_run.h. */
 #include "collect/plan/model_run.h"
+#include "base/array.h"
 #include "base/status.h"
+#include "models/networks/source.h"
+#include "models/networks/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- a step as tasks ---- */
+
+/* A graph names the forward kernel of many ops in its backward pass, too; only convolutions have kernels of
+ * their own there. */
+static struct rt_task task_of(const struct rt_call *call)
+{
+    struct rt_task task = {.call = *call, .variant = RT_PLAIN};
+    task.call.dtype = (uint8_t)rt_task_dtype(call->op, call->dtype);
+    if (rt_call_family(call) != RT_FAMILY_CONV)
+        task.call.phase = (uint8_t)rt_op_own_phase(call->op);
+    return task;
+}
+
+/* The task's number, added where it is new. */
+static uint32_t number_of(struct rt_model_tasks *tasks, const struct rt_task *task)
+{
+    RT_GROW(tasks->tasks, tasks->count, 1, tasks->capacity);
+    tasks->tasks[tasks->count] = *task;
+    int64_t there = rt_hash_set_add_bytes(&tasks->set, tasks->tasks, sizeof *task, tasks->count);
+    return (uint32_t)(there >= 0 ? (size_t)there : tasks->count++);
+}
+
+static void add_node(const struct rt_graph *graph, const struct rt_node *node, enum rt_phase phase,
+                     struct rt_graph_kernel *scratch, struct rt_model_tasks *tasks)
+{
+    size_t count = rt_node_launches(graph, node, phase, scratch);
+    RT_GROW(tasks->launches, tasks->launch_count, count, tasks->launch_capacity);
+    for (size_t k = 0; k < count; k++) {
+        struct rt_task task = task_of(&scratch[k].call);
+        tasks->launches[tasks->launch_count++] = number_of(tasks, &task);
+    }
+}
+
+/* The launches from `first` on, `times` times in all. */
+static void repeat(struct rt_model_tasks *tasks, size_t first, int64_t times)
+{
+    size_t count = tasks->launch_count - first;
+    if (count == 0)
+        return;
+    RT_GROW(tasks->launches, first, count * (size_t)times, tasks->launch_capacity);
+    for (int64_t t = 1; t < times; t++) {
+        memcpy(tasks->launches + tasks->launch_count, tasks->launches + first, count * sizeof(uint32_t));
+        tasks->launch_count += count;
+    }
+}
+
+static void add_forward(const struct rt_graph *graph, struct rt_graph_kernel *scratch,
+                        struct rt_model_tasks *tasks)
+{
+    for (size_t b = 0; b < graph->block_count; b++) {
+        const struct rt_block *block = &graph->blocks[b];
+        size_t first = tasks->launch_count;
+        for (uint32_t n = 0; n < block->node_count; n++)
+            add_node(graph, &graph->nodes[block->node + n], RT_FORWARD, scratch, tasks);
+        repeat(tasks, first, block->repeat);
+    }
+}
+
+static void add_backward(const struct rt_graph *graph, struct rt_graph_kernel *scratch,
+                         struct rt_model_tasks *tasks)
+{
+    for (size_t b = graph->block_count; b-- > 0;) {
+        const struct rt_block *block = &graph->blocks[b];
+        size_t first = tasks->launch_count;
+        for (uint32_t n = block->node_count; n-- > 0;) {
+            add_node(graph, &graph->nodes[block->node + n], RT_BACKWARD, scratch, tasks);
+            add_node(graph, &graph->nodes[block->node + n], RT_ACCUMULATE, scratch, tasks);
+        }
+        repeat(tasks, first, block->repeat);
+    }
+}
+
+/* "gpt2", "tiny.json", and of "/home/me/tiny/config.json" only "tiny": datasets hold no paths of the machine
+ * they were measured on. */
+static void name_of(const struct rt_model *model, char *out, size_t size)
+{
+    char *copy = rt_strdup(model->name), *slash = strrchr(copy, '/');
+    if (slash != NULL && strcmp(slash, "/config.json") == 0) {
+        *slash = '\0';
+        slash = strrchr(copy, '/');
+    }
+    snprintf(out, size, "%s", slash != NULL ? slash + 1 : copy);
+    free(copy);
+}
+
+/* Measured are the kernels of PyTorch, attention written out, without an optimizer's. */
+static struct rt_step step_of(const struct rt_model_step *step)
+{
+    struct rt_step asked = RT_STEP_NOT_GIVEN;
+    asked.mode = step->training ? RT_STEP_TRAINING : step->decode ? RT_STEP_DECODE : RT_STEP_PREFILL;
+    asked.batch = step->batch;
+    asked.sequence = step->decode ? 0 : step->sequence;
+    asked.context = step->decode ? step->sequence : 0;
+    asked.image = step->image;
+    asked.dtype = (int)step->dtype;
+    asked.runtime = RT_RUNTIME_EAGER_MATH;
+    asked.optimizer = RT_OPTIMIZER_NONE;
+    return asked;
+}
+
+int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
+{
+    const struct rt_step asked = step_of(step);
+    struct rt_model_source source;
+    struct rt_settled_step settled;
+    struct rt_graph graph;
+    if (rt_model_is_onnx(step->model))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: ONNX models are forecast, not measured; collect the kernels of a model by name or "
+            "config.json",
+            step->model);
+    int status = rt_model_source_find(step->model, &source);
+    if (status == RT_OK && rt_model_source_traced(&source))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: an %s is forecast, not measured; collect the kernels of a model by name or config.json",
+            step->model, source.importer->what);
+    if (status == RT_OK)
+        status = rt_step_settle(&asked, &source, NULL, &settled);
+    if (status == RT_OK)
+        status = rt_settled_step_graph(&settled, &source, &graph);
+    if (status != RT_OK)
+        return status;
+    const struct rt_model *model = &source.model;
+    const struct rt_graph_options *options = &settled.graph;
+    bool images = rt_model_image(model) > 0;
+    struct rt_model_tasks tasks = {.layers = model->layers,
+                                   .sequence = images         ? -1
+                                               : step->decode ? options->context
+                                                              : options->sequence,
+                                   .image = images ? graph.options.image : -1,
+                                   .overlong = !images && rt_model_overlong(model, options)};
+    struct rt_graph_kernel *scratch = rt_malloc((graph.kernel_count + 1) * sizeof *scratch);
+    name_of(model, tasks.name, sizeof tasks.name);
+    add_forward(&graph, scratch, &tasks);
+    tasks.forward = tasks.launch_count;
+    if (step->training)
+        add_backward(&graph, scratch, &tasks);
+    free(scratch);
+    rt_graph_release(&graph);
+    *out = tasks;
+    return RT_OK;
+}
+
+void rt_model_tasks_release(struct rt_model_tasks *tasks)
+{
+    free(tasks->tasks);
+    free(tasks->launches);
+    rt_hash_set_release(&tasks->set);
+    *tasks = (struct rt_model_tasks){0};
+}
+
+/* ---- what a backend can run of it ---- */
 
 /* "embedding (2), copy (36)" */
 static void list_left_out(const struct rt_model_run *run, const bool *able, char *out, size_t size)

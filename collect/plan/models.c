@@ -3,7 +3,7 @@
  * decode). In each round every step gives one of its kernels, so that a prefix of the plan holds kernels of
  * all models, batches, sequences and ops. See docs/guide/collect.md.
  */
-#include "collect/plan/model_step.h"
+#include "collect/plan/model_run.h"
 #include "collect/plan/plans.h"
 #include "collect/plan/sweep.h"
 #include "base/status.h"

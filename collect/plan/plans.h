@@ -1,5 +1,5 @@
 /*
- * Plans by name, a file each (docs/guide/collect.md says what they are for):
+ * Plans by name (docs/guide/collect.md says what they are for):
  *
  *     quick      shapes for a CPU or a first look: a minute
  *     kernels    what a predictor is trained on: all ops, dtypes and layouts of a GPU
@@ -15,7 +15,7 @@
 #ifndef ROOFTILE_COLLECT_PLAN_PLANS_H
 #define ROOFTILE_COLLECT_PLAN_PLANS_H
 
-#include "collect/plan/request.h"
+#include "collect/plan/plan.h"
 
 struct rt_text;
 
@@ -24,10 +24,6 @@ struct rt_text;
 int rt_plan_make(const char *name, const struct rt_plan_request *request, struct rt_plan *out);
 
 void rt_plan_suggest(struct rt_text *list); /* .suggests of rows: base/options.h */
-
-/* In fp32: rt_plan_make then makes each shape in each of the request's dtypes (rt_task_dtype). */
-int rt_plan_quick(const struct rt_plan_request *request, struct rt_plan *out);
-int rt_plan_calibrate(const struct rt_plan_request *request, struct rt_plan *out);
 
 /* In the request's dtypes, as far as the backend can run them. */
 int rt_plan_kernels(const struct rt_plan_request *request, struct rt_plan *out);

@@ -6,7 +6,7 @@
 #ifndef ROOFTILE_COLLECT_PLAN_SWEEP_H
 #define ROOFTILE_COLLECT_PLAN_SWEEP_H
 
-#include "collect/plan/request.h"
+#include "collect/plan/plan.h"
 
 enum { RT_SWEEP_DIMS = 4 }; /* dims that vary: they are among the first of the op */
 

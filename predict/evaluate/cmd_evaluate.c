@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "datasets/device_choice.h"
+#include "datasets/dataset_input.h"
 #include "predict/evaluate/property.h"
 #include "predict/evaluate/report.h"
 #include "predict/evaluate/serving.h"

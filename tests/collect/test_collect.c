@@ -1,7 +1,7 @@
 /* Collections on the synthetic backend: samples, faults, workers that die, shards, resuming, refusals. */
 #include "test.h"
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "collect/collect.h"
 #include "collect/journal.h"
 #include "plan_request.h"
@@ -36,7 +36,7 @@ static struct rt_job job_for(const char *output, const struct rt_plan *plan)
 static void make_plan(uint64_t seed, size_t count, struct rt_plan *plan)
 {
     struct rt_plan_request request = request_for(backend(), NULL, NULL, seed, count);
-    RT_ASSERT_OK(rt_plan_quick(&request, plan));
+    RT_ASSERT_OK(rt_plan_make("quick", &request, plan));
 }
 
 /* 1 where the dataset holds each planned kernel once and nothing else. */

@@ -4,7 +4,7 @@
 
 #ifdef RT_FAKE_CUDA
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "collect/cuda/device.h"
 #include "collect/cuda/nvml.h"
 #include "tests/collect/fake_cuda/driver.h"

@@ -4,7 +4,7 @@
 
 #ifdef RT_FAKE_CUDA
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 
 #include <math.h>
 

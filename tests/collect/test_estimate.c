@@ -1,7 +1,7 @@
 /* Estimates for devices that are present, that are only described, and without any. */
 #include "test.h"
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "collect/estimate.h"
 #include "plan_request.h"
 
@@ -18,7 +18,7 @@ static struct rt_plan plan_of(size_t count)
 {
     struct rt_plan_request request = request_for(synthetic(), NULL, NULL, 1, count);
     struct rt_plan plan = {0};
-    RT_ASSERT_OK(rt_plan_quick(&request, &plan));
+    RT_ASSERT_OK(rt_plan_make("quick", &request, &plan));
     return plan;
 }
 

@@ -1,7 +1,7 @@
 /* The timing of a model's kernels in launch order, and why it fails. */
 #include "test.h"
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "collect/plan/model_run.h"
 #include "collect/model_timing.h"
 

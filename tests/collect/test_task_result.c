@@ -1,7 +1,7 @@
 /* Retries and pauses of throttled kernels, on a device that is always hot and on one at its power limit. */
 #include "test.h"
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "collect/task_result.h"
 
 #include <math.h>

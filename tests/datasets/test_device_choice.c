@@ -1,7 +1,7 @@
 /* Which devices a user's words mean, and which are one chip. */
 #include "test.h"
 
-#include "datasets/device_choice.h"
+#include "datasets/dataset_input.h"
 
 static const char *const names[] = {"NVIDIA L4",
                                     "NVIDIA L40S",

@@ -4,7 +4,6 @@
 #include "base/report_files.h"
 #include "base/status.h"
 #include "datasets/dataset_input.h"
-#include "datasets/device_choice.h"
 #include "train/calibrate/calibrate.h"
 #include "train/calibrate/calibrate_report.h"
 #include "train/calibrate/energy.h"

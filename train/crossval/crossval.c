@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "datasets/dataset_input.h"
-#include "datasets/device_choice.h"
 #include "models/predictors/predictor/recipe.h"
 #include "train/crossval/plain_runs.h"
 

@@ -13,7 +13,6 @@
  * Source: NVIDIA, cuBLAS documentation 13.0, "Using the cuBLASLt API".
  */
 #include "collect/cuda/jobs/job.h"
-#include "collect/cuda/library.h"
 #include "base/status.h"
 
 #include <limits.h>

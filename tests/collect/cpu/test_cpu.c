@@ -1,7 +1,7 @@
 /* The CPU backend: kernels against naive double-precision loops, the pool, devices, refusals. */
 #include "test.h"
 
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "collect/cpu/kernels.h"
 #include "collect/cpu/machine.h"
 #include "collect/cpu/pool.h"

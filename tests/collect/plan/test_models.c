@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "any_backend.h"
-#include "collect/backends.h"
-#include "collect/plan/model_step.h"
+#include "collect/backend.h"
+#include "collect/plan/model_run.h"
 #include "models/networks/model.h"
 #include "plan_request.h"
 

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "any_backend.h"
-#include "collect/backends.h"
+#include "collect/backend.h"
 #include "plan_request.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static const struct rt_backend *cpu(void)
 static void make_quick(uint64_t seed, const char *list, size_t count, struct rt_plan *plan)
 {
     struct rt_plan_request request = request_for(cpu(), list, NULL, seed, count);
-    RT_ASSERT_OK(rt_plan_quick(&request, plan));
+    RT_ASSERT_OK(rt_plan_make("quick", &request, plan));
 }
 
 static void test_quick_is_deterministic(void)
@@ -243,7 +243,7 @@ static void test_calibrate_is_balanced(void)
     struct rt_plan_request all = request_for(cpu(), NULL, NULL, 1, 2000);
     struct rt_plan_request first = request_for(cpu(), NULL, NULL, 1, 25);
     size_t of_family[RT_FAMILY_COUNT] = {0};
-    RT_ASSERT_OK(rt_plan_calibrate(&all, &plan));
+    RT_ASSERT_OK(rt_plan_make("calibrate", &all, &plan));
     CU_ASSERT_EQUAL(plan.count, 80);
     for (size_t i = 0; i < plan.count; i++) {
         RT_ASSERT_OK(rt_op_check(plan.tasks[i].call.op, plan.tasks[i].call.dim));
@@ -251,7 +251,7 @@ static void test_calibrate_is_balanced(void)
         CU_ASSERT_TRUE(rt_call_flops(&plan.tasks[i].call) < 1e12); /* seconds on a CPU, not hours */
         CU_ASSERT_EQUAL(of_family[rt_call_family(&plan.tasks[i].call)]++, i / 5);
     }
-    RT_ASSERT_OK(rt_plan_calibrate(&first, &few));
+    RT_ASSERT_OK(rt_plan_make("calibrate", &first, &few));
     CU_ASSERT_EQUAL(few.count, 25);
     CU_ASSERT_EQUAL(memcmp(few.tasks, plan.tasks, 25 * sizeof *few.tasks), 0);
     rt_plan_release(&few);
@@ -263,10 +263,10 @@ static void test_calibrate_with_chosen_ops(void)
     struct rt_plan plan;
     struct rt_plan_request some = request_for(cpu(), "softmax,bmm", NULL, 1, 2000);
     struct rt_plan_request none = request_for(cpu(), "gemm", NULL, 1, 2000);
-    RT_ASSERT_OK(rt_plan_calibrate(&some, &plan));
+    RT_ASSERT_OK(rt_plan_make("calibrate", &some, &plan));
     CU_ASSERT_EQUAL(plan.count, 32);
     rt_plan_release(&plan);
-    RT_ASSERT_FAILS(rt_plan_calibrate(&none, &plan), RT_EUSAGE, "has no shapes for these ops");
+    RT_ASSERT_FAILS(rt_plan_make("calibrate", &none, &plan), RT_EUSAGE, "has no shapes for these ops");
 }
 
 RT_TESTS(RT_TEST(test_calibrate_is_balanced), RT_TEST(test_calibrate_with_chosen_ops),

@@ -1,6 +1,6 @@
 /* Samples in random order whose host took longer with every row: what is taken off. */
 #include "base/random.h"
-#include "datasets/import/session_drift.h"
+#include "datasets/import/neusight.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The table of backends. See backends.h. */
-#include "collect/backends.h"
+/* The table of backends. See backend.h. */
+#include "collect/backend.h"
 #include "base/status.h"
 #include "base/text.h"
 
