@@ -63,6 +63,12 @@ int rt_model_source_find(const char *spec, struct rt_model_source *out)
     return rt_model_source_find_as(spec, NULL, out);
 }
 
+int rt_model_source_named(const char *name, struct rt_model_source *out)
+{
+    *out = (struct rt_model_source){.importer = &importers[RT_COUNT(importers) - 1], .spec = name};
+    return rt_model_named(name, &out->model);
+}
+
 int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_source *out)
 {
     struct rt_model_source source = {.importer = importers, .spec = spec, .model.defaulted = ""};

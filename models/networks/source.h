@@ -31,6 +31,8 @@ struct rt_model_source {
     bool quiet;                       /* what there is to warn of was said before */
 };
 int rt_model_source_find(const char *spec, struct rt_model_source *out); /* warns of sizes that are missing */
+/* By name and nothing else: for names that come out of files. */
+int rt_model_source_named(const char *name, struct rt_model_source *out);
 /* The config.json `spec` as one of model_type `type`; NULL: as it is. */
 int rt_model_source_find_as(const char *spec, const char *type, struct rt_model_source *out);
 

@@ -1,7 +1,8 @@
 /*
  * One request: everything that can be asked of one step of a model. The command line, the C library, Python,
- * lists of jobs, serve, plan, explore, advise, pack and collections fill a struct rt_step and leave out what
- * nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers what it assumed:
+ * lists of jobs, serve, plan, explore, advise, pack, collections and measured runs fill a struct rt_step and
+ * leave out what nobody said; rt_step_settle() fills in the rest, by one table of defaults, and remembers what
+ * it assumed:
  *
  *   mode         inference
  *   dtype        the checkpoint's: of the config.json, of a model by name the published one's; where none is

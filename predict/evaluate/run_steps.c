@@ -1,16 +1,10 @@
 /* Steps of measured runs: graphs, weights, sums. See run_steps.h. */
 #include "predict/evaluate/run_steps.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "datasets/dataset.h"
 #include "datasets/run_attributes.h"
-#include "models/networks/source.h"
 #include "models/networks/memory.h"
-#include "models/networks/model.h"
-#include "predict/step/power_limit.h"
-#include "predict/step/step.h"
-#include "predict/step/energy.h"
-#include "predict/step/forecast_graphs.h"
-#include "predict/step/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,11 +20,14 @@ struct builder {
     const struct rt_device *device;
     struct rt_workload_name name;
     struct rt_run_attributes attributes;
-    enum rt_runtime_id runtime;
-    enum rt_optimizer_kind optimizer;
-    struct rt_model model;
+    struct rt_model_source source;
     struct rt_run_steps *steps;
 };
+
+static struct rt_step *request(const struct builder *builder)
+{
+    return &builder->steps->step;
+}
 
 /* --- what a run must have --- */
 
@@ -54,16 +51,16 @@ static int check_numbers(const struct builder *builder)
 
 static int check(struct builder *builder)
 {
-    const struct rt_parallelism *parallel = &builder->steps->split.parallel;
+    const struct rt_parallelism *parallel = &request(builder)->parallel;
     int status = check_numbers(builder);
     if (status != RT_OK)
         return status;
-    if (!rt_workload_option(builder->name.option, &builder->steps->split))
+    if (!rt_workload_option(builder->name.option, request(builder)))
         return rt_fail(RT_EFORMAT,
                        "option \"%s\" is unknown; known are fusion, dpN, tpN, epN, adpN and ppN_M (N GPUs, M "
                        "microbatches)",
                        builder->name.option);
-    if (builder->runtime == RT_RUNTIME_COUNT)
+    if (request(builder)->runtime == RT_RUNTIME_COUNT)
         return rt_fail(
             RT_EFORMAT,
             "its attribute runtime is unknown; known are eager-math, eager, eager-1.4, graph, compile "
@@ -79,24 +76,11 @@ static int check(struct builder *builder)
     return RT_OK;
 }
 
-/* What runs of language models and runs of models of images must have. */
-static int check_kind(const struct builder *builder)
-{
-    const struct rt_run_attributes *a = &builder->attributes;
-    bool images = rt_model_image(&builder->model) > 0, text = rt_model_reads_text(&builder->model);
-    if (!images && (a->image >= 0 || a->channels_last))
-        return rt_fail(RT_EFORMAT, "it has an attribute %s, but %s is no model of images; leave it out",
-                       a->image >= 0 ? "image" : "layout", builder->name.model);
-    if (text && builder->workload->sequence < 1)
-        return rt_fail(RT_EFORMAT, "its sequence is missing");
-    return RT_OK;
-}
-
 /* --- sequences of a step --- */
 
 /* A step of the run. */
 struct part {
-    enum rt_step_kind step;
+    enum rt_step_kind kind;
     int64_t batch;   /* sequences of it */
     int64_t made;    /* tokens made of each before the step */
     int64_t prompts; /* prefilled beside them */
@@ -109,7 +93,7 @@ static struct rt_sequences sequence_of(const struct builder *builder, const stru
     bool decode = builder->workload->mode == RT_DECODE;
     int64_t tokens = decode ? 0 : a->lengths != NULL ? a->lengths[i] : builder->workload->sequence;
     int64_t cached = a->contexts != NULL ? a->contexts[i] : decode ? builder->workload->sequence : 0;
-    if (part->step == RT_STEP_DECODE)
+    if (part->kind == RT_STEP_DECODE)
         return (struct rt_sequences){1, 1, cached + tokens + part->made};
     return (struct rt_sequences){1, tokens, cached};
 }
@@ -140,100 +124,87 @@ static bool is_listed(const struct builder *builder)
     return builder->attributes.lengths != NULL || builder->attributes.contexts != NULL;
 }
 
-/* The step's sequences as groups, which are the steps' own; returns how many. */
-static size_t make_groups(const struct builder *builder, const struct part *part, struct rt_sequences **out)
+/* As the lists of a request have it: "2648,3740x2,512+4096"; of those that decode what is cached. */
+static void list_group(struct rt_text *list, const struct rt_sequences *group, bool decodes)
 {
-    struct rt_sequences *group = rt_malloc(((size_t)part->batch + 1) * sizeof *group);
+    if (decodes)
+        rt_text_item(list, ",", "%" PRId64 "x%" PRId64, group->cached, group->count);
+    else
+        rt_text_item(list, ",", "%" PRId64 "+%" PRId64 "x%" PRId64, group->tokens, group->cached,
+                     group->count);
+}
+
+/* Sequences that differ, or have prompts beside them. */
+static void list_sequences(const struct builder *builder, const struct part *part, struct rt_text *lengths,
+                           struct rt_text *contexts)
+{
+    bool decodes = part->kind == RT_STEP_DECODE;
+    struct rt_sequences *group = rt_malloc((size_t)part->batch * sizeof *group);
     size_t count = 1;
     group[0] = sequence_of(builder, part, 0);
+    group[0].count = is_listed(builder) ? 1 : part->batch;
     if (is_listed(builder)) {
         for (int64_t i = 1; i < part->batch; i++)
             group[i] = sequence_of(builder, part, i);
         count = join_alike(group, (size_t)part->batch);
-    } else {
-        group[0].count = part->batch;
     }
+    for (size_t g = 0; g < count; g++)
+        list_group(decodes ? contexts : lengths, &group[g], decodes);
     if (part->prompts > 0)
-        group[count++] = (struct rt_sequences){part->prompts, builder->attributes.prompt, 0};
-    *out = group;
-    return count;
+        list_group(lengths, &(struct rt_sequences){part->prompts, builder->attributes.prompt, 0}, false);
+    free(group);
 }
 
-/* The sequences of a step into its options: alike, or as groups with their number and means beside. */
-static void set_sequences(const struct builder *builder, const struct part *part,
-                          struct rt_graph_options *options)
+/* Sequences that are alike. Where GPUs have unequal parts of them, as those that share out attention may, the
+ * one with the most sets the pace: all have as many. */
+static void set_sequences(const struct builder *builder, const struct part *part, struct rt_step *step)
 {
     struct rt_sequences alike = sequence_of(builder, part, 0);
-    double tokens = 0, cached = 0, number = 0;
-    if (is_listed(builder) || part->prompts > 0) {
-        struct rt_sequences **groups = &builder->steps->groups[builder->steps->count];
-        options->group_count = make_groups(builder, part, groups);
-        options->groups = *groups;
-        for (size_t g = 0; g < options->group_count; g++) {
-            number += (double)(*groups)[g].count;
-            tokens += (double)(*groups)[g].count * (double)(*groups)[g].tokens;
-            cached += (double)(*groups)[g].count * (double)(*groups)[g].cached;
-        }
-        alike = (struct rt_sequences){1, (int64_t)ceil(tokens / number), (int64_t)ceil(cached / number)};
-    }
-    options->sequence = alike.tokens;
-    options->context = part->step == RT_STEP_DECODE ? alike.cached : alike.tokens;
+    int64_t parts = rt_parallelism_parts(&step->parallel);
+    step->mode = (int)part->kind;
+    step->batch = (part->batch + parts - 1) / parts * parts;
+    if (!rt_model_reads_text(&builder->source.model))
+        return;
+    step->sequence = alike.tokens;
+    step->context = part->kind == RT_STEP_DECODE ? alike.cached : 0;
 }
 
 /* --- graphs --- */
 
-static int64_t layers_of(const struct rt_workload *workload, const struct rt_model *model)
+/* `kind`: of a decode step that stands for those of steady load; RT_NOT_GIVEN: as it is settled. What prompts
+ * come in beside it leaves it one, whose collectives are in the server's CUDA graph. */
+static int settle(const struct builder *builder, const struct rt_step *step, int kind)
 {
-    return workload->layers >= 1 ? workload->layers : model->layers;
-}
-
-/* Bits of cached keys and values; 0 where they are those of the activations. */
-static int64_t cache_bits(const struct builder *builder)
-{
-    int cache = builder->attributes.kv_cache;
-    if (cache < 0 || rt_dtypes[cache].bytes == rt_dtypes[builder->workload->dtype].bytes)
-        return 0;
-    return (int64_t)(8 * rt_dtypes[cache].bytes);
-}
-
-static struct rt_graph_options options_of(const struct builder *builder, const struct part *part)
-{
-    const struct rt_run_attributes *attributes = &builder->attributes;
-    const struct rt_parallelism *parallel = &builder->steps->split.parallel;
-    int quant = attributes->quant;
-    int64_t parts = rt_parallelism_parts(parallel);
-    return (struct rt_graph_options){.step = part->step,
-                                     .batch = (part->batch + parts - 1) / parts,
-                                     .tensor_parallel = parallel->tensor,
-                                     .expert_parallel = parallel->expert,
-                                     .attention_data_parallel = parallel->attention,
-                                     .runtime = builder->runtime,
-                                     .kv_bits = cache_bits(builder),
-                                     .dtype = (enum rt_dtype)(quant >= 0 ? quant : builder->workload->dtype),
-                                     .fp16_beside = builder->workload->dtype == RT_FP16,
-                                     .optimizer = builder->optimizer,
-                                     .image = attributes->image >= 0 ? attributes->image : 0,
-                                     .channels_last = attributes->channels_last,
-                                     .autocast = attributes->autocast,
-                                     .fusion = builder->steps->split.fusion};
+    struct rt_run_steps *steps = builder->steps;
+    struct rt_settled_step *settled = &steps->settled[steps->count];
+    int status = rt_step_settle(step, &builder->source, builder->device, settled);
+    if (kind != RT_NOT_GIVEN)
+        settled->graph.step = (enum rt_step_kind)kind;
+    if (status == RT_OK)
+        status = rt_settled_step_graph(settled, &builder->source, &steps->graph[steps->count]);
+    if (status != RT_OK)
+        rt_settled_step_release(settled);
+    return status;
 }
 
 /* Adds a step of the run that counts so many times. */
-static int add_step(struct builder *builder, struct part part, double times)
+static int add_step(const struct builder *builder, struct part part, double times)
 {
     struct rt_run_steps *steps = builder->steps;
-    struct rt_model run =
-        builder->model; /* as many layers as it was run with; encoder-decoders have two counts */
-    if (run.decoder.layers == 0)
-        run.layers = layers_of(builder->workload, &run);
-    struct rt_graph_options options = options_of(builder, &part);
-    set_sequences(builder, &part, &options);
-    int status = rt_graph_build(&run, &options, &steps->graph[steps->count]);
-    if (status != RT_OK) {
-        free(steps->groups[steps->count]);
-        steps->groups[steps->count] = NULL;
+    struct rt_step step = *request(builder);
+    struct rt_text lengths = {0}, contexts = {0};
+    if (is_listed(builder) || part.prompts > 0)
+        list_sequences(builder, &part, &lengths, &contexts);
+    else
+        set_sequences(builder, &part, &step);
+    step.lengths = lengths.text;
+    step.contexts = contexts.text;
+    int status = settle(builder, &step, part.prompts > 0 ? RT_STEP_DECODE : RT_NOT_GIVEN);
+    rt_text_release(&lengths);
+    rt_text_release(&contexts);
+    if (status != RT_OK)
         return status;
-    }
+    steps->settled[steps->count].step.lengths = steps->settled[steps->count].step.contexts = NULL;
     steps->times[steps->count++] = times;
     return RT_OK;
 }
@@ -242,16 +213,19 @@ static void drop_last_step(struct rt_run_steps *steps)
 {
     steps->count--;
     rt_graph_release(&steps->graph[steps->count]);
-    free(steps->groups[steps->count]);
-    steps->groups[steps->count] = NULL;
+    rt_settled_step_release(&steps->settled[steps->count]);
 }
 
 /* --- servers: as many sequences as fit --- */
 
+static bool is_served(const struct builder *builder)
+{
+    return rt_runtimes[request(builder)->runtime].served;
+}
+
 static struct rt_scheduler schedules(const struct builder *builder)
 {
-    return rt_server_scheduler(builder->steps->server, builder->device,
-                               builder->steps->split.parallel.tensor);
+    return rt_server_scheduler(builder->steps->server, builder->device, request(builder)->parallel.tensor);
 }
 
 /* How many of a decode step's sequences are in the memory at once; at least one. All where sequences differ,
@@ -260,14 +234,14 @@ static int sequences_at_once(struct builder *builder, const struct part *part, i
 {
     struct rt_graph_memory memory;
     *out = part->batch;
-    if (!rt_runtimes[builder->runtime].served || is_listed(builder) || isnan(builder->device->memory_gib))
+    if (!is_served(builder) || is_listed(builder) || isnan(builder->device->memory_gib))
         return RT_OK;
     int status = add_step(builder, *part, 0);
     if (status != RT_OK)
         return status;
     const struct rt_graph *graph = &builder->steps->graph[builder->steps->count - 1];
     struct rt_memory_options options = RT_MEMORY_DEFAULTS;
-    options.layers = 1.0 / (double)builder->steps->split.parallel.pipeline;
+    options.layers = 1.0 / (double)request(builder)->parallel.pipeline;
     rt_graph_memory(graph, &options, &memory);
     struct rt_scheduler scheduler = schedules(builder);
     double room =
@@ -336,43 +310,39 @@ static int add_decode(struct builder *builder)
     return status == RT_OK && more > 0 ? add_step(builder, part, more) : status;
 }
 
+/* Of the modes that are a step. */
+static enum rt_step_kind kind_of(const struct rt_workload *workload)
+{
+    return workload->mode == RT_TRAINING ? RT_STEP_TRAINING
+           : workload->mode == RT_DECODE ? RT_STEP_DECODE
+                                         : RT_STEP_PREFILL;
+}
+
 static int add_steps(struct builder *builder)
 {
-    int64_t batch = builder->workload->batch;
-    switch (builder->workload->mode) {
+    const struct rt_workload *workload = builder->workload;
+    switch (workload->mode) {
     case RT_DECODE:
         return add_decode(builder);
     case RT_GENERATION:
         return add_waves(builder);
     default:
-        return add_step(
-            builder,
-            (struct part){builder->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL, batch,
-                          0, 0},
-            1);
+        return add_step(builder, (struct part){kind_of(workload), workload->batch, 0, 0}, 1);
     }
 }
 
-/* "FOLDER/TITLE.csv" where there is such a file, else NULL. Free with free(). */
-static char *graph_file(const char *folder, const struct builder *builder)
+/* --- runs whose graph is a file --- */
+
+static bool is_file(const char *path)
 {
     struct stat file;
-    char *title = rt_workload_title(builder->workload, &builder->name),
-         *path = rt_format("%s/%s.csv", folder, title);
-    free(title);
-    if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
-        return path;
-    free(path);
-    return NULL;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
-/* The one step of a model that is a file. */
-static int read_onnx(struct builder *builder, const char *path)
+/* The one step of what was traced. */
+static int read_step(struct builder *builder, const struct rt_step *step)
 {
-    struct part part = {builder->workload->mode == RT_TRAINING ? RT_STEP_TRAINING : RT_STEP_PREFILL,
-                        builder->workload->batch, 0, 0};
-    int status = rt_run_onnx_graph(path, builder->dataset, builder->workload, &builder->attributes,
-                                   options_of(builder, &part), &builder->steps->graph[0]);
+    int status = settle(builder, step, RT_NOT_GIVEN);
     if (status != RT_OK)
         return status;
     builder->steps->read = true;
@@ -380,28 +350,95 @@ static int read_onnx(struct builder *builder, const char *path)
     return RT_OK;
 }
 
-/* A file that was asked for: not about this run only. */
+/* The ONNX model of the run's model: FOLDER/NAME.onnx, or FOLDER/NAME where the name ends so; NULL: there is
+ * none. Free with free(). */
+static char *onnx_file(const char *folder, const char *model)
+{
+    if (strchr(model, '/') != NULL) /* a name that leads out of the folder */
+        return NULL;
+    char *path = rt_format("%s/%s%s", folder, model, rt_model_is_onnx(model) ? "" : ".onnx");
+    if (is_file(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static bool is_first_of_model(const struct builder *builder)
+{
+    for (const struct rt_workload *other = builder->dataset->workloads; other < builder->workload; other++)
+        if (other->model == builder->workload->model)
+            return false;
+    return true;
+}
+
+/* Its batch and sequence become the sizes of dims whose names begin so (models/networks/source.h); the side
+ * of its images is in the file. */
+static int read_onnx(struct builder *builder, const char *path)
+{
+    const struct rt_workload *workload = builder->workload;
+    struct rt_step step = *request(builder);
+    int64_t image = builder->attributes.image;
+    if (workload->mode != RT_INFERENCE && workload->mode != RT_TRAINING)
+        return rt_fail(RT_EFORMAT, "an ONNX model is of one step, so only inference and training of it are "
+                                   "forecast");
+    if (is_listed(builder))
+        return rt_fail(RT_EFORMAT, "its sequences differ, which is not forecast of ONNX models");
+    step.mode = (int)kind_of(workload);
+    step.batch = workload->batch;
+    step.sequence = workload->sequence >= 1 ? workload->sequence : 0;
+    step.image = 0;
+    if (builder->attributes.runtime == NULL)
+        step.runtime = RT_NOT_GIVEN;
+    int status = rt_model_source_find(path, &builder->source);
+    builder->source.quiet = !is_first_of_model(builder); /* a file is warned of at its first run */
+    if (status == RT_OK)
+        status = read_step(builder, &step);
+    int64_t side = status == RT_OK ? builder->steps->graph[0].options.image : 0;
+    if (status == RT_OK && image >= 0 && image != side)
+        return rt_fail(RT_EFORMAT, "its images have a side of %" PRId64 ", those of %s %" PRId64, image, path,
+                       side);
+    return status;
+}
+
+/* "FOLDER/TITLE.csv" where there is such a file, else NULL. Free with free(). */
+static char *graph_file(const char *folder, const struct builder *builder)
+{
+    char *title = rt_workload_title(builder->workload, &builder->name),
+         *path = rt_format("%s/%s.csv", folder, title);
+    free(title);
+    if (is_file(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static int64_t layers_of(const struct builder *builder)
+{
+    int64_t layers = builder->workload->layers;
+    return layers >= 1 ? layers : builder->source.model.layers;
+}
+
+/* Another's operator graph of the run, which is of one GPU, step and size. A file that was asked for: what is
+ * wrong with it is not about this run only. */
 static int read_graph(struct builder *builder, const char *path)
 {
-    struct rt_model_source source;
-    struct rt_graph_options options = {.dtype = (enum rt_dtype)builder->workload->dtype};
-    int status = rt_model_source_find(path, &source);
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    step.dtype = builder->workload->dtype;
+    step.layers = layers_of(builder);
+    int status = rt_model_source_find(path, &builder->source);
     if (status == RT_OK)
-        status = rt_model_source_graph(&source, &options, layers_of(builder->workload, &builder->model),
-                                       &builder->steps->graph[0]);
-    if (status != RT_OK)
-        return RT_EIO;
-    builder->steps->read = true;
-    builder->steps->times[builder->steps->count++] = 1;
-    return RT_OK;
+        status = read_step(builder, &step);
+    return status == RT_OK ? RT_OK : RT_EIO;
 }
+
+/* --- what the run says --- */
 
 static int find_optimizer(struct builder *builder)
 {
     const char *name = builder->attributes.optimizer;
     for (int o = 0; name != NULL && o < RT_OPTIMIZER_COUNT; o++)
         if (strcmp(rt_optimizers[o], name) == 0) {
-            builder->optimizer = (enum rt_optimizer_kind)o;
+            request(builder)->optimizer = o;
             return RT_OK;
         }
     return name == NULL
@@ -414,8 +451,6 @@ static int find_optimizer(struct builder *builder)
 static int find_host(struct builder *builder)
 {
     const char *name = builder->attributes.host;
-    builder->steps->input = builder->attributes.input;
-    builder->steps->power_limit_w = builder->attributes.power_limit_w;
     builder->steps->host = name != NULL ? rt_host_named(name) : NULL;
     if (name == NULL || builder->steps->host != NULL)
         return RT_OK;
@@ -425,18 +460,45 @@ static int find_host(struct builder *builder)
     return status;
 }
 
-/* By its name; an unknown one is about this run only. */
+/* What all steps of the run have in common. Its option has said how it was cut. */
+static void fill_request(struct builder *builder)
+{
+    const struct rt_run_attributes *a = &builder->attributes;
+    struct rt_step *step = request(builder);
+    step->dtype = builder->workload->dtype;
+    step->quant = a->quant;
+    step->kv_cache = a->kv_cache;
+    step->image = a->image >= 0 ? a->image : 0;
+    step->layout = a->channels_last ? RT_LAYOUT_NHWC : RT_NOT_GIVEN;
+    step->autocast = a->autocast;
+    step->parallel.fabric = a->fabric;
+    step->host = a->host;
+    step->server = is_served(builder) ? a->backend : NULL;
+    step->input = (int)a->input;
+    step->power_limit_w = a->power_limit_w;
+}
+
+/* By its name, an unknown one is about this run only; with as many layers as it was run with
+ * (encoder-decoders have two counts). */
 static int find_model(struct builder *builder)
 {
-    int status = rt_model_named(builder->name.model, &builder->model);
-    if (status == RT_ENOTFOUND)
-        return RT_EFORMAT;
-    return status == RT_OK ? check_kind(builder) : status;
+    struct rt_model *model = &builder->source.model;
+    int status = rt_model_source_named(builder->name.model, &builder->source);
+    if (status != RT_OK)
+        return status == RT_ENOTFOUND ? RT_EFORMAT : status;
+    if (model->decoder.layers == 0)
+        model->layers = layers_of(builder);
+    if (!rt_model_reads_text(model))
+        return RT_OK;
+    if (request(builder)->kv_cache == RT_NOT_GIVEN)
+        request(builder)->kv_cache = RT_DTYPE_NONE;
+    return builder->workload->sequence < 1 ? rt_fail(RT_EFORMAT, "its sequence is missing") : RT_OK;
 }
 
 static int make_named(struct builder *builder, const char *folder)
 {
-    bool one = builder->workload->mode <= RT_TRAINING && !rt_workload_is_split(&builder->steps->split);
+    bool one =
+        builder->workload->mode <= RT_TRAINING && rt_parallelism_gpus(&request(builder)->parallel) == 1;
     char *path = folder != NULL && one && !builder->untimed ? graph_file(folder, builder) : NULL;
     int status = find_model(builder);
     if (status == RT_OK)
@@ -454,11 +516,10 @@ static int make(struct builder *builder, const char *folder)
         status = find_host(builder);
     if (status != RT_OK)
         return status;
-    builder->steps->split.parallel.fabric = builder->attributes.fabric;
-    builder->steps->server =
-        rt_server_of_run(rt_runtimes[builder->runtime].served ? builder->name.backend : NULL);
-    builder->steps->kind = rt_workload_kind_of(builder->workload, &builder->steps->split, builder->runtime);
-    char *onnx = folder != NULL ? rt_run_onnx_file(folder, builder->name.model) : NULL;
+    builder->steps->server = rt_server_of_run(is_served(builder) ? builder->name.backend : NULL);
+    builder->steps->kind = rt_workload_kind_of(builder->workload, request(builder));
+    fill_request(builder);
+    char *onnx = folder != NULL ? onnx_file(folder, builder->name.model) : NULL;
     status = onnx != NULL ? read_onnx(builder, onnx) : make_named(builder, folder);
     free(onnx);
     return status;
@@ -472,9 +533,10 @@ static int make_run(const struct rt_dataset *dataset, const struct rt_workload *
                               .untimed = untimed,
                               .device = device,
                               .name = rt_workload_name(dataset, workload),
-                              .runtime = rt_workload_runtime(dataset, workload),
                               .steps = out};
-    *out = (struct rt_run_steps){0};
+    *out = (struct rt_run_steps){.step = RT_STEP_NOT_GIVEN};
+    out->step.runtime = (int)rt_workload_runtime(dataset, workload);
+    out->step.optimizer = RT_OPTIMIZER_NONE;
     int status = rt_run_attributes_read(dataset, workload, &builder.attributes);
     if (status != RT_OK)
         return status;
@@ -507,147 +569,7 @@ void rt_run_steps_release(struct rt_run_steps *steps)
 {
     for (size_t s = 0; s < steps->count; s++) {
         rt_graph_release(&steps->graph[s]);
-        free(steps->groups[s]);
+        rt_settled_step_release(&steps->settled[s]);
     }
     *steps = (struct rt_run_steps){0};
-}
-
-/* --- forecasts --- */
-
-/* Sum of the launches' bounds in one pass; NaN where several stages share it. */
-static double roofline_us(const struct rt_forecast *forecast)
-{
-    double sum = forecast->options.parallel.pipeline > 1 ? NAN : 0;
-    for (size_t i = 0; i < forecast->launch_count; i++) {
-        const struct rt_forecast_launch *launch = &forecast->launches[i];
-        double times = rt_forecast_launch_total(forecast, launch) / launch->time_us;
-        sum += launch->source == RT_TIME_LINK ? 0 : times * launch->roofline_us;
-    }
-    return sum;
-}
-
-static void add_forecast(struct rt_run_forecast *sum, const struct rt_run_steps *steps, size_t s,
-                         const struct rt_forecast *forecast)
-{
-    double times = steps->times[s];
-    sum->total_us += times * forecast->total_us;
-    sum->roofline_us += times * roofline_us(forecast);
-    sum->forward_us += times * forecast->forward_us;
-    sum->backward_us += times * forecast->backward_us;
-    sum->kernels_us += times * forecast->compute_us;
-    sum->communication_us += times * forecast->communication_us;
-    sum->coverage += times * forecast->compute_us * forecast->coverage;
-    sum->ln_half_width += times * forecast->interval_high_us;
-    sum->taken.allocated = fmax(sum->taken.allocated, forecast->taken.allocated);
-    sum->taken.reserved = fmax(sum->taken.reserved, forecast->taken.reserved);
-    sum->taken.used = fmax(sum->taken.used, forecast->taken.used);
-    sum->memory_bytes = forecast->memory_bytes;
-    sum->fits &= rt_forecast_fits(forecast);
-}
-
-/* Is it under a limit that its board has not by itself? */
-static bool is_limited(const struct rt_run_steps *steps, const struct rt_device *device)
-{
-    return steps->power_limit_w < device->power_w;
-}
-
-/* Under the run's limit. */
-static int hold_steps(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
-                      const struct rt_device *device, struct rt_forecast forecasts[RT_MOST_RUN_STEPS])
-{
-    int status = RT_OK;
-    for (size_t s = 0; s < steps->count && status == RT_OK && is_limited(steps, device); s++) {
-        struct rt_device held = *device;
-        forecasts[s].device = &held;
-        status = rt_forecast_cap_power(&forecasts[s], &held, predictor, steps->power_limit_w);
-        forecasts[s].device = device;
-    }
-    return status;
-}
-
-/* Forecasts of all steps at full power, to be released. */
-static int forecast_steps(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
-                          const struct rt_device *device, bool fallback, double level,
-                          struct rt_forecast forecasts[RT_MOST_RUN_STEPS])
-{
-    const struct rt_forecast_options options = {.parallel = steps->split.parallel,
-                                                .fallback = fallback,
-                                                .host = steps->host,
-                                                .host_us = steps->split.kernels ? 0 : NAN,
-                                                .input = steps->input,
-                                                .server = steps->server,
-                                                .scales = steps->scales,
-                                                .level = level};
-    const struct rt_graph *graphs[RT_MOST_RUN_STEPS];
-    for (size_t s = 0; s < steps->count; s++)
-        graphs[s] = &steps->graph[s];
-    return rt_forecast_graphs(graphs, steps->count, predictor, device, &options, forecasts);
-}
-
-int rt_run_forecast(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
-                    const struct rt_device *device, bool fallback, double level, struct rt_run_forecast *out)
-{
-    struct rt_forecast forecasts[RT_MOST_RUN_STEPS];
-    struct rt_run_forecast sum = {.fits = true};
-    int status = forecast_steps(steps, predictor, device, fallback, level, forecasts);
-    if (status != RT_OK)
-        return status;
-    status = hold_steps(steps, predictor, device, forecasts);
-    for (size_t s = 0; s < steps->count; s++)
-        add_forecast(&sum, steps, s, &forecasts[s]);
-    if (steps->count > 2 && steps->graph[0].options.step == RT_STEP_PREFILL && forecasts[0].taken.used > 0)
-        rt_memory_generation(&forecasts[0], &forecasts[1], &forecasts[steps->count - 1], &sum.taken);
-    for (size_t s = 0; s < steps->count; s++)
-        rt_forecast_release(&forecasts[s]);
-    sum.coverage /= sum.kernels_us;
-    sum.ln_half_width = log(sum.ln_half_width / sum.total_us);
-    *out = sum;
-    return status;
-}
-
-int rt_run_profiles(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
-                    const struct rt_device *device, bool fallback, double measured_us,
-                    struct rt_power_profile *profile)
-{
-    struct rt_forecast forecasts[RT_MOST_RUN_STEPS];
-    double total_us = 0;
-    int status = forecast_steps(steps, predictor, device, fallback, 0, forecasts);
-    if (status != RT_OK)
-        return status;
-    for (size_t s = 0; s < steps->count; s++) {
-        double scale[RT_ENERGY_PARTS];
-        rt_power_profile_full(&forecasts[s], &profile[s]);
-        if (is_limited(steps, device) && status == RT_OK)
-            status = rt_power_profile_clocks(&forecasts[s], predictor, &profile[s], scale);
-        total_us += steps->times[s] * forecasts[s].total_us;
-        rt_forecast_release(&forecasts[s]);
-    }
-    for (size_t s = 0; s < steps->count && status == RT_OK && !isnan(measured_us); s++)
-        rt_power_profile_retime(&profile[s], profile[s].step_us[0] * measured_us / total_us);
-    return status;
-}
-
-struct scaled_run {
-    struct rt_run_steps steps; /* borrowed but for its scales */
-    const struct rt_predictor *predictor;
-    const struct rt_device *device;
-    bool fallback;
-};
-
-static int scaled_run_us(void *context, const struct rt_time_scales *scales, double *us)
-{
-    struct scaled_run *run = context;
-    struct rt_run_forecast forecast = {0};
-    run->steps.scales = *scales;
-    int status = rt_run_forecast(&run->steps, run->predictor, run->device, run->fallback, 0, &forecast);
-    *us = forecast.total_us;
-    return status;
-}
-
-int rt_run_scales(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
-                  const struct rt_device *device, bool fallback, double measured_us,
-                  struct rt_time_scales *out)
-{
-    struct scaled_run run = {*steps, predictor, device, fallback};
-    return rt_time_scales_fit(scaled_run_us, &run, measured_us, out);
 }

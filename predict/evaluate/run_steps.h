@@ -14,7 +14,7 @@
 #ifndef ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
 #define ROOFTILE_PREDICT_EVALUATE_RUN_STEPS_H
 
-#include "models/networks/graph.h"
+#include "models/networks/step.h"
 #include "predict/evaluate/workload.h"
 #include "predict/step/energy.h"
 #include "predict/step/forecast.h"
@@ -24,26 +24,24 @@ enum { RT_DECODE_STEPS = 5, RT_MOST_RUN_STEPS = 2 * (1 + RT_DECODE_STEPS) };
 
 /* Release with rt_run_steps_release. */
 struct rt_run_steps {
+    struct rt_step step; /* what the run says, of all of its steps; of its texts the dataset's */
     size_t count;
+    struct rt_settled_step settled[RT_MOST_RUN_STEPS];
     struct rt_graph graph[RT_MOST_RUN_STEPS];
-    double times[RT_MOST_RUN_STEPS];                /* how often each counts */
-    struct rt_sequences *groups[RT_MOST_RUN_STEPS]; /* of each graph; NULL: its sequences are alike */
-    struct rt_workload_split split;                 /* with the run's fabric */
+    double times[RT_MOST_RUN_STEPS]; /* how often each counts */
     enum rt_workload_kind kind;
     const struct rt_server *server; /* what the host adds to each step */
     const struct rt_host *host;     /* that launches; NULL: the runtime's */
-    enum rt_transfer input;         /* is copied to the device in the measured time */
     struct rt_time_scales scales;   /* zeros: as forecast */
-    double power_limit_w;           /* of each GPU; NaN: the board's */
     bool read;                      /* the graph was read from a file, not built */
 };
 
 /* The steps of a run as it was measured. RT_EFORMAT or RT_EUSAGE where the run cannot be forecast: the
- * measurement failed, its option, model or attributes are unknown or malformed, the split does not fit.
- * `device`: whose memory says how many sequences run at once.
- * `folder` may be NULL: where it holds the ONNX model of the run's model (run_onnx.c), or the operator graph
- * "TITLE.csv" and the run was on one GPU, that is read (graphs of several hold their all-reduces as nodes);
- * RT_EIO where it cannot be. */
+ * measurement failed, its option, model or attributes are unknown or malformed, or rt_step_settle() refuses
+ * what it did (fp32 beside narrow products, a cache of 4 bits ...): it was measured, but nothing knows its
+ * time. `device`: whose memory says how many sequences run at once. `folder` may be NULL: where it holds the
+ * ONNX model NAME.onnx of the run's model, or the operator graph "TITLE.csv" and the run was on one GPU, that
+ * is read (graphs of several hold their all-reduces as nodes); RT_EIO where it cannot be. */
 int rt_run_steps(const struct rt_dataset *dataset, const struct rt_workload *workload,
                  const struct rt_device *device, const char *folder, struct rt_run_steps *out);
 
@@ -53,6 +51,8 @@ int rt_run_steps_untimed(const struct rt_dataset *dataset, const struct rt_workl
 bool rt_run_was_out_of_memory(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
 void rt_run_steps_release(struct rt_run_steps *steps);
+
+/* ---- run_forecast.c ---- */
 
 /* Sums over the steps, in us. */
 struct rt_run_forecast {
@@ -85,22 +85,5 @@ int rt_run_profiles(const struct rt_run_steps *steps, const struct rt_predictor 
 int rt_run_scales(const struct rt_run_steps *steps, const struct rt_predictor *predictor,
                   const struct rt_device *device, bool fallback, double measured_us,
                   struct rt_time_scales *out);
-
-/* ---- run_onnx.c: models that are files ---- */
-
-/*
- * Measured runs of models that are files: the run of a model NAME is forecast from FOLDER/NAME.onnx (or
- * FOLDER/NAME, where the run's model has that ending). Its batch and sequence become the sizes of dims whose
- * names begin with "batch" and "seq" (models/networks/source.h).
- */
-
-/* The path of the model's file, to be freed; NULL where there is none. */
-char *rt_run_onnx_file(const char *folder, const char *model);
-
-/* The run's step, as `options` have it; without an attribute runtime it is eager's. `dataset`: a file is
- * warned of at its first run. RT_EFORMAT or RT_EUSAGE where the run and the file do not fit together. */
-int rt_run_onnx_graph(const char *path, const struct rt_dataset *dataset, const struct rt_workload *workload,
-                      const struct rt_run_attributes *attributes, struct rt_graph_options options,
-                      struct rt_graph *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "models/networks/step.h"
 #include "predict/serving/deployment.h"
 
 #include <math.h>
@@ -205,21 +206,31 @@ static int dtype_of(const struct rt_serving_run *run, enum rt_serving_text text,
                          rt_serving_texts[text], name);
 }
 
-static int graph_options(const struct rt_serving_run *run, struct rt_graph_options *out)
+/* Graphs of a server that is cut so: a decode step of one sequence for each part; its costs take others. */
+static int settle(const struct rt_serving_run *run, const struct rt_parallelism *cut,
+                  const struct rt_model_source *source, const struct rt_device *device,
+                  struct rt_graph_options *out)
 {
-    int dtype = RT_BF16, quant = -1, cache = -1;
-    int status = dtype_of(run, RT_SERVING_DTYPE, RT_BF16, &dtype);
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    struct rt_settled_step settled;
+    step.mode = RT_STEP_DECODE;
+    step.runtime = RT_RUNTIME_SERVING;
+    step.server = run->text[RT_SERVING_BACKEND];
+    step.batch = rt_parallelism_parts(cut);
+    step.sequence = 1;
+    step.context = run->input + run->output;
+    step.parallel = *cut;
+    int status = dtype_of(run, RT_SERVING_DTYPE, RT_BF16, &step.dtype);
     if (status == RT_OK)
-        status = dtype_of(run, RT_SERVING_QUANT, -1, &quant);
+        status = dtype_of(run, RT_SERVING_QUANT, RT_NOT_GIVEN, &step.quant);
     if (status == RT_OK)
-        status = dtype_of(run, RT_SERVING_CACHE, -1, &cache);
+        status = dtype_of(run, RT_SERVING_CACHE, RT_DTYPE_NONE, &step.kv_cache);
     if (status != RT_OK)
         return status;
-    bool narrow = cache >= 0 && rt_dtypes[cache].bytes != rt_dtypes[dtype].bytes;
-    *out = (struct rt_graph_options){.dtype = (enum rt_dtype)(quant >= 0 ? quant : dtype),
-                                     .fp16_beside = dtype == RT_FP16,
-                                     .kv_bits = narrow ? (int64_t)(8 * rt_dtypes[cache].bytes) : 0};
-    return RT_OK;
+    status = rt_step_settle(&step, source, device, &settled);
+    *out = settled.graph;
+    rt_settled_step_release(&settled);
+    return status;
 }
 
 /* What a job's runs share. */
@@ -240,7 +251,8 @@ static int64_t most_of(const struct builder *builder, const struct job *job, siz
 }
 
 static int deploy(const struct builder *builder, const struct job *job, const struct rt_parallelism *cut,
-                  const struct rt_model *model, const struct rt_device *device, struct rt_deployment *out)
+                  const struct rt_model_source *source, const struct rt_device *device,
+                  struct rt_deployment *out)
 {
     const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
     int64_t input = most_of(builder, job, offsetof(struct rt_serving_run, input));
@@ -250,7 +262,7 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         return status;
     struct rt_deployment_options options = {
         .name = run->text[RT_SERVING_MODEL],
-        .model = model,
+        .model = &source->model,
         .predictor = builder->predictor,
         .device = device,
         .cost = {.parallel = *cut, .server = server, .fallback = builder->options->fallback},
@@ -259,22 +271,22 @@ static int deploy(const struct builder *builder, const struct job *job, const st
         .scheduler = rt_server_scheduler(server, device, cut->tensor),
         .longest_input = input,
         .longest = input + most_of(builder, job, offsetof(struct rt_serving_run, output))};
-    status = graph_options(run, &options.cost.graph);
+    status = settle(run, cut, source, device, &options.cost.graph);
     return status == RT_OK ? rt_deployment_open(&options, out) : status;
 }
 
 static int open_servers(const struct builder *builder, const struct job *job, struct servers *out)
 {
     const struct rt_serving_run *run = &builder->evaluation->runs->run[builder->order[job->first]];
-    struct rt_model model;
+    struct rt_model_source source;
     *out = (struct servers){0};
     int status = rt_device_find(run->text[RT_SERVING_DEVICE], &out->device);
     if (status == RT_OK)
-        status = rt_model_named(run->text[RT_SERVING_MODEL], &model);
+        status = rt_model_source_named(run->text[RT_SERVING_MODEL], &source);
     if (status == RT_OK)
-        status = deploy(builder, job, &run->serve, &model, &out->device, &out->serve);
+        status = deploy(builder, job, &run->serve, &source, &out->device, &out->serve);
     if (status == RT_OK && run->decode.data > 0)
-        status = deploy(builder, job, &run->decode, &model, &out->device, &out->decode);
+        status = deploy(builder, job, &run->decode, &source, &out->device, &out->decode);
     return status;
 }
 

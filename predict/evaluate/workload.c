@@ -26,38 +26,33 @@ static bool take(const char **at, const char *word, int64_t *number)
     return true;
 }
 
-static bool take_part(const char **at, struct rt_workload_split *split)
+static bool take_part(const char **at, struct rt_step *step)
 {
-    if (strncmp(*at, "kernels", 7) == 0) { /* no framework: rooftile collect --model */
+    if (strncmp(*at, "kernels", 7) == 0) {
         *at += 7;
-        split->kernels = true;
+        step->host_us = 0;
         return true;
     }
     if (strncmp(*at, "fusion", 6) == 0) {
         *at += 6;
-        split->fusion = true;
+        step->fusion = true;
         return true;
     }
-    struct rt_parallelism *parallel = &split->parallel;
+    struct rt_parallelism *parallel = &step->parallel;
     return take(at, "dp", &parallel->data) || take(at, "tp", &parallel->tensor) ||
            take(at, "ep", &parallel->expert) || take(at, "adp", &parallel->attention) ||
            (take(at, "pp", &parallel->pipeline) && take(at, "_", &parallel->microbatches));
 }
 
-bool rt_workload_option(const char *option, struct rt_workload_split *out)
+bool rt_workload_option(const char *option, struct rt_step *step)
 {
-    struct rt_workload_split split = {.parallel = RT_PARALLELISM_NONE};
+    struct rt_step said = *step;
     for (const char *at = option; *at != '\0';) {
-        if (!take_part(&at, &split) || (*at != '\0' && (*at++ != '-' || *at == '\0')))
+        if (!take_part(&at, &said) || (*at != '\0' && (*at++ != '-' || *at == '\0')))
             return false;
     }
-    *out = split;
+    *step = said;
     return true;
-}
-
-bool rt_workload_is_split(const struct rt_workload_split *split)
-{
-    return split->parallel.data * split->parallel.tensor * split->parallel.pipeline > 1;
 }
 
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload)
@@ -75,26 +70,26 @@ enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const s
 bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload)
 {
     const char *option = rt_strings_get(&dataset->texts, workload->option);
-    struct rt_workload_split split;
+    struct rt_step step = RT_STEP_NOT_GIVEN;
     if (option[0] == '\0')
         return true;
     return rt_workload_runtime(dataset, workload) == RT_RUNTIME_SERVING &&
-           rt_workload_option(option, &split) && !split.fusion &&
-           split.parallel.data * split.parallel.pipeline == 1;
+           rt_workload_option(option, &step) && !step.fusion &&
+           step.parallel.data * step.parallel.pipeline == 1;
 }
 
-enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload,
-                                          const struct rt_workload_split *split, enum rt_runtime_id runtime)
+enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload, const struct rt_step *step)
 {
+    const struct rt_parallelism *parallel = &step->parallel;
     if (workload->mode == RT_DECODE)
         return RT_KIND_DECODE;
     if (workload->mode == RT_GENERATION)
         return RT_KIND_GENERATION;
-    if (workload->mode == RT_INFERENCE && runtime == RT_RUNTIME_SERVING)
+    if (workload->mode == RT_INFERENCE && step->runtime == RT_RUNTIME_SERVING)
         return RT_KIND_PREFILL;
-    if (rt_workload_is_split(split))
+    if (parallel->data * parallel->tensor * parallel->pipeline > 1)
         return RT_KIND_DISTRIBUTED;
-    if (split->fusion)
+    if (step->fusion)
         return RT_KIND_FUSION;
     return workload->mode == RT_TRAINING ? RT_KIND_TRAINING : RT_KIND_INFERENCE;
 }

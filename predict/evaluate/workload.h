@@ -3,8 +3,7 @@
 #define ROOFTILE_PREDICT_EVALUATE_WORKLOAD_H
 
 #include "datasets/dataset.h"
-#include "models/networks/parallelism.h"
-#include "models/networks/runtime.h"
+#include "models/networks/step.h"
 
 enum rt_workload_kind {
     RT_KIND_INFERENCE, /* one GPU, eager kernels */
@@ -18,31 +17,21 @@ enum rt_workload_kind {
 };
 extern const char *const rt_workload_kinds[RT_KIND_COUNT];
 
-/* What a run's option says: how it was cut over GPUs, and what was launched. */
-struct rt_workload_split {
-    struct rt_parallelism parallel;
-    bool fusion;
-    bool kernels; /* launched one behind the other without a framework: rooftile collect --model */
-};
-
-/* Reads a run's option: "", "fusion", "kernels", "dp4", "tp2", "ep2" (experts), "adp2" (attention data
- * parallel), "pp4_8" (4 stages, 8 microbatches), or several with "-" between. False where the text is
- * anything else. */
-bool rt_workload_option(const char *option, struct rt_workload_split *out);
+/* Reads a run's option into its request: "", "fusion", "dp4", "tp2", "ep2" (experts), "adp2" (attention data
+ * parallel), "pp4_8" (4 stages, 8 microbatches), "kernels" (launched one behind the other without a
+ * framework: rooftile collect --model; its host_us is 0), or several with "-" between. False, and nothing
+ * set, where the text is anything else. */
+bool rt_workload_option(const char *option, struct rt_step *step);
 
 /* A plain run: on one GPU without fusion, or by a server on GPUs that share every layer (tensor parallel).
  * Calibration from runs takes these: what is fitted is the GPU's. */
 bool rt_workload_is_plain(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
-/* Was it run on several GPUs? */
-bool rt_workload_is_split(const struct rt_workload_split *split);
-
 /* What ran it, by its attribute "runtime". Without one: eager-math (as NeuSight's runs were), of decode steps
  * and generations serving. RT_RUNTIME_COUNT: by a runtime that this build does not know. */
 enum rt_runtime_id rt_workload_runtime(const struct rt_dataset *dataset, const struct rt_workload *workload);
 
-enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload,
-                                          const struct rt_workload_split *split, enum rt_runtime_id runtime);
+enum rt_workload_kind rt_workload_kind_of(const struct rt_workload *workload, const struct rt_step *step);
 
 /* The sum of all nodes measured alone, us; training needs both passes. NaN where it was not measured. */
 double rt_workload_floor_us(const struct rt_workload *workload);

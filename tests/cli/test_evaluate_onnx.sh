@@ -44,7 +44,7 @@ reason decode "an ONNX model is of one step"
 reason tensor "so --tp does not apply"
 reason sequence "--seq 128 is for dims"
 reason image "its images have a side of 64"
-reason served "LLM servers do not run ONNX models"
+reason served "LLM servers read checkpoints, not ONNX models"
 reason unknown 'unknown model'
 succeeds built "$ROOFTILE" evaluate --predictor roofline --workloads runs.h5 --model resnet50 --json
 json_is built_by_name "[r['graph'] for r in d['rows']]" "['built']"

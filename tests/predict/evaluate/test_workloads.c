@@ -76,25 +76,25 @@ static void open_roofline(struct rt_candidate *candidate)
 
 static void test_options_of_workloads(void)
 {
-    struct rt_workload_split split;
-    CU_ASSERT_TRUE(rt_workload_option("", &split));
-    CU_ASSERT_EQUAL(split.parallel.data * split.parallel.tensor * split.parallel.pipeline *
-                        split.parallel.microbatches,
+    struct rt_step step = RT_STEP_NOT_GIVEN;
+    CU_ASSERT_TRUE(rt_workload_option("", &step));
+    CU_ASSERT_EQUAL(step.parallel.data * step.parallel.tensor * step.parallel.pipeline *
+                        step.parallel.microbatches,
                     1);
-    CU_ASSERT_TRUE(rt_workload_option("fusion", &split));
-    CU_ASSERT_TRUE(split.fusion);
-    CU_ASSERT_TRUE(rt_workload_option("dp4", &split));
-    CU_ASSERT_EQUAL(split.parallel.data, 4);
-    CU_ASSERT_TRUE(rt_workload_option("tp2-pp4_8", &split));
-    CU_ASSERT_EQUAL(split.parallel.tensor, 2);
-    CU_ASSERT_EQUAL(split.parallel.pipeline, 4);
-    CU_ASSERT_EQUAL(split.parallel.microbatches, 8);
-    CU_ASSERT_TRUE(rt_workload_option("tp4-ep2-adp8", &split));
-    CU_ASSERT_TRUE(split.parallel.tensor == 4 && split.parallel.expert == 2 && split.parallel.attention == 8);
+    CU_ASSERT_TRUE(rt_workload_option("fusion", &step));
+    CU_ASSERT_TRUE(step.fusion);
+    CU_ASSERT_TRUE(rt_workload_option("dp4", &step));
+    CU_ASSERT_EQUAL(step.parallel.data, 4);
+    CU_ASSERT_TRUE(rt_workload_option("tp2-pp4_8", &step));
+    CU_ASSERT_EQUAL(step.parallel.tensor, 2);
+    CU_ASSERT_EQUAL(step.parallel.pipeline, 4);
+    CU_ASSERT_EQUAL(step.parallel.microbatches, 8);
+    CU_ASSERT_TRUE(rt_workload_option("tp4-ep2-adp8", &step));
+    CU_ASSERT_TRUE(step.parallel.tensor == 4 && step.parallel.expert == 2 && step.parallel.attention == 8);
     const char *wrong[] = {"ep0",  "adp",  "dp",     "dp0", "pp4",           "pp4_",
                            "tp2-", "-tp2", "tp2tp2", "sp4", "dp99999999999", "fusion2"};
     for (size_t i = 0; i < RT_COUNT(wrong); i++)
-        CU_ASSERT_FALSE(rt_workload_option(wrong[i], &split));
+        CU_ASSERT_FALSE(rt_workload_option(wrong[i], &step));
 }
 
 /* Every way to split is forecast as rt_forecast_graph does; measured at twice that, each is 50%
