@@ -116,8 +116,7 @@ static const struct rt_option options[] = {
      "ONNX models: count the operators as they stand, each by itself"},
     {"dataset-size", 0, "N", RT_INTEGER(struct arguments, dataset_size, 1, INT64_MAX / 2),
      "Also the time of an epoch: of steps over so many sequences or images"},
-    {"server", 0, "NAME",
-     RT_TEXT(struct arguments, step.server, .suggests = rt_server_suggest),
+    {"server", 0, "NAME", RT_TEXT(struct arguments, step.server, .suggests = rt_server_suggest),
      "serving: adds what its host takes: " RT_SERVER_NAMES " (default: hidden)"},
     {"carbon", 0, "G_PER_KWH",
      RT_NUMBER(struct arguments, electricity.per_kwh[RT_ELECTRICITY_CARBON], 1e-3, 1e5),
@@ -364,7 +363,7 @@ static int hold(const struct arguments *arguments, struct rt_prediction *predict
     for (size_t i = 0; status == RT_OK && i < count; i++)
         if (predictions[i].refused == NULL)
             status = rt_forecast_cap_power(&predictions[i].forecast, &predictions[i].device,
-                                      predictions[i].predictor, arguments->limits.watts[0]);
+                                           predictions[i].predictor, arguments->limits.watts[0]);
     return status;
 }
 
@@ -404,8 +403,8 @@ static int forecast_begun(const struct arguments *arguments, struct rt_predictio
     how.memo = arguments->memo;
     for (size_t i = 0; i < count; i++)
         graphs[i] = &predictions[i].graph;
-    int status = rt_forecast_graphs(graphs, count, predictions[0].predictor, &predictions[0].device, &how,
-                                    forecasts);
+    int status =
+        rt_forecast_graphs(graphs, count, predictions[0].predictor, &predictions[0].device, &how, forecasts);
     for (size_t i = 0; status == RT_OK && i < count; i++) {
         predictions[i].forecast = forecasts[i];
         predictions[i].forecast.device = &predictions[i].device; /* a limit may move it alone */

@@ -16,7 +16,7 @@
 
 /* The first point: the forecast as it is. Parts are NaN where the board's power is unknown. */
 void rt_power_profile_full(const struct rt_forecast *forecast, struct rt_power_profile *out);
-/* Adds the point of a forecast at its device's clock (clocks.h asks for those). */
+/* Adds the point of a forecast at its device's clock (power_limit.h asks for those). */
 void rt_power_profile_add(const struct rt_forecast *forecast, struct rt_power_profile *profile);
 /* A kernel alone, `time_us` a run. */
 void rt_power_profile_kernel(const struct rt_query *query, const struct rt_device *device, double time_us,

@@ -3,15 +3,148 @@
 #include "base/status.h"
 #include "predict/step/collectives.h"
 #include "predict/step/energy.h"
-#include "predict/step/launch_times.h"
 #include "predict/step/launches.h"
 #include "predict/step/memory.h"
 #include "predict/step/step.h"
 #include "predict/step/uncertainty.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* --- the time of each launch: by the predictor, the roofline, bandwidth or the link --- */
+
+/* Names the families that the graph needs and the predictor lacks. */
+static int refuse_families(const struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
+                           const uint32_t *of_launch)
+{
+    struct rt_text words = {0};
+    size_t launches[RT_FAMILY_COUNT] = {0};
+    for (size_t i = 0; i < forecast->launch_count; i++) {
+        uint32_t q = of_launch[i];
+        if (q != RT_NO_QUERY && queries->skip[q] == RT_SKIP_NO_FAMILY)
+            launches[rt_call_family(&forecast->launches[i].kernel.call)]++;
+    }
+    for (int f = 0; f < RT_FAMILY_COUNT; f++)
+        if (launches[f] > 0)
+            rt_text_item(&words, ", ", "%s", rt_families[f].name);
+    bool attention = launches[RT_FAMILY_ATTENTION] > 0;
+    int status =
+        rt_fail(RT_ENOTFOUND,
+                "the predictor has no network for %s, which the model runs; train one with samples of "
+                "it, or take the roofline for it with {fallback}%s%s%s",
+                words.text, attention ? ", or write attention out with " : "",
+                attention ? rt_field_words("runtime").text : "", attention ? " eager-math" : "");
+    rt_text_release(&words);
+    return status;
+}
+
+/* A GPU without units for the dtype. */
+static int refuse_peak(const struct rt_forecast *forecast, const struct rt_call *call)
+{
+    const char *field = rt_device_peak_field(rt_call_family(call), call->dtype);
+    const char *dtype = rt_dtypes[call->dtype].name;
+    if (field == NULL)
+        return rt_fail(RT_EFORMAT, "%s has no %s peak for %s; choose another {dtype}", forecast->device->name,
+                       dtype, rt_ops[call->op].name);
+    return rt_fail(RT_EFORMAT,
+                   "%s has no %s peak for %s; choose another {dtype}, or give its peak (`--gpu NAME,%s=X`)",
+                   forecast->device->name, dtype, rt_ops[call->op].name, field);
+}
+
+static int refuse_skip(const struct rt_forecast *forecast, enum rt_op_id op, enum rt_skip skip)
+{
+    if (skip == RT_SKIP_NO_ORIGIN)
+        return rt_fail(
+            RT_ENOTFOUND,
+            "the predictor has no measurement of a kernel like %s on another device than %s; train one "
+            "with data of another GPU, or take the roofline for it with {fallback}",
+            rt_ops[op].name, forecast->device->name);
+    return rt_fail(
+        RT_ENOTFOUND,
+        "the predictor has no measured tile of a kernel like %s; train one with samples whose tiles are "
+        "known, or take the roofline for it with {fallback}",
+        rt_ops[op].name);
+}
+
+static int time_collective(struct rt_forecast_launch *launch, const struct rt_collectives *collectives)
+{
+    struct rt_collective_time time;
+    int status = rt_collectives_check(collectives, launch->kernel.call.dim[RT_DIM_GPUS]);
+    if (status != RT_OK)
+        return status;
+    rt_collective_time_of(collectives, &launch->kernel.call, &time);
+    launch->source = RT_TIME_LINK;
+    launch->ln_half_width = time.ln_half_width;
+    launch->shared = time.shared;
+    launch->same = RT_NO_QUERY;
+    launch->time_us = time.time_us;
+    launch->roofline_us = time.bound_us;
+    return RT_OK;
+}
+
+/* `answer`: the query of an elementwise op that moves as many bytes; RT_NO_QUERY: none was asked. */
+static void time_move(const struct rt_forecast *forecast, struct rt_forecast_launch *launch,
+                      const struct rt_forecast_queries *queries, uint32_t answer)
+{
+    bool known = answer != RT_NO_QUERY && queries->skip[answer] == RT_SKIP_NONE;
+    launch->source = RT_TIME_BANDWIDTH;
+    launch->ln_half_width = queries->moved_ln_half_width;
+    launch->shared = queries->moved_shared;
+    launch->same = answer;
+    double bytes = launch->kernel.bytes + rt_launch_reread_bytes(launch, forecast->device);
+    launch->roofline_us = 1e6 * bytes / (1e9 * forecast->device->bandwidth_gbs);
+    launch->time_us = known ? queries->time_us[answer] : launch->roofline_us;
+}
+
+static int time_kernel(struct rt_forecast *forecast, struct rt_forecast_launch *launch,
+                       const struct rt_forecast_queries *queries, const uint32_t *of_launch, bool roofline)
+{
+    uint32_t answer = of_launch[launch - forecast->launches];
+    struct rt_query query;
+    rt_launch_query(launch, forecast->device, &query);
+    enum rt_skip skip = queries->skip[answer];
+    launch->roofline_us = rt_roofline_us(&query, forecast->device);
+    launch->source = roofline || skip != RT_SKIP_NONE ? RT_TIME_ROOFLINE : RT_TIME_TRAINED;
+    launch->time_us = skip == RT_SKIP_NONE ? queries->time_us[answer] : launch->roofline_us;
+    launch->time_us *= launch->kernel.multiple;
+    launch->roofline_us *= launch->kernel.multiple;
+    launch->ln_half_width = queries->ln_half_width[answer];
+    launch->shared = queries->shared[answer];
+    launch->same = answer;
+    if (isnan(launch->roofline_us) || skip == RT_SKIP_NO_PEAK)
+        return refuse_peak(forecast, &launch->kernel.call);
+    if (skip != RT_SKIP_NONE && !forecast->options.fallback)
+        return skip == RT_SKIP_NO_FAMILY ? refuse_families(forecast, queries, of_launch)
+                                         : refuse_skip(forecast, launch->kernel.call.op, skip);
+    if (!(launch->time_us > 0) || !isfinite(launch->time_us))
+        return rt_fail(RT_EFORMAT, "the forecast of %s is not a positive time; train the predictor again",
+                       rt_ops[launch->kernel.call.op].name);
+    return RT_OK;
+}
+
+static int time_launches(struct rt_forecast *forecast, const struct rt_forecast_queries *queries,
+                         const uint32_t *of_launch, bool roofline, const struct rt_collectives *collectives)
+{
+    int status = RT_OK;
+    forecast->error_correlation = queries->error_correlation;
+    for (size_t i = 0; status == RT_OK && i < forecast->launch_count; i++) {
+        struct rt_forecast_launch *launch = &forecast->launches[i];
+        const struct rt_family_row *family = rt_launch_family(launch);
+        if (family->link)
+            status = time_collective(launch, collectives);
+        else if (family->moves)
+            time_move(forecast, launch, queries, of_launch[i]);
+        else
+            status = time_kernel(forecast, launch, queries, of_launch, roofline);
+        if (!family->link && forecast->options.scales.kernels > 0)
+            launch->time_us *= forecast->options.scales.kernels;
+    }
+    return status;
+}
+
+/* --- steps --- */
 
 static int check_parallel(const struct rt_graph *graph, const struct rt_parallelism *parallel,
                           const struct rt_collectives *collectives)
@@ -61,7 +194,7 @@ static int forecast_all(struct rt_forecast *forecasts, size_t count, const struc
     for (size_t f = 0; f < count; of_launch += forecasts[f++].launch_count) {
         struct rt_collectives collectives;
         collectives_of(&forecasts[f], predictor, &collectives);
-        status = rt_forecast_time_launches(&forecasts[f], &queries, of_launch, roofline, &collectives);
+        status = time_launches(&forecasts[f], &queries, of_launch, roofline, &collectives);
         if (status != RT_OK)
             break;
         share_optimizer(&forecasts[f]);

@@ -115,7 +115,8 @@ int rt_job_settle(struct rt_gpu_job *job)
     int status = rt_step_settle(&job->step, &job->source, NULL, &job->settled);
     if (status != RT_OK || !rt_model_source_traced(&job->source))
         return status;
-    status = rt_settled_step_graph(&job->settled, &job->source, &graph); /* a file's own sizes, and its warnings */
+    status =
+        rt_settled_step_graph(&job->settled, &job->source, &graph); /* a file's own sizes, and its warnings */
     if (status != RT_OK)
         return status;
     job->source.quiet = true;

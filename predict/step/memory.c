@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-
 /* --- the driver --- */
 
 /* Beside what the allocator has: modules, handles and heaps of context and libraries, by host, and what grows

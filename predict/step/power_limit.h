@@ -1,5 +1,5 @@
 /*
- * A forecast under a power limit below the board's: the step at lower clocks is its profile (clocks.h), the
+ * A forecast under a power limit below the board's: the step at lower clocks is its profile (energy.h), the
  * limit is solved on it (power.h), and the forecast becomes that of the GPU at the clock that takes as long.
  */
 #ifndef ROOFTILE_PREDICT_STEP_POWER_LIMIT_H
@@ -22,5 +22,11 @@ int rt_power_profile_clocks(const struct rt_forecast *forecast, const struct rt_
  * they were. */
 int rt_forecast_cap_power(struct rt_forecast *forecast, struct rt_device *device,
                           const struct rt_predictor *predictor, double limit_w);
+
+/* Adds points at `clock` (count, shares of the device's own clock that fall, each below 1) to the profile of
+ * a forecast's first point: the same graph on the same device at those clocks. Errors are those of
+ * rt_forecast_graph. No time is below that of the point before it. */
+int rt_power_profile_lower(const struct rt_forecast *forecast, const struct rt_predictor *predictor,
+                           const double *clock, size_t count, struct rt_power_profile *profile);
 
 #endif

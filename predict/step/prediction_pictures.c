@@ -1,4 +1,4 @@
-/* Plots of one forecast. See pictures.h. */
+/* Plots of one forecast. See prediction.h. */
 #include "predict/step/prediction.h"
 #include "base/status.h"
 #include "base/units.h"

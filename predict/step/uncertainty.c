@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "predict/step/launches.h"
-#include "predict/step/queries.h"
 
 #include <math.h>
 #include <stdlib.h>
