@@ -1,5 +1,5 @@
-/* What a simulation leaves behind, and its timeline. See recorder.h. */
-#include "predict/serving/recorder.h"
+/* What a simulation leaves behind, and its timeline. See report.h. */
+#include "predict/serving/report.h"
 #include "base/file.h"
 #include "base/array.h"
 #include "base/status.h"

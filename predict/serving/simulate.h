@@ -2,22 +2,7 @@
  * Serving: what users of an LLM server wait for, and what it gives, on GPUs that nobody has. A discrete-event
  * simulation of continuous batching (Orca: Yu et al., OSDI 2022; vLLM: Kwon et al., SOSP 2023; chunked
  * prefill: Agrawal et al., OSDI 2024), each step of which takes what the predictor says: requests come, wait,
- * are prefilled in chunks and decoded in batches, and leave. Every step is one call of step_us. The files, in
- * reading order:
- *
- *   batch.h            what runs in one step, and what says how long it takes
- *   step_cost.[ch]     that, by forecasts: of a model on a device, cut in a way, by a server
- *   cost_table.[ch]    tables of times, monotone
- *   load.[ch]          who asks: requests, their lengths and when they come
- *   deployment.[ch]    a model on GPUs, cut in a way: costs, and room for its cache
- *   simulate.[ch]      this: the events, and what comes out
- *   replica.[ch]       one server: its queue, its cache, and the step it is in
- *   requests.[ch]      those that are not answered yet, and those that decode
- *   prefix_cache.[ch]  prefixes that stay in the cache
- *   tally.[ch]         distributions of latencies
- *   recorder.[ch]      what is kept of a simulation; its timeline
- *   report.[ch]        what it says, in tables and pictures
- *   cmd_serve.c        `rooftile serve`
+ * are prefilled in chunks and decoded in batches, and leave. Every step is one call of step_us.
  *
  * Definitions are those of vLLM's benchmark_serving, which InferenceX runs too:
  *

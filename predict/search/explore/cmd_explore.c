@@ -8,9 +8,7 @@
 #include "models/networks/vision/vision.h"
 #include "models/networks/source.h"
 #include "models/networks/step_options.h"
-#include "predict/search/explore/picture.h"
-#include "predict/search/explore/points_file.h"
-#include "predict/search/explore/report.h"
+#include "predict/search/explore/objectives.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,25 +4,43 @@
  * which points are worth their cost, or their energy.
  *
  * Time is monotone by law: no point with more in every field is slower (models/predictors/roofline/tile.h).
- *
- * The files of this folder, in reading order:
- *   formula       "0.2*sms+0.01*bandwidth_gbs"
- *   space         the points: a grid, or a Latin hypercube
- *   limits        what a step may wait for, a row each; the elasticity of time in it
- *   explore       this: every point forecast, on all threads
- *   objectives    what a point is judged by, a row each; the Pareto front
- *   points_file   all points as HDF5 or CSV
- *   picture       the front as SVG
- *   report        front, elasticities, which limit binds where
- *   cmd_explore   the command
  */
 #ifndef ROOFTILE_PREDICT_SEARCH_EXPLORE_EXPLORE_H
 #define ROOFTILE_PREDICT_SEARCH_EXPLORE_EXPLORE_H
 
 #include "base/threads.h"
-#include "predict/search/explore/limits.h"
 #include "predict/search/explore/space.h"
 #include "predict/step/forecast.h"
+
+/* --- limits --- */
+
+/* What a step may wait for: limits of the hardware, a row each. A limit is raised by a tenth, all else the
+ * same, and the elasticity of time is
+ *
+ *   e = ln(time with 1.1 x the limit / time) / ln 1.1,
+ *
+ * 0 where the limit is not in the way, -1 where time is proportional to its inverse. More is never slower, so
+ * none is above 0. A tenth, not an infinitesimal step: blocks run in whole waves, and derivatives of stairs
+ * say nothing. */
+
+struct rt_limit {
+    const char *name; /* "compute" */
+    size_t
+        field; /* that stands for it, of rt_device_fields; rt_device_field_count: the host, which is none */
+};
+enum { RT_MOST_LIMITS = 8 + RT_MOST_AXES };
+
+/* Those of the table, and a row for each axis that is none of them, by the field's key. Returns how many. */
+size_t rt_limits_of(const struct rt_space *space, struct rt_limit *out);
+
+/* Has the device a number for it? The host has. */
+bool rt_limit_known(const struct rt_limit *limit, const struct rt_device *device);
+
+/* d ln time / d ln limit of a forecast's step; `how` and `base_us` are of that forecast. */
+int rt_limit_elasticity(const struct rt_limit *limit, const struct rt_predictor *predictor,
+                        const struct rt_forecast *forecast, double *out);
+
+/* --- the points --- */
 
 struct rt_explored_model {
     const char *name; /* as it was asked for */
@@ -72,9 +90,9 @@ bool rt_exploration_fits(const struct rt_exploration *exploration, size_t point)
 int rt_exploration_binds(const struct rt_exploration *exploration, size_t point, size_t model);
 
 /* Forecasts every point on the threads of `pool`; numbers do not depend on how many there are. With `output`
- * (may be NULL) finished points are kept in a journal beside it (base/point_journal.h), and what a journal of the same
- * exploration holds is not forecast again; *resumed of the points were there. RT_EINTERRUPTED after Ctrl-C;
- * else errors are those of rt_forecast_graph. */
+ * (may be NULL) finished points are kept in a journal beside it (base/point_journal.h), and what a journal of
+ * the same exploration holds is not forecast again; *resumed of the points were there. RT_EINTERRUPTED after
+ * Ctrl-C; else errors are those of rt_forecast_graph. */
 int rt_explore(struct rt_exploration *exploration, struct rt_threads *pool, const char *output,
                size_t *resumed);
 

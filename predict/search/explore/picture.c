@@ -1,5 +1,5 @@
-/* Points and their front as SVG. See picture.h. */
-#include "predict/search/explore/picture.h"
+/* Points and their front as SVG. See objectives.h. */
+#include "predict/search/explore/objectives.h"
 #include "base/file.h"
 #include "base/status.h"
 

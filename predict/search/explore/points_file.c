@@ -1,5 +1,5 @@
-/* Columns of points, written as CSV and HDF5. See points_file.h. */
-#include "predict/search/explore/points_file.h"
+/* Columns of points, written as CSV and HDF5. See objectives.h. */
+#include "predict/search/explore/objectives.h"
 #include "base/file.h"
 #include "base/h5.h"
 #include "base/status.h"

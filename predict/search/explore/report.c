@@ -1,8 +1,7 @@
-/* An exploration as a report. See report.h. */
-#include "predict/search/explore/report.h"
+/* An exploration as a report. See objectives.h. */
+#include "predict/search/explore/objectives.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "predict/search/explore/picture.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,7 @@
 #include "base/report_files.h"
 #include "base/status.h"
 #include "predict/step/prediction.h"
-#include "predict/search/pack/report.h"
-#include "predict/search/pack/search.h"
+#include "predict/search/pack/pack.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* Neighbours on a GPU. See contention.h. */
-#include "predict/search/pack/contention.h"
+/* Neighbours on a GPU. See pack.h. */
+#include "predict/search/pack/pack.h"
 
 #include <math.h>
 
 const double rt_pack_levels[RT_PACK_LEVELS] = {1, 0.5, 0.25, 0.1, 0.04};
 const char *const rt_pack_ways[RT_PACK_WAYS] = {"whole", "time slices", "side by side"};
 
-static const double NEIGHBOURS = 1.02; /* contention.h */
+static const double NEIGHBOURS = 1.02; /* pack.h */
 
 static const struct rt_pack_batch *batch_of(const struct rt_pack_problem *problem, size_t job,
                                             const struct rt_pack_place *place)

@@ -2,16 +2,14 @@
  * Packing: which jobs run side by side on one GPU, on which shares of its SMs and in which batches, so that
  * each meets its rate and latency (gpulets: Choi et al., USENIX ATC 2022; D-STACK: Dhakal et al. 2023), and
  * what that gains over time slicing and over a GPU for each job.
- *
- * The files, in reading order:
- *   pack.h             this: jobs as times by share and bandwidth, and what a plan is
- *   contention.[ch]    what neighbours cost: bandwidth, L2, launches
- *   search.[ch]        the best shares and batches of a group; the best groups
- *   surface.[ch]       from a list of jobs and a predictor to those times
- *   report.[ch], cmd_pack.c   `rooftile pack`
  */
 #ifndef ROOFTILE_PREDICT_SEARCH_PACK_PACK_H
 #define ROOFTILE_PREDICT_SEARCH_PACK_PACK_H
+
+#include "base/report.h"
+#include "datasets/share.h"
+#include "predict/step/forecast.h"
+#include "predict/step/jobs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +84,95 @@ struct rt_pack_plan {
     double work;
     bool exact;
 };
+
+/* --- what jobs on one GPU cost each other --- */
+
+/* Side by side: memory's bandwidth is what the others leave, at least a job's part by SMs. They are taken to
+ * draw what they draw undisturbed, which is more than they will, so no forecast is too hopeful. L2 and power
+ * are divided by SMs already (rt_pack_device). What is left of neighbours is 2%: on MIG slices, which share
+ * neither, MLPerf's runs with all other slices busy reach 0.981 of those with idle ones (mean of 19;
+ * docs/log/parts.md). A thread of the host that launches for several jobs divides its time among them. */
+
+/* Of a job that has a share of its own and no neighbours, or one that has some whose traffic is not yet
+ * known: nothing that neighbours do makes it faster. */
+double rt_pack_alone_us(const struct rt_pack_problem *problem, size_t job, size_t batch, size_t share,
+                        bool neighbours);
+
+/* Step times of the jobs of group->jobs, by their batches and shares: sets step_us and alone_us. */
+void rt_pack_side_by_side(const struct rt_pack_problem *problem, struct rt_pack_group *group);
+
+/* The same of jobs that take turns on the whole GPU, by their batches: slices of time, as the driver gives
+ * them to processes. At worst a step waits for as long a turn of every other job; jobs without a rate divide
+ * what those with one leave. Changing from one to the other costs nothing and a GPU that waits for one job's
+ * host runs another's kernels: the best that time slicing can do. */
+void rt_pack_turns(const struct rt_pack_problem *problem, struct rt_pack_group *group);
+
+/* What follows for a job from its step: latency, throughput, work and margin. `whole_rate`: items a second of
+ * a GPU of its own. A batch of b items at rate r fills in (b - 1) / r and must be done in b / r. */
+void rt_pack_judge(const struct rt_pack_job *job, double whole_rate, struct rt_pack_place *place);
+
+/* Items a second on a GPU of its own, in the best of its batches that meet its latency (and its rate); 0:
+ * none does. *batch (may be NULL) is that one. */
+double rt_pack_whole_rate(const struct rt_pack_problem *problem, size_t job, size_t *batch);
+
+/* --- the best plan --- */
+
+/* Groups of jobs, a GPU each. A group runs side by side or takes turns, whichever is better;
+ * better is more work, then more margin. Side by side, shares and batches are found by branch and bound: what
+ * jobs do without neighbours bounds what they do with them. Every group is tried, and the fewest GPUs that
+ * meet all targets are taken, or as many as are given with the most work. */
+
+/* The best of a group of jobs (a bit each) that may go these ways (a bit each); false where none of them
+ * meets all targets in the GPU's memory. */
+bool rt_pack_best_group(const struct rt_pack_problem *problem, uint32_t jobs, unsigned ways,
+                        struct rt_pack_group *out);
+
+/* `gpus`: at most so many; 0: as few as meet all targets. One job alone may always have a whole GPU. False
+ * where they are too few, or where a job misses its targets even alone. */
+bool rt_pack_best_plan(const struct rt_pack_problem *problem, size_t gpus, unsigned ways,
+                       struct rt_pack_plan *out);
+
+/* --- from a list of jobs to a problem --- */
+
+/* Every job, in every batch, forecast on every share of the SMs at
+ * several bandwidths. A share with neighbours has its part of the L2 and of the board's power by SMs. */
+struct rt_pack_options {
+    enum rt_share_kind kind;
+    double step_percent; /* of the SMs, between the shares that are tried */
+    double launchers;    /* as struct rt_pack_problem has them */
+    struct rt_forecast_options forecast;
+};
+
+struct rt_pack_surface {
+    struct rt_pack_problem problem; /* points into what follows */
+    struct rt_pack_job *job;
+    double *share_sms;
+    double **number; /* arrays of times and bytes */
+    size_t numbers;
+};
+
+/* `path`: of the list, for messages. RT_EFORMAT naming file and line where a job cannot be forecast on the
+ * device, does not fit into its memory, or misses its rate or latency on all of it; RT_EUSAGE for more than
+ * RT_PACK_JOBS. `jobs` must outlive the surface. Release with rt_pack_surface_release. */
+int rt_pack_surface(const char *path, const struct rt_gpu_jobs *jobs, const struct rt_predictor *predictor,
+                    const struct rt_device *whole, const struct rt_pack_options *options,
+                    struct rt_pack_surface *out);
+void rt_pack_surface_release(struct rt_pack_surface *surface);
+
+/* A share beside neighbours: its part of L2 and power, and at most so much bandwidth. */
+int rt_pack_device(const struct rt_device *whole, double sms, enum rt_share_kind kind, double bandwidth_gbs,
+                   struct rt_device *out);
+
+/* --- what `rooftile pack` prints --- */
+
+/* A plan with what it is beside: `slices` and `whole` are plans by turns alone and of a GPU for each job;
+ * gpus 0: there is none. */
+struct rt_pack_result {
+    struct rt_pack_plan plan, slices, whole;
+};
+
+/* Free with rt_report_free. */
+struct rt_report *rt_pack_report(const struct rt_pack_problem *problem, const struct rt_pack_result *result,
+                                 const char *gpu, const char *predictor, enum rt_share_kind kind);
 
 #endif

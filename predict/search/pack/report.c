@@ -1,5 +1,5 @@
-/* A plan as a report. See report.h. */
-#include "predict/search/pack/report.h"
+/* A plan as a report. See pack.h. */
+#include "predict/search/pack/pack.h"
 #include "base/status.h"
 #include "base/text.h"
 

@@ -1,7 +1,6 @@
-/* The search. See search.h. */
-#include "predict/search/pack/search.h"
+/* The search. See pack.h. */
 #include "base/status.h"
-#include "predict/search/pack/contention.h"
+#include "predict/search/pack/pack.h"
 
 #include <math.h>
 #include <stdlib.h>

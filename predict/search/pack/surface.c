@@ -1,11 +1,10 @@
-/* Times of jobs. See surface.h. */
-#include "predict/search/pack/surface.h"
+/* Times of jobs. See pack.h. */
 #include "base/status.h"
 #include "models/predictors/predictor/network_memo.h"
 #include "models/predictors/roofline/board.h"
 #include "predict/step/launches.h"
 #include "predict/step/step.h"
-#include "predict/search/pack/contention.h"
+#include "predict/search/pack/pack.h"
 #include "predict/step/forecast_graphs.h"
 
 #include <inttypes.h>

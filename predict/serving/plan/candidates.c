@@ -1,5 +1,5 @@
-/* Candidates and their bounds. See candidates.h. */
-#include "predict/serving/plan/candidates.h"
+/* Candidates and their bounds. See plan.h. */
+#include "predict/serving/plan/plan.h"
 #include "base/array.h"
 #include "base/status.h"
 

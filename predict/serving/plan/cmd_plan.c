@@ -11,8 +11,7 @@
 #include "base/text.h"
 #include "models/networks/architectures/architecture.h"
 #include "models/networks/step_options.h"
-#include "predict/serving/plan/report.h"
-#include "predict/serving/plan/search.h"
+#include "predict/serving/plan/plan.h"
 
 #include <inttypes.h>
 #include <math.h>

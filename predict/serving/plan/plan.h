@@ -2,21 +2,13 @@
  * Plans of serving: how many of which GPU, cut how, serve a model within a target. Every way to do it is a
  * candidate; memory and bounds rule most of them out, the rest are simulated (predict/serving), and the front
  * of tokens/s per GPU against tokens/s per user is what is left.
- *
- * The files of this folder, in reading order:
- *   request      what is asked for
- *   cuts         tensor, pipeline, attention-data and expert parallel degrees of a server
- *   engine       one server: a GPU, a quantisation and a cut; its memory, its step costs, the bounds on them
- *   plan         this: a candidate, what is known of it, and all of them
- *   candidates   engines and how many users each serves: alone, or prefill beside decode
- *   reasons      what became of all candidates, and why, counted; what would help a model that fits nowhere
- *   search       bounds, simulations in waves, the front
- *   report       best plan, front, prices, reasons; all candidates as CSV
- *   cmd_plan     the command
  */
 #ifndef ROOFTILE_PREDICT_SERVING_PLAN_PLAN_H
 #define ROOFTILE_PREDICT_SERVING_PLAN_PLAN_H
 
+#include "base/outputs.h"
+#include "base/report.h"
+#include "base/threads.h"
 #include "predict/serving/plan/engine.h"
 
 /* `decodes` servers of one kind that do all; or beside `prefills` servers that prefill alone. */
@@ -73,7 +65,7 @@ double rt_serving_price(const struct rt_serving_plan *plan, size_t candidate);
  * number, else of so many (which hold what fewer do several times). -1: there is none. */
 int64_t rt_serving_best(const struct rt_serving_plan *plan, size_t gpu, int64_t gpus);
 
-/* ---- a candidate in words ---- */
+/* --- a candidate in words --- */
 
 /* "2 x (tp 4)", "2 x (tp 2) prefill, 1 x (tp 4) decode", so many `times`. Free with free(). */
 char *rt_serving_servers_words(const struct rt_serving_plan *plan, size_t candidate, int64_t times);
@@ -85,5 +77,70 @@ const char *rt_serving_cache_name(const struct rt_serving_plan *plan, size_t can
 /* Users of all servers together; with a rate their mean number by Little's law, 0 where it was not simulated.
  */
 int64_t rt_serving_users(const struct rt_serving_plan *plan, size_t candidate);
+
+/* --- all of them --- */
+
+/* Every engine with every number of users, alone; and every pair of engines of one GPU and one quantisation
+ * that prefill and decode for each other, as many of each as fill a count of GPUs. The same in twice the GPUs
+ * is the same candidate, unless requests come at a rate. */
+
+#define RT_SERVING_MOST_CANDIDATES 8000000
+
+/* Sets the candidates of a plan whose engines are filled, with their bounds, and the fate of those that these
+ * rule out by themselves; the others are RT_SERVING_FRONT until more is known. RT_EUSAGE: too many. */
+int rt_serving_list_candidates(struct rt_serving_plan *plan);
+
+/* The engine that a candidate fails by, where one is refused, else the one that decodes. */
+const struct rt_serving_engine *rt_serving_failing_engine(const struct rt_serving_plan *plan,
+                                                          size_t candidate);
+
+/* Simulates a candidate: numbers (RT_PLANNED_NUMBERS). */
+int rt_serving_simulate(const struct rt_serving_plan *plan, size_t candidate, double *numbers);
+
+/* --- what became of them, and why: each is counted once; what would help where none can be --- */
+
+struct rt_serving_reason {
+    enum rt_serving_fate fate;
+    uint32_t gpu;
+    uint32_t quant;    /* of what does not fit; else UINT32_MAX */
+    const char *words; /* borrowed from the plan, or constant */
+    size_t candidates;
+    /* By how much the nearest of them fails: bytes of a GPU of what does not fit, us of targets, a share of
+     * the rate that comes; NaN: it does not fail by an amount. */
+    double nearest;
+};
+
+/* By GPU, then in the order of fates. Free with free(). */
+struct rt_serving_reason *rt_serving_reasons(const struct rt_serving_plan *plan, size_t *count);
+
+/* "cut", "weights" ...: names of fates in files. */
+extern const char *const rt_serving_fates[RT_SERVING_FATES];
+
+/* "by 3.2 GiB a GPU"; "" where nearest is NaN. Free with free(). */
+char *rt_serving_reason_amount(const struct rt_serving_reason *reason);
+
+/* RT_EUSAGE with a sentence of a plan none of whose engines can be: what is missing at least, and which more
+ * GPUs, narrower weights or other GPUs would do. */
+int rt_serving_refuse(const struct rt_serving_plan *plan);
+
+/* --- the search, and what it found --- */
+
+/* Searches. With `output` (may be NULL) simulations are kept in a journal beside it (base/point_journal.h),
+ * so that a search that was killed goes on. The plan does not depend on how many threads there are.
+ * RT_EINTERRUPTED after Ctrl-C; RT_EUSAGE where no cut of the model fits any of the GPUs: the sentence says
+ * what would. Release in all cases. */
+int rt_serving_plan_make(const struct rt_serving_request *request, struct rt_threads *pool,
+                         const char *output, struct rt_serving_plan *out);
+
+/* The best plan, the best of each GPU and number of GPUs, the front of each GPU, what became of all
+ * candidates; a picture of the fronts. Free with rt_report_free. */
+struct rt_report *rt_serving_plan_report(const struct rt_serving_plan *plan);
+
+/* All candidates in CSV, a row each: what they are, what became of them, their bounds and their simulation.
+ */
+extern const struct rt_output_kind rt_serving_points_kind;
+
+/* The file appears whole. */
+int rt_serving_write_points(const struct rt_serving_plan *plan, const char *path);
 
 #endif

@@ -1,9 +1,8 @@
-/* Counting candidates by what became of them. See reasons.h. */
-#include "predict/serving/plan/reasons.h"
+/* Counting candidates by what became of them. See plan.h. */
 #include "base/status.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "predict/serving/plan/candidates.h"
+#include "predict/serving/plan/plan.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,11 +1,10 @@
-/* A plan as a report. See report.h. */
-#include "predict/serving/plan/report.h"
+/* A plan as a report. See plan.h. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/plot.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "predict/serving/plan/reasons.h"
+#include "predict/serving/plan/plan.h"
 
 #include <inttypes.h>
 #include <math.h>

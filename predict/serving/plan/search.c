@@ -1,12 +1,10 @@
-/* The search. See search.h. */
-#include "predict/serving/plan/search.h"
+/* The search. See plan.h. */
 #include "base/pareto.h"
 #include "base/point_journal.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/strings.h"
-#include "predict/serving/plan/candidates.h"
-#include "predict/serving/plan/reasons.h"
+#include "predict/serving/plan/plan.h"
 
 #include <math.h>
 #include <pthread.h>

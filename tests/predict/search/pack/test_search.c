@@ -1,8 +1,7 @@
 /* Packing: contention that only slows, and a search that finds what trying everything finds. Jobs are random
  * ones whose times fall with SMs and bandwidth. */
 #include "base/random.h"
-#include "predict/search/pack/contention.h"
-#include "predict/search/pack/search.h"
+#include "predict/search/pack/pack.h"
 #include "test.h"
 
 #include <math.h>

@@ -3,11 +3,7 @@
 #include "predict/serving/plan/engine.h"
 #include "base/point_journal.h"
 #include "base/random.h"
-#include "predict/serving/plan/candidates.h"
-#include "predict/serving/plan/cuts.h"
-#include "predict/serving/plan/reasons.h"
-#include "predict/serving/plan/report.h"
-#include "predict/serving/plan/search.h"
+#include "predict/serving/plan/plan.h"
 #include "test.h"
 
 #include <math.h>
