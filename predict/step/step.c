@@ -1,5 +1,6 @@
 /* Stages, gradient sums and the step. See step.h. */
 #include "predict/step/step.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "models/networks/sequences.h"
 
@@ -66,7 +67,7 @@ int rt_forecast_check_copies(const struct rt_device *device, const struct rt_for
 double rt_queue_launch(struct rt_queue *queue, double dispatch_us, double time_us)
 {
     queue->host_us += dispatch_us;
-    double start = fmax(queue->host_us, queue->gpu_us);
+    double start = queue->host_us > queue->gpu_us ? queue->host_us : queue->gpu_us; /* fmax is a call */
     if (!queue->started)
         queue->first_us = start;
     queue->started = true;
@@ -141,6 +142,16 @@ static void add_gradient(struct gradients *gradients, double ready_us, double by
     gradients->bytes[gradients->count++] = bytes;
 }
 
+/* Kernels of a unit (a repetition of a block) in the order of the forward pass: listed once, run as often as
+ * the block repeats. */
+struct unit {
+    struct unit_launch {
+        const struct rt_forecast_launch *launch;
+        double dispatch_us, time_us, link_us;
+    } * launch; /* (capacity) */
+    size_t count, capacity;
+};
+
 /* A stage of a pipeline, or all of the graph, in one pass. */
 struct stage {
     const struct rt_forecast *forecast;
@@ -149,6 +160,7 @@ struct stage {
     int64_t number;
     struct rt_queue queue;
     struct gradients gradients;
+    struct unit unit;
     double forward_us, backward_us;    /* with what kernels wait; backward with accumulation, no optimizer */
     double wait_us;                    /* that kernels wait for the host, in both passes */
     double first_us;                   /* until the first kernel of the forward pass starts */
@@ -171,18 +183,50 @@ double rt_dispatch_us(const struct rt_dispatch *dispatch, const struct rt_foreca
     return further ? fmin(first, dispatch->launch_us) : first;
 }
 
-/* `repeat`: of the node's block, from 0. */
-static void run_node(struct stage *stage, size_t node, int64_t repeat, bool forward)
+static void list_unit(struct stage *stage, size_t block)
+{
+    const struct rt_forecast *forecast = stage->forecast;
+    const struct rt_block *b = &forecast->graph->blocks[block];
+    struct unit *unit = &stage->unit;
+    unit->count = 0;
+    for (uint32_t n = b->node; n < b->node + b->node_count; n++)
+        for (uint32_t i = forecast->node_launch[n]; i < forecast->node_launch[n + 1]; i++) {
+            const struct rt_forecast_launch *launch = &forecast->launches[i];
+            if (launch->kernel.call.phase != RT_FORWARD)
+                continue;
+            RT_GROW(unit->launch, unit->count, 1, unit->capacity);
+            unit->launch[unit->count++] =
+                (struct unit_launch){launch, rt_dispatch_us(&stage->dispatch, forecast, n, i),
+                                     launch->time_us, launch->source == RT_TIME_LINK ? launch->time_us : 0};
+        }
+}
+
+/* All layers of a model pass through here: the queue is in registers. */
+static void run_unit(struct stage *stage, int64_t repeat)
+{
+    struct rt_queue queue = stage->queue;
+    for (size_t i = 0; i < stage->unit.count; i++) {
+        const struct unit_launch *l = &stage->unit.launch[i];
+        double start = rt_queue_launch(&queue, l->dispatch_us, l->time_us);
+        if (stage->watch != NULL)
+            stage->watch->launch(stage->watch->context, l->launch, repeat, start);
+        stage->link_us += l->link_us;
+    }
+    stage->queue = queue;
+}
+
+/* A node's backward pass, `repeat` of its block, from 0; the optimizer's kernels come behind all of it. */
+static void run_node(struct stage *stage, size_t node, int64_t repeat)
 {
     const struct rt_forecast *forecast = stage->forecast;
     for (uint32_t i = forecast->node_launch[node]; i < forecast->node_launch[node + 1]; i++) {
         const struct rt_forecast_launch *launch = &forecast->launches[i];
-        if ((launch->kernel.call.phase == RT_FORWARD) != forward)
-            continue;
         if (launch->kernel.call.op == RT_OP_OPTIMIZER) {
             stage->optimizer_us += launch->time_us;
             continue;
         }
+        if (launch->kernel.call.phase == RT_FORWARD)
+            continue;
         double start = rt_queue_launch(&stage->queue, rt_dispatch_us(&stage->dispatch, forecast, node, i),
                                        launch->time_us);
         if (stage->watch != NULL)
@@ -191,17 +235,19 @@ static void run_node(struct stage *stage, size_t node, int64_t repeat, bool forw
     }
 }
 
-/* Where the weights are shared out, a unit's (a repetition of a block) are gathered while the one before
- * runs; its kernels wait for them. */
+/* Where the weights are shared out, a unit's are gathered while the one before runs; its kernels wait for
+ * them. */
 static void gather_unit(struct stage *stage, size_t block)
 {
     const struct rt_forecast *forecast = stage->forecast;
     const struct rt_graph *graph = forecast->graph;
     const struct rt_parallelism *parallel = &forecast->options.parallel;
     double parameters = 0, began = stage->queue.gpu_us;
+    if (parallel->shard != RT_SHARD_PARAMETERS || parallel->data == 1)
+        return;
     for (uint32_t n = 0; n < graph->blocks[block].node_count; n++)
         parameters += graph->nodes[graph->blocks[block].node + n].parameters;
-    if (parallel->shard != RT_SHARD_PARAMETERS || parallel->data == 1 || parameters == 0)
+    if (parameters == 0)
         return;
     double bytes = rt_dtypes[rt_graph_weight_dtype(graph)].bytes * parameters;
     double start = fmax(stage->gathered_us, parallel->no_overlap ? began : stage->unit_us);
@@ -222,10 +268,10 @@ static void run_forward(struct stage *stage)
         (struct rt_queue){.host_us = stage->dispatch.first_us, .gpu_us = queued_input_us(stage->forecast)};
     for (size_t b = 0; b < graph->block_count; b++) {
         int64_t repeats = repeats_on_stage(graph, b, layers, stage->number, stages);
+        list_unit(stage, b);
         for (int64_t r = 0; r < repeats; r++) {
             gather_unit(stage, b);
-            for (uint32_t n = 0; n < graph->blocks[b].node_count; n++)
-                run_node(stage, graph->blocks[b].node + n, r, true);
+            run_unit(stage, r);
         }
     }
     stage->forward_us = stage->queue.gpu_us;
@@ -234,13 +280,9 @@ static void run_forward(struct stage *stage)
 }
 
 /* Checkpoints: a layer's forward kernels run again. */
-static void run_again(struct stage *stage, size_t block, int64_t repeat)
+static bool runs_again(const struct rt_graph *graph, size_t block)
 {
-    const struct rt_block *b = &stage->forecast->graph->blocks[block];
-    if (stage->forecast->graph->options.recompute != RT_RECOMPUTE_LAYERS || b->role != RT_BLOCK_LAYER)
-        return;
-    for (uint32_t n = 0; n < b->node_count; n++)
-        run_node(stage, b->node + n, repeat, true);
+    return graph->options.recompute == RT_RECOMPUTE_LAYERS && graph->blocks[block].role == RT_BLOCK_LAYER;
 }
 
 /* In one queue the host goes on launching where it is; else it begins again. */
@@ -254,18 +296,23 @@ static void run_backward(struct stage *stage)
         stage->gathered_us = stage->unit_us = 0;
     }
     double began = stage->queue.gpu_us, waited = stage->queue.wait_us;
-    for (size_t b = graph->block_count; b-- > 0;)
+    for (size_t b = graph->block_count; b-- > 0;) {
+        bool again = runs_again(graph, b);
+        if (again)
+            list_unit(stage, b);
         for (int64_t r = repeats_on_stage(graph, b, layers, stage->number, stages); r-- > 0;) {
             gather_unit(stage, b);
-            run_again(stage, b, r);
+            if (again)
+                run_unit(stage, r);
             for (uint32_t n = graph->blocks[b].node_count; n-- > 0;) {
                 double parameters = graph->nodes[graph->blocks[b].node + n].parameters;
-                run_node(stage, graph->blocks[b].node + n, r, false);
+                run_node(stage, graph->blocks[b].node + n, r);
                 stage->layers += parameters > 0;
                 if (parameters > 0)
                     add_gradient(&stage->gradients, stage->queue.gpu_us - began, width * parameters);
             }
         }
+    }
     stage->backward_us = stage->queue.gpu_us - began;
     stage->wait_us += stage->queue.wait_us - waited;
 }
@@ -282,6 +329,7 @@ static void release_stage(struct stage *stage)
 {
     free(stage->gradients.ready_us);
     free(stage->gradients.bytes);
+    free(stage->unit.launch);
 }
 
 void rt_step_run(const struct rt_forecast *forecast, const struct rt_collectives *collectives,

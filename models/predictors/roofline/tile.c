@@ -275,13 +275,13 @@ double rt_tiled_call_compute_share(const struct rt_tiled_call *launch)
 double rt_tiled_call_depth_share(const struct rt_tiled_call *launch)
 {
     double depth = launch->k > 0 ? (log2(launch->k) - 12.5) / 2.5 : 0;
-    return rt_tiled_call_compute_share(launch) * fmax(0, fmin(depth, 1));
+    return depth > 0 ? rt_tiled_call_compute_share(launch) * fmin(depth, 1) : 0;
 }
 
 double rt_tiled_call_narrow_share(const struct rt_tiled_call *launch)
 {
     double narrow = launch->k > 0 ? log2(128 / fmin(launch->m, launch->n)) : 0;
-    return rt_tiled_call_compute_share(launch) * fmax(0, fmin(narrow, 1));
+    return narrow > 0 ? rt_tiled_call_compute_share(launch) * fmin(narrow, 1) : 0;
 }
 
 double rt_roofline_us(const struct rt_query *query, const struct rt_device *device)

@@ -11,6 +11,12 @@ static const double product_tiles[][2] = {{256, 128}, {128, 256}, {128, 128}, {1
                                           {64, 64},   {32, 128},  {128, 32},  {32, 32}};
 static const double product_splits[] = {1, 2, 4, 8, 16};
 
+/* As fmax, without a call, where a is not NaN: tilings are tried by the dozen for each product. */
+static double larger(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 double rt_wave_us(const struct rt_rates *rates, double block_flops)
 {
     return 1e6 * block_flops / (rates->peak_flops / rates->sms);
@@ -23,8 +29,8 @@ double rt_stream_us(const struct rt_device *device, double bytes)
 
 double rt_blocks_us(const struct rt_rates *rates, double blocks, double block_flops)
 {
-    return fmax(ceil(blocks / rates->sms) * rt_wave_us(rates, block_flops),
-                1e6 * blocks * block_flops / rates->sustained_flops);
+    return larger(ceil(blocks / rates->sms) * rt_wave_us(rates, block_flops),
+                  1e6 * blocks * block_flops / rates->sustained_flops);
 }
 
 /* A product and how it is cut. */
@@ -42,7 +48,8 @@ static void time_tiling(const struct cut *cut, const struct rt_rates *rates, str
     tiling->compute_us = rt_blocks_us(rates, tiling->blocks,
                                       2 * tiling->tile_m * tiling->tile_n * depth * (reach + 8) / reach);
     tiling->memory_us = 1e6 * (cut->bytes + partial) / rates->bandwidth;
-    tiling->time_us = fmax(tiling->compute_us, tiling->memory_us) + (tiling->splits > 1 ? cut->split_us : 0);
+    tiling->time_us =
+        larger(tiling->compute_us, tiling->memory_us) + (tiling->splits > 1 ? cut->split_us : 0);
 }
 
 void rt_tiling_product(double batch, double m, double n, double k, double bytes, const struct rt_rates *rates,
