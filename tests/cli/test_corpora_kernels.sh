@@ -153,12 +153,37 @@ sed 's/Results FP32/Results FP64/' bench/conv.csv >bench/other.csv && mkdir -p o
 if python3 "$scripts/deepbench.py" other -o none 2>message; then not_ok bench_unknown_sheet; else ok bench_unknown_sheet; fi
 holds bench_names_the_sheet "Results FP64" message
 
+# ---- sustained: boards by several names, units that a board lacks, rates that cannot be ----
+mkdir -p peaks
+cat >peaks/peaks.csv <<'EOF'
+device,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops
+NVIDIA RTX 5090 Laptop 24GB,28.00,,95.00,97.00
+NVIDIA GeForce RTX 5090 Laptop GPU,30.00,45.00,60.00,200.00
+NVIDIA GeForce RTX 2080 Ti 22GB,13.00,12.90,58.00,7.00
+NVIDIA GeForce GTX 1660 Ti,5.20,,0.60,2.80
+NVIDIA GeForce RTX 4070 Ti SUPER *OC,33.00,50.00,99.00,99.00
+MTT S70,4.00,N/A,0.39,N/A
+EOF
+import_of sustained peaks
+is peaks_kept "$(grep -c '^gemm,' sustained.out/samples.csv)" 7
+holds peaks_dims "gemm,fp32,forward,none,NVIDIA GeForce RTX 2080 Ti,1,8192,8192,8192," sustained.out/samples.csv
+is peaks_merged "$(grep -c '^gemm,fp32.*Laptop.*,37959.3[0-9]*,,,,2,' sustained.out/samples.csv)" 1
+holds peaks_design "design,12.0 Blackwell" sustained.out/groups.csv
+holds peaks_units "left out: 2 times bf16 without units for it" sustained.txt
+holds peaks_tf32 "left out: 1 times tf32 without units for it" sustained.txt
+holds peaks_beyond "200.00 TFLOP/s, more than 1.25 of its peak of 90.7" sustained.txt
+holds peaks_behind "60 TFLOP/s, less than 0.75 of another's 95" sustained.txt
+holds peaks_fp16 "left out: 1 times fp16 at less than half of fp32" sustained.txt
+holds peaks_memory "kept: 1 times of a board with more memory than its vendor gave it" sustained.txt
+holds peaks_unknown "left out: 1 times MTT S70: no board of the catalogue" sustained.txt
+holds peaks_clocked "left out: 1 times overclocked" sustained.txt
+
 # What lies in ../shared, whatever it holds: all that a converter says it made is in the dataset.
 shared_of() { # NAME FOLDER
     import_of "$1" "$2"
     is "$1_all" "$(($(wc -l <"$1.out/samples.csv") - 1))" "$(awk '/^[^:]+: [^:]+: [0-9]+ samples$/ { sum += $(NF - 1) } END { print sum + 0 }' "$1.txt")"
 }
-for name in deepbench vidur llmservingsim pipeweave_gemm; do
+for name in deepbench vidur llmservingsim pipeweave_gemm sustained; do
     if python3 "$scripts/$name.py" "$work" -o none 2>message; then not_ok "${name}_wrong_folder"; else ok "${name}_wrong_folder"; fi
     holds "${name}_says_what" "name the corpus' own folder" message
     folder=$shared/${name%_gemm}

@@ -40,14 +40,15 @@ static void test_rows_go_by_name(void)
 }
 
 /* A device of the catalogue whose architecture has no row would be forecast as if nothing were known of it.
- */
+ * Orin (8.7) has that of 8.6, whose multiprocessor it has but for faster matrix units. */
 static void test_catalogue_is_known(void)
 {
     struct rt_device device;
     for (size_t i = 0; i < rt_device_catalogue_size(); i++) {
         RT_ASSERT_OK(rt_device_catalogue(i, &device));
         const struct rt_design *row = rt_design_of(&device);
-        CU_ASSERT_STRING_EQUAL(row->capability, device.compute_capability);
+        bool orin = strcmp(device.compute_capability, "8.7") == 0;
+        CU_ASSERT_STRING_EQUAL(row->capability, orin ? "8.6" : device.compute_capability);
         CU_ASSERT_STRING_EQUAL(row->architecture, device.architecture);
     }
 }

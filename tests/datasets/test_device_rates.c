@@ -9,8 +9,9 @@
 /* FLOP (int8: OP) a cycle and multiprocessor, dense, a multiply-add counted twice; matrix units with fp32
  * accumulation. NVIDIA: the table of arithmetic throughput in the CUDA C++ Programming Guide for the lanes;
  * white papers of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper (GH100) and RTX Blackwell for the matrix
- * units; no rate of 10.x's matrix units is published. AMD: tables of FLOPS per clock and CU in the white
- * papers of Vega and CDNA 2, 3 and 4 (CDNA: the column of the MI100). 0: has none, or not published. */
+ * units, the technical brief of the Jetson AGX Orin for 8.7; no rate of 10.x's matrix units is published.
+ * AMD: tables of FLOPS per clock and CU in the white papers of Vega and CDNA 2, 3 and 4 (CDNA: the column of
+ * the MI100). 0: has none, or not published. */
 static const struct rates {
     const char *capability;
     double fp32, fp16, bf16; /* lanes */
@@ -23,6 +24,7 @@ static const struct rates {
     {"7.5", 128, 256, 0, 0, 0, 1024, 0, 0, 0, 2048},
     {"8.0", 128, 512, 256, 0, 1024, 2048, 2048, 0, 0, 4096},
     {"8.6", 256, 256, 256, 0, 512, 1024, 1024, 0, 0, 2048},
+    {"8.7", 256, 0, 0, 0, 1024, 2048, 2048, 0, 0, 4096},
     {"8.9", 256, 256, 256, 0, 512, 1024, 1024, 2048, 0, 2048},
     {"9.0", 256, 512, 512, 0, 2048, 4096, 4096, 8192, 0, 8192},
     {"10.0", 256, 256, 0, 0, 0, 0, 0, 0, 0, 0},
@@ -74,6 +76,7 @@ static const struct exception {
     {"NVIDIA H800", NULL, 1830.0 / 1980, "as the H100"},
     {"NVIDIA GH200 480GB", NULL, 1830.0 / 1980, "as the H100"},
     {"NVIDIA H100 PCIe", NULL, 1620.0 / 1755, "quoted at the tensor cores' own boost clock"},
+    {"NVIDIA H100 NVL", NULL, 1545.0 / 1785, "as the H100 PCIe"},
     {"NVIDIA H20", NULL, 0.232, "limited for export"},
     {"NVIDIA L20", NULL, 0.5, "limited for export"},
     {"NVIDIA L40", NULL, 0.5, "half rate, int8 too"},
@@ -126,7 +129,7 @@ static void test_peaks_follow_from_rates(void)
         CU_ASSERT_TRUE(d.clock_mhz > 0);
         checked += check_device(&d);
     }
-    CU_ASSERT_TRUE(checked >= 330);
+    CU_ASSERT_TRUE(checked >= 650);
 }
 
 /* Each is a board of the catalogue that would fail without it. */
@@ -154,15 +157,16 @@ static void test_other_numbers_are_plausible(void)
         if (!(flops_per_byte > 9 && flops_per_byte < 125))
             printf("# %s: %g FLOP per byte\n", d.name, flops_per_byte);
         CU_ASSERT_TRUE(flops_per_byte > 9 && flops_per_byte < 125);
-        CU_ASSERT_TRUE(d.clock_mhz >= 1000 && d.clock_mhz <= 3000);
+        CU_ASSERT_TRUE(d.clock_mhz >= 600 && d.clock_mhz <= 3000);
         CU_ASSERT_TRUE(d.l2_mib >= 1 && d.l2_mib <= 128);
-        CU_ASSERT_TRUE(d.memory_gib >= 8 && d.memory_gib <= 288);
-        CU_ASSERT_TRUE(isnan(d.power_w) || (d.power_w >= 60 && d.power_w <= 1400));
+        CU_ASSERT_TRUE(d.memory_gib >= 4 && d.memory_gib <= 288);
+        CU_ASSERT_TRUE(isnan(d.power_w) || (d.power_w >= 15 && d.power_w <= 1400));
         CU_ASSERT_TRUE(d.shared_kib_per_sm >= 64 && d.shared_kib_per_sm <= 228);
     }
 }
 
-/* One meaning: to one peer. PCIe 3.0 to 5.0 (8, 16 or 4 lanes fewer: A2), NVLink through a switch, or a mesh.
+/* One meaning: to one peer. PCIe 3.0 to 5.0 (16 lanes or 8: A2, RTX 4060), NVLink through a switch, or a
+ * mesh.
  */
 static void test_links(void)
 {
