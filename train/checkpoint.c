@@ -102,8 +102,8 @@ static int check_version(struct rt_h5 *file)
         return RT_OK;
     return rt_fail(
         RT_EVERSION,
-        "%s: is a checkpoint of an earlier build, which this one cannot go on from; give --overwrite "
-        "in the place of --resume to start over",
+        "%s: is a checkpoint of an earlier build, which this one cannot go on from; give {overwrite} "
+        "in the place of {resume} to start over",
         rt_h5_path(file));
 }
 
@@ -114,14 +114,14 @@ static int check_signature(struct rt_h5 *file, const char *signature)
     if (status == RT_OK && strcmp(found, signature) != 0)
         status = rt_fail(
             RT_EUSAGE,
-            "%s: was made with other options or data; repeat the first command, or give --overwrite in the "
-            "place of --resume to start over",
+            "%s: was made with other options or data; repeat the first command, or give {overwrite} in the "
+            "place of {resume} to start over",
             rt_h5_path(file));
     free(status == RT_OK || status == RT_EUSAGE ? found : NULL);
     return status;
 }
 
-#define START_OVER ": the file is damaged; give --overwrite in the place of --resume to start over"
+#define START_OVER ": the file is damaged; give {overwrite} in the place of {resume} to start over"
 
 /* An error of the best epoch where there is one, and no epoch before its own. How many epochs and steps there
  * may be is known to the fit that goes on. */

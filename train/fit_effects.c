@@ -1,5 +1,5 @@
-/* Device effects in the steps of a network. See fit_effects.h. */
-#include "train/fit_effects.h"
+/* Device effects in the steps of a network. See fit_network.h. */
+#include "train/fit_network.h"
 #include "base/sort.h"
 #include "base/status.h"
 #include "models/predictors/nn/step.h"

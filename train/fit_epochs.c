@@ -134,7 +134,7 @@ static int run_epochs(struct rt_training *training, struct rt_network_fit *fit)
         double mape = validate(training, fit);
         if (!isfinite(loss) || !isfinite(mape))
             return rt_fail(RT_EFORMAT,
-                           "%s: training diverged in epoch %d (loss %g); try a smaller --learning-rate",
+                           "%s: training diverged in epoch %d (loss %g); try a smaller {learning_rate}",
                            rt_net_name(fit->recipe->family, fit->recipe->units), (int)state->epoch, loss);
         keep_best(fit, mape);
         status = save_checkpoint(training, fit);

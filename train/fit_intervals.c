@@ -1,7 +1,7 @@
 /* Fits that leave a device out. See fit_intervals.h. */
 #include "train/fit_intervals.h"
 #include "base/status.h"
-#include "train/throttled_sessions.h"
+#include "train/training_rows.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,18 +1,18 @@
-/* The model of links, fitted. See fit_links.h. */
-#include "train/fit_links.h"
+/* The model of links, fitted. See fit_intervals.h. */
+#include "train/fit_intervals.h"
 #include "base/hash_set.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "train/fit_intervals.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 2, REWEIGHTINGS = 3, SWEEPS = 400 };
-static const double RIDGE = 1e-3;    /* part of the diagonal, so that equal columns share */
-static const double OUTLIER = 0.2;   /* error in ln from which a row counts less */
-static const double SMALL = 65536.0; /* bytes of messages that the host's launch takes longer than */
+static const double RIDGE = 1e-3;     /* part of the diagonal, so that equal columns share */
+static const double EFFECT_RIDGE = 4; /* cells that the prior of a device effect is worth */
+static const double OUTLIER = 0.2;    /* error in ln from which a row counts less */
+static const double SMALL = 65536.0;  /* bytes of messages that the host's launch takes longer than */
 
 struct row {
     double term[RT_LINK_TERMS];
@@ -216,7 +216,7 @@ static double fit_host(const struct rt_dataset *dataset, const struct rows *rows
 static void fit_effect(const struct rt_dataset *dataset, const struct rows *rows,
                        const struct rt_link_model *model, size_t device, struct rt_device_effect *effect)
 {
-    double a = RT_LINK_RIDGE, b = 0, d = RT_LINK_RIDGE, x = 0, y = 0;
+    double a = EFFECT_RIDGE, b = 0, d = EFFECT_RIDGE, x = 0, y = 0;
     rt_device_effect_init(effect, &dataset->devices[device]);
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];

@@ -1,7 +1,7 @@
 /* Rows, network and optimizer of a fit. See fit_network.h. */
 #include "base/status.h"
 #include "train/fit_network.h"
-#include "train/throttled_sessions.h"
+#include "train/training_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -142,14 +142,14 @@ int rt_network_fit_restore(const struct rt_training *training, struct rt_network
         return rt_fail(
             RT_EFORMAT,
             "%s: /fit is at epoch %lld and step %llu, where there are %d epochs of %llu steps: the "
-            "file is damaged; give --overwrite in the place of --resume to start over",
+            "file is damaged; give {overwrite} in the place of {resume} to start over",
             training->checkpoint, (long long)from->epoch, (unsigned long long)from->optimizer_steps,
             fit->epochs, (unsigned long long)batches);
     if (from->count != state->count || from->effect_count != state->effect_count)
         return rt_fail(
             RT_EFORMAT,
             "%s: holds %zu parameters and %zu device effects where %zu and %zu belong: the file is "
-            "damaged; give --overwrite in the place of --resume to start over",
+            "damaged; give {overwrite} in the place of {resume} to start over",
             training->checkpoint, from->count, from->effect_count, state->count, state->effect_count);
     memcpy(state->parameters, from->parameters, state->count * sizeof(rt_real));
     memcpy(state->best, from->best, state->count * sizeof(rt_real));

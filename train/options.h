@@ -18,7 +18,8 @@ struct rt_train_options {
     double checkpoint_seconds;   /* least time between checkpoints */
     bool resume, quiet;
     bool no_intervals; /* no fits that leave each device out, so forecasts carry no intervals */
-    bool keep_all; /* fit also to throttled sessions (models/predictors/predictor/throttling.h) and impossible samples */
+    bool keep_all; /* fit also to throttled sessions (models/predictors/predictor/throttling.h) and impossible
+                      samples */
 };
 
 #endif

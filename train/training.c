@@ -32,8 +32,8 @@ static void warn_of_same_chip(const struct rt_training *training, size_t held_ou
 static int hold_out_gpus(struct rt_training *training)
 {
     const struct rt_dataset *dataset = training->data.dataset;
-    int status = rt_devices_choose(dataset, "--hold-out-gpu", &training->options->held_out_gpus,
-                                   training->held_out_device);
+    int status = rt_devices_choose(dataset, rt_field_words("hold_out_gpu").text,
+                                   &training->options->held_out_gpus, training->held_out_device);
     for (size_t d = 0; status == RT_OK && d < dataset->device_count; d++)
         if (training->held_out_device[d])
             warn_of_same_chip(training, d);
@@ -49,7 +49,7 @@ static int hold_out_ops(struct rt_training *training)
         if (op < 0)
             return rt_fail(
                 RT_ENOTFOUND,
-                "--hold-out-op %s: there is no op of that name; `rooftile dataset info` lists them",
+                "{hold_out_op} %s: there is no op of that name; `rooftile dataset info` lists them",
                 names->name[n]);
         training->held_out_op[op] = true;
         predictor->held_out_ops = add_line(predictor->held_out_ops, rt_ops[op].name);
@@ -197,7 +197,7 @@ int rt_training_save(struct rt_training *training, int status)
         return status;
     if (interrupted)
         return rt_fail(RT_EINTERRUPTED,
-                       "interrupted: %s holds the best so far; the same command with --resume goes on",
+                       "interrupted: %s holds the best so far; the same command with {resume} goes on",
                        training->options->out);
     unlink(training->checkpoint);
     rt_temporaries_clean(training->checkpoint);
@@ -233,7 +233,7 @@ void rt_training_summarise(struct rt_training *training, const struct rt_recipe 
     if (left_out->impossible > 0 && !training->options->quiet)
         rt_warn(
             "%zu kernels of %s are faster than the roofline of their device allows and left out (`rooftile "
-            "dataset validate` names the worst; --keep-all keeps them)",
+            "dataset validate` names the worst; {keep_all} keeps them)",
             left_out->impossible, rt_net_name(recipe->family, recipe->units));
     if (training->summary == NULL || all == 0) /* the data may lack families, and units */
         return;

@@ -4,6 +4,7 @@
 #define ROOFTILE_TRAIN_TRAINING_ROWS_H
 
 #include "models/predictors/predictor/predictor.h"
+#include "models/predictors/predictor/throttling.h"
 
 struct rt_training_rows {
     size_t count;
@@ -59,5 +60,21 @@ void rt_training_rows_weigh(struct rt_training_rows *rows, double small_us);
  */
 void rt_training_rows_standardise(struct rt_family_net *net, struct rt_training_rows *train,
                                   struct rt_training_rows *validation, double clip_margin);
+
+/* ---- throttled sessions ----
+ *
+ * Sessions in which a GPU was throttled (models/predictors/predictor/throttling.h) are found before anything
+ * is fitted to them; their rows of the family are dropped. */
+
+/* The median of roofline / measured over a session's large, compute-bound rows; NaN where there are fewer
+ * than RT_LARGE_KERNELS. */
+double rt_training_rows_utilisation(const struct rt_training_rows *rows, int32_t device,
+                                    enum rt_split session);
+
+/* Drops the rows of sessions whose training rows look throttled, of families that the rule covers; `warn`:
+ * with a line on stderr each. Adds to left_out->throttled. */
+void rt_throttled_drop(const struct rt_training_data *data, const struct rt_family_net *net, bool warn,
+                       struct rt_training_rows *train, struct rt_training_rows *validation,
+                       struct rt_training_rows_left_out *left_out);
 
 #endif

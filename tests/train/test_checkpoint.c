@@ -45,7 +45,7 @@ static void expect(const char *path, const char *words)
     struct rt_predictor finished;
     struct rt_fit fit;
     RT_ASSERT_FAILS(rt_checkpoint_load(path, "signature", &finished, &fit), RT_EFORMAT, words);
-    CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "give --overwrite in the place of --resume to start over"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(rt_error(), "give overwrite in the place of resume to start over"));
 }
 
 static void test_round_trip(void)

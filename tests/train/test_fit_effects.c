@@ -1,7 +1,7 @@
 /* Dispatch overhead of devices. The effects themselves are tested in test_train.c. */
 #include "test.h"
 
-#include "train/fit_effects.h"
+#include "train/fit_network.h"
 
 #include <math.h>
 

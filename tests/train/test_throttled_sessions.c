@@ -1,7 +1,7 @@
 /* Throttled sessions are found by what their large kernels reach; rows are dropped, limited and weighed. */
 #include "test.h"
 
-#include "train/throttled_sessions.h"
+#include "train/training_rows.h"
 
 #include <math.h>
 

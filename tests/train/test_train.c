@@ -202,7 +202,7 @@ static void test_resume_refuses_other_progress(void)
     fit.epoch = epoch;
     fit.optimizer_steps++;
     RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "--overwrite in the place of --resume");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EFORMAT, "overwrite in the place of resume");
     fit.optimizer_steps--;
     fit.count--;
     RT_ASSERT_OK(rt_checkpoint_save(checkpoint, signature, &finished, &fit));
@@ -330,10 +330,10 @@ static void test_refusals(void)
     RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_EUSAGE, "needs no training");
     options.kind = "neusight";
     options.held_out_gpus = (struct rt_names){nobody, 1};
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "--hold-out-gpu H900");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "hold_out_gpu H900");
     options.held_out_gpus.count = 0;
     options.held_out_ops = (struct rt_names){nobody, 1};
-    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "--hold-out-op H900");
+    RT_ASSERT_FAILS(rt_train(&dataset, &options, NULL), RT_ENOTFOUND, "hold_out_op H900");
     options.held_out_ops.count = 0;
     const char *all[] = {"Synthetic"};
     options.held_out_gpus = (struct rt_names){all, 1};

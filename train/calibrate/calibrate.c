@@ -1,8 +1,6 @@
 /* Calibration on a copy of a predictor's device effects. See calibrate.h. */
 #include "train/calibrate/calibrate.h"
 #include "base/status.h"
-#include "train/calibrate/kernels.h"
-#include "train/calibrate/runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

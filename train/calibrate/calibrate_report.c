@@ -1,5 +1,5 @@
-/* A calibration as tables, facts and notes. See calibrate_report.h. */
-#include "train/calibrate/calibrate_report.h"
+/* A calibration as tables, facts and notes. See calibrate.h. */
+#include "train/calibrate/calibrate.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -90,8 +90,8 @@ static void note_session(const struct rt_calibration *calibration, struct rt_rep
             "all families of kernels are slower than known GPUs lead to expect (%s), as in a session where "
             "the "
             "GPU was throttled or shared: kernels in models are taken as %.0f%% faster than these; measure "
-            "runs of models and calibrate with --from both",
-            families.text, -100 * expm1(calibration->queued_prior));
+            "runs of models and calibrate with %s both",
+            families.text, -100 * expm1(calibration->queued_prior), rt_field_words("from").text);
     rt_text_release(&families);
 }
 
@@ -203,8 +203,8 @@ static void note_unfitted(const struct rt_calibrated_family *row, struct rt_repo
         rt_report_add_note(
             report, NULL,
             "%s is left as it was: its kernels look throttled, large ones reach %.0f%% of what "
-            "the board sustains (--keep-all uses them)",
-            name, 100 * row->utilisation);
+            "the board sustains (%s uses them)",
+            name, 100 * row->utilisation, rt_field_words("keep_all").text);
     else if (row->used == 0 && (row->available > 0 || row->units != RT_UNITS_MATRIX))
         rt_report_add_note(report, NULL,
                            "%s is left as it was: %zu kernels of it can be used, and %d are needed", name,

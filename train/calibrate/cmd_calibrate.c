@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "datasets/dataset_input.h"
 #include "train/calibrate/calibrate.h"
-#include "train/calibrate/calibrate_report.h"
 #include "train/calibrate/energy.h"
 #include "predict/evaluate/evaluate.h"
 

@@ -1,12 +1,46 @@
-/* Device effects from a few kernels. See effects.h. */
-#include "train/calibrate/effects.h"
+/* What device effects make of one kernel, and the fit of them to a few. See kernel_fits.h. */
+#include "train/calibrate/kernel_fits.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "models/predictors/predictor/predictor.h"
 #include "train/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+void rt_calibration_shares(const struct rt_bound *bound, double share[RT_EFFECT_PARTS])
+{
+    for (int p = 0; p < RT_EFFECT_PARTS; p++) {
+        struct rt_bound copy = *bound;
+        struct rt_device_effect unit = {.value = {0}};
+        unit.value[p] = 1;
+        rt_bound_set_effect(&copy, &unit);
+        share[p] = copy.shift;
+    }
+}
+
+double rt_calibration_shifted_us(const struct rt_calibration_kernel *kernel,
+                                 const double value[RT_EFFECT_PARTS], double shift)
+{
+    for (int p = 0; p < RT_EFFECT_PARTS; p++)
+        shift += kernel->share[p] * value[p];
+    return kernel->unit_us * exp(shift);
+}
+
+double rt_calibration_forecast(const struct rt_calibration_kernel *kernel,
+                               const struct rt_device_effect *effect)
+{
+    const struct rt_residual_correction *correction = &effect->correction;
+    double shift = rt_residual_correction_at(correction, (enum rt_dtype)kernel->dtype, kernel->place);
+    return effect->dispatch_us + rt_calibration_shifted_us(kernel, effect->value, shift);
+}
+
+double rt_calibration_effect_us(const struct rt_calibration_kernel *kernel,
+                                const struct rt_device_effect *effect)
+{
+    return effect->dispatch_us + rt_calibration_shifted_us(kernel, effect->value, 0);
+}
 
 enum { GRID = 33, GOLDEN = 40 };            /* overheads of the grid; golden section steps around the best */
 static const double prior_scatter = 0.1;    /* of ln latency: where the fit of it starts */

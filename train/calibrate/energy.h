@@ -7,7 +7,7 @@
 #define ROOFTILE_TRAIN_CALIBRATE_ENERGY_H
 
 #include "base/report.h"
-#include "train/calibrate/calibration.h"
+#include "train/calibrate/calibrate.h"
 #include "train/calibrate/energy_observations.h"
 
 /* Borrows the dataset. */

@@ -1,8 +1,7 @@
-/* Studentised residuals of calibration kernels, each left out. See intervals.h. */
-#include "train/calibrate/intervals.h"
+/* Studentised residuals of calibration kernels, each left out. See kernel_fits.h. */
+#include "train/calibrate/kernel_fits.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "train/calibrate/residuals.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,18 +1,35 @@
-/* Calibration from kernels, network by network. See kernels.h. */
-#include "train/calibrate/kernels.h"
+/* Calibration from kernels, network by network. See calibrate.h. */
+#include "train/calibrate/calibrate.h"
 #include "base/status.h"
 #include "datasets/validate.h"
 #include "models/predictors/predictor/throttling.h"
-#include "train/calibrate/effects.h"
-#include "train/calibrate/intervals.h"
-#include "train/calibrate/residuals.h"
-#include "train/calibrate/selection.h"
+#include "train/calibrate/kernel_fits.h"
 #include "predict/evaluate/evaluate.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- what is not used --- */
+
+const struct rt_unused_row rt_unused[RT_UNUSED_COUNT] = {
+    [RT_UNUSED_FAILED] = {"failed", "marked as failed"},
+    [RT_UNUSED_THROTTLED] = {"throttled", "measured while the clock fell"},
+    [RT_UNUSED_UNSTABLE] = {"unstable", "whose measurement did not become stable"},
+    [RT_UNUSED_NO_LATENCY] = {"no_latency", "without a possible latency"},
+    [RT_UNUSED_IMPOSSIBLE] = {"impossible", "faster than the roofline of the device allows"},
+    [RT_UNUSED_NO_FORECAST] = {"no_forecast", "that the predictor has no network, peak or tile for"},
+};
+
+enum rt_unused rt_unused_of(uint32_t flags, double latency_us)
+{
+    return flags & RT_FLAG_FAILED             ? RT_UNUSED_FAILED
+           : flags & RT_FLAG_THROTTLED        ? RT_UNUSED_THROTTLED
+           : flags & RT_FLAG_UNSTABLE         ? RT_UNUSED_UNSTABLE
+           : !rt_time_is_possible(latency_us) ? RT_UNUSED_NO_LATENCY
+                                              : RT_UNUSED_COUNT;
+}
 
 /* --- the kernels of a network --- */
 
@@ -85,7 +102,8 @@ static enum rt_unused try_sample(const struct source *source, const struct rt_sa
     struct rt_query query;
     enum rt_unused reason = rt_unused_of(sample->flags, sample->latency_us);
     rt_query_of_sample(sample, false, &query);
-    query.queued = query.on_device = false; /* a calibration fits the dispatch overhead that its kernels show, be it none */
+    query.queued = query.on_device =
+        false; /* a calibration fits the dispatch overhead that its kernels show, be it none */
     if (reason == RT_UNUSED_COUNT && rt_sample_is_impossible(source->dataset, sample))
         reason = RT_UNUSED_IMPOSSIBLE;
     if (reason == RT_UNUSED_COUNT &&
@@ -303,7 +321,7 @@ static int refuse(const struct rt_calibration *calibration, const struct rt_cali
             return rt_fail(
                 RT_EFORMAT,
                 "nothing to calibrate with: %s kernels of %s look throttled (split %s), large ones "
-                "reach %.0f%% of what the board sustains; measure again, or use them with --keep-all",
+                "reach %.0f%% of what the board sustains; measure again, or use them with {keep_all}",
                 rt_net_name(calibration->family[f].family, calibration->family[f].units), calibration->device,
                 rt_part_name(options->part), 100 * calibration->family[f].utilisation);
     for (int r = 0; r < RT_UNUSED_COUNT; r++) {
@@ -315,7 +333,7 @@ static int refuse(const struct rt_calibration *calibration, const struct rt_cali
     return rt_fail(
         RT_EFORMAT,
         "no family has %d kernels of %s that can be used (split %s)%s; measure some with `rooftile "
-        "collect --plan calibrate`, or choose another --split",
+        "collect --plan calibrate`, or choose another {split}",
         RT_CALIBRATE_LEAST, calibration->device, rt_part_name(options->part), left);
 }
 

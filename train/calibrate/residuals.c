@@ -1,5 +1,5 @@
-/* Gaussian process regression of what device effects leave, robust. See residuals.h. */
-#include "train/calibrate/residuals.h"
+/* Gaussian process regression of what device effects leave, robust. See kernel_fits.h. */
+#include "train/calibrate/kernel_fits.h"
 #include "base/status.h"
 #include "models/predictors/nn/blas.h"
 

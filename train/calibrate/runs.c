@@ -1,5 +1,5 @@
-/* Calibration from runs of whole runs. See runs.h. */
-#include "train/calibrate/runs.h"
+/* Calibration from runs of whole models. See calibrate.h. */
+#include "train/calibrate/calibrate.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "predict/evaluate/run_steps.h"
@@ -242,7 +242,7 @@ static int find_runs(struct runs *runs, const struct rt_calibrate_options *optio
     if (runs->count == 0)
         return rt_fail(RT_EFORMAT,
                        "holds no run of a whole model on one %s that can be forecast; calibrate from kernels "
-                       "of it (--from kernels): `rooftile collect --plan calibrate` measures some",
+                       "of it ({from} kernels): `rooftile collect --plan calibrate` measures some",
                        runs->device->name);
     int status = check_names(runs, &options->without);
     if (status == RT_OK && runs->used == 0)

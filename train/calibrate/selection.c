@@ -1,9 +1,7 @@
-/* Greedy selection by variance reduction. See selection.h. */
-#include "train/calibrate/selection.h"
+/* Greedy selection by variance reduction. See kernel_fits.h. */
+#include "train/calibrate/kernel_fits.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "train/calibrate/effects.h"
-#include "train/calibrate/residuals.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The device or the session: two Gaussian models compared. See slow_session.h. */
-#include "train/calibrate/slow_session.h"
+/* The device or the session: two Gaussian models compared. See calibrate.h. */
+#include "train/calibrate/calibrate.h"
 #include "base/sort.h"
 #include "base/status.h"
 #include "models/predictors/nn/blas.h"

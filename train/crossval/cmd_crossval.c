@@ -6,9 +6,8 @@
 #include "base/threads.h"
 #include "models/predictors/predictor/recipe.h"
 #include "train/calibrate/calibrate.h"
-#include "train/crossval/energy.h"
-#include "train/crossval/jobs.h"
-#include "train/crossval/table_report.h"
+#include "train/crossval/fold_file.h"
+#include "train/crossval/table.h"
 
 #include <stdlib.h>
 #include <string.h>

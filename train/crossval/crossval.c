@@ -5,7 +5,7 @@
 #include "base/version.h"
 #include "datasets/dataset_input.h"
 #include "models/predictors/predictor/recipe.h"
-#include "train/crossval/plain_runs.h"
+#include "predict/evaluate/run_steps.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -142,7 +142,7 @@ static int find_gpus(struct rt_crossval *crossval)
     const struct rt_names *only = &crossval->options->only;
     bool *taken = rt_calloc(dataset->device_count + 1, sizeof *taken),
          *wanted = rt_calloc(dataset->device_count + 1, sizeof *wanted);
-    int status = rt_devices_choose(dataset, "--gpu", only, wanted);
+    int status = rt_devices_choose(dataset, rt_field_words("gpu").text, only, wanted);
     for (size_t d = 0; status == RT_OK && d < dataset->device_count; d++) {
         if (taken[d])
             continue;
@@ -215,7 +215,7 @@ static void find_models(struct rt_crossval *crossval)
     fold->workloads = dataset->workload_count;
 }
 
-/* --calibrate-runs needs runs to calibrate with. */
+/* {calibrate_runs} needs runs to calibrate with. */
 static int check_runs(const struct rt_crossval *crossval)
 {
     bool found = !crossval->options->runs, *plain = found ? NULL : rt_plain_runs(&crossval->dataset);
@@ -225,7 +225,7 @@ static int check_runs(const struct rt_crossval *crossval)
     if (found)
         return RT_OK;
     return rt_fail(RT_EFORMAT,
-                   "%s: holds no measured run of a whole model on one GPU that --calibrate-runs could "
+                   "%s: holds no measured run of a whole model on one GPU that {calibrate_runs} could "
                    "calibrate with; leave it out, or name data that has some",
                    crossval->options->data.name[0]);
 }
@@ -233,13 +233,13 @@ static int check_runs(const struct rt_crossval *crossval)
 static int refuse_empty(const struct rt_crossval *crossval)
 {
     const struct rt_crossval_options *options = crossval->options;
-    const char *what = rt_leave_outs[options->leave_out];
+    struct rt_field_words field = rt_field_words(rt_leave_outs[options->leave_out]);
     if (options->only.count > 0)
         return rt_fail(
             RT_ENOTFOUND,
-            "--%s %s: no fold of the data has that in its name; `rooftile crossval --dry-run` without "
-            "--%s lists them",
-            what, options->only.name[0], what);
+            "%s %s: no fold of the data has that in its name; `rooftile crossval --dry-run` without %s lists "
+            "them",
+            field.text, options->only.name[0], field.text);
     if (options->leave_out == RT_LEAVE_MODEL)
         return rt_fail(RT_EFORMAT,
                        "%s: holds no measured workloads (whole models), so there is no model to leave out; "
@@ -415,4 +415,19 @@ void rt_crossval_release(struct rt_crossval *crossval)
     free(crossval->left_out);
     rt_dataset_release(&crossval->dataset);
     *crossval = (struct rt_crossval){0};
+}
+
+bool *rt_plain_runs(const struct rt_dataset *dataset)
+{
+    bool *plain = rt_calloc(dataset->workload_count + 1, sizeof *plain);
+    for (size_t w = 0; w < dataset->workload_count; w++) {
+        const struct rt_workload *workload = &dataset->workloads[w];
+        struct rt_run_steps steps;
+        if (!rt_workload_is_plain(dataset, workload) ||
+            rt_run_steps(dataset, workload, &dataset->devices[workload->device], NULL, &steps) != RT_OK)
+            continue;
+        plain[w] = true;
+        rt_run_steps_release(&steps);
+    }
+    return plain;
 }

@@ -7,22 +7,12 @@
  * is made of fold files alone. A complete fold file of the same program, data and options is not made again,
  * and --shard I/N makes those of the folds f with f mod N = I - 1: units on several machines meet in one
  * folder.
- *
- *   crossval.c      options; the data; which folds there are; a unit's folder and key
- *   fold_file.c     errors of a unit in its file
- *   judge.c         a predictor evaluated: rows of errors
- *   fold.c          a unit: train, judge, calibrate, judge
- *   other_runs.c    a unit's models judged after calibration with runs of the other models
- *   jobs.c          units in child processes, --jobs at a time
- *   table.c         all fold files as one table
- *   table_report.c  that table for people and programs
- *   energy.c        --target energy: chips left out of the energy model's fit; no units, no folder
- *   cmd_crossval.c  `rooftile crossval`
  */
 #ifndef ROOFTILE_TRAIN_CROSSVAL_CROSSVAL_H
 #define ROOFTILE_TRAIN_CROSSVAL_CROSSVAL_H
 
 #include "base/options.h"
+#include "base/report.h"
 #include "datasets/dataset.h"
 #include "datasets/split.h"
 #include "train/train.h"
@@ -121,5 +111,49 @@ char *rt_unit_path(const struct rt_unit *unit, const char *name);
 /* All that the trained predictor, and all that the fold file depends on, as texts. Free with free(). */
 char *rt_unit_training_key(const struct rt_crossval *crossval, const struct rt_unit *unit);
 char *rt_unit_key(const struct rt_crossval *crossval, const struct rt_unit *unit);
+
+/* Plain runs (rt_workload_is_plain) of a model that can be built as a graph: whether each workload is one
+ * (workload_count), to be freed. Calibration from runs takes these, and only these are judged after it. */
+bool *rt_plain_runs(const struct rt_dataset *dataset);
+
+/* ---- unit_calibration.c: a unit's predictor calibrated to kernels of the held-out GPUs ---- */
+
+/* The families that the kind has networks for and that were asked for. */
+void rt_unit_families(const struct rt_crossval *crossval, const struct rt_unit *unit,
+                      bool out[RT_FAMILY_COUNT]);
+
+/* Has a family of the unit enough kernels of the device for calibration? True of RT_ZERO_SHOT. */
+bool rt_unit_calibrates(const struct rt_crossval *crossval, const struct rt_unit *unit, size_t device,
+                        enum rt_protocol kernels);
+
+/* The same of one family. */
+bool rt_unit_calibrates_family(const struct rt_crossval *crossval, const struct rt_fold *fold, size_t device,
+                               int family, enum rt_protocol kernels);
+
+/* Calibrates the trained predictor to all devices of the fold, into rt_unit_predictor(unit, kernels). */
+int rt_unit_calibrate(const struct rt_crossval *crossval, const struct rt_unit *unit,
+                      enum rt_protocol kernels);
+
+/* Path of a protocol's predictor, "predictor.h5" of RT_ZERO_SHOT; "roofline" where the kind is. Free with
+ * free(). */
+char *rt_unit_predictor(const struct rt_unit *unit, enum rt_protocol kernels);
+
+/* ---- energy.c ----
+ *
+ * Cross-validation of energy: every chip of the data left out in turn, the energy model's population fitted
+ * to the measured power of all others (train/judge_energy.h), then the effects of each left-out GPU to one of
+ * its runs, several in turn. Nothing is trained: times are those of predictors that are there, of each chip
+ * those of the first one that was not fitted to it. */
+
+struct rt_energy_crossval_options {
+    struct rt_names data;
+    struct rt_names times; /* predictors; none: "pretrained" */
+    struct rt_names only;  /* print these GPUs, words in their names; none: all */
+    int64_t seed;
+};
+
+/* Into a new report. RT_EFORMAT where the data has measured power of fewer than two chips; errors of reading.
+ */
+int rt_energy_crossval(const struct rt_energy_crossval_options *options, struct rt_report **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Energy of GPUs left out. See energy.h. */
-#include "train/crossval/energy.h"
+/* Energy of GPUs left out. See crossval.h. */
+#include "train/crossval/crossval.h"
 #include "base/array.h"
 #include "base/status.h"
 #include "datasets/dataset_input.h"

@@ -1,12 +1,12 @@
-/* One unit of cross-validation. See fold.h. */
-#include "train/crossval/fold.h"
+/* One unit of cross-validation: train, judge, calibrate, judge. See fold_file.h. */
+#include "train/crossval/fold_file.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "train/crossval/judge.h"
-#include "train/crossval/other_runs.h"
-#include "train/crossval/unit_calibration.h"
+#include "predict/evaluate/evaluate.h"
+#include "train/calibrate/calibrate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,7 +79,305 @@ static int train(const struct rt_crossval *crossval, const struct rt_unit *unit)
     return status == RT_OK ? RT_OK : rt_fail_context(status, "train");
 }
 
-/* --- judging --- */
+/* --- a predictor of the unit evaluated: errors as rows of its fold file --- */
+
+struct judgement {
+    const struct rt_dataset *dataset;
+    const struct rt_predictor *predictor;
+    enum rt_protocol protocol; /* of RT_ZERO_SHOT: with roofline and additive floor beside */
+    const bool *devices;       /* (device_count); none true: all */
+    /* Of kernels: */
+    bool ops[RT_OP_COUNT];
+    int part;
+    /* Of whole models: only plain runs of that model; NULL: everything */
+    const char *model;
+};
+
+/* NULL where none is marked: all. */
+static const bool *marked(const struct judgement *judgement)
+{
+    for (size_t d = 0; d < judgement->dataset->device_count; d++)
+        if (judgement->devices[d])
+            return judgement->devices;
+    return NULL;
+}
+
+/* What a group of rows is about: kernels of an op, or one run. */
+static struct rt_fold_row row_of(const struct judgement *judgement, const struct rt_evaluation *evaluation,
+                                 size_t first)
+{
+    struct rt_fold_row row = {.protocol = judgement->protocol, .coverage90 = NAN, .width90 = NAN};
+    if (evaluation->workloads) {
+        const struct rt_scored_run *run = &evaluation->run[first];
+        row.level = "end to end";
+        row.row = rt_workload_kinds[run->kind];
+        row.of = run->name.model;
+        row.device = run->name.device;
+    } else {
+        const struct rt_sample *sample = evaluation->sample[first];
+        row.level = "kernels";
+        row.row = rt_families[rt_call_family(&sample->call)].name;
+        row.of = rt_ops[sample->call.op].name;
+        row.device = judgement->dataset->devices[sample->device].name;
+    }
+    return row;
+}
+
+/* Coverage and width of the group's intervals in a column. */
+static void add_intervals(const struct rt_evaluation *evaluation, const struct rt_scored_group *group,
+                          size_t column, struct rt_fold_row *row)
+{
+    const struct rt_scored_column *from = &evaluation->column[column];
+    double within = 0, width = 0, n = 0;
+    row->coverage90 = row->width90 = NAN;
+    for (size_t r = group->first; from->ln_half_width != NULL && r < group->first + group->count; r++) {
+        double error = rt_evaluation_error(evaluation, r, column);
+        if (isnan(error))
+            continue;
+        within += fabs(log1p(error / 100)) <= from->ln_half_width[r];
+        width += sinh(from->ln_half_width[r]); /* NaN stays */
+        n++;
+    }
+    if (n > 0 && !isnan(width)) {
+        row->coverage90 = 100 * within / n;
+        row->width90 = 100 * width / n;
+    }
+}
+
+/* A row for each column with a time. The additive floor only stands beside what is not calibrated. */
+static void add_group(const struct judgement *judgement, const struct rt_evaluation *evaluation,
+                      const struct rt_scored_group *group, json_t *rows)
+{
+    struct rt_fold_row row = row_of(judgement, evaluation, group->first);
+    for (size_t c = 0; c < evaluation->column_count; c++) {
+        row.predictor = evaluation->column[c].key;
+        row.n = 0;
+        row.mape = row.bias = 0;
+        for (size_t r = group->first; r < group->first + group->count; r++) {
+            double error = rt_evaluation_error(evaluation, r, c);
+            if (isnan(error))
+                continue;
+            row.n++;
+            row.mape += fabs(error);
+            row.bias += error;
+        }
+        row.mape /= (double)row.n;
+        row.bias /= (double)row.n;
+        add_intervals(evaluation, group, c, &row);
+        if (row.n > 0 && (c < evaluation->candidate_count || judgement->protocol == RT_ZERO_SHOT))
+            rt_fold_row_add(rows, &row);
+    }
+}
+
+/* Kernels that are left out because the predictor was calibrated to them. */
+static void add_left_out(const struct judgement *judgement, const struct rt_evaluation *evaluation,
+                         json_t *rows)
+{
+    for (int op = 0; op < RT_OP_COUNT; op++)
+        if (evaluation->left_out[RT_LEFT_CALIBRATED][op] > 0)
+            rt_fold_row_add(
+                rows, &(struct rt_fold_row){.protocol = judgement->protocol,
+                                            .predictor = judgement->predictor->kind,
+                                            .level = "kernels",
+                                            .row = rt_families[rt_ops[op].family].name,
+                                            .of = rt_ops[op].name,
+                                            .device = "all",
+                                            .calibrated_to = evaluation->left_out[RT_LEFT_CALIBRATED][op],
+                                            .mape = NAN,
+                                            .bias = NAN,
+                                            .coverage90 = NAN,
+                                            .width90 = NAN});
+}
+
+/* `evaluate` takes parts of names, and runs with other options of a model. */
+static bool is_judged(const struct judgement *judgement, const struct rt_evaluation *evaluation, size_t row)
+{
+    const char *model = judgement->model;
+    return model == NULL || (strcmp(evaluation->run[row].name.model, model) == 0 &&
+                             rt_workload_is_plain(judgement->dataset, evaluation->run[row].workload));
+}
+
+typedef int evaluate(const struct rt_dataset *dataset, const struct rt_candidate *candidates, size_t count,
+                     const struct rt_evaluate_options *options, struct rt_evaluation *out);
+
+/* The predictor, and the roofline beside what is not calibrated. */
+static int judge_by(const struct judgement *judgement, evaluate *evaluate_them,
+                    const struct rt_evaluate_options *options, json_t *rows)
+{
+    struct rt_predictor roofline = {0};
+    struct rt_evaluation evaluation;
+    char *kind = judgement->predictor->kind;
+    bool beside = judgement->protocol == RT_ZERO_SHOT && rt_kind_is_trained(kind);
+    int status = rt_predictor_open("roofline", &roofline);
+    if (status != RT_OK)
+        return status;
+    const struct rt_candidate candidates[] = {
+        {.predictor = *judgement->predictor, .name = kind, .label = kind},
+        {.predictor = roofline, .name = roofline.kind, .label = roofline.kind}};
+    status = evaluate_them(judgement->dataset, candidates, beside ? 2 : 1, options, &evaluation);
+    if (status == RT_OK) {
+        for (size_t g = 0; g < evaluation.group_count; g++)
+            if (is_judged(judgement, &evaluation, evaluation.groups[g].first))
+                add_group(judgement, &evaluation, &evaluation.groups[g], rows);
+        add_left_out(judgement, &evaluation, rows);
+        rt_evaluation_release(&evaluation);
+    }
+    rt_predictor_release(&roofline);
+    return status;
+}
+
+/* Where a calibrated predictor has no kernel to be judged on, it was calibrated to all of them: the same ones
+ * were judged zero-shot. */
+static int judge_kernels(const struct judgement *judgement, json_t *rows)
+{
+    const struct rt_evaluate_options options = {
+        .part = judgement->part, .quiet = true, .devices = marked(judgement), .ops = judgement->ops};
+    int status = judge_by(judgement, rt_evaluate_kernels, &options, rows);
+    return status == RT_EFORMAT && judgement->protocol != RT_ZERO_SHOT ? RT_OK : status;
+}
+
+static int judge_models(const struct judgement *judgement, json_t *rows)
+{
+    const char *model = judgement->model;
+    const struct rt_names models = {.name = &model, .count = model != NULL};
+    const struct rt_evaluate_options options = {
+        .quiet = true, .devices = marked(judgement), .models = &models};
+    return judge_by(judgement, rt_evaluate_workloads, &options, rows);
+}
+
+/* --- a unit's models, each judged after calibration with runs of all other models on the same GPU --- */
+
+struct work {
+    const struct rt_crossval *crossval;
+    const struct rt_unit *unit;
+    enum rt_protocol protocol;
+    bool *plain; /* (workload_count) */
+    json_t *rows;
+};
+
+static const char *model_of(const struct work *work, size_t workload)
+{
+    const struct rt_dataset *dataset = &work->crossval->dataset;
+    return rt_strings_get(&dataset->texts, dataset->workloads[workload].model);
+}
+
+static bool is_run_on(const struct work *work, size_t workload, size_t device)
+{
+    return work->plain[workload] && (size_t)work->crossval->dataset.workloads[workload].device == device;
+}
+
+/* The first run of the model on the device; the number of workloads where there is none. */
+static size_t first_run(const struct work *work, size_t device, const char *model)
+{
+    size_t w = 0;
+    while (w < work->crossval->dataset.workload_count &&
+           !(is_run_on(work, w, device) && strcmp(model_of(work, w), model) == 0))
+        w++;
+    return w;
+}
+
+/* Has the device a run that calibration without the model can fit to? */
+static bool has_other_run(const struct work *work, size_t device, const char *model)
+{
+    const struct rt_dataset *dataset = &work->crossval->dataset;
+    for (size_t w = 0; w < dataset->workload_count; w++)
+        if (is_run_on(work, w, device) &&
+            !(dataset->workloads[w].flags & (RT_FLAG_THROTTLED | RT_FLAG_UNSTABLE)) &&
+            !rt_name_equal(model_of(work, w), model))
+            return true;
+    return false;
+}
+
+static int calibrate(const struct work *work, size_t device, const char *model,
+                     struct rt_predictor *predictor)
+{
+    const struct rt_calibrate_options options = {.from = RT_FROM_MODELS,
+                                                 .without = {.name = &model, .count = 1},
+                                                 .seed = (uint64_t)work->crossval->options->seed};
+    struct rt_calibration calibration;
+    int status = rt_calibrate(predictor, &work->crossval->dataset, (int32_t)device, &options, &calibration);
+    if (status == RT_OK)
+        rt_calibration_release(&calibration);
+    return status;
+}
+
+/* Calibrates for the model on the marked devices, each on top of the one before, then judges the model on
+ * `judged`. */
+static int judge_model(const struct work *work, const char *model, const bool *calibrated, const bool *judged)
+{
+    const struct rt_dataset *dataset = &work->crossval->dataset;
+    char *path = rt_unit_predictor(work->unit, (enum rt_protocol)(work->protocol - RT_RUNS));
+    struct rt_predictor predictor;
+    int status = rt_predictor_open(path, &predictor);
+    free(path);
+    if (status != RT_OK)
+        return status;
+    for (size_t d = 0; status == RT_OK && d < dataset->device_count; d++)
+        if (calibrated[d] && has_other_run(work, d, model))
+            status = calibrate(work, d, model, &predictor);
+    const struct judgement judgement = {.dataset = dataset,
+                                        .predictor = &predictor,
+                                        .protocol = work->protocol,
+                                        .devices = judged,
+                                        .model = model};
+    if (status == RT_OK)
+        status = judge_models(&judgement, work->rows);
+    rt_predictor_release(&predictor);
+    return status == RT_OK && rt_interrupted() ? rt_fail(RT_EINTERRUPTED, "interrupted") : status;
+}
+
+/* Of --leave-out gpu: every model that ran on a device of the fold, device by device. */
+static int judge_on_devices(const struct work *work)
+{
+    const struct rt_crossval *crossval = work->crossval;
+    bool *devices = rt_calloc(crossval->dataset.device_count + 1, sizeof *devices);
+    int status = RT_OK;
+    for (size_t d = 0; d < crossval->dataset.device_count; d++) {
+        if (!work->unit->fold->devices[d] ||
+            !rt_unit_calibrates(crossval, work->unit, d, (enum rt_protocol)(work->protocol - RT_RUNS)))
+            continue;
+        devices[d] = true;
+        for (size_t w = 0; status == RT_OK && w < crossval->dataset.workload_count; w++)
+            if (is_run_on(work, w, d) && first_run(work, d, model_of(work, w)) == w)
+                status = judge_model(work, model_of(work, w), devices, devices);
+        devices[d] = false;
+    }
+    free(devices);
+    return status;
+}
+
+/* Of --leave-out model: every model, calibrated on every device where it ran, judged wherever it ran. */
+static int judge_everywhere(const struct work *work)
+{
+    const struct rt_crossval *crossval = work->crossval;
+    bool *devices = rt_calloc(crossval->dataset.device_count + 1, sizeof *devices);
+    int status = RT_OK;
+    for (size_t c = 0; status == RT_OK && c < crossval->column_count; c++) {
+        bool ran = false;
+        for (size_t d = 0; d < crossval->dataset.device_count; d++) {
+            devices[d] = first_run(work, d, crossval->columns[c]) < crossval->dataset.workload_count;
+            ran |= devices[d];
+        }
+        if (ran)
+            status = judge_model(work, crossval->columns[c], devices, work->unit->fold->devices);
+    }
+    free(devices);
+    return status;
+}
+
+/* On top of the protocol's calibration to kernels, which must have been made. A model that ran alone on its
+ * GPU is judged without runs. */
+static int judge_other_runs(const struct rt_crossval *crossval, const struct rt_unit *unit,
+                            enum rt_protocol protocol, json_t *rows)
+{
+    const struct work work = {crossval, unit, protocol, rt_plain_runs(&crossval->dataset), rows};
+    int status =
+        (crossval->options->leave_out == RT_LEAVE_MODEL ? judge_everywhere : judge_on_devices)(&work);
+    free(work.plain);
+    return status == RT_OK ? RT_OK : rt_fail_context(status, "%s", rt_protocols[protocol].name);
+}
+
+/* --- what a protocol judges --- */
 
 /* Ops that are judged on a part. A family is judged on its test kernels; where the fold has none, on the
  * validation part: of what was held out that is as unseen, and no calibration kernels are selected from it.
@@ -138,18 +436,18 @@ static int judge(const struct rt_crossval *crossval, const struct rt_unit *unit,
     free(path);
     if (status != RT_OK)
         return status;
-    struct rt_judgement judgement = {.dataset = &crossval->dataset,
-                                     .predictor = &predictor,
-                                     .protocol = protocol,
-                                     .devices =
-                                         protocol == RT_ZERO_SHOT ? unit->fold->devices : judged->devices};
+    struct judgement judgement = {.dataset = &crossval->dataset,
+                                  .predictor = &predictor,
+                                  .protocol = protocol,
+                                  .devices =
+                                      protocol == RT_ZERO_SHOT ? unit->fold->devices : judged->devices};
     for (size_t p = 0; status == RT_OK && p < RT_COUNT(parts); p++) {
         judgement.part = (int)parts[p];
         if (choose_ops(crossval, unit, judged->counts, parts[p], judgement.ops))
-            status = rt_judge_kernels(&judgement, rows);
+            status = judge_kernels(&judgement, rows);
     }
     if (status == RT_OK && judged->workloads > 0 && crossval->options->families.count == 0)
-        status = rt_judge_models(&judgement, rows);
+        status = judge_models(&judgement, rows);
     rt_predictor_release(&predictor);
     return status == RT_OK ? RT_OK : rt_fail_context(status, "%s", rt_protocols[protocol].name);
 }
@@ -221,8 +519,8 @@ static int run_unit(const struct rt_crossval *crossval, const struct rt_unit *un
         if (rt_interrupted())
             return rt_fail(RT_EINTERRUPTED, "interrupted");
         if (is_asked(crossval, unit, protocol))
-            status = (p < RT_KERNEL_PROTOCOLS ? run_protocol : rt_unit_judge_other_runs)(crossval, unit,
-                                                                                         protocol, rows);
+            status =
+                (p < RT_KERNEL_PROTOCOLS ? run_protocol : judge_other_runs)(crossval, unit, protocol, rows);
     }
     return status;
 }

@@ -105,7 +105,7 @@ int rt_fold_file_read(const struct rt_crossval *crossval, const struct rt_unit *
         goto done;
     json = json_loadb(text, size, 0, &error);
     if (json == NULL) {
-        status = rt_fail(RT_EFORMAT, "%s:%d: is damaged: %s; --overwrite makes it again", path, error.line,
+        status = rt_fail(RT_EFORMAT, "%s:%d: is damaged: %s; {overwrite} makes it again", path, error.line,
                          error.text);
         goto done;
     }
@@ -128,5 +128,5 @@ const char *rt_fold_file_failure(const json_t *file)
            : failed != NULL ? failed
            : json_is_array(json_object_get(file, "rows"))
                ? NULL
-               : "its fold.json has no rows; --overwrite makes it again";
+               : "its fold.json has no rows; `rooftile crossval --overwrite` makes it again";
 }

@@ -48,4 +48,22 @@ int rt_fold_file_read(const struct rt_crossval *crossval, const struct rt_unit *
 /* Why the unit of such a file, or of NULL, has no rows; NULL where it has. */
 const char *rt_fold_file_failure(const json_t *file);
 
+/* ---- fold.c ---- */
+
+/* Makes the unit's predictors and its fold file. A trained predictor that is there and was made from the same
+ * is taken as it is. RT_EINTERRUPTED after Ctrl-C: training then goes on from its checkpoint. */
+int rt_fold_run(const struct rt_crossval *crossval, const struct rt_unit *unit);
+
+/* ---- jobs.c: units in child processes of one thread, --jobs at a time ---- */
+
+/*
+ * Makes the fold files of this shard that are not there yet. A unit that fails says why in its fold file and
+ * the others go on; RT_OK then. RT_EINTERRUPTED after Ctrl-C. RT_EIO where the folder cannot be used, or
+ * another run is at work in it.
+ *
+ * Children share the parent's data (copy on write), are a process group each, so that Ctrl-C reaches them
+ * through the parent alone, and end with it, whatever ends it. Their messages go to FOLDER/log.txt.
+ */
+int rt_crossval_run(const struct rt_crossval *crossval);
+
 #endif

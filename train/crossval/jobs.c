@@ -1,10 +1,8 @@
-/* Child processes of cross-validation. See jobs.h. */
-#include "train/crossval/jobs.h"
+/* Child processes of cross-validation. See fold_file.h. */
+#include "train/crossval/fold_file.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "train/crossval/fold.h"
-#include "train/crossval/fold_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +117,7 @@ static int start(const struct rt_crossval *crossval, struct job *job)
     if (job->process > 0)
         return RT_OK;
     close(job->lock);
-    return rt_fail(RT_EIO, "no further process can be started: %s; use fewer --jobs", strerror(errno));
+    return rt_fail(RT_EIO, "no further process can be started: %s; use fewer {jobs}", strerror(errno));
 }
 
 /* What was killed could not say so itself. */

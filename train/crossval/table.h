@@ -2,12 +2,11 @@
 #ifndef ROOFTILE_TRAIN_CROSSVAL_TABLE_H
 #define ROOFTILE_TRAIN_CROSSVAL_TABLE_H
 
-#include "train/crossval/crossval.h"
+#include "base/report.h"
 #include "predict/evaluate/workload.h"
+#include "train/crossval/crossval.h"
 
 /* Errors of some kernels or runs, percent. */
-struct rt_report;
-
 struct rt_score {
     size_t n;
     size_t calibrated_to;       /* kernels that are not judged because the predictor was calibrated to them */
@@ -65,5 +64,10 @@ const char *rt_crossval_row_name(int row);
 /* table_plots.c. Its pictures in a report: predictors beside one another, folds of the first, coverage of its
  * intervals. */
 void rt_crossval_add_plots(struct rt_report *report, const struct rt_crossval_table *table);
+
+/* ---- table_report.c: the folds of a dry run, and the table; to be freed ---- */
+
+struct rt_report *rt_crossval_report_folds(const struct rt_crossval *crossval);
+struct rt_report *rt_crossval_report_table(const struct rt_crossval_table *table);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of a cross-validation for people and for programs. See table_report.h. */
-#include "train/crossval/table_report.h"
+/* The table of a cross-validation for people and for programs. See table.h. */
+#include "train/crossval/table.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/version.h"

@@ -1,5 +1,5 @@
-/* Calibration to kernels of what was held out. See unit_calibration.h. */
-#include "train/crossval/unit_calibration.h"
+/* Calibration to kernels of what was held out. See crossval.h. */
+#include "train/crossval/crossval.h"
 #include "base/status.h"
 #include "models/predictors/predictor/recipe.h"
 #include "train/calibrate/calibrate.h"

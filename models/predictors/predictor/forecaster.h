@@ -1,7 +1,7 @@
 /*
  * Forecasters: what turns a family's kernels into times. A row is a struct of functions: a network, the
  * model of links, the linear baseline, wave scaling, the bare roofline. How a row is fitted is in
- * train/fit_recipe.c, which is the only other place that a new one touches.
+ * train/train.c, which is the only other place that a new one touches.
  */
 #ifndef ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FORECASTER_H
 #define ROOFTILE_MODELS_PREDICTORS_PREDICTOR_FORECASTER_H

@@ -2,8 +2,8 @@
 #include "made_up.h"
 #include "plots.h"
 
-#include "train/calibrate/calibrate_report.h"
-#include "train/calibrate/selection.h"
+#include "train/calibrate/calibrate.h"
+#include "train/calibrate/kernel_fits.h"
 
 static void test_effects_are_recovered(void)
 {

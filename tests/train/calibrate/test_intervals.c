@@ -1,8 +1,7 @@
 /* Intervals of a calibrated device: they cover other kernels of it, hold outliers, and few kernels say
  * little. */
 #include "base/random.h"
-#include "train/calibrate/effects.h"
-#include "train/calibrate/intervals.h"
+#include "train/calibrate/kernel_fits.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Slow sessions: families that are slow together, against one that is. */
-#include "train/calibrate/slow_session.h"
+#include "train/calibrate/calibrate.h"
 #include "test.h"
 
 #include <math.h>

@@ -4,9 +4,7 @@
 
 #include "train/crossval/crossval.h"
 #include "train/crossval/fold_file.h"
-#include "train/crossval/jobs.h"
-#include "train/crossval/table_report.h"
-#include "train/crossval/unit_calibration.h"
+#include "train/crossval/table.h"
 
 #include <string.h>
 
@@ -392,7 +390,7 @@ static void test_runs_are_needed_to_calibrate_with(void)
     struct rt_crossval crossval;
     options.runs = true;
     RT_ASSERT_FAILS(rt_crossval_plan(&options, &crossval), RT_EFORMAT,
-                    "holds no measured run of a whole model on one GPU that --calibrate-runs could");
+                    "holds no measured run of a whole model on one GPU that calibrate_runs could");
     release(&crossval, &options);
     free(data);
 }
