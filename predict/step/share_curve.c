@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const rt_share_bounds[RT_SHARE_BOUNDS] = {"host", "compute", "memory"};
+static const char *const bound_names[RT_SHARE_BOUNDS] = {"host", "compute", "memory"};
 
 /* --- what was asked for --- */
 
@@ -154,7 +154,7 @@ static void add_point(struct rt_table *table, const struct rt_share_point *point
     rt_table_row(table, point->percent, (long long)point->sms, point->total_us / 1e3,
                  point->total_us / whole->total_us, point->kernels_us / 1e3,
                  100 * (point->untuned_us / point->tuned_us - 1), point->bandwidth_gbs,
-                 rt_share_bounds[point->bound], bar);
+                 bound_names[point->bound], bar);
     free(bar);
 }
 
@@ -193,7 +193,7 @@ static json_t *curve_json(const struct rt_prediction *p, const struct rt_share_c
     rt_report_add_json(report, "knee.sms", rt_json_number(knee->sms));
     rt_report_add_json(report, "knee.percent", rt_json_number(knee->percent));
     rt_report_add_json(report, "knee.total_ms", rt_json_number(knee->total_us / 1e3));
-    rt_report_add_json(report, "knee.bound", json_string(rt_share_bounds[knee->bound]));
+    rt_report_add_json(report, "knee.bound", json_string(bound_names[knee->bound]));
     rt_report_add_table(report, "points", "", points_table(curve));
     json_t *json = rt_report_json(report);
     rt_report_free(report);
@@ -211,7 +211,7 @@ static void add_curve(struct rt_report *report, const struct rt_prediction *p,
                        "bound by %s",
                        knee->sms, p->device.sms, knee->percent, knee->total_us / 1e3, curve->within,
                        curve->whole.total_us / 1e3,
-                       knee->bound == RT_SHARE_HOST ? "the host" : rt_share_bounds[knee->bound]);
+                       knee->bound == RT_SHARE_HOST ? "the host" : bound_names[knee->bound]);
     free(words);
 }
 

@@ -22,7 +22,6 @@ struct rt_share_list {
 int rt_share_list_read(const char *option, const char *text, void *list);
 
 enum rt_share_bound { RT_SHARE_HOST, RT_SHARE_COMPUTE, RT_SHARE_MEMORY, RT_SHARE_BOUNDS };
-extern const char *const rt_share_bounds[RT_SHARE_BOUNDS]; /* "host", "compute", "memory" */
 
 struct rt_share_point {
     double percent, sms;
