@@ -13,7 +13,7 @@ static const char *const bound_names[RT_SHARE_BOUNDS] = {"host", "compute", "mem
 
 /* --- what was asked for --- */
 
-int rt_share_list_read(const char *option, const char *text, void *value)
+int rt_shares_read(const char *option, const char *text, void *percents)
 {
     static const struct rt_range_kind kind = {
         .noun = "share",
@@ -21,8 +21,7 @@ int rt_share_list_read(const char *option, const char *text, void *value)
         .give = "give percents of the SMs such as 25,50,100, or FROM:TO:STEP such as 10:100:10",
         .bounds = "a share is above 0 and at most 100 percent of the SMs",
         .most = 100};
-    struct rt_share_list *list = value;
-    return rt_ranges_read(option, text, &kind, list->percent, &list->count);
+    return rt_ranges_read(option, text, &kind, percents);
 }
 
 /* --- the curve --- */
@@ -96,15 +95,15 @@ static int find_knee(const struct asked *asked, double limit_us, struct rt_share
     return status == RT_OK ? time_point(asked, fmin(enough * granule.step, whole->sms), knee) : status;
 }
 
-static int time_points(const struct asked *asked, const struct rt_share_list *shares,
+static int time_points(const struct asked *asked, const struct rt_numbers *percents,
                        struct rt_share_curve *curve)
 {
     int status = RT_OK;
-    for (size_t i = 0; status == RT_OK && i < shares->count; i++) {
+    for (size_t i = 0; status == RT_OK && i < percents->count; i++) {
         double sms;
         bool there = false;
         status = rt_share_sms(rt_field_words("sm_share").text, &asked->prediction->device, asked->kind,
-                              shares->percent[i], &sms);
+                              percents->value[i], &sms);
         for (size_t p = 0; p < curve->count; p++)
             there |= curve->points[p].sms == sms;
         if (status == RT_OK && !there)
@@ -114,7 +113,7 @@ static int time_points(const struct asked *asked, const struct rt_share_list *sh
 }
 
 int rt_share_curve(const struct rt_prediction *prediction, enum rt_share_kind kind,
-                   const struct rt_share_list *shares, double within, struct rt_share_curve *out)
+                   const struct rt_numbers *percents, double within, struct rt_share_curve *out)
 {
     struct asked asked = {.prediction = prediction, .options = prediction->forecast.options, .kind = kind};
     struct rt_share_curve curve = {.kind = kind, .within = within};
@@ -123,10 +122,10 @@ int rt_share_curve(const struct rt_prediction *prediction, enum rt_share_kind ki
     asked.options.level = 0;
     asked.options.times_only = true;
     asked.options.energy = false;
-    curve.points = rt_calloc(shares->count + 1, sizeof *curve.points);
+    curve.points = rt_calloc(percents->count + 1, sizeof *curve.points);
     int status = time_point(&asked, prediction->device.sms, &curve.whole);
     if (status == RT_OK)
-        status = time_points(&asked, shares, &curve);
+        status = time_points(&asked, percents, &curve);
     if (status == RT_OK)
         status = find_knee(&asked, curve.whole.total_us * (1 + within / 100), &curve.knee);
     rt_network_memo_free(memo);
