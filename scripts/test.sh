@@ -15,7 +15,8 @@ setup_packages $build_packages python3 libonnx-testdata ${ROOFTILE_PACKAGES:-} #
 setup_build "$build" -DCMAKE_BUILD_TYPE=Release -DROOFTILE_TESTS=ON ${ROOFTILE_CMAKE:-}
 
 status=0
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "$@" || status=$?
+# One more than there are processors: tests wait for what they kill, and for limits of silence.
+ctest --test-dir "$build" --output-on-failure -j "$(($(nproc) + 1))" "$@" || status=$?
 
 # Every test program prints "ok NAME", "not ok NAME" or "skipped NAME: why", a line per test. A program that
 # died without saying "not ok" counts as one failure.

@@ -109,31 +109,18 @@ static struct rt_step step_of(const struct rt_model_step *step)
     return asked;
 }
 
-int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
+int rt_source_tasks(const struct rt_model_source *source, const struct rt_model_step *step,
+                    struct rt_model_tasks *out)
 {
     const struct rt_step asked = step_of(step);
-    struct rt_model_source source;
     struct rt_settled_step settled;
     struct rt_graph graph;
-    if (rt_model_is_onnx(step->model))
-        return rt_fail(
-            RT_EUSAGE,
-            "%s: ONNX models are forecast, not measured; collect the kernels of a model by name or "
-            "config.json",
-            step->model);
-    int status = rt_model_source_find(step->model, &source);
-    if (status == RT_OK && rt_model_source_traced(&source))
-        return rt_fail(
-            RT_EUSAGE,
-            "%s: an %s is forecast, not measured; collect the kernels of a model by name or config.json",
-            step->model, source.importer->what);
+    int status = rt_step_settle(&asked, source, NULL, &settled);
     if (status == RT_OK)
-        status = rt_step_settle(&asked, &source, NULL, &settled);
-    if (status == RT_OK)
-        status = rt_settled_step_graph(&settled, &source, &graph);
+        status = rt_settled_step_graph(&settled, source, &graph);
     if (status != RT_OK)
         return status;
-    const struct rt_model *model = &source.model;
+    const struct rt_model *model = &source->model;
     const struct rt_graph_options *options = &settled.graph;
     bool images = rt_model_image(model) > 0;
     struct rt_model_tasks tasks = {.layers = model->layers,
@@ -152,6 +139,24 @@ int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
     rt_graph_release(&graph);
     *out = tasks;
     return RT_OK;
+}
+
+int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out)
+{
+    struct rt_model_source source;
+    if (rt_model_is_onnx(step->model))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: ONNX models are forecast, not measured; collect the kernels of a model by name or "
+            "config.json",
+            step->model);
+    int status = rt_model_source_find(step->model, &source);
+    if (status == RT_OK && rt_model_source_traced(&source))
+        return rt_fail(
+            RT_EUSAGE,
+            "%s: an %s is forecast, not measured; collect the kernels of a model by name or config.json",
+            step->model, source.importer->what);
+    return status == RT_OK ? rt_source_tasks(&source, step, out) : status;
 }
 
 void rt_model_tasks_release(struct rt_model_tasks *tasks)

@@ -17,6 +17,8 @@
 /* ---- a step as tasks ---- */
 
 /* The models plan takes its shapes from here, and `rooftile collect --model` runs them. */
+struct rt_model_source;
+
 struct rt_model_step {
     const char *model;       /* a name of the zoo, or the path of a config.json */
     int64_t batch, sequence; /* sequence 0: 1024, or as many as the model has positions */
@@ -42,6 +44,9 @@ struct rt_model_tasks {
 
 /* RT_EUSAGE where the model has no such step; RT_ENOTFOUND, RT_EFORMAT, RT_EIO about the model. */
 int rt_model_tasks(const struct rt_model_step *step, struct rt_model_tasks *out);
+/* The same of a model that was found before (models/networks/source.h), whose name step->model is. */
+int rt_source_tasks(const struct rt_model_source *source, const struct rt_model_step *step,
+                    struct rt_model_tasks *out);
 void rt_model_tasks_release(struct rt_model_tasks *tasks);
 
 /* ---- what a backend can run of it ---- */

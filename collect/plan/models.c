@@ -7,7 +7,7 @@
 #include "collect/plan/plans.h"
 #include "collect/plan/sweep.h"
 #include "base/status.h"
-#include "models/networks/model.h"
+#include "models/networks/source.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,24 +33,27 @@ struct sources {
     size_t count;
 };
 
-/* The i-th step: models vary slowest, then inference, training, decode, then sequences, then batches. */
-static struct rt_model_step step_of(const struct rt_model *zoo, size_t i)
+enum { STEPS_OF_A_MODEL = STEPS * RT_COUNT(sequences) * RT_COUNT(batches) };
+
+/* The i-th step of a model: inference, training, decode vary slowest, then sequences, then batches. */
+static struct rt_model_step step_of(const struct rt_model_source *model, size_t i)
 {
     size_t batch = i % RT_COUNT(batches), sequence = i / RT_COUNT(batches) % RT_COUNT(sequences);
     size_t step = i / (RT_COUNT(batches) * RT_COUNT(sequences));
-    return (struct rt_model_step){.model = zoo[step / STEPS].name,
+    return (struct rt_model_step){.model = model->spec,
                                   .batch = batches[batch],
                                   .sequence = sequences[sequence],
                                   .dtype = RT_FP32,
-                                  .training = step % STEPS == 1,
-                                  .decode = step % STEPS == 2};
+                                  .training = step == 1,
+                                  .decode = step == 2};
 }
 
 /* Steps that do not exist are skipped: BERT does not decode, some models are made for shorter sequences. */
-static int add_source(struct sources *sources, const struct rt_model_step *step, size_t i)
+static int add_source(struct sources *sources, const struct rt_model_source *model,
+                      const struct rt_model_step *step, size_t i)
 {
     struct source *source = &sources->source[sources->count];
-    int status = rt_model_tasks(step, &source->kernels);
+    int status = rt_source_tasks(model, step, &source->kernels);
     if (status == RT_EUSAGE)
         return RT_OK;
     if (status != RT_OK)
@@ -65,18 +68,29 @@ static int add_source(struct sources *sources, const struct rt_model_step *step,
     return RT_OK;
 }
 
+static int find_model(size_t i, struct rt_model_source *out)
+{
+    struct rt_model model;
+    int status = rt_zoo_model(i, &model);
+    if (status == RT_OK)
+        status = rt_model_source_find(model.name, out);
+    out->spec = out->model.name;
+    return status;
+}
+
+/* Each step once, models, sequences and batches mixed. */
 static int open_sources(struct sources *sources)
 {
-    size_t models = rt_zoo_size();
-    size_t count = models * STEPS * RT_COUNT(sequences) * RT_COUNT(batches), stride = rt_golden_step(count);
-    struct rt_model *zoo = rt_calloc(models, sizeof *zoo);
+    size_t models = rt_zoo_size(), count = models * STEPS_OF_A_MODEL, stride = rt_golden_step(count);
+    struct rt_model_source *zoo = rt_calloc(models, sizeof *zoo);
     int status = RT_OK;
     sources->source = rt_calloc(count, sizeof *sources->source);
     for (size_t m = 0; m < models && status == RT_OK; m++)
-        status = rt_zoo_model(m, &zoo[m]);
+        status = find_model(m, &zoo[m]);
     for (size_t i = 0; i < count && status == RT_OK; i++) {
-        struct rt_model_step step = step_of(zoo, i * stride % count);
-        status = add_source(sources, &step, i);
+        const struct rt_model_source *model = &zoo[i * stride % count / STEPS_OF_A_MODEL];
+        struct rt_model_step step = step_of(model, i * stride % count % STEPS_OF_A_MODEL);
+        status = add_source(sources, model, &step, i);
     }
     free(zoo);
     return status;

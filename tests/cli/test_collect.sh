@@ -168,7 +168,7 @@ if [ -e /proc/$$/task/$$/children ]; then
 else
     echo "skipped hunted: this kernel does not list the children of a process"
 fi
-succeeds hung collect --count 100 -o hung.h5 --faults hang=0.02 --hang-limit 10s --json
+succeeds hung collect --count 100 -o hung.h5 --faults hang=0.015 --hang-limit 10s --json
 holds hung_counted '"lost": 1' stdout
 "$ROOFTILE" dataset export hung.h5 -o hung >/dev/null
 grep -rqF "no answer in 10 s" hung && ok hung_says || not_ok hung_says "no sample says: no answer in 10 s"

@@ -142,13 +142,13 @@ children() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$1" '$4 == paren
 alive() { # processes of the run in that folder
     for process in /proc/[0-9]*/cmdline; do { tr '\0' ' ' <"$process" && echo; } 2>/dev/null; done | grep -c "[c]rossval data.h5 .* -o $1 "
 }
-succeeds "a longer run" crossval_json --epochs 200 -o whole --jobs 1
+succeeds "a longer run" crossval_json --epochs 60 -o whole --jobs 1
 cp stdout whole.out
 # Killed once the first fold is made; anew where all of them were by then.
 made=3
 while [ "$made" = 3 ]; do
     rm -rf cut
-    "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --epochs 200 -o cut \
+    "$ROOFTILE" crossval data.h5 --leave-out gpu -p rooftile --family softmax --family layernorm --quiet --epochs 60 -o cut \
         --jobs 1 --json >cut.out 2>cut.err </dev/null &
     pid=$!
     wait_until $pid test -e cut/fold-A100/rooftile/fold.json
@@ -165,7 +165,7 @@ none_alive() { [ "$(alive "$1")" = 0 ]; }
 wait_until $$ none_alive cut
 ok "no fold lives on"
 stat -c %i cut/fold-A100/rooftile/fold.json >before
-succeeds "the same command goes on" crossval_json --epochs 200 -o cut --jobs 1
+succeeds "the same command goes on" crossval_json --epochs 60 -o cut --jobs 1
 succeeds "to the same table" same whole.out
 stat -c %i cut/fold-A100/rooftile/fold.json >after
 succeeds "and keeps what was complete" cmp before after
