@@ -29,7 +29,8 @@ enum rt_dtype rt_task_dtype(enum rt_op_id op, enum rt_dtype dtype)
     enum rt_family family = rt_ops[op].family;
     if (rt_families[family].product || family == RT_FAMILY_CONV)
         return dtype;
-    if (dtype == RT_TF32 || rt_families[family].host)
+    if (rt_families[family].host)
         return RT_FP32;
+    dtype = rt_op_dtype(op, dtype);
     return rt_dtypes[dtype].bytes < 2 ? RT_BF16 : dtype;
 }

@@ -9,13 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum rt_dtype rt_op_dtype(enum rt_op_id op, enum rt_dtype dtype)
+{
+    return dtype == RT_TF32 && !rt_families[rt_ops[op].family].tensor ? RT_FP32 : dtype;
+}
+
 void rt_call_init(struct rt_call *call, enum rt_op_id op, enum rt_dtype dtype)
 {
     memset(call, 0, sizeof *call);
     for (int i = 0; i < RT_MAX_DIMS; i++)
         call->dim[i] = -1;
     call->op = (uint8_t)op;
-    call->dtype = (uint8_t)dtype;
+    call->dtype = (uint8_t)rt_op_dtype(op, dtype);
     call->phase = (uint8_t)rt_op_own_phase(op);
 }
 

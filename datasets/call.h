@@ -18,7 +18,11 @@ struct rt_call {
  * samples test does not change. */
 size_t rt_call_hashed_dims(const struct rt_call *call);
 
-/* The op forward, or backward where that is what the op is; every dim missing. */
+/* What an op runs in where its model runs in `dtype`: TF32 is how matrix units multiply fp32 numbers, so that all
+ * that does not multiply matrices is fp32. */
+enum rt_dtype rt_op_dtype(enum rt_op_id op, enum rt_dtype dtype);
+
+/* The op forward, or backward where that is what the op is, in rt_op_dtype(); every dim missing. */
 void rt_call_init(struct rt_call *call, enum rt_op_id op, enum rt_dtype dtype);
 enum rt_phase rt_op_own_phase(enum rt_op_id op);
 

@@ -114,7 +114,7 @@ struct rt_graph_kernel *rt_graph_add_kernel(struct rt_graph *graph, enum rt_phas
 
 void rt_graph_set_dtype(struct rt_graph_kernel *kernel, enum rt_dtype dtype)
 {
-    kernel->call.dtype = (uint8_t)dtype;
+    kernel->call.dtype = (uint8_t)rt_op_dtype((enum rt_op_id)kernel->call.op, dtype);
     count_kernel(kernel);
 }
 

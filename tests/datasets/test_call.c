@@ -25,6 +25,18 @@ static void test_a_backward_op_runs_backward(void)
     CU_ASSERT_EQUAL(rt_call_family(&call), rt_ops[RT_OP_SOFTMAX_BACKWARD].family);
 }
 
+/* TF32 multiplies matrices; all else is fp32. */
+static void test_what_tf32_is_of(void)
+{
+    struct rt_call call;
+    rt_call_init(&call, RT_OP_LINEAR, RT_TF32);
+    CU_ASSERT_EQUAL(call.dtype, RT_TF32);
+    rt_call_init(&call, RT_OP_LAYERNORM, RT_TF32);
+    CU_ASSERT_EQUAL(call.dtype, RT_FP32);
+    rt_call_init(&call, RT_OP_LAYERNORM, RT_BF16);
+    CU_ASSERT_EQUAL(call.dtype, RT_BF16);
+}
+
 static void test_refusals_name_what_is_wrong(void)
 {
     static const struct {
@@ -61,4 +73,5 @@ static void test_products_of_every_kind(void)
 }
 
 RT_TESTS(RT_TEST(test_a_call_is_read_in_any_order), RT_TEST(test_a_backward_op_runs_backward),
+         RT_TEST(test_what_tf32_is_of),
          RT_TEST(test_refusals_name_what_is_wrong), RT_TEST(test_products_of_every_kind))
