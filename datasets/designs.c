@@ -15,6 +15,11 @@
  *   lanes, threads
  *             CUDA C++ Programming Guide, technical specifications by compute capability; AMD's ISA guides: waves of a
  *             SIMD x 4 SIMDs x 64
+ *   issue     1 where a scheduler issues an instruction every cycle and its 16 lanes take two for one (64 lanes a
+ *             multiprocessor), or where it issues two (Maxwell, Pascal). From GA10x on it feeds 32 lanes with one
+ *             instruction a cycle, so that every load and address takes a multiply-add's place: 0.75 of what
+ *             networks fitted to the others say on RTX 3080 and 3090 (large square products of torch's), taken over
+ *             for Ada and GB20x, which were not looked at for it; 0.91 on the H200, 1 on the B200
  *   parts     of the L2, two where the white paper names them (GA100: "each L2 partition caches data for the SMs
  *             directly connected")
  *   pJ        3.9 of HBM2 (O'Connor et al., Fine-Grained DRAM, MICRO 2017; Micron says 6.0 of HBM2E,
@@ -36,28 +41,28 @@
 #define OLD_BLAS (2 * 4096 + 8 * 16)
 #define NEW_BLAS (8 * 4096)
 static const struct rt_design designs[] = {
-    /*                   node lanes threads parts memory         pJ   matrix units        payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
-    {"5.2", "Maxwell",         28, 128, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"6.0", "Pascal",          16,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"6.1", "Pascal",          16, 128, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
-    {"7.0", "Volta",           12,  64, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
-    {"7.5", "Turing",          12,  64, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
-    {"8.0", "Ampere",           7,  64, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
-    {"8.6", "Ampere",           8, 128, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
-    {"8.9", "Ada Lovelace",     5, 128, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
-    {"9.0", "Hopper",           5, 128, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
-    {"10.0", "Blackwell",       5, 128, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
-    {"10.3", "Blackwell Ultra", 5, 128, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
-    {"12.0", "Blackwell",       5, 128, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
-    {"gfx900", "Vega",         14,  64, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx908", "CDNA",          7,  64, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx90a", "CDNA2",         6,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx942", "CDNA3",         5,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
-    {"gfx950", "CDNA4",         3,  64, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    /*                   node lanes issue threads parts memory         pJ   matrix units        payload add  share  blas      rates: fp16  bf16  tf32  fp16  bf16  fp8   fp4   int8 */
+    {"5.2", "Maxwell",         28, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"6.0", "Pascal",          16,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {256, NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"6.1", "Pascal",          16, 128,    1, 2048, 1, RT_MEMORY_GDDR,      12,  RT_MATRIX_NONE,          0.9,   false, 1, 1, OLD_BLAS, {4,   NO,  NO,   NO,   NO,   NO,   NO,   NO}},
+    {"7.0", "Volta",           12,  64,    1, 2048, 1, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   NO}},
+    {"7.5", "Turing",          12,  64,    1, 1024, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.8,   false, 2, 2, OLD_BLAS, {256, NO,  NO,   1024, NO,   NO,   NO,   2048}},
+    {"8.0", "Ampere",           7,  64,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP,          0.8,   false, 2, 4, OLD_BLAS, {512, 256, 1024, 2048, 2048, NO,   NO,   4096}},
+    {"8.6", "Ampere",           8, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, NO,   NO,   2048}},
+    {"8.9", "Ada Lovelace",     5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      7.5, RT_MATRIX_WARP,          0.853, false, 2, 4, OLD_BLAS, {256, 256, 512,  1024, 1024, 2048, NO,   2048}},
+    {"9.0", "Hopper",           5, 128, 0.91, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_WARP_GROUP,    0.824, true,  8, 8, NEW_BLAS, {512, 512, 2048, 4096, 4096, 8192, NO,   8192}},
+    {"10.0", "Blackwell",       5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
+    {"10.3", "Blackwell Ultra", 5, 128,    1, 2048, 2, RT_MEMORY_HBM,       3.9, RT_MATRIX_TENSOR_MEMORY, 0.802, true,  8, 8, NEW_BLAS, UNKNOWN_RATES},
+    {"12.0", "Blackwell",       5, 128, 0.75, 1536, 1, RT_MEMORY_GDDR,      5,   RT_MATRIX_WARP,          0.802, true,  8, 8, NEW_BLAS, {256, 256, 512,  1024, 1024, 2048, 4096, 2048}},
+    {"gfx900", "Vega",         14,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx908", "CDNA",          7,  64,    1, 2560, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx90a", "CDNA2",         6,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx942", "CDNA3",         5,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
+    {"gfx950", "CDNA4",         3,  64,    1, 2048, 1, RT_MEMORY_HBM_OTHER, 3.9, RT_MATRIX_AMD,           0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES},
 };
 /* 128 lanes: as most since Ampere's GA102. */
 static const struct rt_design unknown =
-    {"", "",                    0, 128, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
+    {"", "",                    0, 128,    1, 2048, 1, RT_MEMORY_KINDS,     7.5, RT_MATRIX_NONE,          0.8,   false, 1, 1, OLD_BLAS, UNKNOWN_RATES};
 /* clang-format on */
 
 const char *const rt_memory_kinds[RT_MEMORY_KINDS] = {"gddr", "hbm", "hbm_other"};

@@ -43,6 +43,7 @@ struct rt_design {
     const char *capability, *architecture; /* as devices have them: "8.6", "Ampere" */
     double node_nm;                        /* of the process the chip is made in; 0: unknown */
     double lanes;                          /* fp32 lanes of a multiprocessor */
+    double fp32_issue;                     /* share of their peak that products in fp32 can issue */
     double threads;                        /* that it holds */
     double l2_parts;                       /* partitions of the L2, of which a multiprocessor is near one */
     enum rt_memory_kind memory;            /* on boards of this design; RT_MEMORY_KINDS: unknown */

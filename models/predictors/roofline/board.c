@@ -69,21 +69,35 @@ static double matrix_clock_mhz(const struct rt_device *device, enum rt_dtype dty
     return 1e-6 * cbrt(watts * at_hz * at_hz / (flops_a_cycle * joules));
 }
 
+/* pJ of an fp32 FLOP in a product, as measured at 5 nm; NaN where the process is unknown. */
+static double product_picojoules(double node_nm)
+{
+    const double measured_at_5 = 1.35;
+    return flop_picojoules(node_nm) * (node_nm > 0 && node_nm < 6 ? measured_at_5 : 1);
+}
+
 /* What the board's power sustains of units with such a peak; NaN where it is unknown. */
 static double power_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype,
                           double peak)
 {
     if (dtype == RT_FP32)
-        return RT_CORE_POWER * device->power_w / (1e-12 * flop_picojoules(rt_design_of(device)->node_nm));
+        return RT_CORE_POWER * device->power_w / (1e-12 * product_picojoules(rt_design_of(device)->node_nm));
     if (!rt_families[family].tensor || !(device->clock_mhz > 0))
         return NAN;
     double flops_a_cycle = peak / (1e6 * device->clock_mhz);
     return 1e6 * matrix_clock_mhz(device, dtype, flops_a_cycle) * flops_a_cycle;
 }
 
+/* The data sheet's, of products in fp32 what their instructions leave of it. */
+static double issued_peak(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
+{
+    double peak = rt_device_peak_flops(device, family, dtype);
+    return dtype == RT_FP32 && rt_families[family].tensor ? peak * rt_design_of(device)->fp32_issue : peak;
+}
+
 double rt_sustained_flops(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
-    double peak = rt_device_peak_flops(device, family, dtype),
+    double peak = issued_peak(device, family, dtype),
            sustained = power_flops(device, family, dtype, peak);
     return sustained < peak ? sustained : peak;
 }
@@ -98,7 +112,7 @@ static double clock_gain(const struct rt_device *device)
 static double fed_peak(const struct rt_device *device, enum rt_family family, enum rt_dtype dtype)
 {
     const double gain = 1.2, flops_a_cycle = 614;
-    double peak = rt_device_peak_flops(device, family, dtype);
+    double peak = issued_peak(device, family, dtype);
     if (!rt_families[family].tensor || dtype == RT_FP32 || !(device->clock_mhz > 0))
         return peak;
     double fed = flops_a_cycle * 2 / rt_dtypes[dtype].input_bytes * device->sms * 1e6 * device->clock_mhz;

@@ -26,8 +26,8 @@ double rt_memory_gain(const struct rt_device *device);
  * is unknown. NaN where the memory is. */
 double rt_memory_for_programs_gib(const struct rt_device *device);
 
-/* FLOP/s that the board's power sustains, at most the peak; the peak where power, clock or process are
- * unknown.
+/* FLOP/s that the board's power sustains, at most the peak, of fp32 products at most what their instructions
+ * leave of it (`fp32_issue` of designs); that where power, clock or process are unknown.
  *
  * fp32: RT_CORE_POWER x power / energy per FLOP.
  *
@@ -35,7 +35,9 @@ double rt_memory_for_programs_gib(const struct rt_device *device);
  * utilisation of large products in NeuSight's training kernels on the two boards of 75 and 70 W: the P4 alone
  * gives 11.5, the T4 alone 11.2. Smaller processes scale with it by what their foundry announced for each
  * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
- * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those.
+ * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those, but for products at 5 nm:
+ * 1.35 times as much, from the best square product of an L40S (47 of 92 TFLOP/s at 350 W). It brings the L4's
+ * in NeuSight's session from 34% too fast to 10 (docs/log/next-gpu.md).
  *
  * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
  * the square of the clock f and power goes with its cube (dynamic power C V^2 f):

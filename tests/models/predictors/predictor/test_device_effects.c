@@ -199,13 +199,13 @@ static void test_sustained_flops(void)
     find("V100-PCIE-32GB", &device); /* 250 W can */
     CU_ASSERT_EQUAL(rt_sustained_flops(&device, RT_FAMILY_LINEAR, RT_FP32),
                     rt_device_peak_flops(&device, RT_FAMILY_LINEAR, RT_FP32));
-    find("L4", &device);
-    double share = rt_sustained_flops(&device, RT_FAMILY_LINEAR, RT_FP32) /
-                   rt_device_peak_flops(&device, RT_FAMILY_LINEAR, RT_FP32);
-    CU_ASSERT_TRUE(share > 0.4 && share < 0.6);
-    device.power_w = NAN; /* unknown: the peak */
-    CU_ASSERT_EQUAL(rt_sustained_flops(&device, RT_FAMILY_LINEAR, RT_FP32),
-                    rt_device_peak_flops(&device, RT_FAMILY_LINEAR, RT_FP32));
+    find("L40S", &device); /* 0.75 x 350 W / (11.4 pJ x 0.31 x 1.35) = 55.0 TFLOP/s */
+    RT_ASSERT_NEAR(rt_sustained_flops(&device, RT_FAMILY_LINEAR, RT_FP32), 55.0e12, 1e11);
+    device.power_w = NAN; /* unknown: what products can issue of the peak */
+    RT_ASSERT_NEAR(rt_sustained_flops(&device, RT_FAMILY_LINEAR, RT_FP32),
+                   0.75 * rt_device_peak_flops(&device, RT_FAMILY_LINEAR, RT_FP32), 1e3);
+    CU_ASSERT_EQUAL(rt_sustained_flops(&device, RT_FAMILY_ELEMENTWISE, RT_FP32),
+                    rt_device_peak_flops(&device, RT_FAMILY_ELEMENTWISE, RT_FP32));
 }
 
 static double sustained_share(const char *name, double watts, enum rt_dtype dtype)
