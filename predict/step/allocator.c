@@ -1,6 +1,5 @@
 /* PyTorch's caching allocator. See allocator.h. */
 #include "predict/step/allocator.h"
-#include "base/array.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -37,7 +36,11 @@ static uint32_t new_block(struct rt_allocator *allocator, struct rt_allocator_bl
     if (number != RT_NO_BLOCK) {
         allocator->unused = allocator->blocks[number].after;
     } else {
-        RT_GROW(allocator->blocks, allocator->block_count, 1, allocator->block_capacity);
+        if (allocator->block_count == allocator->block_capacity) {
+            allocator->block_capacity = allocator->block_capacity > 0 ? 2 * allocator->block_capacity : 256;
+            allocator->blocks =
+                rt_realloc(allocator->blocks, allocator->block_capacity, sizeof *allocator->blocks);
+        }
         number = allocator->block_count++;
     }
     allocator->blocks[number] = block;
@@ -77,7 +80,10 @@ static void add_free(struct rt_allocator *allocator, uint32_t number)
     const struct rt_allocator_block *block = &allocator->blocks[number];
     struct rt_allocator_pool *pool = &allocator->pools[block->pool];
     size_t place = place_of(allocator, block->pool, block->size, block->address);
-    RT_GROW(pool->blocks, pool->count, 1, pool->capacity);
+    if (pool->count == pool->capacity) {
+        pool->capacity = pool->capacity > 0 ? 2 * pool->capacity : 64;
+        pool->blocks = rt_realloc(pool->blocks, pool->capacity, sizeof *pool->blocks);
+    }
     memmove(pool->blocks + place + 1, pool->blocks + place, (pool->count - place) * sizeof *pool->blocks);
     pool->blocks[place] = number;
     pool->count++;

@@ -37,7 +37,7 @@ double rt_memory_for_programs_gib(const struct rt_device *device);
  * step (about half the power from 12 to 7 nm, 0.9 to 6, 0.7 from 7 to 5; Samsung's 8 nm is taken as 7: 0.6
  * from 14 to 10LPE, 0.85 to 10LPP, 0.9 to 8LPP); no measurement here checks those, but for products at 5 nm:
  * 1.35 times as much, from the best square product of an L40S (47 of 92 TFLOP/s at 350 W). It brings the L4's
- * in NeuSight's session from 34% too fast to 10 (docs/log/next-gpu.md).
+ * in NeuSight's session from 34% too fast to 10.
  *
  * Matrix units: the clock falls until the power fits. Voltage falls with it, so that a FLOP takes energy with
  * the square of the clock f and power goes with its cube (dynamic power C V^2 f):

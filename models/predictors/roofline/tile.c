@@ -298,10 +298,22 @@ double rt_roofline_us(const struct rt_query *query, const struct rt_device *devi
 
 /* ---- times ---- */
 
+/* Matrix units take fewer rows, or columns: a library has smaller tiles for those. Of 16 at least (mma.m16n8k16,
+ * either way round). */
+static double fitting_tile(const struct rt_tiled_call *launch, double tile, double side)
+{
+    enum rt_dtype dtype = launch->query->call.dtype;
+    while (dtype != RT_FP32 && dtype != RT_FP64 && tile / 2 >= side && tile > (double)LEAST_SIDE)
+        tile /= 2;
+    return tile;
+}
+
 /* A product in tiles of one size. */
 static double tiled_us(const struct rt_tiled_call *launch, const struct rt_rates *rates, double tile_m,
                        double tile_n)
 {
+    tile_m = fitting_tile(launch, tile_m, launch->m);
+    tile_n = fitting_tile(launch, tile_n, launch->n);
     double blocks = launch->batch * ceil(launch->m / tile_m) * ceil(launch->n / tile_n);
     return rt_blocks_us(rates, blocks, 2 * tile_m * tile_n * launch->k);
 }
@@ -351,14 +363,13 @@ static void set_compute(const struct rt_tiled_call *launch, const struct rt_rate
     }
 }
 
-static void set_memory(const struct rt_tiled_call *launch, const struct rt_rates *rates,
-                       double memory_us[RT_MEMORY_TIMES])
+static void set_memory(const struct rt_tiled_call *launch, double memory_us[RT_MEMORY_TIMES])
 {
     double bytes = rt_query_traffic(launch->query), hits = rt_l2_hits(launch->device, bytes);
     memory_us[0] = launch->memory_us;
     if (launch->rows > 0) {
         memory_us[0] *= 1 - hits + hits * rt_l2_cost(launch->device);
-        memory_us[1] = 1e6 * bytes * (1 + launch->row_tiling.rereads) / rates->bandwidth;
+        memory_us[1] = launch->memory_us;
     }
     if (launch->conv.groups > 1)
         memory_us[0] = rt_conv_grouped_memory_us(&launch->conv, launch->query->call.dtype, launch->memory_us);
@@ -389,7 +400,7 @@ void rt_tiled_call_times(const struct rt_tiled_call *launch, struct rt_times *ou
     struct rt_rates rates = rt_rates_of(launch->device, rt_call_family(call), call->dtype);
     double compute_us[RT_COMPUTE_TIMES] = {0}, memory_us[RT_MEMORY_TIMES] = {0};
     set_compute(launch, &rates, compute_us);
-    set_memory(launch, &rates, memory_us);
+    set_memory(launch, memory_us);
     set_logarithms(compute_us, RT_COMPUTE_TIMES, out->ln_compute);
     set_logarithms(memory_us, RT_MEMORY_TIMES, out->ln_memory);
     out->start_us = launch->start_us;

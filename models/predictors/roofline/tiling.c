@@ -131,7 +131,7 @@ void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows,
 
 double rt_row_tiling_misses(const struct rt_row_tiling *tiling)
 {
-    return 1 / (1 + exp(-2 * (tiling->log2_in_l2 + 0.25)));
+    return 1 / (1 + exp(-2 * (tiling->log2_in_l2 + 1)));
 }
 
 struct rt_row_walk rt_row_walk_of(const struct rt_device *device, enum rt_op_id op, bool scalar_loads,

@@ -58,8 +58,8 @@ struct rt_row_tiling {
 void rt_tiling_rows(const struct rt_device *device, bool layernorm, double rows, double cols, double width,
                     struct rt_row_tiling *out);
 
-/* Share of the re-reads that miss the L2: sigmoid(2 (log2_in_l2 + 0.25)), a step where the rows in flight
- * fill 84% of it. */
+/* Share of the re-reads that miss the L2: sigmoid(2 (log2_in_l2 + 1)), a step where the rows in flight
+ * fill half of it. */
 double rt_row_tiling_misses(const struct rt_row_tiling *tiling);
 
 /* Thread blocks that walk along a row each: every step all threads load, wait for memory and go on. */

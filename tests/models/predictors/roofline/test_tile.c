@@ -41,6 +41,24 @@ static void test_product(void)
     CU_ASSERT_FALSE(rt_tiled_call_init(&l, &q, (int32_t[]){128, 64}, &d));
 }
 
+/* Tiles of matrix units shrink with the rows, down to 16: a product of few rows is not padded to 64. By hand on
+ * 10 multiprocessors of 1 TFLOP/s: 40 tiles of 16 x 64 in 4 waves of 2 x 16 x 64 x 512 FLOPs. */
+static void test_few_rows(void)
+{
+    struct rt_device d = device();
+    struct rt_tiled_call l;
+    struct rt_times times;
+    struct rt_query q = {.call.op = RT_OP_GEMM, .call.dtype = RT_FP16, .call.dim = {10, 2560, 512}};
+    d.fp16_matrix_tflops = 10;
+    CU_ASSERT_TRUE_FATAL(rt_tiled_call_init_whole(&l, &q, &d));
+    rt_tiled_call_times(&l, &times);
+    RT_ASSERT_NEAR(exp(times.ln_compute[3]), 4 * 2.0 * 16 * 64 * 512 / 1e6, 1e-9);
+    q.call.dtype = RT_FP32; /* vector lanes: 64 x 64 at 0.5 TFLOP/s */
+    CU_ASSERT_TRUE_FATAL(rt_tiled_call_init_whole(&l, &q, &d));
+    rt_tiled_call_times(&l, &times);
+    RT_ASSERT_NEAR(exp(times.ln_compute[3]), 4 * 2.0 * 64 * 64 * 512 / 0.5e6, 1e-9);
+}
+
 static void test_vector(void)
 {
     struct rt_device d = device();
@@ -97,4 +115,4 @@ static void test_head(void)
     CU_ASSERT_TRUE(gradient[0] > 0 && gradient[1] < 0);
 }
 
-RT_TESTS(RT_TEST(test_product), RT_TEST(test_vector), RT_TEST(test_roofline), RT_TEST(test_head))
+RT_TESTS(RT_TEST(test_product), RT_TEST(test_few_rows), RT_TEST(test_vector), RT_TEST(test_roofline), RT_TEST(test_head))
